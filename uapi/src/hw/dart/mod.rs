@@ -1,0 +1,3 @@
+//! The DART: the engine's IOMMU.
+
+pub mod aperture;

@@ -1,0 +1,7 @@
+//! What every part of the virtual Apple Neural Engine agrees on, to the byte.
+#![no_std]
+#![forbid(unsafe_code)]
+#![expect(clippy::result_unit_err, reason = "the checked setters that bitfield-struct makes")]
+
+pub mod hw;
+pub mod register;
