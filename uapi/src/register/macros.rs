@@ -160,6 +160,7 @@ macro_rules! registers {
                     access: $crate::register::Access::$access,
                     reset: $crate::registers!(@or 0 $( $reset )?),
                     fields: <$word as $crate::register::Word>::FIELDS,
+                    unknown: $crate::register::Field::unknown(<$word as $crate::register::Word>::FIELDS),
                     layout: <$word as $crate::register::Word>::NAME,
                     doc: concat!($( $doc, "\n", )*),
                     grade: $crate::register::Grade::$grade,

@@ -164,6 +164,20 @@ impl Field {
         (u32::MAX >> (32 - self.bits as u32)) << self.low
     }
 
+    /// The bits of a word that no source explains.
+    #[doc(hidden)]
+    pub const fn unknown(fields: &[Self]) -> u32 {
+        let mut mask = 0;
+        let mut i = 0;
+        while i < fields.len() {
+            if fields[i].is_unknown() {
+                mask |= fields[i].mask();
+            }
+            i += 1;
+        }
+        mask
+    }
+
     /// The field's number in `word`.
     pub const fn of(&self, word: u32) -> u32 {
         (word & self.mask()) >> self.low
@@ -249,6 +263,8 @@ pub struct Register {
     pub reset: u32,
     /// The word's fields.
     pub fields: &'static [Field],
+    /// The bits of the word that no source explains.
+    pub unknown: u32,
     /// Name of the typed word.
     pub layout: &'static str,
     /// What the register does.
@@ -263,11 +279,6 @@ impl Register {
     /// Address of instance `index`.
     pub const fn at(&self, index: u16) -> Option<u32> {
         if index < self.count { Some(self.offset + self.stride * index as u32) } else { None }
-    }
-
-    /// The bits of the word that no source explains.
-    pub fn unknown_mask(&self) -> u32 {
-        self.fields.iter().filter(|field| field.is_unknown()).fold(0, |mask, field| mask | field.mask())
     }
 }
 

@@ -7,6 +7,8 @@
 //! The eleventh word exists exactly when TDE, bit 24 of word 6, is set. (Another published rule, which looks
 //! at word 9, agrees with all published programs by accident.)
 
+use zerocopy::little_endian::U32;
+
 use crate::register::{Register, Show, Word};
 use crate::{layout, registers};
 
@@ -215,10 +217,11 @@ pub struct Header {
 
 impl Header {
     /// Decodes the header at the start of `words`; `None` if they end inside it.
-    pub fn decode(words: &[u32]) -> Option<Self> {
+    pub fn decode(words: &[U32]) -> Option<Self> {
         let (head, rest) = words.split_first_chunk::<WORDS>()?;
+        let head = head.map(U32::get);
         let flags = Flags::from_bits(head[6]);
-        let dependence = if flags.tde() { Some(Dependence::from_bits(*rest.first()?)) } else { None };
+        let dependence = if flags.tde() { Some(Dependence::from_bits(rest.first()?.get())) } else { None };
         Some(Self {
             identity: Identity::from_bits(head[0]),
             length: Length::from_bits(head[1]),

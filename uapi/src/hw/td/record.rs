@@ -4,6 +4,7 @@
 //! Records come in any order and cover any subset of the registers.
 
 use bitfield_struct::bitfield;
+use zerocopy::little_endian::U32;
 
 /// The word in front of a record's values: `(count - 1) << 26 | address`.
 ///
@@ -40,6 +41,86 @@ impl RecordHeader {
     /// Record address of the first register.
     pub const fn address(self) -> u32 {
         self.word_address() << 2
+    }
+}
+
+/// One record of a descriptor.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Index of the record's first word in the descriptor.
+    pub at: usize,
+    /// Where, and how many.
+    pub header: RecordHeader,
+    /// The register values.
+    pub values: &'a [U32],
+}
+
+impl<'a> Record<'a> {
+    /// The register writes: record address and value.
+    pub fn writes(&self) -> impl Iterator<Item = (u32, u32)> + use<'a> {
+        let first = self.header.address();
+        (0..).zip(self.values).map(move |(index, value)| (first + 4 * index, value.get()))
+    }
+}
+
+/// A record that says it has more values than the descriptor has words left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overrun {
+    /// Index of the record's first word in the descriptor.
+    pub at: usize,
+    /// The record.
+    pub header: RecordHeader,
+    /// Words that are left behind it.
+    pub left: usize,
+}
+
+impl core::fmt::Display for Overrun {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(
+            f,
+            "record {:#010x} in word {} announces {} values, {} words are left",
+            self.header.into_bits(),
+            self.at,
+            self.header.count(),
+            self.left
+        )
+    }
+}
+
+impl core::error::Error for Overrun {}
+
+/// Walks the records of a descriptor, from the first word behind its header to its end.
+///
+/// Ends after the first [`Overrun`]. Work is bounded by the number of words.
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    words: &'a [U32],
+    at: usize,
+}
+
+impl<'a> Records<'a> {
+    /// The records of `descriptor`, whose header has `header_words` words.
+    pub fn new(descriptor: &'a [U32], header_words: usize) -> Self {
+        Self { words: descriptor.get(header_words..).unwrap_or_default(), at: header_words }
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<Record<'a>, Overrun>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (first, rest) = self.words.split_first()?;
+        let header = RecordHeader::from_bits(first.get());
+        let at = self.at;
+        let count = header.count() as usize;
+        let Some((values, rest)) = rest.split_at_checked(count) else {
+            let left = rest.len();
+            self.words = &[];
+            return Some(Err(Overrun { at, header, left }));
+        };
+        self.words = rest;
+        self.at += 1 + count;
+        Some(Ok(Record { at, header, values }))
     }
 }
 
