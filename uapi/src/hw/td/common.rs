@@ -54,8 +54,7 @@ layout! {
     /// An extent in depth.
     pub struct Depth {
         /// Depth; 1 in every known program, and the engine hangs on 0.
-        #[bits(15)] depth: u16; Measured,
-        #[bits(17)] __: u32
+        #[bits(32)] depth: u32; Measured
     }
 }
 

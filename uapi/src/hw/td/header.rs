@@ -189,7 +189,7 @@ registers! {
 /// A decoded header.
 ///
 /// Every bit pattern decodes, and encodes to the same words again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Header {
     /// Who the task is.
     pub identity: Identity,

@@ -57,6 +57,14 @@ layout! {
     }
 }
 
+layout! {
+    /// A word of a further stream, whose parts no source gives; `0x80` or 0 as configuration when idle.
+    pub struct StreamWord {
+        /// As compilers write it.
+        #[bits(32)] value: u32 => Show::Hex
+    }
+}
+
 registers! {
     /// Kernel DMA: fills kernel memory with coefficients.
     pub block KERNEL_DMA "kernel dma", base BASE, 0x1f800 + 0xf8;
@@ -72,9 +80,9 @@ registers! {
     /// Bytes that each channel moves.
     COEFF_BFR_SIZE "CoeffBfrSize" @ 0x1f888 [16; 4]: CoeffBfrSize, ReadWrite, Derived, "td 4.7";
     /// Switches of four further streams: perhaps bias, post-scale, palette and activation table.
-    STREAM_DMA_CONFIG "StreamDMAConfig" @ 0x1f8c8 [4; 4]: CoeffDmaConfig, ReadWrite, Predicted, "td 4.7";
+    STREAM_DMA_CONFIG "StreamDMAConfig" @ 0x1f8c8 [4; 4]: StreamWord, ReadWrite, Predicted, "td 4.7";
     /// Bases of the four further streams.
-    STREAM_BASE_ADDR "StreamBaseAddr" @ 0x1f8d8 [4; 4]: DmaBytes, ReadWrite, Predicted, "td 4.7";
+    STREAM_BASE_ADDR "StreamBaseAddr" @ 0x1f8d8 [4; 4]: StreamWord, ReadWrite, Predicted, "td 4.7";
     /// Sizes of the four further streams.
     STREAM_BFR_SIZE "StreamBfrSize" @ 0x1f8e8 [4; 4]: CoeffBfrSize, ReadWrite, Predicted, "td 4.7";
 }

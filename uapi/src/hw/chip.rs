@@ -1,0 +1,497 @@
+//! The chips that have this engine: boards, SoCs, and the neural processor circuits on them.
+//!
+//! A *circuit* is one complete engine: its own registers, its own DART, its own firmware. An M1 has one,
+//! called `styx`; an M1 Pro, Max and Ultra have one, two and four, called `eos0` to `eos3`; an M2 has one,
+//! `bia`. The device tree shows each circuit as one node (*instance*), numbered where there are several, and
+//! nothing connects the instances of a chip: work goes to one of them and stays there (seed 004; its author
+//! had one T8103 and says so of the rest).
+//!
+//! What differs between the chips is data in this file: where the registers are mapped, which power
+//! management ranges belong to a circuit, which column of the [HAL table](super::hal) its compiler reads.
+//! The map *inside* a container is the same everywhere: [`super::mmio_map`].
+
+use core::fmt;
+
+use super::dart::aperture;
+use super::hal::Generation;
+use super::space::{EngineOffset, PhysAddr};
+use crate::register::Grade;
+
+mod engines;
+
+pub use engines::{Count, MADDS_PER_ENGINE, Quantity, operations_per_cycle};
+
+/// A system on chip that the model can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Soc {
+    /// M1.
+    T8103,
+    /// M1 Pro.
+    T6000,
+    /// M1 Max.
+    T6001,
+    /// M1 Ultra.
+    T6002,
+    /// M2.
+    T8112,
+}
+
+/// A computer that was sold, and its SoC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Board {
+    /// Name in the shop.
+    pub marketing: &'static str,
+    /// Product code.
+    pub product: &'static str,
+    /// Its SoC.
+    pub soc: Soc,
+}
+
+const fn board(marketing: &'static str, product: &'static str, soc: Soc) -> Board {
+    Board { marketing, product, soc }
+}
+
+/// The thirteen boards (seed 004, *Board types*; derived).
+pub const BOARDS: [Board; 13] = [
+    board("Mac mini (M1, 2020)", "J274AP", Soc::T8103),
+    board("MacBook Pro (13-inch, M1, 2020)", "J293AP", Soc::T8103),
+    board("MacBook Air (M1, 2020)", "J313AP", Soc::T8103),
+    board("iMac (24-inch (4-port), M1, 2021)", "J456AP", Soc::T8103),
+    board("iMac (24-inch (2-port), M1, 2021)", "J457AP", Soc::T8103),
+    board("MacBook Pro (16-inch, M1 Pro, 2021)", "J316sAP", Soc::T6000),
+    board("MacBook Pro (16-inch, M1 Max, 2021)", "J316cAP", Soc::T6001),
+    board("MacBook Pro (14-inch, M1 Pro, 2021)", "J314sAP", Soc::T6000),
+    board("MacBook Pro (14-inch, M1 Max, 2021)", "J314cAP", Soc::T6001),
+    board("Mac Studio (M1 Max, 2022)", "J375cAP", Soc::T6001),
+    board("Mac Studio (M1 Ultra, 2022)", "J375dAP", Soc::T6002),
+    board("MacBook Pro (13-inch, M2, 2022)", "J493AP", Soc::T8112),
+    board("MacBook Air (M2, 2022)", "J413AP", Soc::T8112),
+];
+
+/// A run of physical addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhysRange {
+    /// First address.
+    pub base: PhysAddr,
+    /// Bytes.
+    pub len: u64,
+}
+
+/// One neural processor circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Circuit {
+    /// Code name.
+    pub codename: &'static str,
+    /// Name of its firmware.
+    pub firmware: &'static str,
+    /// Where its container of registers is mapped.
+    pub mmio_base: PhysAddr,
+    /// Its power management ranges.
+    pub pmu: &'static [PhysRange],
+    /// How well this is established.
+    pub grade: Grade,
+    /// Where it is known from.
+    pub source: &'static str,
+}
+
+const fn pmu(base: u64, len: u64) -> PhysRange {
+    PhysRange { base: PhysAddr(base), len }
+}
+
+const fn circuit(
+    codename: &'static str,
+    firmware: &'static str,
+    mmio_base: u64,
+    pmu: &'static [PhysRange],
+) -> Circuit {
+    Circuit {
+        codename,
+        firmware,
+        mmio_base: PhysAddr(mmio_base),
+        pmu,
+        grade: Grade::Derived,
+        source: "seed 004, board types; facts A.1",
+    }
+}
+
+/// The circuit of the M1.
+pub const STYX: Circuit =
+    circuit("styx", "h13_ane_fw_styx_j5x", 0x2_6a00_0000, &[pmu(0x2_3b70_0000, 0x8_c000)]);
+
+/// The first circuit of the M1 Pro, Max and Ultra.
+pub const EOS0: Circuit =
+    circuit("eos0", "t600x_ane0_fw_eos_jc3x", 0x2_8400_0000, &[pmu(0x2_8e08_0000, 0xc02c)]);
+
+/// The second circuit of the M1 Max and Ultra.
+pub const EOS1: Circuit =
+    circuit("eos1", "t600x_ane1_fw_eos_jc3x", 0x5_0800_0000, &[pmu(0x2_8e68_0100, 0x3f2c)]);
+
+/// The third circuit of the M1 Ultra.
+pub const EOS2: Circuit =
+    circuit("eos2", "t600x_ane2_fw_eos_jc3x", 0x22_8400_0000, &[pmu(0x22_8e08_0000, 0xc02c)]);
+
+/// The fourth circuit of the M1 Ultra.
+pub const EOS3: Circuit =
+    circuit("eos3", "t600x_ane3_fw_eos_jc3x", 0x25_0800_0000, &[pmu(0x22_8e68_0100, 0x3f2c)]);
+
+/// The circuit of the M2: the only one with two power management ranges.
+pub const BIA: Circuit = circuit(
+    "bia",
+    "h14_ane_fw_bia_j4xx",
+    0x2_6a00_0000,
+    &[pmu(0x2_3b70_0000, 0x1_8000), pmu(0x2_3b72_4000, 0x4000)],
+);
+
+/// The six circuits.
+pub const CIRCUITS: [Circuit; 6] = [STYX, EOS0, EOS1, EOS2, EOS3, BIA];
+
+impl Circuit {
+    /// Where `offset` of the container is on the SoC's bus; `None` beyond the container.
+    pub const fn physical(&self, offset: EngineOffset) -> Option<PhysAddr> {
+        if offset.0 < EngineOffset::CONTAINER {
+            self.mmio_base.checked_add(offset.0 as u64)
+        } else {
+            None
+        }
+    }
+
+    /// Which offset of the container an address of the SoC's bus is; `None` outside it.
+    pub const fn offset(&self, address: PhysAddr) -> Option<EngineOffset> {
+        match address.0.checked_sub(self.mmio_base.0) {
+            Some(distance) if distance < EngineOffset::CONTAINER as u64 => Some(EngineOffset(distance as u32)),
+            _ => None,
+        }
+    }
+}
+
+/// One node of the device tree: a circuit under the name that drivers bind to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// Name of the node.
+    pub node: &'static str,
+    /// The circuit behind it.
+    pub circuit: &'static Circuit,
+}
+
+const fn instance(node: &'static str, circuit: &'static Circuit) -> Instance {
+    Instance { node, circuit }
+}
+
+/// The live configuration of the DART that serves a circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DartProfile {
+    /// Name of the device-tree node.
+    pub node: &'static str,
+    /// The generation of controller, by its driver.
+    pub driver_class: &'static str,
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// Lowest IOVA.
+    pub aperture_base: u64,
+    /// Bytes of IOVA.
+    pub aperture_size: u64,
+    /// Streams in a window.
+    pub stream_slots: u8,
+    /// One bit for each stream that is enabled.
+    pub streams_enabled: u32,
+    /// One bit for each stream that is not translated.
+    pub streams_bypassed: u32,
+    /// Options of the node.
+    pub options: u32,
+    /// The configuration word as read from a running system.
+    pub live_config: u32,
+    /// A configuration bit turns the read-only class into read-write, as on the M1.
+    pub collapses_read_only: bool,
+}
+
+/// The DART of node `dart-ane0` (seed 000, tables 28.1, 28.2 and 28.5; measured on an M1 Max).
+pub const DART_ANE0: DartProfile = DartProfile {
+    node: "dart-ane0",
+    driver_class: "dart,t6000",
+    page_size: aperture::PAGE_SIZE,
+    aperture_base: aperture::BASE,
+    aperture_size: aperture::SIZE,
+    stream_slots: 16,
+    streams_enabled: 0xa001,
+    streams_bypassed: 0xa000,
+    options: 0x25,
+    live_config: 0x8000_0025,
+    collapses_read_only: true,
+};
+
+/// Everything that selecting a chip selects.
+#[derive(Clone, Copy, Debug)]
+pub struct Chip {
+    /// Which SoC.
+    pub soc: Soc,
+    /// The processor's name in the shop.
+    pub product: &'static str,
+    /// Type number in the device tree: 64, 96 or 128.
+    pub ane_type: u16,
+    /// The column of the HAL table that its compiler reads.
+    pub generation: Generation,
+    /// The name that the running system gives the architecture: coarser than the generation (facts A.2).
+    pub architecture: &'static str,
+    /// The nodes of the device tree, and so the circuits.
+    pub instances: &'static [Instance],
+    /// The DART of each circuit.
+    pub dart: &'static DartProfile,
+    /// How well the DART's values are established *for this chip*.
+    pub dart_grade: Grade,
+    /// The quantities that have all been called the number of engines, where they are known.
+    pub engines: &'static [(Quantity, Count)],
+}
+
+/// The five chips.
+pub const CHIPS: [Chip; 5] = [
+    Chip {
+        soc: Soc::T8103,
+        product: "M1",
+        ane_type: 64,
+        generation: Generation::H13,
+        architecture: "h13",
+        instances: &[instance("ane", &STYX)],
+        dart: &DART_ANE0,
+        dart_grade: Grade::Predicted,
+        engines: engines::T8103,
+    },
+    Chip {
+        soc: Soc::T6000,
+        product: "M1 Pro",
+        ane_type: 96,
+        generation: Generation::H13g,
+        architecture: "h13g",
+        instances: &[instance("ane0", &EOS0)],
+        dart: &DART_ANE0,
+        dart_grade: Grade::Measured,
+        engines: engines::T6000,
+    },
+    Chip {
+        soc: Soc::T6001,
+        product: "M1 Max",
+        ane_type: 96,
+        generation: Generation::H13g,
+        architecture: "h13g",
+        instances: &[instance("ane0", &EOS0), instance("ane1", &EOS1)],
+        dart: &DART_ANE0,
+        dart_grade: Grade::Measured,
+        engines: engines::T6001,
+    },
+    Chip {
+        soc: Soc::T6002,
+        product: "M1 Ultra",
+        ane_type: 96,
+        generation: Generation::H13g,
+        architecture: "h13g",
+        instances: &[
+            instance("ane0", &EOS0),
+            instance("ane1", &EOS1),
+            instance("ane2", &EOS2),
+            instance("ane3", &EOS3),
+        ],
+        dart: &DART_ANE0,
+        dart_grade: Grade::Measured,
+        engines: engines::T6002,
+    },
+    Chip {
+        soc: Soc::T8112,
+        product: "M2",
+        ane_type: 128,
+        generation: Generation::H14,
+        architecture: "h14",
+        instances: &[instance("ane", &BIA)],
+        dart: &DART_ANE0,
+        dart_grade: Grade::Predicted,
+        engines: engines::T8112,
+    },
+];
+
+const _: () = {
+    let mut i = 0;
+    while i < CHIPS.len() {
+        // `Soc::chip` indexes by the number of the variant.
+        assert!(CHIPS[i].soc as usize == i);
+        assert!(matches!(CHIPS[i].instances.len(), 1..=4));
+        i += 1;
+    }
+    assert!(DART_ANE0.streams_enabled >> DART_ANE0.stream_slots == 0);
+    assert!(DART_ANE0.streams_bypassed & !DART_ANE0.streams_enabled == 0);
+};
+
+impl Soc {
+    /// Every SoC.
+    pub const ALL: [Self; 5] = [Self::T8103, Self::T6000, Self::T6001, Self::T6002, Self::T8112];
+
+    /// The name that the command line and dumps use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::T8103 => "t8103",
+            Self::T6000 => "t6000",
+            Self::T6001 => "t6001",
+            Self::T6002 => "t6002",
+            Self::T8112 => "t8112",
+        }
+    }
+
+    /// The chip.
+    pub const fn chip(self) -> &'static Chip {
+        const TABLE: &[Chip; 5] = &CHIPS;
+        &TABLE[self as usize]
+    }
+
+    /// The SoC of that name; capitals do not matter.
+    ///
+    /// # Errors
+    ///
+    /// [`Unknown::Soc`], which names the five.
+    pub fn by_name(name: &str) -> Result<Self, Unknown<'_>> {
+        Self::ALL
+            .into_iter()
+            .find(|soc| soc.name().eq_ignore_ascii_case(name))
+            .ok_or(Unknown::Soc { name })
+    }
+
+    /// The boards that were built around it.
+    pub fn boards(self) -> impl Iterator<Item = &'static Board> {
+        BOARDS.iter().filter(move |board| board.soc == self)
+    }
+}
+
+impl fmt::Display for Soc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Board {
+    /// The board of that product code; capitals do not matter.
+    ///
+    /// # Errors
+    ///
+    /// [`Unknown::Board`], which names the thirteen.
+    pub fn by_product(product: &str) -> Result<&'static Self, Unknown<'_>> {
+        BOARDS
+            .iter()
+            .find(|board| board.product.eq_ignore_ascii_case(product))
+            .ok_or(Unknown::Board { product })
+    }
+}
+
+impl Circuit {
+    /// The circuit of that code name.
+    ///
+    /// # Errors
+    ///
+    /// [`Unknown::Circuit`], which names the six.
+    pub fn by_codename(codename: &str) -> Result<&'static Self, Unknown<'_>> {
+        CIRCUITS
+            .iter()
+            .find(|circuit| circuit.codename.eq_ignore_ascii_case(codename))
+            .ok_or(Unknown::Circuit { codename })
+    }
+}
+
+impl Chip {
+    /// The instance of that node name.
+    ///
+    /// # Errors
+    ///
+    /// [`Unknown::Node`], which names those that the chip has.
+    pub fn node<'a>(&self, node: &'a str) -> Result<&'static Instance, Unknown<'a>> {
+        self.instances
+            .iter()
+            .find(|instance| instance.node == node)
+            .ok_or(Unknown::Node { soc: self.soc, node })
+    }
+
+    /// Instance `number`, counted from 0.
+    ///
+    /// # Errors
+    ///
+    /// [`Unknown::Instance`], which says how many the chip has.
+    pub fn instance(&self, number: usize) -> Result<&'static Instance, Unknown<'static>> {
+        self.instances.get(number).ok_or(Unknown::Instance { soc: self.soc, number })
+    }
+
+    /// One of the numbers that have been called the number of engines; `None` where no source gives it.
+    pub fn count(&self, quantity: Quantity) -> Option<Count> {
+        self.engines.iter().find(|(known, _)| *known == quantity).map(|&(_, count)| count)
+    }
+}
+
+/// Something was asked for by a name that is not in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown<'a> {
+    /// No such SoC.
+    Soc {
+        /// The name.
+        name: &'a str,
+    },
+    /// No such board.
+    Board {
+        /// The product code.
+        product: &'a str,
+    },
+    /// No such circuit.
+    Circuit {
+        /// The code name.
+        codename: &'a str,
+    },
+    /// The chip has no node of that name.
+    Node {
+        /// The chip.
+        soc: Soc,
+        /// The name of the node.
+        node: &'a str,
+    },
+    /// The chip has fewer instances.
+    Instance {
+        /// The chip.
+        soc: Soc,
+        /// The number asked for, from 0.
+        number: usize,
+    },
+}
+
+impl fmt::Display for Unknown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Soc { name } => {
+                write!(f, "chip {name:?} is not known; known: ")?;
+                list(f, Soc::ALL.iter().map(|soc| soc.name()))
+            }
+            Self::Board { product } => {
+                write!(f, "board {product:?} is not known; known: ")?;
+                list(f, BOARDS.iter().map(|board| board.product))
+            }
+            Self::Circuit { codename } => {
+                write!(f, "circuit {codename:?} is not known; known: ")?;
+                list(f, CIRCUITS.iter().map(|circuit| circuit.codename))
+            }
+            Self::Node { soc, node } => {
+                write!(f, "node {node:?} does not exist on {soc}, which has: ")?;
+                list(f, soc.chip().instances.iter().map(|instance| instance.node))
+            }
+            Self::Instance { soc, number } => {
+                write!(f, "instance {number} does not exist on {soc}, which has 0 to ")?;
+                write!(f, "{}", soc.chip().instances.len() - 1)
+            }
+        }
+    }
+}
+
+impl core::error::Error for Unknown<'_> {}
+
+/// Writes names with commas between them.
+pub(super) fn list(
+    f: &mut fmt::Formatter<'_>,
+    names: impl Iterator<Item = &'static str>,
+) -> fmt::Result {
+    for (i, name) in names.enumerate() {
+        if i != 0 {
+            f.write_str(", ")?;
+        }
+        f.write_str(name)?;
+    }
+    Ok(())
+}
