@@ -3,5 +3,8 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::result_unit_err, reason = "the checked setters that bitfield-struct makes")]
 
+pub mod abi;
 pub mod hw;
+pub mod ioctl;
 pub mod register;
+pub mod wire;

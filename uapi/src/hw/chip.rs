@@ -10,16 +10,17 @@
 //! management ranges belong to a circuit, which column of the [HAL table](super::hal) its compiler reads.
 //! The map *inside* a container is the same everywhere: [`super::mmio_map`].
 
-use core::fmt;
-
-use super::dart::aperture;
+use super::dart::{self, aperture};
 use super::hal::Generation;
 use super::space::{EngineOffset, PhysAddr};
 use crate::register::Grade;
 
 mod engines;
+mod lookup;
 
 pub use engines::{Count, MADDS_PER_ENGINE, Quantity, operations_per_cycle};
+pub use lookup::Unknown;
+pub(in crate::hw) use lookup::list;
 
 /// A system on chip that the model can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -148,17 +149,15 @@ pub const CIRCUITS: [Circuit; 6] = [STYX, EOS0, EOS1, EOS2, EOS3, BIA];
 impl Circuit {
     /// Where `offset` of the container is on the SoC's bus; `None` beyond the container.
     pub const fn physical(&self, offset: EngineOffset) -> Option<PhysAddr> {
-        if offset.0 < EngineOffset::CONTAINER {
-            self.mmio_base.checked_add(offset.0 as u64)
-        } else {
-            None
-        }
+        if offset.0 < EngineOffset::CONTAINER { self.mmio_base.checked_add(offset.0 as u64) } else { None }
     }
 
     /// Which offset of the container an address of the SoC's bus is; `None` outside it.
     pub const fn offset(&self, address: PhysAddr) -> Option<EngineOffset> {
         match address.0.checked_sub(self.mmio_base.0) {
-            Some(distance) if distance < EngineOffset::CONTAINER as u64 => Some(EngineOffset(distance as u32)),
+            Some(distance) if distance < EngineOffset::CONTAINER as u64 => {
+                Some(EngineOffset(distance as u32))
+            }
             _ => None,
         }
     }
@@ -193,9 +192,9 @@ pub struct DartProfile {
     /// Streams in a window.
     pub stream_slots: u8,
     /// One bit for each stream that is enabled.
-    pub streams_enabled: u32,
+    pub streams_enabled: u16,
     /// One bit for each stream that is not translated.
-    pub streams_bypassed: u32,
+    pub streams_bypassed: u16,
     /// Options of the node.
     pub options: u32,
     /// The configuration word as read from a running system.
@@ -204,18 +203,21 @@ pub struct DartProfile {
     pub collapses_read_only: bool,
 }
 
-/// The DART of node `dart-ane0` (seed 000, tables 28.1, 28.2 and 28.5; measured on an M1 Max).
+/// The DART of node `dart-ane0` (seed 000, tables 28.1, 28.2 and 28.5).
+///
+/// Measured on one machine of the T600x family, which sources call M1 Pro in one place and M1 Max in another
+/// (facts M, X-26).
 pub const DART_ANE0: DartProfile = DartProfile {
     node: "dart-ane0",
     driver_class: "dart,t6000",
     page_size: aperture::PAGE_SIZE,
     aperture_base: aperture::BASE,
     aperture_size: aperture::SIZE,
-    stream_slots: 16,
-    streams_enabled: 0xa001,
-    streams_bypassed: 0xa000,
+    stream_slots: dart::stream::StreamId::COUNT,
+    streams_enabled: dart::stream::ENABLED_AT_RESET,
+    streams_bypassed: dart::stream::BYPASSED,
     options: 0x25,
-    live_config: 0x8000_0025,
+    live_config: dart::regs::LIVE_CONFIG,
     collapses_read_only: true,
 };
 
@@ -290,7 +292,7 @@ pub const CHIPS: [Chip; 5] = [
             instance("ane3", &EOS3),
         ],
         dart: &DART_ANE0,
-        dart_grade: Grade::Measured,
+        dart_grade: Grade::Predicted,
         engines: engines::T6002,
     },
     Chip {
@@ -314,184 +316,6 @@ const _: () = {
         assert!(matches!(CHIPS[i].instances.len(), 1..=4));
         i += 1;
     }
-    assert!(DART_ANE0.streams_enabled >> DART_ANE0.stream_slots == 0);
+    assert!(DART_ANE0.stream_slots == 16 && DART_ANE0.live_config & 0xff == DART_ANE0.options);
     assert!(DART_ANE0.streams_bypassed & !DART_ANE0.streams_enabled == 0);
 };
-
-impl Soc {
-    /// Every SoC.
-    pub const ALL: [Self; 5] = [Self::T8103, Self::T6000, Self::T6001, Self::T6002, Self::T8112];
-
-    /// The name that the command line and dumps use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::T8103 => "t8103",
-            Self::T6000 => "t6000",
-            Self::T6001 => "t6001",
-            Self::T6002 => "t6002",
-            Self::T8112 => "t8112",
-        }
-    }
-
-    /// The chip.
-    pub const fn chip(self) -> &'static Chip {
-        const TABLE: &[Chip; 5] = &CHIPS;
-        &TABLE[self as usize]
-    }
-
-    /// The SoC of that name; capitals do not matter.
-    ///
-    /// # Errors
-    ///
-    /// [`Unknown::Soc`], which names the five.
-    pub fn by_name(name: &str) -> Result<Self, Unknown<'_>> {
-        Self::ALL
-            .into_iter()
-            .find(|soc| soc.name().eq_ignore_ascii_case(name))
-            .ok_or(Unknown::Soc { name })
-    }
-
-    /// The boards that were built around it.
-    pub fn boards(self) -> impl Iterator<Item = &'static Board> {
-        BOARDS.iter().filter(move |board| board.soc == self)
-    }
-}
-
-impl fmt::Display for Soc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl Board {
-    /// The board of that product code; capitals do not matter.
-    ///
-    /// # Errors
-    ///
-    /// [`Unknown::Board`], which names the thirteen.
-    pub fn by_product(product: &str) -> Result<&'static Self, Unknown<'_>> {
-        BOARDS
-            .iter()
-            .find(|board| board.product.eq_ignore_ascii_case(product))
-            .ok_or(Unknown::Board { product })
-    }
-}
-
-impl Circuit {
-    /// The circuit of that code name.
-    ///
-    /// # Errors
-    ///
-    /// [`Unknown::Circuit`], which names the six.
-    pub fn by_codename(codename: &str) -> Result<&'static Self, Unknown<'_>> {
-        CIRCUITS
-            .iter()
-            .find(|circuit| circuit.codename.eq_ignore_ascii_case(codename))
-            .ok_or(Unknown::Circuit { codename })
-    }
-}
-
-impl Chip {
-    /// The instance of that node name.
-    ///
-    /// # Errors
-    ///
-    /// [`Unknown::Node`], which names those that the chip has.
-    pub fn node<'a>(&self, node: &'a str) -> Result<&'static Instance, Unknown<'a>> {
-        self.instances
-            .iter()
-            .find(|instance| instance.node == node)
-            .ok_or(Unknown::Node { soc: self.soc, node })
-    }
-
-    /// Instance `number`, counted from 0.
-    ///
-    /// # Errors
-    ///
-    /// [`Unknown::Instance`], which says how many the chip has.
-    pub fn instance(&self, number: usize) -> Result<&'static Instance, Unknown<'static>> {
-        self.instances.get(number).ok_or(Unknown::Instance { soc: self.soc, number })
-    }
-
-    /// One of the numbers that have been called the number of engines; `None` where no source gives it.
-    pub fn count(&self, quantity: Quantity) -> Option<Count> {
-        self.engines.iter().find(|(known, _)| *known == quantity).map(|&(_, count)| count)
-    }
-}
-
-/// Something was asked for by a name that is not in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown<'a> {
-    /// No such SoC.
-    Soc {
-        /// The name.
-        name: &'a str,
-    },
-    /// No such board.
-    Board {
-        /// The product code.
-        product: &'a str,
-    },
-    /// No such circuit.
-    Circuit {
-        /// The code name.
-        codename: &'a str,
-    },
-    /// The chip has no node of that name.
-    Node {
-        /// The chip.
-        soc: Soc,
-        /// The name of the node.
-        node: &'a str,
-    },
-    /// The chip has fewer instances.
-    Instance {
-        /// The chip.
-        soc: Soc,
-        /// The number asked for, from 0.
-        number: usize,
-    },
-}
-
-impl fmt::Display for Unknown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Soc { name } => {
-                write!(f, "chip {name:?} is not known; known: ")?;
-                list(f, Soc::ALL.iter().map(|soc| soc.name()))
-            }
-            Self::Board { product } => {
-                write!(f, "board {product:?} is not known; known: ")?;
-                list(f, BOARDS.iter().map(|board| board.product))
-            }
-            Self::Circuit { codename } => {
-                write!(f, "circuit {codename:?} is not known; known: ")?;
-                list(f, CIRCUITS.iter().map(|circuit| circuit.codename))
-            }
-            Self::Node { soc, node } => {
-                write!(f, "node {node:?} does not exist on {soc}, which has: ")?;
-                list(f, soc.chip().instances.iter().map(|instance| instance.node))
-            }
-            Self::Instance { soc, number } => {
-                write!(f, "instance {number} does not exist on {soc}, which has 0 to ")?;
-                write!(f, "{}", soc.chip().instances.len() - 1)
-            }
-        }
-    }
-}
-
-impl core::error::Error for Unknown<'_> {}
-
-/// Writes names with commas between them.
-pub(super) fn list(
-    f: &mut fmt::Formatter<'_>,
-    names: impl Iterator<Item = &'static str>,
-) -> fmt::Result {
-    for (i, name) in names.enumerate() {
-        if i != 0 {
-            f.write_str(", ")?;
-        }
-        f.write_str(name)?;
-    }
-    Ok(())
-}

@@ -1,8 +1,23 @@
 //! What the hardware defines: address spaces, registers, descriptors, page tables, chips.
 
+pub mod bar;
+pub mod chip;
 pub mod dart;
+pub mod fault;
+pub mod hal;
+pub mod index;
+pub mod mmio_map;
+pub mod mover;
+pub mod nid;
+pub mod pe_mmu;
+pub mod program;
+pub mod rebase;
 pub mod space;
+pub mod status;
 pub mod td;
+pub mod tm;
+pub mod tq;
+pub mod usage;
 
 use crate::register::Block;
 
@@ -11,5 +26,12 @@ use crate::register::Block;
 /// Dumps, `docs/registers.md`, the C header and the tests walk this list; a new block is added here and
 /// nowhere else.
 pub fn blocks() -> impl Iterator<Item = &'static Block> {
-    [&td::header::HEADER].into_iter().chain(td::BLOCKS)
+    [&td::header::HEADER].into_iter().chain(td::BLOCKS).chain([
+        &dart::regs::WINDOW,
+        &tm::TASK_MANAGER,
+        &tq::TASK_QUEUE,
+        &mover::regs::MOVER,
+        &mover::xmov::PORT,
+        &pe_mmu::PE_MMU,
+    ])
 }

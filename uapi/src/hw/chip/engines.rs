@@ -120,7 +120,8 @@ pub(super) const T6001: &[(Quantity, Count)] = &[
 ];
 
 /// M1 Ultra.
-pub(super) const T6002: &[(Quantity, Count)] = &[(CompilerCores, count(8, Derived, "facts A.3")), H13_CHANNELS];
+pub(super) const T6002: &[(Quantity, Count)] =
+    &[(CompilerCores, count(8, Derived, "facts A.3")), H13_CHANNELS];
 
 /// M2.
 pub(super) const T8112: &[(Quantity, Count)] = &[(CompilerCores, count(4, Derived, "facts A.3, A.4"))];

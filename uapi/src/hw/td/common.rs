@@ -21,6 +21,18 @@ codes! {
 }
 
 codes! {
+    /// Element format of source 2, for which 0 also says that there is none.
+    pub enum SecondFormat: u8, "second-source format" {
+        /// No second source, or signed 8-bit integer.
+        NoneOrInt8 = 0, "none or int8";
+        /// Unsigned 8-bit integer.
+        Uint8 = 1, "uint8";
+        /// IEEE 754 half.
+        Fp16 = 2, "fp16";
+    }
+}
+
+codes! {
     /// What the engine does in this task.
     pub enum TaskClass: u8, "task class" {
         /// The neural engine: convolution, matrix product, pass-through with activation.
@@ -74,8 +86,8 @@ layout! {
     pub struct ChCfg {
         /// Format of source 1.
         #[bits(2)] in_fmt: u8 => Show::Codes(ElementFormat::CODES),
-        /// Format of source 2; 0 where there is none.
-        #[bits(2)] second_fmt: u8 => Show::Codes(ElementFormat::CODES),
+        /// Format of source 2.
+        #[bits(2)] second_fmt: u8 => Show::Codes(SecondFormat::CODES),
         /// Format of the result.
         #[bits(2)] out_fmt: u8 => Show::Codes(ElementFormat::CODES),
         #[bits(26)] __: u32

@@ -1,6 +1,6 @@
 //! The H13 task descriptor: one pass of the engine, written as register values.
 //!
-//! A *task descriptor* (TD) is a [header](header) of ten or eleven words, then [records](record) until the
+//! A *task descriptor* (TD) is a [header] of ten or eleven words, then [records](record) until the
 //! descriptor ends; a record is one word that says where and how many, then the register values. Each
 //! record writes registers of one of seven blocks. Registers keep their values from task to task, so a
 //! later descriptor may leave out what has not changed. A *program* is a list of descriptors, linked by

@@ -1,0 +1,353 @@
+//! The container: what lies where in the engine's 32 MB of registers.
+//!
+//! Each circuit maps one container on the SoC's bus, and inside every container the map is the same. Seed 004
+//! found its ranges on a T8103 by touching every address and keeping those that did not stop the machine;
+//! everything between them is to be left alone. The lower half belongs to the coprocessor (ASC) that runs the
+//! firmware, then come the four DART windows, handshakes, power and performance words, and from `0x1c04000`
+//! on the engine proper. A driver without firmware needs the DART windows, the task manager and the queues.
+//!
+//! The last megabyte, [`EXTENSION_START`] to [`EXTENSION_END`], is unused by real silicon. This project puts
+//! the blocks there that no Apple chip has: the mover and the PE_MMU.
+//!
+//! Ends are exclusive here. Seed 004 prints some ends as the last word (`...fffc`), and those are rounded up
+//! to the first address behind it.
+
+use super::space::EngineOffset;
+use super::{dart, mover, pe_mmu, td, tm, tq};
+use crate::register::{Block, Grade};
+
+/// First offset of the extension range.
+pub const EXTENSION_START: EngineOffset = EngineOffset(0x1f0_0000);
+
+/// First offset behind the extension range, which is the end of the container.
+pub const EXTENSION_END: EngineOffset = EngineOffset(EngineOffset::CONTAINER);
+
+/// What a range is.
+///
+/// In the order of [`RANGES`], by which [`Region::range`] finds its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Region {
+    /// Tunables of the whole circuit.
+    Tunables,
+    /// Data of the coprocessor.
+    AscData,
+    /// The coprocessor: reset vector, implementation registers, free-running clocks.
+    Asc,
+    /// The coprocessor's mailbox, which carries no commands.
+    Mailbox,
+    /// First DART window.
+    Dart0,
+    /// Fourth DART window: it lies between the first and the second.
+    Dart3,
+    /// Second DART window.
+    Dart1,
+    /// Third DART window.
+    Dart2,
+    /// Interrupt and doorbell of the coprocessor, with the version code first.
+    Doorbell,
+    /// Words by which driver and coprocessor acknowledge each other.
+    AckGpio,
+    /// Answers, and holds nothing.
+    Nothing,
+    /// Peak-power data.
+    PowerData,
+    /// Power tunables of the system.
+    SystemTunables,
+    /// Power tunables of the SoC.
+    SocTunables,
+    /// Performance reports.
+    Performance,
+    /// What task descriptors configure: the register blocks of [`td`].
+    MaddConfiguration,
+    /// Configuration of the DMA circuits.
+    DmaConfiguration,
+    /// Task manager.
+    TaskManager,
+    /// Task queues.
+    TaskQueues,
+    /// Kernel memory.
+    KernelMemory,
+    /// Tile L2, the on-chip buffer.
+    TileL2,
+    /// Registers of the [`mover`].
+    Mover,
+    /// Configuration space, which the mover writes and XMOV reads.
+    MoverConfiguration,
+    /// Issue port of XMOV: one word for each thread.
+    XmovPort,
+    /// Registers of the [`pe_mmu`].
+    PeMmu,
+}
+
+/// A range of the container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// What it is.
+    pub region: Region,
+    /// Short name, as dumps print it.
+    pub name: &'static str,
+    /// First offset.
+    pub start: EngineOffset,
+    /// First offset behind it.
+    pub end: EngineOffset,
+    /// What is there.
+    pub doc: &'static str,
+    /// What reads and writes do.
+    pub access: &'static str,
+    /// How well it is established.
+    pub grade: Grade,
+    /// Where it is known from.
+    pub source: &'static str,
+}
+
+const STORED: &str = "reads give what was last written; no effect";
+const RETAINED: &str = "reads give what was last written, also after a reset of the engine; no effect";
+const REGISTERS: &str = "each register has its own rules";
+const MEMORY: &str = "memory";
+
+macro_rules! ranges {
+    ($(
+        $start:literal .. $end:literal, $region:expr, $name:literal,
+        $doc:literal,
+        $access:expr, $grade:ident, $source:literal;
+    )*) => {
+        /// The ranges, by rising offset; they do not overlap.
+        pub const RANGES: &[Range] = &[ $( Range {
+            region: $region,
+            name: $name,
+            start: EngineOffset($start),
+            end: EngineOffset($end),
+            doc: $doc,
+            access: $access,
+            grade: Grade::$grade,
+            source: $source,
+        }, )* ];
+    };
+}
+
+ranges! {
+    0x000_0000..0x000_1000, Region::Tunables, "tunables",
+        "tunables of the circuit, filled once at start",
+        STORED, Derived, "seed 004, mmio map";
+    0x100_0000..0x101_0020, Region::AscData, "asc data",
+        "data of the coprocessor",
+        STORED, Derived, "seed 004, mmio map";
+    0x105_0000..0x120_0000, Region::Asc, "asc",
+        "the coprocessor: reset vector, implementation registers, free-running clocks",
+        "stored, but for the clocks, which run", Derived, "seed 004, mmio map, note a";
+    0x140_0000..0x145_7100, Region::Mailbox, "asc mailbox",
+        "the coprocessor's mailbox; no command passes through it",
+        STORED, Derived, "seed 004, mmio map, note b";
+    0x180_0000..0x180_4000, Region::Dart0, "dart0",
+        "first DART window",
+        REGISTERS, Measured, "seed 000, table 28.3; seed 004, mmio map";
+    0x180_4000..0x180_8000, Region::Dart3, "dart3",
+        "fourth DART window; the engine's DMA does not pass through it",
+        REGISTERS, Measured, "seed 000, table 28.3; seed 004, mmio map";
+    0x181_0000..0x181_4000, Region::Dart1, "dart1",
+        "second DART window",
+        REGISTERS, Measured, "seed 000, table 28.3; seed 004, mmio map";
+    0x182_0000..0x182_4000, Region::Dart2, "dart2",
+        "third DART window",
+        REGISTERS, Measured, "seed 000, table 28.3; seed 004, mmio map";
+    0x184_0000..0x185_4000, Region::Doorbell, "asc doorbell",
+        "interrupt and doorbell of the coprocessor, with the version code first",
+        "stored, but for the version code, which is read-only", Derived, "seed 004, mmio map, note c";
+    0x186_0000..0x187_0000, Region::AckGpio, "ack gpio",
+        "words by which driver and coprocessor acknowledge each other",
+        STORED, Derived, "seed 004, mmio map";
+    0x187_4000..0x187_5000, Region::Nothing, "nothing",
+        "answers, and holds nothing",
+        "reads give 0; an access is reported", Derived, "seed 004, mmio map";
+    0x18e_c000..0x18f_0000, Region::PowerData, "power data",
+        "peak-power data",
+        RETAINED, Derived, "seed 004, mmio map";
+    0x18f_0000..0x18f_4000, Region::SystemTunables, "system tunables",
+        "power tunables of the system, filled at boot",
+        RETAINED, Derived, "seed 004, mmio map, note d";
+    // Seed 004 prints an end below the start; one block of 0x4000 like its neighbours is assumed.
+    0x18f_4000..0x18f_8000, Region::SocTunables, "soc tunables",
+        "power tunables of the SoC, filled at boot",
+        RETAINED, Predicted, "seed 004, mmio map, note d; facts M, X-27";
+    0x190_0000..0x190_c200, Region::Performance, "performance",
+        "performance reports, such as the bytes that DMA has read",
+        "counters", Derived, "seed 004, mmio map";
+    0x1c0_4000..0x1c2_0000, Region::MaddConfiguration, "madd configuration",
+        "what task descriptors configure",
+        REGISTERS, Derived, "seed 004, computation engine";
+    0x1c2_0000..0x1c2_4000, Region::DmaConfiguration, "dma configuration",
+        "configuration of the DMA circuits",
+        STORED, Derived, "seed 004, computation engine";
+    0x1c2_4000..0x1c2_5000, Region::TaskManager, "task manager",
+        "task manager",
+        REGISTERS, Derived, "seed 004, computation engine";
+    0x1c2_5000..0x1c2_8000, Region::TaskQueues, "task queues",
+        "eight task queues, 0x148 apart",
+        REGISTERS, Derived, "seed 004, computation engine";
+    0x1c3_4000..0x1c4_4000, Region::KernelMemory, "kernel memory",
+        "kernel memory, 64 KB: the coefficients of the running task",
+        MEMORY, Derived, "seed 004, mmio map";
+    0x1d0_0000..0x1f0_0000, Region::TileL2, "tile l2",
+        "tile L2, 2 MB: the on-chip buffer",
+        MEMORY, Derived, "seed 004, mmio map";
+    0x1f1_0000..0x1f1_5000, Region::Mover, "mover",
+        "registers of the mover, once for each of five cores",
+        REGISTERS, Chosen, "seed 002, section 3";
+    0x1f2_0000..0x1f3_0000, Region::MoverConfiguration, "mover configuration",
+        "configuration space, 64 KB, that the mover writes and XMOV reads",
+        STORED, Chosen, "mover 1";
+    0x1f3_0000..0x1f3_000c, Region::XmovPort, "xmov port",
+        "issue port of XMOV, one word for each of three threads",
+        "writing a word issues it on the thread", Chosen, "mover 2";
+    0x1f4_0000..0x1f4_1000, Region::PeMmu, "pe_mmu",
+        "registers of the PE_MMU",
+        REGISTERS, Chosen, "seed 001";
+}
+
+const _: () = {
+    let mut i = 0;
+    let mut behind = 0;
+    while i < RANGES.len() {
+        let Range { start, end, .. } = RANGES[i];
+        assert!(behind <= start.0 && start.0 < end.0, "ranges rise and do not overlap");
+        assert!(start.0.is_multiple_of(4) && end.0.is_multiple_of(4));
+        assert!(RANGES[i].region as usize == i, "regions are numbered as ranges are listed");
+        assert!(
+            matches!(RANGES[i].grade, Grade::Chosen) == (start.0 >= EXTENSION_START.0),
+            "exactly what this project chose lies in the extension range"
+        );
+        behind = end.0;
+        i += 1;
+    }
+    assert!(behind <= EngineOffset::CONTAINER);
+};
+
+/// The range that `offset` lies in.
+///
+/// # Examples
+///
+/// ```
+/// use ane_uapi::hw::mmio_map::{self, Region};
+/// use ane_uapi::hw::space::EngineOffset;
+///
+/// assert_eq!(mmio_map::find(EngineOffset(0x1c2_4008)).unwrap().region, Region::TaskManager);
+/// assert!(mmio_map::find(EngineOffset(0x1c0_0000)).is_none());
+/// ```
+pub fn find(offset: EngineOffset) -> Option<&'static Range> {
+    let behind = RANGES.partition_point(|range| range.start <= offset);
+    let range = RANGES.get(behind.checked_sub(1)?)?;
+    range.contains(offset).then_some(range)
+}
+
+/// True if `offset` lies in the range that real silicon leaves unused.
+pub const fn is_extension(offset: EngineOffset) -> bool {
+    EXTENSION_START.0 <= offset.0 && offset.0 < EXTENSION_END.0
+}
+
+impl Range {
+    /// True if `offset` lies inside.
+    pub const fn contains(&self, offset: EngineOffset) -> bool {
+        self.start.0 <= offset.0 && offset.0 < self.end.0
+    }
+
+    /// Bytes from start to end.
+    #[expect(clippy::len_without_is_empty, reason = "a range is never empty")]
+    pub const fn len(&self) -> u32 {
+        self.end.0 - self.start.0
+    }
+}
+
+impl Region {
+    /// The four DART windows in the order of their numbers, which is not that of their offsets.
+    pub const DART: [Self; 4] = [Self::Dart0, Self::Dart1, Self::Dart2, Self::Dart3];
+
+    /// The range of this region.
+    pub const fn range(self) -> &'static Range {
+        &RANGES[self as usize]
+    }
+
+    /// The blocks of registers that live here and are described in full.
+    ///
+    /// Those of [`td`] are numbered by record address ([`td::BASE`]); that of [`tq`] is one queue, and that
+    /// of [`dart`] one window, whichever it is.
+    pub const fn blocks(self) -> &'static [&'static Block] {
+        match self {
+            Self::MaddConfiguration => &td::BLOCKS,
+            Self::Dart0 | Self::Dart1 | Self::Dart2 | Self::Dart3 => const { &[&dart::regs::WINDOW] },
+            Self::TaskManager => const { &[&tm::TASK_MANAGER] },
+            Self::TaskQueues => const { &[&tq::TASK_QUEUE] },
+            Self::Mover => const { &[&mover::regs::MOVER] },
+            Self::XmovPort => const { &[&mover::xmov::PORT] },
+            Self::PeMmu => const { &[&pe_mmu::PE_MMU] },
+            _ => &[],
+        }
+    }
+}
+
+const _: () = {
+    let mut window = 0;
+    while window < dart::regs::Window::ALL.len() {
+        let range = Region::DART[window].range();
+        assert!(range.start.0 == dart::regs::Window::ALL[window].base().0);
+        assert!(range.len() == dart::regs::Window::LEN);
+        window += 1;
+    }
+    assert!(Region::TaskQueues.range().start.0 == tq::BASE.0);
+    assert!(Region::Mover.range().start.0 == mover::regs::BASE.0);
+    assert!(Region::Mover.range().len() == mover::regs::CORE_STRIDE * mover::regs::Core::ALL.len() as u32);
+    assert!(Region::MoverConfiguration.range().start.0 == mover::xmov::CONFIGURATION.0);
+    assert!(Region::MoverConfiguration.range().len() == mover::transfer::WINDOW_BYTES);
+};
+
+/// A word, or a short run of words, that is known by name although its block is not described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landmark {
+    /// Its name.
+    pub name: &'static str,
+    /// Its offset.
+    pub offset: EngineOffset,
+    /// Words in the run.
+    pub count: u32,
+    /// What it is.
+    pub doc: &'static str,
+    /// How well it is established.
+    pub grade: Grade,
+    /// Where it is known from.
+    pub source: &'static str,
+}
+
+const fn landmark(
+    name: &'static str,
+    offset: u32,
+    count: u32,
+    doc: &'static str,
+    source: &'static str,
+) -> Landmark {
+    Landmark { name, offset: EngineOffset(offset), count, doc, grade: Grade::Derived, source }
+}
+
+/// Where the coprocessor begins after a reset.
+pub const RVBAR: EngineOffset = EngineOffset(0x105_0000);
+
+/// The version code of the engine.
+pub const VERSION: EngineOffset = EngineOffset(0x184_0000);
+
+/// Words of the coprocessor's range in which free-running clocks are read, each a low half and a high half.
+///
+/// They tick as event timestamps do, [`tm::TIMESTAMP_HZ`] times in a second.
+pub const CLOCKS: [EngineOffset; 4] =
+    [EngineOffset(0x116_0008), EngineOffset(0x116_8008), EngineOffset(0x117_0000), EngineOffset(0x117_8000)];
+
+/// The words known by name, by rising offset.
+pub const LANDMARKS: &[Landmark] = &[
+    landmark("PMGR1", 0x738, 1, "power domain", "facts A.8"),
+    landmark("PMGR2", 0x798, 1, "power domain", "facts A.8"),
+    landmark("PMGR3", 0x7f8, 1, "power domain", "facts A.8"),
+    landmark("RVBAR", RVBAR.0, 1, "where the coprocessor begins after a reset", "seed 004, mmio map, note a"),
+    landmark("CLOCK0", CLOCKS[0].0, 2, "free-running clock", "facts A.8"),
+    landmark("CLOCK1", CLOCKS[1].0, 2, "free-running clock", "facts A.8"),
+    landmark("CLOCK2", CLOCKS[2].0, 2, "free-running clock: the firmware's timestamp", "facts A.8"),
+    landmark("CLOCK3", CLOCKS[3].0, 2, "free-running clock: the firmware's time base", "facts A.8"),
+    landmark("VERS", VERSION.0, 1, "version code of the engine", "seed 004, mmio map, note c; facts A.8"),
+    landmark("SCRATCH", 0x184_0048, 8, "scratch words of the coprocessor", "facts A.8"),
+];

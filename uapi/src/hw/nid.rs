@@ -1,0 +1,81 @@
+//! Network ids: the name of a request.
+//!
+//! A NID finds a task in a task sequence and a sequence in the pool of requests. It is 0 in the files that
+//! compilers write, and patched before submission.
+
+use core::fmt;
+use core::num::NonZeroU8;
+
+/// A network id, 1 to 255.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nid(NonZeroU8);
+
+/// A number that is no [`Nid`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadNid {
+    /// Zero stands for no request.
+    Zero,
+    /// More than eight bits.
+    TooLarge(u32),
+}
+
+impl fmt::Display for BadNid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zero => f.write_str("network id 0 stands for no request"),
+            Self::TooLarge(number) => write!(f, "network id {number:#x} has more than eight bits"),
+        }
+    }
+}
+
+impl core::error::Error for BadNid {}
+
+impl Nid {
+    /// The id that the Linux driver gives each request (td 9).
+    pub const LINUX: Self = match Self::new(0x40) {
+        Ok(nid) => nid,
+        Err(_) => panic!("0x40 is a network id"),
+    };
+
+    /// The largest id that a driver should use: the two sources disagree on 255 (facts M, X-08).
+    pub const DRIVER_MAX: u8 = 254;
+
+    /// The id with this number.
+    ///
+    /// # Errors
+    ///
+    /// Refuses zero, and what has more than eight bits.
+    pub const fn new(number: u32) -> Result<Self, BadNid> {
+        if number > u8::MAX as u32 {
+            return Err(BadNid::TooLarge(number));
+        }
+        match NonZeroU8::new(number as u8) {
+            Some(number) => Ok(Self(number)),
+            None => Err(BadNid::Zero),
+        }
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u8 {
+        self.0.get()
+    }
+
+    /// True if every source allows the id.
+    pub const fn is_for_drivers(self) -> bool {
+        self.number() <= Self::DRIVER_MAX
+    }
+}
+
+impl TryFrom<u32> for Nid {
+    type Error = BadNid;
+
+    fn try_from(number: u32) -> Result<Self, Self::Error> {
+        Self::new(number)
+    }
+}
+
+impl fmt::Display for Nid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nid {:#x}", self.number())
+    }
+}

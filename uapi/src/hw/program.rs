@@ -1,0 +1,189 @@
+//! Program text as the firmware loads it, and the three numbers that the rebase needs.
+//!
+//! A loaded program's text is a list of 44-byte records. Each names a register of the engine, in space B,
+//! and up to two tile addresses, in space C; the register says whether coefficients, input tiles or output
+//! tiles are to come from there. The records are another thing than the 44-byte header of a task descriptor
+//! (facts M, X-22).
+//!
+//! Only the record's length and contents are known, not where in it they stand: that is Chosen here, as is
+//! that a record of one operand leaves the second at zero.
+
+use core::fmt;
+use core::mem::{offset_of, size_of};
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::space::{ApertureAddr, EngineOffset};
+use super::td;
+
+/// Bytes of a record (seed 000; measured).
+pub const RECORD_BYTES: usize = 44;
+
+/// One register write of a program's text.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
+#[repr(C)]
+pub struct Record {
+    /// Number of operands, 1 or 2.
+    pub count: U32,
+    /// The register, as an offset in the container.
+    pub register: U32,
+    /// The tile addresses.
+    pub operands: [U64; 2],
+    /// Zero.
+    pub reserved: [u8; 20],
+}
+
+const _: () = {
+    assert!(offset_of!(Record, count) == 0x00);
+    assert!(offset_of!(Record, register) == 0x04);
+    assert!(offset_of!(Record, operands) == 0x08);
+    assert!(offset_of!(Record, reserved) == 0x18);
+    assert!(size_of::<Record>() == RECORD_BYTES);
+};
+
+/// What a record rebases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// Where coefficients stream from.
+    Weights,
+    /// Where input tiles are read.
+    TileReader,
+    /// Where output tiles are written.
+    TileWriter,
+}
+
+impl Target {
+    /// What lies behind a register, if it belongs to one of the engine's DMA circuits.
+    pub fn of(register: EngineOffset) -> Option<Self> {
+        let block = td::block_at(register.0.checked_sub(td::BASE.0)?)?;
+        [
+            (&td::kernel_dma::KERNEL_DMA, Self::Weights),
+            (&td::tile_source::TILE_SOURCE, Self::TileReader),
+            (&td::tile_destination::TILE_DESTINATION, Self::TileWriter),
+        ]
+        .into_iter()
+        .find_map(|(circuit, target)| (circuit.start == block.start).then_some(target))
+    }
+}
+
+/// A record, decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RegisterWrite {
+    /// The register.
+    pub register: EngineOffset,
+    /// What it rebases.
+    pub target: Target,
+    /// The first tile address.
+    pub first: ApertureAddr,
+    /// The second tile address, if the record has one.
+    pub second: Option<ApertureAddr>,
+}
+
+/// Bytes that are no program text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadText {
+    /// The text is no whole number of records.
+    Length(usize),
+    /// The number of operands is neither 1 nor 2.
+    Count(u32),
+    /// The register belongs to no DMA circuit.
+    Register(EngineOffset),
+    /// A record of one operand has a second.
+    Surplus(ApertureAddr),
+    /// The reserved bytes are not zero.
+    Reserved,
+}
+
+impl fmt::Display for BadText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length(bytes) => {
+                write!(f, "text of {bytes} bytes is no whole number of {RECORD_BYTES}-byte records")
+            }
+            Self::Count(count) => write!(f, "record has {count} operands, not 1 or 2"),
+            Self::Register(register) => write!(f, "{register} belongs to no dma circuit"),
+            Self::Surplus(operand) => write!(f, "record of one operand has a second, {operand}"),
+            Self::Reserved => f.write_str("record's reserved bytes are not zero"),
+        }
+    }
+}
+
+impl core::error::Error for BadText {}
+
+/// The records of a program's text.
+///
+/// # Errors
+///
+/// Refuses a length that is no multiple of a record's.
+pub fn records(text: &[u8]) -> Result<&[Record], BadText> {
+    <[Record]>::ref_from_bytes(text).map_err(|_| BadText::Length(text.len()))
+}
+
+impl Record {
+    /// A record of one tile address, or two.
+    pub const fn new(register: EngineOffset, first: ApertureAddr, second: Option<ApertureAddr>) -> Self {
+        let (count, second) = match second {
+            Some(second) => (2, second.0),
+            None => (1, 0),
+        };
+        Self {
+            count: U32::new(count),
+            register: U32::new(register.0),
+            operands: [U64::new(first.0), U64::new(second)],
+            reserved: [0; 20],
+        }
+    }
+
+    /// What the record says.
+    ///
+    /// # Errors
+    ///
+    /// Refuses whatever [`Record::new`] would not have made, and a register that rebases nothing.
+    pub fn decode(&self) -> Result<RegisterWrite, BadText> {
+        if self.reserved.iter().any(|&byte| byte != 0) {
+            return Err(BadText::Reserved);
+        }
+        let [first, second] = self.operands.map(|operand| ApertureAddr(operand.get()));
+        let second = match self.count.get() {
+            1 if second != ApertureAddr(0) => return Err(BadText::Surplus(second)),
+            1 => None,
+            2 => Some(second),
+            other => return Err(BadText::Count(other)),
+        };
+        let register = EngineOffset(self.register.get());
+        let target = Target::of(register).ok_or(BadText::Register(register))?;
+        Ok(RegisterWrite { register, target, first, second })
+    }
+}
+
+/// Where the firmware keeps its aperture configuration, from the engine's object (seed 000, table 28.8).
+pub const APERTURE_CONFIG_OBJECT: u32 = 0xa000;
+
+/// Where [`ApertureConfig`] begins in that object: its first field (seed 000, table 28.8).
+pub const APERTURE_CONFIG_OFFSET: u32 = 0xb98;
+
+/// The aperture configuration: the three numbers of the rebase (seed 000, table 28.8; derived).
+///
+/// The firmware sets them when buffers are mapped; they are in no image. Until then all are zero.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
+#[repr(C)]
+pub struct ApertureConfig {
+    /// dvaBase: first device address of the mapped region.
+    pub dva_base: U64,
+    /// regionSize: bytes of the region; 0 before it is mapped.
+    pub region_size: U64,
+    /// mappedBase: where the region begins in the firmware's aperture.
+    pub mapped_base: U64,
+}
+
+const _: () = {
+    assert!(APERTURE_CONFIG_OFFSET as usize + offset_of!(ApertureConfig, dva_base) == 0xb98);
+    assert!(APERTURE_CONFIG_OFFSET as usize + offset_of!(ApertureConfig, region_size) == 0xba0);
+    assert!(APERTURE_CONFIG_OFFSET as usize + offset_of!(ApertureConfig, mapped_base) == 0xba8);
+    assert!(size_of::<ApertureConfig>() == 24);
+};

@@ -1,0 +1,179 @@
+//! Config space: what the device is.
+//!
+//! It is 56 bytes, because a carrier device passes no more than 57, and is read in one go, because each access
+//! costs the guest a round trip to the device's process. It never changes while the device lives. Writes
+//! are ignored: the transport delivers them late and as a whole, so they could not mean anything.
+
+use zerocopy::FromBytes;
+use zerocopy::little_endian::{U16, U32, U64};
+
+use crate::abi::{AbiStruct, Enumeration, Item, Section, abi, constants};
+use crate::codes;
+use crate::hw::dart::pte::PteFormat;
+use crate::register::UnknownCode;
+
+constants! {
+    CONSTANTS;
+    /// The first word of config space: "vANE".
+    pub const MAGIC: u32 = 0x454e4176, "VIRTIO_ANE_MAGIC";
+    /// Version of the wire; a driver refuses any other.
+    pub const VERSION: u32 = 1, "VIRTIO_ANE_VERSION";
+    /// Bytes of config space.
+    pub const CONFIG_SIZE: u32 = 56, "VIRTIO_ANE_CONFIG_SIZE";
+}
+
+constants! {
+    FEATURES;
+    /// There is a PE_MMU.
+    pub const FEATURE_PE_MMU: u32 = 0x1, "VIRTIO_ANE_FEATURE_PE_MMU";
+    /// There is a mover.
+    pub const FEATURE_MOVER: u32 = 0x2, "VIRTIO_ANE_FEATURE_MOVER";
+    /// The device reports programming mistakes that silicon lets pass.
+    pub const FEATURE_CHECK: u32 = 0x4, "VIRTIO_ANE_FEATURE_CHECK";
+}
+
+codes! {
+    /// What the device does after a real fault.
+    pub enum FaultPolicy: u8, "fault policy" {
+        /// Report it and let the driver recover.
+        Contain = 0, "contain";
+        /// Declare itself dead until reset, as an M1 takes its machine down.
+        Panic = 1, "panic";
+    }
+}
+
+abi! {
+    /// Config space.
+    pub struct Config, "virtio_ane_config" {
+        /// VIRTIO_ANE_MAGIC.
+        pub magic: U32,
+        /// VIRTIO_ANE_VERSION.
+        pub version: U32,
+        /// The chip's number in hexadecimal, such as 0x8103.
+        pub chip: U32,
+        /// Which circuit of the chip this is, from 0.
+        pub instance: U16,
+        /// Board type: 64, 96 or 128.
+        pub ane_type: U16,
+        /// Neural engines of the circuit.
+        pub engine_count: U16,
+        /// Task queues.
+        pub queue_count: U16,
+        /// Contexts: streams 0 up to this serve clients.
+        pub context_count: U16,
+        /// Stream slots of a DART window.
+        pub stream_count: U16,
+        /// Bytes of a DART page.
+        pub page_size: U32,
+        /// Layout of page-table entries, VIRTIO_ANE_PTE_.
+        pub pte_format: u8,
+        /// What happens after a real fault, VIRTIO_ANE_FAULT_POLICY_.
+        pub fault_policy: u8,
+        /// Zero; later versions may give it a meaning.
+        pub reserved: U16,
+        /// Lowest device address of the aperture.
+        pub aperture_base: U64,
+        /// Bytes of the aperture.
+        pub aperture_size: U64,
+        /// What is there, VIRTIO_ANE_FEATURE_ bits. Unknown bits are to be ignored.
+        pub features: U32,
+        /// Most operations of one batch, at least 64.
+        pub batch_max: U16,
+        /// Most entries of one PE_MMU message; zero without PE_MMU.
+        pub entries_max: U16
+    }
+}
+
+const _: () = assert!(size_of::<Config>() == CONFIG_SIZE as usize && u32::from_le_bytes(*b"vANE") == MAGIC);
+
+/// Bytes that are not the config space of a device this crate can speak with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadConfig {
+    /// Fewer bytes than config space has.
+    Short {
+        /// How many.
+        len: usize,
+    },
+    /// Another device.
+    Magic {
+        /// What stands where the magic should.
+        found: u32,
+    },
+    /// The same device, with another wire.
+    Version {
+        /// Its version.
+        found: u32,
+    },
+}
+
+impl core::fmt::Display for BadConfig {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Short { len } => write!(f, "config space has {len} bytes, {CONFIG_SIZE} are needed"),
+            Self::Magic { found } => {
+                write!(f, "config space starts with {found:#010x}, not with {MAGIC:#010x}")
+            }
+            Self::Version { found } => {
+                write!(f, "device speaks wire version {found}, this is version {VERSION}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for BadConfig {}
+
+impl Config {
+    /// Reads config space; bytes behind it, which some transports pad with, are not looked at.
+    ///
+    /// # Errors
+    ///
+    /// Refuses too few bytes, another device, and another version.
+    pub fn read(bytes: &[u8]) -> Result<Self, BadConfig> {
+        let (config, _) = Self::read_from_prefix(bytes).map_err(|_| BadConfig::Short { len: bytes.len() })?;
+        if config.magic.get() != MAGIC {
+            return Err(BadConfig::Magic { found: config.magic.get() });
+        }
+        if config.version.get() != VERSION {
+            return Err(BadConfig::Version { found: config.version.get() });
+        }
+        Ok(config)
+    }
+
+    /// Layout of page-table entries.
+    ///
+    /// # Errors
+    ///
+    /// The number if this crate does not know it.
+    pub fn pte_format(&self) -> Result<PteFormat, UnknownCode> {
+        PteFormat::try_from(self.pte_format)
+    }
+
+    /// What the device does after a real fault.
+    ///
+    /// # Errors
+    ///
+    /// The number if this crate does not know it.
+    pub fn fault_policy(&self) -> Result<FaultPolicy, UnknownCode> {
+        FaultPolicy::try_from(self.fault_policy)
+    }
+}
+
+pub(super) const SECTION: Section = Section {
+    title: "Config space",
+    doc: "Read as a whole, once, and never written.",
+    items: &[
+        Item::Constants(CONSTANTS),
+        Item::Constants(FEATURES),
+        Item::Enumeration(Enumeration {
+            c_prefix: "VIRTIO_ANE_PTE_",
+            doc: "Layouts of page-table entries.",
+            codes: PteFormat::CODES,
+        }),
+        Item::Enumeration(Enumeration {
+            c_prefix: "VIRTIO_ANE_FAULT_POLICY_",
+            doc: "What the device does after a real fault.",
+            codes: FaultPolicy::CODES,
+        }),
+        Item::Struct(&Config::LAYOUT),
+    ],
+};
