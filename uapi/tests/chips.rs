@@ -71,6 +71,7 @@ fn instances_of_a_chip_are_its_circuits_in_order() {
     }
 }
 
+/// Requirement: DART-02, MEM-32
 #[test]
 fn dart_profile_has_the_live_values() {
     for chip in &CHIPS {
@@ -178,6 +179,7 @@ fn value(generation: &str, offset: u16) -> Option<u32> {
     hal::value(generation, FieldOffset(offset)).map(|value| value.number)
 }
 
+/// Requirement: CHIP-13, MEM-01, MEM-16
 #[test]
 fn numeric_fields_have_the_stated_values() {
     let listed: [(u16, [u32; 5]); 18] = [
@@ -207,6 +209,7 @@ fn numeric_fields_have_the_stated_values() {
     }
 }
 
+/// Requirement: CHIP-12
 #[test]
 fn fields_stated_for_one_target_are_silent_about_the_others() {
     let m1_only = [
@@ -232,6 +235,7 @@ fn fields_stated_for_one_target_are_silent_about_the_others() {
     assert_eq!((value("h13", 0x400), value("h17s", 0x400)), (Some(4), Some(4)));
     for (generation, offset, expected) in [
         ("m9", 0x1b8, MB),
+        ("h13", 0x1b8, 2 * MB),
         ("h11", 0x228, 32),
         ("m9", 0x228, 16),
         ("h12", 0x158, 1),
@@ -355,6 +359,25 @@ fn value_expected_of_a_sibling_is_its_class_value_and_a_prediction() {
     let m1 = hal::expected(Generation::H13, hal::MAX_OPERAND_BYTES).expect("its own");
     assert_eq!((m1.number, m1.grade), (2 * MB, Grade::Derived));
     assert_eq!(hal::expected(Generation::H12, hal::BANK_COUNT), None);
+}
+
+/// Requirement: CHIP-11
+#[test]
+fn hierarchy_fields_of_the_m1_have_the_listed_values() {
+    let listed = [
+        (0x1b8, 2 * MB),
+        (0x1c0, 16),
+        (0x1c8, 64),
+        (0x1f0, 0),
+        (0x1f8, 2 * MB),
+        (0x200, 0x1_0000),
+        (0x210, 16 * MB),
+        (0x288, 0),
+        (0x491, 1),
+    ];
+    for (offset, expected) in listed {
+        assert_eq!(value("h13", offset), Some(expected), "{offset:#x}");
+    }
 }
 
 #[test]

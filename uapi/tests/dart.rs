@@ -129,6 +129,7 @@ mod streams {
         assert_eq!(regs::TTBR.info.at(StreamId::ALL[3].table_base(1).unwrap()), Some(0x200 + 16 * 3 + 4));
     }
 
+    /// Requirement: ISO-01, ISO-04
     #[test]
     fn eight_contexts_have_the_documented_names_and_streams() {
         assert_eq!(ContextId::ALL.len(), 8);
@@ -150,6 +151,7 @@ mod streams {
 mod tables {
     use super::*;
 
+    /// Requirement: DART-19
     #[test]
     fn table_base_of_the_live_word_is_the_live_table() {
         let live = Ttbr::from_bits(0x9002_2320);
@@ -260,6 +262,7 @@ mod leaves {
         every_bit::<T6000>(1, 1 << 1);
     }
 
+    /// Requirement: DART-25
     #[test]
     fn leaf_of_the_founding_document_is_the_page_and_bit_63() {
         for word in random(4).take(1000) {
@@ -328,6 +331,7 @@ mod segments {
         Segment::new(Iova(0x8000), PhysAddr(0x100_2232_0000), read_write())
     }
 
+    /// Requirement: MAP-02, MAP-03
     #[test]
     fn segment_has_the_listed_bytes() {
         let words = [0x8000, 0x100_2232_0000, 0x4000, 3, 0].map(u64::to_le_bytes).concat();
@@ -335,6 +339,7 @@ mod segments {
         assert_eq!(Segment::read_from_bytes(&words).unwrap(), segment());
     }
 
+    /// Requirement: MAP-05
     #[test]
     fn segment_becomes_page_and_template() {
         assert_eq!(Template::Map.word(), 0x8000_0000_0000_0000);
@@ -366,6 +371,7 @@ mod segments {
 mod usages {
     use super::*;
 
+    /// Requirement: MAP-06, MAP-07, MAP-08, MAP-09, MAP-10, MAP-11, MAP-12, MAP-13, MAP-14
     #[test]
     fn usage_codes_map_under_the_measured_classes() {
         let client = |code| Usage::try_from(code).unwrap().class(ReadOnly::Collapsed);
@@ -378,6 +384,7 @@ mod usages {
         assert_eq!(client(4122), MappingClass::Firmware);
     }
 
+    /// Requirement: MAP-16
     #[test]
     fn every_other_usage_code_is_refused_by_name() {
         let known = [1, 2, 7, 8, 9, 11, 0x1019, 0x101a];
@@ -397,6 +404,7 @@ mod usages {
         assert!(matches!(Usage::for_client(0x1000), Err(BadUsage::Unknown(_))));
     }
 
+    /// Requirement: DART-31, DART-33, MAP-17
     #[test]
     fn read_only_class_stays_only_where_the_controller_keeps_it() {
         assert_eq!(Direction::DeviceWrites.class() as u8, 1);
@@ -412,6 +420,7 @@ mod usages {
         assert_eq!(input, MappingClass::Client(ProtectionClass::ReadOnly));
     }
 
+    /// Requirement: DART-29
     #[test]
     fn every_usage_gives_the_same_leaf_without_auxiliary_bits() {
         for &usage in Usage::ALL {

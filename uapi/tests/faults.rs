@@ -71,6 +71,7 @@ fn status_word_with_no_or_an_unknown_cause_is_unexplained() {
     assert_eq!(info.check(), Ok(()));
 }
 
+/// Requirement: FAULT-09, FAULT-16
 #[test]
 fn descriptor_has_each_field_at_its_offset_and_zeros_between() {
     let status = HwError::NoL3Entry.raise(StreamId::ALL[5], true);
@@ -172,6 +173,7 @@ fn descriptor_prints_names_and_numbers_line_by_line() {
     assert_eq!(info.to_string().lines().nth(1), Some("HwClass   (0x99 is no known fault class)"));
 }
 
+/// Requirement: FAULT-20
 #[test]
 fn engine_status_is_benign_for_two_words_and_no_other() {
     for word in 0..=255 {

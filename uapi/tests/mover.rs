@@ -25,6 +25,7 @@ const STATUS_VECTORS: [(State, u32); 6] = [
     (state(true, 4, 2), 0x025),
 ];
 
+/// Requirement: MOVER-15
 #[test]
 fn status_of_the_worked_states_has_the_worked_value() {
     for (state, word) in STATUS_VECTORS {
@@ -82,6 +83,7 @@ fn profiles_differ_on_the_listed_points() {
     assert_eq!((seed.unmapped, isa.unmapped), (Unmapped::Returns, Unmapped::RunsAndDiscards));
 }
 
+/// Requirement: MOVER-18
 #[test]
 fn compact_copy_decodes_as_in_vector_9() {
     let Ok(Command::CompactMove(word)) = Command::decode(0xc230_0540) else { panic!("not a compact move") };
@@ -153,6 +155,7 @@ fn mover_number_does_not_change_the_command() {
     }
 }
 
+/// Requirement: MOVER-05
 #[test]
 fn parameters_are_masked_as_in_vector_8() {
     let of = |size, direction| Transfer::from_parameters([0x100, 0x200, size, direction]);
@@ -174,6 +177,7 @@ fn fills_never_read_and_only_two_directions_write_scratch() {
     }
 }
 
+/// Requirement: MOVER-12
 #[test]
 fn destination_windows_are_those_of_vector_6() {
     let at = |units| Destination::of(Direction::L1ToL0, Units(units), Profile::Isa);
@@ -208,6 +212,7 @@ fn room_in_a_window_tells_the_overrun_of_vector_7() {
     assert_eq!(scratch.room(), None);
 }
 
+/// Requirement: MOVER-26, MOVER-27
 #[test]
 fn cycles_are_those_of_vector_22() {
     use Contention::{Contended, Ideal};
@@ -236,6 +241,7 @@ fn cycles_of_every_size_agree_with_the_rates_and_none_is_free() {
     }
 }
 
+/// Requirement: MOVER-03
 #[test]
 fn xmov_instruction_has_the_encoding_of_vector_17() {
     for selection in [false, true] {
@@ -315,6 +321,7 @@ fn mover_registers_lie_at_the_vendor_offsets() {
     }
 }
 
+/// Requirement: MOVER-25
 #[test]
 fn metadata_repeats_for_each_packer_and_thread() {
     for packer in 0..4_u16 {
@@ -355,6 +362,7 @@ fn cores_have_windows_of_their_own_and_share_the_base_of_t0_where_they_have_none
     assert_eq!(Core::at(EngineOffset(0x1f0_ffff)), None);
 }
 
+/// Requirement: PEMMU-01
 #[test]
 fn pe_mmu_defaults_are_two_mebibytes_and_no_overhead() {
     assert_eq!(PageSize::default().bytes(), 0x20_0000);

@@ -12,6 +12,7 @@ fn at(block: &Block, offset: u32) -> Option<(&'static str, u16)> {
     block.find(offset).map(|(register, index)| (register.name, index))
 }
 
+/// Requirement: TM-01
 #[test]
 fn queues_are_eight_at_the_published_stride() {
     let bases = QueueId::ALL.map(|queue| queue.base().0);
@@ -148,6 +149,7 @@ fn network_ids_are_1_to_255_and_drivers_stop_at_254() {
     }
 }
 
+/// Requirement: TM-12
 #[test]
 fn bars_are_32_with_the_conventional_numbers() {
     assert_eq!(BarIndex::ALL.len(), 0x20);

@@ -37,6 +37,7 @@ fn rebase_of_published_addresses_is_one_subtract_and_one_add() {
     );
 }
 
+/// Requirement: REBASE-09, REBASE-11
 #[test]
 fn rebase_of_every_byte_of_two_pages_keeps_the_distance() {
     // Bases that are aligned to nothing: a shift, a mask or a rounding would show.
@@ -48,6 +49,7 @@ fn rebase_of_every_byte_of_two_pages_keeps_the_distance() {
     }
 }
 
+/// Requirement: REBASE-03
 #[test]
 fn rebase_of_two_loads_has_no_constant_offset() {
     let first = rebase(&config(0x4000, 0x4000, 0x1bc4_0000_0000), Iova(0x4010)).unwrap();
@@ -55,6 +57,7 @@ fn rebase_of_two_loads_has_no_constant_offset() {
     assert_ne!(first.0 - 0x4010, second.0 - 0x8010);
 }
 
+/// Requirement: REBASE-10
 #[test]
 fn rebase_checks_the_range_before_it_computes() {
     // An address outside would wrap if the arithmetic came first.
@@ -71,6 +74,7 @@ fn rebase_checks_the_range_before_it_computes() {
     );
 }
 
+/// Requirement: REBASE-13
 #[test]
 fn rebase_before_anything_is_mapped_fails() {
     assert_eq!(rebase(&ApertureConfig::default(), Iova(0)), Err(RebaseError::NotMapped));
@@ -111,6 +115,7 @@ fn aperture_address_outside_the_region_has_no_device_address() {
     }
 }
 
+/// Requirement: REBASE-14, REBASE-15, TM-19
 #[test]
 fn bar_register_of_every_queue_and_bar_is_the_published_address() {
     for queue in QueueId::ALL {
@@ -121,6 +126,7 @@ fn bar_register_of_every_queue_and_bar_is_the_published_address() {
     }
 }
 
+/// Requirement: REBASE-18
 #[test]
 fn clamp_refuses_a_high_half_and_names_the_buffer() {
     for &buffer in ClampedBuffer::ALL {
@@ -135,6 +141,17 @@ fn clamp_refuses_a_high_half_and_names_the_buffer() {
     assert_eq!(refused.to_string(), "weights buffer at 0x100000000 has bits above 31");
 }
 
+/// Requirement: REBASE-20
+#[test]
+fn published_formula_and_register_give_these_numbers() {
+    // Worked by hand from the two expressions that seed 000 prints.
+    let config = config(0x3000_0000, 0x2_0000, 0x1bc4_0100_0000);
+    assert_eq!(rebase(&config, Iova(0x3001_2345)), Ok(ApertureAddr(0x1bc4_0101_2345)));
+    let register = bar_register(QueueId::ALL[3], BarIndex::ALL[5]);
+    assert_eq!(T6000 + u64::from(register.0), 0x2_85c2_540c);
+}
+
+/// Requirement: REBASE-16
 #[test]
 fn narrow_bar_gets_32_bits_and_refuses_more() {
     let (queue, bar) = (QueueId::LINUX, BarIndex::FIRST_SURFACE);
@@ -149,6 +166,7 @@ fn narrow_bar_gets_32_bits_and_refuses_more() {
     assert_eq!(bind(queue, bar, BarWidth::Narrow, address), Err(NeedsWideBar { queue, bar, address }));
 }
 
+/// Requirement: REBASE-17
 #[test]
 fn wide_bar_goes_to_the_software_table_whatever_the_address() {
     let (queue, bar) = (QueueId::LINUX, BarIndex::SCRATCH);
@@ -158,6 +176,7 @@ fn wide_bar_goes_to_the_software_table_whatever_the_address() {
     }
 }
 
+/// Requirement: REBASE-12
 #[test]
 fn aperture_config_has_its_fields_at_the_listed_offsets() {
     let bytes = config(1, 2, 3).as_bytes().to_vec();
@@ -165,6 +184,7 @@ fn aperture_config_has_its_fields_at_the_listed_offsets() {
     assert_eq!([0, 8, 16].map(|at| APERTURE_CONFIG_OFFSET + at), [0xb98, 0xba0, 0xba8]);
 }
 
+/// Requirement: REBASE-07
 #[test]
 fn record_of_one_or_two_operands_round_trips_through_44_bytes() {
     let register = td::kernel_dma::KERNEL_DMA.container(0x1f800);
@@ -183,6 +203,7 @@ fn record_of_one_or_two_operands_round_trips_through_44_bytes() {
     }
 }
 
+/// Requirement: REBASE-06, TD-10
 #[test]
 fn text_of_any_length_but_whole_records_is_refused() {
     let text = [0; 44 * 3];
@@ -197,6 +218,7 @@ fn text_of_any_length_but_whole_records_is_refused() {
     }
 }
 
+/// Requirement: REBASE-08
 #[test]
 fn record_register_selects_what_is_rebased() {
     let register = |container: u32| Record::new(EngineOffset(container), ApertureAddr(0), None).decode();

@@ -1,0 +1,167 @@
+//! `ane decode`, run as its users run it: on the tree's own program, on real ones, and on damaged ones.
+
+use std::path::Path;
+
+use ane::container;
+use ane::decode::{Report, text};
+use ane_tests::command::ane;
+use ane_tests::data;
+
+/// Standard output of a run that has to succeed.
+fn printed(arguments: &[&str]) -> String {
+    let output = ane(arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("output is text")
+}
+
+/// Standard error of a run that has to fail.
+fn refused(arguments: &[&str]) -> String {
+    let output = ane(arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stderr).expect("messages are text")
+}
+
+fn example() -> String {
+    data::example().display().to_string()
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).expect("the file can be written");
+    path.display().to_string()
+}
+
+#[test]
+fn example_prints_as_recorded() {
+    insta::assert_snapshot!("example", printed(&["decode", &example()]));
+}
+
+#[test]
+fn example_prints_only_changes_as_recorded() {
+    insta::assert_snapshot!("example_changes", printed(&["decode", "--changes", &example()]));
+}
+
+#[test]
+fn example_explains_itself_as_recorded() {
+    insta::assert_snapshot!("example_explain", printed(&["decode", "--explain", &example()]));
+}
+
+#[test]
+fn example_serialises_as_recorded() {
+    insta::assert_snapshot!("example_json", printed(&["decode", "--json", &example()]));
+}
+
+#[test]
+fn json_names_every_word_of_the_stream() {
+    let report: serde_json::Value =
+        serde_json::from_str(&printed(&["decode", "--json", &example()])).expect("output is JSON");
+    for task in report["tasks"].as_array().expect("has tasks") {
+        let header = task["header"].as_array().expect("has a header").len();
+        let blocks = task["blocks"].as_array().expect("has blocks");
+        let registers: usize =
+            blocks.iter().map(|block| 1 + block["registers"].as_array().expect("has registers").len()).sum();
+        assert_eq!(4 * (header + registers) as u64, task["bytes"].as_u64().expect("has a length"));
+    }
+}
+
+#[test]
+fn real_programs_print_as_recorded() {
+    for sample in data::programs().unwrap_or_default() {
+        let path = sample.path.display().to_string();
+        insta::assert_snapshot!(sample.name.clone(), printed(&["decode", &path]));
+        let mut report: serde_json::Value =
+            serde_json::from_str(&printed(&["decode", "--json", &path])).expect("output is JSON");
+        // The legend is the same for every program, and recorded with the example.
+        report.as_object_mut().expect("a report is an object").remove("legend");
+        let pretty = serde_json::to_string_pretty(&report).expect("a value serialises");
+        insta::assert_snapshot!(format!("{}_json", sample.name), pretty);
+    }
+}
+
+/// What the specification says of the six programs, register by register (the facts' sections 4 and 7).
+#[test]
+fn real_programs_say_what_the_specification_says() {
+    let expected = [
+        ("concat", "neural pass-through; 16384x1x1 -> 16384x1x1 (CxHxW)"),
+        ("conv", "neural 1x1 convolution; 3x1x1 -> 3x1x1 (CxHxW)"),
+        ("gemm", "neural 1x1 convolution; 512x1x1 -> 512x1x1 (CxHxW)"),
+        ("relu", "neural pass-through, then relu; 1x1x77 -> 1x1x77 (CxHxW)"),
+        ("sigmoid", "neural pass-through, then an activation table; 1x1x77 -> 1x1x77 (CxHxW)"),
+        ("sum", "planar a + b; 64x1x1 -> 64x1x1 (CxHxW)"),
+    ];
+    for (sample, (name, summary)) in data::programs().unwrap_or_default().iter().zip(expected) {
+        assert_eq!(sample.name, name);
+        let report = Report::of(&container::open(&sample.bytes).expect("a real program opens"));
+        assert_eq!(report.damage, None);
+        assert_eq!(report.tasks[0].summary, summary, "{name}");
+        assert_eq!(report.tasks.len(), if name == "concat" { 2 } else { 1 });
+    }
+}
+
+#[test]
+fn real_programs_set_no_register_bit_that_no_source_explains() {
+    for sample in data::programs().unwrap_or_default() {
+        let report = Report::of(&container::open(&sample.bytes).expect("a real program opens"));
+        for register in report.tasks.iter().flat_map(|task| &task.blocks).flat_map(|block| &block.registers) {
+            assert_eq!(register.unknown_bits, None, "{}: {:?}", sample.name, register.name);
+        }
+    }
+}
+
+#[test]
+fn file_that_is_missing_is_named() {
+    let message = refused(&["decode", "no/such/file.hwx"]);
+    assert_eq!(message, "ane: no/such/file.hwx: No such file or directory (os error 2)\n");
+}
+
+#[test]
+fn file_of_another_kind_is_refused_with_what_is_accepted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = write(folder.path(), "array.npy", b"\x93NUMPY\x01\x00 and so on");
+    let message = refused(&["decode", &path]);
+    assert!(
+        message.contains("array.npy") && message.contains("NumPy") && message.contains("HWX"),
+        "{message}"
+    );
+}
+
+#[test]
+fn truncated_program_is_refused_with_the_field_that_lies() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let whole = std::fs::read(data::example()).expect("the tree carries its example");
+    let path = write(folder.path(), "short.anec", &whole[..whole.len() - 4]);
+    let message = refused(&["decode", &path]);
+    assert!(message.starts_with("ane: ") && message.contains("short.anec"), "{message}");
+}
+
+#[test]
+fn looping_chain_prints_the_sound_tasks_and_names_the_loop() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut bytes = std::fs::read(data::example()).expect("the tree carries its example");
+    // The header announces three tasks, and the second task, at 0x300 of the stream, links to itself.
+    bytes[0x0c] = 3;
+    bytes[0x1000 + 0x300 + 4..][..4].copy_from_slice(&0x009c_0000_u32.to_le_bytes());
+    bytes[0x1000 + 0x300 + 28..][..4].copy_from_slice(&0x300_u32.to_le_bytes());
+    let output = ane(&["decode", &write(folder.path(), "loop.anec", &bytes)]);
+    let (page, message) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(page.contains("\ntask 0 at 0x0") && page.contains("\ntask 1 at 0x300"), "{page}");
+    assert!(message.contains("task 2 at 0x300: overlaps task 1 at 0x300"), "{message}");
+}
+
+#[test]
+fn text_of_the_file_cannot_drive_a_terminal() {
+    for sample in data::programs().unwrap_or_default() {
+        let mut bytes = sample.bytes;
+        // Surface names and the compiler's banner are text of the file.
+        for at in 0..bytes.len().saturating_sub(5) {
+            if bytes[at..].starts_with(b"image") || bytes[at..].starts_with(b"zin_a") {
+                bytes[at..at + 3].copy_from_slice(b"\x1b[3");
+            }
+        }
+        let program = container::open(&bytes).expect("names may be any bytes");
+        let mut page = String::new();
+        text::write(&mut page, &Report::of(&program), text::Style::default()).expect("a string takes it");
+        assert!(!page.contains('\u{1b}'), "{}", sample.name);
+    }
+}

@@ -1,0 +1,141 @@
+//! Documents that point at code: what they point at has to exist.
+
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Rows of every Markdown table in `text`, as trimmed cells; heads and rulers left out.
+fn rows(text: &str) -> Vec<Vec<&str>> {
+    let mut rows = Vec::new();
+    let mut in_table = false;
+    for line in text.lines() {
+        if !line.starts_with('|') {
+            in_table = false;
+            continue;
+        }
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let ruler = cells.iter().all(|cell| !cell.is_empty() && cell.chars().all(|c| "-: ".contains(c)));
+        if in_table {
+            rows.push(cells);
+        }
+        in_table |= ruler;
+    }
+    rows
+}
+
+/// The spans of `text` between backquotes.
+fn code_spans(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Every Markdown file that the tree keeps.
+fn documents() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = ["README.md", "CHANGELOG.md", "Kconfig-notes.md", "fuzz/README.md"]
+        .iter()
+        .map(|name| root().join(name))
+        .collect();
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("docs is a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn glossary_term_leads_to_a_file_that_exists_and_names_its_founding_document() {
+    let text = read("docs/glossary.md");
+    let rows = rows(&text);
+    assert!(rows.len() > 40, "the glossary has only {} terms", rows.len());
+    for row in rows {
+        let [term, files, source] = row[..] else { panic!("a row has three cells: {row:?}") };
+        let mut named = code_spans(files).peekable();
+        assert!(named.peek().is_some(), "{term} leads to no file");
+        for file in named {
+            assert!(root().join(file).exists(), "{term} leads to {file}, which does not exist");
+        }
+        assert!(!source.is_empty(), "{term} names no founding document");
+    }
+}
+
+#[test]
+fn promise_names_a_test_that_exists_or_is_pending() {
+    let text = read("docs/specification.md");
+    let rows = rows(&text);
+    assert!(rows.len() > 20, "the specification has only {} promises", rows.len());
+    for (row, number) in rows.iter().zip(1..) {
+        let [id, promise, test] = row[..] else { panic!("a row has three cells: {row:?}") };
+        assert_eq!(id, format!("P{number}"), "promises are numbered in order");
+        assert!(!promise.is_empty());
+        if test == "*pending*" {
+            continue;
+        }
+        for span in code_spans(test) {
+            let Some((file, name)) = span.split_once("::") else {
+                assert!(root().join(span).exists(), "{id} names {span}, which does not exist");
+                continue;
+            };
+            let source = read(file);
+            assert!(source.contains(&format!("fn {name}(")), "{id} names {name}, which is not in {file}");
+        }
+        assert!(code_spans(test).next().is_some(), "{id} names neither a test nor *pending*");
+    }
+}
+
+#[test]
+fn threat_has_a_bound_that_its_owner_names_and_a_test_that_exists_or_is_pending() {
+    let text = read("docs/threat-model.md");
+    let rows = rows(&text);
+    assert!(rows.len() > 30, "the threat model has only {} rows", rows.len());
+    for row in rows {
+        let [threat, bound, owner, failure, test] = row[..] else { panic!("a row has five cells: {row:?}") };
+        assert!(!bound.is_empty() && !failure.is_empty(), "{threat}");
+        let owners: Vec<_> = code_spans(owner).map(read).collect();
+        assert!(!owners.is_empty(), "{threat} is kept nowhere");
+        for constant in code_spans(bound) {
+            let found = owners.iter().any(|source| source.contains(&format!("const {constant}:")));
+            assert!(found, "{threat}: {constant} is not in {owner}");
+        }
+        assert!(test == "*pending*" || code_spans(test).next().is_some(), "{threat} names no test");
+        for span in code_spans(test) {
+            let (file, name) = span.split_once("::").unwrap_or_else(|| panic!("{span} is no test"));
+            assert!(read(file).contains(&format!("fn {name}(")), "{threat}: {name} is not in {file}");
+        }
+    }
+}
+
+#[test]
+fn relative_link_leads_to_a_file_that_exists() {
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).expect("the document is readable");
+        let folder = document.parent().expect("a file has a folder");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = link.split('#').next().unwrap_or_default();
+            if !path.is_empty() && !path.contains("://") {
+                assert!(folder.join(path).exists(), "{}: link to {path}", document.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn public_document_names_no_path_of_a_workplace() {
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).expect("the document is readable");
+        for word in ["/home/", "/root/", "/work/"] {
+            assert!(!text.contains(word), "{} names {word}", document.display());
+        }
+    }
+}

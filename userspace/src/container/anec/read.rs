@@ -1,0 +1,174 @@
+//! Reads an ANEC.
+
+use std::borrow::Cow;
+use std::mem::{offset_of, size_of};
+
+use zerocopy::FromBytes;
+
+use super::super::bytes::Reader;
+use super::super::limits::{self, BARS, BUFFER_BYTES_MAX, TILE_BYTES};
+use super::super::program::{
+    Axes, Bar, Constants, Container, Direction, Element, Generation, Program, Role, Surface, Warning, extent,
+};
+use super::{
+    CONSTANTS_BAR, Error, Form, Header, SCRATCH_BARS, SURFACES_MAX, Shape, TASKS_BAR, bar_of, constants_at,
+};
+
+/// True if the file is an ANEC, or was one before it was damaged.
+///
+/// Without a magic number there is only consistency to go by: the payload leaves one of the two header lengths,
+/// or it is as long as task stream and constants together.
+pub fn is_anec(file: &[u8]) -> bool {
+    let Ok((header, _)) = Header::ref_from_prefix(file) else { return false };
+    let left = (file.len() as u64).checked_sub(header.payload_bytes.get());
+    let adds_up = payload(header) == Some(header.payload_bytes.get());
+    Form::ALL.iter().any(|form| left == Some(form.bytes())) || (adds_up && header.stream_bytes.get() > 0)
+}
+
+/// Reads an ANEC.
+///
+/// # Errors
+///
+/// Names the first thing that is wrong, its offset and its field.
+pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
+    let reader = Reader::file(file);
+    // The prefix has the header's length.
+    let header = Header::read_from_bytes(reader.slice(0, size_of::<Header>() as u64, "header")?)
+        .unwrap_or_else(|_| zerocopy::FromZeros::new_zeroed());
+
+    let payload_at = payload_at(&header, reader.len())?;
+    let (stream_bytes, constant_bytes) = (header.stream_bytes.get(), header.constant_bytes.get());
+    let stream = reader.slice(payload_at, stream_bytes, "task stream")?;
+    let constants_at = payload_at.saturating_add(constants_at(stream_bytes).unwrap_or(u64::MAX));
+    let constants = reader.slice(constants_at, constant_bytes, "constants")?;
+
+    let (first_task_bytes, task_count) = (header.first_task_bytes.get(), header.task_count.get());
+    let at = (offset_of!(Header, first_task_bytes) as u64, offset_of!(Header, task_count) as u64);
+    limits::check_tasks(stream_bytes, first_task_bytes, task_count, at)?;
+
+    let surfaces = surfaces(&header)?;
+    let mut warnings = Vec::new();
+    let bars = bars(&header, &surfaces, &mut warnings)?;
+    let constants = (constant_bytes > 0).then_some(Constants {
+        name: Cow::Borrowed("constants"),
+        bar: Some(CONSTANTS_BAR),
+        bytes: constants,
+    });
+    Ok(Program {
+        container: Container::Anec,
+        // The container does not say; everything that writes it compiles for M1.
+        generation: Generation::H13,
+        stream,
+        first_task_bytes,
+        task_count,
+        constants: constants.into_iter().collect(),
+        bars,
+        surfaces,
+        banner: None,
+        warnings,
+    })
+}
+
+/// What task stream and constants add up to.
+fn payload(header: &Header) -> Option<u64> {
+    constants_at(header.stream_bytes.get())?.checked_add(header.constant_bytes.get())
+}
+
+/// Where the payload starts, which is how long the header is.
+fn payload_at(header: &Header, file: u64) -> Result<u64, Error> {
+    let says = header.payload_bytes.get();
+    if payload(header) != Some(says) {
+        let (stream, constants) = (header.stream_bytes.get(), header.constant_bytes.get());
+        return Err(Error::PayloadSum { payload: says, stream, constants });
+    }
+    let left = file.checked_sub(says).filter(|&left| Form::ALL.iter().any(|form| form.bytes() == left));
+    left.ok_or(Error::PayloadSize { payload: says, file })
+}
+
+/// The surfaces, in the order of their BARs: outputs, then inputs.
+fn surfaces(header: &Header) -> Result<Vec<Surface<'static>>, Error> {
+    let (inputs, outputs) = (header.inputs.get(), header.outputs.get());
+    let too_many = Error::TooManySurfaces { inputs, outputs };
+    if u64::from(inputs) + u64::from(outputs) > SURFACES_MAX as u64 {
+        return Err(too_many);
+    }
+    let of = |direction, count| (0..count as usize).map(move |index| (direction, index));
+    of(Direction::Output, outputs)
+        .chain(of(Direction::Input, inputs))
+        .map(|(direction, index)| {
+            let bar = bar_of(direction, index, outputs as usize).ok_or(too_many)?;
+            surface(header, direction, index, bar)
+        })
+        .collect()
+}
+
+fn surface(header: &Header, direction: Direction, index: usize, bar: u8) -> Result<Surface<'static>, Error> {
+    let at = (offset_of!(Header, shapes) + size_of::<Shape>() * usize::from(bar)) as u64;
+    let buffer_bytes = buffer_bytes(header, bar)?;
+    let too_short = Error::BufferTooShort { bar, at, buffer: buffer_bytes };
+    let raw = header.shapes.get(usize::from(bar)).ok_or(too_short)?;
+    let axis = |count: u64, axis, field: usize| match u32::try_from(count) {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(Error::Axis { bar, axis, at: at + field as u64, count }),
+    };
+    let shape = Axes {
+        n: axis(raw.n.get(), "N", offset_of!(Shape, n))?,
+        c: axis(raw.c.get(), "C", offset_of!(Shape, c))?,
+        h: axis(raw.h.get(), "H", offset_of!(Shape, h))?,
+        w: axis(raw.w.get(), "W", offset_of!(Shape, w))?,
+    };
+    let plane = raw.plane.get();
+    let batch = plane.checked_mul(shape.c.into()).ok_or(too_short)?;
+    let strides = Axes { n: batch, c: plane, h: raw.row.get(), w: Element::HALF_BYTES };
+    if extent(shape, strides, Element::HALF_BYTES).is_none_or(|extent| extent > buffer_bytes) {
+        return Err(too_short);
+    }
+    Ok(Surface {
+        name: Cow::Owned(format!("{}{index}", direction.name())),
+        direction,
+        bar,
+        element: Element::Half,
+        shape,
+        strides,
+        total_bytes: batch,
+        buffer_bytes,
+    })
+}
+
+/// Length of the buffer behind `bar`.
+fn buffer_bytes(header: &Header, bar: u8) -> Result<u64, Error> {
+    let tiles = header.tiles.get(usize::from(bar)).map_or(0, |tiles| tiles.get());
+    let at = (offset_of!(Header, tiles) + 4 * usize::from(bar)) as u64;
+    let bytes = u64::from(tiles) * TILE_BYTES;
+    if bytes > BUFFER_BYTES_MAX { Err(Error::BufferTooLong { bar, at, tiles }) } else { Ok(bytes) }
+}
+
+fn bars(header: &Header, surfaces: &[Surface<'_>], warnings: &mut Vec<Warning>) -> Result<Vec<Bar>, Error> {
+    let (payload, stream) = (header.payload_bytes.get(), header.stream_bytes.get());
+    let commands = buffer_bytes(header, TASKS_BAR)?;
+    if commands < payload || commands <= stream {
+        let tiles = header.tiles.first().map_or(0, |tiles| tiles.get());
+        return Err(Error::CommandBuffer { tiles, payload, stream });
+    }
+    let mut bars = Vec::new();
+    for index in 0..BARS as u8 {
+        let bytes = buffer_bytes(header, index)?;
+        let surface = surfaces.iter().position(|surface| surface.bar == index);
+        let (role, bytes) = match (index, surface) {
+            (TASKS_BAR, _) => (Role::Tasks, bytes),
+            (CONSTANTS_BAR, _) => {
+                if bytes > 0 {
+                    warnings.push(Warning::ConstantsWithBuffer { tiles: (bytes / TILE_BYTES) as u32 });
+                }
+                (Role::Constants(0), header.constant_bytes.get())
+            }
+            (_, Some(surface)) => (Role::Surface(surface), bytes),
+            (index, None) if SCRATCH_BARS.contains(&index) => (Role::Scratch, bytes),
+            (_, None) => (Role::Unassigned, bytes),
+        };
+        if bytes > 0 {
+            bars.push(Bar { index, role, link: None, bytes });
+        }
+    }
+    Ok(bars)
+}

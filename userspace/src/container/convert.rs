@@ -1,0 +1,304 @@
+//! HWX to ANEC.
+//!
+//! An HWX says which BAR carries what; an ANEC cannot, and its clients assume one order ([`anec::bar_of`]).
+//! So where the object has another order, the BAR numbers in the headers of its tasks are rewritten. Copying the
+//! tasks as they are, as the first converter did, is right for the compilers of its time only: of a later
+//! object with two inputs it makes a file whose tasks read the output and write over an input (td 5).
+//!
+//! * Outputs take BAR 4 and up, inputs follow, each in the order of the object's own BARs: what has the expected
+//!   order already is not touched.
+//! * The constants go to BAR 1. There is room for one section; which, the tasks say that read it.
+//! * Scratch goes to BAR 3.
+//! * Registers stay as they are: an offset in one is relative to whatever its BAR carries.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use super::anec::{self, Image, Layout};
+use super::bases;
+use super::limits::BARS;
+use super::program::{Direction, Element, LaterGeneration, Program, Role, Surface};
+use crate::task::ChainError;
+
+/// Why a program cannot become an ANEC.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Error {
+    /// A program for another engine.
+    #[error(transparent)]
+    LaterGeneration(#[from] LaterGeneration),
+    /// A chain of tasks that cannot be walked.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// A task that names a BAR of which the object does not say what it carries.
+    #[error(
+        "task {task} at {offset:#x}: {field} names BAR {bar}, and the object does not say what that carries"
+    )]
+    UnknownBar {
+        /// Place in the chain.
+        task: u32,
+        /// Offset of the task in the stream.
+        offset: u32,
+        /// Field of the header.
+        field: &'static str,
+        /// The BAR.
+        bar: u8,
+    },
+    /// Tasks that read two sections of constants.
+    #[error(
+        "task {first_task} reads constants from {first} (BAR {first_bar}), task {second_task} from {second} \
+         (BAR {second_bar}): an ANEC has one section of constants, at BAR 1"
+    )]
+    TwoConstantSections {
+        /// One section.
+        first: String,
+        /// Its BAR.
+        first_bar: u8,
+        /// The first task that reads it.
+        first_task: u32,
+        /// The other section.
+        second: String,
+        /// Its BAR.
+        second_bar: u8,
+        /// The first task that reads that.
+        second_task: u32,
+    },
+    /// More scratch sections than there are BARs for.
+    #[error("the object has {count} scratch sections, an ANEC has BARs for {max}")]
+    TooMuchScratch {
+        /// How many.
+        count: usize,
+        /// How many there may be.
+        max: usize,
+    },
+    /// Elements that clients of the format would take for something else.
+    #[error("{direction} {name:?} has elements of {element}, an ANEC has fp16 only", direction = direction.name())]
+    NotHalf {
+        /// Who writes the surface.
+        direction: Direction,
+        /// Its name.
+        name: String,
+        /// What it holds.
+        element: Element,
+    },
+    /// A stride that follows from the others in an ANEC, and does not here.
+    #[error(
+        "{direction} {name:?} has {axis} stride {stride:#x}, which is {expected:#x} in an ANEC",
+        direction = direction.name()
+    )]
+    Stride {
+        /// Who writes the surface.
+        direction: Direction,
+        /// Its name.
+        name: String,
+        /// The axis.
+        axis: &'static str,
+        /// Its stride.
+        stride: u64,
+        /// What the format has for it.
+        expected: u64,
+    },
+    /// What the format has no room for.
+    #[error(transparent)]
+    Write(#[from] anec::WriteError),
+}
+
+/// The ANEC of `program`, as the bytes of the file.
+///
+/// # Errors
+///
+/// Says why the program cannot be one, or which task cannot be read.
+pub fn to_anec(program: &Program<'_>, form: anec::Form) -> Result<Vec<u8>, Error> {
+    Ok(image(program)?.write(form)?)
+}
+
+/// The ANEC of `program`; borrows the task stream where nothing in it has to change.
+///
+/// # Errors
+///
+/// As [`to_anec`], except for what only writing finds.
+pub fn image<'a>(program: &Program<'a>) -> Result<Image<'a>, Error> {
+    let uses = uses(program)?;
+    let outputs = in_bar_order(program, Direction::Output);
+    let inputs = in_bar_order(program, Direction::Input);
+    let constants = constants(program, &uses)?;
+
+    let mut binding = Binding::default();
+    let mut buffers = [0; BARS];
+    binding.bind(0, anec::TASKS_BAR);
+    if let Some(bar) = constants.and_then(|index| program.constants.get(index)?.bar) {
+        binding.bind(bar, anec::CONSTANTS_BAR);
+    }
+    for (from, to, bytes) in scratch(program)? {
+        binding.bind(from, to);
+        put(&mut buffers, to, bytes);
+    }
+    for (direction, surfaces) in [(Direction::Output, &outputs), (Direction::Input, &inputs)] {
+        for (index, surface) in surfaces.iter().enumerate() {
+            let too_many = anec::WriteError::TooManySurfaces { inputs: inputs.len(), outputs: outputs.len() };
+            let to = anec::bar_of(direction, index, outputs.len()).ok_or(too_many)?;
+            binding.bind(surface.bar, to);
+            put(&mut buffers, to, surface.buffer_bytes);
+        }
+    }
+
+    let constants =
+        constants.and_then(|index| program.constants.get(index)).map_or(&[][..], |found| found.bytes);
+    let layouts = |surfaces: &[&Surface<'_>]| -> Result<Vec<_>, Error> {
+        surfaces.iter().map(|surface| layout(surface)).collect()
+    };
+    Ok(Image {
+        stream: with_aligned_end(rebound(program, &uses, &binding)?, constants),
+        first_task_bytes: program.first_task_bytes,
+        task_count: program.task_count,
+        constants,
+        buffers,
+        outputs: layouts(&outputs)?,
+        inputs: layouts(&inputs)?,
+    })
+}
+
+/// The first task and field that names each BAR.
+type Uses = BTreeMap<u8, Use>;
+
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    task: u32,
+    offset: u32,
+    field: &'static str,
+}
+
+fn uses(program: &Program<'_>) -> Result<Uses, Error> {
+    let mut uses = Uses::new();
+    for task in program.tasks()? {
+        let task = task?;
+        for base in bases::words(&task).iter().flat_map(bases::BaseWord::bases) {
+            let here = Use { task: task.index, offset: task.offset, field: base.field };
+            uses.entry(base.bar).or_insert(here);
+        }
+    }
+    Ok(uses)
+}
+
+/// Which BAR of the ANEC carries what a BAR of the object does.
+#[derive(Clone, Copy, Debug, Default)]
+struct Binding([Option<u8>; BARS]);
+
+impl Binding {
+    fn bind(&mut self, from: u8, to: u8) {
+        if let Some(slot) = self.0.get_mut(usize::from(from)) {
+            *slot = Some(to);
+        }
+    }
+
+    fn get(&self, from: u8) -> Option<u8> {
+        self.0.get(usize::from(from)).copied().flatten()
+    }
+}
+
+fn put(buffers: &mut [u64; BARS], bar: u8, bytes: u64) {
+    if let Some(buffer) = buffers.get_mut(usize::from(bar)) {
+        *buffer = bytes;
+    }
+}
+
+fn in_bar_order<'p, 'a>(program: &'p Program<'a>, direction: Direction) -> Vec<&'p Surface<'a>> {
+    let mut surfaces: Vec<_> = program.surfaces_of(direction).collect();
+    surfaces.sort_by_key(|surface| surface.bar);
+    surfaces
+}
+
+/// The section that becomes the ANEC's: the one that tasks read, or that of BAR 1 if none is read.
+fn constants(program: &Program<'_>, uses: &Uses) -> Result<Option<usize>, Error> {
+    let bound = |wanted: u8| program.constants.iter().position(|constants| constants.bar == Some(wanted));
+    let mut read = uses.iter().filter_map(|(&bar, used)| Some((bound(bar)?, bar, used)));
+    let Some((index, first_bar, first)) = read.next() else { return Ok(bound(anec::CONSTANTS_BAR)) };
+    let name =
+        |index: usize| program.constants.get(index).map_or_else(String::new, |found| found.name.to_string());
+    match read.next() {
+        None => Ok(Some(index)),
+        Some((other, second_bar, second)) => Err(Error::TwoConstantSections {
+            first: name(index),
+            first_bar,
+            first_task: first.task,
+            second: name(other),
+            second_bar,
+            second_task: second.task,
+        }),
+    }
+}
+
+/// The scratch sections: BAR of the object, BAR of the ANEC, bytes.
+fn scratch(program: &Program<'_>) -> Result<Vec<(u8, u8, u64)>, Error> {
+    let sections: Vec<_> = program.bars.iter().filter(|bar| bar.role == Role::Scratch).collect();
+    let mut free = anec::SCRATCH_BARS.to_vec();
+    if sections.len() > free.len() {
+        return Err(Error::TooMuchScratch { count: sections.len(), max: free.len() });
+    }
+    // What lies in a scratch BAR stays there; another section takes a free one.
+    free.sort_by_key(|&bar| sections.iter().any(|section| section.index == bar));
+    let mut free = free.into_iter();
+    let place = |section: &&super::Bar| {
+        let own = anec::SCRATCH_BARS.contains(&section.index).then_some(section.index);
+        Some((section.index, own.or_else(|| free.next())?, section.bytes))
+    };
+    Ok(sections.iter().filter_map(place).collect())
+}
+
+/// The task stream with its BAR numbers as `binding` has them.
+fn rebound<'a>(program: &Program<'a>, uses: &Uses, binding: &Binding) -> Result<Cow<'a, [u8]>, Error> {
+    for (&bar, &Use { task, offset, field }) in uses {
+        binding.get(bar).ok_or(Error::UnknownBar { task, offset, field, bar })?;
+    }
+    if uses.keys().all(|&bar| binding.get(bar) == Some(bar)) {
+        return Ok(Cow::Borrowed(program.stream));
+    }
+    let mut stream = program.stream.to_vec();
+    for task in program.tasks()? {
+        let task = task?;
+        for word in bases::words(&task) {
+            let at = (task.offset + word.at) as usize;
+            if let Some(bytes) = stream.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+                *bytes = word.rebound(|bar| binding.get(bar).unwrap_or(bar)).to_le_bytes();
+            }
+        }
+    }
+    Ok(Cow::Owned(stream))
+}
+
+/// The stream, with zeros up to where a constant section may start.
+///
+/// The format starts the constants at the next multiple of 16 behind the stream. The engine ignores the low six
+/// bits of an address (td 4.7), and the compiler starts them at a multiple of 64 (td 2.1). For every descriptor
+/// length of known compilers that is the same place; for any other it is made so.
+fn with_aligned_end<'a>(stream: Cow<'a, [u8]>, constants: &[u8]) -> Cow<'a, [u8]> {
+    /// Chosen; see above.
+    const ALIGN: usize = 64;
+    let len = stream.len();
+    if constants.is_empty() || len.next_multiple_of(16).is_multiple_of(ALIGN) {
+        return stream;
+    }
+    let mut stream = stream.into_owned();
+    stream.resize(len.next_multiple_of(ALIGN), 0);
+    Cow::Owned(stream)
+}
+
+/// What an ANEC says about `surface`, if that is all there is to say.
+fn layout(surface: &Surface<'_>) -> Result<Layout, Error> {
+    let &Surface { direction, element, shape, strides, .. } = surface;
+    let name = || super::error::excerpt(&surface.name);
+    if element != Element::Half {
+        return Err(Error::NotHalf { direction, name: name(), element });
+    }
+    if shape.w > 1 && strides.w != Element::HALF_BYTES {
+        let (axis, stride, expected) = ("W", strides.w, Element::HALF_BYTES);
+        return Err(Error::Stride { direction, name: name(), axis, stride, expected });
+    }
+    let batch = strides.c.saturating_mul(shape.c.into());
+    if shape.n > 1 && strides.n != batch {
+        let (axis, stride, expected) = ("N", strides.n, batch);
+        return Err(Error::Stride { direction, name: name(), axis, stride, expected });
+    }
+    Ok(Layout::of(surface))
+}

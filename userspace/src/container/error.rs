@@ -1,0 +1,79 @@
+//! Why a file could not be read.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use super::{anec, hwx};
+
+/// Why a file could not be read as a program.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Error {
+    /// The file is of another kind.
+    #[error(transparent)]
+    Unrecognised(Unrecognised),
+    /// A damaged HWX.
+    #[error(transparent)]
+    Hwx(#[from] hwx::Error),
+    /// A damaged ANEC.
+    #[error(transparent)]
+    Anec(#[from] anec::Error),
+}
+
+/// What a file that is no container looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unrecognised {
+    /// Length of the file.
+    pub len: u64,
+    /// Its first bytes, zeros where it is shorter.
+    pub start: [u8; 8],
+}
+
+/// First bytes of files that people have beside their programs, and how to name them.
+const KNOWN: &[(&[u8], &str)] = &[
+    (b"\xcf\xfa\xed\xfe", "a Mach-O for a processor"),
+    (b"\xca\xfe\xba\xbe", "a universal Mach-O"),
+    (b"\x7fELF", "an ELF file"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"bplist", "a property list"),
+    (b"\xbe\xef\xfa\xce", "an HWX with its bytes swapped"),
+];
+
+impl Unrecognised {
+    pub(super) fn of(file: &[u8]) -> Self {
+        let mut start = [0; 8];
+        start.iter_mut().zip(file).for_each(|(to, from)| *to = *from);
+        Self { len: file.len() as u64, start }
+    }
+
+    fn guess(&self) -> Option<&'static str> {
+        KNOWN.iter().find(|(magic, _)| self.start.starts_with(magic)).map(|(_, name)| *name)
+    }
+}
+
+impl fmt::Display for Unrecognised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let payload = u64::from_le_bytes(self.start);
+        match self.guess() {
+            Some(name) => write!(f, "file looks like {name}")?,
+            None if self.len == 0 => f.write_str("file is empty")?,
+            None => write!(f, "file of {:#x} bytes starts with {payload:#018x}", self.len)?,
+        }
+        write!(
+            f,
+            "; accepted are HWX, which starts with {:#010x}, and ANEC, which starts with its length \
+             less a header of 0x800 or 0x1000 bytes",
+            hwx::MAGIC
+        )
+    }
+}
+
+impl std::error::Error for Unrecognised {}
+
+/// Text of the file, cut to what an error needs; messages print it quoted and escaped.
+pub(super) fn excerpt(text: &str) -> String {
+    /// Long enough for every name that a compiler gives.
+    const MAX: usize = 96;
+    text.chars().take(MAX).collect()
+}

@@ -1,0 +1,282 @@
+//! How an HWX can be wrong.
+
+use thiserror::Error;
+
+use super::super::bytes::{Outside, Place};
+use super::super::limits::{BUFFER_BYTES_MAX, Exceeded};
+use super::super::program::Direction;
+use super::macho::SectionName;
+
+/// What two things of an HWX have in common that they may not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressOf {
+    /// Addresses at which the object was linked.
+    Link,
+    /// Offsets in the file.
+    File,
+}
+
+impl AddressOf {
+    const fn noun(self) -> &'static str {
+        match self {
+            Self::Link => "link address",
+            Self::File => "file offset",
+        }
+    }
+}
+
+/// How an HWX can be wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Error {
+    /// A field that is not there.
+    #[error(transparent)]
+    Outside(#[from] Outside),
+    /// A program that no task manager could be given.
+    #[error(transparent)]
+    Exceeded(#[from] Exceeded),
+    /// A Mach-O of something else.
+    #[error("cputype at 0x4 is {cputype:#x}, a program for the engine has 0x80")]
+    CpuType {
+        /// The cputype.
+        cputype: u32,
+    },
+    /// An engine that is not known.
+    #[error(
+        "cpusubtype at 0x8 is {subtype:#x}, which is no known engine generation: \
+         4 is h13, and 5, 6, 7, 9 and 10 are h14 to h18"
+    )]
+    CpuSubtype {
+        /// The cpusubtype.
+        subtype: u32,
+    },
+    /// Not an executable program.
+    #[error("filetype at 0xc is {filetype:#x}, a program has 2")]
+    FileType {
+        /// The filetype.
+        filetype: u32,
+    },
+    /// More load commands than any object has.
+    #[error("ncmds at 0x10 is {count}, at most {max} load commands are read")]
+    TooManyCommands {
+        /// The number.
+        count: u32,
+        /// The limit.
+        max: u32,
+    },
+    /// Fewer load commands than announced.
+    #[error(
+        "load command {index} at {at:#x}: the load commands end at {end:#x}, but ncmds at 0x10 is {count}"
+    )]
+    NoCommand {
+        /// Place in the list.
+        index: u32,
+        /// File offset.
+        at: u64,
+        /// File offset of the end of the list.
+        end: u64,
+        /// The number that was announced.
+        count: u32,
+    },
+    /// A load command without room for its own length.
+    #[error("load command {index} at {at:#x}: cmdsize {size:#x} is shorter than its header")]
+    CommandTooShort {
+        /// Place in the list.
+        index: u32,
+        /// File offset.
+        at: u64,
+        /// The length.
+        size: u32,
+    },
+    /// A load command that does not end where the load commands do.
+    #[error(
+        "load command {index} at {at:#x}: cmdsize {size:#x} leaves the load commands, which end at {end:#x}"
+    )]
+    CommandTooLong {
+        /// Place in the list.
+        index: u32,
+        /// File offset.
+        at: u64,
+        /// The length.
+        size: u32,
+        /// File offset of the end of the list.
+        end: u64,
+    },
+    /// More sections than any object has, or than the segment has room for.
+    #[error("{place}: nsects is {count}, {room} sections fit")]
+    TooManySections {
+        /// The segment.
+        place: Place,
+        /// The number.
+        count: u32,
+        /// How many there is room for.
+        room: u64,
+    },
+    /// A section that ends beyond 2^64.
+    #[error("section {section}: {size:#x} bytes at {what} {start:#x} wrap around", what = what.noun())]
+    SectionWraps {
+        /// The section.
+        section: SectionName,
+        /// What wraps.
+        what: AddressOf,
+        /// Where it starts.
+        start: u64,
+        /// Its length.
+        size: u64,
+    },
+    /// A section whose content is not in the file.
+    #[error(
+        "section {section}: its {size:#x} bytes at file offset {start:#x} leave the file of {file:#x} bytes"
+    )]
+    SectionOutsideFile {
+        /// The section.
+        section: SectionName,
+        /// File offset.
+        start: u64,
+        /// Its length.
+        size: u64,
+        /// Length of the file.
+        file: u64,
+    },
+    /// Two sections in one place.
+    #[error("sections {first} and {second} overlap at {what} {start:#x}", what = what.noun())]
+    SectionsOverlap {
+        /// The one that starts first.
+        first: SectionName,
+        /// The other.
+        second: SectionName,
+        /// In which of the two spaces.
+        what: AddressOf,
+        /// Where the second starts.
+        start: u64,
+    },
+    /// No program descriptor.
+    #[error("object has no program descriptor (a thread command of flavor 1)")]
+    NoProgram,
+    /// Two program descriptors.
+    #[error("{place}: second program descriptor; objects with several procedures are not read")]
+    SecondProgram {
+        /// The second one.
+        place: Place,
+    },
+    /// A task stream that is not there.
+    #[error("program descriptor: the task stream's link address {link:#x} is in no section with content")]
+    NoStream {
+        /// Its link address.
+        link: u64,
+    },
+    /// Next pointers would be relative to something else than the task stream.
+    #[error("program descriptor: BAR 0 has link address {bar:#x}, the task stream {stream:#x}")]
+    StreamIsNotBar0 {
+        /// BAR 0.
+        bar: u64,
+        /// The stream.
+        stream: u64,
+    },
+    /// One thing in two BARs.
+    #[error("BARs {first} and {second} have the same link address {link:#x}")]
+    BarTwice {
+        /// The lower index.
+        first: u8,
+        /// The higher index.
+        second: u8,
+        /// The address.
+        link: u64,
+    },
+    /// A name that does not end.
+    #[error("{place}: name at {at:#x} has no end")]
+    EndlessName {
+        /// The load command.
+        place: Place,
+        /// File offset of the name.
+        at: u64,
+    },
+    /// Two symbols or tensors of one name.
+    #[error("{place}: the name {name:?} was used before")]
+    NameTwice {
+        /// The second one.
+        place: Place,
+        /// The name.
+        name: String,
+    },
+    /// More operands than a BAR table can bind.
+    #[error("{place}: the object has more than {max} tensor descriptors")]
+    TooManyTensors {
+        /// The first that is too many.
+        place: Place,
+        /// The limit.
+        max: usize,
+    },
+    /// A tensor whose name has no link address.
+    #[error("{place}: no symbol gives the link address of {name:?}")]
+    NoSymbol {
+        /// The tensor descriptor.
+        place: Place,
+        /// Its name.
+        name: String,
+    },
+    /// A tensor that is neither input nor output.
+    #[error("{place}: direction at {at:#x} is {code:#x}, 1 is input and 2 is output")]
+    Direction {
+        /// The tensor descriptor.
+        place: Place,
+        /// File offset.
+        at: u64,
+        /// The direction.
+        code: u32,
+    },
+    /// An extent of 0.
+    #[error("{place}: {axis} of {name:?} at {at:#x} is 0")]
+    EmptyAxis {
+        /// The tensor descriptor.
+        place: Place,
+        /// Its name.
+        name: String,
+        /// The axis.
+        axis: &'static str,
+        /// File offset.
+        at: u64,
+    },
+    /// A tensor that no BAR carries.
+    #[error("{direction} {name:?}: no BAR has its link address {link:#x}", direction = direction.name())]
+    Unbound {
+        /// Who writes it.
+        direction: Direction,
+        /// Its name.
+        name: String,
+        /// Its link address.
+        link: u64,
+    },
+    /// A tensor at the link address of something else.
+    #[error("{direction} {name:?}: its link address {link:#x} is that of {other}", direction = direction.name())]
+    Taken {
+        /// Who writes it.
+        direction: Direction,
+        /// Its name.
+        name: String,
+        /// The link address.
+        link: u64,
+        /// What else is there.
+        other: &'static str,
+    },
+    /// A surface longer than the engine can address.
+    #[error(
+        "{direction} {name:?}: its buffer has more than {BUFFER_BYTES_MAX:#x} bytes, all that the engine can address",
+        direction = direction.name()
+    )]
+    SurfaceTooLong {
+        /// Who writes it.
+        direction: Direction,
+        /// Its name.
+        name: String,
+    },
+    /// A section behind a BAR that is longer than the engine can address.
+    #[error(
+        "section {section}: {size:#x} bytes are more than {BUFFER_BYTES_MAX:#x}, all that the engine can address"
+    )]
+    SectionTooLong {
+        /// The section.
+        section: SectionName,
+        /// Its length.
+        size: u64,
+    },
+}

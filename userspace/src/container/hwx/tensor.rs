@@ -1,0 +1,129 @@
+//! Operands as an HWX describes them: the tensor descriptor and the symbol.
+//!
+//! The tensor descriptor, a thread command of flavor 3, has name, direction, shape and strides but no address.
+//! The symbol command of the same name has the link address. Offsets are from the start of the load command
+//! (td 2.1, derived).
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::bytes::{Place, Reader, until_nul};
+use super::super::error::excerpt;
+use super::super::program::{Axes, Direction, Element};
+use super::error::Error;
+use super::macho::{LC_SURFACE_32, LC_SURFACE_64, LC_THREAD, Object};
+
+/// Thread flavor of a tensor descriptor.
+pub(super) const FLAVOR: u32 = 3;
+
+/// Most tensor descriptors that are read (derived): the BAR table has no more entries.
+const TENSORS_MAX: usize = 256;
+
+/// One operand, before it is known which BAR carries it.
+#[derive(Clone, Debug)]
+pub(super) struct Tensor<'a> {
+    pub(super) name: Cow<'a, str>,
+    pub(super) direction: Direction,
+    pub(super) element: Element,
+    pub(super) shape: Axes<u32>,
+    pub(super) strides: Axes<u64>,
+    pub(super) total_bytes: u64,
+    /// Address at which its section was linked.
+    pub(super) link: u64,
+}
+
+/// The operands of `object`, in the order of their descriptors.
+pub(super) fn tensors<'a>(object: &Object<'a>) -> Result<Vec<Tensor<'a>>, Error> {
+    let symbols = symbols(object)?;
+    let mut names = BTreeSet::new();
+    let mut tensors = Vec::new();
+    for command in object.commands_of(LC_THREAD) {
+        if command.flavor()? != FLAVOR {
+            continue;
+        }
+        let place = command.body.place;
+        if tensors.len() == TENSORS_MAX {
+            return Err(Error::TooManyTensors { place, max: TENSORS_MAX });
+        }
+        let raw = name(&command.body, 0x20)?;
+        let text = String::from_utf8_lossy(raw);
+        let link = *symbols.get(raw).ok_or_else(|| Error::NoSymbol { place, name: excerpt(&text) })?;
+        if !names.insert(raw) {
+            return Err(Error::NameTwice { place, name: excerpt(&text) });
+        }
+        tensors.push(tensor(&command.body, text, link)?);
+    }
+    Ok(tensors)
+}
+
+/// Link addresses by name.
+fn symbols<'a>(object: &Object<'a>) -> Result<BTreeMap<&'a [u8], u64>, Error> {
+    /// The same place for either width.
+    const LINK_AT: u64 = 0x10;
+
+    let mut symbols = BTreeMap::new();
+    for command in &object.commands {
+        let body = &command.body;
+        let link = match command.command {
+            LC_SURFACE_32 => body.u32(LINK_AT, "link address")?.into(),
+            LC_SURFACE_64 => body.u64(LINK_AT, "link address")?,
+            _ => continue,
+        };
+        let raw = name(body, 0x08)?;
+        if symbols.insert(raw, link).is_some() {
+            let name = excerpt(&String::from_utf8_lossy(raw));
+            return Err(Error::NameTwice { place: body.place, name });
+        }
+    }
+    Ok(symbols)
+}
+
+/// The name whose offset from the start of the load command is at `at`.
+fn name<'a>(body: &Reader<'a>, at: u64) -> Result<&'a [u8], Error> {
+    let start = u64::from(body.u32(at, "name offset")?);
+    let rest = body.rest(start, "name")?;
+    let name = until_nul(rest);
+    if name.len() == rest.len() {
+        return Err(Error::EndlessName { place: body.place, at: body.offset(start) });
+    }
+    Ok(name)
+}
+
+fn tensor<'a>(body: &Reader<'a>, name: Cow<'a, str>, link: u64) -> Result<Tensor<'a>, Error> {
+    Ok(Tensor {
+        direction: direction(body)?,
+        element: Element::from_code(body.u32(0x24, "element code")?),
+        shape: Axes {
+            n: axis(body, &name, 0x28, "N")?,
+            c: axis(body, &name, 0x2c, "C")?,
+            h: axis(body, &name, 0x30, "H")?,
+            w: axis(body, &name, 0x34, "W")?,
+        },
+        strides: Axes {
+            n: body.u64(0x50, "N stride")?,
+            c: body.u64(0x58, "C stride")?,
+            h: body.u64(0x60, "H stride")?,
+            w: body.u64(0x68, "W stride")?,
+        },
+        total_bytes: body.u64(0x70, "total bytes")?,
+        name,
+        link,
+    })
+}
+
+fn direction(body: &Reader<'_>) -> Result<Direction, Error> {
+    const AT: u64 = 0x14;
+    let place: Place = body.place;
+    match body.u32(AT, "direction")? {
+        1 => Ok(Direction::Input),
+        2 => Ok(Direction::Output),
+        code => Err(Error::Direction { place, at: body.offset(AT), code }),
+    }
+}
+
+fn axis(body: &Reader<'_>, name: &str, at: u64, axis: &'static str) -> Result<u32, Error> {
+    match body.u32(at, axis)? {
+        0 => Err(Error::EmptyAxis { place: body.place, name: excerpt(name), axis, at: body.offset(at) }),
+        count => Ok(count),
+    }
+}

@@ -1,0 +1,338 @@
+//! What a compiled program is, whichever container it came in.
+//!
+//! A program is a stream of task descriptors, constants, and a table of up to 32 base addresses (BARs). No
+//! descriptor holds an address: it names BARs, and whoever submits the program fills them. Which BAR carries what
+//! differs from compiler to compiler, so the [table](Program::bars) is all there is to go by (td 5).
+
+use std::borrow::Cow;
+
+use thiserror::Error;
+
+use super::hwx;
+use super::limits::TILE_BYTES;
+use crate::task::Tasks;
+
+/// A compiled program; task stream and constants are still the bytes of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program<'a> {
+    /// The container it came in.
+    pub container: Container,
+    /// The engine it was compiled for.
+    pub generation: Generation,
+    /// The task descriptors; the first is at offset 0.
+    pub stream: &'a [u8],
+    /// Length of the first descriptor.
+    pub first_task_bytes: u32,
+    /// Number of tasks.
+    pub task_count: u32,
+    /// The sections of constants.
+    pub constants: Vec<Constants<'a>>,
+    /// The BARs in use, by rising index.
+    pub bars: Vec<Bar>,
+    /// The operands that a client binds, in the order of the file.
+    pub surfaces: Vec<Surface<'a>>,
+    /// What the compiler says about itself.
+    pub banner: Option<Cow<'a, str>>,
+    /// What was odd but no reason to refuse the file.
+    pub warnings: Vec<Warning>,
+}
+
+impl<'a> Program<'a> {
+    /// The tasks, in the order in which the engine runs them.
+    ///
+    /// # Errors
+    ///
+    /// Refuses programs for other engines than H13: their descriptors are laid out differently.
+    pub fn tasks(&self) -> Result<Tasks<'a>, LaterGeneration> {
+        match self.generation {
+            Generation::H13 => Ok(Tasks::new(self.stream, self.first_task_bytes, self.task_count)),
+            generation => Err(LaterGeneration { generation }),
+        }
+    }
+
+    /// The surfaces of one direction, in the order of the file.
+    pub fn surfaces_of(&self, direction: Direction) -> impl Iterator<Item = &Surface<'a>> {
+        self.surfaces.iter().filter(move |surface| surface.direction == direction)
+    }
+
+    /// The entry of BAR `index`, if the program uses it.
+    pub fn bar(&self, index: u8) -> Option<&Bar> {
+        self.bars.iter().find(|bar| bar.index == index)
+    }
+
+    /// Bytes that the program needs for intermediate results.
+    pub fn scratch_bytes(&self) -> u64 {
+        let scratch = self.bars.iter().filter(|bar| bar.role == Role::Scratch);
+        // At most 32 buffers, none longer than the aperture.
+        scratch.map(|bar| bar.bytes).sum()
+    }
+}
+
+/// The kinds of file that hold a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Container {
+    /// The compiler's own object file.
+    Hwx,
+    /// The flat file of the Linux stack.
+    Anec,
+}
+
+impl Container {
+    /// The name by which people call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hwx => "HWX",
+            Self::Anec => "ANEC",
+        }
+    }
+}
+
+ane_uapi::codes! {
+    /// An engine generation, by the object's cpu subtype (derived, facts F.4 and A.2).
+    pub enum Generation: u32, "engine generation" {
+        /// A14 and M1: the generation this project models.
+        H13 = 4, "h13";
+        /// M2.
+        H14 = 5, "h14";
+        /// M3.
+        H15 = 6, "h15";
+        /// M4.
+        H16 = 7, "h16";
+        /// M5.
+        H17 = 9, "h17";
+        /// The generation after M5.
+        H18 = 10, "h18";
+    }
+}
+
+/// The tasks of a program for another engine were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("program is for {generation}, whose task descriptors are not known here; only those of h13 are")]
+pub struct LaterGeneration {
+    /// What the program was compiled for.
+    pub generation: Generation,
+}
+
+/// One section of constants: coefficients, tables, planar constants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constants<'a> {
+    /// Name of the section.
+    pub name: Cow<'static, str>,
+    /// The BAR that carries it, if one does.
+    pub bar: Option<u8>,
+    /// The constants.
+    pub bytes: &'a [u8],
+}
+
+/// One base address that the program needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bar {
+    /// Index in the table, 0 to 31.
+    pub index: u8,
+    /// What has to be there.
+    pub role: Role,
+    /// The address at which the object was linked; the flat container has none.
+    pub link: Option<u64>,
+    /// Bytes that have to be there.
+    pub bytes: u64,
+}
+
+impl Bar {
+    /// The same in tiles of 16 KB, rounded up.
+    pub const fn tiles(&self) -> u64 {
+        self.bytes.div_ceil(TILE_BYTES)
+    }
+}
+
+/// What a BAR carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The task stream.
+    Tasks,
+    /// Constants, by index into [`Program::constants`].
+    Constants(usize),
+    /// Intermediate results.
+    Scratch,
+    /// An operand, by index into [`Program::surfaces`].
+    Surface(usize),
+    /// Something that the file does not explain.
+    Unassigned,
+}
+
+/// Who writes a surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// The client; the engine reads it.
+    Input,
+    /// The engine; the client reads it.
+    Output,
+}
+
+impl Direction {
+    /// The word for messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Output => "output",
+        }
+    }
+}
+
+/// An operand that a client binds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Surface<'a> {
+    /// Name; made up from direction and number where the container has none.
+    pub name: Cow<'a, str>,
+    /// Who writes it.
+    pub direction: Direction,
+    /// The BAR that carries it.
+    pub bar: u8,
+    /// What one element is.
+    pub element: Element,
+    /// Elements along each axis; none is 0.
+    pub shape: Axes<u32>,
+    /// Bytes from one element to the next along each axis.
+    pub strides: Axes<u64>,
+    /// Bytes of one batch element, as the file says.
+    pub total_bytes: u64,
+    /// Bytes to allocate; every element of the shape lies inside.
+    pub buffer_bytes: u64,
+}
+
+/// One value for each axis of a surface; width is the fastest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Axes<T> {
+    /// Batch.
+    pub n: T,
+    /// Channels.
+    pub c: T,
+    /// Height.
+    pub h: T,
+    /// Width.
+    pub w: T,
+}
+
+/// Offset of the first byte behind the last element; `None` beyond 2^64.
+pub(crate) fn extent(shape: Axes<u32>, strides: Axes<u64>, element_bytes: u64) -> Option<u64> {
+    let axes = [(shape.n, strides.n), (shape.c, strides.c), (shape.h, strides.h), (shape.w, strides.w)];
+    axes.iter().try_fold(element_bytes, |end, &(count, stride)| {
+        let steps = u64::from(count.saturating_sub(1));
+        end.checked_add(steps.checked_mul(stride)?)
+    })
+}
+
+/// What one element of a surface is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// IEEE 754 half.
+    Half,
+    /// A code that no source explains.
+    Other(u32),
+}
+
+impl Element {
+    /// Code of fp16 (derived, td 2.1).
+    pub const HALF_CODE: u32 = 5;
+
+    /// Bytes of one half.
+    pub const HALF_BYTES: u64 = 2;
+
+    /// The element type with this code.
+    pub const fn from_code(code: u32) -> Self {
+        match code {
+            Self::HALF_CODE => Self::Half,
+            _ => Self::Other(code),
+        }
+    }
+
+    /// Bytes of an element, where they are known.
+    pub const fn bytes(self) -> Option<u64> {
+        match self {
+            Self::Half => Some(Self::HALF_BYTES),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Element {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Half => f.write_str("fp16"),
+            Self::Other(code) => write!(f, "code {code:#x}"),
+        }
+    }
+}
+
+/// What was odd about a file that could be read all the same.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Warning {
+    /// A load command that nothing is known about.
+    #[error(
+        "load command {index} at {at:#x}: command {command:#x} is not known, its {len:#x} bytes are ignored"
+    )]
+    UnknownLoadCommand {
+        /// Place in the list.
+        index: u32,
+        /// File offset.
+        at: u64,
+        /// The command.
+        command: u32,
+        /// Its length.
+        len: u64,
+    },
+    /// A thread command of an unknown flavor.
+    #[error("load command {index} at {at:#x}: thread flavor {flavor:#x} is not known and ignored")]
+    UnknownFlavor {
+        /// Place in the list.
+        index: u32,
+        /// File offset.
+        at: u64,
+        /// The flavor.
+        flavor: u32,
+    },
+    /// A BAR that the hardware does not have.
+    #[error("BAR {bar} is given link address {link:#x}, the hardware has 32 BARs")]
+    BarBeyondHardware {
+        /// Index in the table.
+        bar: u32,
+        /// Its link address.
+        link: u64,
+    },
+    /// A BAR with an address at which nothing lies.
+    #[error("BAR {bar} is given link address {link:#x}, where no section starts")]
+    BarWithoutSection {
+        /// Index in the table.
+        bar: u8,
+        /// Its link address.
+        link: u64,
+    },
+    /// A surface whose section is shorter than its shape and strides make it.
+    #[error("{direction} {name:?}: section of {section:#x} bytes is too short, the elements end at {extent:#x}",
+        direction = direction.name())]
+    SectionShorterThanSurface {
+        /// Who writes the surface.
+        direction: Direction,
+        /// Its name.
+        name: String,
+        /// Length of the section.
+        section: u64,
+        /// Where the last element ends.
+        extent: u64,
+    },
+    /// A buffer for the BAR that carries the constants, which no driver accepts.
+    #[error(
+        "BAR 1 has a buffer of {tiles} tiles of its own, which the driver refuses: the constants follow the tasks"
+    )]
+    ConstantsWithBuffer {
+        /// Its length.
+        tiles: u32,
+    },
+    /// A program for another engine, of which some part could not be read.
+    #[error("program for {generation} is not fully understood: {reason}")]
+    NotUnderstood {
+        /// What the program was compiled for.
+        generation: Generation,
+        /// What could not be read.
+        reason: Box<hwx::Error>,
+    },
+}

@@ -1,0 +1,58 @@
+//! What the registers of a report mean: said once, however many tasks write them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::task::{RegisterReport, TaskReport};
+
+/// What a register does.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    /// What it does.
+    pub meaning: &'static str,
+    /// How well that is established.
+    pub grade: &'static str,
+    /// Where it is known from.
+    pub source: &'static str,
+    /// Its fields by name.
+    pub fields: BTreeMap<&'static str, FieldEntry>,
+}
+
+/// What a field means.
+#[derive(Debug, Serialize)]
+pub struct FieldEntry {
+    /// Its bits, as specifications print them.
+    pub bits: String,
+    /// What it means.
+    pub meaning: &'static str,
+    /// How well that is established, where it differs from the register.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grade: Option<&'static str>,
+}
+
+/// An entry for every register that `tasks` name.
+pub(super) fn legend(tasks: &[TaskReport]) -> BTreeMap<&'static str, Entry> {
+    let registers = tasks.iter().flat_map(|task| {
+        task.header.iter().chain(task.blocks.iter().flat_map(|block| block.registers.iter()))
+    });
+    registers.filter_map(|register| register.name.map(|name| (name, entry(register)))).collect()
+}
+
+fn entry(register: &RegisterReport) -> Entry {
+    Entry {
+        meaning: register.meaning,
+        grade: register.grade,
+        source: register.source,
+        fields: register
+            .fields
+            .iter()
+            .map(|field| {
+                (
+                    field.name,
+                    FieldEntry { bits: field.bits.clone(), meaning: field.meaning, grade: field.grade },
+                )
+            })
+            .collect(),
+    }
+}

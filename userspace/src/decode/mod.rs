@@ -1,0 +1,98 @@
+//! The decoder: a compiled program as a report that names every word.
+//!
+//! [`Report::of`] takes a program apart; [`text::write`] prints the report for people, and `serde` serialises
+//! the very same value for other programs. A damaged chain of tasks does not lose what came before it: the
+//! report holds the tasks up to there, and says what stopped it.
+
+mod legend;
+mod program;
+mod registers;
+mod summary;
+mod task;
+pub mod text;
+mod value;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use thiserror::Error;
+
+pub use legend::{Entry, FieldEntry};
+pub use program::{BarReport, ConstantsReport, ProgramReport, SurfaceReport};
+pub use registers::RegisterFile;
+pub use task::{BlockReport, FieldReport, RegisterReport, TaskReport};
+pub use value::{Address, Word};
+
+use crate::container::{LaterGeneration, Program};
+use crate::task::{ChainError, Task};
+use ane_uapi::hw::td::record::Overrun;
+
+/// A program, word by word.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The container and what it says about the program as a whole.
+    pub program: ProgramReport,
+    /// The tasks, up to the first that is damaged.
+    pub tasks: Vec<TaskReport>,
+    /// What stopped the walk along the tasks.
+    #[serde(serialize_with = "as_text", skip_serializing_if = "Option::is_none")]
+    pub damage: Option<Damage>,
+    /// What the registers mean.
+    pub legend: BTreeMap<&'static str, Entry>,
+}
+
+/// Why the tasks could not be followed to the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Damage {
+    /// The chain is broken.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// A record runs over the end of its descriptor.
+    #[error("task {index} at {offset:#x}: {overrun}")]
+    Record {
+        /// Place of the task in the chain.
+        index: u32,
+        /// Where it starts.
+        offset: u32,
+        /// What is wrong.
+        overrun: Overrun,
+    },
+    /// The program is for another engine.
+    #[error(transparent)]
+    Generation(#[from] LaterGeneration),
+}
+
+fn as_text<S: serde::Serializer>(damage: &Option<Damage>, serializer: S) -> Result<S::Ok, S::Error> {
+    match damage {
+        Some(damage) => serializer.collect_str(damage),
+        None => serializer.serialize_none(),
+    }
+}
+
+impl Report {
+    /// Takes `program` apart.
+    pub fn of(program: &Program<'_>) -> Self {
+        let mut file = RegisterFile::default();
+        let mut tasks = Vec::new();
+        let damage = report_tasks(program, &mut file, &mut tasks).err();
+        let legend = legend::legend(&tasks);
+        Self { program: ProgramReport::of(program), tasks, damage, legend }
+    }
+}
+
+fn report_tasks(
+    program: &Program<'_>,
+    file: &mut RegisterFile,
+    tasks: &mut Vec<TaskReport>,
+) -> Result<(), Damage> {
+    for task in program.tasks()? {
+        let task: Task<'_> = task?;
+        let report = TaskReport::of(&task, file);
+        tasks.push(report.map_err(|overrun| Damage::Record {
+            index: task.index,
+            offset: task.offset,
+            overrun,
+        })?);
+    }
+    Ok(())
+}

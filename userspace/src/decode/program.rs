@@ -1,0 +1,149 @@
+//! What the container says about the program as a whole, as a report.
+
+use serde::Serialize;
+
+use super::value::Address;
+use crate::container::{Axes, Bar, Constants, Program, Role, Surface};
+
+/// The program as a whole.
+#[derive(Debug, Serialize)]
+pub struct ProgramReport {
+    /// The kind of file.
+    pub container: &'static str,
+    /// The engine it was compiled for.
+    pub generation: &'static str,
+    /// What the compiler says about itself, line by line.
+    pub compiler: Vec<String>,
+    /// Number of tasks that the container announces.
+    pub task_count: u32,
+    /// Bytes of the task stream.
+    pub stream_bytes: usize,
+    /// Bytes of the first descriptor.
+    pub first_task_bytes: u32,
+    /// Bytes of intermediate results.
+    pub scratch_bytes: u64,
+    /// The operands that a client binds.
+    pub surfaces: Vec<SurfaceReport>,
+    /// The base addresses.
+    pub bars: Vec<BarReport>,
+    /// The sections of constants.
+    pub constants: Vec<ConstantsReport>,
+    /// What was odd about the file.
+    pub warnings: Vec<String>,
+}
+
+/// An operand that a client binds.
+#[derive(Debug, Serialize)]
+pub struct SurfaceReport {
+    /// Name.
+    pub name: String,
+    /// `input` or `output`.
+    pub direction: &'static str,
+    /// The BAR that carries it.
+    pub bar: u8,
+    /// What an element is.
+    pub element: String,
+    /// Elements along batch, channel, height, width.
+    pub shape: [u32; 4],
+    /// Bytes from one element to the next along the same axes.
+    pub strides: [u64; 4],
+    /// Bytes of one batch element.
+    pub total_bytes: u64,
+    /// Bytes to allocate.
+    pub buffer_bytes: u64,
+}
+
+/// A base address.
+#[derive(Debug, Serialize)]
+pub struct BarReport {
+    /// Index in the table.
+    pub index: u8,
+    /// What has to be there.
+    pub role: String,
+    /// Address at which the object was linked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<Address>,
+    /// Bytes that have to be there.
+    pub bytes: u64,
+}
+
+/// A section of constants.
+#[derive(Debug, Serialize)]
+pub struct ConstantsReport {
+    /// Name of the section.
+    pub name: String,
+    /// The BAR that carries it.
+    pub bar: Option<u8>,
+    /// Its length.
+    pub bytes: usize,
+}
+
+impl ProgramReport {
+    pub(super) fn of(program: &Program<'_>) -> Self {
+        Self {
+            container: program.container.name(),
+            generation: program.generation.name(),
+            compiler: program
+                .banner
+                .iter()
+                .flat_map(|banner| banner.lines())
+                .map(|line| printable(line.trim()))
+                .collect(),
+            task_count: program.task_count,
+            stream_bytes: program.stream.len(),
+            first_task_bytes: program.first_task_bytes,
+            scratch_bytes: program.scratch_bytes(),
+            surfaces: program.surfaces.iter().map(SurfaceReport::of).collect(),
+            bars: program.bars.iter().map(|bar| BarReport::of(bar, program)).collect(),
+            constants: program.constants.iter().map(ConstantsReport::of).collect(),
+            warnings: program.warnings.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl SurfaceReport {
+    fn of(surface: &Surface<'_>) -> Self {
+        let Axes { n, c, h, w } = surface.shape;
+        let strides = surface.strides;
+        Self {
+            name: printable(&surface.name),
+            direction: surface.direction.name(),
+            bar: surface.bar,
+            element: surface.element.to_string(),
+            shape: [n, c, h, w],
+            strides: [strides.n, strides.c, strides.h, strides.w],
+            total_bytes: surface.total_bytes,
+            buffer_bytes: surface.buffer_bytes,
+        }
+    }
+}
+
+impl BarReport {
+    fn of(bar: &Bar, program: &Program<'_>) -> Self {
+        let role = match bar.role {
+            Role::Tasks => "task descriptors".to_owned(),
+            Role::Constants(index) => {
+                let name = program.constants.get(index).map(|constants| printable(&constants.name));
+                format!("constants {}", name.unwrap_or_default()).trim_end().to_owned()
+            }
+            Role::Scratch => "scratch".to_owned(),
+            Role::Surface(index) => program.surfaces.get(index).map_or_else(
+                || "surface".to_owned(),
+                |surface| format!("{} {}", surface.direction.name(), printable(&surface.name)),
+            ),
+            Role::Unassigned => "not explained by the file".to_owned(),
+        };
+        Self { index: bar.index, role, link: bar.link.map(Address), bytes: bar.bytes }
+    }
+}
+
+impl ConstantsReport {
+    fn of(constants: &Constants<'_>) -> Self {
+        Self { name: printable(&constants.name), bar: constants.bar, bytes: constants.bytes.len() }
+    }
+}
+
+/// Text of the file, without what would upset a terminal.
+fn printable(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}

@@ -1,0 +1,243 @@
+//! A task as a report: every word of its descriptor, named, with what it means and where that is known from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ane_uapi::hw::td;
+use ane_uapi::hw::td::record::Overrun;
+use ane_uapi::register::{Field, Register, Show};
+use serde::Serialize;
+
+use super::registers::RegisterFile;
+use super::summary::summary;
+use super::value::{Address, Word, shown};
+use crate::task::Task;
+
+/// One task of a program.
+#[derive(Debug, Serialize)]
+pub struct TaskReport {
+    /// Place in the chain.
+    pub index: u32,
+    /// Byte offset in the task stream.
+    pub offset: Address,
+    /// Length of the descriptor.
+    pub bytes: u32,
+    /// What the task does, in one line.
+    pub summary: String,
+    /// The header's words.
+    pub header: Vec<RegisterReport>,
+    /// The register writes, by block, in stream order.
+    pub blocks: Vec<BlockReport>,
+    /// Registers that hold another value than in the previous task; `None` on the first task.
+    pub changed: Option<u32>,
+}
+
+/// The registers that one record writes.
+#[derive(Debug, Serialize)]
+pub struct BlockReport {
+    /// The block, or `unknown` for an address that belongs to none.
+    pub name: &'static str,
+    /// Byte offset of the record in the task stream.
+    pub offset: Address,
+    /// Record address of the first register.
+    pub address: Address,
+    /// The registers.
+    pub registers: Vec<RegisterReport>,
+}
+
+/// One register write, or one word of the header.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct RegisterReport {
+    /// The hardware's name; `None` where no source knows a register.
+    pub name: Option<&'static str>,
+    /// Instance, for arrays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<u16>,
+    /// Record address; for header words, the byte offset in the descriptor.
+    pub address: Address,
+    /// The word.
+    pub value: Word,
+    /// What the register held in the previous task, where that is something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<Word>,
+    /// The fields that the sources explain; in JSON, an object from names to numbers.
+    #[serde(serialize_with = "numbers")]
+    pub fields: Vec<FieldReport>,
+    /// What the numbers say, where they are codes or floating point: an object from field names to text.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub said: BTreeMap<&'static str, String>,
+    /// Bits that are set and that no source explains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_bits: Option<Word>,
+    /// What the register does; in JSON, the legend says so once.
+    #[serde(skip)]
+    pub meaning: &'static str,
+    /// How well that is established.
+    #[serde(skip)]
+    pub grade: &'static str,
+    /// Where it is known from.
+    #[serde(skip)]
+    pub source: &'static str,
+}
+
+/// One field of a register.
+#[derive(Debug, PartialEq)]
+pub struct FieldReport {
+    /// Name.
+    pub name: &'static str,
+    /// Bits, as specifications print them.
+    pub bits: String,
+    /// The number in the field.
+    pub value: u32,
+    /// The same for people.
+    pub shown: String,
+    /// What the field means.
+    pub meaning: &'static str,
+    /// What this value means, for an enumeration.
+    pub value_meaning: Option<&'static str>,
+    /// How well the field is established, where that differs from the register.
+    pub grade: Option<&'static str>,
+    /// True for an enumeration, whose value 0 means something too.
+    pub enumerated: bool,
+    kind: Kind,
+}
+
+impl TaskReport {
+    /// Reports on `task`, and brings `file` up to date.
+    ///
+    /// # Errors
+    ///
+    /// A record that runs over the end of the descriptor.
+    pub fn of(task: &Task<'_>, file: &mut RegisterFile) -> Result<Self, Overrun> {
+        let first = task.index == 0;
+        let mut changed = BTreeSet::new();
+        let mut blocks = Vec::new();
+        for record in task.records() {
+            let record = record?;
+            let mut registers = Vec::with_capacity(record.values.len());
+            for (address, value) in record.writes() {
+                let before = file.write(address, value).unwrap_or(0);
+                let was = (!first && before != value).then_some(Word(before));
+                if was.is_some() {
+                    changed.insert(address);
+                }
+                registers.push(RegisterReport::of(address, value, was));
+            }
+            blocks.push(BlockReport {
+                name: td::block_at(record.header.address()).map_or("unknown", |block| block.name),
+                offset: Address(task.offset_of_word(record.at)),
+                address: Address(record.header.address().into()),
+                registers,
+            });
+        }
+        Ok(Self {
+            index: task.index,
+            offset: Address(task.offset.into()),
+            bytes: task.len_bytes(),
+            summary: summary(file),
+            header: task
+                .header
+                .rows()
+                .map(|(register, word)| RegisterReport::known(register, 0, register.offset, word, None))
+                .collect(),
+            blocks,
+            changed: (!first).then_some(changed.len() as u32),
+        })
+    }
+}
+
+impl RegisterReport {
+    fn of(address: u32, value: u32, was: Option<Word>) -> Self {
+        match td::find(address) {
+            Some(place) => Self::known(place.register, place.index, address, value, was),
+            None => Self {
+                name: None,
+                index: None,
+                address: Address(address.into()),
+                value: Word(value),
+                was,
+                fields: Vec::new(),
+                said: BTreeMap::new(),
+                unknown_bits: (value != 0).then_some(Word(value)),
+                meaning: "no source knows a register here",
+                grade: "",
+                source: "",
+            },
+        }
+    }
+
+    fn known(register: &'static Register, index: u16, address: u32, value: u32, was: Option<Word>) -> Self {
+        let unknown = value & register.unknown;
+        let named = || register.fields.iter().filter(|field| !field.is_unknown());
+        Self {
+            name: Some(register.name),
+            index: (register.count > 1).then_some(index),
+            address: Address(address.into()),
+            value: Word(value),
+            was,
+            said: named()
+                .filter(|field| says_more(field))
+                .map(|field| (field.name, shown(field, field.of(value))))
+                .collect(),
+            fields: named().map(|field| FieldReport::of(field, value)).collect(),
+            unknown_bits: (unknown != 0).then_some(Word(unknown)),
+            meaning: register.doc.trim(),
+            grade: register.grade.name(),
+            source: register.source,
+        }
+    }
+}
+
+/// True for numbers that a reader of JSON would have to look up.
+const fn says_more(field: &Field) -> bool {
+    matches!(field.show, Show::Codes(_) | Show::Half | Show::Single)
+}
+
+fn numbers<S: serde::Serializer>(fields: &[FieldReport], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(fields.iter().map(|field| (field.name, field.value)))
+}
+
+/// How much text has to say about a field besides its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// One bit: its name is enough.
+    Flag,
+    /// The whole word, as a bit pattern.
+    WholeWord,
+    /// A quantity with its unit: its name would add nothing.
+    Quantity,
+    /// Name and number.
+    Named,
+}
+
+impl Kind {
+    fn of(field: &Field) -> Self {
+        match (field.bits, field.show) {
+            (_, Show::Codes(_)) => Self::Named,
+            (1, _) => Self::Flag,
+            (32, Show::Hex) => Self::WholeWord,
+            (_, Show::Bytes(_)) => Self::Quantity,
+            _ => Self::Named,
+        }
+    }
+}
+
+impl FieldReport {
+    pub(super) const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn of(field: &'static Field, word: u32) -> Self {
+        let value = field.of(word);
+        Self {
+            name: field.name,
+            bits: field.range().to_string(),
+            value,
+            shown: shown(field, value),
+            meaning: field.doc.trim(),
+            value_meaning: field.code(value).map(|code| code.doc.trim()),
+            grade: field.grade.map(|grade| grade.name()),
+            enumerated: matches!(field.show, Show::Codes(_)),
+            kind: Kind::of(field),
+        }
+    }
+}

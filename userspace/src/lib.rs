@@ -1,0 +1,9 @@
+//! Client library of the virtual Apple Neural Engine.
+//!
+//! * [`container`]: the files in which compiled programs come, `.hwx` and `.anec`.
+//! * [`task`]: the task descriptors of a program, walked and built.
+//! * [`decode`]: a program as a report that names every word; what `ane decode` prints.
+
+pub mod container;
+pub mod decode;
+pub mod task;

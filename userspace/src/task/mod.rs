@@ -1,0 +1,64 @@
+//! Tasks: the descriptors of a program, in the order in which the engine runs them.
+//!
+//! A program's task stream is a linked list. The program says how long the first descriptor is and how many
+//! there are; each header says where the next one lies and how long it is. [`Tasks`] walks the list, [`Task`]
+//! is one descriptor of it, still in the bytes of the file; [`Descriptor`] is the way back, from registers to
+//! bytes.
+
+mod build;
+mod chain;
+
+pub use build::Descriptor;
+pub use chain::{ChainError, Tasks};
+
+use ane_uapi::hw::td::header::Header;
+use ane_uapi::hw::td::record::{Overrun, Records};
+use zerocopy::little_endian::U32;
+
+/// One descriptor of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// Place in the chain, from 0.
+    pub index: u32,
+    /// Byte offset of the descriptor in the task stream.
+    pub offset: u32,
+    /// The descriptor.
+    pub words: &'a [U32],
+    /// Its decoded header.
+    pub header: Header,
+}
+
+impl<'a> Task<'a> {
+    /// Length of the descriptor in bytes.
+    pub fn len_bytes(&self) -> u32 {
+        // Fits: the program gives the first descriptor's length as a u32, a header the others' in nine bits.
+        (self.words.len() * 4) as u32
+    }
+
+    /// The records, in stream order.
+    pub fn records(&self) -> Records<'a> {
+        Records::new(self.words, self.header.words())
+    }
+
+    /// The register writes in stream order: record address and value.
+    ///
+    /// # Errors
+    ///
+    /// Stops at a record that runs over the end of the descriptor.
+    pub fn for_each_write(&self, mut write: impl FnMut(u32, u32)) -> Result<(), Overrun> {
+        for record in self.records() {
+            record?.writes().for_each(|(address, value)| write(address, value));
+        }
+        Ok(())
+    }
+
+    /// Byte offset in the task stream of word `at` of the descriptor.
+    pub fn offset_of_word(&self, at: usize) -> u64 {
+        u64::from(self.offset) + 4 * at as u64
+    }
+
+    /// The record at fault, with its place in the stream, for messages.
+    pub fn describe(&self, overrun: &Overrun) -> String {
+        format!("task {} at {:#x}: {overrun}", self.index, self.offset)
+    }
+}

@@ -1,0 +1,6 @@
+//! Generators of the files that the tree keeps committed; `cargo xtask` runs them.
+
+pub mod conformance;
+pub mod example;
+pub mod output;
+pub mod register_reference;

@@ -1,0 +1,45 @@
+//! `cargo xtask`: generates what the tree keeps committed, or checks that it is current.
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+use xtask::output::{root, write_or_check};
+use xtask::{conformance, example, register_reference};
+
+/// Generate what the tree keeps committed
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// docs/registers.md: every block, register and field
+    Registers(Mode),
+    /// examples/add_relu.anec: a small program of our own
+    Example(Mode),
+    /// docs/conformance.md: which requirement each test shows
+    Conformance(Mode),
+}
+
+#[derive(Args)]
+struct Mode {
+    /// Change nothing; fail if a committed file is not current
+    #[arg(long)]
+    check: bool,
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().task {
+        Task::Registers(Mode { check }) => {
+            write_or_check("docs/registers.md", register_reference::render(), check, "registers")
+        }
+        Task::Example(Mode { check }) => {
+            write_or_check("examples/add_relu.anec", example::render()?, check, "example")
+        }
+        Task::Conformance(Mode { check }) => {
+            write_or_check("docs/conformance.md", conformance::render(&root())?, check, "conformance")
+        }
+    }
+}

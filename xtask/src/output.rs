@@ -1,0 +1,31 @@
+//! Writing a generated file, or checking that the committed one is current.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+/// The root of the tree.
+pub fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_owned()
+}
+
+/// Writes `contents` to `path`, which is relative to the root; with `check`, only compares.
+///
+/// # Errors
+///
+/// With `check`, names the file that is not current and the command that renews it.
+pub fn write_or_check(path: &str, contents: impl AsRef<[u8]>, check: bool, command: &str) -> Result<()> {
+    let full = root().join(path);
+    let contents = contents.as_ref();
+    if check {
+        if std::fs::read(&full).ok().as_deref() != Some(contents) {
+            bail!("{path} is not what its sources make of it; run `cargo xtask {command}`");
+        }
+        return Ok(());
+    }
+    if let Some(folder) = full.parent() {
+        std::fs::create_dir_all(folder).with_context(|| path.to_owned())?;
+    }
+    std::fs::write(&full, contents).with_context(|| path.to_owned())
+}
