@@ -3,6 +3,8 @@
 //! They are looked for in the folder that `ANE_TEST_DATA` names, else in one that some checkouts have beside
 //! them. Where there is none, a test says `not run` and passes, except under `CI=true`.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A compiled program.
@@ -41,14 +43,28 @@ pub fn programs() -> Option<Vec<Sample>> {
         })
         .collect();
     if samples.is_none() {
-        let place = folder.display();
-        assert!(
-            std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-            "compiled programs are not in {place}: set ANE_TEST_DATA"
-        );
-        println!("not run: compiled programs are not in {place}; set ANE_TEST_DATA to their folder");
+        not_run(&format!(
+            "compiled programs are not in {}; set ANE_TEST_DATA to their folder",
+            folder.display()
+        ));
     }
     samples
+}
+
+/// Says that a test does not run, and why; `tools/check` counts the lines in the file that `ANE_NOT_RUN` names.
+///
+/// # Panics
+///
+/// Under `CI=true`: there, a test that does not run has failed.
+pub fn not_run(why: &str) {
+    assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "not run: {why}");
+    println!("not run: {why}");
+    if let Some(list) = std::env::var_os("ANE_NOT_RUN") {
+        let line = format!("not run: {why}\n");
+        let mut file =
+            OpenOptions::new().append(true).create(true).open(list).expect("the list can be opened");
+        file.write_all(line.as_bytes()).expect("the list can be written");
+    }
 }
 
 /// The program that the tree carries, made by `cargo xtask example`.

@@ -93,6 +93,7 @@ fn real_programs_say_what_the_specification_says() {
         assert_eq!(sample.name, name);
         let report = Report::of(&container::open(&sample.bytes).expect("a real program opens"));
         assert_eq!(report.damage, None);
+        assert_eq!(report.program.warnings, [""; 0], "{name}");
         assert_eq!(report.tasks[0].summary, summary, "{name}");
         assert_eq!(report.tasks.len(), if name == "concat" { 2 } else { 1 });
     }

@@ -42,8 +42,7 @@ const INPUT_B: u8 = 6;
 ///
 /// What the writer refuses, which would be a mistake here.
 pub fn render() -> Result<Vec<u8>, WriteError> {
-    let surface =
-        Layout { n: 1, c: CHANNELS, h: 1, w: WIDTH.into(), plane: ROW.into(), row: ROW.into() };
+    let surface = Layout { n: 1, c: CHANNELS, h: 1, w: WIDTH.into(), plane: ROW.into(), row: ROW.into() };
     let mut buffers = [0; 32];
     for bar in [SCRATCH, OUTPUT, INPUT_A, INPUT_B] {
         buffers[usize::from(bar)] = u64::from(PAGE_SIZE);
@@ -157,9 +156,8 @@ fn add(second: u32) -> Descriptor {
                 .with_src2_in_memory(true)
                 .with_class(TaskClass::PlanarBinary as u8),
         );
-    let fmt2 = tile_source::SourceFmt::new()
-        .with_truncate(3)
-        .with_mem_fmt(tile_source::MemoryFormat::Fp16 as u8);
+    let fmt2 =
+        tile_source::SourceFmt::new().with_truncate(3).with_mem_fmt(tile_source::MemoryFormat::Fp16 as u8);
     task.set(&tile_source::DMA_CONFIG2, tile_source::SourceDmaConfig::from_bits(0x0003_3880))
         .set(&tile_source::ROW_STRIDE2, memory(ROW))
         .set(&tile_source::PLANE_STRIDE2, memory(ROW))

@@ -1,5 +1,6 @@
 //! Generators of the files that the tree keeps committed; `cargo xtask` runs them.
 
+pub mod c_header;
 pub mod conformance;
 pub mod example;
 pub mod output;

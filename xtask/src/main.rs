@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use xtask::output::{root, write_or_check};
-use xtask::{conformance, example, register_reference};
+use xtask::{c_header, conformance, example, register_reference};
 
 /// Generate what the tree keeps committed
 #[derive(Parser)]
@@ -15,6 +15,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// uapi/include/*.h: the contracts in C
+    Headers(Mode),
     /// docs/registers.md: every block, register and field
     Registers(Mode),
     /// examples/add_relu.anec: a small program of our own
@@ -32,6 +34,9 @@ struct Mode {
 
 fn main() -> Result<()> {
     match Cli::parse().task {
+        Task::Headers(Mode { check }) => c_header::headers()
+            .iter()
+            .try_for_each(|header| write_or_check(header.path, &header.text, check, "headers")),
         Task::Registers(Mode { check }) => {
             write_or_check("docs/registers.md", register_reference::render(), check, "registers")
         }

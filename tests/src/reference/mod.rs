@@ -16,10 +16,9 @@ pub use task_descriptor::{FieldSpec, Refusal, Task, Write, decode_program};
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::io::Write as _;
-    use std::path::PathBuf;
 
     use super::*;
+    use crate::data;
 
     /// A decoded object.
     struct Program {
@@ -78,40 +77,22 @@ mod tests {
         (text.expect("__text"), first.expect("program descriptor"), count.expect("program descriptor"))
     }
 
-    /// Says on standard error that something was not checked; the macros' output would be captured.
-    fn say_unchecked(what: &str) {
-        writeln!(std::io::stderr(), "reference: {what}: not checked").expect("standard error");
-    }
-
-    /// Every object in the folder that `ANE_TEST_DATA` names, by file name; none, and a line that says so, without it.
+    /// The compiled objects, by file name; none where they are not to be had.
     fn programs() -> BTreeMap<String, Program> {
-        let mut programs = BTreeMap::new();
-        let Some(folder) = std::env::var_os("ANE_TEST_DATA").map(PathBuf::from) else {
-            say_unchecked("no ANE_TEST_DATA, compiled objects");
-            return programs;
-        };
-        for entry in std::fs::read_dir(folder).expect("ANE_TEST_DATA names a folder") {
-            let path = entry.expect("folder entry").path();
-            if path.extension().is_some_and(|extension| extension == "hwx") {
-                let name = path.file_name().expect("file name").to_string_lossy().into_owned();
-                let file = std::fs::read(&path).expect("readable object");
-                let (stream, words, count) = read_object(&file);
-                let tasks =
-                    decode_program(stream, words * 4, count).unwrap_or_else(|why| panic!("{name}: {why}"));
-                programs.insert(name.clone(), Program { name, tasks });
-            }
-        }
-        assert!(!programs.is_empty(), "ANE_TEST_DATA holds no .hwx");
-        programs
+        let samples = data::programs().unwrap_or_default();
+        let named = samples.iter().map(|sample| {
+            let name = format!("{}.hwx", sample.name);
+            let (stream, words, count) = read_object(&sample.bytes);
+            let tasks =
+                decode_program(stream, words * 4, count).unwrap_or_else(|why| panic!("{name}: {why}"));
+            (name.clone(), Program { name, tasks })
+        });
+        named.collect()
     }
 
-    /// One object by file name, or a line that says that it is not there.
+    /// One object by file name, if the objects are to be had.
     fn program(name: &str) -> Option<Program> {
-        let program = programs().remove(name);
-        if program.is_none() {
-            say_unchecked(name);
-        }
-        program
+        programs().remove(name)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `docs/conformance.md`: which requirement each test shows, and which stand open.
 //!
-//! A test says what it shows in a line of its documentation, `/// Requirement: DART-02, MEM-32`. [`scan`] finds those
-//! lines, [`requirements`] reads the list of what there is to show, and this module holds one against the other: an id
+//! A test says what it shows in a line of its documentation, `/// Requirement: DART-02, MEM-32`. `scan` finds those
+//! lines, `requirements` reads the list of what there is to show, and this module holds one against the other: an id
 //! that is not in the list, or that two tests claim, is an error that names the places.
 
 mod requirements;

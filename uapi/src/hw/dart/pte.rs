@@ -174,6 +174,16 @@ impl Seed {
     pub const AUXILIARY: [u64; 3] = [1 << 62, 1 << 60, 1 << 59];
 
     const ADDRESS_BITS: u32 = 47;
+
+    /// What every leaf permits.
+    const OPEN: u64 = Protection::new().with_device_reads(true).with_device_writes(true).into_bits();
+
+    /// What the auxiliary bits stand for: computed here, because a leaf is decoded with each walk.
+    const MEANING: [u64; 3] = [
+        Protection::new().with_auxiliary_3(true).into_bits(),
+        Protection::new().with_auxiliary_4(true).into_bits(),
+        Protection::new().with_auxiliary_5(true).into_bits(),
+    ];
 }
 
 impl LeafFormat for Seed {
@@ -190,6 +200,7 @@ impl LeafFormat for Seed {
         Ok(Self::VALID | auxiliary | frame(page, Self::ADDRESS_BITS)?)
     }
 
+    #[inline]
     fn decode(leaf: u64) -> Result<Option<Leaf>, Malformed> {
         if leaf & Self::VALID == 0 {
             return Ok(None);
@@ -198,12 +209,12 @@ impl LeafFormat for Seed {
         only(leaf, Self::VALID | third | fourth | fifth | Self::FRAME)?;
         Ok(Some(Leaf {
             page: PhysAddr(leaf & Self::FRAME),
-            protection: Protection::new()
-                .with_device_reads(true)
-                .with_device_writes(true)
-                .with_auxiliary_3(leaf & third != 0)
-                .with_auxiliary_4(leaf & fourth != 0)
-                .with_auxiliary_5(leaf & fifth != 0),
+            protection: Protection::from_bits(
+                Self::OPEN
+                    | if leaf & third != 0 { Self::MEANING[0] } else { 0 }
+                    | if leaf & fourth != 0 { Self::MEANING[1] } else { 0 }
+                    | if leaf & fifth != 0 { Self::MEANING[2] } else { 0 },
+            ),
             first: 0,
             last: PAGE_SIZE as u16 - 1,
         }))
@@ -213,6 +224,7 @@ impl LeafFormat for Seed {
         Ok(Self::VALID | frame(table, Self::ADDRESS_BITS)?)
     }
 
+    #[inline]
     fn decode_table(entry: u64) -> Result<Option<PhysAddr>, Malformed> {
         if entry & Self::VALID == 0 {
             return Ok(None);
@@ -257,6 +269,7 @@ mod published {
             Ok(self.encode_table(page)? | (0xfff << 40) | self.all_open | forbidden)
         }
 
+        #[inline]
         pub(super) fn decode(&self, leaf: u64) -> Result<Option<Leaf>, Malformed> {
             if leaf & VALID == 0 {
                 return Ok(None);
@@ -279,6 +292,7 @@ mod published {
             Ok((frame(table, self.address_bits)? >> self.frame_shift) | VALID)
         }
 
+        #[inline]
         pub(super) fn decode_table(&self, entry: u64) -> Result<Option<PhysAddr>, Malformed> {
             if entry & VALID == 0 {
                 return Ok(None);
@@ -311,7 +325,8 @@ macro_rules! published {
                 Self::LAYOUT.encode(page, protection)
             }
 
-            fn decode(leaf: u64) -> Result<Option<Leaf>, Malformed> {
+                #[inline]
+        fn decode(leaf: u64) -> Result<Option<Leaf>, Malformed> {
                 Self::LAYOUT.decode(leaf)
             }
 
@@ -319,7 +334,8 @@ macro_rules! published {
                 Self::LAYOUT.encode_table(table)
             }
 
-            fn decode_table(entry: u64) -> Result<Option<PhysAddr>, Malformed> {
+                #[inline]
+        fn decode_table(entry: u64) -> Result<Option<PhysAddr>, Malformed> {
                 Self::LAYOUT.decode_table(entry)
             }
         }

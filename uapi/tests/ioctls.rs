@@ -1,0 +1,86 @@
+//! The client contract: numbers, names and structures.
+
+use ane_uapi::abi;
+use ane_uapi::ioctl::number::{Direction, MAX_SIZE, Number};
+use ane_uapi::ioctl::{DRM_IOCTLS, IOCTLS, SECTIONS, find};
+
+#[test]
+fn numbers_follow_each_other_from_the_first_of_the_existing_driver() {
+    for (ioctl, nr) in IOCTLS.iter().zip(0x41..) {
+        assert_eq!(ioctl.nr, nr, "{}", ioctl.c_name);
+    }
+}
+
+#[test]
+fn number_names_the_structure_it_passes() {
+    for ioctl in IOCTLS.iter().chain(DRM_IOCTLS) {
+        let number = ioctl.decoded();
+        assert_eq!(usize::from(number.size), ioctl.structure.size, "{}", ioctl.c_name);
+        assert_eq!((number.subsystem, number.nr), (b'd', ioctl.nr));
+        assert_eq!(number.encode(), ioctl.number);
+        assert_eq!(find(ioctl.number).map(|found| found.c_name), Some(ioctl.c_name));
+    }
+}
+
+#[test]
+fn number_with_another_size_or_direction_is_no_ioctl() {
+    for ioctl in IOCTLS {
+        for bit in 16..32 {
+            assert!(find(ioctl.number ^ (1 << bit)).is_none(), "{} with bit {bit} changed", ioctl.c_name);
+        }
+    }
+}
+
+#[test]
+fn every_word_decodes_and_encodes_to_itself() {
+    let mut word = 0x9e37_79b9_u32;
+    for _ in 0..10_000 {
+        word = word.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
+        assert_eq!(Number::decode(word).encode(), word);
+    }
+    assert_eq!(Number::decode(u32::MAX).direction, Direction::ReadWrite);
+    assert_eq!(usize::from(Number::decode(u32::MAX).size), MAX_SIZE);
+}
+
+#[test]
+fn structure_is_a_multiple_of_its_alignment_and_says_what_each_field_is() {
+    for layout in abi::structs(SECTIONS) {
+        assert!(layout.size.is_multiple_of(layout.align), "{}", layout.c_name);
+        assert!(
+            layout.c_name.starts_with("drm_ane_") || layout.c_name.starts_with("ane_"),
+            "{}",
+            layout.c_name
+        );
+        for field in layout.fields {
+            assert!(!field.doc.trim().is_empty(), "{}.{}", layout.c_name, field.name);
+        }
+    }
+}
+
+#[test]
+fn argument_of_every_ioctl_is_in_the_header() {
+    for ioctl in IOCTLS {
+        assert!(
+            abi::structs(SECTIONS).any(|layout| layout.c_name == ioctl.structure.c_name),
+            "{} is declared nowhere",
+            ioctl.structure.c_name
+        );
+        assert!(!ioctl.doc.trim().is_empty());
+    }
+}
+
+#[test]
+fn reserved_field_that_is_set_is_found_by_its_name() {
+    for layout in abi::structs(SECTIONS) {
+        let mut bytes = vec![0; layout.size];
+        assert!(layout.first_reserved_set(&bytes).is_none(), "{}", layout.c_name);
+        for field in layout.fields.iter().filter(|field| field.is_reserved()) {
+            for at in field.offset..field.offset + field.size {
+                bytes[at] = 0x80;
+                let found = layout.first_reserved_set(&bytes).expect("a set byte is found");
+                assert_eq!(found.name, field.name, "{}", layout.c_name);
+                bytes[at] = 0;
+            }
+        }
+    }
+}

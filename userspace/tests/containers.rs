@@ -1,0 +1,596 @@
+//! Containers: what sound files say, what damaged ones are told, and what conversion does to BAR numbers.
+
+mod support;
+
+use ane::container::anec::{Form, Image, Layout};
+use ane::container::{self, Container, Direction, Element, Generation, Program, Role, Warning, convert};
+use ane_uapi::hw::td::header::{KernelBases, OperandBases};
+use proptest::prelude::*;
+use support::check::check;
+use support::hwx::{Bases, LC_BANNER, LINK_BASE, Object, TASK_STRIDE, find, put32, put64, stream};
+
+fn open(file: &[u8]) -> Program<'_> {
+    container::open(file).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Both words with BAR numbers of every task.
+fn bases(program: &Program<'_>) -> Vec<(OperandBases, KernelBases)> {
+    let tasks = program.tasks().expect("h13");
+    tasks
+        .map(|task| task.expect("sound chain").header)
+        .map(|header| (header.operands, header.kernels))
+        .collect()
+}
+
+#[test]
+fn older_object_is_read_in_full() {
+    let file = Object::older().link();
+    let program = open(&file);
+    assert_eq!(program.generation, Generation::H13);
+    assert_eq!((program.first_task_bytes, program.task_count), (0x274, 1));
+    assert_eq!(program.stream, Object::older().stream);
+    assert_eq!(program.constants.len(), 1);
+    assert_eq!((program.constants[0].name.as_ref(), program.constants[0].bar), ("__TEXT,__const", Some(1)));
+    assert_eq!(program.banner.as_deref(), Some("synthetic v1\n\t-t h13"));
+    assert_eq!(program.scratch_bytes(), 0);
+    assert_eq!(program.warnings, []);
+
+    let surfaces: Vec<_> =
+        program.surfaces.iter().map(|surface| (surface.name.as_ref(), surface.bar)).collect();
+    assert_eq!(surfaces, [("image2", 5), ("image", 6), ("probs@output", 4)]);
+    let surface = &program.surfaces[0];
+    assert_eq!((surface.direction, surface.element), (Direction::Input, Element::Half));
+    assert_eq!((surface.shape.n, surface.shape.c, surface.shape.h, surface.shape.w), (1, 64, 1, 1));
+    assert_eq!(
+        (surface.strides.n, surface.strides.c, surface.strides.h, surface.strides.w),
+        (0x1000, 64, 64, 2)
+    );
+    assert_eq!((surface.total_bytes, surface.buffer_bytes), (0x1000, 0x1000));
+}
+
+#[test]
+fn newer_object_has_coefficients_and_scratch_in_their_own_bars() {
+    let file = Object::newer().link();
+    let program = open(&file);
+    let roles: Vec<_> = program.bars.iter().map(|bar| (bar.index, bar.role)).collect();
+    assert_eq!(
+        roles,
+        [
+            (0, Role::Tasks),
+            (1, Role::Constants(0)),
+            (3, Role::Scratch),
+            (4, Role::Surface(0)),
+            (5, Role::Surface(1)),
+            (6, Role::Surface(2)),
+            (7, Role::Constants(1)),
+        ]
+    );
+    assert_eq!(program.scratch_bytes(), 0x9000);
+    assert_eq!(program.constants[1].name, "__KERN_0,__kern_0");
+    assert_eq!(program.constants[1].bytes, (0..0x80).collect::<Vec<u8>>());
+}
+
+#[test]
+fn sections_are_read_wherever_they_lie_in_the_file() {
+    let near = Object::newer();
+    let far = Object { text_at: 0xc000, ..near.clone() };
+    let (near, far) = (near.link(), far.link());
+    let (near, far) = (open(&near), open(&far));
+    assert_eq!((near.stream, near.constants), (far.stream, far.constants));
+}
+
+#[test]
+fn later_generation_is_summarised_but_its_tasks_are_refused() {
+    let file = Object { subtype: 9, ..Object::newer() }.link();
+    let program = open(&file);
+    assert_eq!(program.surfaces.len(), 3);
+    let refused = program.tasks().expect_err("tasks are of another layout").to_string();
+    assert!(refused.contains("h17"), "{refused}");
+    assert_eq!(convert::image(&program).map(|_| ()).expect_err("cannot be converted").to_string(), refused);
+}
+
+#[test]
+fn later_generation_without_program_descriptor_is_a_warning() {
+    let mut file = Object { subtype: 5, ..Object::older() }.link();
+    let descriptor = find(&file, 0x04, 0);
+    put32(&mut file, descriptor + 8, 7);
+    let program = open(&file);
+    assert!(program.warnings.iter().any(|warning| matches!(warning, Warning::NotUnderstood { .. })));
+    assert_eq!(program.stream, [0_u8; 0]);
+}
+
+#[test]
+fn unknown_load_command_is_listed_and_ignored() {
+    let sound = Object::older().link();
+    let mut file = sound.clone();
+    let banner = find(&file, LC_BANNER, 0);
+    put32(&mut file, banner, 0x7f);
+    let program = open(&file);
+    let [warning] = &program.warnings[..] else { panic!("{:?}", program.warnings) };
+    let expected = format!("at {banner:#x}: command 0x7f is not known");
+    assert!(warning.to_string().contains(&expected), "{warning}");
+    assert_eq!(program.surfaces, open(&sound).surfaces);
+}
+
+#[test]
+fn older_object_is_converted_without_touching_its_tasks() {
+    let file = Object::older().link();
+    let program = open(&file);
+    let anec = convert::to_anec(&program, Form::Long).expect("convertible");
+    let converted = open(&anec);
+    assert_eq!(converted.stream, program.stream);
+    assert_eq!(converted.constants[0].bytes, program.constants[0].bytes);
+    let bars: Vec<_> = converted.surfaces.iter().map(|surface| (surface.direction, surface.bar)).collect();
+    assert_eq!(bars, [(Direction::Output, 4), (Direction::Input, 5), (Direction::Input, 6)]);
+}
+
+#[test]
+fn newer_object_is_converted_with_its_bar_numbers_rewritten() {
+    let file = Object::newer().link();
+    let program = open(&file);
+    let anec = convert::to_anec(&program, Form::Long).expect("convertible");
+    let converted = open(&anec);
+
+    // Inputs were 4 and 5, the output 6, the coefficients 7; clients assume output 4, inputs 5 and 6, coefficients 1.
+    let links_on = OperandBases::new().with_tbe(true);
+    let source = |word: OperandBases, bar| word.with_rbase0(bar).with_rbe0(true);
+    let destination = |word: OperandBases, bar| word.with_wbase(bar).with_wbe(true);
+    let expected = [
+        (destination(source(links_on, 5), 3), KernelBases::new()),
+        (destination(source(links_on, 3), 3), KernelBases::new().with_kbase0(1).with_kbe0(true)),
+        (destination(source(OperandBases::new(), 3).with_rbase1(6).with_rbe1(true), 4), KernelBases::new()),
+    ];
+    assert_eq!(bases(&converted), expected);
+    // What the first converter wrote, tasks as they were, would read the output and write over an input.
+    assert_ne!(bases(&converted), bases(&program));
+    assert_eq!(bases(&program)[0].0.rbase0(), 4);
+    assert_eq!(bases(&program)[2].0.wbase(), 6);
+
+    assert_eq!(converted.constants[0].bytes, program.constants[1].bytes);
+    assert_eq!(converted.bar(3).map(|bar| (bar.role, bar.bytes)), Some((Role::Scratch, 0xc000)));
+    check(&file);
+}
+
+#[test]
+fn bar_numbers_apart_everything_in_the_tasks_survives_conversion() {
+    let file = Object::newer().link();
+    let program = open(&file);
+    let image = convert::image(&program).expect("convertible");
+    let differs = |at: &usize| image.stream[*at] != program.stream[*at];
+    let changed: Vec<_> = (0..program.stream.len()).filter(differs).collect();
+    assert!(!changed.is_empty());
+    for at in changed {
+        assert!((0x20..0x28).contains(&(at % TASK_STRIDE)), "byte {at:#x} changed");
+    }
+}
+
+#[test]
+fn object_that_reads_two_constant_sections_is_refused() {
+    let tasks = [
+        Bases::default().source(4).second_source(1).destination(3),
+        Bases::default().source(3).coefficients(7).destination(6),
+    ];
+    let file = Object { stream: stream(&tasks), tasks: 2, ..Object::newer() }.link();
+    let error = convert::image(&open(&file)).expect_err("no room").to_string();
+    assert_eq!(
+        error,
+        "task 0 reads constants from __TEXT,__const (BAR 1), task 1 from __KERN_0,__kern_0 (BAR 7): an ANEC has one \
+         section of constants, at BAR 1"
+    );
+}
+
+#[test]
+fn planar_constants_stay_in_bar_1_where_coefficients_are_not_read() {
+    let tasks = [Bases::default().source(4).second_source(1).destination(6)];
+    let file = Object { stream: stream(&tasks), tasks: 1, ..Object::newer() }.link();
+    let program = open(&file);
+    let image = convert::image(&program).expect("convertible");
+    assert_eq!(image.constants, program.constants[0].bytes);
+}
+
+#[test]
+fn task_that_names_a_bar_without_content_is_not_converted() {
+    let tasks = [Bases::default().source(4).second_source(9).destination(6)];
+    let file = Object { stream: stream(&tasks), tasks: 1, ..Object::newer() }.link();
+    let error = convert::image(&open(&file)).expect_err("nothing is there").to_string();
+    assert_eq!(error, "task 0 at 0x0: rbase1 names BAR 9, and the object does not say what that carries");
+}
+
+#[test]
+fn stream_of_odd_length_is_padded_so_that_constants_are_aligned() {
+    let mut older = Object::older();
+    older.stream.resize(0x284, 0);
+    let file = older.link();
+    let program = open(&file);
+    let image = convert::image(&program).expect("convertible");
+    assert_eq!(image.stream.len(), 0x2c0);
+    check(&file);
+}
+
+#[test]
+fn elements_and_strides_that_the_format_cannot_say_are_refused() {
+    let tensor = |at: usize, value: u32| {
+        let mut file = Object::older().link();
+        let descriptor = find(&file, 0x04, 1);
+        put32(&mut file, descriptor + at, value);
+        convert::image(&open(&file)).map(|_| ()).expect_err("not convertible").to_string()
+    };
+    assert_eq!(tensor(0x24, 7), "input \"image2\" has elements of code 0x7, an ANEC has fp16 only");
+    // Two batch elements, the second not right behind the first.
+    let mut file = Object::older().link();
+    let descriptor = find(&file, 0x04, 1);
+    put32(&mut file, descriptor + 0x28, 2);
+    put32(&mut file, descriptor + 0x50, 0x2000);
+    let error = convert::image(&open(&file)).expect_err("not convertible").to_string();
+    assert_eq!(error, "input \"image2\" has N stride 0x2000, which is 0x1000 in an ANEC");
+}
+
+/// What a person is told about files that are wrong in one place.
+mod hostile {
+    use super::*;
+
+    /// A sound file with one thing done to it.
+    fn damaged(mut file: Vec<u8>, damage: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        damage(&mut file);
+        file
+    }
+
+    fn refused(cases: Vec<(&str, Vec<u8>)>) {
+        for (expected, file) in cases {
+            check(&file);
+            match container::open(&file) {
+                Ok(_) => panic!("no error, expected: {expected}"),
+                Err(error) => assert!(error.to_string().contains(expected), "{error}\nexpected: {expected}"),
+            }
+        }
+    }
+
+    #[test]
+    fn file_of_another_kind_is_told_what_is_accepted() {
+        let accepted = "accepted are HWX, which starts with 0xbeefface, and ANEC";
+        refused(vec![
+            (accepted, vec![]),
+            ("file is empty", vec![]),
+            ("file looks like a zip archive", b"PK\x03\x04 and more".to_vec()),
+            ("file looks like a Mach-O for a processor", vec![0xcf, 0xfa, 0xed, 0xfe, 7, 0, 0, 1]),
+            ("file of 0x3 bytes starts with 0x0000000000414243", b"CBA".to_vec()),
+            (accepted, vec![0; 0x2000]),
+        ]);
+    }
+
+    #[test]
+    fn hwx_header_and_load_commands_are_named_with_their_offset() {
+        let with = |at: usize, word: u32| damaged(Object::older().link(), |file| put32(file, at, word));
+        let first = |at: usize, word: u32| with(0x20 + at, word);
+        refused(vec![
+            ("0x4 bytes of cputype at 0x4 leave the file, which ends at 0x4", vec![0xce, 0xfa, 0xef, 0xbe]),
+            ("cputype at 0x4 is 0x100000c", with(4, 0x0100_000c)),
+            ("cpusubtype at 0x8 is 0x3, which is no known engine generation", with(8, 3)),
+            ("filetype at 0xc is 0x6", with(0xc, 6)),
+            ("ncmds at 0x10 is 4294967295, at most 4096", with(0x10, u32::MAX)),
+            (
+                "load command 12 at 0xd50: the load commands end at 0xd50, but ncmds at 0x10 is 14",
+                with(0x10, 14),
+            ),
+            ("file: 0x10000001f bytes of load commands at 0x0 leave the file", with(0x14, u32::MAX)),
+            ("load command 0 at 0x20: cmdsize 0x4 is shorter than its header", first(4, 4)),
+            ("load command 0 at 0x20: cmdsize 0x0 is shorter", first(4, 0)),
+            (
+                "load command 0 at 0x20: cmdsize 0x4000 leaves the load commands, which end at 0xd50",
+                first(4, 0x4000),
+            ),
+            ("load command 0 at 0x20: nsects is 4294967295, 2 sections fit", first(0x40, u32::MAX)),
+        ]);
+    }
+
+    #[test]
+    fn hwx_sections_are_named_with_what_is_wrong_with_their_place() {
+        // The first segment's two sections, then the first operand's.
+        const TEXT: usize = 0x20 + 0x48;
+        const CONST: usize = TEXT + 0x50;
+        let text =
+            |at: usize, word: u64| damaged(Object::older().link(), |file| put64(file, TEXT + at, word));
+        let constants =
+            |at: usize, word: u64| damaged(Object::older().link(), |file| put64(file, CONST + at, word));
+        let file_offset = |section: usize, word: u32| {
+            damaged(Object::older().link(), |file| put32(file, section + 0x30, word))
+        };
+        refused(vec![
+            ("section __TEXT,__text: its 0x8000000000000000 bytes at file offset 0xd80", text(0x28, 1 << 63)),
+            (
+                "section __TEXT,__text: 0x274 bytes at link address 0xfffffffffffffffe wrap",
+                text(0x20, u64::MAX - 1),
+            ),
+            (
+                "section __TEXT,__const: its 0x40 bytes at file offset 0xffffffff leave",
+                file_offset(CONST, u32::MAX),
+            ),
+            (
+                "sections __TEXT,__text and __TEXT,__const overlap at link address 0x30000100",
+                constants(0x20, 0x3000_0100),
+            ),
+            (
+                "sections __TEXT,__text and __TEXT,__const overlap at file offset 0xd90",
+                file_offset(CONST, 0xd90),
+            ),
+            ("the task stream's link address 0x30000000 is in no section with content", file_offset(TEXT, 0)),
+            ("the task stream's link address 0x30000000 is in no section", text(0x20, 0x1000)),
+        ]);
+    }
+
+    #[test]
+    fn hwx_program_descriptor_is_named_with_what_is_wrong_in_it() {
+        let with = |at: usize, word: u32| {
+            damaged(Object::older().link(), |file| {
+                let descriptor = find(file, 0x04, 0);
+                put32(file, descriptor + at, word);
+            })
+        };
+        let bar = |index: usize, link: u64| with(0x10 + 8 * index, link as u32);
+        refused(vec![
+            ("object has no program descriptor", with(8, 7)),
+            (
+                "second program descriptor",
+                damaged(Object::older().link(), |file| {
+                    let tensor = find(file, 0x04, 1);
+                    put32(file, tensor + 8, 1);
+                    let descriptor = find(file, 0x04, 0);
+                    // The second one is found before it is read.
+                    assert!(descriptor < tensor);
+                }),
+            ),
+            ("bytes of BAR link address at", {
+                // Only one descriptor, and that one a tensor's length.
+                damaged(Object::older().link(), |file| {
+                    let descriptor = find(file, 0x04, 0);
+                    let tensor = find(file, 0x04, 1);
+                    put32(file, descriptor + 8, 7);
+                    put32(file, tensor + 8, 1);
+                })
+            }),
+            ("link address 0x30000004, the task stream 0x30000000", bar(0, LINK_BASE + 4)),
+            ("BARs 0 and 9 have the same link address 0x30000000", bar(9, LINK_BASE)),
+            ("task stream's link address 0x1 is in no section", with(0x810, 1)),
+            ("first task's length at", with(0x818, u32::MAX)),
+            ("is 4294967296 words, the task manager takes at most 512", with(0x818, u32::MAX)),
+            ("is 513 words, the task manager takes at most 512", with(0x818, 512)),
+            ("task stream of 0x274 bytes is shorter than its first task of 0x278", with(0x818, 0x9d)),
+            ("is 4294967295, the task manager takes at most 65535", with(0x81c, u32::MAX)),
+            ("number of tasks at", with(0x81c, 0)),
+        ]);
+    }
+
+    #[test]
+    fn hwx_operands_are_named_with_what_is_wrong_with_them() {
+        let tensor = |at: usize, word: u32| {
+            damaged(Object::older().link(), |file| {
+                let descriptor = find(file, 0x04, 1);
+                put32(file, descriptor + at, word);
+            })
+        };
+        let symbol = |at: usize, word: u32| {
+            damaged(Object::older().link(), |file| {
+                let symbol = find(file, 0x06, 0);
+                put32(file, symbol + at, word);
+            })
+        };
+        refused(vec![
+            ("bytes of name at", symbol(0x08, 0x4000)),
+            ("has no end", {
+                damaged(Object::older().link(), |file| {
+                    let symbol = find(file, 0x06, 0);
+                    let next = find(file, 0x06, 1);
+                    file[symbol + 0x14..next].fill(b'x');
+                })
+            }),
+            ("the name \"image2\" was used before", {
+                damaged(Object::older().link(), |file| {
+                    let second = find(file, 0x06, 1);
+                    file[second + 0x19] = b'2';
+                })
+            }),
+            ("no symbol gives the link address of \"net\"", tensor(0x20, 0x88)),
+            ("direction at", tensor(0x14, 3)),
+            ("is 0x3, 1 is input and 2 is output", tensor(0x14, 3)),
+            ("C of \"image2\" at", tensor(0x2c, 0)),
+            ("input \"image2\": its buffer has more than 0xe0000000 bytes", tensor(0x5c, 1 << 30)),
+            ("input \"image2\": its buffer has more than", tensor(0x28, u32::MAX)),
+            ("input \"image2\": no BAR has its link address 0x1", symbol(0x10, 1)),
+            ("its link address 0x30000280 is that of constants", symbol(0x10, 0x3000_0280)),
+            ("its link address 0x30000000 is that of the task stream", symbol(0x10, 0x3000_0000)),
+            ("its link address 0x30008000 is that of another tensor", symbol(0x10, 0x3000_8000)),
+        ]);
+    }
+
+    #[test]
+    fn anec_fields_are_named_with_their_offset() {
+        let sound = || {
+            let file = Object::newer().link();
+            convert::to_anec(&open(&file), Form::Long).expect("convertible")
+        };
+        let word = |at: usize, word: u32| damaged(sound(), |file| put32(file, at, word));
+        let wide = |at: usize, word: u64| damaged(sound(), |file| put64(file, at, word));
+        // Shape of BAR 4: N, C, H, W, plane, row.
+        let shape = 0xa8 + 4 * 48;
+        refused(vec![
+            (
+                "payload size at 0x0 is 0x900: the file of 0x18ff bytes",
+                damaged(sound(), |file| file.truncate(file.len() - 1)),
+            ),
+            (
+                "payload size at 0x0 is 0x900, but the task stream of 0x874 bytes (at 0x10)",
+                wide(0x18, u64::MAX),
+            ),
+            ("(at 0x10), rounded up to 16, and the constants of 0x80 (at 0x18)", wide(0x10, u64::MAX)),
+            ("first task's length at 0x8 is 0x5 bytes", word(8, 5)),
+            ("first task's length at 0x8 is 0x0 bytes", word(8, 0)),
+            ("first task's length at 0x8 is 1073741823 words", word(8, u32::MAX - 3)),
+            ("number of tasks at 0xc is 0", word(0xc, 0)),
+            ("number of tasks at 0xc is 4294967295", word(0xc, u32::MAX)),
+            ("4294967295 inputs (at 0x20) and 1 outputs (at 0x24)", word(0x20, u32::MAX)),
+            ("2 inputs (at 0x20) and 27 outputs", word(0x24, 27)),
+            ("buffer of BAR 0 at 0x28 is 0x0 tiles", word(0x28, 0)),
+            ("buffer of BAR 6 at 0x40 is 0xffffffff tiles", word(0x28 + 4 * 6, u32::MAX)),
+            ("buffer of BAR 20 at 0x78 is 0x38001 tiles", word(0x28 + 4 * 20, 0x38001)),
+            (
+                "surface of BAR 4: shape and strides at 0x168 need more than its buffer of 0x0",
+                word(0x28 + 16, 0),
+            ),
+            ("surface of BAR 4: C at 0x170 is 0x0", wide(shape + 8, 0)),
+            ("surface of BAR 4: W at 0x180 is 0x100000000", wide(shape + 24, 1 << 32)),
+            ("surface of BAR 4: shape and strides at 0x168", wide(shape + 32, u64::MAX)),
+            ("surface of BAR 4: shape and strides at 0x168", wide(shape + 40, 1 << 40)),
+        ]);
+    }
+
+    #[test]
+    fn chain_of_tasks_that_cannot_be_walked_is_not_converted() {
+        let with = |task: usize, word: usize, value: u32| {
+            let mut object = Object::newer();
+            put32(&mut object.stream, task * TASK_STRIDE + 4 * word, value);
+            object.link()
+        };
+        let cases = [
+            ("task 2 at 0x300: overlaps task 1 at 0x300, so the chain loops", with(1, 7, 0x300)),
+            ("task 2 at 0xfffffffc: its 0x274 bytes leave the task stream", with(1, 7, u32::MAX - 3)),
+            ("task 1 at 0x302: its offset is not a multiple of 4", with(0, 7, 0x302)),
+            ("task 0 at 0x0: its next pointer is 0, but the program says it has 3 tasks", with(0, 7, 0)),
+            ("task 1 at 0x300: 0x4 bytes are shorter than the header", with(0, 1, 0)),
+        ];
+        for (expected, file) in cases {
+            check(&file);
+            let error = convert::image(&open(&file)).expect_err(expected).to_string();
+            assert!(error.contains(expected), "{error}\nexpected: {expected}");
+        }
+    }
+}
+
+/// Sound files of both kinds.
+fn sound() -> Vec<Vec<u8>> {
+    let mut files = vec![Object::older().link(), Object::newer().link()];
+    for index in 0..files.len() {
+        for form in Form::ALL {
+            files.push(convert::to_anec(&open(&files[index]), form).expect("convertible"));
+        }
+    }
+    files
+}
+
+#[test]
+fn file_truncated_at_any_length_is_refused() {
+    for file in sound() {
+        check(&file);
+        for len in 0..file.len() {
+            check(&file[..len]);
+            // An ANEC has no magic number: one that ends where a shorter header would leave just its payload
+            // is that file, with a payload of zeros.
+            let is_shorter_form = container::open(&file)
+                .is_ok_and(|program| program.container == Container::Anec)
+                && len + (Form::Long.bytes() - Form::Short.bytes()) as usize == file.len();
+            assert!(
+                is_shorter_form || container::open(&file[..len]).is_err(),
+                "{len:#x} of {:#x} bytes were accepted",
+                file.len()
+            );
+        }
+    }
+}
+
+#[test]
+fn file_with_any_one_bit_flipped_keeps_the_promises() {
+    for mut file in sound() {
+        for at in 0..file.len() {
+            for bit in 0..8 {
+                file[at] ^= 1 << bit;
+                check(&file);
+                file[at] ^= 1 << bit;
+            }
+        }
+    }
+}
+
+/// Numbers that readers trip over.
+fn word() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        any::<u32>(),
+        0_u32..0x100,
+        Just(u32::MAX),
+        Just(1 << 31),
+        (0_u32..0x4000).prop_map(|at| at * 4),
+        (0_u32..0x4000).prop_map(|at| LINK_BASE as u32 + at * 4),
+    ]
+}
+
+fn layout() -> impl Strategy<Value = Layout> {
+    (1_u32..3, 1_u32..9, 1_u32..9, 1_u32..100).prop_map(|(n, c, h, w)| {
+        let row = (2 * u64::from(w)).next_multiple_of(64);
+        Layout { n, c, h, w, plane: row * u64::from(h), row }
+    })
+}
+
+proptest! {
+    #[test]
+    fn file_with_random_words_overwritten_keeps_the_promises(
+        which in 0_usize..6,
+        damage in prop::collection::vec((any::<prop::sample::Index>(), word()), 1..6),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut file = sound().swap_remove(which);
+        for (at, word) in damage {
+            let at = at.index(file.len() / 4) * 4;
+            put32(&mut file, at, word);
+        }
+        if let Some(cut) = cut {
+            file.truncate(cut.index(file.len()));
+        }
+        check(&file);
+    }
+
+    #[test]
+    fn image_written_and_read_again_is_the_same(
+        stream in prop::collection::vec(any::<u8>(), 40..0x5000),
+        first_words in 1_u32..10,
+        task_count in 1_u32..=0xffff,
+        constants in prop::collection::vec(any::<u8>(), 0..0x5000),
+        outputs in prop::collection::vec(layout(), 0..14),
+        inputs in prop::collection::vec(layout(), 0..14),
+        scratch in 0_u64..0x10_0000,
+        long in any::<bool>(),
+    ) {
+        let mut buffers = [0; 32];
+        buffers[3] = scratch.next_multiple_of(0x4000);
+        for (buffer, layout) in buffers[4..].iter_mut().zip(outputs.iter().chain(&inputs)) {
+            let bytes = u64::from(layout.n) * u64::from(layout.c) * layout.plane;
+            *buffer = bytes.next_multiple_of(0x4000);
+        }
+        let image = Image {
+            stream: stream.into(),
+            first_task_bytes: 4 * first_words,
+            task_count,
+            constants: &constants,
+            buffers,
+            outputs,
+            inputs,
+        };
+        let form = if long { Form::Long } else { Form::Short };
+        let file = image.write(form).expect("inside all limits");
+        check(&file);
+        let mut again = Image::of_anec(&open(&file));
+        // The one buffer whose length follows from the rest.
+        let payload = image.stream.len().next_multiple_of(16) + image.constants.len();
+        let commands = payload.max(image.stream.len() + 1).next_multiple_of(0x4000) as u64;
+        prop_assert_eq!(std::mem::replace(&mut again.buffers[0], 0), commands);
+        prop_assert_eq!(again, image);
+    }
+}
+
+/// Files that once broke a promise, found by fuzzing.
+#[test]
+fn regressions_of_the_fuzz_target_stay_fixed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/regressions/containers");
+    let files = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder}: {error}"));
+    for entry in files {
+        let path = entry.expect("readable folder").path();
+        check(&std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())));
+    }
+}

@@ -1,0 +1,77 @@
+//! `ane_regs.h`: where registers lie, and where their fields do.
+
+use ane_uapi::hw;
+use ane_uapi::register::{Block, Field, Register};
+
+use super::text::{Comment, macro_name};
+use super::{head, tail};
+
+const ABOUT: &str = "Registers of the Apple Neural Engine (H13).\n\n\
+    A register's macro is its container offset; for blocks that are there several times (DART windows, task \
+    queues), that of the first. Header words of task descriptors are byte offsets in the descriptor. A field \
+    has _SHIFT and _MASK; the mask is in place.\n\n\
+    What each register does, and how well that is established, is in docs/registers.md.";
+
+/// Name of a register's macro.
+fn name(block: &Block, register: &Register) -> String {
+    format!("ANE_{}_{}", macro_name(block.name), macro_name(register.name))
+}
+
+/// What C has to make of each register's macro, and of each field's mask: expression and value.
+pub fn expressions() -> Vec<(String, u64)> {
+    let mut expressions = Vec::new();
+    for block in hw::blocks() {
+        for register in block.registers {
+            let name = name(block, register);
+            for index in 0..register.count {
+                let Some(offset) = register.at(index) else { continue };
+                let call = if register.count > 1 { format!("{name}({index})") } else { name.clone() };
+                expressions.push((call, block.container(offset).0.into()));
+            }
+            for field in register.fields.iter().filter(|field| has_macro(field)) {
+                let field_name = format!("{name}_{}", macro_name(field.name));
+                expressions.push((format!("{field_name}_MASK"), field.mask().into()));
+                expressions.push((
+                    format!("{field_name}_MASK >> {field_name}_SHIFT"),
+                    (field.mask() >> field.low).into(),
+                ));
+            }
+        }
+    }
+    expressions
+}
+
+/// A field that is the whole word needs no macro, and bits that no source explains get none.
+fn has_macro(field: &Field) -> bool {
+    !field.is_unknown() && field.bits < 32
+}
+
+pub(super) fn render() -> String {
+    let mut out = head("ANE_REGS_H", ABOUT, &[]);
+    for block in hw::blocks() {
+        out.push_str(&Comment::new(block.doc).block());
+        for register in block.registers {
+            self::register(&mut out, block, register);
+        }
+        out.push('\n');
+    }
+    out.push_str(&tail("ANE_REGS_H"));
+    out
+}
+
+fn register(out: &mut String, block: &Block, register: &Register) {
+    let name = name(block, register);
+    let at = block.container(register.offset).0;
+    out.push_str(&Comment::new(register.doc).at(0));
+    if register.count > 1 {
+        out.push_str(&format!("#define {name}(i) ({at:#x} + {:#x} * (i))\n", register.stride));
+        out.push_str(&format!("#define {name}_COUNT {}\n", register.count));
+    } else {
+        out.push_str(&format!("#define {name} {at:#x}\n"));
+    }
+    for field in register.fields.iter().filter(|field| has_macro(field)) {
+        let field_name = format!("{name}_{}", macro_name(field.name));
+        out.push_str(&format!("#define {field_name}_SHIFT {}\n", field.low));
+        out.push_str(&format!("#define {field_name}_MASK {:#010x}U\n", field.mask()));
+    }
+}
