@@ -2,29 +2,36 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
-/// The built command.
+/// The built program `bin` of `package`.
 ///
-/// Cargo tells only the tests of a command's own package where it is, so this asks cargo for it: with the
+/// Cargo tells only the tests of a program's own package where it is, so this asks cargo for it: with the
 /// profile and into the folder of the running test, where it is fresh already as a rule.
+///
+/// # Panics
+///
+/// If it cannot be built.
+pub fn built(package: &str, bin: &str) -> PathBuf {
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = BUILDING.lock();
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let profile = test.ancestors().nth(2).expect("tests lie in TARGET/PROFILE/deps");
+    let target = profile.parent().expect("tests lie in TARGET/PROFILE/deps");
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.args(["build", "--quiet", "--locked", "--package", package, "--bin", bin, "--target-dir"]);
+    build.arg(target);
+    if profile.ends_with("release") {
+        build.arg("--release");
+    }
+    let built = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo runs");
+    assert!(built.success(), "{bin} does not build");
+    profile.join(bin)
+}
+
 fn path() -> &'static PathBuf {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| {
-        let test = std::env::current_exe().expect("a test knows its own path");
-        let profile = test.ancestors().nth(2).expect("tests lie in TARGET/PROFILE/deps");
-        let target = profile.parent().expect("tests lie in TARGET/PROFILE/deps");
-        let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        build
-            .args(["build", "--quiet", "--locked", "--package=ane", "--bin=ane", "--target-dir"])
-            .arg(target);
-        if profile.ends_with("release") {
-            build.arg("--release");
-        }
-        let built = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo runs");
-        assert!(built.success(), "the command does not build");
-        profile.join("ane")
-    })
+    PATH.get_or_init(|| built("ane", "ane"))
 }
 
 /// Runs `ane` with `arguments`.

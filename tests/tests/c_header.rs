@@ -11,6 +11,9 @@ use ane_uapi::wire;
 use xtask::c_header::{headers, register_expressions};
 use xtask::output::root;
 
+/// The compilers that have to take the headers, each with its standard and what its sources are called.
+const COMPILERS: [(&str, &str, &str); 2] = [("cc", "-std=c11", "c"), ("c++", "-std=c++17", "cpp")];
+
 /// A number that C has to print: the expression, and what Rust says it is.
 type Question = (String, u64);
 
@@ -33,17 +36,22 @@ fn questions(sections: &[Section]) -> Vec<Question> {
     questions
 }
 
-/// The enumerations: in C, each value's macro is its prefix and its own name.
-fn enumeration_values(sections: &[Section]) -> Vec<(String, u64)> {
-    let items = sections.iter().flat_map(|section| section.items);
-    let values = items.filter_map(|item| match item {
-        Item::Enumeration(enumeration) => Some(enumeration),
-        Item::Constants(_) | Item::Struct(_) => None,
-    });
+/// The values of the enumerations of `sections`, under the names that C has for them: the prefix, and the
+/// value's own name in capitals with an underscore for everything between its words.
+fn enumeration_values(sections: &[Section]) -> Vec<Question> {
+    let macro_name = |prefix: &str, name: &str| {
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        format!("{prefix}{}", words.collect::<Vec<_>>().join("_").to_ascii_uppercase())
+    };
+    let mut values = Vec::new();
+    for item in sections.iter().flat_map(|section| section.items) {
+        if let Item::Enumeration(enumeration) = item {
+            for code in enumeration.codes {
+                values.push((macro_name(enumeration.c_prefix, code.name), code.value.into()));
+            }
+        }
+    }
     values
-        .flat_map(|enumeration| enumeration.codes.iter().map(|code| (enumeration.c_prefix, code)))
-        .map(|(prefix, code)| (prefix.to_owned(), u64::from(code.value)))
-        .collect()
 }
 
 /// A program that prints the answers, one a line.
@@ -95,9 +103,12 @@ fn c_sees_what_rust_sees() {
     let mut questions: Vec<Question> = questions(ioctl::SECTIONS);
     questions.extend(self::questions(wire::SECTIONS));
     questions.extend(ioctl_numbers());
+    let values = [enumeration_values(ioctl::SECTIONS), enumeration_values(wire::SECTIONS)].concat();
+    assert!(values.len() > 100, "only {} values of enumerations", values.len());
+    questions.extend(values);
     assert!(questions.len() > 400, "only {} numbers to compare", questions.len());
     let source = program(&questions);
-    for (compiler, standard, extension) in [("cc", "-std=c11", "c"), ("c++", "-std=c++17", "cpp")] {
+    for (compiler, standard, extension) in COMPILERS {
         let Some(answers) = answers(compiler, &[standard], &source, extension) else { continue };
         assert_eq!(answers.len(), questions.len());
         for ((expression, rust), c) in questions.iter().zip(answers) {
@@ -107,21 +118,14 @@ fn c_sees_what_rust_sees() {
 }
 
 #[test]
-fn header_defines_every_value_of_every_enumeration() {
-    for (sections, header) in [(ioctl::SECTIONS, 0), (wire::SECTIONS, 1)] {
-        let text = &headers()[header].text;
-        for (prefix, value) in enumeration_values(sections) {
-            let defined = text.lines().any(|line| {
-                let mut words = line.split_whitespace().skip(1);
-                let name = words.next().is_some_and(|name| name.starts_with(&prefix));
-                let number = words.next().map(|number| number.trim_end_matches(['U', 'L']));
-                let parsed = number.and_then(|number| match number.strip_prefix("0x") {
-                    Some(hex) => u64::from_str_radix(hex, 16).ok(),
-                    None => number.parse().ok(),
-                });
-                line.starts_with("#define") && name && parsed == Some(value)
-            });
-            assert!(defined, "{prefix}: nothing is defined as {value}");
+fn header_that_is_included_alone_compiles() {
+    for header in headers() {
+        let name = Path::new(header.path).file_name().expect("a header has a name").display().to_string();
+        let source = format!("#include \"{name}\"\nint main(void) {{ return 0; }}\n");
+        for (compiler, standard, extension) in COMPILERS {
+            if let Some(answers) = answers(compiler, &[standard], &source, extension) {
+                assert!(answers.is_empty(), "{name} as {compiler} sees it");
+            }
         }
     }
 }

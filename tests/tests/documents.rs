@@ -95,6 +95,28 @@ fn promise_names_a_test_that_exists_or_is_pending() {
 }
 
 #[test]
+fn threat_has_a_bound_that_its_owner_names_and_a_test_that_exists_or_is_pending() {
+    let text = read("docs/threat-model.md");
+    let rows = rows(&text);
+    assert!(rows.len() > 30, "the threat model has only {} rows", rows.len());
+    for row in rows {
+        let [threat, bound, owner, failure, test] = row[..] else { panic!("a row has five cells: {row:?}") };
+        assert!(!bound.is_empty() && !failure.is_empty(), "{threat}");
+        let owners: Vec<_> = code_spans(owner).map(read).collect();
+        assert!(!owners.is_empty(), "{threat} is kept nowhere");
+        for constant in code_spans(bound) {
+            let found = owners.iter().any(|source| source.contains(&format!("const {constant}:")));
+            assert!(found, "{threat}: {constant} is not in {owner}");
+        }
+        assert!(test == "*pending*" || code_spans(test).next().is_some(), "{threat} names no test");
+        for span in code_spans(test) {
+            let (file, name) = span.split_once("::").unwrap_or_else(|| panic!("{span} is no test"));
+            assert!(read(file).contains(&format!("fn {name}(")), "{threat}: {name} is not in {file}");
+        }
+    }
+}
+
+#[test]
 fn relative_link_leads_to_a_file_that_exists() {
     for document in documents() {
         let text = std::fs::read_to_string(&document).expect("the document is readable");

@@ -24,73 +24,73 @@ extern "C" {
  * Numbers and layouts are those of the Linux driver that existing clients were written for.
  */
 
-/** Number of BARs (seed 004). */
+/* Number of BARs (seed 004). */
 #define ANE_TILE_COUNT 0x20
-/** Network id under which DRM_IOCTL_ANE_SUBMIT runs (client-abi). */
+/* Network id under which DRM_IOCTL_ANE_SUBMIT runs (client-abi). */
 #define ANE_FIFO_NID 0x40
-/**
+/*
  * Bytes to which the command part of buffer 0 is rounded up; coefficients, BAR 1, start behind it.
  */
 #define ANE_CMD_GRAN 0x10
-/** Task queue that DRM_IOCTL_ANE_SUBMIT uses (client-abi). */
+/* Task queue that DRM_IOCTL_ANE_SUBMIT uses (client-abi). */
 #define ANE_LEGACY_QUEUE 4
-/** Milliseconds after which DRM_IOCTL_ANE_SUBMIT gives up (client-abi). */
+/* Milliseconds after which DRM_IOCTL_ANE_SUBMIT gives up (client-abi). */
 #define ANE_LEGACY_TIMEOUT_MS 1000
 
-/**
+/*
  * Makes a buffer.
  *
  * 0x18 bytes.
  */
 struct drm_ane_bo_init {
-	/** Output: the new buffer. */
+	/* Output: the new buffer. */
 	__u32 handle;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 pad;
-	/** Input: bytes; rounded up to a page. */
+	/* Input: bytes; rounded up to a page. */
 	__u64 size;
-	/** Output: where to mmap the file to reach the buffer. */
+	/* Output: where to mmap the file to reach the buffer. */
 	__u64 offset;
 };
 
-/**
+/*
  * Lets a buffer go.
  *
  * 0x8 bytes.
  */
 struct drm_ane_bo_free {
-	/** Input: the buffer. */
+	/* Input: the buffer. */
 	__u32 handle;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 pad;
 };
 
-/**
+/*
  * Runs a program and waits for it.
  *
  * 0x98 bytes.
  */
 struct drm_ane_submit {
-	/**
+	/*
 	 * Input: bytes of the command part of buffer 0. Must not be zero, and must be below that
 	 * buffer's size.
 	 */
 	__u64 tsk_size;
-	/** Input: number of tasks. Must not be zero. */
+	/* Input: number of tasks. Must not be zero. */
 	__u32 td_count;
-	/** Input: bytes of the first descriptor. Must not be zero. */
+	/* Input: bytes of the first descriptor. Must not be zero. */
 	__u32 td_size;
-	/**
+	/*
 	 * Input: the buffer of each BAR, zero for none. handles[0], commands and coefficients, must
 	 * not be zero; handles[1] must be, as BAR 1 points behind the commands in buffer 0.
 	 */
 	__u32 handles[32];
-	/**
+	/*
 	 * Input: a buffer with a copy of the first descriptor whose network id is ANE_FIFO_NID.
 	 * Must not be zero.
 	 */
 	__u32 btsp_handle;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 pad;
 };
 
@@ -103,116 +103,137 @@ struct drm_ane_submit {
  * clients say EINVAL to all three.)
  */
 
-/** The handle that names nothing. */
+/* The handle that names nothing. */
 #define ANE_HANDLE_NONE 0
-/**
+/*
  * Bits of the index, which counts from 1: a million objects for one file are more than the aperture
  * has pages.
  */
 #define ANE_HANDLE_INDEX_BITS 20
-/** The index's bits in a handle. */
+/* The index's bits in a handle. */
 #define ANE_HANDLE_INDEX_MASK 0xfffff
-/**
+/*
  * Lowest bit of the generation, which reaches to bit 31. An index whose generation is used up is
  * not used again.
  */
 #define ANE_HANDLE_GENERATION_SHIFT 20
-/** The last generation. */
+/* The last generation. */
 #define ANE_HANDLE_GENERATION_MAX 0xfff
 
 /*
  * Caps and parameters
  */
 
-/** Version of this ABI; rises when something is added, nothing is ever removed. */
+/* Version of this ABI; rises when something is added, nothing is ever removed. */
 #define ANE_ABI_VERSION 1
-/**
+/*
  * Requests and chains of one file that may be in flight: the founding documents' cap (seed 000;
  * facts D.7).
  */
 #define ANE_IN_FLIGHT_MAX 127
-/** BARs of a request: the hardware's table (seed 004). */
+/* BARs of a request: the hardware's table (seed 004). */
 #define ANE_BARS_MAX 32
-/** Contexts of a device: the base mapper and iso1 to iso7 (seed 000). */
+/* Contexts of a device: the base mapper and iso1 to iso7 (seed 000). */
 #define ANE_CONTEXTS_MAX 8
-/**
+/*
  * Fences that one request waits for: as many events as the firmware's own call takes (facts E.4).
  */
 #define ANE_IN_FENCES_MAX 16
-/**
+/*
  * Requests of one chain: the longest execution order of the firmware's own call (facts E.4). A
  * chain counts as one in flight, as only one of its requests runs at a time.
  */
 #define ANE_CHAIN_MAX 128
-/** Fences of one wait: those of the longest chain. */
+/* Fences of one wait: those of the longest chain. */
 #define ANE_WAIT_MAX 128
-/** Completed requests of a file whose result is kept: those of eight longest chains. */
+/* Completed requests of a file whose result is kept: those of eight longest chains. */
 #define ANE_FENCE_HISTORY 1024
-/** Programs of one file: near what the original driver takes before it gives up (facts D.7). */
+/* Programs of one file: near what the original driver takes before it gives up (facts D.7). */
 #define ANE_PROGRAMS_MAX 128
-/**
+/*
  * Buffers of one program: nine roles, of which inputs and outputs come in numbers; twice the BARs.
  */
 #define ANE_PROGRAM_BUFFERS_MAX 64
-/** Mappings of one buffer: in-place work needs two, the rest is room. */
+/* Mappings of one buffer: in-place work needs two, the rest is room. */
 #define ANE_MAPPINGS_MAX 16
-/** Pools of one file; a program needs one. */
+/* Pools of one file; a program needs one. */
 #define ANE_POOLS_MAX 128
-/** Entries of one PE_MMU call: 2 GiB in pages of its 2 MiB, or a whole SRAM in shards of 2 KiB. */
+/* Entries of one PE_MMU call: 2 GiB in pages of its 2 MiB, or a whole SRAM in shards of 2 KiB. */
 #define ANE_PE_MMU_ENTRIES_MAX 1024
-/**
+/*
  * Faults that are kept for a file until it asks for them: single-shot capture gives one at a time,
  * so more pile up only while nobody asks.
  */
 #define ANE_FAULTS_MAX 16
-/** Milliseconds for which work is parked after a real fault, in wait of recovery (seed 000). */
+/* Milliseconds for which work is parked after a real fault, in wait of recovery (seed 000). */
 #define ANE_RECOVERY_PARK_MS 250
 
-/** The device has a PE_MMU. */
+/* The device has a PE_MMU. */
 #define ANE_FEATURE_PE_MMU 0x1ULL
-/** The device has a mover. */
+/* The device has a mover. */
 #define ANE_FEATURE_MOVER 0x2ULL
-/** The device reports programming mistakes that silicon lets pass. */
+/* The device reports programming mistakes that silicon lets pass. */
 #define ANE_FEATURE_CHECK 0x4ULL
-/** The device is a model, not silicon. */
+/* The device is a model, not silicon. */
 #define ANE_FEATURE_VIRTUAL 0x8ULL
 
-/** Parameters. */
-#define ANE_PARAM_ABI_VERSION 0 /** Version of this ABI, at least 1. */
-#define ANE_PARAM_FEATURES 1 /** What is there: ANE_FEATURE_ bits. */
-#define ANE_PARAM_CHIP 2 /** The chip's number in hexadecimal, such as 0x8103. */
-#define ANE_PARAM_INSTANCE 3 /** Which circuit of the chip this is, from 0. */
-#define ANE_PARAM_ANE_TYPE 4 /** Board type: 64, 96 or 128. */
-#define ANE_PARAM_ENGINES 5 /** Neural engines of the circuit. */
-#define ANE_PARAM_QUEUES 6 /** Task queues, each a priority. */
-#define ANE_PARAM_CONTEXTS 7 /** Contexts that the device has. */
-#define ANE_PARAM_CONTEXTS_FREE 8 /** Contexts that are free now. */
-#define ANE_PARAM_PAGE_SIZE 9 /** Bytes of a page; buffers are mapped in whole pages. */
-#define ANE_PARAM_APERTURE_BASE 0xa /** Lowest device address of the aperture. */
-#define ANE_PARAM_APERTURE_SIZE 0xb /** Bytes of the aperture. */
-#define ANE_PARAM_FIRST_ADDRESS 0xc /** Lowest device address that the driver gives out. */
-#define ANE_PARAM_FAULT_POLICY 0xd /** Fault policy: 0 contain, 1 panic. */
-#define ANE_PARAM_STATE 0xe /** State of the device: ANE_STATE_. */
-#define ANE_PARAM_CLOCK_NS 0xf /** The driver's clock in nanoseconds: that of deadlines and time-outs. */
-#define ANE_PARAM_TICKS_PER_SECOND 0x10 /** Ticks a second of the device's clock: that of time stamps. */
-#define ANE_PARAM_CONTEXT 0x11 /** Context of this file, or ANE_CONTEXT_ANY while it has none. */
+/* Parameters. */
+/* Version of this ABI, at least 1. */
+#define ANE_PARAM_ABI_VERSION 0
+/* What is there: ANE_FEATURE_ bits. */
+#define ANE_PARAM_FEATURES 1
+/* The chip's number in hexadecimal, such as 0x8103. */
+#define ANE_PARAM_CHIP 2
+/* Which circuit of the chip this is, from 0. */
+#define ANE_PARAM_INSTANCE 3
+/* Board type: 64, 96 or 128. */
+#define ANE_PARAM_ANE_TYPE 4
+/* Neural engines of the circuit. */
+#define ANE_PARAM_ENGINES 5
+/* Task queues, each a priority. */
+#define ANE_PARAM_QUEUES 6
+/* Contexts that the device has. */
+#define ANE_PARAM_CONTEXTS 7
+/* Contexts that are free now. */
+#define ANE_PARAM_CONTEXTS_FREE 8
+/* Bytes of a page; buffers are mapped in whole pages. */
+#define ANE_PARAM_PAGE_SIZE 9
+/* Lowest device address of the aperture. */
+#define ANE_PARAM_APERTURE_BASE 0xa
+/* Bytes of the aperture. */
+#define ANE_PARAM_APERTURE_SIZE 0xb
+/* Lowest device address that the driver gives out. */
+#define ANE_PARAM_FIRST_ADDRESS 0xc
+/* Fault policy: 0 contain, 1 panic. */
+#define ANE_PARAM_FAULT_POLICY 0xd
+/* State of the device: ANE_STATE_. */
+#define ANE_PARAM_STATE 0xe
+/* The driver's clock in nanoseconds: that of deadlines and time-outs. */
+#define ANE_PARAM_CLOCK_NS 0xf
+/* Ticks a second of the device's clock: that of time stamps. */
+#define ANE_PARAM_TICKS_PER_SECOND 0x10
+/* Context of this file, or ANE_CONTEXT_ANY while it has none. */
+#define ANE_PARAM_CONTEXT 0x11
 
-/** Device states. */
-#define ANE_STATE_READY 0 /** Takes work. */
-#define ANE_STATE_PARKED 1 /** A real fault happened; work is parked until recovery. */
-#define ANE_STATE_DEAD 2 /** The device declared itself dead and has to be reset. */
+/* Device states. */
+/* Takes work. */
+#define ANE_STATE_READY 0
+/* A real fault happened; work is parked until recovery. */
+#define ANE_STATE_PARKED 1
+/* The device declared itself dead and has to be reset. */
+#define ANE_STATE_DEAD 2
 
-/**
+/*
  * Asks for one parameter.
  *
  * 0x10 bytes.
  */
 struct drm_ane_get_param {
-	/** Input: which, ANE_PARAM_. */
+	/* Input: which, ANE_PARAM_. */
 	__u32 param;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 reserved;
-	/** Output: its value. */
+	/* Output: its value. */
 	__u64 value;
 };
 
@@ -223,47 +244,50 @@ struct drm_ane_get_param {
  * clients. Any call that needs one and finds none free fails with EBUSY.
  */
 
-/** Any context will do; also what a file without a context has. */
+/* Any context will do; also what a file without a context has. */
 #define ANE_CONTEXT_ANY 0xffffffffU
 
-/** What to do when no context is free. */
-#define ANE_CONTEXT_POLICY_REFUSE 0 /** Fail. */
-#define ANE_CONTEXT_POLICY_WAIT 1 /** Wait until one is given back. */
-#define ANE_CONTEXT_POLICY_SHARE 2 /**
+/* What to do when no context is free. */
+/* Fail. */
+#define ANE_CONTEXT_POLICY_REFUSE 0
+/* Wait until one is given back. */
+#define ANE_CONTEXT_POLICY_WAIT 1
+/*
  * Join the context, of those whose files all asked for this, that the fewest files share. What one
  * of them maps, all of them reach.
  */
+#define ANE_CONTEXT_POLICY_SHARE 2
 
-/**
+/*
  * Gets a context.
  *
  * 0x18 bytes.
  */
 struct drm_ane_context_attach {
-	/** Input: what to do when none is free, ANE_CONTEXT_POLICY_. */
+	/* Input: what to do when none is free, ANE_CONTEXT_POLICY_. */
 	__u32 policy;
-	/** Input: a context's number, or ANE_CONTEXT_ANY. Output: the context. */
+	/* Input: a context's number, or ANE_CONTEXT_ANY. Output: the context. */
 	__u32 context;
-	/**
+	/*
 	 * Input: for ANE_CONTEXT_POLICY_WAIT, when to give up: nanoseconds of ANE_PARAM_CLOCK_NS;
 	 * INT64_MAX is never. Otherwise must be zero.
 	 */
 	__s64 timeout_ns;
-	/** Output: how many files have the context, this one included. */
+	/* Output: how many files have the context, this one included. */
 	__u32 sharers;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 reserved;
 };
 
-/**
+/*
  * Gives the context back.
  *
  * 0x8 bytes.
  */
 struct drm_ane_context_detach {
-	/** Input: must be zero: none is defined. */
+	/* Input: must be zero: none is defined. */
 	__u32 flags;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 reserved;
 };
 
@@ -276,155 +300,163 @@ struct drm_ane_context_detach {
  * lives on until the last request, program and process mapping that uses it has ended.
  */
 
-/** What a buffer is for. */
-#define ANE_USAGE_INPUT_TENSOR 1 /** A client's input tensor. */
-#define ANE_USAGE_OUTPUT_TENSOR 2 /** A client's output tensor. */
-#define ANE_USAGE_INTERMEDIATE 7 /** A result on its way to a later task. */
-#define ANE_USAGE_WEIGHTS 8 /** Kernels and weights. */
-#define ANE_USAGE_PROGRAM 9 /** Program text, task descriptors, and the working set. */
-#define ANE_USAGE_CONSTANTS 0xb /** Program constants and scratch. */
-#define ANE_USAGE_FIRMWARE_SHARED_SURFACE 0x1019 /** The surface shared with the firmware from power-on. */
-#define ANE_USAGE_FIRMWARE_RESIDENT_HEAP 0x101a /** The firmware's resident heap. */
+/* What a buffer is for. */
+/* A client's input tensor. */
+#define ANE_USAGE_INPUT_TENSOR 1
+/* A client's output tensor. */
+#define ANE_USAGE_OUTPUT_TENSOR 2
+/* A result on its way to a later task. */
+#define ANE_USAGE_INTERMEDIATE 7
+/* Kernels and weights. */
+#define ANE_USAGE_WEIGHTS 8
+/* Program text, task descriptors, and the working set. */
+#define ANE_USAGE_PROGRAM 9
+/* Program constants and scratch. */
+#define ANE_USAGE_CONSTANTS 0xb
+/* The surface shared with the firmware from power-on. */
+#define ANE_USAGE_FIRMWARE_SHARED_SURFACE 0x1019
+/* The firmware's resident heap. */
+#define ANE_USAGE_FIRMWARE_RESIDENT_HEAP 0x101a
 
-/** Lay the buffer on pages that do not follow each other in memory, to exercise page tables. */
+/* Lay the buffer on pages that do not follow each other in memory, to exercise page tables. */
 #define ANE_BO_SCATTERED 0x1
-/** Map the buffer at the device address given, from the start, and nowhere else. */
+/* Map the buffer at the device address given, from the start, and nowhere else. */
 #define ANE_BO_FIXED_ADDRESS 0x2
-/** Never evict the buffer's mappings. */
+/* Never evict the buffer's mappings. */
 #define ANE_BO_PINNED 0x4
-/** Map the buffer now and not with its first request. */
+/* Map the buffer now and not with its first request. */
 #define ANE_BO_PREMAPPED 0x8
 
-/** Mapping 0 has a device address now. */
+/* Mapping 0 has a device address now. */
 #define ANE_BO_MAPPED 0x1
-/** Mapping 0 had a device address and lost it to another buffer. */
+/* Mapping 0 had a device address and lost it to another buffer. */
 #define ANE_BO_EVICTED 0x2
-/** A request in flight uses the buffer. */
+/* A request in flight uses the buffer. */
 #define ANE_BO_BUSY 0x4
-/** The buffer's pool may hand it out. */
+/* The buffer's pool may hand it out. */
 #define ANE_BO_AVAILABLE 0x8
 
-/** The driver chooses the device address. */
+/* The driver chooses the device address. */
 #define ANE_ADDRESS_ANY 0xffffffffffffffffULL
 
-/**
+/*
  * Makes a buffer.
  *
  * 0x38 bytes.
  */
 struct drm_ane_bo_create {
-	/** Input: bytes, not zero. Output: rounded up to a page. */
+	/* Input: bytes, not zero. Output: rounded up to a page. */
 	__u64 size;
-	/** Input: ANE_BO_SCATTERED to ANE_BO_PREMAPPED. */
+	/* Input: ANE_BO_SCATTERED to ANE_BO_PREMAPPED. */
 	__u32 flags;
-	/** Input: what mapping 0 is for, ANE_USAGE_. The codes of the firmware are refused. */
+	/* Input: what mapping 0 is for, ANE_USAGE_. The codes of the firmware are refused. */
 	__u32 usage;
-	/** Input: the pool that the buffer belongs to, or ANE_HANDLE_NONE. Output buffers only. */
+	/* Input: the pool that the buffer belongs to, or ANE_HANDLE_NONE. Output buffers only. */
 	__u32 pool;
-	/** Output: the buffer. */
+	/* Output: the buffer. */
 	__u32 handle;
-	/**
+	/*
 	 * Input: with ANE_BO_FIXED_ADDRESS where mapping 0 lies, a multiple of the page; otherwise
 	 * zero. Output: where it lies now, zero if nowhere yet.
 	 */
 	__u64 device_address;
-	/** Output: where to mmap the file to reach the buffer. */
+	/* Output: where to mmap the file to reach the buffer. */
 	__u64 map_offset;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u64 reserved[2];
 };
 
-/**
+/*
  * Asks about a buffer.
  *
  * 0x48 bytes.
  */
 struct drm_ane_bo_info {
-	/** Input: the buffer. */
+	/* Input: the buffer. */
 	__u32 handle;
-	/** Output: the flags that it was made with. */
+	/* Output: the flags that it was made with. */
 	__u32 flags;
-	/** Output: bytes. */
+	/* Output: bytes. */
 	__u64 size;
-	/** Output: where to mmap the file to reach it. */
+	/* Output: where to mmap the file to reach it. */
 	__u64 map_offset;
-	/** Output: where mapping 0 lies now, zero if nowhere. */
+	/* Output: where mapping 0 lies now, zero if nowhere. */
 	__u64 device_address;
-	/** Output: usage of mapping 0. */
+	/* Output: usage of mapping 0. */
 	__u32 usage;
-	/** Output: its pool, or ANE_HANDLE_NONE. */
+	/* Output: its pool, or ANE_HANDLE_NONE. */
 	__u32 pool;
-	/** Output: ANE_BO_MAPPED to ANE_BO_AVAILABLE. */
+	/* Output: ANE_BO_MAPPED to ANE_BO_AVAILABLE. */
 	__u32 state;
-	/** Output: mappings, mapping 0 included if it lies somewhere. */
+	/* Output: mappings, mapping 0 included if it lies somewhere. */
 	__u32 mapping_count;
-	/** Output: how often mapping 0 was evicted. */
+	/* Output: how often mapping 0 was evicted. */
 	__u64 evictions;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u64 reserved[2];
 };
 
-/**
+/*
  * Adds a mapping to a buffer.
  *
  * 0x28 bytes.
  */
 struct drm_ane_bo_map {
-	/** Input: the buffer. */
+	/* Input: the buffer. */
 	__u32 handle;
-	/** Input: what the mapping is for, ANE_USAGE_. */
+	/* Input: what the mapping is for, ANE_USAGE_. */
 	__u32 usage;
-	/** Input: ANE_BO_FIXED_ADDRESS, ANE_BO_PINNED, or zero. */
+	/* Input: ANE_BO_FIXED_ADDRESS, ANE_BO_PINNED, or zero. */
 	__u32 flags;
-	/** Output: number of the mapping in its buffer, not zero. */
+	/* Output: number of the mapping in its buffer, not zero. */
 	__u32 mapping;
-	/** Input: first byte of the buffer to map, a multiple of the page. */
+	/* Input: first byte of the buffer to map, a multiple of the page. */
 	__u64 offset;
-	/** Input: bytes to map, rounded up to a page; zero is up to the end. */
+	/* Input: bytes to map, rounded up to a page; zero is up to the end. */
 	__u64 size;
-	/**
+	/*
 	 * Input: with ANE_BO_FIXED_ADDRESS where, a multiple of the page; otherwise zero. Output:
 	 * where.
 	 */
 	__u64 device_address;
 };
 
-/**
+/*
  * Takes a mapping away.
  *
  * 0x10 bytes.
  */
 struct drm_ane_bo_unmap {
-	/** Input: the buffer. */
+	/* Input: the buffer. */
 	__u32 handle;
-	/** Input: number of the mapping. Mapping 0 is made again when next needed. */
+	/* Input: number of the mapping. Mapping 0 is made again when next needed. */
 	__u32 mapping;
-	/** Input: the usage that it was mapped under. */
+	/* Input: the usage that it was mapped under. */
 	__u32 usage;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 reserved;
 };
 
-/**
+/*
  * Maps a buffer ahead of its first request.
  *
  * 0x20 bytes.
  */
 struct drm_ane_bo_premap {
-	/** Input: buffers named, exactly one. */
+	/* Input: buffers named, exactly one. */
 	__u32 count;
-	/** Input: the buffer. */
+	/* Input: the buffer. */
 	__u32 handle;
-	/** Input: usage of mapping 0, as the buffer was made with. */
+	/* Input: usage of mapping 0, as the buffer was made with. */
 	__u32 usage;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 reserved;
-	/**
+	/*
 	 * Input: where, a multiple of the page and not zero; ANE_ADDRESS_ANY leaves it to the
 	 * driver. Output: where.
 	 */
 	__u64 device_address;
-	/** Input: bytes, not zero and not more than the buffer has. The whole buffer is mapped. */
+	/* Input: bytes, not zero and not more than the buffer has. The whole buffer is mapped. */
 	__u64 size;
 };
 
@@ -435,57 +467,57 @@ struct drm_ane_bo_premap {
  * execution.
  */
 
-/**
+/*
  * Makes a pool.
  *
  * 0x10 bytes.
  */
 struct drm_ane_pool_create {
-	/** Input: buffers that it may hold, not zero. */
+	/* Input: buffers that it may hold, not zero. */
 	__u32 capacity;
-	/** Input: must be zero: none is defined. */
+	/* Input: must be zero: none is defined. */
 	__u32 flags;
-	/** Output: the pool. */
+	/* Output: the pool. */
 	__u32 handle;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 reserved;
 };
 
-/**
+/*
  * Takes a pool apart.
  *
  * 0x8 bytes.
  */
 struct drm_ane_pool_destroy {
-	/** Input: the pool. */
+	/* Input: the pool. */
 	__u32 handle;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 reserved;
 };
 
-/**
+/*
  * Takes a buffer out of a pool.
  *
  * 0x10 bytes.
  */
 struct drm_ane_pool_take {
-	/** Input: the pool. */
+	/* Input: the pool. */
 	__u32 pool;
-	/** Output: a buffer, the one that was recycled first. */
+	/* Output: a buffer, the one that was recycled first. */
 	__u32 handle;
-	/** Input: bytes that the buffer has to have; the smallest that has them is taken. */
+	/* Input: bytes that the buffer has to have; the smallest that has them is taken. */
 	__u64 size;
 };
 
-/**
+/*
  * Gives a buffer back to its pool.
  *
  * 0x8 bytes.
  */
 struct drm_ane_pool_recycle {
-	/** Input: the pool. */
+	/* Input: the pool. */
 	__u32 pool;
-	/** Input: the buffer. */
+	/* Input: the buffer. */
 	__u32 handle;
 };
 
@@ -495,104 +527,104 @@ struct drm_ane_pool_recycle {
  * A program is a task stream with the buffers it works on and the BARs that name them.
  */
 
-/**
+/*
  * Largest network id: eight bits, of which 0 names nothing, and sources disagree on 255 (facts M,
  * X-08).
  */
 #define ANE_NETWORK_ID_MAX 254
 
-/**
+/*
  * One buffer of a program.
  *
  * 0x18 bytes.
  */
 struct drm_ane_program_buffer {
-	/**
+	/*
 	 * Input: the buffer; ANE_HANDLE_NONE for one that the driver makes, where the contents do
 	 * not matter at the start: intermediate, working set, the firmware's.
 	 */
 	__u32 handle;
-	/** Input: its role, ANE_USAGE_. The firmware's codes are allowed here. */
+	/* Input: its role, ANE_USAGE_. The firmware's codes are allowed here. */
 	__u32 usage;
-	/** Input: first byte of the buffer that the program uses. */
+	/* Input: first byte of the buffer that the program uses. */
 	__u64 offset;
-	/** Input: bytes that the program uses, not zero. */
+	/* Input: bytes that the program uses, not zero. */
 	__u64 size;
 };
 
-/**
+/*
  * Which buffer a BAR points into.
  *
  * 0x10 bytes.
  */
 struct drm_ane_program_binding {
-	/** Input: the BAR, below ANE_BARS_MAX. */
+	/* Input: the BAR, below ANE_BARS_MAX. */
 	__u32 bar;
-	/** Input: index into the program's buffers. */
+	/* Input: index into the program's buffers. */
 	__u32 buffer;
-	/** Input: bytes from where the buffer's part begins. */
+	/* Input: bytes from where the buffer's part begins. */
 	__u64 offset;
 };
 
-/**
+/*
  * Makes a program.
  *
  * 0x60 bytes.
  */
 struct drm_ane_program_create {
-	/** Input: pointer to struct drm_ane_program_buffer. */
+	/* Input: pointer to struct drm_ane_program_buffer. */
 	__u64 buffers;
-	/** Input: number of them, at most ANE_PROGRAM_BUFFERS_MAX. */
+	/* Input: number of them, at most ANE_PROGRAM_BUFFERS_MAX. */
 	__u32 buffer_count;
-	/** Input: bytes of one. */
+	/* Input: bytes of one. */
 	__u32 buffer_size;
-	/** Input: pointer to struct drm_ane_program_binding. */
+	/* Input: pointer to struct drm_ane_program_binding. */
 	__u64 bindings;
-	/**
+	/*
 	 * Input: number of them, at most ANE_BARS_MAX; no BAR twice. BAR 0 has to point at the
 	 * text.
 	 */
 	__u32 binding_count;
-	/** Input: bytes of one. */
+	/* Input: bytes of one. */
 	__u32 binding_size;
-	/** Input: index of the buffer with the task stream; its usage is ANE_USAGE_PROGRAM. */
+	/* Input: index of the buffer with the task stream; its usage is ANE_USAGE_PROGRAM. */
 	__u32 text;
-	/** Input: must be zero: none is defined. */
+	/* Input: must be zero: none is defined. */
 	__u32 flags;
-	/** Input: bytes of the task stream, not zero. */
+	/* Input: bytes of the task stream, not zero. */
 	__u64 stream_size;
-	/** Input: number of tasks, not zero. */
+	/* Input: number of tasks, not zero. */
 	__u32 task_count;
-	/** Input: bytes of the first descriptor, not zero. */
+	/* Input: bytes of the first descriptor, not zero. */
 	__u32 first_size;
-	/** Input: network id, 1 to ANE_NETWORK_ID_MAX; zero leaves it to the driver. */
+	/* Input: network id, 1 to ANE_NETWORK_ID_MAX; zero leaves it to the driver. */
 	__u32 network_id;
-	/** Input: the pool that outputs go back to, or ANE_HANDLE_NONE. */
+	/* Input: the pool that outputs go back to, or ANE_HANDLE_NONE. */
 	__u32 pool;
-	/** Output: device address at which the program's region begins. */
+	/* Output: device address at which the program's region begins. */
 	__u64 dva_base;
-	/** Output: bytes of the region. */
+	/* Output: bytes of the region. */
 	__u64 region_size;
-	/**
+	/*
 	 * Output: where the firmware's aperture has the region: a tile's address is mapped_base +
 	 * (device address - dva_base).
 	 */
 	__u64 mapped_base;
-	/** Output: the program. */
+	/* Output: the program. */
 	__u32 handle;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 reserved;
 };
 
-/**
+/*
  * Takes a program apart.
  *
  * 0x8 bytes.
  */
 struct drm_ane_program_destroy {
-	/** Input: the program. */
+	/* Input: the program. */
 	__u32 handle;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 reserved;
 };
 
@@ -603,41 +635,43 @@ struct drm_ane_program_destroy {
  * file and priority start in the order of their submission.
  */
 
-/** The most urgent priority; it and the next are the system's own (facts F.2). */
+/* The most urgent priority; it and the next are the system's own (facts F.2). */
 #define ANE_PRIORITY_FIRST 0
-/** The most urgent priority of applications. */
+/* The most urgent priority of applications. */
 #define ANE_PRIORITY_APPLICATION 2
-/** The priority of DRM_IOCTL_ANE_SUBMIT. */
+/* The priority of DRM_IOCTL_ANE_SUBMIT. */
 #define ANE_PRIORITY_DEFAULT 4
-/** The least urgent priority. Each is a task queue of the hardware. */
+/*
+ * The least urgent priority. The driver gives each to a task queue of its own; a queue's PRTY
+ * register counts the other way, the larger number goes first, so priority 0 goes to the queue with
+ * 0x1f.
+ */
 #define ANE_PRIORITY_LAST 7
 
-/**
- * Fail with EAGAIN instead of waiting while ANE_IN_FLIGHT_MAX requests and chains are in flight.
- */
+/* Fail with EAGAIN instead of waiting while ANE_IN_FLIGHT_MAX requests and chains are in flight. */
 #define ANE_REQUEST_NONBLOCK 0x1
-/** Give the output buffers that belong to a pool back to it when the request has ended. */
+/* Give the output buffers that belong to a pool back to it when the request has ended. */
 #define ANE_REQUEST_RECYCLE 0x2
 
-/**
+/*
  * What one BAR points at.
  *
  * 0x18 bytes.
  */
 struct drm_ane_bar {
-	/** Input: the BAR, below ANE_BARS_MAX. */
+	/* Input: the BAR, below ANE_BARS_MAX. */
 	__u32 index;
-	/** Input: the buffer. */
+	/* Input: the buffer. */
 	__u32 handle;
-	/** Input: number of the buffer's mapping. */
+	/* Input: number of the buffer's mapping. */
 	__u32 mapping;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 reserved;
-	/** Input: bytes from the start of the mapping, below its size. */
+	/* Input: bytes from the start of the mapping, below its size. */
 	__u64 offset;
 };
 
-/**
+/*
  * Work for the engine.
  *
  * Either of a program, and then stream_size, task_count, first_size and network_id are zero and the
@@ -646,65 +680,63 @@ struct drm_ane_bar {
  * 0x60 bytes.
  */
 struct drm_ane_request {
-	/** Input: the program, or ANE_HANDLE_NONE. */
+	/* Input: the program, or ANE_HANDLE_NONE. */
 	__u32 program;
-	/** Input: priority, ANE_PRIORITY_FIRST to ANE_PRIORITY_LAST. */
+	/* Input: priority, ANE_PRIORITY_FIRST to ANE_PRIORITY_LAST. */
 	__u32 priority;
-	/** Input: ANE_REQUEST_ flags. */
+	/* Input: ANE_REQUEST_ flags. */
 	__u32 flags;
-	/** Input, raw: network id, 1 to ANE_NETWORK_ID_MAX; zero leaves it to the driver. */
+	/* Input, raw: network id, 1 to ANE_NETWORK_ID_MAX; zero leaves it to the driver. */
 	__u32 network_id;
-	/** Input: pointer to struct drm_ane_bar. */
+	/* Input: pointer to struct drm_ane_bar. */
 	__u64 bars;
-	/** Input: number of them, at most ANE_BARS_MAX; no BAR twice. */
+	/* Input: number of them, at most ANE_BARS_MAX; no BAR twice. */
 	__u32 bar_count;
-	/** Input: bytes of one. */
+	/* Input: bytes of one. */
 	__u32 bar_size;
-	/**
+	/*
 	 * Input: pointer to __u64, the fences that have to complete first. If one of them fails,
 	 * the request does not run and its result is ECANCELED.
 	 */
 	__u64 in_fences;
-	/** Input: number of them, at most ANE_IN_FENCES_MAX. */
+	/* Input: number of them, at most ANE_IN_FENCES_MAX. */
 	__u32 in_fence_count;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 reserved;
-	/** Input, raw: bytes of the task stream, not zero. */
+	/* Input, raw: bytes of the task stream, not zero. */
 	__u64 stream_size;
-	/** Input, raw: number of tasks, not zero. */
+	/* Input, raw: number of tasks, not zero. */
 	__u32 task_count;
-	/** Input, raw: bytes of the first descriptor, not zero. */
+	/* Input, raw: bytes of the first descriptor, not zero. */
 	__u32 first_size;
-	/**
-	 * Input: when to abort the request, in nanoseconds of ANE_PARAM_CLOCK_NS; zero is never.
-	 */
+	/* Input: when to abort the request, in nanoseconds of ANE_PARAM_CLOCK_NS; zero is never. */
 	__u64 deadline_ns;
-	/** Output: the request's fence. */
+	/* Output: the request's fence. */
 	__u64 out_fence;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u64 reserved2[2];
 };
 
-/**
+/*
  * Requests that run one after the other.
  *
  * 0x20 bytes.
  */
 struct drm_ane_chain {
-	/** Input: pointer to struct drm_ane_request. Output: out_fence of each. */
+	/* Input: pointer to struct drm_ane_request. Output: out_fence of each. */
 	__u64 requests;
-	/** Input: number of them, 1 to ANE_CHAIN_MAX. */
+	/* Input: number of them, 1 to ANE_CHAIN_MAX. */
 	__u32 request_count;
-	/** Input: bytes of one. */
+	/* Input: bytes of one. */
 	__u32 request_size;
-	/**
+	/*
 	 * Input: ANE_REQUEST_NONBLOCK or zero; requests of a chain do not have that flag
 	 * themselves.
 	 */
 	__u32 flags;
-	/** Output, also of a call that failed: index of the request that was refused. */
+	/* Output, also of a call that failed: index of the request that was refused. */
 	__u32 failed;
-	/** Output: fence of the last request. */
+	/* Output: fence of the last request. */
 	__u64 out_fence;
 };
 
@@ -714,74 +746,78 @@ struct drm_ane_chain {
  * A fence stands for a request. Its number counts up in the file and is never used again.
  */
 
-/** The time that never comes. */
+/* The time that never comes. */
 #define ANE_TIME_NEVER 0x7fffffffffffffffULL
-/** Return as soon as one of the fences has completed, not all. */
+/* Return as soon as one of the fences has completed, not all. */
 #define ANE_WAIT_ANY 0x1
-/** Abort the request at its next task boundary if it runs already. */
+/* Abort the request at its next task boundary if it runs already. */
 #define ANE_CANCEL_RUNNING 0x1
 
-/** How far a request has come. */
-#define ANE_FENCE_STATE_QUEUED 0 /** Waits for its turn or for other fences. */
-#define ANE_FENCE_STATE_RUNNING 1 /** Is with the device. */
-#define ANE_FENCE_STATE_COMPLETE 2 /** Has ended; the result says how. */
-#define ANE_FENCE_STATE_FORGOTTEN 3 /** Has ended so long ago that the result is not kept. */
+/* How far a request has come. */
+/* Waits for its turn or for other fences. */
+#define ANE_FENCE_STATE_QUEUED 0
+/* Is with the device. */
+#define ANE_FENCE_STATE_RUNNING 1
+/* Has ended; the result says how. */
+#define ANE_FENCE_STATE_COMPLETE 2
+/* Has ended so long ago that the result is not kept. */
+#define ANE_FENCE_STATE_FORGOTTEN 3
 
-/**
+/*
  * One fence, and what became of its request.
  *
  * 0x20 bytes.
  */
 struct drm_ane_fence {
-	/** Input: the fence. */
+	/* Input: the fence. */
 	__u64 fence;
-	/**
+	/*
 	 * Output: 0, or the negative errno with which the request ended: ECANCELED, ETIME for its
 	 * deadline, EIO for anything the device refused.
 	 */
 	__s32 result;
-	/** Output: ANE_FENCE_STATE_. */
+	/* Output: ANE_FENCE_STATE_. */
 	__u32 state;
-	/** Output: sequence number of the fault that ended it, zero if none did. */
+	/* Output: sequence number of the fault that ended it, zero if none did. */
 	__u64 fault;
-	/** Output: when it ended, in ticks of the device's clock; zero if it never started. */
+	/* Output: when it ended, in ticks of the device's clock; zero if it never started. */
 	__u64 timestamp;
 };
 
-/**
+/*
  * Waits for requests.
  *
  * 0x20 bytes.
  */
 struct drm_ane_wait {
-	/** Input: pointer to struct drm_ane_fence, which are filled in. */
+	/* Input: pointer to struct drm_ane_fence, which are filled in. */
 	__u64 fences;
-	/** Input: number of them, 1 to ANE_WAIT_MAX. */
+	/* Input: number of them, 1 to ANE_WAIT_MAX. */
 	__u32 count;
-	/** Input: bytes of one. */
+	/* Input: bytes of one. */
 	__u32 fence_size;
-	/**
+	/*
 	 * Input: when to give up, in nanoseconds of ANE_PARAM_CLOCK_NS: one that has passed, such
 	 * as zero, asks without waiting, ANE_TIME_NEVER waits for ever.
 	 */
 	__s64 timeout_ns;
-	/** Input: ANE_WAIT_ANY or zero. */
+	/* Input: ANE_WAIT_ANY or zero. */
 	__u32 flags;
-	/** Output: how many of them are complete or forgotten. */
+	/* Output: how many of them are complete or forgotten. */
 	__u32 completed;
 };
 
-/**
+/*
  * Takes a request back.
  *
  * 0x10 bytes.
  */
 struct drm_ane_cancel {
-	/** Input: its fence. */
+	/* Input: its fence. */
 	__u64 fence;
-	/** Input: ANE_CANCEL_RUNNING or zero. */
+	/* Input: ANE_CANCEL_RUNNING or zero. */
 	__u32 flags;
-	/** Output: ANE_FENCE_STATE_ before the call. */
+	/* Output: ANE_FENCE_STATE_ before the call. */
 	__u32 state;
 };
 
@@ -792,161 +828,192 @@ struct drm_ane_cancel {
  * file.
  */
 
-/** The engine was idle when it faulted: nothing was latched, nothing stopped. */
+/* The engine was idle when it faulted: nothing was latched, nothing stopped. */
 #define ANE_FAULT_BENIGN 0x1
-/** Faults of this file were dropped before this one, as nobody asked for them. */
+/* Faults of this file were dropped before this one, as nobody asked for them. */
 #define ANE_FAULT_LOST 0x2
 
-/** Clear the latch and let work go on, without the request that faulted. */
+/* Clear the latch and let work go on, without the request that faulted. */
 #define ANE_RECOVER_RESUME 0x1
-/**
+/*
  * Reset the device. Every request of every file ends with ECANCELED; buffers keep their contents.
  */
 #define ANE_RECOVER_RESET 0x2
 
-/** What sort of fault it is. */
-#define ANE_FAULT_TYPE_TRANSLATION_FAULT 1 /** The tables lead nowhere. */
-#define ANE_FAULT_TYPE_PROTECTION_FAULT 2 /** The tables lead somewhere, and the access is not permitted. */
-#define ANE_FAULT_TYPE_STREAM_FAULT 3 /** The stream may not transfer. */
-#define ANE_FAULT_TYPE_ADDRESS_FAULT 4 /** The address is none that the engine may use. */
-#define ANE_FAULT_TYPE_MEMORY_FAULT 5 /** Where the address leads is no memory. */
-#define ANE_FAULT_TYPE_UNEXPLAINED_FAULT 0xff /** The status word names no cause known to this project. */
+/* What sort of fault it is. */
+/* The tables lead nowhere. */
+#define ANE_FAULT_TYPE_TRANSLATION_FAULT 1
+/* The tables lead somewhere, and the access is not permitted. */
+#define ANE_FAULT_TYPE_PROTECTION_FAULT 2
+/* The stream may not transfer. */
+#define ANE_FAULT_TYPE_STREAM_FAULT 3
+/* The address is none that the engine may use. */
+#define ANE_FAULT_TYPE_ADDRESS_FAULT 4
+/* Where the address leads is no memory. */
+#define ANE_FAULT_TYPE_MEMORY_FAULT 5
+/* The status word names no cause known to this project. */
+#define ANE_FAULT_TYPE_UNEXPLAINED_FAULT 0xff
 
-/** The stage of the translation that gave up. */
-#define ANE_FAULT_CLASS_STREAM_CONTROL 1 /** The stream's enable bit and control word. */
-#define ANE_FAULT_CLASS_ADDRESS_FILTER 2 /** The comparison with the aperture. */
-#define ANE_FAULT_CLASS_TABLE_BASE 3 /** The stream's table base. */
-#define ANE_FAULT_CLASS_L2_TABLE 4 /** The L2 table. */
-#define ANE_FAULT_CLASS_L3_TABLE 5 /** The L3 table. */
-#define ANE_FAULT_CLASS_PERMISSION 6 /** The permission of stream and leaf. */
-#define ANE_FAULT_CLASS_MEMORY_ACCESS 7 /** The access to memory that follows. */
-#define ANE_FAULT_CLASS_UNEXPLAINED 0xff /** The status word names no cause known to this project. */
+/* The stage of the translation that gave up. */
+/* The stream's enable bit and control word. */
+#define ANE_FAULT_CLASS_STREAM_CONTROL 1
+/* The comparison with the aperture. */
+#define ANE_FAULT_CLASS_ADDRESS_FILTER 2
+/* The stream's table base. */
+#define ANE_FAULT_CLASS_TABLE_BASE 3
+/* The L2 table. */
+#define ANE_FAULT_CLASS_L2_TABLE 4
+/* The L3 table. */
+#define ANE_FAULT_CLASS_L3_TABLE 5
+/* The permission of stream and leaf. */
+#define ANE_FAULT_CLASS_PERMISSION 6
+/* The access to memory that follows. */
+#define ANE_FAULT_CLASS_MEMORY_ACCESS 7
+/* The status word names no cause known to this project. */
+#define ANE_FAULT_CLASS_UNEXPLAINED 0xff
 
-/** Why exactly a translation failed. */
-#define ANE_FAULT_CAUSE_NO_TABLE_BASE 1 /** The stream has no valid table base. */
-#define ANE_FAULT_CAUSE_NO_L2_ENTRY 2 /** The L2 entry is not valid. */
-#define ANE_FAULT_CAUSE_NO_L3_ENTRY 3 /** The leaf is not valid. */
-#define ANE_FAULT_CAUSE_L2_TABLE_UNREADABLE 4 /** The L2 table is not in memory. */
-#define ANE_FAULT_CAUSE_L3_TABLE_UNREADABLE 5 /** The L3 table is not in memory. */
-#define ANE_FAULT_CAUSE_L2_ENTRY_MALFORMED 6 /** The L2 entry has bits that its format does not define. */
-#define ANE_FAULT_CAUSE_L3_ENTRY_MALFORMED 7 /** The leaf has bits that its format does not define. */
-#define ANE_FAULT_CAUSE_READ_NOT_PERMITTED 8 /** A read that is not permitted. */
-#define ANE_FAULT_CAUSE_WRITE_NOT_PERMITTED 9 /** A write that is not permitted. */
-#define ANE_FAULT_CAUSE_OUTSIDE_THE_OPEN_PART_OF_THE_PAGE 0xa /** The access lies outside the part of the page that the leaf opens. */
-#define ANE_FAULT_CAUSE_STREAM_DISABLED 0xb /** The stream is not enabled. */
-#define ANE_FAULT_CAUSE_STREAM_BLOCKED 0xc /** The stream's control word neither translates nor bypasses. */
-#define ANE_FAULT_CAUSE_STREAM_CONTROL_INVALID 0xd /** The stream's control word asks for translation and bypass at once. */
-#define ANE_FAULT_CAUSE_ADDRESS_OUTSIDE_THE_APERTURE 0xe /** The address lies outside the aperture. */
-#define ANE_FAULT_CAUSE_ADDRESS_ABOVE_32_BITS 0xf /** The address has a high half. */
-#define ANE_FAULT_CAUSE_NO_MEMORY_AT_THE_PHYSICAL_ADDRESS 0x10 /** The address found, or passed on by a bypassing stream, is no memory. */
-#define ANE_FAULT_CAUSE_UNEXPLAINED 0xff /** The status word names no cause known to this project. */
+/* Why exactly a translation failed. */
+/* The stream has no valid table base. */
+#define ANE_FAULT_CAUSE_NO_TABLE_BASE 1
+/* The L2 entry is not valid. */
+#define ANE_FAULT_CAUSE_NO_L2_ENTRY 2
+/* The leaf is not valid. */
+#define ANE_FAULT_CAUSE_NO_L3_ENTRY 3
+/* The L2 table is not in memory. */
+#define ANE_FAULT_CAUSE_L2_TABLE_UNREADABLE 4
+/* The L3 table is not in memory. */
+#define ANE_FAULT_CAUSE_L3_TABLE_UNREADABLE 5
+/* The L2 entry has bits that its format does not define. */
+#define ANE_FAULT_CAUSE_L2_ENTRY_MALFORMED 6
+/* The leaf has bits that its format does not define. */
+#define ANE_FAULT_CAUSE_L3_ENTRY_MALFORMED 7
+/* A read that is not permitted. */
+#define ANE_FAULT_CAUSE_READ_NOT_PERMITTED 8
+/* A write that is not permitted. */
+#define ANE_FAULT_CAUSE_WRITE_NOT_PERMITTED 9
+/* The access lies outside the part of the page that the leaf opens. */
+#define ANE_FAULT_CAUSE_OUTSIDE_THE_OPEN_PART_OF_THE_PAGE 0xa
+/* The stream is not enabled. */
+#define ANE_FAULT_CAUSE_STREAM_DISABLED 0xb
+/* The stream's control word neither translates nor bypasses. */
+#define ANE_FAULT_CAUSE_STREAM_BLOCKED 0xc
+/* The stream's control word asks for translation and bypass at once. */
+#define ANE_FAULT_CAUSE_STREAM_CONTROL_INVALID 0xd
+/* The address lies outside the aperture. */
+#define ANE_FAULT_CAUSE_ADDRESS_OUTSIDE_THE_APERTURE 0xe
+/* The address has a high half. */
+#define ANE_FAULT_CAUSE_ADDRESS_ABOVE_32_BITS 0xf
+/* The address found, or passed on by a bypassing stream, is no memory. */
+#define ANE_FAULT_CAUSE_NO_MEMORY_AT_THE_PHYSICAL_ADDRESS 0x10
+/* The status word names no cause known to this project. */
+#define ANE_FAULT_CAUSE_UNEXPLAINED 0xff
 
 #ifndef HAVE_ANE_AXI_ID
 #define HAVE_ANE_AXI_ID
-/**
+/*
  * One of the four bus ids, in a slot of eight bytes.
  *
  * 0x8 bytes.
  */
 struct ane_axi_id {
-	/** The id. */
+	/* The id. */
 	__le32 id;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved[4];
 };
 #endif /* HAVE_ANE_AXI_ID */
 
 #ifndef HAVE_ANE_DART_ERROR_INFO
 #define HAVE_ANE_DART_ERROR_INFO
-/**
+/*
  * The fault descriptor (seed 000, table 28.11; derived).
  *
  * 0xb0 bytes.
  */
 struct ane_dart_error_info {
-	/** Type: a FaultType, also the id of the event. */
+	/* Type: a FaultType, also the id of the event. */
 	__le64 fault_type;
-	/** HwClass: a HwClass. */
+	/* HwClass: a HwClass. */
 	__le64 hw_class;
-	/** HwError: a HwError. */
+	/* HwError: a HwError. */
 	__le64 hw_error;
-	/** HwStatus: the window's status word as it was captured. */
+	/* HwStatus: the window's status word as it was captured. */
 	__le32 hw_status;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_1c[4];
-	/** IsWrite: 1 if the access was a write, 0 if it was a read. */
+	/* IsWrite: 1 if the access was a write, 0 if it was a read. */
 	__u8 is_write;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_21[7];
-	/** SID: the stream that faulted. */
+	/* SID: the stream that faulted. */
 	__le32 sid;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_2c[4];
-	/** Address: low half of the address that faulted. */
+	/* Address: low half of the address that faulted. */
 	__le32 address;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_34[12];
-	/** TTBRIndex: which table base the walk used. */
+	/* TTBRIndex: which table base the walk used. */
 	__le32 ttbr_index;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_44[12];
-	/** L2Index: which L2 entry the walk used. */
+	/* L2Index: which L2 entry the walk used. */
 	__le32 l2_index;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_54[4];
-	/** L3Index: which leaf the walk used. */
+	/* L3Index: which leaf the walk used. */
 	__le32 l3_index;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_5c[52];
-	/** AXI_ID: ids of the bus master and its transactions. */
+	/* AXI_ID: ids of the bus master and its transactions. */
 	struct ane_axi_id axi_id[4];
 };
 #endif /* HAVE_ANE_DART_ERROR_INFO */
 
-/**
+/*
  * Fetches a fault.
  *
  * 0xe0 bytes.
  */
 struct drm_ane_get_fault {
-	/**
+	/*
 	 * Input: the fault's sequence number; zero takes the oldest that was not fetched. Output:
 	 * its number.
 	 */
 	__u64 sequence;
-	/** Output: fence of the request that faulted, zero if it was none of this file. */
+	/* Output: fence of the request that faulted, zero if it was none of this file. */
 	__u64 fence;
-	/** Output: when, in ticks of the device's clock. */
+	/* Output: when, in ticks of the device's clock. */
 	__u64 timestamp;
-	/** Output: ANE_FAULT_ flags. */
+	/* Output: ANE_FAULT_ flags. */
 	__u32 flags;
-	/** Output: the context. */
+	/* Output: the context. */
 	__u32 context;
-	/** Output: the DART window that caught it, 0 to 3. */
+	/* Output: the DART window that caught it, 0 to 3. */
 	__u32 window;
-	/** Output: the engine's status word at that moment; benign if it is 0x20 or 0xa0. */
+	/* Output: the engine's status word at that moment; benign if it is 0x20 or 0xa0. */
 	__u32 engine_status;
-	/** Output: faults still to be fetched. */
+	/* Output: faults still to be fetched. */
 	__u32 remaining;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 reserved;
-	/** Output: the descriptor. */
+	/* Output: the descriptor. */
 	struct ane_dart_error_info info;
 };
 
-/**
+/*
  * Goes on after a fault.
  *
  * 0x10 bytes.
  */
 struct drm_ane_recover {
-	/** Input: ANE_RECOVER_RESUME or ANE_RECOVER_RESET. */
+	/* Input: ANE_RECOVER_RESUME or ANE_RECOVER_RESET. */
 	__u32 flags;
-	/** Output: ANE_STATE_ before the call. */
+	/* Output: ANE_STATE_ before the call. */
 	__u32 state;
-	/** Output: requests, of all files, that ended with ECANCELED. */
+	/* Output: requests, of all files, that ended with ECANCELED. */
 	__u32 cancelled;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u32 reserved;
 };
 
@@ -954,56 +1021,86 @@ struct drm_ane_recover {
  * Counters
  */
 
-/** Counters of this file. */
+/* Counters of this file. */
 #define ANE_STATS_FILE 0
-/** Counters of the whole device, all files that were ever open included. */
+/* Counters of the whole device, all files that were ever open included. */
 #define ANE_STATS_DEVICE 1
-/** Counters that one call takes: room for this ABI to grow, in a page of 4 KiB. */
+/* Counters that one call takes: room for this ABI to grow, in a page of 4 KiB. */
 #define ANE_STATS_MAX 512
 
-/** What is counted, as an index into the array. */
-#define ANE_COUNTER_SUBMITTED 0 /** Requests accepted. */
-#define ANE_COUNTER_COMPLETED 1 /** Requests that ended well. */
-#define ANE_COUNTER_FAILED 2 /** Requests that ended with an error of the device. */
-#define ANE_COUNTER_CANCELLED 3 /** Requests that were cancelled. */
-#define ANE_COUNTER_TIMED_OUT 4 /** Requests that missed their deadline or time-out. */
-#define ANE_COUNTER_IN_FLIGHT 5 /** Requests and chains in flight now. */
-#define ANE_COUNTER_IN_FLIGHT_PEAK 6 /** Most requests and chains that were ever in flight at once. */
-#define ANE_COUNTER_QUEUED_NS 7 /** Nanoseconds that requests waited for their turn. */
-#define ANE_COUNTER_RUNNING_NS 8 /** Nanoseconds that requests were with the device. */
-#define ANE_COUNTER_BUFFERS 9 /** Buffers. */
-#define ANE_COUNTER_BUFFER_BYTES 0xa /** Bytes of buffers. */
-#define ANE_COUNTER_MAPPED_BYTES 0xb /** Bytes of the aperture that are mapped. */
-#define ANE_COUNTER_MAPS 0xc /** Mappings made, those after an eviction included. */
-#define ANE_COUNTER_UNMAPS 0xd /** Mappings taken away, evictions included. */
-#define ANE_COUNTER_EVICTIONS 0xe /** Mappings evicted. */
-#define ANE_COUNTER_PREMAPS 0xf /** Mappings made ahead of their first request. */
-#define ANE_COUNTER_INVALIDATIONS 0x10 /** Invalidations of the translation buffer. */
-#define ANE_COUNTER_FAULTS 0x11 /** Real faults. */
-#define ANE_COUNTER_BENIGN_FAULTS 0x12 /** Benign faults. */
-#define ANE_COUNTER_RECOVERIES 0x13 /** Recoveries and resets. */
-#define ANE_COUNTER_EVENTS 0x14 /** Events that the device reported. */
-#define ANE_COUNTER_EVENTS_LOST 0x15 /** Events that the device had to drop. */
-#define ANE_COUNTER_PROGRAMS 0x16 /** Programs made. */
-#define ANE_COUNTER_REBASES 0x17 /** Rebases computed, one for each program. */
-#define ANE_COUNTER_POOL_TAKES 0x18 /** Buffers taken out of pools. */
-#define ANE_COUNTER_POOL_RECYCLES 0x19 /** Buffers given back to pools. */
-#define ANE_COUNTER_PE_MMU_MAPS 0x1a /** PE_MMU: map entries. */
-#define ANE_COUNTER_PE_MMU_UNMAPS 0x1b /** PE_MMU: unmap entries. */
-#define ANE_COUNTER_MOVER_TRANSFERS 0x1c /** Mover: transfers. */
-#define ANE_COUNTER_MOVER_UNITS 0x1d /** Mover: units of 16 bytes moved or filled. */
+/* What is counted, as an index into the array. */
+/* Requests accepted. */
+#define ANE_COUNTER_SUBMITTED 0
+/* Requests that ended well. */
+#define ANE_COUNTER_COMPLETED 1
+/* Requests that ended with an error of the device. */
+#define ANE_COUNTER_FAILED 2
+/* Requests that were cancelled. */
+#define ANE_COUNTER_CANCELLED 3
+/* Requests that missed their deadline or time-out. */
+#define ANE_COUNTER_TIMED_OUT 4
+/* Requests and chains in flight now. */
+#define ANE_COUNTER_IN_FLIGHT 5
+/* Most requests and chains that were ever in flight at once. */
+#define ANE_COUNTER_IN_FLIGHT_PEAK 6
+/* Nanoseconds that requests waited for their turn. */
+#define ANE_COUNTER_QUEUED_NS 7
+/* Nanoseconds that requests were with the device. */
+#define ANE_COUNTER_RUNNING_NS 8
+/* Buffers. */
+#define ANE_COUNTER_BUFFERS 9
+/* Bytes of buffers. */
+#define ANE_COUNTER_BUFFER_BYTES 0xa
+/* Bytes of the aperture that are mapped. */
+#define ANE_COUNTER_MAPPED_BYTES 0xb
+/* Mappings made, those after an eviction included. */
+#define ANE_COUNTER_MAPS 0xc
+/* Mappings taken away, evictions included. */
+#define ANE_COUNTER_UNMAPS 0xd
+/* Mappings evicted. */
+#define ANE_COUNTER_EVICTIONS 0xe
+/* Mappings made ahead of their first request. */
+#define ANE_COUNTER_PREMAPS 0xf
+/* Invalidations of the translation buffer. */
+#define ANE_COUNTER_INVALIDATIONS 0x10
+/* Real faults. */
+#define ANE_COUNTER_FAULTS 0x11
+/* Benign faults. */
+#define ANE_COUNTER_BENIGN_FAULTS 0x12
+/* Recoveries and resets. */
+#define ANE_COUNTER_RECOVERIES 0x13
+/* Events that the device reported. */
+#define ANE_COUNTER_EVENTS 0x14
+/* Events that the device had to drop. */
+#define ANE_COUNTER_EVENTS_LOST 0x15
+/* Programs made. */
+#define ANE_COUNTER_PROGRAMS 0x16
+/* Rebases computed, one for each program. */
+#define ANE_COUNTER_REBASES 0x17
+/* Buffers taken out of pools. */
+#define ANE_COUNTER_POOL_TAKES 0x18
+/* Buffers given back to pools. */
+#define ANE_COUNTER_POOL_RECYCLES 0x19
+/* PE_MMU: map entries. */
+#define ANE_COUNTER_PE_MMU_MAPS 0x1a
+/* PE_MMU: unmap entries. */
+#define ANE_COUNTER_PE_MMU_UNMAPS 0x1b
+/* Mover: transfers. */
+#define ANE_COUNTER_MOVER_TRANSFERS 0x1c
+/* Mover: units of 16 bytes moved or filled. */
+#define ANE_COUNTER_MOVER_UNITS 0x1d
 
-/**
+/*
  * Fetches counters.
  *
  * 0x10 bytes.
  */
 struct drm_ane_get_stats {
-	/** Input: pointer to __u64, which are filled in; the index is ANE_COUNTER_. */
+	/* Input: pointer to __u64, which are filled in; the index is ANE_COUNTER_. */
 	__u64 counters;
-	/** Input: number of them, at most ANE_STATS_MAX. Output: counters that the driver has. */
+	/* Input: number of them, at most ANE_STATS_MAX. Output: counters that the driver has. */
 	__u32 count;
-	/** Input: ANE_STATS_FILE or ANE_STATS_DEVICE. */
+	/* Input: ANE_STATS_FILE or ANE_STATS_DEVICE. */
 	__u32 scope;
 };
 
@@ -1013,96 +1110,115 @@ struct drm_ane_get_stats {
  * Blocks that no Apple chip has. ANE_PARAM_FEATURES tells whether the device does.
  */
 
-/** Bytes of a unit of the mover. */
+/* Bytes of a unit of the mover. */
 #define ANE_MOVER_UNIT 16
-/** Largest transfer in units: the size has sixteen bits. */
+/* Largest transfer in units: the size has sixteen bits. */
 #define ANE_MOVER_UNITS_MAX 0xffff
 
-/** What a transfer does. */
-#define ANE_MOVER_ZERO_SCRATCH 0 /** Zeros to scratch. */
-#define ANE_MOVER_SCRATCH_TO_CONFIGURATION 1 /** Scratch to configuration space or instruction RAM. */
-#define ANE_MOVER_ZERO_CONFIGURATION 2 /** Zeros to configuration space or instruction RAM. */
-#define ANE_MOVER_SCRATCH_TO_SCRATCH 3 /** Scratch to scratch. */
+/* What a transfer does. */
+/* Zeros to scratch. */
+#define ANE_MOVER_ZERO_SCRATCH 0
+/* Scratch to configuration space or instruction RAM. */
+#define ANE_MOVER_SCRATCH_TO_CONFIGURATION 1
+/* Zeros to configuration space or instruction RAM. */
+#define ANE_MOVER_ZERO_CONFIGURATION 2
+/* Scratch to scratch. */
+#define ANE_MOVER_SCRATCH_TO_SCRATCH 3
 
-/**
+/*
  * A region to map.
  *
  * 0x18 bytes.
  */
 struct drm_ane_pe_mmu_map_entry {
-	/** Input: first virtual address. */
+	/* Input: first virtual address. */
 	__u64 va;
-	/** Input: where it leads. */
+	/* Input: where it leads. */
 	__u64 pa;
-	/** Input: bytes; zero maps nothing. */
+	/* Input: bytes; zero maps nothing. */
 	__u64 size;
 };
 
-/**
+/*
  * A range to unmap.
  *
  * 0x10 bytes.
  */
 struct drm_ane_pe_mmu_unmap_entry {
-	/** Input: first virtual address. */
+	/* Input: first virtual address. */
 	__u64 va;
-	/** Input: bytes. Only regions that lie in the range entirely go. */
+	/* Input: bytes. Only regions that lie in the range entirely go. */
 	__u64 size;
 };
 
-/**
+/*
  * Maps regions.
  *
  * 0x10 bytes.
  */
 struct drm_ane_pe_mmu_map {
-	/** Input: pointer to struct drm_ane_pe_mmu_map_entry, applied in order. */
+	/* Input: pointer to struct drm_ane_pe_mmu_map_entry, applied in order. */
 	__u64 entries;
-	/** Input: number of them, at most ANE_PE_MMU_ENTRIES_MAX; may be zero. */
+	/* Input: number of them, at most ANE_PE_MMU_ENTRIES_MAX; may be zero. */
 	__u32 count;
-	/** Input: bytes of one. */
+	/* Input: bytes of one. */
 	__u32 entry_size;
 };
 
-/**
+/*
  * Unmaps ranges.
  *
  * 0x10 bytes.
  */
 struct drm_ane_pe_mmu_unmap {
-	/** Input: pointer to struct drm_ane_pe_mmu_unmap_entry, applied in order. */
+	/* Input: pointer to struct drm_ane_pe_mmu_unmap_entry, applied in order. */
 	__u64 entries;
-	/** Input: number of them, at most ANE_PE_MMU_ENTRIES_MAX; may be zero. */
+	/* Input: number of them, at most ANE_PE_MMU_ENTRIES_MAX; may be zero. */
 	__u32 count;
-	/** Input: bytes of one. */
+	/* Input: bytes of one. */
 	__u32 entry_size;
 };
 
-/**
+/*
  * Runs one transfer of the mover.
  *
  * 0x20 bytes.
  */
 struct drm_ane_mover {
-	/** Input: ANE_MOVER_ZERO_SCRATCH to ANE_MOVER_SCRATCH_TO_SCRATCH. */
+	/* Input: ANE_MOVER_ZERO_SCRATCH to ANE_MOVER_SCRATCH_TO_SCRATCH. */
 	__u32 direction;
-	/** Input: units, at most ANE_MOVER_UNITS_MAX; zero does nothing. */
+	/* Input: units, at most ANE_MOVER_UNITS_MAX; zero does nothing. */
 	__u32 size;
-	/** Input: source in units; not looked at where zeros are filled in. */
+	/* Input: source in units; not looked at where zeros are filled in. */
 	__u32 source;
-	/** Input: destination in units. */
+	/* Input: destination in units. */
 	__u32 destination;
-	/** Output: cycles that the transfer took by the model. */
+	/* Output: cycles that the transfer took by the model. */
 	__u64 cycles;
-	/** Input: must be zero. */
+	/* Input: must be zero. */
 	__u64 reserved;
 };
 
 /*
  * The ioctls
+ *
+ * Besides its own ways, each may fail with:
+ *
+ * ENOTTY: the number, which includes the argument's size, is none of these.
+ *
+ * EFAULT: a pointer leads nowhere.
+ *
+ * EINVAL: a reserved field or unknown flag is not zero, an element's size is another, or a handle
+ * is of another kind.
+ *
+ * ENOENT: a handle was never given out.
+ *
+ * ESTALE: the object of a handle is gone.
+ *
+ * ENODEV: the device is gone.
  */
 
-/**
+/*
  * Makes a zeroed buffer and says where to map it.
  *
  * On a fresh file buffers lie at ascending device addresses from 0x4000, in the order of their
@@ -1117,7 +1233,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_BO_INIT \
 	_IOWR('d', 0x41, struct drm_ane_bo_init)
 
-/**
+/*
  * Lets a buffer go; mappings that the process made of it stay usable.
  *
  * EINVAL: pad is not zero, or the handle names no buffer.
@@ -1125,7 +1241,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_BO_FREE \
 	_IOWR('d', 0x42, struct drm_ane_bo_free)
 
-/**
+/*
  * Runs a program and returns when the engine is idle again.
  *
  * EINVAL: a field breaks its rule, or a handle names no buffer.
@@ -1135,7 +1251,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_SUBMIT \
 	_IOWR('d', 0x43, struct drm_ane_submit)
 
-/**
+/*
  * Tells one parameter of device or driver.
  *
  * EINVAL: there is no such parameter.
@@ -1143,7 +1259,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_GET_PARAM \
 	_IOWR('d', 0x44, struct drm_ane_get_param)
 
-/**
+/*
  * Gets the file its context.
  *
  * Never has to be called: the first call that needs a context attaches one, with
@@ -1162,7 +1278,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_CONTEXT_ATTACH \
 	_IOWR('d', 0x45, struct drm_ane_context_attach)
 
-/**
+/*
  * Gives the file's context back.
  *
  * ENOENT: the file has no context.
@@ -1172,7 +1288,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_CONTEXT_DETACH \
 	_IOWR('d', 0x46, struct drm_ane_context_detach)
 
-/**
+/*
  * Makes a zeroed buffer and says where to map it into the process.
  *
  * EINVAL: the size is zero or beyond the aperture, the usage unknown or the firmware's, the address
@@ -1190,11 +1306,11 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_BO_CREATE \
 	_IOWR('d', 0x47, struct drm_ane_bo_create)
 
-/** Tells about a buffer. */
+/* Tells about a buffer. */
 #define DRM_IOCTL_ANE_BO_INFO \
 	_IOWR('d', 0x48, struct drm_ane_bo_info)
 
-/**
+/*
  * Adds a mapping to a buffer, at another address and perhaps for another use.
  *
  * EINVAL: the usage is unknown or the firmware's, offset or address are not those of a page, or the
@@ -1209,7 +1325,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_BO_MAP \
 	_IOWR('d', 0x49, struct drm_ane_bo_map)
 
-/**
+/*
  * Takes a mapping away.
  *
  * EINVAL: the mapping exists under another usage.
@@ -1221,7 +1337,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_BO_UNMAP \
 	_IOWR('d', 0x4a, struct drm_ane_bo_unmap)
 
-/**
+/*
  * Maps a buffer now, so that its first request finds it mapped.
  *
  * EINVAL: not exactly one buffer, address or size zero, the size beyond the buffer, another usage,
@@ -1238,7 +1354,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_BO_PREMAP \
 	_IOWR('d', 0x4b, struct drm_ane_bo_premap)
 
-/**
+/*
  * Makes an empty pool. Buffers join it when they are made.
  *
  * EINVAL: the capacity is zero.
@@ -1248,7 +1364,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_POOL_CREATE \
 	_IOWR('d', 0x4c, struct drm_ane_pool_create)
 
-/**
+/*
  * Takes a pool apart; its buffers stay, without a pool.
  *
  * EBUSY: a buffer of it is in execution, or a program uses it.
@@ -1256,7 +1372,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_POOL_DESTROY \
 	_IOWR('d', 0x4d, struct drm_ane_pool_destroy)
 
-/**
+/*
  * Takes an available buffer; a new buffer of a pool counts as taken.
  *
  * EAGAIN: no buffer of that size is available.
@@ -1264,7 +1380,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_POOL_TAKE \
 	_IOWR('d', 0x4e, struct drm_ane_pool_take)
 
-/**
+/*
  * Gives a taken buffer back, so that it is available.
  *
  * EINVAL: the buffer belongs to another pool or to none.
@@ -1276,7 +1392,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_POOL_RECYCLE \
 	_IOWR('d', 0x4f, struct drm_ane_pool_recycle)
 
-/**
+/*
  * Makes a program of a task stream and the buffers around it.
  *
  * Its buffers are held until it is destroyed and their mappings stay where they are.
@@ -1293,11 +1409,11 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_PROGRAM_CREATE \
 	_IOWR('d', 0x50, struct drm_ane_program_create)
 
-/** Takes a program apart once its last request has ended; no new one is accepted. */
+/* Takes a program apart once its last request has ended; no new one is accepted. */
 #define DRM_IOCTL_ANE_PROGRAM_DESTROY \
 	_IOWR('d', 0x51, struct drm_ane_program_destroy)
 
-/**
+/*
  * Submits a request and returns its fence.
  *
  * EINVAL: no such priority, a BAR out of range or twice there, a mapping or offset its buffer does
@@ -1320,7 +1436,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_SUBMIT_REQUEST \
 	_IOWR('d', 0x52, struct drm_ane_request)
 
-/**
+/*
  * Submits requests that run one after the other: all of them or none.
  *
  * A chain counts as one of what is in flight, and each of its requests has a fence of its own. When
@@ -1345,7 +1461,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_SUBMIT_CHAIN \
 	_IOWR('d', 0x53, struct drm_ane_chain)
 
-/**
+/*
  * Waits until requests have ended. How each ended is in its fence: the call succeeds also if they
  * did not.
  *
@@ -1363,7 +1479,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_WAIT \
 	_IOWR('d', 0x54, struct drm_ane_wait)
 
-/**
+/*
  * Takes a request back, if it has not started or may be aborted. Its result becomes ECANCELED.
  *
  * EALREADY: the request has ended.
@@ -1375,7 +1491,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_CANCEL \
 	_IOWR('d', 0x55, struct drm_ane_cancel)
 
-/**
+/*
  * Fetches a fault of this file's context. The last ANE_FAULTS_MAX are kept.
  *
  * ENODATA: there is none, or none of that number any more.
@@ -1383,7 +1499,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_GET_FAULT \
 	_IOWR('d', 0x56, struct drm_ane_get_fault)
 
-/**
+/*
  * Lets work go on after a fault, or resets the device.
  *
  * EINVAL: not exactly one of the flags.
@@ -1397,7 +1513,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_RECOVER \
 	_IOWR('d', 0x57, struct drm_ane_recover)
 
-/**
+/*
  * Fetches counters; none of them changes while they are copied.
  *
  * EINVAL: no such scope.
@@ -1407,7 +1523,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_GET_STATS \
 	_IOWR('d', 0x58, struct drm_ane_get_stats)
 
-/**
+/*
  * Maps regions: all of them or none. They are in force when the call returns.
  *
  * EOPNOTSUPP: the device has no PE_MMU.
@@ -1421,7 +1537,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_PE_MMU_MAP \
 	_IOWR('d', 0x59, struct drm_ane_pe_mmu_map)
 
-/**
+/*
  * Unmaps ranges: all of them or none. Unmapping what is not mapped is no error.
  *
  * EOPNOTSUPP: the device has no PE_MMU.
@@ -1433,7 +1549,7 @@ struct drm_ane_mover {
 #define DRM_IOCTL_ANE_PE_MMU_UNMAP \
 	_IOWR('d', 0x5a, struct drm_ane_pe_mmu_unmap)
 
-/**
+/*
  * Runs one transfer and returns when it is done.
  *
  * EOPNOTSUPP: the device has no mover.

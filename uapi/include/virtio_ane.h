@@ -21,16 +21,16 @@ extern "C" {
  * little-endian.
  */
 
-/**
+/*
  * Virtio id unless told otherwise: reserved by the virtio specification for a device that was never
  * specified, and so free of drivers.
  */
 #define VIRTIO_ANE_ID 21
-/** The queue of requests. */
+/* The queue of requests. */
 #define VIRTIO_ANE_CTRL_QUEUE 0
-/** The queue of events. */
+/* The queue of events. */
 #define VIRTIO_ANE_EVENT_QUEUE 1
-/** Number of queues. */
+/* Number of queues. */
 #define VIRTIO_ANE_QUEUES 2
 
 /*
@@ -39,70 +39,75 @@ extern "C" {
  * Read as a whole, once, and never written.
  */
 
-/** The first word of config space: "vANE". */
+/* The first word of config space: "vANE". */
 #define VIRTIO_ANE_MAGIC 0x454e4176
-/** Version of the wire; a driver refuses any other. */
+/* Version of the wire; a driver refuses any other. */
 #define VIRTIO_ANE_VERSION 1
-/** Bytes of config space. */
+/* Bytes of config space. */
 #define VIRTIO_ANE_CONFIG_SIZE 56
 
-/** There is a PE_MMU. */
+/* There is a PE_MMU. */
 #define VIRTIO_ANE_FEATURE_PE_MMU 0x1
-/** There is a mover. */
+/* There is a mover. */
 #define VIRTIO_ANE_FEATURE_MOVER 0x2
-/** The device reports programming mistakes that silicon lets pass. */
+/* The device reports programming mistakes that silicon lets pass. */
 #define VIRTIO_ANE_FEATURE_CHECK 0x4
 
-/** Layouts of page-table entries. */
-#define VIRTIO_ANE_PTE_SEED 0 /** Seed, the default. */
-#define VIRTIO_ANE_PTE_T8020 1 /** T8020. */
-#define VIRTIO_ANE_PTE_T6000 2 /** T6000. */
+/* Layouts of page-table entries. */
+/* Seed, the default. */
+#define VIRTIO_ANE_PTE_SEED 0
+/* T8020. */
+#define VIRTIO_ANE_PTE_T8020 1
+/* T6000. */
+#define VIRTIO_ANE_PTE_T6000 2
 
-/** What the device does after a real fault. */
-#define VIRTIO_ANE_FAULT_POLICY_CONTAIN 0 /** Report it and let the driver recover. */
-#define VIRTIO_ANE_FAULT_POLICY_PANIC 1 /** Declare itself dead until reset, as an M1 takes its machine down. */
+/* What the device does after a real fault. */
+/* Report it and let the driver recover. */
+#define VIRTIO_ANE_FAULT_POLICY_CONTAIN 0
+/* Declare itself dead until reset, as an M1 takes its machine down. */
+#define VIRTIO_ANE_FAULT_POLICY_PANIC 1
 
-/**
+/*
  * Config space.
  *
  * 0x38 bytes.
  */
 struct virtio_ane_config {
-	/** VIRTIO_ANE_MAGIC. */
+	/* VIRTIO_ANE_MAGIC. */
 	__le32 magic;
-	/** VIRTIO_ANE_VERSION. */
+	/* VIRTIO_ANE_VERSION. */
 	__le32 version;
-	/** The chip's number in hexadecimal, such as 0x8103. */
+	/* The chip's number in hexadecimal, such as 0x8103. */
 	__le32 chip;
-	/** Which circuit of the chip this is, from 0. */
+	/* Which circuit of the chip this is, from 0. */
 	__le16 instance;
-	/** Board type: 64, 96 or 128. */
+	/* Board type: 64, 96 or 128. */
 	__le16 ane_type;
-	/** Neural engines of the circuit. */
+	/* Neural engines of the circuit. */
 	__le16 engine_count;
-	/** Task queues. */
+	/* Task queues. */
 	__le16 queue_count;
-	/** Contexts: streams 0 up to this serve clients. */
+	/* Contexts: streams 0 up to this serve clients. */
 	__le16 context_count;
-	/** Stream slots of a DART window. */
+	/* Stream slots of a DART window. */
 	__le16 stream_count;
-	/** Bytes of a DART page. */
+	/* Bytes of a DART page. */
 	__le32 page_size;
-	/** Layout of page-table entries, VIRTIO_ANE_PTE_. */
+	/* Layout of page-table entries, VIRTIO_ANE_PTE_. */
 	__u8 pte_format;
-	/** What happens after a real fault, VIRTIO_ANE_FAULT_POLICY_. */
+	/* What happens after a real fault, VIRTIO_ANE_FAULT_POLICY_. */
 	__u8 fault_policy;
-	/** Zero; later versions may give it a meaning. */
+	/* Zero; later versions may give it a meaning. */
 	__le16 reserved;
-	/** Lowest device address of the aperture. */
+	/* Lowest device address of the aperture. */
 	__le64 aperture_base;
-	/** Bytes of the aperture. */
+	/* Bytes of the aperture. */
 	__le64 aperture_size;
-	/** What is there, VIRTIO_ANE_FEATURE_ bits. Unknown bits are to be ignored. */
+	/* What is there, VIRTIO_ANE_FEATURE_ bits. Unknown bits are to be ignored. */
 	__le32 features;
-	/** Most operations of one batch, at least 64. */
+	/* Most operations of one batch, at least 64. */
 	__le16 batch_max;
-	/** Most entries of one PE_MMU message; zero without PE_MMU. */
+	/* Most entries of one PE_MMU message; zero without PE_MMU. */
 	__le16 entries_max;
 };
 
@@ -113,96 +118,118 @@ struct virtio_ane_config {
  * it, a writable part for struct virtio_ane_response and the values read.
  */
 
-/**
+/*
  * Most operations of one batch: twenty submissions, or both event lines read to their ends, in one
  * kick. A device says in config space how many it takes.
  */
 #define VIRTIO_ANE_BATCH_MAX 1024
-/** The least that any device takes: one submission, which writes some forty registers. */
+/* The least that any device takes: one submission, which writes some forty registers. */
 #define VIRTIO_ANE_BATCH_MIN 64
-/** No operation failed. */
+/* No operation failed. */
 #define VIRTIO_ANE_NO_INDEX 0xffffffffU
 
-/** Types of requests. */
-#define VIRTIO_ANE_REQUEST_BATCH 1 /** Register accesses; count operations follow the header. */
-#define VIRTIO_ANE_REQUEST_PE_MMU_MAP 2 /** PE_MMU takes regions in; count entries follow. */
-#define VIRTIO_ANE_REQUEST_PE_MMU_UNMAP 3 /** PE_MMU takes regions out; count ranges follow. */
-#define VIRTIO_ANE_REQUEST_RESET 4 /**
+/* Types of requests. */
+/* Register accesses; count operations follow the header. */
+#define VIRTIO_ANE_REQUEST_BATCH 1
+/* PE_MMU takes regions in; count entries follow. */
+#define VIRTIO_ANE_REQUEST_PE_MMU_MAP 2
+/* PE_MMU takes regions out; count ranges follow. */
+#define VIRTIO_ANE_REQUEST_PE_MMU_UNMAP 3
+/*
  * Back to the state after power-on; nothing follows. Completes when no work of before can touch
  * memory any more. Works also when the device is dead.
  */
+#define VIRTIO_ANE_REQUEST_RESET 4
 
-/** Operations of a batch. */
-#define VIRTIO_ANE_READ 0 /** Reads the register; its value stands in the response. */
-#define VIRTIO_ANE_WRITE 1 /** Writes the register. */
+/* Operations of a batch. */
+/* Reads the register; its value stands in the response. */
+#define VIRTIO_ANE_READ 0
+/* Writes the register. */
+#define VIRTIO_ANE_WRITE 1
 
-/** How a request ended. */
-#define VIRTIO_ANE_STATUS_DONE 0 /** Everything was done. */
-#define VIRTIO_ANE_STATUS_UNKNOWN_KIND 1 /** No such type of request; detail is the type. */
-#define VIRTIO_ANE_STATUS_RESERVED_SET 2 /** A flag or reserved field is not zero; detail is the byte where it starts. */
-#define VIRTIO_ANE_STATUS_TOO_SHORT 3 /**
+/* How a request ended. */
+/* Everything was done. */
+#define VIRTIO_ANE_STATUS_DONE 0
+/* No such type of request; detail is the type. */
+#define VIRTIO_ANE_STATUS_UNKNOWN_KIND 1
+/* A flag or reserved field is not zero; detail is the byte where it starts. */
+#define VIRTIO_ANE_STATUS_RESERVED_SET 2
+/*
  * The readable part ends inside the header, or before what count announces; detail is its length.
  */
-#define VIRTIO_ANE_STATUS_TOO_LONG 4 /** The readable part goes on behind what count announces; detail is its length. */
-#define VIRTIO_ANE_STATUS_TOO_MANY 5 /** count is more than the device takes; detail is what it takes. */
-#define VIRTIO_ANE_STATUS_NO_ROOM 6 /** The writable part has no room for all values; detail is the length it needs. */
-#define VIRTIO_ANE_STATUS_UNKNOWN_ACCESS 7 /** The operation is none; detail is its number. */
-#define VIRTIO_ANE_STATUS_MISALIGNED 8 /** The offset is no multiple of four; detail is the offset. */
-#define VIRTIO_ANE_STATUS_OUTSIDE_CONTAINER 9 /** The offset lies outside the container; detail is the offset. */
-#define VIRTIO_ANE_STATUS_UNMODELLED 0xa /** Nothing is known to be at the offset, and the device is strict; detail is the offset. */
-#define VIRTIO_ANE_STATUS_DEAD 0xb /** The device declared itself dead; only reset helps. */
-#define VIRTIO_ANE_STATUS_ABSENT 0xc /** The device does not have the block that the message is for. */
-#define VIRTIO_ANE_STATUS_WRAPS 0xd /** An entry wraps around the end of the address space. */
-#define VIRTIO_ANE_STATUS_NO_REGIONS 0xe /** PE_MMU would have to keep more regions than it does. */
-#define VIRTIO_ANE_STATUS_INTERNAL 0xf /** The device's own failure, not the driver's; its log says more. */
+#define VIRTIO_ANE_STATUS_TOO_SHORT 3
+/* The readable part goes on behind what count announces; detail is its length. */
+#define VIRTIO_ANE_STATUS_TOO_LONG 4
+/* count is more than the device takes; detail is what it takes. */
+#define VIRTIO_ANE_STATUS_TOO_MANY 5
+/* The writable part has no room for all values; detail is the length it needs. */
+#define VIRTIO_ANE_STATUS_NO_ROOM 6
+/* The operation is none; detail is its number. */
+#define VIRTIO_ANE_STATUS_UNKNOWN_ACCESS 7
+/* The offset is no multiple of four; detail is the offset. */
+#define VIRTIO_ANE_STATUS_MISALIGNED 8
+/* The offset lies outside the container; detail is the offset. */
+#define VIRTIO_ANE_STATUS_OUTSIDE_CONTAINER 9
+/* Nothing is known to be at the offset, and the device is strict; detail is the offset. */
+#define VIRTIO_ANE_STATUS_UNMODELLED 0xa
+/* The device declared itself dead; only reset helps. */
+#define VIRTIO_ANE_STATUS_DEAD 0xb
+/* The device does not have the block that the message is for. */
+#define VIRTIO_ANE_STATUS_ABSENT 0xc
+/* An entry wraps around the end of the address space. */
+#define VIRTIO_ANE_STATUS_WRAPS 0xd
+/* PE_MMU would have to keep more regions than it does. */
+#define VIRTIO_ANE_STATUS_NO_REGIONS 0xe
+/* The device's own failure, not the driver's; its log says more. */
+#define VIRTIO_ANE_STATUS_INTERNAL 0xf
 
-/**
+/*
  * What every request starts with.
  *
  * 0x10 bytes.
  */
 struct virtio_ane_request {
-	/** Type, VIRTIO_ANE_REQUEST_. */
+	/* Type, VIRTIO_ANE_REQUEST_. */
 	__le16 kind;
-	/** Must be zero: none is defined. */
+	/* Must be zero: none is defined. */
 	__le16 flags;
-	/** Number of operations or entries that follow. */
+	/* Number of operations or entries that follow. */
 	__le32 count;
-	/** Comes back in the response. */
+	/* Comes back in the response. */
 	__le64 cookie;
 };
 
-/**
+/*
  * One register access.
  *
  * 0xc bytes.
  */
 struct virtio_ane_op {
-	/** VIRTIO_ANE_READ or VIRTIO_ANE_WRITE. */
+	/* VIRTIO_ANE_READ or VIRTIO_ANE_WRITE. */
 	__le16 access;
-	/** Must be zero. */
+	/* Must be zero. */
 	__le16 reserved;
-	/** Offset in the engine's container, a multiple of four. */
+	/* Offset in the engine's container, a multiple of four. */
 	__le32 offset;
-	/** What to write. Must be zero for a read. */
+	/* What to write. Must be zero for a read. */
 	__le32 value;
 };
 
-/**
+/*
  * What the device answers. After a batch the values follow, one le32 for each read that was done.
  *
  * 0x18 bytes.
  */
 struct virtio_ane_response {
-	/** How it ended, VIRTIO_ANE_STATUS_. */
+	/* How it ended, VIRTIO_ANE_STATUS_. */
 	__le32 status;
-	/** Operations that were done, or entries that took effect. */
+	/* Operations that were done, or entries that took effect. */
 	__le32 done;
-	/** Index of the operation or entry that was refused, or VIRTIO_ANE_NO_INDEX. */
+	/* Index of the operation or entry that was refused, or VIRTIO_ANE_NO_INDEX. */
 	__le32 index;
-	/** More about the status, see there; otherwise zero. */
+	/* More about the status, see there; otherwise zero. */
 	__le32 detail;
-	/** That of the request; zero if its header was cut off. */
+	/* That of the request; zero if its header was cut off. */
 	__le64 cookie;
 };
 
@@ -212,32 +239,32 @@ struct virtio_ane_response {
  * All entries of a message apply, in order, or none.
  */
 
-/** Most entries of one message. A device says in config space how many it takes. */
+/* Most entries of one message. A device says in config space how many it takes. */
 #define VIRTIO_ANE_ENTRIES_MAX 1024
 
-/**
+/*
  * A region to map, behind a request of type VIRTIO_ANE_REQUEST_PE_MMU_MAP.
  *
  * 0x18 bytes.
  */
 struct virtio_ane_pe_mmu_map {
-	/** First virtual address. */
+	/* First virtual address. */
 	__le64 va;
-	/** Where it leads. */
+	/* Where it leads. */
 	__le64 pa;
-	/** Bytes. */
+	/* Bytes. */
 	__le64 size;
 };
 
-/**
+/*
  * A range to unmap, behind a request of type VIRTIO_ANE_REQUEST_PE_MMU_UNMAP.
  *
  * 0x10 bytes.
  */
 struct virtio_ane_pe_mmu_unmap {
-	/** First virtual address. */
+	/* First virtual address. */
 	__le64 va;
-	/** Bytes. Only regions that lie in the range entirely go. */
+	/* Bytes. Only regions that lie in the range entirely go. */
 	__le64 size;
 };
 
@@ -248,144 +275,179 @@ struct virtio_ane_pe_mmu_unmap {
  * one comes back with no bytes, and counts as dropped.
  */
 
-/** Types of events. */
-#define VIRTIO_ANE_EVENT_TASK_MANAGER 1 /**
+/* Types of events. */
+/*
  * The task manager. source is its event line; words are the line's registers: count, info, unknown,
  * time, unknown.
  */
-#define VIRTIO_ANE_EVENT_DART 2 /**
+#define VIRTIO_ANE_EVENT_TASK_MANAGER 1
+/*
  * The DART. source is the window; words are error status, error address low and high,
  * translation-buffer status, and zero; info is the descriptor.
  */
-#define VIRTIO_ANE_EVENT_QUEUE_ABORTED 3 /**
+#define VIRTIO_ANE_EVENT_DART 2
+/*
  * The device aborted a queue that was stuck. source is the queue; words are the task manager's
  * three error registers, the request's network id, and zero.
  */
-#define VIRTIO_ANE_EVENT_DEAD 4 /** The device declared itself dead after a real fault; words and info are those of the fault. */
+#define VIRTIO_ANE_EVENT_QUEUE_ABORTED 3
+/* The device declared itself dead after a real fault; words and info are those of the fault. */
+#define VIRTIO_ANE_EVENT_DEAD 4
 
-/** What sort of fault it is. */
-#define ANE_FAULT_TYPE_TRANSLATION_FAULT 1 /** The tables lead nowhere. */
-#define ANE_FAULT_TYPE_PROTECTION_FAULT 2 /** The tables lead somewhere, and the access is not permitted. */
-#define ANE_FAULT_TYPE_STREAM_FAULT 3 /** The stream may not transfer. */
-#define ANE_FAULT_TYPE_ADDRESS_FAULT 4 /** The address is none that the engine may use. */
-#define ANE_FAULT_TYPE_MEMORY_FAULT 5 /** Where the address leads is no memory. */
-#define ANE_FAULT_TYPE_UNEXPLAINED_FAULT 0xff /** The status word names no cause known to this project. */
+/* What sort of fault it is. */
+/* The tables lead nowhere. */
+#define ANE_FAULT_TYPE_TRANSLATION_FAULT 1
+/* The tables lead somewhere, and the access is not permitted. */
+#define ANE_FAULT_TYPE_PROTECTION_FAULT 2
+/* The stream may not transfer. */
+#define ANE_FAULT_TYPE_STREAM_FAULT 3
+/* The address is none that the engine may use. */
+#define ANE_FAULT_TYPE_ADDRESS_FAULT 4
+/* Where the address leads is no memory. */
+#define ANE_FAULT_TYPE_MEMORY_FAULT 5
+/* The status word names no cause known to this project. */
+#define ANE_FAULT_TYPE_UNEXPLAINED_FAULT 0xff
 
-/** The stage of the translation that gave up. */
-#define ANE_FAULT_CLASS_STREAM_CONTROL 1 /** The stream's enable bit and control word. */
-#define ANE_FAULT_CLASS_ADDRESS_FILTER 2 /** The comparison with the aperture. */
-#define ANE_FAULT_CLASS_TABLE_BASE 3 /** The stream's table base. */
-#define ANE_FAULT_CLASS_L2_TABLE 4 /** The L2 table. */
-#define ANE_FAULT_CLASS_L3_TABLE 5 /** The L3 table. */
-#define ANE_FAULT_CLASS_PERMISSION 6 /** The permission of stream and leaf. */
-#define ANE_FAULT_CLASS_MEMORY_ACCESS 7 /** The access to memory that follows. */
-#define ANE_FAULT_CLASS_UNEXPLAINED 0xff /** The status word names no cause known to this project. */
+/* The stage of the translation that gave up. */
+/* The stream's enable bit and control word. */
+#define ANE_FAULT_CLASS_STREAM_CONTROL 1
+/* The comparison with the aperture. */
+#define ANE_FAULT_CLASS_ADDRESS_FILTER 2
+/* The stream's table base. */
+#define ANE_FAULT_CLASS_TABLE_BASE 3
+/* The L2 table. */
+#define ANE_FAULT_CLASS_L2_TABLE 4
+/* The L3 table. */
+#define ANE_FAULT_CLASS_L3_TABLE 5
+/* The permission of stream and leaf. */
+#define ANE_FAULT_CLASS_PERMISSION 6
+/* The access to memory that follows. */
+#define ANE_FAULT_CLASS_MEMORY_ACCESS 7
+/* The status word names no cause known to this project. */
+#define ANE_FAULT_CLASS_UNEXPLAINED 0xff
 
-/** Why exactly a translation failed. */
-#define ANE_FAULT_CAUSE_NO_TABLE_BASE 1 /** The stream has no valid table base. */
-#define ANE_FAULT_CAUSE_NO_L2_ENTRY 2 /** The L2 entry is not valid. */
-#define ANE_FAULT_CAUSE_NO_L3_ENTRY 3 /** The leaf is not valid. */
-#define ANE_FAULT_CAUSE_L2_TABLE_UNREADABLE 4 /** The L2 table is not in memory. */
-#define ANE_FAULT_CAUSE_L3_TABLE_UNREADABLE 5 /** The L3 table is not in memory. */
-#define ANE_FAULT_CAUSE_L2_ENTRY_MALFORMED 6 /** The L2 entry has bits that its format does not define. */
-#define ANE_FAULT_CAUSE_L3_ENTRY_MALFORMED 7 /** The leaf has bits that its format does not define. */
-#define ANE_FAULT_CAUSE_READ_NOT_PERMITTED 8 /** A read that is not permitted. */
-#define ANE_FAULT_CAUSE_WRITE_NOT_PERMITTED 9 /** A write that is not permitted. */
-#define ANE_FAULT_CAUSE_OUTSIDE_THE_OPEN_PART_OF_THE_PAGE 0xa /** The access lies outside the part of the page that the leaf opens. */
-#define ANE_FAULT_CAUSE_STREAM_DISABLED 0xb /** The stream is not enabled. */
-#define ANE_FAULT_CAUSE_STREAM_BLOCKED 0xc /** The stream's control word neither translates nor bypasses. */
-#define ANE_FAULT_CAUSE_STREAM_CONTROL_INVALID 0xd /** The stream's control word asks for translation and bypass at once. */
-#define ANE_FAULT_CAUSE_ADDRESS_OUTSIDE_THE_APERTURE 0xe /** The address lies outside the aperture. */
-#define ANE_FAULT_CAUSE_ADDRESS_ABOVE_32_BITS 0xf /** The address has a high half. */
-#define ANE_FAULT_CAUSE_NO_MEMORY_AT_THE_PHYSICAL_ADDRESS 0x10 /** The address found, or passed on by a bypassing stream, is no memory. */
-#define ANE_FAULT_CAUSE_UNEXPLAINED 0xff /** The status word names no cause known to this project. */
+/* Why exactly a translation failed. */
+/* The stream has no valid table base. */
+#define ANE_FAULT_CAUSE_NO_TABLE_BASE 1
+/* The L2 entry is not valid. */
+#define ANE_FAULT_CAUSE_NO_L2_ENTRY 2
+/* The leaf is not valid. */
+#define ANE_FAULT_CAUSE_NO_L3_ENTRY 3
+/* The L2 table is not in memory. */
+#define ANE_FAULT_CAUSE_L2_TABLE_UNREADABLE 4
+/* The L3 table is not in memory. */
+#define ANE_FAULT_CAUSE_L3_TABLE_UNREADABLE 5
+/* The L2 entry has bits that its format does not define. */
+#define ANE_FAULT_CAUSE_L2_ENTRY_MALFORMED 6
+/* The leaf has bits that its format does not define. */
+#define ANE_FAULT_CAUSE_L3_ENTRY_MALFORMED 7
+/* A read that is not permitted. */
+#define ANE_FAULT_CAUSE_READ_NOT_PERMITTED 8
+/* A write that is not permitted. */
+#define ANE_FAULT_CAUSE_WRITE_NOT_PERMITTED 9
+/* The access lies outside the part of the page that the leaf opens. */
+#define ANE_FAULT_CAUSE_OUTSIDE_THE_OPEN_PART_OF_THE_PAGE 0xa
+/* The stream is not enabled. */
+#define ANE_FAULT_CAUSE_STREAM_DISABLED 0xb
+/* The stream's control word neither translates nor bypasses. */
+#define ANE_FAULT_CAUSE_STREAM_BLOCKED 0xc
+/* The stream's control word asks for translation and bypass at once. */
+#define ANE_FAULT_CAUSE_STREAM_CONTROL_INVALID 0xd
+/* The address lies outside the aperture. */
+#define ANE_FAULT_CAUSE_ADDRESS_OUTSIDE_THE_APERTURE 0xe
+/* The address has a high half. */
+#define ANE_FAULT_CAUSE_ADDRESS_ABOVE_32_BITS 0xf
+/* The address found, or passed on by a bypassing stream, is no memory. */
+#define ANE_FAULT_CAUSE_NO_MEMORY_AT_THE_PHYSICAL_ADDRESS 0x10
+/* The status word names no cause known to this project. */
+#define ANE_FAULT_CAUSE_UNEXPLAINED 0xff
 
 #ifndef HAVE_ANE_AXI_ID
 #define HAVE_ANE_AXI_ID
-/**
+/*
  * One of the four bus ids, in a slot of eight bytes.
  *
  * 0x8 bytes.
  */
 struct ane_axi_id {
-	/** The id. */
+	/* The id. */
 	__le32 id;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved[4];
 };
 #endif /* HAVE_ANE_AXI_ID */
 
 #ifndef HAVE_ANE_DART_ERROR_INFO
 #define HAVE_ANE_DART_ERROR_INFO
-/**
+/*
  * The fault descriptor (seed 000, table 28.11; derived).
  *
  * 0xb0 bytes.
  */
 struct ane_dart_error_info {
-	/** Type: a FaultType, also the id of the event. */
+	/* Type: a FaultType, also the id of the event. */
 	__le64 fault_type;
-	/** HwClass: a HwClass. */
+	/* HwClass: a HwClass. */
 	__le64 hw_class;
-	/** HwError: a HwError. */
+	/* HwError: a HwError. */
 	__le64 hw_error;
-	/** HwStatus: the window's status word as it was captured. */
+	/* HwStatus: the window's status word as it was captured. */
 	__le32 hw_status;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_1c[4];
-	/** IsWrite: 1 if the access was a write, 0 if it was a read. */
+	/* IsWrite: 1 if the access was a write, 0 if it was a read. */
 	__u8 is_write;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_21[7];
-	/** SID: the stream that faulted. */
+	/* SID: the stream that faulted. */
 	__le32 sid;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_2c[4];
-	/** Address: low half of the address that faulted. */
+	/* Address: low half of the address that faulted. */
 	__le32 address;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_34[12];
-	/** TTBRIndex: which table base the walk used. */
+	/* TTBRIndex: which table base the walk used. */
 	__le32 ttbr_index;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_44[12];
-	/** L2Index: which L2 entry the walk used. */
+	/* L2Index: which L2 entry the walk used. */
 	__le32 l2_index;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_54[4];
-	/** L3Index: which leaf the walk used. */
+	/* L3Index: which leaf the walk used. */
 	__le32 l3_index;
-	/** Zero. */
+	/* Zero. */
 	__u8 reserved_5c[52];
-	/** AXI_ID: ids of the bus master and its transactions. */
+	/* AXI_ID: ids of the bus master and its transactions. */
 	struct ane_axi_id axi_id[4];
 };
 #endif /* HAVE_ANE_DART_ERROR_INFO */
 
-/**
+/*
  * One event.
  *
  * 0xe0 bytes.
  */
 struct virtio_ane_event {
-	/** Type, VIRTIO_ANE_EVENT_. */
+	/* Type, VIRTIO_ANE_EVENT_. */
 	__le16 kind;
-	/** Line, window or queue. */
+	/* Line, window or queue. */
 	__le16 source;
-	/** Events that were dropped since the one before, for want of buffers. */
+	/* Events that were dropped since the one before, for want of buffers. */
 	__le32 lost;
-	/** Number of the event; counts dropped ones too. */
+	/* Number of the event; counts dropped ones too. */
 	__le64 sequence;
-	/** When, in ticks of the device's 24 MHz clock; its low half is what the registers show. */
+	/* When, in ticks of the device's 24 MHz clock; its low half is what the registers show. */
 	__le64 timestamp;
-	/** The registers, by type. */
+	/* The registers, by type. */
 	__le32 words[5];
-	/**
+	/*
 	 * The engine's status word at that moment; after a DART event, benign if it is 0x20 or
 	 * 0xa0.
 	 */
 	__le32 engine_status;
-	/** The fault's descriptor; zero for other events. */
+	/* The fault's descriptor; zero for other events. */
 	struct ane_dart_error_info info;
 };
 

@@ -2,6 +2,7 @@
 
 use ane_uapi::abi::{self, AbiStruct};
 use ane_uapi::hw::fault::IoDartErrorInfo;
+use ane_uapi::ioctl::param;
 use ane_uapi::wire::config::{self, BadConfig, Config};
 use ane_uapi::wire::ctrl::{Access, Header, Kind, NO_INDEX, Op, Response, Status};
 use ane_uapi::wire::event::{self, Event};
@@ -91,4 +92,11 @@ fn every_field_of_every_message_says_what_it_is() {
             assert!(!field.doc.trim().is_empty(), "{}.{}", layout.c_name, field.name);
         }
     }
+}
+
+#[test]
+fn client_and_driver_call_a_feature_by_the_same_bit() {
+    assert_eq!(u64::from(config::FEATURE_PE_MMU), param::FEATURE_PE_MMU);
+    assert_eq!(u64::from(config::FEATURE_MOVER), param::FEATURE_MOVER);
+    assert_eq!(u64::from(config::FEATURE_CHECK), param::FEATURE_CHECK);
 }

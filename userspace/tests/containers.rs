@@ -189,6 +189,22 @@ fn planar_constants_stay_in_bar_1_where_coefficients_are_not_read() {
 }
 
 #[test]
+fn empty_constant_section_does_not_claim_the_bar_of_the_operand_at_its_address() {
+    let mut newer = Object { constants: vec![], ..Object::newer() };
+    // The empty section lies where the first operand starts, and the object gives it no BAR.
+    newer.stream.resize(0x4000, 0);
+    let mut file = newer.link();
+    let descriptor = find(&file, 0x04, 0);
+    put64(&mut file, descriptor + 0x18, 0);
+    let program = open(&file);
+    assert_eq!((program.constants[0].bytes, program.constants[0].bar), (&[][..], None));
+    assert_eq!(program.bar(4).map(|bar| bar.role), Some(Role::Surface(0)));
+    let image = convert::image(&program).expect("only the coefficients are read");
+    assert_eq!(image.constants, program.constants[1].bytes);
+    check(&file);
+}
+
+#[test]
 fn task_that_names_a_bar_without_content_is_not_converted() {
     let tasks = [Bases::default().source(4).second_source(9).destination(6)];
     let file = Object { stream: stream(&tasks), tasks: 1, ..Object::newer() }.link();

@@ -39,7 +39,11 @@ const WIRE: &str = "virtio-ane: config space and messages of the virtual ANE. Ev
 fn clients() -> String {
     let mut out = head("ANE_ACCEL_H", ACCEL, &["linux/ioctl.h", "linux/types.h"]);
     sections(&mut out, ioctl::SECTIONS);
-    out.push_str(&Comment::new("The ioctls").block());
+    let mut about = Comment::new("The ioctls").and("Besides its own ways, each may fail with:");
+    for refusal in ioctl::ALWAYS {
+        about = about.and(&format!("{}: {}", refusal.errno, refusal.when));
+    }
+    out.push_str(&about.block());
     for ioctl in ioctl::IOCTLS {
         out.push_str(&self::ioctl(ioctl));
     }
@@ -101,7 +105,8 @@ fn enumeration(enumeration: &Enumeration) -> String {
     for code in enumeration.codes {
         let name = format!("{}{}", enumeration.c_prefix, macro_name(code.name));
         let value = number(code.value.into(), 32, code.value > 9);
-        out.push_str(&format!("#define {name} {value} {}", Comment::new(code.doc).at(0)));
+        out.push_str(&Comment::new(code.doc).at(0));
+        out.push_str(&format!("#define {name} {value}\n"));
     }
     out.push('\n');
     out

@@ -3,5 +3,6 @@
 pub mod c_header;
 pub mod conformance;
 pub mod example;
+pub mod man;
 pub mod output;
 pub mod register_reference;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use xtask::output::{root, write_or_check};
-use xtask::{c_header, conformance, example, register_reference};
+use xtask::{c_header, conformance, example, man, register_reference};
 
 /// Generate what the tree keeps committed
 #[derive(Parser)]
@@ -23,6 +23,8 @@ enum Task {
     Example(Mode),
     /// docs/conformance.md: which requirement each test shows
     Conformance(Mode),
+    /// dist/man and dist/completions: the daemon's command line
+    Man(Mode),
 }
 
 #[derive(Args)]
@@ -45,6 +47,9 @@ fn main() -> Result<()> {
         }
         Task::Conformance(Mode { check }) => {
             write_or_check("docs/conformance.md", conformance::render(&root())?, check, "conformance")
+        }
+        Task::Man(Mode { check }) => {
+            man::render()?.into_iter().try_for_each(|(path, text)| write_or_check(path, text, check, "man"))
         }
     }
 }

@@ -109,6 +109,7 @@ fn values(field: &Field) -> String {
         }
         Show::Bytes(shift) => format!(" In units of {} bytes.", 1_u64 << shift),
         Show::Log2 => " As a power of two.".to_owned(),
+        Show::Log2PlusOne => " As a power of two plus one; 0 is none.".to_owned(),
         Show::Half => " fp16.".to_owned(),
         Show::Single => " fp32.".to_owned(),
         Show::Decimal | Show::Hex => String::new(),

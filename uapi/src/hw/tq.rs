@@ -1,4 +1,4 @@
-//! Task queues: eight waiting rooms for one request each.
+//! Task queues: eight waiting rooms, each for a request and the next one.
 //!
 //! A queue holds everything that a request is: its table of base addresses, its network id, and size and
 //! address of its first descriptor. It has room for two such sets, so that a second request can be staged

@@ -15,7 +15,8 @@ constants! {
     pub const PRIORITY_APPLICATION: u32 = 2, "ANE_PRIORITY_APPLICATION";
     /// The priority of `DRM_IOCTL_ANE_SUBMIT`.
     pub const PRIORITY_DEFAULT: u32 = 4, "ANE_PRIORITY_DEFAULT";
-    /// The least urgent priority. Each is a task queue of the hardware.
+    /// The least urgent priority. The driver gives each to a task queue of its own; a queue's PRTY register
+    /// counts the other way, the larger number goes first, so priority 0 goes to the queue with 0x1f.
     pub const PRIORITY_LAST: u32 = 7, "ANE_PRIORITY_LAST";
 }
 

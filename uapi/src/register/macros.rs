@@ -100,6 +100,7 @@ macro_rules! codes {
             pub const CODES: &'static [$crate::register::Code] = &[
                 $( $crate::register::Code {
                     value: $value,
+                    ident: stringify!($variant),
                     name: $label,
                     doc: concat!($( $doc, "\n", )*),
                 }, )*

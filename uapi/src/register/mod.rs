@@ -73,6 +73,8 @@ impl Access {
 pub struct Code {
     /// The number in the field.
     pub value: u32,
+    /// The variant's name in Rust, from which macros are named.
+    pub ident: &'static str,
     /// The short name that dumps print.
     pub name: &'static str,
     /// What it means.
@@ -111,6 +113,8 @@ pub enum Show {
     Single,
     /// The logarithm of a count, shown as the count.
     Log2,
+    /// The same plus one, so that 0 can say that there are none.
+    Log2PlusOne,
     /// An enumeration.
     Codes(&'static [Code]),
 }

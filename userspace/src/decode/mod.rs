@@ -18,9 +18,9 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub use legend::{Entry, FieldEntry};
-pub use program::{BarReport, ConstantsReport, ProgramReport, SurfaceReport};
+pub use program::{BarReport, ConstantsReport, ProgramReport, SurfaceReport, printable};
 pub use registers::RegisterFile;
-pub use task::{BlockReport, FieldReport, RegisterReport, TaskReport};
+pub use task::{BaseReport, BlockReport, FieldReport, RegisterReport, TaskReport};
 pub use value::{Address, Word};
 
 use crate::container::{LaterGeneration, Program};
@@ -74,20 +74,22 @@ impl Report {
     pub fn of(program: &Program<'_>) -> Self {
         let mut file = RegisterFile::default();
         let mut tasks = Vec::new();
-        let damage = report_tasks(program, &mut file, &mut tasks).err();
+        let whole = ProgramReport::of(program);
+        let damage = report_tasks(program, &whole.bars, &mut file, &mut tasks).err();
         let legend = legend::legend(&tasks);
-        Self { program: ProgramReport::of(program), tasks, damage, legend }
+        Self { program: whole, tasks, damage, legend }
     }
 }
 
 fn report_tasks(
     program: &Program<'_>,
+    bars: &[BarReport],
     file: &mut RegisterFile,
     tasks: &mut Vec<TaskReport>,
 ) -> Result<(), Damage> {
     for task in program.tasks()? {
         let task: Task<'_> = task?;
-        let report = TaskReport::of(&task, file);
+        let report = TaskReport::of(&task, file, tasks.last(), bars);
         tasks.push(report.map_err(|overrun| Damage::Record {
             index: task.index,
             offset: task.offset,

@@ -143,7 +143,7 @@ impl ConstantsReport {
     }
 }
 
-/// Text of the file, without what would upset a terminal.
-fn printable(text: &str) -> String {
+/// Text of a file, without what would upset a terminal.
+pub fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ane_uapi::hw::td;
+use ane_uapi::hw::td::header::Header;
 use ane_uapi::hw::td::record::Overrun;
 use ane_uapi::register::{Field, Register, Show};
 use serde::Serialize;
 
+use super::program::BarReport;
 use super::registers::RegisterFile;
 use super::summary::summary;
 use super::value::{Address, Word, shown};
@@ -23,12 +25,25 @@ pub struct TaskReport {
     pub bytes: u32,
     /// What the task does, in one line.
     pub summary: String,
+    /// The base addresses that the task uses.
+    pub bases: Vec<BaseReport>,
     /// The header's words.
     pub header: Vec<RegisterReport>,
     /// The register writes, by block, in stream order.
     pub blocks: Vec<BlockReport>,
     /// Registers that hold another value than in the previous task; `None` on the first task.
     pub changed: Option<u32>,
+}
+
+/// A base address that a task uses.
+#[derive(Debug, Serialize)]
+pub struct BaseReport {
+    /// For what.
+    pub what: &'static str,
+    /// The BAR.
+    pub bar: u8,
+    /// What the program says is there.
+    pub role: String,
 }
 
 /// The registers that one record writes.
@@ -56,7 +71,7 @@ pub struct RegisterReport {
     pub address: Address,
     /// The word.
     pub value: Word,
-    /// What the register held in the previous task, where that is something else.
+    /// What the register, or word of the header, held in the previous task, where that is something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<Word>,
     /// The fields that the sources explain; in JSON, an object from names to numbers.
@@ -102,12 +117,17 @@ pub struct FieldReport {
 }
 
 impl TaskReport {
-    /// Reports on `task`, and brings `file` up to date.
+    /// Reports on `task`, which follows `previous`, and brings `file` up to date.
     ///
     /// # Errors
     ///
     /// A record that runs over the end of the descriptor.
-    pub fn of(task: &Task<'_>, file: &mut RegisterFile) -> Result<Self, Overrun> {
+    pub fn of(
+        task: &Task<'_>,
+        file: &mut RegisterFile,
+        previous: Option<&Self>,
+        bars: &[BarReport],
+    ) -> Result<Self, Overrun> {
         let first = task.index == 0;
         let mut changed = BTreeSet::new();
         let mut blocks = Vec::new();
@@ -134,15 +154,44 @@ impl TaskReport {
             offset: Address(task.offset.into()),
             bytes: task.len_bytes(),
             summary: summary(file),
+            bases: bases(&task.header, bars),
             header: task
                 .header
                 .rows()
-                .map(|(register, word)| RegisterReport::known(register, 0, register.offset, word, None))
+                .enumerate()
+                .map(|(at, (register, word))| {
+                    let before = previous.and_then(|task| task.header.get(at)).map(|row| row.value);
+                    let was = before.filter(|before| before.0 != word);
+                    RegisterReport::known(register, 0, register.offset, word, was)
+                })
                 .collect(),
             blocks,
             changed: (!first).then_some(changed.len() as u32),
         })
     }
+}
+
+/// The base addresses that a header enables, with what the program has there.
+fn bases(header: &Header, bars: &[BarReport]) -> Vec<BaseReport> {
+    let (operands, kernels) = (header.operands, header.kernels);
+    let enabled = [
+        ("source 1", operands.rbe0(), operands.rbase0()),
+        ("source 2", operands.rbe1(), operands.rbase1()),
+        ("result", operands.wbe(), operands.wbase()),
+        ("coefficients", kernels.kbe0(), kernels.kbase0()),
+        ("more coefficients", kernels.kbe1(), kernels.kbase1()),
+        ("more coefficients", kernels.kbe2(), kernels.kbase2()),
+        ("more coefficients", kernels.kbe3(), kernels.kbase3()),
+    ];
+    let role = |index| bars.iter().find(|bar| bar.index == index).map(|bar| bar.role.clone());
+    enabled
+        .into_iter()
+        .filter(|(_, enabled, _)| *enabled)
+        .map(|(what, _, bar)| {
+            let role = role(bar).unwrap_or_else(|| "nothing that the file names".to_owned());
+            BaseReport { what, bar, role }
+        })
+        .collect()
 }
 
 impl RegisterReport {

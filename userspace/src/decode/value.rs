@@ -44,13 +44,21 @@ pub(super) fn shown(field: &Field, value: u32) -> String {
         Show::Bytes(shift) => bytes(field, value, shift),
         Show::Half => number(f16::from_bits(value as u16).to_f64(), value),
         Show::Single => number(f32::from_bits(value).into(), value),
-        Show::Log2 => match 1_u32.checked_shl(value) {
-            Some(count) => format!("2^{value} = {count}"),
-            None => format!("2^{value}"),
+        Show::Log2 => power(value),
+        Show::Log2PlusOne => match value.checked_sub(1) {
+            Some(exponent) => format!("{value}: {}", power(exponent)),
+            None => "none".to_owned(),
         },
         Show::Codes(_) => {
             field.code(value).map_or_else(|| format!("{value} (unknown)"), |code| code.name.to_owned())
         }
+    }
+}
+
+fn power(exponent: u32) -> String {
+    match 1_u32.checked_shl(exponent) {
+        Some(count) => format!("2^{exponent} = {count}"),
+        None => format!("2^{exponent}"),
     }
 }
 

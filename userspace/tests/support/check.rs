@@ -57,6 +57,10 @@ fn is_consistent(program: &Program<'_>) {
             Role::Scratch | Role::Unassigned => {}
         }
     }
+    for (index, constants) in program.constants.iter().enumerate() {
+        let role = constants.bar.map(|bar| program.bar(bar).expect("a bound section has a BAR").role);
+        assert!(role.is_none_or(|role| role == Role::Constants(index)), "{}: {role:?}", constants.name);
+    }
     for (index, surface) in program.surfaces.iter().enumerate() {
         let bar = program.bar(surface.bar).expect("a surface has a BAR");
         assert_eq!((bar.role, bar.bytes), (Role::Surface(index), surface.buffer_bytes));

@@ -1,7 +1,8 @@
 //! `ane_regs.h`: where registers lie, and where their fields do.
 
-use ane_uapi::hw;
-use ane_uapi::register::{Block, Field, Register};
+use ane_uapi::hw::dart::regs::Window;
+use ane_uapi::hw::{self, tq};
+use ane_uapi::register::{Block, Field, Register, Show};
 
 use super::text::{Comment, macro_name};
 use super::{head, tail};
@@ -9,7 +10,7 @@ use super::{head, tail};
 const ABOUT: &str = "Registers of the Apple Neural Engine (H13).\n\n\
     A register's macro is its container offset; for blocks that are there several times (DART windows, task \
     queues), that of the first. Header words of task descriptors are byte offsets in the descriptor. A field \
-    has _SHIFT and _MASK; the mask is in place.\n\n\
+    has _SHIFT and _MASK; the mask is in place, and so are the values of an enumerated field.\n\n\
     What each register does, and how well that is established, is in docs/registers.md.";
 
 /// Name of a register's macro.
@@ -35,10 +36,21 @@ pub fn expressions() -> Vec<(String, u64)> {
                     format!("{field_name}_MASK >> {field_name}_SHIFT"),
                     (field.mask() >> field.low).into(),
                 ));
+                expressions
+                    .extend(values(&field_name, field).into_iter().map(|(name, value)| (name, value.into())));
             }
         }
     }
     expressions
+}
+
+/// The macros of an enumerated field's values, in place.
+fn values(field_name: &str, field: &Field) -> Vec<(String, u32)> {
+    let Show::Codes(codes) = field.show else { return Vec::new() };
+    codes
+        .iter()
+        .map(|code| (format!("{field_name}_{}", macro_name(code.ident)), field.put(0, code.value)))
+        .collect()
 }
 
 /// A field that is the whole word needs no macro, and bits that no source explains get none.
@@ -48,6 +60,15 @@ fn has_macro(field: &Field) -> bool {
 
 pub(super) fn render() -> String {
     let mut out = head("ANE_REGS_H", ABOUT, &[]);
+    out.push_str(&Comment::new("Places that repeat").block());
+    out.push_str(&Comment::new("Bytes from one task queue to the next.").at(0));
+    out.push_str(&format!("#define ANE_TQ_STRIDE {:#x}\n", tq::STRIDE));
+    for window in Window::ALL {
+        out.push_str(&Comment::new("Container offset of a DART window.").at(0));
+        let name = macro_name(window.name());
+        out.push_str(&format!("#define ANE_{name} {:#x}\n", window.base().0));
+    }
+    out.push('\n');
     for block in hw::blocks() {
         out.push_str(&Comment::new(block.doc).block());
         for register in block.registers {
@@ -73,5 +94,8 @@ fn register(out: &mut String, block: &Block, register: &Register) {
         let field_name = format!("{name}_{}", macro_name(field.name));
         out.push_str(&format!("#define {field_name}_SHIFT {}\n", field.low));
         out.push_str(&format!("#define {field_name}_MASK {:#010x}U\n", field.mask()));
+        for (value_name, value) in values(&field_name, field) {
+            out.push_str(&format!("#define {value_name} {value:#010x}U\n"));
+        }
     }
 }

@@ -26,18 +26,18 @@ impl Comment {
         let indent = "\t".repeat(tabs);
         match &self.0[..] {
             [] => String::new(),
-            [only] if 8 * tabs + only.chars().count() + 7 <= WIDTH => format!("{indent}/** {only} */\n"),
-            _ => self.lines(&indent, "/**"),
+            [only] if 8 * tabs + only.chars().count() + 6 <= WIDTH => format!("{indent}/* {only} */\n"),
+            _ => self.lines(&indent),
         }
     }
 
     /// A comment that stands alone, with a blank line behind it.
     pub(super) fn block(&self) -> String {
-        format!("{}\n", self.lines("", "/*"))
+        format!("{}\n", self.lines(""))
     }
 
-    fn lines(&self, indent: &str, open: &str) -> String {
-        let mut out = format!("{indent}{open}\n");
+    fn lines(&self, indent: &str) -> String {
+        let mut out = format!("{indent}/*\n");
         for (index, paragraph) in self.0.iter().enumerate() {
             if index > 0 {
                 out.push_str(&format!("{indent} *\n"));
@@ -87,11 +87,22 @@ fn plain(text: &str) -> String {
     out.replace('`', "").replace("\\[", "[").replace("\\]", "]").replace("*/", "* /")
 }
 
-/// A name as part of a macro: upper case, underscores for everything that is not a letter or digit.
+/// A name as part of a macro: upper case, underscores between words and for what is no letter or digit.
 pub(super) fn macro_name(name: &str) -> String {
     let mut out = String::new();
-    for c in name.chars() {
+    let chars: Vec<char> = name.chars().collect();
+    for (at, &c) in chars.iter().enumerate() {
         if c.is_ascii_alphanumeric() {
+            let before = at.checked_sub(1).and_then(|before| chars.get(before));
+            let after = chars.get(at + 1);
+            let starts_word = c.is_ascii_uppercase()
+                && before.is_some_and(|before| {
+                    before.is_ascii_lowercase()
+                        || (before.is_ascii_uppercase() && after.is_some_and(char::is_ascii_lowercase))
+                });
+            if starts_word {
+                out.push('_');
+            }
             out.push(c.to_ascii_uppercase());
         } else if !out.is_empty() && !out.ends_with('_') {
             out.push('_');
@@ -116,9 +127,9 @@ mod tests {
 
     #[test]
     fn short_comment_stands_on_one_line_and_a_long_one_does_not() {
-        assert_eq!(Comment::new("Bytes.\n").at(1), "\t/** Bytes. */\n");
+        assert_eq!(Comment::new("Bytes.\n").at(1), "\t/* Bytes. */\n");
         let long = Comment::new(&"word ".repeat(40)).at(0);
-        assert!(long.starts_with("/**\n * word") && long.ends_with(" */\n"));
+        assert!(long.starts_with("/*\n * word") && long.ends_with(" */\n"));
         assert!(long.lines().all(|line| line.len() <= WIDTH));
     }
 
@@ -137,6 +148,9 @@ mod tests {
     fn macro_name_has_only_what_a_macro_may_have() {
         assert_eq!(macro_name("input tensor (read-only)"), "INPUT_TENSOR_READ_ONLY");
         assert_eq!(macro_name("(a + b)^2"), "A_B_2");
+        assert_eq!(macro_name("KernelDMAMaster"), "KERNEL_DMA_MASTER");
+        assert_eq!(macro_name("SrcDMAConfig1"), "SRC_DMA_CONFIG1");
+        assert_eq!(macro_name("REQ_SIZE2"), "REQ_SIZE2");
     }
 
     #[test]

@@ -50,8 +50,8 @@ layout! {
 layout! {
     /// Words 2 to 5: a mask of events or exceptions.
     pub struct EventMask {
-        /// Mask.
-        #[bits(24)] mask: u32 => Show::Hex,
+        /// One bit for each.
+        #[bits(24)] events: u32 => Show::Hex,
         #[bits(8)] __: u8
     }
 }
@@ -120,7 +120,7 @@ layout! {
         /// The descriptors have a BAR: set on every task that links onward.
         #[bits(1)] tbe: bool,
         /// Active engines, as a logarithm plus one, on neural tasks; 0 on planar ones.
-        #[bits(3)] ene: u8,
+        #[bits(3)] ene: u8 => Show::Log2PlusOne,
         #[bits(5)] __: u8
     }
 }

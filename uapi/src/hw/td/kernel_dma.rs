@@ -75,7 +75,7 @@ registers! {
     ALIGNED_SIZE "KernelAlignedSize" @ 0x1f804: AlignedSize, ReadWrite, Predicted, "td 4.7";
     /// Switches of each channel.
     COEFF_DMA_CONFIG "CoeffDMAConfig" @ 0x1f808 [16; 4]: CoeffDmaConfig, ReadWrite, Derived, "td 4.7";
-    /// Added to the address in BAR\[KBase0\], for each channel.
+    /// Added to the address in the BAR that KBase0 names, for each channel.
     COEFF_BASE_ADDR "CoeffBaseAddr" @ 0x1f848 [16; 4]: DmaBytes, ReadWrite, Derived, "td 4.7";
     /// Bytes that each channel moves.
     COEFF_BFR_SIZE "CoeffBfrSize" @ 0x1f888 [16; 4]: CoeffBfrSize, ReadWrite, Derived, "td 4.7";

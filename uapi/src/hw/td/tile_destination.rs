@@ -69,7 +69,7 @@ registers! {
 
     /// Switches of the port.
     DMA_CONFIG "DstDMAConfig" @ 0x17800: DestinationDmaConfig, ReadWrite, Derived, "td 4.6";
-    /// Added to the address in BAR\[WBase\].
+    /// Added to the address in the BAR that WBase names.
     BASE_ADDR "DstBaseAddr" @ 0x17804: DmaBytes, ReadWrite, Derived, "td 4.6";
     /// Bytes from one row to the next.
     ROW_STRIDE "DstRowStride" @ 0x17808: DmaBytes, ReadWrite, Derived, "td 4.6";

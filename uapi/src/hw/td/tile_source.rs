@@ -88,7 +88,7 @@ registers! {
     DMA_CONFIG1 "SrcDMAConfig1" @ 0x13800: SourceDmaConfig, ReadWrite, Derived, "td 4.5, 10";
     /// Switches of source 2.
     DMA_CONFIG2 "SrcDMAConfig2" @ 0x13804: SourceDmaConfig, ReadWrite, Derived, "td 4.5";
-    /// Added to the address in BAR\[RBase0\].
+    /// Added to the address in the BAR that RBase0 names.
     BASE_ADDR1 "SrcBaseAddr1" @ 0x13808: DmaBytes, ReadWrite, Derived, "td 4.5";
     /// Bytes from one row of source 1 to the next.
     ROW_STRIDE1 "SrcRowStride1" @ 0x1380c: DmaBytes, ReadWrite, Derived, "td 4.5";
@@ -98,7 +98,7 @@ registers! {
     DEPTH_STRIDE1 "SrcDepthStride1" @ 0x13814: DmaBytes, ReadWrite, Derived, "td 4.5";
     /// Bytes from one batch of source 1 to the next.
     GROUP_STRIDE1 "SrcGroupStride1" @ 0x13818: DmaBytes, ReadWrite, Derived, "td 4.3, 4.5";
-    /// Added to the address in BAR\[RBase1\].
+    /// Added to the address in the BAR that RBase1 names.
     BASE_ADDR2 "SrcBaseAddr2" @ 0x1381c: DmaBytes, ReadWrite, Derived, "td 4.5";
     /// Bytes from one row of source 2 to the next.
     ROW_STRIDE2 "SrcRowStride2" @ 0x13820: DmaBytes, ReadWrite, Derived, "td 4.5";

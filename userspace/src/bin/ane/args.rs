@@ -47,9 +47,9 @@ Examples:
   ane decode --changes network.hwx
   ane decode --json network.hwx | jq '.tasks[].summary'")]
 pub(crate) struct Decode {
-    /// The program: .hwx or .anec, told apart by content
+    /// The program: .hwx or .anec, told apart by content; - is standard input
     pub(crate) file: PathBuf,
-    /// Print JSON, complete, for another program to read
+    /// Print JSON for another program to read: complete, with all that the other options show
     #[arg(long, conflicts_with_all = ["all", "explain", "changes"])]
     pub(crate) json: bool,
     /// Say what each register and field does, how well that is established, and where it is known from
@@ -67,7 +67,8 @@ pub(crate) struct Decode {
 ///
 /// Surfaces are bound as the object's own table of base addresses says, so objects of every compiler come
 /// out right. Where clients of .anec expect another order than the object has, the base-address numbers in
-/// the task headers are rewritten; no register is touched.
+/// the task headers are rewritten; no register is touched. An .anec has no names: clients bind surfaces by
+/// position, and the command prints which surface went where.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -80,7 +81,7 @@ pub(crate) struct Convert {
     /// Overwrite a file that exists
     #[arg(long)]
     pub(crate) force: bool,
-    /// Write a header of 0x800 bytes, for readers that know no other; 0x1000 is what others expect
+    /// Write a header of 0x800 bytes, as the first libane reads it, instead of 0x1000
     #[arg(long)]
     pub(crate) short_header: bool,
 }

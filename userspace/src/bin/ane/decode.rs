@@ -1,17 +1,23 @@
 //! `ane decode`.
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use ane::container;
-use ane::decode::{Report, text};
+use ane::decode::{Report, printable, text};
 use anyhow::{Context, Result, bail};
 
 use crate::args;
 
 pub(crate) fn run(args: &args::Decode) -> Result<()> {
-    let name = args.file.display();
-    let bytes = std::fs::read(&args.file).with_context(|| format!("{name}"))?;
-    let program = container::open(&bytes).with_context(|| format!("{name}"))?;
+    let name = printable(&args.file.display().to_string());
+    let bytes = if args.file.as_os_str() == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).context("standard input")?;
+        bytes
+    } else {
+        std::fs::read(&args.file).with_context(|| name.clone())?
+    };
+    let program = container::open(&bytes).with_context(|| name.clone())?;
     let report = Report::of(&program);
 
     let mut out = std::io::stdout().lock();

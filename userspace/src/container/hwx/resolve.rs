@@ -31,13 +31,12 @@ pub(super) fn resolve<'a>(object: &Object<'a>, warnings: &mut Vec<Warning>) -> R
     let links = links(&descriptor, warnings)?;
     let bar_of = |link: u64| links.iter().find(|&(_, &candidate)| candidate == link).map(|(&bar, _)| bar);
 
-    let mut constants = Vec::new();
+    let mut constants: Vec<Constants<'a>> = Vec::new();
     let mut roles = BTreeMap::from([(descriptor.stream, (Role::Tasks, stream.len() as u64))]);
     for section in object.sections.iter().filter(|section| section.link != descriptor.stream) {
         let role = match section.content {
             Some(bytes) if is_constants(section) => {
-                let bar = bar_of(section.link);
-                constants.push(Constants { name: Cow::Owned(section.name.to_string()), bar, bytes });
+                constants.push(Constants { name: Cow::Owned(section.name.to_string()), bar: None, bytes });
                 Role::Constants(constants.len() - 1)
             }
             None if section.name.segment() == b"__DATA" => Role::Scratch,
@@ -69,7 +68,14 @@ pub(super) fn resolve<'a>(object: &Object<'a>, warnings: &mut Vec<Warning>) -> R
         });
         Bar { index, role, link: Some(link), bytes }
     };
-    let bars = links.iter().map(bar).collect();
+    let bars: Vec<Bar> = links.iter().map(bar).collect();
+    for bar in &bars {
+        if let Role::Constants(index) = bar.role
+            && let Some(section) = constants.get_mut(index)
+        {
+            section.bar = Some(bar.index);
+        }
+    }
 
     Ok(Resolved {
         stream,

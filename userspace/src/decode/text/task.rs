@@ -10,10 +10,21 @@ const NAME: usize = 24;
 
 pub(super) fn write(out: &mut impl Write, task: &TaskReport, style: Style) -> fmt::Result {
     writeln!(out, "task {} at {}, {} bytes: {}", task.index, task.offset, task.bytes, task.summary)?;
+    let bases: Vec<String> =
+        task.bases.iter().map(|base| format!("{} BAR {} ({})", base.what, base.bar, base.role)).collect();
+    if !bases.is_empty() {
+        hanging(out, "", &glued(&bases))?;
+    }
     if let Some(changed) = task.changed {
         writeln!(out, "  {changed} registers differ from task {} (marked *)", task.index.saturating_sub(1))?;
     }
-    if !style.changes_only || task.changed.is_none() {
+    if style.changes_only && task.changed.is_some() {
+        let changed: Vec<_> = task.header.iter().filter(|word| word.was.is_some()).collect();
+        if !changed.is_empty() {
+            writeln!(out, "  header")?;
+            lines(out, &runs(&changed), style)?;
+        }
+    } else {
         writeln!(out, "  header")?;
         registers(out, &task.header, style)?;
     }

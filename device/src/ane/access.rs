@@ -1,0 +1,187 @@
+//! Register accesses: what a word's target does when it is read or written, at any width.
+
+use ane_uapi::hw::mmio_map::Region;
+use ane_uapi::hw::space::EngineOffset;
+use ane_uapi::register::{Access, Register};
+use vm_memory::GuestMemory;
+
+use super::Ane;
+use crate::bus::{Span, Target, halves};
+use crate::counters::increment;
+use crate::engine::Engine;
+use crate::refusal::{Refusal, Why};
+use crate::time::Ticks;
+
+impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
+    /// Reads a word.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of an access that has no answer. It was counted and logged.
+    pub fn read(&mut self, at: EngineOffset, now: Ticks) -> Result<u32, Refusal> {
+        self.find(at)
+            .and_then(|target| self.read_target(target, at, now))
+            .map_err(|refusal| self.refuse(refusal, now))
+    }
+
+    /// Writes a word.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of an access that has no effect. It was counted and logged.
+    pub fn write(&mut self, at: EngineOffset, value: u32, now: Ticks) -> Result<(), Refusal> {
+        self.find(at)
+            .and_then(|target| self.write_target(target, at, value, now))
+            .map_err(|refusal| self.refuse(refusal, now))
+    }
+
+    /// Reads 1, 2, 4 or 8 bytes, by the rules of [`bus`](crate::bus).
+    ///
+    /// # Errors
+    ///
+    /// The refusal of an access that has no answer.
+    pub fn read_wide(&mut self, at: EngineOffset, bytes: u8, now: Ticks) -> Result<u64, Refusal> {
+        match Span::new(at, bytes, false).map_err(|refusal| self.refuse(refusal, now))? {
+            Span::Word(word) => self.read(word, now).map(u64::from),
+            Span::Part { word, shift, mask } => {
+                self.read(word, now).map(|value| u64::from(value.wrapping_shr(shift) & mask))
+            }
+            Span::Pair(low, high) => {
+                let low = self.read(low, now)?;
+                let high = self.read(high, now)?;
+                Ok(u64::from(high) << 32 | u64::from(low))
+            }
+        }
+    }
+
+    /// Writes 1, 2, 4 or 8 bytes, by the rules of [`bus`](crate::bus).
+    ///
+    /// # Errors
+    ///
+    /// The refusal of an access that has no effect; of eight bytes, the lower four may have had theirs.
+    pub fn write_wide(&mut self, at: EngineOffset, bytes: u8, value: u64, now: Ticks) -> Result<(), Refusal> {
+        // What does not fit the width is dropped, as a bus does.
+        let (low, high) = halves(value);
+        match Span::new(at, bytes, true).map_err(|refusal| self.refuse(refusal, now))? {
+            Span::Word(word) => self.write(word, low, now),
+            Span::Part { word, shift, mask } => {
+                let kept = self.read(word, now)? & !mask.wrapping_shl(shift);
+                self.write(word, kept | (low & mask).wrapping_shl(shift), now)
+            }
+            Span::Pair(first, second) => {
+                self.write(first, low, now)?;
+                self.write(second, high, now)
+            }
+        }
+    }
+
+    fn find(&self, at: EngineOffset) -> Result<Target, Refusal> {
+        if self.dart.is_dead() {
+            return Err(Refusal::new(at, Why::Dead));
+        }
+        Target::find(at)
+    }
+
+    fn refuse(&mut self, refusal: Refusal, now: Ticks) -> Refusal {
+        self.counters.count_refusal(refusal.category);
+        self.reporter.refused(refusal, now);
+        refusal
+    }
+
+    fn read_target(&mut self, target: Target, at: EngineOffset, now: Ticks) -> Result<u32, Refusal> {
+        match target {
+            Target::Dart(window, offset) => self.dart.read(window, offset),
+            Target::Manager { row, .. } if row.access == Access::Trigger => {
+                Err(Refusal::new(at, Why::WriteOnly { register: row.name }))
+            }
+            Target::Manager { row, index } => Ok(self.tm.read(row, index)),
+            Target::Queue { queue, row, offset } => {
+                if row.access == Access::ReadOnly && row.unknown == u32::MAX {
+                    self.reporter.remark(at, now, "no bit of the register is known, its reset value is read");
+                }
+                Ok(self.tm.read_queue(queue, row, offset))
+            }
+            Target::Configuration { row, address } => Ok(self.registers.shown(address).unwrap_or(row.reset)),
+            Target::Stored(_) => Ok(self.stored.get(at)),
+            Target::Clock { high } => Ok(if high { now.high() } else { now.low() }),
+            Target::Version => Ok(self.identity.version()),
+            Target::Performance { report, high } => {
+                let (lower, upper) = halves(self.report(report));
+                Ok(if high { upper } else { lower })
+            }
+            Target::KernelMemory(offset) => Ok(self.kernel.sram().word(offset).unwrap_or_default()),
+            Target::TileL2(offset) => Ok(self.l2.word(offset).unwrap_or_default()),
+        }
+    }
+
+    fn write_target(
+        &mut self,
+        target: Target,
+        at: EngineOffset,
+        value: u32,
+        now: Ticks,
+    ) -> Result<(), Refusal> {
+        if let Some(row) = target.row() {
+            self.check_write(row, at, value, now)?;
+        }
+        match target {
+            Target::Dart(window, offset) => {
+                self.dart.write(window, offset, value)?;
+            }
+            Target::Manager { row, .. } => {
+                let effect = self.tm.write(row, value, now);
+                self.follow(effect, now);
+            }
+            Target::Queue { queue, row, offset } => {
+                let effect = self.tm.write_queue(queue, row, offset, value);
+                self.follow(effect, now);
+            }
+            Target::Configuration { address, .. } => {
+                self.reporter.remark(at, now, "configuration is written by descriptors, not by drivers");
+                self.registers.write(address, value);
+            }
+            Target::Stored(region) => {
+                if region == Region::Asc && !self.tm.is_idle() {
+                    increment(&mut self.counters.hazards);
+                    self.reporter.remark(at, now, "coprocessor's range was written while a request runs");
+                }
+                self.stored.set(at, value);
+            }
+            Target::Clock { .. } | Target::Version | Target::Performance { .. } => {
+                self.reporter.remark(at, now, "word cannot be written");
+            }
+            Target::KernelMemory(offset) => {
+                self.kernel.sram_mut().set_word(offset, value);
+            }
+            Target::TileL2(offset) => {
+                self.l2.set_word(offset, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports, or refuses, what is remarkable about a value.
+    fn check_write(
+        &mut self,
+        row: &Register,
+        at: EngineOffset,
+        value: u32,
+        now: Ticks,
+    ) -> Result<(), Refusal> {
+        if matches!(row.access, Access::ReadOnly | Access::Pop) {
+            self.reporter.remark(at, now, "register cannot be written");
+            return Ok(());
+        }
+        let bits = value & row.unknown;
+        if bits == 0 {
+            return Ok(());
+        }
+        let refusal = Refusal::new(at, Why::UnexplainedBits { register: row.name, bits, value });
+        if self.strict {
+            return Err(refusal);
+        }
+        // The value is kept and shown all the same: drivers write bits that nobody has explained.
+        self.refuse(refusal, now);
+        Ok(())
+    }
+}

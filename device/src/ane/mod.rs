@@ -1,0 +1,295 @@
+//! One engine: every block of it, wired together.
+//!
+//! Blocks take an access and say what follows from it; this file carries that out. An access goes to one
+//! block, found by [`bus`](crate::bus). Work goes on when [`Ane::work`] is called: one task at a time, so that
+//! whoever calls decides how much is done in one go, and answers register accesses in between.
+//!
+//! * this file: the blocks, reset, the turn of work, and events;
+//! * `access`: register accesses;
+//! * `task`: one step of work;
+//! * `dump`: the state in words.
+
+mod access;
+mod dump;
+mod task;
+
+use ane_uapi::hw::dart::regs;
+use ane_uapi::hw::status::EngineStatus;
+use ane_uapi::hw::tq::QueueId;
+use vm_memory::GuestMemory;
+
+use crate::chip::{Identity, NoSuchInstance};
+use crate::counters::{Counters, Report, increment};
+use crate::dart::{Dart, FaultPolicy};
+use crate::engine::{Engine, NotExecuting};
+use crate::event::{Event, Fault, Happening, RUNNING, Waiting};
+use crate::inject::{Armed, Injection, Trap};
+use crate::kernel_memory::KernelMemory;
+use crate::options::{Hang, Options};
+use crate::report::{Kind, Reporter};
+use crate::sram::Sram;
+use crate::stored::Stored;
+use crate::td::register_file::RegisterFile;
+use crate::time::Ticks;
+use crate::tm::error::Failure;
+use crate::tm::{Effect, TaskManager, Turn};
+
+/// What is left to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// There is more to do now: call again.
+    pub pending: bool,
+    /// When there will be, if nothing else happens until then: a deadline, or the end of a delay.
+    pub at: Option<Ticks>,
+}
+
+/// One neural processor circuit.
+pub struct Ane<M, E = NotExecuting> {
+    identity: Identity,
+    hang: Hang,
+    strict: bool,
+    memory: M,
+    dart: Dart,
+    tm: TaskManager,
+    registers: RegisterFile,
+    engine: E,
+    l2: Sram,
+    kernel: KernelMemory,
+    stored: Stored,
+    counters: Counters,
+    armed: Armed,
+    events: Waiting,
+    reporter: Reporter,
+    last_fault: Option<Fault>,
+    announced_dead: bool,
+}
+
+impl<M: GuestMemory> Ane<M> {
+    /// An engine that executes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSuchInstance`] if the chip has fewer circuits.
+    pub fn new(options: &Options, memory: M) -> Result<Self, NoSuchInstance> {
+        Self::with_engine(options, memory, NotExecuting)
+    }
+}
+
+impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
+    /// An engine that executes tasks by `engine`.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSuchInstance`] if the chip has fewer circuits.
+    pub fn with_engine(options: &Options, memory: M, engine: E) -> Result<Self, NoSuchInstance> {
+        let mut dart = Dart::new(options.pte_format);
+        dart.set_policy(options.fault_policy);
+        dart.set_check(options.check);
+        let mut ane = Self {
+            identity: Identity::of(options)?,
+            hang: options.hang,
+            strict: options.strict,
+            memory,
+            dart,
+            tm: TaskManager::default(),
+            registers: RegisterFile::default(),
+            engine,
+            l2: Sram::tile_l2(),
+            kernel: KernelMemory::default(),
+            stored: Stored::default(),
+            counters: Counters::default(),
+            armed: Armed::default(),
+            events: Waiting::default(),
+            reporter: Reporter::default(),
+            last_fault: None,
+            announced_dead: false,
+        };
+        for &injection in &options.inject {
+            ane.inject(injection);
+        }
+        Ok(ane)
+    }
+
+    /// Which chip and circuit this is.
+    pub const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// What was counted since the last reset.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The DART, for its reports in checking mode.
+    pub const fn dart_mut(&mut self) -> &mut Dart {
+        &mut self.dart
+    }
+
+    /// The task manager, as it stands.
+    pub const fn task_manager(&self) -> &TaskManager {
+        &self.tm
+    }
+
+    /// The registers that descriptors write.
+    pub const fn registers(&self) -> &RegisterFile {
+        &self.registers
+    }
+
+    /// What executes tasks.
+    pub const fn engine_mut(&mut self) -> &mut E {
+        &mut self.engine
+    }
+
+    /// Arms a fault.
+    pub fn inject(&mut self, injection: Injection) {
+        self.armed.arm(injection, &mut self.dart.trap);
+    }
+
+    /// Disarms every fault.
+    pub fn clear_injections(&mut self) {
+        self.armed = Armed::default();
+        self.dart.trap = Trap::default();
+    }
+
+    /// Changes what a real fault does.
+    pub fn set_fault_policy(&mut self, policy: FaultPolicy) {
+        self.dart.set_policy(policy);
+    }
+
+    /// Puts other guest memory in the place of what there was.
+    ///
+    /// Nothing is in flight between two calls of this type's methods, so none of the old memory is used after.
+    pub fn replace_memory(&mut self, memory: M) {
+        self.memory = memory;
+    }
+
+    /// The guest's memory.
+    pub const fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// The engine's status word.
+    pub fn status(&self) -> EngineStatus {
+        if self.tm.is_idle() { EngineStatus::POWERED_IDLE } else { RUNNING }
+    }
+
+    /// Back to the state after power-on.
+    ///
+    /// On-chip memory keeps its contents, and so do the tunables, the clocks, and faults that are armed.
+    pub fn reset(&mut self, now: Ticks) {
+        self.dart.reset();
+        self.tm = TaskManager::default();
+        self.registers = RegisterFile::default();
+        self.engine.reset();
+        self.stored.reset();
+        self.counters = Counters::default();
+        self.events.clear();
+        self.last_fault = None;
+        self.announced_dead = false;
+        log::debug!(target: "ane", "{} reset at {}", self.identity, now.0);
+    }
+
+    /// Runs at most one task of one queue, and whatever the time has brought.
+    pub fn work(&mut self, now: Ticks) -> Work {
+        if self.dart.is_dead() {
+            return Work { pending: false, at: None };
+        }
+        if let Some(failure) = self.tm.expire(now) {
+            self.failed(&failure, now);
+            let nid = failure.nid.map_or(0, |nid| nid.number());
+            self.happen(
+                now,
+                RUNNING,
+                Happening::QueueAborted { queue: failure.queue, errors: self.tm.errors(), nid },
+            );
+        } else if self.tm.turn(now, |queue| self.armed.sticks(queue)) == Turn::Task {
+            self.step(now);
+        }
+        self.flush(now);
+        match self.tm.peek(now) {
+            _ if self.dart.is_dead() => Work { pending: false, at: None },
+            Turn::Idle => Work { pending: false, at: None },
+            Turn::Wait(at) => Work { pending: false, at: Some(at) },
+            Turn::Task => Work { pending: true, at: None },
+        }
+    }
+
+    /// Takes the events that have happened, in their order.
+    pub fn take_events(&mut self) -> impl Iterator<Item = Event> + use<M, E> {
+        self.events.take().into_iter()
+    }
+
+    /// Events that were dropped because nobody took them.
+    pub const fn events_lost(&self) -> u64 {
+        self.events.lost()
+    }
+
+    fn follow(&mut self, effect: Effect, now: Ticks) {
+        match effect {
+            Effect::None | Effect::Pushed(Ok(_)) => {}
+            Effect::Pushed(Err(failure)) => self.failed(&failure, now),
+            Effect::GaveUp(queue) => self.abort(queue, now),
+        }
+        self.flush(now);
+    }
+
+    /// Ends every request of a queue.
+    fn abort(&mut self, queue: QueueId, now: Ticks) {
+        for failure in self.tm.abort(queue, now) {
+            self.failed(&failure, now);
+        }
+    }
+
+    fn failed(&mut self, failure: &Failure, now: Ticks) {
+        increment(&mut self.counters.requests_failed);
+        self.reporter.log(Kind::Request, now, || failure.to_string());
+    }
+
+    /// Turns what the windows have latched into events.
+    fn take_faults(&mut self, status: EngineStatus, now: Ticks) {
+        let latched: Vec<_> = self.dart.take_faults().collect();
+        for (window, info) in latched {
+            let words = [
+                regs::ERROR_STATUS.offset(),
+                regs::ERROR_ADDRESS_LOW.offset(),
+                regs::ERROR_ADDRESS_HIGH.offset(),
+                regs::BUFFER_STATUS.offset(),
+            ]
+            .map(|offset| self.dart.read(window, offset).unwrap_or_default());
+            let fault = Fault { window, words, info };
+            self.last_fault = Some(fault);
+            self.happen(now, status, Happening::Dart(fault));
+            if self.dart.is_dead() && !self.announced_dead {
+                self.announced_dead = true;
+                self.happen(now, status, Happening::Dead(fault));
+            }
+        }
+    }
+
+    fn happen(&mut self, at: Ticks, engine_status: EngineStatus, what: Happening) {
+        self.events.push(Event { at, engine_status, what });
+    }
+
+    /// Raises the event lines, and takes faults that something other than a task caused.
+    fn flush(&mut self, now: Ticks) {
+        let status = self.status();
+        self.take_faults(status, now);
+        for raised in self.tm.events_mut().raise() {
+            if self.armed.loses_interrupt() {
+                continue;
+            }
+            let what =
+                Happening::TaskManager { line: raised.line, waiting: raised.waiting, entry: raised.entry };
+            self.happen(raised.at, status, what);
+        }
+    }
+
+    fn report(&self, report: Report) -> u64 {
+        match report {
+            Report::BytesRead => self.dart.bytes_read(),
+            Report::BytesWritten => self.dart.bytes_written(),
+            Report::Tasks => self.counters.tasks_done,
+            Report::Requests => self.counters.requests_done,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! One step of work: a task from its address to its end.
+
+use ane_uapi::hw::bar::BarIndex;
+use vm_memory::GuestMemory;
+
+use super::Ane;
+use crate::counters::increment;
+use crate::dart::{Circuit, Origin};
+use crate::engine::{Engine, EngineError, Ports, TaskContext};
+use crate::options::Hang;
+use crate::report::Kind;
+use crate::td::bar;
+use crate::td::decode::decode;
+use crate::td::fetch::Descriptor;
+use crate::time::Ticks;
+use crate::tm::Running;
+use crate::tm::error::RequestError;
+
+impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
+    /// Runs the next task of the running request.
+    pub(super) fn step(&mut self, now: Ticks) {
+        let delay = self.armed.delay();
+        if let Some(running) = self.tm.running_mut()
+            && running.resume.is_none()
+            && delay > Ticks::ZERO
+        {
+            running.resume = Some(now.saturating_add(delay));
+            return;
+        }
+        let Some(running) = self.tm.running().cloned() else { return };
+        let status = self.status();
+        let outcome = self.run(&running);
+        self.take_faults(status, now);
+        match outcome {
+            Ok((cost, next)) => {
+                increment(&mut self.counters.tasks_done);
+                let corrupt = || self.armed.corrupts_completion();
+                if self.tm.task_done(now, cost, next, corrupt) {
+                    increment(&mut self.counters.requests_done);
+                }
+            }
+            Err(RequestError::Engine(EngineError::WouldHang { address, value }))
+                if self.hang == Hang::Deadline =>
+            {
+                self.reporter.log(Kind::Request, now, || {
+                    format!(
+                        "{}: register {address:#x} with {value:#010x} hangs the engine",
+                        running.request.queue
+                    )
+                });
+                if let Some(running) = self.tm.running_mut() {
+                    running.stuck = Some(Some((address, value)));
+                }
+            }
+            Err(error) => {
+                if let Some(failure) = self.tm.fail_running(error, now) {
+                    self.failed(&failure, now);
+                }
+            }
+        }
+    }
+
+    /// Fetches, decodes and executes one task; returns its cost, and address and words of the next descriptor.
+    fn run(&mut self, running: &Running) -> Result<(Ticks, (u64, usize)), RequestError> {
+        let Running { request, task: index, .. } = running;
+        self.dart.set_origin(Origin {
+            task: Some(u32::from(*index)),
+            register: None,
+            bar: Some(request.bars.get(BarIndex::TASKS)),
+        });
+        let mut dma = self.dart.dma(&self.memory, request.stream, Circuit::TdFetch);
+        let descriptor =
+            Descriptor::fetch(&mut dma, running.address, running.words).map_err(RequestError::Fetch)?;
+        let (header, mut registers) =
+            decode(&descriptor, &self.registers).map_err(RequestError::Descriptor)?;
+        let identity = header.identity;
+        if !identity.lnid() && identity.nid() != request.nid.number() {
+            return Err(RequestError::WrongNid { found: identity.nid(), expected: request.nid });
+        }
+        let tasks = request.info.tasks();
+        let is_last = index.saturating_add(1) >= tasks;
+        if !is_last && (identity.eon() || header.next.offset() == 0) {
+            return Err(RequestError::ChainEnds { tasks });
+        }
+        bar::substitute(&mut registers, &header, &request.bars).map_err(RequestError::Bar)?;
+        self.registers = registers;
+        let task = TaskContext {
+            header: &header,
+            queue: request.queue,
+            nid: request.nid,
+            stream: request.stream,
+            index: *index,
+            tasks,
+            bars: &request.bars,
+        };
+        let ports =
+            Ports { memory: &self.memory, dart: &mut self.dart, l2: &mut self.l2, kernel: &mut self.kernel };
+        let cost = self.engine.run(&task, &self.registers, ports).map_err(RequestError::Engine)?;
+        Ok((cost, bar::next_descriptor(&header, &request.bars)))
+    }
+}

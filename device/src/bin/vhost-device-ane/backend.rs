@@ -1,0 +1,356 @@
+//! The device as the vhost-user transport sees it.
+//!
+//! The transport has two threads for a connection. One reads messages: it must never wait long, for a frontend
+//! that asks for config space is a virtual processor standing still. The other is woken by the guest's kicks;
+//! it belongs to one engine and to nothing else, and it is the thread that the engine runs on: between a kick
+//! and its answer there is one wake-up and not two.
+//!
+//! The engine is behind a lock of its own. The message thread takes it for three things only: to replace
+//! memory, to stop a queue, and to reset. Each means "nothing of before touches memory any more", so waiting
+//! for the turn that runs is what it is for. A turn is one task at most; the thread of the kicks steps back
+//! between turns when somebody waits ([`Backend::wanted`]). Config space, features and the setting up of
+//! queues never take the lock.
+//!
+//! Lock order: the engine, then a queue's. No thread takes the engine while it holds a queue.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ane_device::Options;
+use ane_device::time::{TICKS_PER_SECOND, Ticks};
+use ane_uapi::wire::{CTRL_QUEUE, QUEUES};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use vhost::vhost_user::message::{VhostUserProtocolFeatures, VhostUserVirtioFeatures};
+use vhost_user_backend::{VhostUserBackend, VringEpollHandler, VringT};
+use virtio_bindings::bindings::virtio_config::VIRTIO_F_VERSION_1;
+use virtio_bindings::bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
+use virtio_queue::QueueT;
+use vm_memory::{
+    GuestAddressSpace, GuestMemoryAtomic, GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion,
+};
+use vmm_sys_util::epoll::EventSet;
+use vmm_sys_util::event::{EventConsumer, EventFlag, EventNotifier, new_event_consumer_and_notifier};
+use zerocopy::IntoBytes;
+
+use super::config;
+use super::poll::Window;
+use super::worker::{Vring, Worker};
+
+/// Places of the largest queue: a guest that keeps every queue full has some 100 requests on their way, which
+/// is more than the 127 tasks that a driver may have in flight need.
+pub(crate) const QUEUE_SIZE_MAX: usize = 256;
+
+/// What the queue thread is woken by, besides the queues, whose numbers come first. The number behind the
+/// last queue is the transport's own.
+const AGAIN: u16 = QUEUES + 1;
+const TIMER: u16 = QUEUES + 2;
+
+/// The queue thread goes back to its event loop after this long, whatever there is to do, so that it learns
+/// of the end of its connection.
+const SLICE: Duration = Duration::from_millis(1);
+
+/// One engine behind one socket.
+pub(crate) struct Backend {
+    config: Vec<u8>,
+    worker: Mutex<Worker>,
+    rest: Mutex<Rest>,
+    /// Threads that wait for the engine, besides the one it runs on.
+    wanted: AtomicUsize,
+    /// Readable while there is more to do.
+    again: EventFd,
+    /// Readable when the engine's next deadline has come.
+    timer: TimerFd,
+    /// Descriptors that the transport leaves open when a connection ends.
+    left_open: Mutex<Vec<RawFd>>,
+}
+
+/// What the queue thread keeps from one wake-up to the next.
+#[derive(Clone, Copy)]
+struct Rest {
+    window: Window,
+    /// When the timer fires.
+    alarm: Option<Ticks>,
+}
+
+/// Locks; a panic elsewhere does not make the state wrong, see [`Worker::turn`].
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Backend {
+    /// A device with these options.
+    pub(crate) fn new(options: &Options, poll: Duration) -> anyhow::Result<Self> {
+        Ok(Self {
+            config: config::of(options)?.as_bytes().to_vec(),
+            worker: Mutex::new(Worker::new(options)?),
+            rest: Mutex::new(Rest { window: Window::new(poll, Instant::now()), alarm: None }),
+            wanted: AtomicUsize::new(0),
+            again: EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?,
+            timer: TimerFd::new(
+                ClockId::CLOCK_MONOTONIC,
+                TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
+            )?,
+            left_open: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Watches what wakes the queue thread besides the guest.
+    pub(crate) fn watch(&self, handler: &VringEpollHandler<std::sync::Arc<Self>>) -> io::Result<()> {
+        handler.register_listener(self.again.as_fd().as_raw_fd(), EventSet::IN, AGAIN.into())?;
+        handler.register_listener(self.timer.as_fd().as_raw_fd(), EventSet::IN, TIMER.into())
+    }
+
+    /// The connection has ended, and its threads with it.
+    ///
+    /// The numbers are descriptors that the transport gave up without closing them.
+    pub(crate) fn disconnected(&self) -> Vec<RawFd> {
+        self.with_worker(Worker::forget);
+        std::mem::take(&mut *lock(&self.left_open))
+    }
+
+    /// The state in words.
+    pub(crate) fn dump(&self) -> String {
+        self.with_worker(|worker| worker.dump())
+    }
+
+    /// Waits for the end of the turn that runs, but not for ever, and lets no other begin.
+    pub(crate) fn freeze(&self, limit: Duration) {
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+        let start = Instant::now();
+        while start.elapsed() < limit {
+            if let Ok(guard) = self.worker.try_lock() {
+                std::mem::forget(guard);
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        log::warn!("engine still runs a task after {limit:?}; it is cut off");
+    }
+
+    /// Does something with the engine, from a thread that is not its own.
+    fn with_worker<R>(&self, action: impl FnOnce(&mut Worker) -> R) -> R {
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+        let result = action(&mut lock(&self.worker));
+        self.wanted.fetch_sub(1, Ordering::SeqCst);
+        result
+    }
+
+    /// Takes turns while there is something to do, and a little longer if that pays.
+    fn serve(&self, vrings: &[Vring]) {
+        let start = Instant::now();
+        let mut rest = *lock(&self.rest);
+        let window = &mut rest.window;
+        let Some(ctrl) = vrings.get(usize::from(CTRL_QUEUE)) else {
+            return;
+        };
+        // While it looks by itself it need not be woken.
+        if window.is_used() {
+            let _ = ctrl.disable_notification();
+        }
+        let mut turn;
+        loop {
+            // A lock is not fair: who runs all the time gets it all the time.
+            while self.wanted.load(Ordering::SeqCst) != 0 {
+                std::thread::yield_now();
+            }
+            turn = lock(&self.worker).turn(vrings);
+            let now = Instant::now();
+            if turn.progress {
+                window.worked(now);
+            }
+            let again = turn.busy || (!turn.broken && self.look(ctrl, window, start));
+            if !again && (turn.broken || !ctrl.enable_notification().unwrap_or(false)) {
+                break;
+            }
+            if now.duration_since(start) >= SLICE {
+                // Writing fails only where the counter is full, and then it is readable anyway.
+                let _ = self.again.write(1);
+                break;
+            }
+        }
+        self.set_alarm(&mut rest, turn.at);
+        *lock(&self.rest) = rest;
+    }
+
+    /// Looks for a request while the window is open; true if there is one.
+    fn look(&self, ctrl: &Vring, window: &Window, start: Instant) -> bool {
+        if !window.is_open(Instant::now()) {
+            return false;
+        }
+        // Should the guest's memory be replaced meanwhile, then `wanted` says so.
+        let memory = lock(&self.worker).memory().clone();
+        loop {
+            let now = Instant::now();
+            if !window.is_open(now) {
+                return false;
+            }
+            // The end of the slice is not the end of the window: the caller asks to be called again.
+            if now.duration_since(start) >= SLICE || self.wanted.load(Ordering::SeqCst) != 0 {
+                return true;
+            }
+            for _ in 0..16 {
+                if has_request(ctrl, &memory) {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Asks to be woken when the engine's next deadline comes.
+    fn set_alarm(&self, rest: &mut Rest, at: Option<Ticks>) {
+        if rest.alarm == at {
+            return;
+        }
+        rest.alarm = at;
+        let outcome = match at {
+            Some(at) => {
+                let wait = at.saturating_sub(lock(&self.worker).now());
+                let spec = Expiration::OneShot(TimeSpec::from_duration(duration(wait)));
+                self.timer.set(spec, TimerSetTimeFlags::empty())
+            }
+            None => self.timer.unset(),
+        };
+        if let Err(why) = outcome {
+            log::error!("timer cannot be set: {why}");
+        }
+    }
+}
+
+/// A span as the system knows it, never zero: a timer of zero never fires.
+fn duration(span: Ticks) -> Duration {
+    // A day is longer than any deadline, and far from what does not fit. Three ticks are 125 nanoseconds.
+    const DAY: u64 = 86_400 * TICKS_PER_SECOND;
+    const { assert!(TICKS_PER_SECOND == 24_000_000) };
+    let nanoseconds = span.0.min(DAY).saturating_mul(125).div_ceil(3);
+    Duration::from_nanos(nanoseconds.max(1_000))
+}
+
+/// Refuses a region that is longer than the file behind it: touching what is missing would end this process.
+///
+/// A frontend can still cut the file short later, and takes nothing down but its own device then.
+fn check_files(memory: &GuestMemoryMmap) -> io::Result<()> {
+    for region in memory.iter() {
+        let Some(file) = region.file_offset() else {
+            continue;
+        };
+        let behind = file.file().metadata()?;
+        // Only of an ordinary file is the length known; those that memory is made of are ordinary.
+        if behind.is_file() && file.start().checked_add(region.len()).is_none_or(|end| end > behind.len()) {
+            let (bytes, start) = (region.len(), file.start());
+            return Err(io::Error::other(format!(
+                "region of {bytes:#x} bytes from {start:#x} of a file of {:#x}",
+                behind.len()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// True if a request waits that was not taken.
+fn has_request(vring: &Vring, memory: &GuestMemoryMmap) -> bool {
+    let state = vring.get_ref();
+    let queue = state.get_queue();
+    queue.ready()
+        && queue.avail_idx(memory, Ordering::Acquire).is_ok_and(|index| index.0 != queue.next_avail())
+}
+
+impl VhostUserBackend for Backend {
+    type Bitmap = ();
+    type Vring = Vring;
+
+    fn num_queues(&self) -> usize {
+        QUEUES.into()
+    }
+
+    fn max_queue_size(&self) -> usize {
+        QUEUE_SIZE_MAX
+    }
+
+    fn features(&self) -> u64 {
+        1 << VIRTIO_F_VERSION_1
+            | 1 << VIRTIO_RING_F_INDIRECT_DESC
+            | 1 << VIRTIO_RING_F_EVENT_IDX
+            | VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits()
+    }
+
+    fn protocol_features(&self) -> VhostUserProtocolFeatures {
+        VhostUserProtocolFeatures::CONFIG
+            | VhostUserProtocolFeatures::MQ
+            | VhostUserProtocolFeatures::REPLY_ACK
+            | VhostUserProtocolFeatures::CONFIGURE_MEM_SLOTS
+            | VhostUserProtocolFeatures::RESET_DEVICE
+    }
+
+    fn reset_device(&self) {
+        self.with_worker(Worker::reset);
+    }
+
+    fn set_event_idx(&self, _enabled: bool) {
+        // The queues keep it.
+    }
+
+    fn get_config(&self, offset: u32, size: u32) -> Vec<u8> {
+        // Zeroes behind the end: a frontend asks for as many bytes as it was told to, 256 at most.
+        let known = self.config.iter().copied().skip(offset as usize);
+        known.chain(std::iter::repeat(0)).take(size as usize).collect()
+    }
+
+    fn set_config(&self, _offset: u32, _buf: &[u8]) -> io::Result<()> {
+        // Writes mean nothing, and are no error: a frontend sends back what it read.
+        Ok(())
+    }
+
+    fn update_memory(&self, memory: GuestMemoryAtomic<GuestMemoryMmap>) -> io::Result<()> {
+        let checked = check_files(&memory.memory());
+        if checked.is_err() {
+            // The queues have it already; they must not look.
+            memory.lock().unwrap_or_else(PoisonError::into_inner).replace(GuestMemoryMmap::new());
+        }
+        self.with_worker(|worker| worker.replace_memory(&memory.memory()));
+        checked.inspect_err(|why| log::warn!("memory is refused: {why}"))
+    }
+
+    fn exit_event(&self, _thread: usize) -> Option<(EventConsumer, EventNotifier)> {
+        // Without one the thread of the queues never ends, and a second connection waits for it for ever.
+        let (consumer, notifier) = new_event_consumer_and_notifier(EventFlag::NONBLOCK | EventFlag::CLOEXEC)
+            .inspect_err(|why| log::error!("no descriptor to end a connection with: {why}"))
+            .ok()?;
+        lock(&self.left_open).push(consumer.as_raw_fd());
+        Some((consumer, notifier))
+    }
+
+    fn stop_vring(&self, queue: u32) -> io::Result<()> {
+        // Nothing is in flight between turns, and no buffer is kept: to have the engine is to have drained it.
+        self.with_worker(|_| log::debug!("queue {queue} is stopped"));
+        Ok(())
+    }
+
+    fn handle_event(
+        &self,
+        event: u16,
+        _readable: EventSet,
+        vrings: &[Vring],
+        _thread: usize,
+    ) -> io::Result<()> {
+        match event {
+            // Reading fails if there is nothing to read, which is as well.
+            AGAIN => {
+                let _ = self.again.read();
+            }
+            TIMER => {
+                let _ = self.timer.wait();
+                lock(&self.rest).alarm = None;
+            }
+            _ => lock(&self.rest).window.woken(Instant::now()),
+        }
+        self.serve(vrings);
+        // Never an error: it would end this thread, and with it the device.
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! A virtual Apple Neural Engine behind a vhost-user socket.
+//!
+//! * [`args`]: the command line;
+//! * [`server`]: a socket, and one frontend after the other behind it;
+//! * [`backend`]: the device as the transport sees it, and the threads;
+//! * [`worker`]: the engine at work, a turn at a time;
+//! * [`request`] and [`chain`]: what a guest asks for, and the memory it asks with;
+//! * [`config`]: what the device says of itself; [`poll`]: how long it looks before it sleeps.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation
+    )
+)]
+
+mod args;
+mod backend;
+mod chain;
+mod config;
+mod poll;
+mod request;
+mod server;
+mod worker;
+
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use ane_device::Options;
+use ane_device::chip::{Identity, every_instance};
+use ane_uapi::wire::VIRTIO_ID;
+use anyhow::Context;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+use nix::sys::signal::{SigSet, Signal};
+
+use args::Args;
+use backend::Backend;
+
+/// How long a task may go on after SIGTERM.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// One engine, and where it listens.
+struct Place {
+    name: String,
+    listener: UnixListener,
+    /// To be removed at the end; a passed socket is not ours to remove.
+    path: Option<PathBuf>,
+    options: Options,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    if args.print_capabilities {
+        println!("{}", capabilities());
+        return ExitCode::SUCCESS;
+    }
+    if args.socket_path.is_none() && args.fd.is_none() {
+        Args::command().error(ErrorKind::MissingRequiredArgument, "give --socket-path PATH or --fd N").exit();
+    }
+    env_logger::Builder::new()
+        // The transport's own lines repeat what is said here, and a guest could fill the log with them.
+        .filter_level(args.log_level)
+        .filter_module("virtio_queue", log::LevelFilter::Off)
+        .parse_default_env()
+        .init();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            log::error!("{why:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What `--print-capabilities` prints, in the form of QEMU's `docs/interop/vhost-user.json`.
+fn capabilities() -> String {
+    format!(
+        "{{\n  \"type\": \"ane\",\n  \"virtio-id\": {VIRTIO_ID},\n  \"features\": [],\n  \"version\": \"{}\"\n}}",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// The engines that the arguments ask for, each with a socket that listens.
+fn places(args: &Args) -> anyhow::Result<Vec<Place>> {
+    let options = args.options();
+    let node = |options: &Options| Identity::of(options).map(|identity| identity.instance.node.to_owned());
+    if let Some(fd) = args.fd {
+        let listener = server::inherited(fd).with_context(|| format!("--fd {fd}"))?;
+        return Ok(vec![Place { name: node(&options)?, listener, path: None, options }]);
+    }
+    let path = args.socket_path.clone().unwrap_or_default();
+    let wanted: Vec<(PathBuf, Options)> = if !path.is_dir() {
+        vec![(path, options)]
+    } else if args.instance.is_some() {
+        vec![(server::path_in(&path, &node(&options)?), options)]
+    } else {
+        every_instance(&options)
+            .map(|one| node(&one).map(|node| (server::path_in(&path, &node), one)))
+            .collect::<Result<_, _>>()?
+    };
+    wanted
+        .into_iter()
+        .map(|(path, options)| {
+            let name = node(&options)?;
+            Ok(Place { name, listener: server::listen(&path)?, path: Some(path), options })
+        })
+        .collect()
+}
+
+fn run(args: &Args) -> anyhow::Result<()> {
+    // Before the first thread, so that all of them leave these to the one that waits below.
+    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGUSR1]);
+    signals.thread_block().context("blocking signals")?;
+    let mut backends = Vec::new();
+    let mut paths = Vec::new();
+    for place in places(args)? {
+        let poll = Duration::from_micros(args.poll_us.into());
+        let backend = Arc::new(Backend::new(&place.options, poll)?);
+        backends.push((place.name.clone(), Arc::clone(&backend)));
+        log::info!(
+            "{} of {} is ready{}",
+            place.name,
+            place.options.chip.name(),
+            place.path.as_ref().map(|path| format!(" at {}", path.display())).unwrap_or_default()
+        );
+        paths.extend(place.path);
+        thread::Builder::new()
+            .name(format!("{}-accept", place.name))
+            .spawn(move || server::serve(&place.name, place.listener, &backend))
+            .context("starting a thread")?;
+    }
+    loop {
+        match signals.wait().context("waiting for a signal")? {
+            Signal::SIGUSR1 => {
+                for (name, backend) in &backends {
+                    eprintln!("--- {name}\n{}---", backend.dump());
+                }
+            }
+            signal => {
+                log::info!("{signal} ends the device");
+                break;
+            }
+        }
+    }
+    for path in paths {
+        if let Err(why) = std::fs::remove_file(&path) {
+            log::warn!("{} cannot be removed: {why}", path.display());
+        }
+    }
+    for (_, backend) in &backends {
+        backend.freeze(PATIENCE);
+    }
+    Ok(())
+}

@@ -1,0 +1,345 @@
+//! The engine at work: whoever holds the [`Worker`] is the device.
+//!
+//! A turn takes what the guest asks for, lets the engine run one task, and tells the guest what happened. It
+//! is bounded: by requests, by the size of one, and by one task. Nothing of a turn is left over when it ends:
+//! no request is half done, no memory is held, no buffer of the guest's is parked. So between two turns
+//! memory may be replaced and queues stopped, and nothing can be in flight.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use ane_device::chip::NoSuchInstance;
+use ane_device::event::{Event, Fault, Happening};
+use ane_device::refusal::Refusal;
+use ane_device::time::Ticks;
+use ane_device::{Ane, Options};
+use ane_uapi::hw::fault::IoDartErrorInfo;
+use ane_uapi::hw::space::EngineOffset;
+use ane_uapi::wire::event as wire;
+use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE};
+use vhost_user_backend::{VringMutex, VringT};
+use virtio_queue::{QueueOwnedT, QueueT};
+use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromZeros, IntoBytes};
+
+use super::chain::{Chain, Complaints};
+use super::request::{self, REQUEST_MAX, Registers, Request};
+
+/// A virtqueue as the transport hands it over.
+pub(crate) type Vring = VringMutex<GuestMemoryAtomic<GuestMemoryMmap>>;
+
+/// Requests of one turn: after these the engine gets its turn, whatever else the guest wants.
+const REQUESTS_PER_TURN: usize = 64;
+
+/// What is to be done after a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// There is more to do at once.
+    pub(crate) busy: bool,
+    /// The guest was served, or the engine did something.
+    pub(crate) progress: bool,
+    /// The queue of requests cannot be read: looking again helps only after the guest did something.
+    pub(crate) broken: bool,
+    /// When there will be something to do, if nothing else happens until then.
+    pub(crate) at: Option<Ticks>,
+}
+
+/// One engine, its clock, and what carrying out requests needs.
+pub(crate) struct Worker {
+    options: Options,
+    ane: Ane<GuestMemoryMmap>,
+    memory: GuestMemoryMmap,
+    start: Instant,
+    chain: Chain,
+    bytes: Vec<u8>,
+    answer: Vec<u8>,
+    complaints: Complaints,
+    /// Number of the next event.
+    sequence: u64,
+    /// Events dropped since the last that the guest got.
+    lost: u32,
+    /// The model failed in a way that it should not; only a reset helps.
+    failed: bool,
+}
+
+/// The engine at one moment.
+struct Now<'a> {
+    ane: &'a mut Ane<GuestMemoryMmap>,
+    now: Ticks,
+    strict: bool,
+}
+
+impl Registers for Now<'_> {
+    fn read(&mut self, at: EngineOffset) -> Result<u32, Refusal> {
+        self.ane.read(at, self.now)
+    }
+
+    fn write(&mut self, at: EngineOffset, value: u32) -> Result<(), Refusal> {
+        self.ane.write(at, value, self.now)
+    }
+
+    fn reset(&mut self) {
+        self.ane.reset(self.now);
+    }
+
+    fn is_strict(&self) -> bool {
+        self.strict
+    }
+}
+
+fn now(start: Instant) -> Ticks {
+    Ticks::from_nanoseconds(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// True if the guest lets the device use the queue.
+fn runs(vring: &Vring) -> bool {
+    let state = vring.get_ref();
+    state.is_enabled() && state.get_queue().ready()
+}
+
+impl Worker {
+    /// An engine without memory.
+    pub(crate) fn new(options: &Options) -> Result<Self, NoSuchInstance> {
+        let memory = GuestMemoryMmap::new();
+        Ok(Self {
+            ane: Ane::new(options, memory.clone())?,
+            options: options.clone(),
+            memory,
+            start: Instant::now(),
+            chain: Chain::default(),
+            bytes: Vec::new(),
+            answer: Vec::new(),
+            complaints: Complaints::default(),
+            sequence: 0,
+            lost: 0,
+            failed: false,
+        })
+    }
+
+    /// The time as the engine knows it.
+    pub(crate) fn now(&self) -> Ticks {
+        now(self.start)
+    }
+
+    /// The guest's memory.
+    pub(crate) const fn memory(&self) -> &GuestMemoryMmap {
+        &self.memory
+    }
+
+    /// Puts other guest memory in the place of what there was.
+    pub(crate) fn replace_memory(&mut self, memory: &GuestMemoryMmap) {
+        self.memory = memory.clone();
+        self.ane.replace_memory(memory.clone());
+    }
+
+    /// Back to the state after power-on.
+    pub(crate) fn reset(&mut self) {
+        if self.failed {
+            self.rebuild();
+        } else {
+            self.ane.reset(self.now());
+        }
+    }
+
+    /// Back to how it was when the program started: the frontend is gone.
+    pub(crate) fn forget(&mut self) {
+        self.replace_memory(&GuestMemoryMmap::new());
+        self.rebuild();
+        self.sequence = 0;
+        self.lost = 0;
+    }
+
+    fn rebuild(&mut self) {
+        // The options made an engine before, so they do again.
+        if let Ok(ane) = Ane::new(&self.options, self.memory.clone()) {
+            self.ane = ane;
+            self.failed = false;
+        }
+    }
+
+    /// The state in words.
+    pub(crate) fn dump(&self) -> String {
+        let health = if self.failed { "failed, waits for a reset" } else { "sound" };
+        format!(
+            "{}\nfront: {health}, {} memory regions, next event {}, {} events dropped since the last\n",
+            self.ane.dump().trim_end(),
+            vm_memory::GuestMemoryBackend::num_regions(&self.memory),
+            self.sequence,
+            self.lost,
+        )
+    }
+
+    /// One turn.
+    pub(crate) fn turn(&mut self, vrings: &[Vring]) -> Turn {
+        let mut turn = Turn::default();
+        let ctrl = vrings.get(usize::from(CTRL_QUEUE)).filter(|vring| runs(vring));
+        let events = vrings.get(usize::from(EVENT_QUEUE)).filter(|vring| runs(vring));
+        // A guest whose queue is stopped is paused, or gone: its engine rests.
+        let Some(ctrl) = ctrl else {
+            return turn;
+        };
+        self.requests(ctrl, &mut turn);
+        if !self.failed {
+            let now = self.now();
+            match catch_unwind(AssertUnwindSafe(|| self.ane.work(now))) {
+                Ok(work) => {
+                    turn.busy |= work.pending;
+                    turn.at = work.at;
+                }
+                Err(_) => self.fail("running a task"),
+            }
+            // Without a queue to put them into they wait in the engine.
+            if let Some(events) = events {
+                self.deliver(events, &mut turn);
+            }
+        }
+        turn
+    }
+
+    /// The model is wrong: that is our mistake, and must not become the guest's end.
+    fn fail(&mut self, doing: &str) {
+        self.failed = true;
+        log::error!(target: "ane::virtio", "engine failed while {doing}; it waits for a reset");
+    }
+
+    /// Carries out what waits in the queue of requests.
+    fn requests(&mut self, vring: &Vring, turn: &mut Turn) {
+        let mut served = 0;
+        for n in 1..=REQUESTS_PER_TURN {
+            let popped = {
+                let mut state = vring.get_mut();
+                match state.get_queue_mut().iter(&self.memory) {
+                    Ok(mut available) => available.next(),
+                    Err(why) => {
+                        let why = format!("queue of requests cannot be read: {why}");
+                        self.complaints.complain(self.now(), &why);
+                        turn.broken = true;
+                        break;
+                    }
+                }
+            };
+            let Some(chain) = popped else {
+                break;
+            };
+            let head = chain.head_index();
+            let written = match self.chain.gather(chain, &self.memory) {
+                Ok(()) => self.request(),
+                Err(bad) => {
+                    self.complaints.complain(self.now(), &bad);
+                    0
+                }
+            };
+            if let Err(why) = vring.add_used(head, written) {
+                let why = format!("chain {head} cannot be given back: {why}");
+                self.complaints.complain(self.now(), &why);
+            }
+            served = n;
+        }
+        if served != 0 {
+            turn.progress = true;
+            turn.busy = served == REQUESTS_PER_TURN;
+            notify(vring);
+        }
+    }
+
+    /// Carries out the request that `self.chain` holds; the number is how many bytes were answered.
+    fn request(&mut self) -> u32 {
+        if !self.chain.read(&self.memory, REQUEST_MAX, &mut self.bytes) {
+            return 0;
+        }
+        let room = self.chain.writable_bytes();
+        let asked = Request { bytes: &self.bytes, len: self.chain.readable_bytes(), room };
+        if self.failed
+            && request::is_reset(asked)
+            && let Ok(ane) = Ane::new(&self.options, self.memory.clone())
+        {
+            self.ane = ane;
+            self.failed = false;
+        }
+        let mut failed = self.failed;
+        if !failed {
+            let now = now(self.start);
+            let mut engine = Now { ane: &mut self.ane, now, strict: self.options.strict };
+            let answer = &mut self.answer;
+            failed =
+                catch_unwind(AssertUnwindSafe(|| request::carry_out(&mut engine, asked, answer))).is_err();
+        }
+        if failed {
+            request::internal_error(asked, &mut self.answer);
+            if !self.failed {
+                self.fail("carrying out a request");
+            }
+        }
+        self.chain.write(&self.memory, &self.answer)
+    }
+
+    /// Tells the guest what happened.
+    fn deliver(&mut self, vring: &Vring, turn: &mut Turn) {
+        let mut delivered = false;
+        for event in self.ane.take_events() {
+            turn.progress = true;
+            let message = message(&event, self.sequence, self.lost);
+            self.sequence = self.sequence.wrapping_add(1);
+            let popped = {
+                let mut state = vring.get_mut();
+                state.get_queue_mut().iter(&self.memory).ok().and_then(|mut available| available.next())
+            };
+            let Some(chain) = popped else {
+                self.lost = self.lost.saturating_add(1);
+                continue;
+            };
+            let head = chain.head_index();
+            let fits = self.chain.gather(chain, &self.memory).is_ok()
+                && self.chain.writable_bytes() >= size_of::<wire::Event>() as u64;
+            let written = if fits { self.chain.write(&self.memory, message.as_bytes()) } else { 0 };
+            self.lost = if written == 0 { self.lost.saturating_add(1) } else { 0 };
+            // It fails only if the guest took the ring away; then there is nobody to tell.
+            delivered |= vring.add_used(head, written).is_ok();
+        }
+        if delivered {
+            notify(vring);
+        }
+    }
+}
+
+/// Wakes the guest, if it wants to be woken.
+fn notify(vring: &Vring) {
+    // A guest that makes its own ring unreadable is not woken; that is its loss alone.
+    if vring.needs_notification().unwrap_or(false)
+        && let Err(why) = vring.signal_used_queue()
+    {
+        log::warn!(target: "ane::virtio", "guest cannot be woken: {why}");
+    }
+}
+
+/// An event as the wire has it.
+fn message(event: &Event, sequence: u64, lost: u32) -> wire::Event {
+    let fault = |fault: &Fault| {
+        let [status, low, high, buffer] = fault.words;
+        (fault.window as u16, [status, low, high, buffer, 0], fault.info)
+    };
+    let none = IoDartErrorInfo::new_zeroed();
+    let (kind, (source, words, info)) = match &event.what {
+        Happening::TaskManager { line, waiting, entry } => {
+            let words = [*waiting, entry.info.into_bits(), entry.word_1, entry.time, entry.word_3];
+            (wire::Kind::TaskManager, (line.number().into(), words, none))
+        }
+        Happening::Dart(latched) => (wire::Kind::Dart, fault(latched)),
+        Happening::QueueAborted { queue, errors: [first, second, third], nid } => {
+            let words = [*first, *second, *third, u32::from(*nid), 0];
+            (wire::Kind::QueueAborted, (queue.number().into(), words, none))
+        }
+        Happening::Dead(latched) => (wire::Kind::Dead, fault(latched)),
+    };
+    wire::Event {
+        kind: U16::new(kind as u16),
+        source: U16::new(source),
+        lost: U32::new(lost),
+        sequence: U64::new(sequence),
+        timestamp: U64::new(event.at.0),
+        words: words.map(U32::new),
+        engine_status: U32::new(event.engine_status.into_bits()),
+        info,
+    }
+}

@@ -1,0 +1,106 @@
+//! Events: what would be an interrupt, on its way to whoever holds the device.
+//!
+//! An event carries what a driver would read from the registers at that moment. The registers keep it too:
+//! taking an event out of the device drains nothing that the guest sees. The queue is bounded; what a front
+//! does not fetch in time is dropped, newest first, and counted.
+
+use std::collections::VecDeque;
+
+use ane_uapi::hw::dart::regs::Window;
+use ane_uapi::hw::fault::IoDartErrorInfo;
+use ane_uapi::hw::status::EngineStatus;
+use ane_uapi::hw::tq::QueueId;
+
+use crate::time::Ticks;
+use crate::tm::events::{Entry, Line};
+
+/// Events that wait to be taken: every queue's both sets, on both lines, with room for faults.
+pub const CAPACITY: usize = 256;
+
+/// The engine's status word while a request runs.
+///
+/// Sources give the word of a powered and idle engine, `0xa0`, and say that any other state makes a fault
+/// real; which bits change when work runs is Chosen.
+pub const RUNNING: EngineStatus = EngineStatus::from_bits(0xa1);
+
+/// A fault as the window's registers show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The window.
+    pub window: Window,
+    /// Error status, low and high half of the address, state of the translation buffer.
+    pub words: [u32; 4],
+    /// The descriptor.
+    pub info: IoDartErrorInfo,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// The task manager put an event on a line.
+    TaskManager {
+        /// The line.
+        line: Line,
+        /// How many waited then, this one included.
+        waiting: u32,
+        /// The event as its registers will show it.
+        entry: Entry,
+    },
+    /// A window latched a fault.
+    Dart(Fault),
+    /// The device aborted a queue that was stuck.
+    QueueAborted {
+        /// The queue.
+        queue: QueueId,
+        /// The task manager's error registers.
+        errors: [u32; 3],
+        /// Network id of the request.
+        nid: u8,
+    },
+    /// The device declared itself dead.
+    Dead(Fault),
+}
+
+/// One event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When it happened.
+    pub at: Ticks,
+    /// The engine's status word then.
+    pub engine_status: EngineStatus,
+    /// What happened.
+    pub what: Happening,
+}
+
+/// Events that wait to be taken.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    events: VecDeque<Event>,
+    lost: u64,
+}
+
+impl Waiting {
+    /// Adds an event, or counts it if there is no room.
+    pub(crate) fn push(&mut self, event: Event) {
+        if self.events.len() < CAPACITY {
+            self.events.push_back(event);
+        } else {
+            self.lost = self.lost.saturating_add(1);
+        }
+    }
+
+    /// Takes everything.
+    pub(crate) fn take(&mut self) -> VecDeque<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Events that were dropped.
+    pub(crate) const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Forgets what waits.
+    pub(crate) fn clear(&mut self) {
+        self.events.clear();
+    }
+}

@@ -1,0 +1,301 @@
+//! Faults on demand: what goes wrong once in a million runs, now.
+//!
+//! An injection is armed at start or later, and each goes off a stated number of times. Nothing else in the
+//! device knows whether a fault was injected: it takes the same way as a real one.
+//!
+//! | text | what happens |
+//! |---|---|
+//! | `translation-fault:0x8000` | the next transfer that touches this address finds no leaf there |
+//! | `translation-fault:after=N` | the transfer after the next N finds no leaf at its start |
+//! | `lost-interrupt` or `lost-interrupt:N` | the next N events reach the registers and raise no interrupt |
+//! | `stuck-queue` or `stuck-queue:Q` | the next request, on any queue or on Q, never gets anywhere |
+//! | `corrupted-completion` or `corrupted-completion:N` | the next N completions name the wrong request: the network id inverted |
+//! | `slow-dma:N` | every task's transfers take N microseconds longer, until cleared with 0 |
+
+use std::fmt;
+use std::str::FromStr;
+
+use ane_uapi::hw::space::{Iova, IovaRange};
+use ane_uapi::hw::tq::QueueId;
+
+use crate::time::Ticks;
+
+/// A fault to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Injection {
+    /// A transfer that touches this address fails there.
+    FaultAt(Iova),
+    /// The transfer after this many fails.
+    FaultAfter(u64),
+    /// So many events raise no interrupt.
+    LostInterrupt(u32),
+    /// A request never gets anywhere.
+    StuckQueue(Option<QueueId>),
+    /// So many completions name the wrong request.
+    CorruptedCompletion(u32),
+    /// Each task takes this much longer.
+    SlowDma(Ticks),
+}
+
+/// A text that names no fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadInjection {
+    /// No such kind.
+    Kind(String),
+    /// The kind needs an argument.
+    NoArgument(&'static str),
+    /// The argument is no number that the kind takes.
+    Argument {
+        /// The kind.
+        kind: &'static str,
+        /// The argument.
+        argument: String,
+    },
+}
+
+/// The kinds, as they are written.
+pub const KINDS: [&str; 5] =
+    ["translation-fault", "lost-interrupt", "stuck-queue", "corrupted-completion", "slow-dma"];
+
+impl fmt::Display for BadInjection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kind(kind) => write!(f, "fault {kind:?} is not known; known: {}", KINDS.join(", ")),
+            Self::NoArgument(kind) => write!(f, "fault {kind} needs an argument"),
+            Self::Argument { kind, argument } => write!(f, "fault {kind} cannot take {argument:?}"),
+        }
+    }
+}
+
+impl std::error::Error for BadInjection {}
+
+/// A decimal number, or a hexadecimal one behind `0x`.
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+impl FromStr for Injection {
+    type Err = BadInjection;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (word, argument) = match text.split_once(':') {
+            Some((word, argument)) => (word, Some(argument)),
+            None => (text, None),
+        };
+        let kind = KINDS
+            .into_iter()
+            .find(|kind| *kind == word)
+            .ok_or_else(|| BadInjection::Kind(word.to_owned()))?;
+        let bad = || BadInjection::Argument { kind, argument: argument.unwrap_or_default().to_owned() };
+        let needed = || argument.ok_or(BadInjection::NoArgument(kind));
+        let small = |argument: &str| number(argument).and_then(|n| u32::try_from(n).ok()).ok_or_else(bad);
+        let times = || argument.map_or(Ok(1), small);
+        match kind {
+            "translation-fault" => {
+                let argument = needed()?;
+                match argument.strip_prefix("after=") {
+                    Some(count) => number(count).map(Self::FaultAfter).ok_or_else(bad),
+                    None => small(argument).map(|address| Self::FaultAt(Iova(address))),
+                }
+            }
+            "lost-interrupt" => times().map(Self::LostInterrupt),
+            "corrupted-completion" => times().map(Self::CorruptedCompletion),
+            "stuck-queue" => match argument {
+                Some(queue) => {
+                    QueueId::new(small(queue)?).map(|queue| Self::StuckQueue(Some(queue))).map_err(|_| bad())
+                }
+                None => Ok(Self::StuckQueue(None)),
+            },
+            _ => {
+                let microseconds = small(needed()?)?;
+                Ok(Self::SlowDma(Ticks::from_nanoseconds(u64::from(microseconds).saturating_mul(1_000))))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Injection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::FaultAt(address) => write!(f, "translation-fault:{:#x}", address.0),
+            Self::FaultAfter(count) => write!(f, "translation-fault:after={count}"),
+            Self::LostInterrupt(count) => write!(f, "lost-interrupt:{count}"),
+            Self::StuckQueue(None) => f.write_str("stuck-queue"),
+            Self::StuckQueue(Some(queue)) => write!(f, "stuck-queue:{}", queue.number()),
+            Self::CorruptedCompletion(count) => write!(f, "corrupted-completion:{count}"),
+            Self::SlowDma(delay) => {
+                write!(f, "slow-dma:{}", delay.0 / (crate::time::TICKS_PER_SECOND / 1_000_000))
+            }
+        }
+    }
+}
+
+/// What makes transfers fail on demand.
+///
+/// The DART asks it once for each transfer, before the walk. A trap springs once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trap {
+    at: Option<Iova>,
+    after: Option<u64>,
+}
+
+impl Trap {
+    /// The address at which this transfer is to fail, if it is.
+    pub fn springs(&mut self, range: IovaRange) -> Option<Iova> {
+        if let Some(at) = self.at
+            && range.contains(at)
+        {
+            self.at = None;
+            return Some(at);
+        }
+        match self.after? {
+            0 => {
+                self.after = None;
+                Some(range.base())
+            }
+            left => {
+                self.after = left.checked_sub(1);
+                None
+            }
+        }
+    }
+
+    /// True if nothing is armed.
+    pub const fn is_idle(&self) -> bool {
+        self.at.is_none() && self.after.is_none()
+    }
+}
+
+/// The faults that are armed, but for those of transfers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Armed {
+    lost_interrupts: u32,
+    stuck: Option<Option<QueueId>>,
+    corrupted: u32,
+    slow: Ticks,
+}
+
+/// Takes one off a count; true if there was one.
+fn take_one(count: &mut u32) -> bool {
+    match count.checked_sub(1) {
+        Some(left) => {
+            *count = left;
+            true
+        }
+        None => false,
+    }
+}
+
+impl Armed {
+    /// Arms a fault; one of a transfer goes into the DART's trap.
+    pub(crate) fn arm(&mut self, injection: Injection, trap: &mut Trap) {
+        match injection {
+            Injection::FaultAt(address) => trap.at = Some(address),
+            Injection::FaultAfter(count) => trap.after = Some(count),
+            Injection::LostInterrupt(count) => self.lost_interrupts = count,
+            Injection::StuckQueue(queue) => self.stuck = Some(queue),
+            Injection::CorruptedCompletion(count) => self.corrupted = count,
+            Injection::SlowDma(delay) => self.slow = delay,
+        }
+    }
+
+    /// True if this interrupt is to be lost.
+    pub(crate) fn loses_interrupt(&mut self) -> bool {
+        take_one(&mut self.lost_interrupts)
+    }
+
+    /// True if the request that starts on `queue` is to get stuck.
+    pub(crate) fn sticks(&mut self, queue: QueueId) -> bool {
+        match self.stuck {
+            Some(which) if which.is_none_or(|which| which == queue) => {
+                self.stuck = None;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// True if this completion is to name the wrong request.
+    pub(crate) fn corrupts_completion(&mut self) -> bool {
+        take_one(&mut self.corrupted)
+    }
+
+    /// How much longer each task takes.
+    pub(crate) const fn delay(&self) -> Ticks {
+        self.slow
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_the_text_parses_and_prints_as_it_was() {
+        for text in [
+            "translation-fault:0x8000",
+            "translation-fault:after=3",
+            "lost-interrupt:1",
+            "stuck-queue",
+            "stuck-queue:4",
+            "corrupted-completion:2",
+            "slow-dma:250",
+        ] {
+            let injection: Injection = text.parse().unwrap();
+            assert_eq!(injection.to_string(), text);
+        }
+        assert_eq!("lost-interrupt".parse(), Ok(Injection::LostInterrupt(1)));
+        assert_eq!("slow-dma:1".parse(), Ok(Injection::SlowDma(Ticks(24))));
+    }
+
+    #[test]
+    fn text_that_names_no_fault_is_refused_with_the_reason() {
+        let refusal = |text: &str| text.parse::<Injection>().unwrap_err().to_string();
+        assert_eq!(
+            refusal("bit-rot"),
+            "fault \"bit-rot\" is not known; known: translation-fault, lost-interrupt, stuck-queue, \
+             corrupted-completion, slow-dma"
+        );
+        assert_eq!(refusal("translation-fault"), "fault translation-fault needs an argument");
+        assert_eq!(
+            refusal("translation-fault:0x100000000"),
+            "fault translation-fault cannot take \"0x100000000\""
+        );
+        assert_eq!(refusal("stuck-queue:8"), "fault stuck-queue cannot take \"8\"");
+        assert_eq!(refusal("lost-interrupt:"), "fault lost-interrupt cannot take \"\"");
+        assert_eq!(refusal("slow-dma:-1"), "fault slow-dma cannot take \"-1\"");
+    }
+
+    #[test]
+    fn trap_at_an_address_springs_once_and_only_there() {
+        let mut trap = Trap::default();
+        Armed::default().arm(Injection::FaultAt(Iova(0x8010)), &mut trap);
+        let before = IovaRange::new(0x8000, 0x10).unwrap();
+        let across = IovaRange::new(0x8000, 0x11).unwrap();
+        assert_eq!(trap.springs(before), None);
+        assert_eq!(trap.springs(across), Some(Iova(0x8010)));
+        assert_eq!(trap.springs(across), None);
+        assert!(trap.is_idle());
+    }
+
+    #[test]
+    fn trap_after_two_transfers_springs_at_the_third() {
+        let mut trap = Trap::default();
+        Armed::default().arm(Injection::FaultAfter(2), &mut trap);
+        let range = IovaRange::new(0x4000, 4).unwrap();
+        let springs: Vec<_> = (0..4).map(|_| trap.springs(range)).collect();
+        assert_eq!(springs, [None, None, Some(Iova(0x4000)), None]);
+    }
+
+    #[test]
+    fn stuck_queue_waits_for_its_own() {
+        let mut armed = Armed::default();
+        armed.arm(Injection::StuckQueue(Some(QueueId::LINUX)), &mut Trap::default());
+        assert!(!armed.sticks(QueueId::ALL[0]));
+        assert!(armed.sticks(QueueId::LINUX));
+        assert!(!armed.sticks(QueueId::LINUX));
+    }
+}

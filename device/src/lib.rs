@@ -1,0 +1,46 @@
+//! The Apple Neural Engine as a library: registers, task manager, DART and faults, without a bus around it.
+//!
+//! [`Ane`] is one engine. Whoever holds it hands in register accesses, guest memory and the time, and takes
+//! out events; there is no thread, no socket and no clock in here. What a guest does wrong is a value, never a
+//! panic and never an error that ends something: nearly everything in this crate can be reached by a guest,
+//! so what could panic on its input is denied everywhere outside tests.
+//!
+//! * [`bus`] finds the block that an offset belongs to; [`ane`] carries the access out.
+//! * [`dart`] translates every address that the engine uses.
+//! * [`tm`] is the task manager: eight queues, their arbitration, events and deadlines.
+//! * [`td`] fetches task descriptors, decodes them and holds the registers that they write.
+//! * [`engine`] executes a decoded task.
+//! * [`inject`] makes faults on demand.
+#![deny(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation
+    )
+)]
+
+pub mod ane;
+pub mod bus;
+pub mod chip;
+pub mod counters;
+pub mod dart;
+pub mod engine;
+pub mod event;
+pub mod inject;
+pub mod kernel_memory;
+pub mod options;
+pub mod refusal;
+mod report;
+pub mod sram;
+mod stored;
+pub mod td;
+pub mod time;
+pub mod tm;
+
+pub use ane::Ane;
+pub use options::Options;

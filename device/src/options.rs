@@ -1,0 +1,161 @@
+//! What a device is started with: one group of options for every command that starts one.
+//!
+//! The parts parse themselves from text, so that a command line only has to name them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ane_uapi::hw::chip::Soc;
+use ane_uapi::hw::dart::pte::PteFormat;
+
+pub use crate::dart::FaultPolicy;
+use crate::inject::Injection;
+
+/// What becomes of a task that would hang a real engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Hang {
+    /// It hangs, until the deadline aborts its queue.
+    #[default]
+    Deadline,
+    /// It ends at once, with an error that says why it would have hung.
+    Report,
+}
+
+impl Hang {
+    /// Every value with the name that the command line knows it by.
+    pub const NAMES: [(&'static str, Self); 2] = [("deadline", Self::Deadline), ("report", Self::Report)];
+}
+
+/// The names of the fault policies.
+pub const FAULT_POLICIES: [(&str, FaultPolicy); 2] =
+    [("contain", FaultPolicy::Contain), ("panic", FaultPolicy::Panic)];
+
+/// Everything that a device can be told at its start.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The chip.
+    pub chip: Soc,
+    /// Which circuit of it, from 0.
+    pub instance: usize,
+    /// Layout of page-table entries.
+    pub pte_format: PteFormat,
+    /// What a real fault does to the device.
+    pub fault_policy: FaultPolicy,
+    /// What becomes of a task that would hang.
+    pub hang: Hang,
+    /// Programming mistakes that silicon lets pass are reported.
+    pub check: bool,
+    /// Bits that no source explains are refused in a register write, and not just reported; the front ends
+    /// a batch at the first refusal.
+    pub strict: bool,
+    /// Faults to make.
+    pub inject: Vec<Injection>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            chip: Soc::T8103,
+            instance: 0,
+            pte_format: PteFormat::Seed,
+            fault_policy: FaultPolicy::Contain,
+            hang: Hang::Deadline,
+            check: false,
+            strict: false,
+            inject: Vec::new(),
+        }
+    }
+}
+
+/// A word that names none of the values of an option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownValue {
+    /// The option.
+    pub option: &'static str,
+    /// The word.
+    pub value: String,
+    /// The values that there are.
+    pub known: Vec<&'static str>,
+}
+
+impl fmt::Display for UnknownValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?} is not known; known: {}", self.option, self.value, self.known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownValue {}
+
+fn by_name<T: Copy>(
+    option: &'static str,
+    value: &str,
+    names: impl Iterator<Item = (&'static str, T)> + Clone,
+) -> Result<T, UnknownValue> {
+    names.clone().find(|(name, _)| name.eq_ignore_ascii_case(value)).map(|(_, found)| found).ok_or_else(
+        || UnknownValue { option, value: value.to_owned(), known: names.map(|(name, _)| name).collect() },
+    )
+}
+
+/// The chip of that name.
+///
+/// # Errors
+///
+/// [`UnknownValue`], which lists the chips.
+pub fn chip(value: &str) -> Result<Soc, UnknownValue> {
+    by_name("chip", value, Soc::ALL.into_iter().map(|soc| (soc.name(), soc)))
+}
+
+/// The page-table format of that name.
+///
+/// # Errors
+///
+/// [`UnknownValue`], which lists the formats.
+pub fn pte_format(value: &str) -> Result<PteFormat, UnknownValue> {
+    by_name("page-table format", value, PteFormat::ALL.iter().map(|&format| (format.name(), format)))
+}
+
+/// The fault policy of that name.
+///
+/// # Errors
+///
+/// [`UnknownValue`], which lists the policies.
+pub fn fault_policy(value: &str) -> Result<FaultPolicy, UnknownValue> {
+    by_name("fault policy", value, FAULT_POLICIES.into_iter())
+}
+
+impl FromStr for Hang {
+    type Err = UnknownValue;
+
+    fn from_str(value: &str) -> Result<Self, Self::Err> {
+        by_name("hang", value, Self::NAMES.into_iter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_found_by_its_name() {
+        for soc in Soc::ALL {
+            assert_eq!(chip(soc.name()), Ok(soc));
+        }
+        for &format in PteFormat::ALL {
+            assert_eq!(pte_format(format.name()), Ok(format));
+        }
+        for (name, hang) in Hang::NAMES {
+            assert_eq!(name.parse(), Ok(hang));
+        }
+        for (name, policy) in FAULT_POLICIES {
+            assert_eq!(fault_policy(name), Ok(policy));
+        }
+    }
+
+    #[test]
+    fn unknown_value_is_answered_with_the_known_ones() {
+        assert_eq!(
+            "never".parse::<Hang>().unwrap_err().to_string(),
+            "hang \"never\" is not known; known: deadline, report"
+        );
+    }
+}

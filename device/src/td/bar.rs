@@ -1,0 +1,176 @@
+//! Base addresses: the circuit that adds a BAR to each address register that the header names one for.
+//!
+//! | register | BAR | enable |
+//! |---|---|---|
+//! | SrcBaseAddr1 | RBase0 | RBE0 |
+//! | SrcBaseAddr2 | RBase1 | RBE1 |
+//! | DstBaseAddr | WBase | WBE |
+//! | CoeffBaseAddr, all sixteen channels | KBase0 | KBE0 |
+//!
+//! The engine ignores the low six bits of an offset, and so does the sum (td 4.5). Where the enable is clear
+//! the register keeps the offset alone. A sum above 32 bits is none that the engine could use, and an error.
+
+use std::fmt;
+
+use ane_uapi::hw::bar::{BarIndex, BarTable};
+use ane_uapi::hw::space::Iova;
+use ane_uapi::hw::td::header::Header;
+use ane_uapi::hw::td::words::DmaBytes;
+use ane_uapi::hw::td::{kernel_dma, tile_destination, tile_source};
+use ane_uapi::register::{Reg, Word};
+
+use super::register_file::RegisterFile;
+
+/// A BAR and an offset whose sum has more than 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooHigh {
+    /// The register.
+    pub register: &'static str,
+    /// Its record address.
+    pub address: u32,
+    /// The offset in it.
+    pub offset: u32,
+    /// The BAR.
+    pub bar: u8,
+    /// Its value.
+    pub base: Iova,
+}
+
+impl fmt::Display for TooHigh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} at {:#x} with {:#x} and bar {} with {} add up to more than 32 bits",
+            self.register, self.address, self.offset, self.bar, self.base
+        )
+    }
+}
+
+impl std::error::Error for TooHigh {}
+
+/// Puts the sums of one task into the registers.
+///
+/// # Errors
+///
+/// The first register whose sum has more than 32 bits; no sum has changed then.
+pub fn substitute(file: &mut RegisterFile, header: &Header, bars: &BarTable) -> Result<(), TooHigh> {
+    let (operands, kernels) = (header.operands, header.kernels);
+    let singles = [
+        (&tile_source::BASE_ADDR1, operands.rbe0(), operands.rbase0()),
+        (&tile_source::BASE_ADDR2, operands.rbe1(), operands.rbase1()),
+        (&tile_destination::BASE_ADDR, operands.wbe(), operands.wbase()),
+    ];
+    let channels = (0..kernel_dma::CHANNELS)
+        .map(|channel| (&kernel_dma::COEFF_BASE_ADDR, channel, kernels.kbe0(), kernels.kbase0()));
+    let every = singles.into_iter().map(|(register, enable, bar)| (register, 0, enable, bar)).chain(channels);
+    let mut after = file.clone();
+    for (register, instance, enable, bar) in every {
+        let Some(address) = register.info.at(instance) else { continue };
+        let sum = if enable { Some(sum(file, register, address, bar, bars)?) } else { None };
+        after.set_sum(address, sum);
+    }
+    *file = after;
+    Ok(())
+}
+
+fn sum(
+    file: &RegisterFile,
+    register: &Reg<DmaBytes>,
+    address: u32,
+    bar: u8,
+    bars: &BarTable,
+) -> Result<Iova, TooHigh> {
+    let offset = DmaBytes::from_word(file.written(address).unwrap_or_default()).bytes();
+    // Five bits name one of 32 slots.
+    let base = BarIndex::new(bar.into()).map(|bar| bars.get(bar)).unwrap_or_default();
+    base.checked_add(offset).ok_or(TooHigh { register: register.info.name, address, offset, bar, base })
+}
+
+/// Address and words of the descriptor that follows.
+///
+/// The base is the BAR that TBase names, 0 in every known program; with TBE clear it is BAR 0, where the
+/// descriptors always are (seed 004). The address is not cut to 32 bits: one above is for the DART to refuse.
+pub fn next_descriptor(header: &Header, bars: &BarTable) -> (u64, usize) {
+    let number = if header.operands.tbe() { header.operands.tbase() } else { 0 };
+    let base = BarIndex::new(number.into()).map(|bar| bars.get(bar)).unwrap_or_default();
+    let address = u64::from(base.0).saturating_add(header.next.offset().into());
+    (address, usize::from(header.length.next_size()).saturating_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use ane_uapi::hw::td::header::{KernelBases, OperandBases};
+
+    use super::*;
+
+    fn bars() -> BarTable {
+        let mut bars = BarTable::default();
+        for bar in BarIndex::ALL {
+            bars.set(bar, Iova(0x10_0000 * u32::from(bar.number())));
+        }
+        bars
+    }
+
+    fn header() -> Header {
+        Header {
+            operands: OperandBases::new()
+                .with_rbase0(5)
+                .with_rbe0(true)
+                .with_rbase1(6)
+                .with_rbe1(true)
+                .with_wbase(4)
+                .with_wbe(true),
+            kernels: KernelBases::new().with_kbase0(1).with_kbe0(true),
+            ..Header::default()
+        }
+    }
+
+    /// Requirement: TM-15
+    #[test]
+    fn each_base_register_gets_the_bar_that_the_header_names() {
+        let mut file = RegisterFile::default();
+        file.write(tile_source::BASE_ADDR2.offset(), 0x1c0);
+        file.write(kernel_dma::COEFF_BASE_ADDR.info.at(15).unwrap(), 0x4000);
+        substitute(&mut file, &header(), &bars()).unwrap();
+        assert_eq!(file.shown(tile_source::BASE_ADDR1.offset()), Some(0x50_0000));
+        assert_eq!(file.shown(tile_source::BASE_ADDR2.offset()), Some(0x60_01c0));
+        assert_eq!(file.shown(tile_destination::BASE_ADDR.offset()), Some(0x40_0000));
+        assert_eq!(file.shown(kernel_dma::COEFF_BASE_ADDR.offset()), Some(0x10_0000));
+        assert_eq!(file.shown(kernel_dma::COEFF_BASE_ADDR.info.at(15).unwrap()), Some(0x10_4000));
+    }
+
+    /// Requirement: TD-11
+    #[test]
+    fn address_register_left_at_zero_becomes_its_bar_for_every_slot() {
+        for bar in BarIndex::ALL {
+            let operands = OperandBases::new().with_wbase(bar.number()).with_wbe(true);
+            let mut file = RegisterFile::default();
+            substitute(&mut file, &Header { operands, ..Header::default() }, &bars()).unwrap();
+            assert_eq!(file.sum(tile_destination::BASE_ADDR.offset()), Some(bars().get(bar)));
+        }
+    }
+
+    #[test]
+    fn sums_are_made_anew_for_each_task_and_never_pile_up() {
+        let mut file = RegisterFile::default();
+        file.write(tile_source::BASE_ADDR1.offset(), 0x7f);
+        for _ in 0..3 {
+            substitute(&mut file, &header(), &bars()).unwrap();
+            assert_eq!(file.shown(tile_source::BASE_ADDR1.offset()), Some(0x50_0040));
+        }
+        substitute(&mut file, &Header::default(), &bars()).unwrap();
+        assert_eq!(file.shown(tile_source::BASE_ADDR1.offset()), Some(0x7f));
+    }
+
+    #[test]
+    fn sum_above_32_bits_is_refused_and_changes_nothing() {
+        let mut file = RegisterFile::default();
+        file.write(tile_destination::BASE_ADDR.offset(), 0xffc0_0000);
+        let before = file.clone();
+        assert_eq!(
+            substitute(&mut file, &header(), &bars()).unwrap_err().to_string(),
+            "DstBaseAddr at 0x17804 with 0xffc00000 and bar 4 with iova 0x400000 add up to more than 32 bits"
+        );
+        assert_eq!(file, before);
+    }
+}

@@ -1,0 +1,387 @@
+//! The decoder: a descriptor's words become register values, or one error that names the word.
+//!
+//! Nothing is ignored. A bit that no source explains has to be zero; a number that an enumeration does not
+//! have is refused, where the task looks at it at all: the planar engine's words do not matter to a neural
+//! task, nor a memory format to a port whose format mode is 0, as compilers leave unused ports. A refused
+//! descriptor writes no register.
+
+use std::fmt;
+
+use ane_uapi::hw::td::common::{self, TaskClass};
+use ane_uapi::hw::td::header::{self, Header, KernelBases};
+use ane_uapi::hw::td::record::{Overrun, RecordHeader, Records};
+use ane_uapi::hw::td::{self, l2, neural, planar, tile_destination, tile_source};
+use ane_uapi::register::{Block, Field, Register, Show, Word};
+
+use super::fetch::Descriptor;
+use super::register_file::RegisterFile;
+use crate::refusal::Category;
+
+/// Bits that no source explains and that were measured to do nothing: record address, mask.
+///
+/// Bit 8 of L2Cfg, on a ReLU task (td 10; measured).
+const INERT: [(u32, u32); 1] = [(l2::L2_CFG.info.offset, 0x100)];
+
+/// Why a descriptor was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DescriptorError {
+    /// It ends inside its header.
+    Header {
+        /// Words that there are.
+        words: usize,
+    },
+    /// A record announces more values than there are.
+    Overrun(Overrun),
+    /// A record writes where no register is known.
+    NoRegister {
+        /// Index of the value's word in the descriptor.
+        word: usize,
+        /// Record address.
+        address: u32,
+        /// The value.
+        value: u32,
+    },
+    /// A word has bits that no source explains.
+    Unexplained {
+        /// The register or header word.
+        register: &'static str,
+        /// Its record address, or its byte offset in the header.
+        address: u32,
+        /// The bits.
+        bits: u32,
+        /// The word.
+        value: u32,
+    },
+    /// An enumeration does not have this number.
+    UnknownCode {
+        /// The register.
+        register: &'static str,
+        /// Its record address.
+        address: u32,
+        /// The field.
+        field: &'static str,
+        /// The field's bits in the word.
+        bits: u32,
+        /// The word.
+        value: u32,
+    },
+}
+
+impl DescriptorError {
+    /// Where and what: address of the register, bits and value, as error registers show them.
+    pub const fn place(&self) -> (u32, u32, u32) {
+        match *self {
+            Self::Header { .. } => (0, 0, 0),
+            Self::Overrun(overrun) => (overrun.header.address(), 0xfc00_0000, overrun.header.into_bits()),
+            Self::NoRegister { address, value, .. } => (address, u32::MAX, value),
+            Self::Unexplained { address, bits, value, .. }
+            | Self::UnknownCode { address, bits, value, .. } => (address, bits, value),
+        }
+    }
+
+    /// Who is to blame.
+    pub const fn category(&self) -> Category {
+        match self {
+            Self::Header { .. } | Self::Overrun(_) => Category::Unpredictable,
+            Self::NoRegister { .. } | Self::Unexplained { .. } | Self::UnknownCode { .. } => {
+                Category::Undefined
+            }
+        }
+    }
+}
+
+impl fmt::Display for DescriptorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Header { words } => write!(f, "descriptor of {words} words ends inside its header"),
+            Self::Overrun(overrun) => overrun.fmt(f),
+            Self::NoRegister { word, address, value } => {
+                write!(f, "word {word} writes {value:#010x} to {address:#x}, where no register is known")
+            }
+            Self::Unexplained { register, address, bits, value } => {
+                write!(
+                    f,
+                    "bits {bits:#010x} of {value:#010x} in {register} at {address:#x} are not explained"
+                )
+            }
+            Self::UnknownCode { register, address, field, bits, value } => {
+                write!(
+                    f,
+                    "field {field}, bits {bits:#010x} of {value:#010x} in {register} at {address:#x}, "
+                )?;
+                f.write_str("holds no known code")
+            }
+        }
+    }
+}
+
+impl std::error::Error for DescriptorError {}
+
+/// Decodes a descriptor on top of what the tasks before left in the registers.
+///
+/// # Errors
+///
+/// The first word that is not understood.
+pub fn decode(
+    descriptor: &Descriptor,
+    before: &RegisterFile,
+) -> Result<(Header, RegisterFile), DescriptorError> {
+    let words = descriptor.words();
+    let header = Header::decode(words).ok_or(DescriptorError::Header { words: words.len() })?;
+    check_header(&header)?;
+    let mut after = before.clone();
+    for record in Records::new(words, header.words()) {
+        let record = record.map_err(DescriptorError::Overrun)?;
+        check_record(record.header)?;
+        for (index, (address, value)) in record.writes().enumerate() {
+            let word = record.at.saturating_add(1).saturating_add(index);
+            let place = td::find(address).ok_or(DescriptorError::NoRegister { word, address, value })?;
+            check_unexplained(place.register, address, value)?;
+            after.write(address, value).ok_or(DescriptorError::NoRegister { word, address, value })?;
+        }
+    }
+    check_codes(&after)?;
+    Ok((header, after))
+}
+
+/// A header word whose unexplained bits are set, or that names a coefficient base which no known program
+/// uses and of which nobody knows what it applies to.
+fn check_header(header: &Header) -> Result<(), DescriptorError> {
+    for (register, value) in header.rows() {
+        check_unexplained(register, register.offset, value)?;
+    }
+    let further = KernelBases::new().with_kbe1(true).with_kbe2(true).with_kbe3(true);
+    let bits = header.kernels.word() & further.word();
+    if bits != 0 {
+        return Err(DescriptorError::Unexplained {
+            register: header::KERNEL_BASES.info.name,
+            address: header::KERNEL_BASES.offset(),
+            bits,
+            value: header.kernels.word(),
+        });
+    }
+    Ok(())
+}
+
+fn check_record(record: RecordHeader) -> Result<(), DescriptorError> {
+    match record.low() {
+        0 => Ok(()),
+        low => Err(DescriptorError::Unexplained {
+            register: "record",
+            address: record.address(),
+            bits: low.into(),
+            value: record.into_bits(),
+        }),
+    }
+}
+
+fn check_unexplained(register: &Register, address: u32, value: u32) -> Result<(), DescriptorError> {
+    let inert = INERT.iter().find(|(known, _)| *known == address).map_or(0, |(_, mask)| *mask);
+    match value & register.unknown & !inert {
+        0 => Ok(()),
+        bits => Err(DescriptorError::Unexplained { register: register.name, address, bits, value }),
+    }
+}
+
+/// Checks every enumeration that the task looks at.
+fn check_codes(file: &RegisterFile) -> Result<(), DescriptorError> {
+    check_block(file, &common::COMMON)?;
+    let class = TaskClass::try_from(file.get(&common::CFG).class()).ok();
+    let engine: &Block = if class == Some(TaskClass::Neural) { &neural::NEURAL } else { &planar::PLANAR };
+    for block in [&l2::L2, engine] {
+        check_block(file, block)?;
+    }
+    let ports = [
+        (&tile_source::FMT1.info, file.get(&tile_source::FMT1).fmt_mode()),
+        (&tile_source::FMT2.info, file.get(&tile_source::FMT2).fmt_mode()),
+        (&tile_destination::FMT.info, file.get(&tile_destination::FMT).fmt_mode()),
+    ];
+    ports.iter().filter(|(_, mode)| *mode != 0).try_for_each(|(register, _)| check_register(file, register))
+}
+
+fn check_block(file: &RegisterFile, block: &Block) -> Result<(), DescriptorError> {
+    block.registers.iter().try_for_each(|register| check_register(file, register))
+}
+
+fn check_register(file: &RegisterFile, register: &Register) -> Result<(), DescriptorError> {
+    let enumerated = |field: &&Field| matches!(field.show, Show::Codes(_));
+    for field in register.fields.iter().filter(enumerated) {
+        for address in (0..register.count).filter_map(|instance| register.at(instance)) {
+            let value = file.written(address).unwrap_or_default();
+            if field.code(field.of(value)).is_none() {
+                return Err(DescriptorError::UnknownCode {
+                    register: register.name,
+                    address,
+                    field: field.name,
+                    bits: field.mask(),
+                    value,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use ane_uapi::hw::td::header::Identity;
+    use ane_uapi::hw::td::{kernel_dma, record};
+
+    use super::*;
+
+    const HEADER: [u32; 10] = [0x0240_0000, 0, 0, 0, 0, 0, 0x3000_9800, 0, 0x0002_4025, 0];
+
+    fn with_records(records: &[u32]) -> Vec<u32> {
+        [&HEADER[..], records].concat()
+    }
+
+    fn decoded(words: &[u32]) -> Result<(Header, RegisterFile), DescriptorError> {
+        decode(&Descriptor::of(words), &RegisterFile::default())
+    }
+
+    /// A full descriptor of zeroes.
+    fn full() -> Vec<u32> {
+        let records = record::FULL.into_iter().flat_map(|word| {
+            let count = RecordHeader::from_bits(word).count() as usize;
+            std::iter::once(word).chain(std::iter::repeat_n(0, count))
+        });
+        HEADER.into_iter().chain(records).collect()
+    }
+
+    /// Requirement: TD-05
+    #[test]
+    fn full_descriptor_has_0x274_bytes_and_decodes() {
+        let words = full();
+        assert_eq!(4 * words.len(), 0x274);
+        assert!(decoded(&words).is_ok());
+    }
+
+    /// Requirement: TD-02
+    #[test]
+    fn extended_descriptor_has_0x278_bytes_and_its_records_begin_one_word_later() {
+        let mut words = full();
+        words[6] |= 1 << 24;
+        words.insert(10, 3);
+        assert_eq!(4 * words.len(), 0x278);
+        let (header, _) = decoded(&words).unwrap();
+        assert_eq!(header.dependence.map(|word| word.dtid()), Some(3));
+    }
+
+    /// Requirement: TD-03
+    #[test]
+    fn seven_block_words_lead_to_the_blocks_of_their_addresses() {
+        let names: Vec<_> = record::FULL
+            .into_iter()
+            .map(|word| td::block_at(RecordHeader::from_bits(word).address()).unwrap().name)
+            .collect();
+        assert_eq!(
+            names,
+            ["kernel dma", "common", "tile source", "l2", "planar", "neural", "tile destination"]
+        );
+    }
+
+    /// Requirement: TD-04
+    #[test]
+    fn seven_block_words_count_the_registers_of_their_blocks() {
+        let counts = record::FULL.map(|word| RecordHeader::from_bits(word).count());
+        assert_eq!(counts, [62, 16, 28, 18, 4, 5, 7]);
+        assert_eq!(counts, td::BLOCKS.map(|block| block.len / 4));
+    }
+
+    /// Requirement: DMA-09
+    #[test]
+    fn upper_bits_of_a_record_count_and_lower_bits_place() {
+        let (_, file) = decoded(&with_records(&[(1 << 26) | 0x1f888, 0x40, 0x80])).unwrap();
+        assert_eq!((file.written(0x1f888), file.written(0x1f88c)), (Some(0x40), Some(0x80)));
+        assert_eq!(file.written(0x1f890), Some(0));
+    }
+
+    #[test]
+    fn registers_that_a_descriptor_leaves_out_keep_their_values() {
+        let (_, first) = decoded(&with_records(&[0x0c, 64, 0x10, 32])).unwrap();
+        let (_, second) = decode(&Descriptor::of(&with_records(&[0x10, 16])), &first).unwrap();
+        assert_eq!((second.get(&common::C_IN).channels(), second.get(&common::C_OUT).channels()), (64, 16));
+    }
+
+    /// Requirement: DMA-11
+    #[test]
+    fn each_misencoded_descriptor_is_refused_with_place_and_value() {
+        let cases: [(&[u32], &str); 9] = [
+            (&[0x0000_0040, 7], "word 11 writes 0x00000007 to 0x40, where no register is known"),
+            (&[0x0400_003c, 1, 2], "word 12 writes 0x00000002 to 0x40, where no register is known"),
+            (&[0xfc01_f800, 1], "record 0xfc01f800 in word 10 announces 64 values, 1 words are left"),
+            (&[0x0000_0001, 0], "bits 0x00000001 of 0x00000001 in record at 0x0 are not explained"),
+            (&[0x0000_0000, 0x8000], "bits 0x00008000 of 0x00008000 in InDim at 0x0 are not explained"),
+            (&[0x0001_3844, 5], "bits 0x00000005 of 0x00000005 in Src13844 at 0x13844 are not explained"),
+            (
+                &[0x0000_0008, 0x3],
+                "field in_fmt, bits 0x00000003 of 0x00000003 in ChCfg at 0x8, holds no known code",
+            ),
+            (
+                &[0x0000_0034, 0x10],
+                "field class, bits 0x00000070 of 0x00000010 in Cfg at 0x34, holds no known code",
+            ),
+            (
+                &[0x0001_7818, 0x1],
+                "field mem_fmt, bits 0x00003000 of 0x00000001 in DstFmt at 0x17818, holds no known code",
+            ),
+        ];
+        for (records, message) in cases {
+            assert_eq!(decoded(&with_records(records)).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn header_that_is_cut_short_or_has_unexplained_bits_is_refused() {
+        let refusal = |words: &[u32]| decoded(words).unwrap_err().to_string();
+        assert_eq!(refusal(&HEADER[..9]), "descriptor of 9 words ends inside its header");
+        let mut extended = HEADER;
+        extended[6] |= 1 << 24;
+        assert_eq!(refusal(&extended), "descriptor of 10 words ends inside its header");
+        let mut odd = HEADER;
+        odd[0] |= 1 << 31;
+        assert_eq!(refusal(&odd), "bits 0x80000000 of 0x82400000 in Identity at 0x0 are not explained");
+        let mut further = HEADER;
+        further[9] = 1 << 11;
+        assert_eq!(
+            refusal(&further),
+            "bits 0x00000800 of 0x00000800 in KernelBases at 0x24 are not explained"
+        );
+    }
+
+    #[test]
+    fn words_of_the_other_engine_and_of_unused_ports_do_not_matter() {
+        let planar_junk = [planar::PE_CFG.offset(), 1];
+        assert!(decoded(&with_records(&planar_junk)).is_ok());
+        let planar_task = [&planar_junk[..], &[common::CFG.offset(), 2 << 4]].concat();
+        assert!(matches!(
+            decoded(&with_records(&planar_task)),
+            Err(DescriptorError::UnknownCode { register: "PECfg", .. })
+        ));
+        assert!(decoded(&with_records(&[tile_source::FMT2.offset(), 0x0100_0000])).is_ok());
+    }
+
+    #[test]
+    fn bit_that_was_measured_to_do_nothing_is_let_pass() {
+        assert!(decoded(&with_records(&[l2::L2_CFG.offset(), 0x100])).is_ok());
+        assert!(decoded(&with_records(&[l2::L2_CFG.offset(), 0x200])).is_err());
+    }
+
+    #[test]
+    fn refused_descriptor_writes_no_register() {
+        let before = RegisterFile::default();
+        let words = with_records(&[0x0c, 64, 0x40, 1]);
+        assert!(decode(&Descriptor::of(&words), &before).is_err());
+        assert_eq!(before, RegisterFile::default());
+    }
+
+    /// Requirement: TD-01
+    #[test]
+    fn descriptor_describes_one_task_and_says_where_it_stands() {
+        let mut words = full();
+        words[0] = Identity::new().with_tid(7).with_nid(0x40).with_eon(true).word();
+        let (header, file) = decoded(&words).unwrap();
+        assert_eq!((header.identity.tid(), header.identity.eon()), (7, true));
+        assert_eq!(file.get(&kernel_dma::MASTER).word(), 0);
+    }
+}

@@ -1,0 +1,91 @@
+//! The descriptor fetcher: one of the engine's four DMA circuits.
+//!
+//! It reads what the request, or the task before, said how long it is: the descriptor says nothing of its own
+//! length, so a wrong length shows as a record cut short or as records that are none.
+
+use std::fmt;
+
+use ane_uapi::hw::space::IovaRange;
+use vm_memory::GuestMemory;
+use zerocopy::FromZeros;
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::U32;
+
+use crate::dart::dma::Dma;
+
+/// Most words of a descriptor: what the nine bits of its length can say.
+pub const MAX_WORDS: usize = 512;
+
+/// The words of one descriptor, as they were in memory when they were fetched.
+#[derive(Clone, Debug)]
+pub struct Descriptor {
+    words: [U32; MAX_WORDS],
+    len: usize,
+}
+
+/// Why a descriptor could not be fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchError {
+    /// Its address is no multiple of four.
+    Misaligned {
+        /// The address.
+        address: u64,
+    },
+    /// The transfer faulted; the window holds the rest.
+    Fault {
+        /// Low half of the address that faulted.
+        address: u32,
+    },
+}
+
+impl fmt::Display for FetchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misaligned { address } => write!(f, "descriptor at iova {address:#x} is no multiple of 4"),
+            Self::Fault { address } => write!(f, "descriptor's transfer faulted at {address:#x}"),
+        }
+    }
+}
+
+impl std::error::Error for FetchError {}
+
+impl Descriptor {
+    /// Reads `words` words from `address`, which may be beyond what the engine can address.
+    ///
+    /// # Errors
+    ///
+    /// A misaligned address, or the fault of the transfer.
+    pub fn fetch<M: GuestMemory>(
+        dma: &mut Dma<'_, M>,
+        address: u64,
+        words: usize,
+    ) -> Result<Self, FetchError> {
+        if !address.is_multiple_of(4) {
+            return Err(FetchError::Misaligned { address });
+        }
+        let mut descriptor = Self { words: FromZeros::new_zeroed(), len: words.clamp(1, MAX_WORDS) };
+        let bytes = descriptor.len.saturating_mul(4) as u64;
+        let range = IovaRange::new(address, bytes)
+            .map_err(|_| FetchError::Fault { address: dma.refuse(address, false).address.get() })?;
+        let into = descriptor.words.get_mut(..descriptor.len).unwrap_or_default().as_mut_bytes();
+        dma.read(range, into).map_err(|info| FetchError::Fault { address: info.address.get() })?;
+        Ok(descriptor)
+    }
+
+    /// The words.
+    pub fn words(&self) -> &[U32] {
+        self.words.get(..self.len).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+impl Descriptor {
+    /// A descriptor of these words, for tests of the decoder.
+    pub(crate) fn of(words: &[u32]) -> Self {
+        let mut descriptor = Self { words: FromZeros::new_zeroed(), len: words.len() };
+        for (kept, &word) in descriptor.words.iter_mut().zip(words) {
+            kept.set(word);
+        }
+        descriptor
+    }
+}

@@ -1,0 +1,195 @@
+//! The registers that descriptors write: seven blocks, 140 words.
+//!
+//! They keep their values until another descriptor writes them; a reset of the engine clears them. A
+//! register of record address `a` shows at container offset `0x1c00000 + a`, and the sixteen common ones once
+//! more below each other block. Where the common block itself would show, nothing is mapped (seed 004).
+//!
+//! Registers that hold a base address exist twice: the word that was written, which later tasks build on, and
+//! the sum with its BAR, which is what reading the register shows (seed 004: a BAR's value was seen to appear
+//! in the configuration registers).
+
+use ane_uapi::hw::space::{EngineOffset, Iova};
+use ane_uapi::hw::td::{self, COMMON_ECHO_BELOW, REGISTER_WORDS, common};
+use ane_uapi::register::{Reg, Word};
+
+/// The first word of each block in the dense array, in the order of [`td::BLOCKS`].
+const FIRST: [usize; td::BLOCKS.len()] = [0, 62, 78, 106, 124, 128, 133];
+
+/// Registers that hold a base address: both sources, the destination, sixteen coefficient channels.
+pub(crate) const BASES: usize = 19;
+
+/// The registers of one engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisterFile {
+    words: [u32; REGISTER_WORDS],
+    sums: [Option<Iova>; BASES],
+}
+
+impl Default for RegisterFile {
+    fn default() -> Self {
+        Self { words: [0; REGISTER_WORDS], sums: [None; BASES] }
+    }
+}
+
+/// Index of the word at record address `address` in the dense array.
+fn index(address: u32) -> Option<usize> {
+    if !address.is_multiple_of(4) {
+        return None;
+    }
+    let block = td::block_at(address)?;
+    let number = td::BLOCKS.iter().position(|known| known.start == block.start)?;
+    let inside = address.checked_sub(block.start)? >> 2;
+    FIRST.get(number)?.checked_add(inside as usize)
+}
+
+/// Which of the base-address registers lives at `address`.
+pub(crate) fn base_index(address: u32) -> Option<usize> {
+    use ane_uapi::hw::td::{kernel_dma, tile_destination, tile_source};
+    const FIXED: [u32; 3] = [
+        tile_source::BASE_ADDR1.info.offset,
+        tile_source::BASE_ADDR2.info.offset,
+        tile_destination::BASE_ADDR.info.offset,
+    ];
+    if let Some(index) = FIXED.iter().position(|&fixed| fixed == address) {
+        return Some(index);
+    }
+    let channel = address.checked_sub(kernel_dma::COEFF_BASE_ADDR.info.offset)? >> 2;
+    (address.is_multiple_of(4) && channel < u32::from(kernel_dma::CHANNELS))
+        .then(|| FIXED.len().saturating_add(channel as usize))
+}
+
+/// The record address that a container offset shows, common registers through their echoes included.
+pub fn shown_at(at: EngineOffset) -> Option<u32> {
+    let address = at.0.checked_sub(td::BASE.0)?;
+    if let Some(block) = td::block_at(address) {
+        return (block.start != common::COMMON.start).then_some(address);
+    }
+    let block = td::block_at(address.checked_add(COMMON_ECHO_BELOW)? & !0x7ff)?;
+    if block.start == common::COMMON.start {
+        return None;
+    }
+    let inside = address.checked_add(COMMON_ECHO_BELOW)?.checked_sub(block.start)?;
+    common::COMMON.contains(inside).then_some(inside)
+}
+
+impl RegisterFile {
+    /// The word that was written at record address `address`; `None` if no block has it.
+    pub fn written(&self, address: u32) -> Option<u32> {
+        self.words.get(index(address)?).copied()
+    }
+
+    /// The word that reading shows: as written, but for base addresses, which show their sums.
+    pub fn shown(&self, address: u32) -> Option<u32> {
+        match self.sum(address) {
+            Some(sum) => Some(sum.0),
+            None => self.written(address),
+        }
+    }
+
+    /// Writes a word; `None` if no block has it.
+    ///
+    /// A base address loses its sum, until the next task makes one.
+    pub fn write(&mut self, address: u32, value: u32) -> Option<()> {
+        *self.words.get_mut(index(address)?)? = value;
+        if let Some(sum) = base_index(address).and_then(|base| self.sums.get_mut(base)) {
+            *sum = None;
+        }
+        Some(())
+    }
+
+    /// A register, typed, as it was written.
+    pub fn get<T: Word>(&self, register: &Reg<T>) -> T {
+        self.get_at(register, 0)
+    }
+
+    /// One instance of a register, typed, as it was written; of none beyond the last, the reset value.
+    pub fn get_at<T: Word>(&self, register: &Reg<T>, instance: u16) -> T {
+        match register.info.at(instance).and_then(|address| self.written(address)) {
+            Some(word) => T::from_word(word),
+            None => register.reset(),
+        }
+    }
+
+    /// The sum of a base address with its BAR, if the last task named one for it.
+    pub fn sum(&self, address: u32) -> Option<Iova> {
+        *self.sums.get(base_index(address)?)?
+    }
+
+    /// Puts a sum beside the word that was written.
+    pub(crate) fn set_sum(&mut self, address: u32, sum: Option<Iova>) {
+        if let Some(kept) = base_index(address).and_then(|base| self.sums.get_mut(base)) {
+            *kept = sum;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ane_uapi::hw::td::{kernel_dma, tile_destination, tile_source};
+
+    use super::*;
+
+    #[test]
+    fn every_word_of_every_block_has_a_place_of_its_own() {
+        let mut file = RegisterFile::default();
+        let addresses: Vec<u32> =
+            td::BLOCKS.iter().flat_map(|block| (block.start..block.start + block.len).step_by(4)).collect();
+        assert_eq!(addresses.len(), REGISTER_WORDS);
+        for (value, &address) in (1..).zip(&addresses) {
+            assert_eq!(file.write(address, value), Some(()));
+        }
+        for (value, &address) in (1..).zip(&addresses) {
+            assert_eq!(file.written(address), Some(value), "{address:#x}");
+        }
+        assert_eq!(file.write(0x0040, 1), None);
+        assert_eq!(file.write(0x4802, 1), None);
+    }
+
+    /// Requirement: TD-06
+    #[test]
+    fn registers_show_at_their_record_address_from_container_offset_0x1c00000() {
+        for block in td::BLOCKS.iter().filter(|block| block.name != "common") {
+            for address in (block.start..block.start + block.len).step_by(4) {
+                assert_eq!(shown_at(EngineOffset(0x1c0_0000 + address)), Some(address), "{address:#x}");
+            }
+        }
+    }
+
+    /// Requirement: DMA-10
+    #[test]
+    fn common_registers_show_0x800_below_each_other_block_and_nowhere_else() {
+        let mut seen = Vec::new();
+        for at in (0x1c0_0000..0x1c2_0000).step_by(4) {
+            if let Some(address) = shown_at(EngineOffset(at))
+                && address < 0x40
+            {
+                seen.push((at - 0x1c0_0000 - address, address));
+            }
+        }
+        let echoes = [0x4000, 0x8000, 0xc000, 0x1_3000, 0x1_7000, 0x1_f000];
+        let expected: Vec<_> =
+            echoes.iter().flat_map(|&base| (0..16).map(move |word| (base, 4 * word))).collect();
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn nineteen_registers_hold_base_addresses() {
+        let mut bases: Vec<usize> = (0..0x2_0000).filter_map(base_index).collect();
+        bases.sort_unstable();
+        assert_eq!(bases, (0..BASES).collect::<Vec<_>>());
+        assert_eq!(base_index(tile_source::BASE_ADDR1.offset()), Some(0));
+        assert_eq!(base_index(tile_destination::BASE_ADDR.offset()), Some(2));
+        assert_eq!(base_index(kernel_dma::COEFF_BASE_ADDR.info.at(15).unwrap()), Some(18));
+    }
+
+    #[test]
+    fn sum_is_shown_and_the_written_word_is_kept() {
+        let mut file = RegisterFile::default();
+        let address = tile_source::BASE_ADDR1.offset();
+        file.write(address, 0x140);
+        file.set_sum(address, Some(Iova(0x8140)));
+        assert_eq!((file.written(address), file.shown(address)), (Some(0x140), Some(0x8140)));
+        file.write(address, 0x180);
+        assert_eq!(file.shown(address), Some(0x180));
+    }
+}

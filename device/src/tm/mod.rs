@@ -1,0 +1,377 @@
+//! The task manager: eight queues, one engine, and the events between it and the driver.
+//!
+//! A driver stages a request in a queue, writes address and size of its first descriptor to the manager, and
+//! pushes. The manager latches the request, arbitrates among what waits, and walks the chain of the request
+//! that has started: one task after the other, as many as it was told. How a request ends is counted on an
+//! event line.
+//!
+//! This file takes register accesses and steps of work, and says what follows from them; who fetches and
+//! executes is [`ane`](crate::ane).
+//!
+//! * [`queue`]: the registers of a queue, and what a push latches.
+//! * [`arbiter`]: who is next.
+//! * [`events`]: the lines.
+//! * [`deadline`]: the end of what is stuck.
+//! * [`error`]: why a request did not run to its end.
+
+pub mod arbiter;
+pub mod deadline;
+pub mod error;
+pub mod events;
+pub mod queue;
+
+use ane_uapi::hw::bar::AddressWord;
+use ane_uapi::hw::nid::Nid;
+use ane_uapi::hw::tm::{
+    self, Committed, EventInfo, InterruptAck, InterruptEnable, LineEnable, ManagerStatus, Push, QueueEnable,
+    RequestInfo,
+};
+use ane_uapi::hw::tq::QueueId;
+use ane_uapi::register::{Reg, Register, Word};
+
+use self::arbiter::{Arbiter, Candidate};
+use self::deadline::Watch;
+use self::error::{Failure, PushError, RequestError};
+use self::events::{Entry, Events, Line};
+use self::queue::{PushWords, Queue, Request};
+use crate::time::Ticks;
+
+/// A request that has started.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// The request.
+    pub request: Request,
+    /// Index of the task that is next.
+    pub task: u16,
+    /// Device address of its descriptor, which may be beyond what the engine can address.
+    pub address: u64,
+    /// Words of its descriptor.
+    pub words: usize,
+    /// Its deadline.
+    pub watch: Watch,
+    /// When the task may go on, if it was delayed.
+    pub resume: Option<Ticks>,
+    /// It gets nowhere any more; with the register that hung the engine, if one did.
+    pub stuck: Option<Option<(u32, u32)>>,
+}
+
+/// What is to be done next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Nothing.
+    Idle,
+    /// Nothing before this time.
+    Wait(Ticks),
+    /// The next task of the running request.
+    Task,
+}
+
+/// What follows from a register write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// A request was taken, or could not be.
+    Pushed(Result<(QueueId, Nid), Failure>),
+    /// The driver took a queue back that had requests.
+    GaveUp(QueueId),
+}
+
+/// The task manager.
+#[derive(Clone, Debug)]
+pub struct TaskManager {
+    address: AddressWord,
+    info: RequestInfo,
+    enable: QueueEnable,
+    queues: [Queue; QueueId::COUNT as usize],
+    arbiter: Arbiter,
+    events: Events,
+    committed: Committed,
+    errors: [u32; 3],
+    last: Option<Failure>,
+    running: Option<Running>,
+    pushes: u64,
+}
+
+impl Default for TaskManager {
+    fn default() -> Self {
+        Self {
+            address: AddressWord::new(),
+            info: RequestInfo::new(),
+            enable: QueueEnable::new(),
+            queues: QueueId::ALL.map(Queue::new),
+            arbiter: Arbiter::default(),
+            events: Events::default(),
+            committed: Committed::new(),
+            errors: [0; 3],
+            last: None,
+            running: None,
+            pushes: 0,
+        }
+    }
+}
+
+/// True if a row of the manager's table is this register.
+fn is<T: Word>(row: &Register, register: &Reg<T>) -> bool {
+    row.offset == register.offset()
+}
+
+fn line(index: u16) -> Line {
+    if index == u16::from(Line::Done.number()) { Line::Done } else { Line::Failed }
+}
+
+impl TaskManager {
+    // The number of a queue is below eight by its type, so the fallbacks below are never taken.
+    fn queue_mut(&mut self, id: QueueId) -> Option<&mut Queue> {
+        self.queues.get_mut(id.index())
+    }
+
+    /// One of the queues.
+    pub fn queue(&self, id: QueueId) -> Option<&Queue> {
+        self.queues.get(id.index())
+    }
+
+    /// The event lines.
+    pub const fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// The event lines, to take what they raise.
+    pub(crate) const fn events_mut(&mut self) -> &mut Events {
+        &mut self.events
+    }
+
+    /// The request that has started.
+    pub const fn running(&self) -> Option<&Running> {
+        self.running.as_ref()
+    }
+
+    /// The same, to put off or to hang.
+    pub(crate) const fn running_mut(&mut self) -> Option<&mut Running> {
+        self.running.as_mut()
+    }
+
+    /// The three error registers.
+    pub const fn errors(&self) -> [u32; 3] {
+        self.errors
+    }
+
+    /// The last request that did not run to its end.
+    pub const fn last_failure(&self) -> Option<&Failure> {
+        self.last.as_ref()
+    }
+
+    /// True if no request runs or waits.
+    pub fn is_idle(&self) -> bool {
+        self.running.is_none() && self.queues.iter().all(|queue| queue.next().is_none())
+    }
+
+    /// Reads a register: a row of the manager's table and the instance of it.
+    pub fn read(&mut self, row: &Register, index: u16) -> u32 {
+        if is(row, &tm::REQUEST_ADDRESS) {
+            self.address.word()
+        } else if is(row, &tm::REQUEST_INFO) {
+            self.info.word()
+        } else if is(row, &tm::QUEUE_ENABLE) {
+            self.enable.word()
+        } else if is(row, &tm::EVENT_COUNT) {
+            self.events.waiting(line(index))
+        } else if is(row, &tm::EVENT_INFO) {
+            self.events.pop(line(index)).word()
+        } else if is(row, &tm::EVENT_WORD_1) {
+            self.events.shown(line(index)).word_1
+        } else if is(row, &tm::EVENT_TIME) {
+            self.events.shown(line(index)).time
+        } else if is(row, &tm::EVENT_WORD_3) {
+            self.events.shown(line(index)).word_3
+        } else if is(row, &tm::COMMITTED) {
+            self.committed.word()
+        } else if is(row, &tm::STATUS) {
+            ManagerStatus::new().with_idle(self.is_idle()).word()
+        } else if is(row, &tm::ERRORS) {
+            self.errors.get(usize::from(index)).copied().unwrap_or_default()
+        } else if is(row, &tm::INTERRUPT_ENABLE) {
+            self.events.enable().word()
+        } else if is(row, &tm::INTERRUPT_ACK) {
+            InterruptAck::new().with_events(self.events.is_unacknowledged()).word()
+        } else if is(row, &tm::LINE_ENABLE) {
+            self.events.lines().word()
+        } else {
+            row.reset
+        }
+    }
+
+    /// Writes a register; what cannot be written keeps its state.
+    pub fn write(&mut self, row: &Register, value: u32, now: Ticks) -> Effect {
+        if is(row, &tm::REQUEST_ADDRESS) {
+            self.address = AddressWord::from_word(value);
+        } else if is(row, &tm::REQUEST_INFO) {
+            self.info = RequestInfo::from_word(value);
+        } else if is(row, &tm::PUSH) {
+            return Effect::Pushed(self.push(Push::from_word(value), now));
+        } else if is(row, &tm::QUEUE_ENABLE) {
+            self.enable = QueueEnable::from_word(value);
+        } else if is(row, &tm::INTERRUPT_ENABLE) {
+            self.events.set_enable(InterruptEnable::from_word(value));
+        } else if is(row, &tm::INTERRUPT_ACK) {
+            if InterruptAck::from_word(value).events() {
+                self.events.acknowledge();
+            }
+        } else if is(row, &tm::LINE_ENABLE) {
+            self.events.set_lines(LineEnable::from_word(value));
+        }
+        Effect::None
+    }
+
+    /// Reads a register of a queue.
+    pub fn read_queue(&self, id: QueueId, row: &Register, offset: u32) -> u32 {
+        self.queue(id).map_or(row.reset, |queue| queue.read(row, offset))
+    }
+
+    /// Writes a register of a queue.
+    pub fn write_queue(&mut self, id: QueueId, row: &Register, offset: u32, value: u32) -> Effect {
+        match self.queue_mut(id).is_some_and(|queue| queue.write(row, offset, value)) {
+            true => Effect::GaveUp(id),
+            false => Effect::None,
+        }
+    }
+
+    fn push(&mut self, push: Push, now: Ticks) -> Result<(QueueId, Nid), Failure> {
+        let queue = push.queue_id();
+        let age = self.pushes;
+        self.pushes = age.saturating_add(1);
+        let words =
+            PushWords { priority: push.priority(), age, address: self.address.address(), info: self.info };
+        let taken = match self.queue_mut(queue) {
+            Some(known) => known.push(words),
+            None => Err((None, PushError::QueueNotInUse)),
+        };
+        taken.map(|nid| (queue, nid)).map_err(|(nid, error)| {
+            self.fail(Failure { queue, nid, task: 0, error: RequestError::Push(error) }, now)
+        })
+    }
+
+    /// Records a failure: error registers, and an event on the second line.
+    fn fail(&mut self, failure: Failure, now: Ticks) -> Failure {
+        self.errors = failure.registers();
+        self.last = Some(failure);
+        let [word_1, _, word_3] = self.errors;
+        let info = event_info(failure.nid, failure.task);
+        self.events.push(Line::Failed, Entry { info, word_1, time: now.low(), word_3 }, now);
+        failure
+    }
+
+    /// Ends the running request with an error.
+    pub fn fail_running(&mut self, error: RequestError, now: Ticks) -> Option<Failure> {
+        let Running { request, task, .. } = self.running.take()?;
+        if let Some(queue) = self.queue_mut(request.queue) {
+            queue.end(request.slot);
+        }
+        Some(self.fail(Failure { queue: request.queue, nid: Some(request.nid), task, error }, now))
+    }
+
+    /// Ends every request of a queue that the driver took back.
+    pub fn abort(&mut self, id: QueueId, now: Ticks) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        if self.running.as_ref().is_some_and(|running| running.request.queue == id) {
+            failures.extend(self.fail_running(RequestError::Aborted, now));
+        }
+        while let Some(request) = self.queue_mut(id).and_then(Queue::withdraw) {
+            let error = RequestError::Aborted;
+            failures.push(self.fail(Failure { queue: id, nid: Some(request.nid), task: 0, error }, now));
+        }
+        failures
+    }
+
+    /// Aborts the running request if its deadline has passed.
+    pub fn expire(&mut self, now: Ticks) -> Option<Failure> {
+        let running = self.running.as_ref()?;
+        if !running.watch.is_over(now) {
+            return None;
+        }
+        let hung = running.stuck.flatten();
+        self.fail_running(RequestError::Deadline { hung }, now)
+    }
+
+    /// Says what is next; starts a request if none runs and one may. `sticks` says whether one that starts on
+    /// a queue is to get nowhere.
+    pub fn turn(&mut self, now: Ticks, sticks: impl FnOnce(QueueId) -> bool) -> Turn {
+        if self.running.is_none() && self.enable.enable() {
+            self.running = self.start(now, sticks);
+        }
+        self.peek(now)
+    }
+
+    /// Says what is next, without starting anything: a request that may start counts as a task.
+    pub fn peek(&self, now: Ticks) -> Turn {
+        match &self.running {
+            None if self.enable.enable() && !self.is_idle() => Turn::Task,
+            None => Turn::Idle,
+            Some(running) if running.stuck.is_some() => Turn::Wait(running.watch.expires()),
+            Some(Running { resume: Some(resume), watch, .. }) if *resume > now => {
+                Turn::Wait(watch.expires().min(*resume))
+            }
+            Some(_) => Turn::Task,
+        }
+    }
+
+    fn start(&mut self, now: Ticks, sticks: impl FnOnce(QueueId) -> bool) -> Option<Running> {
+        let waiting = self.queues.iter().filter_map(Queue::next).map(|request| Candidate {
+            queue: request.queue,
+            priority: request.priority,
+            age: request.age,
+        });
+        let chosen = self.arbiter.choose(waiting)?;
+        let request = self.queue_mut(chosen.queue)?.start()?;
+        self.committed = Committed::new().with_nid(request.nid.number());
+        Some(Running {
+            task: 0,
+            address: request.address.0.into(),
+            words: usize::from(request.info.last_word()).saturating_add(1),
+            watch: Watch::start(now),
+            resume: None,
+            stuck: sticks(request.queue).then_some(None),
+            request,
+        })
+    }
+
+    /// The running request's task has ended, and the next one's descriptor is at `address`. True if that was
+    /// the request's last task.
+    ///
+    /// `corrupt` has the completion name another request.
+    pub fn task_done(
+        &mut self,
+        now: Ticks,
+        cost: Ticks,
+        (address, words): (u64, usize),
+        corrupt: impl FnOnce() -> bool,
+    ) -> bool {
+        let Some(running) = &mut self.running else { return false };
+        running.task = running.task.saturating_add(1);
+        running.watch.advance(now, cost);
+        running.resume = None;
+        (running.address, running.words) = (address, words);
+        if running.task < running.request.info.tasks() {
+            return false;
+        }
+        let (request, tasks) = (running.request.clone(), running.task);
+        self.running = None;
+        if let Some(queue) = self.queue_mut(request.queue) {
+            queue.end(request.slot);
+        }
+        let info = event_info(Some(request.nid), tasks);
+        let info = if corrupt() { info.with_nid(!info.nid()) } else { info };
+        self.events.push(Line::Done, Entry { info, word_1: 0, time: now.low(), word_3: 0 }, now);
+        true
+    }
+}
+
+/// The info word of an event: the request, and how many of its tasks ran, modulo 256.
+const fn event_info(nid: Option<Nid>, tasks: u16) -> EventInfo {
+    let [count, _] = tasks.to_le_bytes();
+    let nid = match nid {
+        Some(nid) => nid.number(),
+        None => 0,
+    };
+    EventInfo::new().with_nid(nid).with_count(count)
+}

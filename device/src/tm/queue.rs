@@ -1,0 +1,350 @@
+//! One task queue: registers that hold two sets, and the requests that were pushed from them.
+//!
+//! A set is *staged* when its network id is written with the valid bit. A push takes the set that was staged
+//! first; where none was since the last push, one whose network id is still valid (Chosen: drivers write the
+//! id anew for each request, but nothing says that they have to). Everything that a request is gets latched at
+//! that moment, the stream too, so the registers may be filled again at once; the set itself stays taken until
+//! the request has ended, and the count of free sets says so.
+//!
+//! Size and address of a request are those of the manager's registers: what a driver puts into the queue's own
+//! is kept and shown, and starts nothing.
+
+use ane_uapi::hw::bar::{AddressWord, BarIndex, BarTable};
+use ane_uapi::hw::dart::stream::StreamId;
+use ane_uapi::hw::nid::Nid;
+use ane_uapi::hw::space::Iova;
+use ane_uapi::hw::tm::RequestInfo;
+use ane_uapi::hw::tq::{
+    FREE_SPACE, Pairing, QueueId, QueueStatus, RequestNid, RequestStream, STATUS, STREAM, STRIDE, Slot,
+    TASK_QUEUE, TQINFO,
+};
+use ane_uapi::register::{Access, Register, Word};
+
+use super::error::PushError;
+
+/// A request, as it was when it was pushed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Its queue.
+    pub queue: QueueId,
+    /// The set that it came from.
+    pub slot: Slot,
+    /// Its priority.
+    pub priority: u8,
+    /// Its place in the order of pushes.
+    pub age: u64,
+    /// Its name.
+    pub nid: Nid,
+    /// The stream that its transfers carry.
+    pub stream: StreamId,
+    /// Its base addresses.
+    pub bars: BarTable,
+    /// Device address of its first descriptor.
+    pub address: Iova,
+    /// Length of its first descriptor, and number of its tasks.
+    pub info: RequestInfo,
+}
+
+/// What the manager adds to a set at the push.
+#[derive(Clone, Copy, Debug)]
+pub struct PushWords {
+    /// Priority.
+    pub priority: u8,
+    /// Place in the order of pushes.
+    pub age: u64,
+    /// Device address of the first descriptor.
+    pub address: Iova,
+    /// Length of the first descriptor, and number of tasks.
+    pub info: RequestInfo,
+}
+
+/// What one of the two sets is doing.
+#[derive(Clone, Debug, Default)]
+struct Set {
+    /// When it was staged, in the order of stagings.
+    staged: Option<u64>,
+    /// The request that was pushed from it and has not started.
+    waiting: Option<Request>,
+    /// Its request has started and not ended.
+    running: bool,
+}
+
+impl Set {
+    const fn is_taken(&self) -> bool {
+        self.waiting.is_some() || self.running
+    }
+}
+
+const WORDS: usize = (STRIDE / 4) as usize;
+
+/// One task queue.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    id: QueueId,
+    words: [u32; WORDS],
+    sets: [Set; 2],
+    stagings: u64,
+}
+
+impl Queue {
+    /// A queue after reset.
+    pub fn new(id: QueueId) -> Self {
+        Self { id, words: [0; WORDS], sets: [Set::default(), Set::default()], stagings: 0 }
+    }
+
+    fn word(&self, offset: u32) -> u32 {
+        self.words.get(offset as usize >> 2).copied().unwrap_or_default()
+    }
+
+    const fn set(&self, slot: Slot) -> &Set {
+        let [first, second] = &self.sets;
+        match slot {
+            Slot::First => first,
+            Slot::Second => second,
+        }
+    }
+
+    const fn set_mut(&mut self, slot: Slot) -> &mut Set {
+        let [first, second] = &mut self.sets;
+        match slot {
+            Slot::First => first,
+            Slot::Second => second,
+        }
+    }
+
+    /// Sets that are free.
+    pub fn free(&self) -> u32 {
+        self.sets.iter().map(|set| u32::from(!set.is_taken())).sum()
+    }
+
+    /// True if the driver has taken the queue.
+    pub fn is_in_use(&self) -> bool {
+        QueueStatus::from_word(self.word(STATUS.offset())).in_use()
+    }
+
+    /// Reads a register, given as a row of the queue's table and its offset in the queue.
+    pub fn read(&self, register: &Register, offset: u32) -> u32 {
+        if register.offset == FREE_SPACE.offset() {
+            self.free()
+        } else if register.offset == TQINFO.offset() {
+            // No bit of it is known: the reset value, about which the bus remarks.
+            TQINFO.info.reset
+        } else {
+            self.word(offset)
+        }
+    }
+
+    /// Writes a register; true if the driver gave up a queue that has requests.
+    pub fn write(&mut self, register: &Register, offset: u32, value: u32) -> bool {
+        if register.access == Access::ReadOnly {
+            return false;
+        }
+        if let Some(word) = self.words.get_mut(offset as usize >> 2) {
+            *word = value;
+        }
+        for slot in Slot::ALL {
+            if offset == slot.registers(Pairing::ByPlace).nid {
+                let order = self.stagings;
+                self.stagings = order.saturating_add(1);
+                self.set_mut(slot).staged = RequestNid::from_word(value).valid().then_some(order);
+            }
+        }
+        register.offset == STATUS.offset() && !self.is_in_use() && self.free() != 2
+    }
+
+    /// The set that a push takes now.
+    fn pushable(&self) -> Result<Slot, PushError> {
+        let staged = Slot::ALL
+            .into_iter()
+            .filter_map(|slot| Some((self.set(slot).staged?, slot)))
+            .min_by_key(|(order, _)| *order);
+        if let Some((_, slot)) = staged {
+            return if self.set(slot).is_taken() { Err(PushError::SetTaken) } else { Ok(slot) };
+        }
+        let mut valid = Slot::ALL.into_iter().filter(|&slot| self.nid(slot).valid()).peekable();
+        if valid.peek().is_none() {
+            return Err(PushError::NothingStaged);
+        }
+        valid.find(|&slot| !self.set(slot).is_taken()).ok_or(PushError::SetTaken)
+    }
+
+    fn nid(&self, slot: Slot) -> RequestNid {
+        RequestNid::from_word(self.word(slot.registers(Pairing::ByPlace).nid))
+    }
+
+    /// Latches a request from the set that is next.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub fn push(&mut self, words: PushWords) -> Result<Nid, (Option<Nid>, PushError)> {
+        if !self.is_in_use() {
+            return Err((None, PushError::QueueNotInUse));
+        }
+        let slot = self.pushable().map_err(|error| (None, error))?;
+        self.set_mut(slot).staged = None;
+        let nid = self.nid(slot).id().map_err(|error| (None, PushError::Nid(error)))?;
+        if words.info.tasks() == 0 {
+            return Err((Some(nid), PushError::NoTasks));
+        }
+        let registers = slot.registers(Pairing::ByPlace);
+        let mut bars = BarTable::default();
+        for bar in BarIndex::ALL {
+            bars.set(bar, AddressWord::from_word(self.word(registers.bar(bar))).address());
+        }
+        let request = Request {
+            queue: self.id,
+            slot,
+            priority: words.priority,
+            age: words.age,
+            nid,
+            stream: RequestStream::from_word(self.word(STREAM.offset())).stream_id(),
+            bars,
+            address: words.address,
+            info: words.info,
+        };
+        self.set_mut(slot).waiting = Some(request);
+        Ok(nid)
+    }
+
+    /// The request that would start next: the older one.
+    pub fn next(&self) -> Option<&Request> {
+        self.sets.iter().filter_map(|set| set.waiting.as_ref()).min_by_key(|request| request.age)
+    }
+
+    /// Starts that request.
+    pub fn start(&mut self) -> Option<Request> {
+        let slot = self.next()?.slot;
+        let set = self.set_mut(slot);
+        set.running = true;
+        set.waiting.take()
+    }
+
+    /// The request of this set has ended.
+    pub const fn end(&mut self, slot: Slot) {
+        self.set_mut(slot).running = false;
+    }
+
+    /// Takes back a request that has not started, the older one first.
+    pub fn withdraw(&mut self) -> Option<Request> {
+        let slot = self.next()?.slot;
+        self.set_mut(slot).waiting.take()
+    }
+}
+
+const _: () = assert!(TASK_QUEUE.len == STRIDE && Slot::ALL.len() == 2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> Queue {
+        let mut queue = Queue::new(QueueId::LINUX);
+        set(&mut queue, STATUS.offset(), 1);
+        queue
+    }
+
+    fn set(queue: &mut Queue, offset: u32, value: u32) -> bool {
+        let (register, _) = TASK_QUEUE.find(offset).unwrap();
+        queue.write(register, offset, value)
+    }
+
+    fn stage(queue: &mut Queue, slot: Slot, nid: u32) {
+        set(queue, slot.registers(Pairing::ByPlace).nid, nid << 8 | 1);
+    }
+
+    fn words(age: u64) -> PushWords {
+        PushWords { priority: 5, age, address: Iova(0x4000), info: RequestInfo::of(0x274, 2).unwrap() }
+    }
+
+    /// Requirement: TM-06
+    #[test]
+    fn request_is_everything_that_its_set_held_at_the_push() {
+        let mut queue = queue();
+        let registers = Slot::Second.registers(Pairing::ByPlace);
+        for bar in BarIndex::ALL {
+            set(&mut queue, registers.bar(bar), 0x4000 + 0x4000 * u32::from(bar.number()));
+        }
+        set(&mut queue, STREAM.offset(), 3);
+        stage(&mut queue, Slot::Second, 0x40);
+        queue.push(words(0)).unwrap();
+        set(&mut queue, registers.bar(BarIndex::TASKS), 0xdead_c000);
+        set(&mut queue, STREAM.offset(), 0);
+        let request = queue.start().unwrap();
+        assert_eq!(request.bars.get(BarIndex::TASKS), Iova(0x4000));
+        assert_eq!(request.bars.get(BarIndex::ALL[31]), Iova(0x8_0000));
+        assert_eq!((request.stream.number(), request.nid, request.priority), (3, Nid::LINUX, 5));
+        assert_eq!((request.address, request.info.tasks()), (Iova(0x4000), 2));
+    }
+
+    /// Requirement: TM-20
+    #[test]
+    fn second_request_is_staged_in_the_second_set_while_the_first_runs() {
+        let mut queue = queue();
+        assert_eq!(queue.free(), 2);
+        stage(&mut queue, Slot::First, 1);
+        queue.push(words(0)).unwrap();
+        let first = queue.start().unwrap();
+        stage(&mut queue, Slot::Second, 2);
+        queue.push(words(1)).unwrap();
+        assert_eq!(queue.free(), 0);
+        queue.end(first.slot);
+        assert_eq!(queue.free(), 1);
+        assert_eq!(queue.start().map(|request| request.nid.number()), Some(2));
+    }
+
+    #[test]
+    fn sets_are_taken_in_the_order_in_which_they_were_staged() {
+        let mut queue = queue();
+        stage(&mut queue, Slot::Second, 7);
+        stage(&mut queue, Slot::First, 8);
+        assert_eq!(queue.push(words(0)).map(Nid::number), Ok(7));
+        assert_eq!(queue.push(words(1)).map(Nid::number), Ok(8));
+    }
+
+    #[test]
+    fn set_that_was_staged_once_can_be_pushed_again_when_it_is_free() {
+        let mut queue = queue();
+        stage(&mut queue, Slot::First, 9);
+        queue.push(words(0)).unwrap();
+        assert_eq!(queue.push(words(1)), Err((None, PushError::SetTaken)));
+        let request = queue.start().unwrap();
+        queue.end(request.slot);
+        assert_eq!(queue.push(words(2)).map(Nid::number), Ok(9));
+    }
+
+    #[test]
+    fn push_without_a_request_is_refused_with_the_reason() {
+        let mut idle = Queue::new(QueueId::LINUX);
+        assert_eq!(idle.push(words(0)), Err((None, PushError::QueueNotInUse)));
+        let mut queue = queue();
+        assert_eq!(queue.push(words(0)), Err((None, PushError::NothingStaged)));
+        stage(&mut queue, Slot::First, 0);
+        assert!(matches!(queue.push(words(0)), Err((None, PushError::Nid(_)))));
+        stage(&mut queue, Slot::First, 3);
+        let none = PushWords { info: RequestInfo::new(), ..words(0) };
+        assert_eq!(queue.push(none), Err((Some(Nid::new(3).unwrap()), PushError::NoTasks)));
+    }
+
+    /// Requirement: TD-09
+    #[test]
+    fn every_network_id_from_1_to_255_is_accepted() {
+        for number in 1..=255 {
+            let mut queue = queue();
+            stage(&mut queue, Slot::First, number);
+            assert_eq!(queue.push(words(0)).map(|nid| u32::from(nid.number())), Ok(number));
+        }
+    }
+
+    #[test]
+    fn giving_up_a_queue_with_requests_is_noticed() {
+        let mut queue = queue();
+        assert!(!set(&mut queue, STATUS.offset(), 0));
+        set(&mut queue, STATUS.offset(), 1);
+        stage(&mut queue, Slot::First, 3);
+        queue.push(words(0)).unwrap();
+        assert!(set(&mut queue, STATUS.offset(), 0));
+        assert_eq!(queue.withdraw().map(|request| request.nid.number()), Some(3));
+        assert_eq!((queue.withdraw(), queue.free()), (None, 2));
+    }
+}

@@ -1,0 +1,7 @@
+//! The whole device, driven through its registers as a driver does.
+
+mod failures;
+mod hostile;
+mod machine;
+mod registers;
+mod submission;

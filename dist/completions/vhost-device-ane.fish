@@ -1,0 +1,15 @@
+complete -c vhost-device-ane -s s -l socket-path -d 'Where to listen. In an existing directory, one socket for each engine of the chip, named after its device-tree node: ane.sock, or ane0.sock and so on' -r -F
+complete -c vhost-device-ane -l fd -d 'A socket that somebody else listens on and passes as this descriptor, such as a service manager' -r
+complete -c vhost-device-ane -l chip -d 'The chip: t8103, t6000, t6001, t6002 or t8112' -r
+complete -c vhost-device-ane -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where --socket-path is a directory]' -r
+complete -c vhost-device-ane -l pte-format -d 'Layout of page-table entries: seed, t8020 or t6000' -r
+complete -c vhost-device-ane -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
+complete -c vhost-device-ane -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
+complete -c vhost-device-ane -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, lost-interrupt[:N], stuck-queue[:Q], corrupted-completion[:N] or slow-dma:MICROSECONDS. May be given several times' -r
+complete -c vhost-device-ane -l poll-us -d 'Look for requests this long before sleeping: answers come faster, for a busy processor meanwhile. The time adapts to how quickly requests follow each other, up to this' -r
+complete -c vhost-device-ane -l log-level -d 'How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first' -r
+complete -c vhost-device-ane -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c vhost-device-ane -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them'
+complete -c vhost-device-ane -l print-capabilities -d 'Print what this program can do, as JSON, and exit'
+complete -c vhost-device-ane -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c vhost-device-ane -s V -l version -d 'Print version'

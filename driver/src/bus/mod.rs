@@ -1,0 +1,158 @@
+//! The way to a device: register accesses, events, and memory that both sides reach.
+//!
+//! A [`Bus`] is what the driver needs of whatever carries it to an engine, and nothing more. The registers
+//! are those of the hardware; a bus only lets the driver touch many of them at once, since each trip costs
+//! more than forty accesses do.
+//!
+//! * [`vhost_user`]: a device in another process, over its socket, without a virtual machine;
+//! * [`ring`]: the virtqueue under it, which any other virtio transport needs too;
+//! * [`memory`]: memory that the device reaches by physical address.
+
+pub mod memory;
+pub mod ring;
+pub mod vhost_user;
+
+use std::time::Duration;
+
+use ane_uapi::hw::space::EngineOffset;
+use ane_uapi::wire::config::{BadConfig, Config};
+use ane_uapi::wire::ctrl::Status;
+use ane_uapi::wire::event::Event;
+use thiserror::Error;
+
+pub use memory::{DmaMemory, MemoryError};
+
+/// A register access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Reads the register.
+    Read(EngineOffset),
+    /// Writes the register.
+    Write(EngineOffset, u32),
+}
+
+/// What can go wrong between driver and device.
+#[derive(Debug, Error)]
+pub enum BusError {
+    /// The device refused the request. A batch was carried out up to the refused operation.
+    #[error("device refuses operation {index:?} as {}, detail {detail:#x}, after {done} were done", status.name())]
+    Refused {
+        /// As what.
+        status: Status,
+        /// Operations that were done.
+        done: u32,
+        /// The refused one, if it was one.
+        index: Option<u32>,
+        /// More about it.
+        detail: u32,
+    },
+    /// The batch is longer than the device takes.
+    #[error("batch of {len} operations is longer than the device's {limit}")]
+    TooLong {
+        /// Operations.
+        len: usize,
+        /// What the device takes.
+        limit: usize,
+    },
+    /// There are fewer places for values than reads.
+    #[error("batch reads {reads} registers into {places} places")]
+    TooFewPlaces {
+        /// Reads of the batch.
+        reads: usize,
+        /// Places for values.
+        places: usize,
+    },
+    /// The device did not answer in time. It may still do so, so nothing more can be asked of it.
+    #[error("device did not answer within {limit:?}")]
+    TimedOut {
+        /// How long was waited.
+        limit: Duration,
+    },
+    /// An earlier failure left the bus in a state from which only a new connection helps.
+    #[error("bus is out of order after an earlier failure")]
+    OutOfOrder,
+    /// The device wrote what it cannot have meant.
+    #[error("device broke its queue: {0}")]
+    Ring(#[from] ring::Broken),
+    /// The device's answer makes no sense.
+    #[error("device answers {what}, which is not what was asked for")]
+    BadAnswer {
+        /// What it said.
+        what: String,
+    },
+    /// It is not a device that this driver can speak with.
+    #[error("device is not an ANE: {0}")]
+    Config(#[from] BadConfig),
+    /// The device lacks what this bus cannot do without.
+    #[error("device does not offer {feature}")]
+    Lacks {
+        /// What.
+        feature: &'static str,
+    },
+    /// Memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// The transport failed.
+    #[error("{action} failed: {why}")]
+    Transport {
+        /// What was tried.
+        action: &'static str,
+        /// What the transport says.
+        why: String,
+    },
+}
+
+/// Register accesses, events, and memory that the device reaches.
+pub trait Bus {
+    /// What the device says it is.
+    fn config(&self) -> &Config;
+
+    /// Memory for the driver's use.
+    fn memory(&self) -> &DmaMemory;
+
+    /// Carries out the operations in order. The values that were read stand in `values`, in the order of the
+    /// reads; the number is how many there are.
+    ///
+    /// It does not wait for work that a write starts: an event tells about that.
+    ///
+    /// # Errors
+    ///
+    /// After [`BusError::Refused`] the operations before the refused one have happened, and what they read
+    /// stands in `values`.
+    fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError>;
+
+    /// Brings the device to the state after power-on. Afterwards nothing of before touches memory any more.
+    /// Events that were on their way still arrive.
+    ///
+    /// # Errors
+    ///
+    /// If the device refuses or does not answer.
+    fn reset(&mut self) -> Result<(), BusError>;
+
+    /// The next event, waiting for it no longer than `limit`.
+    ///
+    /// # Errors
+    ///
+    /// If the device breaks its queue. No event in time is no error.
+    fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError>;
+
+    /// Reads one register.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Bus::batch`].
+    fn read(&mut self, at: EngineOffset) -> Result<u32, BusError> {
+        let mut value = [0];
+        self.batch(&[Operation::Read(at)], &mut value)?;
+        Ok(value[0])
+    }
+
+    /// Writes one register.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Bus::batch`].
+    fn write(&mut self, at: EngineOffset, value: u32) -> Result<(), BusError> {
+        self.batch(&[Operation::Write(at, value)], &mut []).map(|_| ())
+    }
+}

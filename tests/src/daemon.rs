@@ -1,0 +1,152 @@
+//! The device's daemon as its users run it: a process of its own, with a socket in a temporary folder.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+use crate::command::built;
+
+/// How long anything may take. It is only ever used up by a failure.
+pub const LIMIT: Duration = Duration::from_secs(20);
+
+/// The built daemon.
+pub fn path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| built("ane-device", "vhost-device-ane"))
+}
+
+/// A daemon that runs. Dropping it ends it.
+pub struct Daemon {
+    child: Child,
+    folder: TempDir,
+    lines: Receiver<String>,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Daemon {
+    /// Starts a daemon with a socket of its own, and waits until it listens.
+    ///
+    /// # Panics
+    ///
+    /// If it does not.
+    pub fn start(arguments: &[&str]) -> Self {
+        Self::start_at("ane.sock", arguments)
+    }
+
+    /// The same with `name` as socket path in the temporary folder; "." is the folder itself.
+    ///
+    /// # Panics
+    ///
+    /// If it does not listen.
+    pub fn start_at(name: &str, arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let mut child = Command::new(path())
+            .arg("--socket-path")
+            .arg(folder.path().join(name))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the daemon starts");
+        let stderr = child.stderr.take().expect("its errors are piped");
+        let (sender, lines) = channel();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&seen);
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                kept.lock().expect("nobody panics with it").push(line.clone());
+                // The test may have lost interest; the pipe is emptied all the same.
+                let _ = sender.send(line);
+            }
+        });
+        let daemon = Self { child, folder, lines, seen };
+        daemon.wait_for("is ready");
+        daemon
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("ane.sock")
+    }
+
+    /// The folder with its sockets.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for a line of its log that contains `text`, and returns it.
+    ///
+    /// # Panics
+    ///
+    /// If none comes in time.
+    pub fn wait_for(&self, text: &str) -> String {
+        let end = Instant::now() + LIMIT;
+        loop {
+            match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(line) if line.contains(text) => return line,
+                Ok(_) => {}
+                Err(_) => panic!("the daemon did not say {text:?}, but:\n{}", self.log()),
+            }
+        }
+    }
+
+    /// Everything that it said.
+    pub fn log(&self) -> String {
+        self.seen.lock().map(|lines| lines.join("\n")).unwrap_or_default()
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    ///
+    /// If it is gone.
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).expect("the daemon is there");
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    ///
+    /// If it does not end in time.
+    pub fn wait(&mut self) -> ExitStatus {
+        let end = Instant::now() + LIMIT;
+        while Instant::now() < end {
+            if let Some(status) = self.child.try_wait().expect("its status can be asked") {
+                return status;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        panic!("the daemon did not end, and said:\n{}", self.log());
+    }
+
+    /// True if it runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let status = self.child.wait();
+        if thread::panicking() {
+            let signal = status.ok().and_then(|status| status.signal());
+            eprintln!("--- the daemon (ended by signal {signal:?}) said:\n{}", self.log());
+        }
+    }
+}

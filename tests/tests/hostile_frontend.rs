@@ -1,0 +1,357 @@
+//! The daemon against a frontend that does everything wrong: it answers with the right status or with
+//! nothing, serves the next request, and outlives every connection.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use ane_tests::daemon::{Daemon, LIMIT};
+use ane_tests::hostile::{
+    ANSWER, AVAILABLE, BASE, DESCRIPTORS, Descriptor, FREE, Hostile, INDIRECT, MEMORY, NEXT, REQUEST, SIZE,
+    WRITE,
+};
+use ane_tests::random::Random;
+use ane_uapi::wire::ctrl::{Header, Kind, NO_INDEX, Op, Status};
+use vhost::vhost_user::VhostUserFrontend;
+use vhost::vhost_user::message::{VhostUserConfigFlags, VhostUserHeaderFlag};
+use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
+use zerocopy::IntoBytes;
+
+/// Longer than any answer takes; only for what is expected to have none.
+const SHORT: Duration = Duration::from_millis(100);
+
+/// An address outside memory, from the start of memory.
+const OUTSIDE: u64 = MEMORY as u64 + 0x1000;
+
+fn empty_batch() -> Vec<u8> {
+    Header::new(Kind::Batch, 0, 1).as_bytes().to_vec()
+}
+
+#[test]
+fn bad_chain_comes_back_empty_and_the_next_request_is_served() {
+    let mut daemon = Daemon::start(&[]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    frontend.put(REQUEST, &empty_batch());
+    let mut inner = vec![(FREE + 0x100, 16, INDIRECT, 0)];
+    frontend.put_table(FREE, &inner);
+    inner = (1..=1024).map(|next| (REQUEST, 1, NEXT, next)).collect();
+    frontend.put_table(FREE + 0x1000, &inner);
+    let good = (REQUEST, 16, NEXT, 1);
+    let cases: Vec<(&str, Vec<Descriptor>)> = vec![
+        ("self-reference", vec![(REQUEST, 16, NEXT, 0)]),
+        ("loop of two", vec![good, (ANSWER, 24, NEXT | WRITE, 0)]),
+        ("loop behind the answer", vec![good, (ANSWER, 24, NEXT | WRITE, 1)]),
+        ("next outside the table", vec![(REQUEST, 16, NEXT, SIZE)]),
+        ("next far outside the table", vec![(REQUEST, 16, NEXT, u16::MAX)]),
+        ("written before read", vec![(ANSWER, 24, NEXT | WRITE, 1), (REQUEST, 16, 0, 0)]),
+        ("nothing to write to", vec![(REQUEST, 16, 0, 0)]),
+        ("nothing to read", vec![(ANSWER, 0, WRITE, 0)]),
+        ("answer of no bytes", vec![good, (ANSWER, 0, WRITE, 0)]),
+        ("answer a byte too short", vec![good, (ANSWER, 23, WRITE, 0)]),
+        ("request outside memory", vec![(OUTSIDE, 16, NEXT, 1), (ANSWER, 24, WRITE, 0)]),
+        ("request across the end of memory", vec![(MEMORY as u64 - 8, 16, NEXT, 1), (ANSWER, 24, WRITE, 0)]),
+        ("request that wraps", vec![(0u64.wrapping_sub(BASE + 8), 16, NEXT, 1), (ANSWER, 24, WRITE, 0)]),
+        ("answer outside memory", vec![good, (OUTSIDE, 24, WRITE, 0)]),
+        ("answer at zero", vec![good, (0u64.wrapping_sub(BASE), 24, WRITE, 0)]),
+        ("request of four gigabytes", vec![(REQUEST, u32::MAX, NEXT, 1), (ANSWER, 24, WRITE, 0)]),
+        (
+            "more than four gigabytes",
+            vec![(REQUEST, u32::MAX, NEXT, 1), (REQUEST, u32::MAX, NEXT, 2), (ANSWER, 24, WRITE, 0)],
+        ),
+        ("table outside memory", vec![(OUTSIDE, 32, INDIRECT, 0)]),
+        ("table that wraps", vec![(0u64.wrapping_sub(BASE + 16), 32, INDIRECT, 0)]),
+        ("table of no bytes", vec![(FREE, 0, INDIRECT, 0)]),
+        ("table of half a descriptor", vec![(FREE, 24, INDIRECT, 0)]),
+        ("table in a table", vec![(FREE, 16, INDIRECT, 0)]),
+        ("table that is the ring's own", vec![(DESCRIPTORS, 16, INDIRECT, 0)]),
+        ("table longer than a queue", vec![(FREE + 0x1000, 0x4000, INDIRECT, 0)]),
+        ("table of four gigabytes", vec![(FREE, 0xffff_fff0, INDIRECT, 0)]),
+    ];
+    for (name, table) in cases {
+        assert_eq!(frontend.submit(&table), 0, "{name}");
+        assert!(frontend.is_served(), "{name}");
+    }
+    assert!(daemon.is_running());
+}
+
+#[test]
+fn bad_request_is_answered_with_its_status() {
+    let daemon = Daemon::start(&[]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    let batch =
+        |count: u32, ops: &[Op]| [Header::new(Kind::Batch, count, 5).as_bytes(), ops.as_bytes()].concat();
+    let mut flags = empty_batch();
+    flags[3] = 0x80;
+    let mut kind = empty_batch();
+    kind[..2].copy_from_slice(&0xffffu16.to_le_bytes());
+    let odd = Op { access: 7.into(), ..Op::read(0) };
+    let cases = [
+        (kind, 24, Status::UnknownKind, NO_INDEX, 0xffff),
+        (flags, 24, Status::ReservedSet, NO_INDEX, 2),
+        (vec![1], 24, Status::TooShort, NO_INDEX, 1),
+        (batch(1, &[]), 24, Status::TooShort, NO_INDEX, 16),
+        (batch(0, &[Op::read(0)]), 24, Status::TooLong, NO_INDEX, 28),
+        (batch(1025, &[]), 24, Status::TooMany, NO_INDEX, 1024),
+        (batch(u32::MAX, &[]), 24, Status::TooMany, NO_INDEX, 1024),
+        (batch(1025, &[Op::write(0, 0); 1025]), 24, Status::TooMany, NO_INDEX, 1024),
+        (batch(1, &[Op::read(0)]), 27, Status::NoRoom, NO_INDEX, 28),
+        (batch(1, &[odd]), 28, Status::UnknownAccess, 0, 7),
+        (batch(1, &[Op::read(3)]), 28, Status::Misaligned, 0, 3),
+        (batch(1, &[Op::write(u32::MAX - 3, 0)]), 28, Status::OutsideContainer, 0, u32::MAX - 3),
+        (Header::new(Kind::PeMmuMap, 1, 5).as_bytes().to_vec(), 24, Status::Absent, NO_INDEX, 0),
+        (Header::new(Kind::Reset, 9, 5).as_bytes().to_vec(), 24, Status::TooMany, NO_INDEX, 0),
+        (vec![0xff; 0x8000], 24, Status::UnknownKind, NO_INDEX, 0xffff),
+    ];
+    for (bytes, room, status, index, detail) in cases {
+        let response = frontend.ask(&bytes, room);
+        let told = (response.status(), response.done.get(), response.index.get(), response.detail.get());
+        assert_eq!(told, (Ok(status), 0, index, detail));
+        assert!(frontend.is_served());
+    }
+}
+
+#[test]
+fn request_spread_over_bytes_of_memory_is_put_together() {
+    let daemon = Daemon::start(&[]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    frontend.put(REQUEST, &empty_batch());
+    // Fourteen parts of a byte, one of none in a place that is none, and two of the rest.
+    let mut table: Vec<Descriptor> = (0..13).map(|n| (REQUEST + u64::from(n), 1, NEXT, n + 1)).collect();
+    table.push((REQUEST + 13, 3, NEXT, 14));
+    table.push((OUTSIDE, 0, NEXT, 15));
+    table.push((ANSWER, 24, WRITE, 0));
+    assert_eq!(frontend.submit(&table), 24);
+}
+
+#[test]
+fn head_that_is_no_descriptor_is_dropped_and_the_queue_goes_on() {
+    let daemon = Daemon::start(&[]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    for head in [SIZE, 0x7fff, u16::MAX] {
+        frontend.announce(head);
+        frontend.kick(0);
+        assert_eq!(frontend.used(SHORT), None);
+        assert!(frontend.is_served());
+    }
+}
+
+#[test]
+fn available_index_that_runs_away_stops_the_queue_and_nothing_else() {
+    let mut daemon = Daemon::start(&[]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    assert!(frontend.is_served());
+    frontend.put(AVAILABLE + 2, &0x8000u16.to_le_bytes());
+    for _ in 0..100 {
+        frontend.kick(0);
+    }
+    assert_eq!(frontend.used(SHORT), None);
+    // Config space does not depend on the queue.
+    let read = frontend.frontend.get_config(0, 56, VhostUserConfigFlags::empty(), &[0; 56]);
+    assert!(read.is_ok());
+    drop(frontend);
+    assert!(Hostile::new(&daemon.socket()).is_served());
+    assert!(daemon.is_running());
+}
+
+#[test]
+fn answer_into_the_rings_themselves_hurts_nobody_else() {
+    let mut daemon = Daemon::start(&[]);
+    for target in [DESCRIPTORS, AVAILABLE, ane_tests::hostile::USED, ane_tests::hostile::QUEUE] {
+        let mut frontend = Hostile::new(&daemon.socket());
+        frontend.put(REQUEST, &empty_batch());
+        frontend.put_table(DESCRIPTORS, &[(REQUEST, 16, NEXT, 1), (target, 24, WRITE, 0)]);
+        for _ in 0..3 {
+            frontend.announce(0);
+            frontend.kick(0);
+            let _ = frontend.used(SHORT);
+        }
+        drop(frontend);
+        assert!(Hostile::new(&daemon.socket()).is_served());
+    }
+    assert!(daemon.is_running());
+}
+
+#[test]
+fn queue_set_up_wrongly_is_refused_by_message() {
+    let mut daemon = Daemon::start(&[]);
+    let wrong_places = |frontend: &Hostile| {
+        let good = frontend.addresses(0);
+        [
+            ("descriptors outside", VringConfigData { desc_table_addr: 0x1000, ..good }),
+            ("descriptors misaligned", VringConfigData { desc_table_addr: good.desc_table_addr + 8, ..good }),
+            ("available misaligned", VringConfigData { avail_ring_addr: good.avail_ring_addr + 1, ..good }),
+            ("used misaligned", VringConfigData { used_ring_addr: good.used_ring_addr + 2, ..good }),
+            ("used at the end of addresses", VringConfigData { used_ring_addr: u64::MAX - 7, ..good }),
+        ]
+    };
+    let count = wrong_places(&Hostile::new(&daemon.socket())).len();
+    for n in 0..count {
+        // A failing message may end the connection: each has its own.
+        let frontend = Hostile::new(&daemon.socket());
+        let (name, addresses) = wrong_places(&frontend)[n];
+        assert!(frontend.frontend.set_vring_addr(0, &addresses).is_err(), "{name}");
+    }
+    for size in [0, 257, u16::MAX] {
+        let frontend = Hostile::new(&daemon.socket());
+        assert!(frontend.frontend.set_vring_num(0, size).is_err(), "{size}");
+    }
+    // No power of two: the transport keeps the size that it has.
+    let mut frontend = Hostile::new(&daemon.socket());
+    let _ = frontend.frontend.set_vring_num(0, 3);
+    drop(frontend);
+    frontend = Hostile::new(&daemon.socket());
+    assert!(frontend.is_served());
+    assert!(daemon.is_running());
+}
+
+#[test]
+fn rings_that_reach_beyond_memory_are_never_read_and_the_daemon_goes_on() {
+    let mut daemon = Daemon::start(&[]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    let start = frontend.memory.region().as_ptr() as u64;
+    // The last 16 bytes of memory: the table would reach beyond them.
+    let end = start + MEMORY as u64 - 16;
+    let places = VringConfigData { desc_table_addr: end, ..frontend.addresses(0) };
+    let _ = frontend.frontend.set_vring_addr(0, &places);
+    frontend.announce(1);
+    frontend.kick(0);
+    let _ = frontend.used(SHORT);
+    drop(frontend);
+    assert!(Hostile::new(&daemon.socket()).is_served());
+    assert!(daemon.is_running());
+}
+
+#[test]
+fn memory_table_that_lies_is_survived() {
+    let mut daemon = Daemon::start(&[]);
+    let lies = |good: VhostUserMemoryRegionInfo| {
+        [
+            ("longer than its file", VhostUserMemoryRegionInfo { memory_size: 1 << 40, ..good }),
+            ("file offset beyond", VhostUserMemoryRegionInfo { mmap_offset: 1 << 40, ..good }),
+            ("wraps in the guest", VhostUserMemoryRegionInfo { guest_phys_addr: u64::MAX - 0xfff, ..good }),
+            ("wraps in the frontend", VhostUserMemoryRegionInfo { userspace_addr: u64::MAX - 0xfff, ..good }),
+            ("odd size", VhostUserMemoryRegionInfo { memory_size: 4097, ..good }),
+        ]
+    };
+    for n in 0..5 {
+        let (frontend, memory) = Hostile::introduce(&daemon.socket());
+        let (name, region) = lies(Hostile::region(&memory))[n];
+        let refused = frontend.set_mem_table(&[region]).is_err();
+        assert!(refused || !name.contains("file"), "{name}");
+        // What else is refused is the transport's affair; using it has to be harmless.
+        let places = VringConfigData {
+            queue_max_size: SIZE,
+            queue_size: SIZE,
+            flags: 0,
+            desc_table_addr: region.userspace_addr,
+            used_ring_addr: region.userspace_addr.wrapping_add(0x2000),
+            avail_ring_addr: region.userspace_addr.wrapping_add(0x1000),
+            log_addr: None,
+        };
+        let _ = frontend.set_vring_addr(0, &places);
+        drop(frontend);
+        assert!(Hostile::new(&daemon.socket()).is_served());
+    }
+    let (frontend, memory) = Hostile::introduce(&daemon.socket());
+    let region = Hostile::region(&memory);
+    assert!(frontend.set_mem_table(&[region, region]).is_err(), "regions overlap");
+    drop(frontend);
+    assert!(Hostile::new(&daemon.socket()).is_served());
+    assert!(daemon.is_running());
+}
+
+#[test]
+fn memory_that_is_taken_away_is_not_touched_and_memory_that_comes_is() {
+    let daemon = Daemon::start(&[]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    let more =
+        ane_driver::bus::DmaMemory::new(ane_uapi::hw::space::PhysAddr(BASE + 0x1000_0000), 0x10000).unwrap();
+    frontend.put(REQUEST, &empty_batch());
+    let table = [(REQUEST, 16, NEXT, 1), (0x1000_0000, 24, WRITE, 0)];
+    assert_eq!(frontend.submit(&table), 0, "it is not there yet");
+    let region = Hostile::region(&more);
+    frontend.frontend.add_mem_region(&region).unwrap();
+    assert_eq!(frontend.submit(&table), 24);
+    let mut answer = [0; 24];
+    more.read(more.base(), &mut answer).unwrap();
+    assert_eq!(answer[16..], 1u64.to_le_bytes(), "the cookie is in the new memory");
+    more.write(more.base(), &[0; 24]).unwrap();
+    frontend.frontend.remove_mem_region(&region).unwrap();
+    assert_eq!(frontend.submit(&table), 0);
+    more.read(more.base(), &mut answer).unwrap();
+    assert_eq!(answer, [0; 24]);
+    assert!(frontend.is_served());
+}
+
+#[test]
+fn stopped_queue_is_silent_and_goes_on_where_it_was_stopped() {
+    let daemon = Daemon::start(&[]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    for _ in 0..5 {
+        assert!(frontend.is_served());
+    }
+    frontend.frontend.set_vring_enable(0, false).unwrap();
+    frontend.put_table(DESCRIPTORS, &[(REQUEST, 16, NEXT, 1), (ANSWER, 24, WRITE, 0)]);
+    frontend.announce(0);
+    frontend.kick(0);
+    assert_eq!(frontend.used(SHORT), None);
+    frontend.frontend.set_vring_enable(0, true).unwrap();
+    assert_eq!(frontend.used(LIMIT), Some((0, 24)));
+    assert_eq!(frontend.frontend.get_vring_base(0).unwrap(), 6);
+    assert!(frontend.frontend.reset_device().is_ok());
+}
+
+#[test]
+fn bytes_that_are_no_message_end_the_connection_and_not_the_daemon() {
+    let mut daemon = Daemon::start(&[]);
+    let header = |request: u32, flags: u32, size: u32| {
+        [request.to_le_bytes(), flags.to_le_bytes(), size.to_le_bytes()].concat()
+    };
+    let mut random = Random::new(7);
+    let noise: Vec<u8> = (0..512).flat_map(|_| random.next().to_le_bytes()).collect();
+    let cases = [
+        ("unknown request", header(0xffff, 1, 0)),
+        ("request zero", header(0, 1, 0)),
+        ("unknown version", header(1, 3, 0)),
+        ("a reply", header(1, 5, 0)),
+        ("a size of everything", header(1, 1, u32::MAX)),
+        ("a body too short", [header(8, 1, 8), vec![0; 3]].concat()),
+        ("half a header", header(1, 1, 0)[..5].to_vec()),
+        ("config space of everything", [header(24, 1, 12), vec![0xff; 12]].concat()),
+        ("memory table without descriptors", [header(5, 1, 40), vec![1; 40]].concat()),
+        ("queue number out of range", [header(8, 9, 8), vec![0xff; 8]].concat()),
+        ("noise", noise),
+        ("nothing", Vec::new()),
+    ];
+    for (name, bytes) in cases {
+        let mut socket = UnixStream::connect(daemon.socket()).unwrap();
+        socket.set_read_timeout(Some(SHORT)).unwrap();
+        // The daemon may close in the middle of it.
+        let _ = socket.write_all(&bytes);
+        let _ = socket.read(&mut [0; 64]);
+        drop(socket);
+        assert!(Hostile::new(&daemon.socket()).is_served(), "{name}");
+        assert!(daemon.is_running(), "{name}");
+    }
+}
+
+#[test]
+fn config_space_is_padded_with_zeroes_and_cannot_be_written() {
+    let daemon = Daemon::start(&[]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    frontend.frontend.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
+    let read = |frontend: &mut Hostile, offset, size: u32| {
+        let buffer = vec![0; size as usize];
+        frontend
+            .frontend
+            .get_config(offset, size, VhostUserConfigFlags::empty(), &buffer)
+            .map(|(_, bytes)| bytes)
+    };
+    let before = read(&mut frontend, 0, 56).unwrap();
+    frontend.frontend.set_config(0, VhostUserConfigFlags::WRITABLE, &[0xff; 56]).unwrap();
+    let long = read(&mut frontend, 0, 128).unwrap();
+    assert_eq!(long[..56], before);
+    assert!(long[56..].iter().all(|byte| *byte == 0));
+    assert_eq!(read(&mut frontend, 50, 6).unwrap(), before[50..]);
+    assert!(frontend.is_served());
+}
