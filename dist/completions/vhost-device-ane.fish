@@ -5,7 +5,7 @@ complete -c vhost-device-ane -l instance -d 'Which engine of the chip, from 0 [d
 complete -c vhost-device-ane -l pte-format -d 'Layout of page-table entries: seed, t8020 or t6000' -r
 complete -c vhost-device-ane -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
 complete -c vhost-device-ane -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
-complete -c vhost-device-ane -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, lost-interrupt[:N], stuck-queue[:Q], corrupted-completion[:N] or slow-dma:MICROSECONDS. May be given several times' -r
+complete -c vhost-device-ane -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times' -r
 complete -c vhost-device-ane -l poll-us -d 'Look for requests this long before sleeping: answers come faster, for a busy processor meanwhile. The time adapts to how quickly requests follow each other, up to this' -r
 complete -c vhost-device-ane -l log-level -d 'How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first' -r
 complete -c vhost-device-ane -l check -d 'Report programming mistakes that silicon lets pass'

@@ -129,7 +129,7 @@ mod streams {
         assert_eq!(regs::TTBR.info.at(StreamId::ALL[3].table_base(1).unwrap()), Some(0x200 + 16 * 3 + 4));
     }
 
-    /// Requirement: ISO-04
+    /// Requirement: ISO-01, ISO-04
     #[test]
     fn eight_contexts_have_the_documented_names_and_streams() {
         assert_eq!(ContextId::ALL.len(), 8);
@@ -151,6 +151,7 @@ mod streams {
 mod tables {
     use super::*;
 
+    /// Requirement: DART-19
     #[test]
     fn table_base_of_the_live_word_is_the_live_table() {
         let live = Ttbr::from_bits(0x9002_2320);
@@ -261,6 +262,7 @@ mod leaves {
         every_bit::<T6000>(1, 1 << 1);
     }
 
+    /// Requirement: DART-25
     #[test]
     fn leaf_of_the_founding_document_is_the_page_and_bit_63() {
         for word in random(4).take(1000) {

@@ -71,6 +71,7 @@ fn status_word_with_no_or_an_unknown_cause_is_unexplained() {
     assert_eq!(info.check(), Ok(()));
 }
 
+/// Requirement: FAULT-09, FAULT-16
 #[test]
 fn descriptor_has_each_field_at_its_offset_and_zeros_between() {
     let status = HwError::NoL3Entry.raise(StreamId::ALL[5], true);

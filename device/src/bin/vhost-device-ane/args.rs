@@ -64,8 +64,9 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Make a fault: translation-fault:ADDRESS, translation-fault:after=N, lost-interrupt[:N],
-    /// stuck-queue[:Q], corrupted-completion[:N] or slow-dma:MICROSECONDS. May be given several times
+    /// Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or
+    /// lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how
+    /// many, or which queue. May be given several times
     #[arg(long, value_name = "KIND[:ARG]")]
     pub(crate) inject: Vec<Injection>,
 
