@@ -15,7 +15,7 @@ use vm_memory::{Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, GuestM
 
 use crate::rig::{BASE, LOW, PAGE, PAGES, Rig, cause, fault, page, random, range, read_write, stream};
 
-/// Requirement: DART-01
+/// Requirement: DART-01, DMA-01
 #[test]
 fn no_circuit_reaches_memory_without_a_translation() {
     let mut rig = Rig::new();
