@@ -19,16 +19,19 @@ pub(crate) enum Kind {
     Remark,
     /// A request failed.
     Request,
+    /// Checking mode found something.
+    Check,
 }
 
 impl Kind {
-    const COUNT: usize = Category::ALL.len() + 2;
+    const COUNT: usize = Category::ALL.len() + 3;
 
     fn index(self) -> usize {
         match self {
             Self::Remark => 0,
             Self::Request => 1,
-            Self::Refused(category) => 2usize.saturating_add(category as usize),
+            Self::Check => 2,
+            Self::Refused(category) => 3usize.saturating_add(category as usize),
         }
     }
 }
@@ -104,7 +107,7 @@ mod tests {
         let mut seen: Vec<usize> = Category::ALL
             .into_iter()
             .map(Kind::Refused)
-            .chain([Kind::Remark, Kind::Request])
+            .chain([Kind::Remark, Kind::Request, Kind::Check])
             .map(Kind::index)
             .collect();
         seen.sort_unstable();

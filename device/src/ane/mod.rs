@@ -20,7 +20,8 @@ use vm_memory::GuestMemory;
 
 use crate::chip::{Identity, NoSuchInstance};
 use crate::counters::{Counters, Report, increment};
-use crate::dart::{Dart, FaultPolicy};
+use crate::dart::check::MAX_REPORTS;
+use crate::dart::{CheckReport, Dart, FaultPolicy};
 use crate::engine::{Engine, NotExecuting};
 use crate::event::{Event, Fault, Happening, RUNNING, Waiting};
 use crate::inject::{Armed, Injection, Trap};
@@ -60,6 +61,7 @@ pub struct Ane<M, E = NotExecuting> {
     armed: Armed,
     events: Waiting,
     reporter: Reporter,
+    findings: Vec<CheckReport>,
     last_fault: Option<Fault>,
     announced_dead: bool,
 }
@@ -101,6 +103,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             armed: Armed::default(),
             events: Waiting::default(),
             reporter: Reporter::default(),
+            findings: Vec::new(),
             last_fault: None,
             announced_dead: false,
         };
@@ -120,7 +123,14 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         &self.counters
     }
 
-    /// The DART, for its reports in checking mode.
+    /// What checking mode found since last asked; each finding was logged as well.
+    ///
+    /// At most [`MAX_REPORTS`] are kept: what comes when there are as many is logged only.
+    pub fn take_reports(&mut self) -> Vec<CheckReport> {
+        std::mem::take(&mut self.findings)
+    }
+
+    /// The DART, to tell it of mappings that checking mode is to hold transfers against.
     pub const fn dart_mut(&mut self) -> &mut Dart {
         &mut self.dart
     }
@@ -274,6 +284,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     fn flush(&mut self, now: Ticks) {
         let status = self.status();
         self.take_faults(status, now);
+        self.say_findings(now);
         for raised in self.tm.events_mut().raise() {
             if self.armed.loses_interrupt() {
                 continue;
@@ -281,6 +292,16 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             let what =
                 Happening::TaskManager { line: raised.line, waiting: raised.waiting, entry: raised.entry };
             self.happen(raised.at, status, what);
+        }
+    }
+
+    /// Logs what checking mode found, and keeps it for whoever asks.
+    fn say_findings(&mut self, now: Ticks) {
+        for finding in self.dart.take_reports() {
+            self.reporter.log(Kind::Check, now, || format!("check: {finding}"));
+            if self.findings.len() < MAX_REPORTS {
+                self.findings.push(finding);
+            }
         }
     }
 

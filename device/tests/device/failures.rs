@@ -1,6 +1,7 @@
 //! Requests that do not run to their end: faults, descriptors that say nothing, deadlines, aborts, resets.
 
 use ane_device::Options;
+use ane_device::dart::Misuse;
 use ane_device::engine::EngineError;
 use ane_device::event::Happening;
 use ane_device::inject::Injection;
@@ -389,4 +390,22 @@ fn memory_may_be_replaced_between_two_tasks() {
     // The new memory holds no second descriptor: behind ten words of zero come records of one value, and the
     // last has none.
     assert_eq!(machine.errors(), [0x8040_0412, 1, 0]);
+}
+
+#[test]
+fn checking_mode_names_the_task_that_used_a_stale_translation() {
+    let options = Options { check: true, ..Options::default() };
+    let mut machine = Machine::with_options(&options);
+    machine.submit_chain(1);
+    machine.run();
+    assert_eq!(machine.ane.take_reports(), [], "the translations are fresh");
+
+    // The driver takes the page of the first descriptor away, and forgets to invalidate.
+    map(machine.ane.memory(), COPY.0 / PAGE, false);
+    machine.submit(QueueId::LINUX, COPY, info(1), Nid::LINUX);
+    machine.run();
+    let reports = machine.ane.take_reports();
+    assert!(matches!(reports[0].misuse, Misuse::StaleTranslation { now: Err(HwError::NoL3Entry), .. }));
+    assert_eq!(reports[0].origin.task, Some(0));
+    assert_eq!(machine.ane.take_reports(), [], "a finding is handed out once");
 }

@@ -123,8 +123,11 @@ impl BarReport {
         let role = match bar.role {
             Role::Tasks => "task descriptors".to_owned(),
             Role::Constants(index) => {
-                let name = program.constants.get(index).map(|constants| printable(&constants.name));
-                format!("constants {}", name.unwrap_or_default()).trim_end().to_owned()
+                // An ANEC has no names; its one section is called what it is.
+                match program.constants.get(index).map(|constants| printable(&constants.name)) {
+                    Some(name) if name != "constants" => format!("constants {name}"),
+                    _ => "constants".to_owned(),
+                }
             }
             Role::Scratch => "scratch".to_owned(),
             Role::Surface(index) => program.surfaces.get(index).map_or_else(
