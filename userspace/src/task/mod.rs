@@ -56,9 +56,4 @@ impl<'a> Task<'a> {
     pub fn offset_of_word(&self, at: usize) -> u64 {
         u64::from(self.offset) + 4 * at as u64
     }
-
-    /// The record at fault, with its place in the stream, for messages.
-    pub fn describe(&self, overrun: &Overrun) -> String {
-        format!("task {} at {:#x}: {overrun}", self.index, self.offset)
-    }
 }
