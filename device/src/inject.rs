@@ -202,6 +202,22 @@ impl Armed {
         }
     }
 
+    /// The faults that are armed, those of `trap` first.
+    pub(crate) fn list(&self, trap: &Trap) -> Vec<Injection> {
+        let some = |count: u32| (count != 0).then_some(count);
+        [
+            trap.at.map(Injection::FaultAt),
+            trap.after.map(Injection::FaultAfter),
+            some(self.lost_interrupts).map(Injection::LostInterrupt),
+            self.stuck.map(Injection::StuckQueue),
+            some(self.corrupted).map(Injection::CorruptedCompletion),
+            (self.slow > Ticks::ZERO).then_some(Injection::SlowDma(self.slow)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
     /// True if this interrupt is to be lost.
     pub(crate) fn loses_interrupt(&mut self) -> bool {
         take_one(&mut self.lost_interrupts)
@@ -288,6 +304,21 @@ mod tests {
         let range = IovaRange::new(0x4000, 4).unwrap();
         let springs: Vec<_> = (0..4).map(|_| trap.springs(range)).collect();
         assert_eq!(springs, [None, None, Some(Iova(0x4000)), None]);
+    }
+
+    #[test]
+    fn faults_are_listed_from_their_arming_until_they_have_gone_off() {
+        let (mut armed, mut trap) = (Armed::default(), Trap::default());
+        assert_eq!(armed.list(&trap), []);
+        let all =
+            ["translation-fault:0x8000", "translation-fault:after=3", "lost-interrupt:1", "stuck-queue:4"]
+                .map(|text| text.parse::<Injection>().unwrap());
+        for injection in all {
+            armed.arm(injection, &mut trap);
+        }
+        assert_eq!(armed.list(&trap), all);
+        assert!(armed.loses_interrupt() && armed.sticks(QueueId::LINUX));
+        assert_eq!(armed.list(&trap), all[..2]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ _vhost__device__ane() {
 
     case "${cmd}" in
         vhost__device__ane)
-            opts="-s -h -V --socket-path --fd --chip --instance --pte-format --fault-policy --hang --check --strict --inject --poll-us --log-level --print-capabilities --help --version"
+            opts="-s -h -V --socket-path --fd --chip --instance --pte-format --fault-policy --hang --check --strict --inject --control --poll-us --log-level --print-capabilities --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -62,6 +62,10 @@ _vhost__device__ane() {
                     return 0
                     ;;
                 --inject)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

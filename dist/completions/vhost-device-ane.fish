@@ -6,6 +6,7 @@ complete -c vhost-device-ane -l pte-format -d 'Layout of page-table entries: see
 complete -c vhost-device-ane -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
 complete -c vhost-device-ane -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
 complete -c vhost-device-ane -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times' -r
+complete -c vhost-device-ane -l control -d 'Listen here for lines that make faults and tell the state while the device runs, from root and the user that the device runs as; "help" is one' -r -F
 complete -c vhost-device-ane -l poll-us -d 'Look for requests this long before sleeping: answers come faster, for a busy processor meanwhile. The time adapts to how quickly requests follow each other, up to this' -r
 complete -c vhost-device-ane -l log-level -d 'How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first' -r
 complete -c vhost-device-ane -l check -d 'Report programming mistakes that silicon lets pass'

@@ -52,6 +52,8 @@ impl Daemon {
         let mut child = Command::new(path())
             .arg("--socket-path")
             .arg(folder.path().join(name))
+            .arg("--control")
+            .arg(folder.path().join("control.sock"))
             .args(arguments)
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
@@ -76,6 +78,11 @@ impl Daemon {
     /// Its socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("ane.sock")
+    }
+
+    /// Its control socket.
+    pub fn control(&self) -> PathBuf {
+        self.folder.path().join("control.sock")
     }
 
     /// The folder with its sockets.

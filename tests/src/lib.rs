@@ -1,6 +1,7 @@
 //! What crosses the crates: test data, independent references, and tests from end to end.
 
 pub mod command;
+pub mod control;
 pub mod daemon;
 pub mod data;
 pub mod guest;

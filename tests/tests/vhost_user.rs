@@ -280,7 +280,7 @@ fn termination_removes_the_socket_and_succeeds_with_or_without_a_frontend() {
         let _guest = connected.then(|| guest(&daemon));
         daemon.signal(signal);
         assert!(daemon.wait().success());
-        assert!(!daemon.socket().exists());
+        assert!(!daemon.socket().exists() && !daemon.control().exists());
     }
 }
 

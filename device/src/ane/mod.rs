@@ -130,6 +130,11 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         std::mem::take(&mut self.findings)
     }
 
+    /// The DART.
+    pub const fn dart(&self) -> &Dart {
+        &self.dart
+    }
+
     /// The DART, to tell it of mappings that checking mode is to hold transfers against.
     pub const fn dart_mut(&mut self) -> &mut Dart {
         &mut self.dart
@@ -153,6 +158,11 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// Arms a fault.
     pub fn inject(&mut self, injection: Injection) {
         self.armed.arm(injection, &mut self.dart.trap);
+    }
+
+    /// The faults that are armed.
+    pub fn injections(&self) -> Vec<Injection> {
+        self.armed.list(&self.dart.trap)
     }
 
     /// Disarms every fault.

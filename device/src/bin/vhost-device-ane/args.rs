@@ -70,6 +70,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND[:ARG]")]
     pub(crate) inject: Vec<Injection>,
 
+    /// Listen here for lines that make faults and tell the state while the device runs, from root and the user
+    /// that the device runs as; "help" is one
+    #[arg(long, value_name = "PATH")]
+    pub(crate) control: Option<PathBuf>,
+
     /// Look for requests this long before sleeping: answers come faster, for a busy processor meanwhile. The
     /// time adapts to how quickly requests follow each other, up to this
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000))]

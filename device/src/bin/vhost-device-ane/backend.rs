@@ -133,7 +133,7 @@ impl Backend {
     }
 
     /// Does something with the engine, from a thread that is not its own.
-    fn with_worker<R>(&self, action: impl FnOnce(&mut Worker) -> R) -> R {
+    pub(crate) fn with_worker<R>(&self, action: impl FnOnce(&mut Worker) -> R) -> R {
         self.wanted.fetch_add(1, Ordering::SeqCst);
         let result = action(&mut lock(&self.worker));
         self.wanted.fetch_sub(1, Ordering::SeqCst);

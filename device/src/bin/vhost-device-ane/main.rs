@@ -5,6 +5,7 @@
 //! * [`backend`]: the device as the transport sees it, and the threads;
 //! * [`worker`]: the engine at work, a turn at a time;
 //! * [`request`] and [`chain`]: what a guest asks for, and the memory it asks with;
+//! * [`control`]: faults made, and the state told, while a guest runs;
 //! * [`config`]: what the device says of itself; [`poll`]: how long it looks before it sleeps.
 #![cfg_attr(
     not(test),
@@ -22,11 +23,14 @@ mod args;
 mod backend;
 mod chain;
 mod config;
+mod control;
 mod poll;
 mod request;
 mod server;
 mod worker;
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -120,19 +124,32 @@ fn run(args: &Args) -> anyhow::Result<()> {
     // Before the first thread, so that all of them leave these to the one that waits below.
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGUSR1]);
     signals.thread_block().context("blocking signals")?;
-    let mut backends = Vec::new();
-    let mut paths = Vec::new();
-    for place in places(args)? {
-        let poll = Duration::from_micros(args.poll_us.into());
-        let backend = Arc::new(Backend::new(&place.options, poll)?);
-        backends.push((place.name.clone(), Arc::clone(&backend)));
+    let places = places(args)?;
+    let poll = Duration::from_micros(args.poll_us.into());
+    let mut engines = control::Engines::new();
+    for place in &places {
+        engines.push((place.name.clone(), Arc::new(Backend::new(&place.options, poll)?)));
+    }
+    let mut paths: Vec<_> = places.iter().filter_map(|place| place.path.clone()).collect();
+    if let Some(path) = &args.control {
+        let listener = server::listen(path).context("--control")?;
+        // Whoever connects is asked who he is; this only spares others the attempt.
+        fs::set_permissions(path, Permissions::from_mode(0o600)).context("--control")?;
+        paths.push(path.clone());
+        let engines = engines.clone();
+        thread::Builder::new()
+            .name("control-accept".to_owned())
+            .spawn(move || control::serve(&listener, engines))
+            .context("starting a thread")?;
+    }
+    for (place, (_, backend)) in places.into_iter().zip(&engines) {
         log::info!(
             "{} of {} is ready{}",
             place.name,
             place.options.chip.name(),
             place.path.as_ref().map(|path| format!(" at {}", path.display())).unwrap_or_default()
         );
-        paths.extend(place.path);
+        let backend = Arc::clone(backend);
         thread::Builder::new()
             .name(format!("{}-accept", place.name))
             .spawn(move || server::serve(&place.name, place.listener, &backend))
@@ -141,7 +158,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     loop {
         match signals.wait().context("waiting for a signal")? {
             Signal::SIGUSR1 => {
-                for (name, backend) in &backends {
+                for (name, backend) in &engines {
                     eprintln!("--- {name}\n{}---", backend.dump());
                 }
             }
@@ -152,11 +169,11 @@ fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     for path in paths {
-        if let Err(why) = std::fs::remove_file(&path) {
+        if let Err(why) = fs::remove_file(&path) {
             log::warn!("{} cannot be removed: {why}", path.display());
         }
     }
-    for (_, backend) in &backends {
+    for (_, backend) in &engines {
         backend.freeze(PATIENCE);
     }
     Ok(())

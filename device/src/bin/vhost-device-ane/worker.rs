@@ -9,8 +9,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use ane_device::chip::NoSuchInstance;
+use ane_device::counters::Counters;
+use ane_device::dart::CheckReport;
+use ane_device::dart::check::MAX_REPORTS;
 use ane_device::event::{Event, Fault, Happening};
-use ane_device::refusal::Refusal;
+use ane_device::inject::Injection;
+use ane_device::refusal::{Category, Refusal};
 use ane_device::time::Ticks;
 use ane_device::{Ane, Options};
 use ane_uapi::hw::fault::IoDartErrorInfo;
@@ -61,6 +65,8 @@ pub(crate) struct Worker {
     lost: u32,
     /// The model failed in a way that it should not; only a reset helps.
     failed: bool,
+    /// What checking mode found before the frontend left, for whoever asks afterwards.
+    findings: Vec<CheckReport>,
 }
 
 /// The engine at one moment.
@@ -114,6 +120,7 @@ impl Worker {
             sequence: 0,
             lost: 0,
             failed: false,
+            findings: Vec::new(),
         })
     }
 
@@ -145,6 +152,8 @@ impl Worker {
     /// Back to how it was when the program started: the frontend is gone.
     pub(crate) fn forget(&mut self) {
         self.replace_memory(&GuestMemoryMmap::new());
+        self.findings = self.take_findings();
+        self.findings.truncate(MAX_REPORTS);
         self.rebuild();
         self.sequence = 0;
         self.lost = 0;
@@ -168,6 +177,47 @@ impl Worker {
             self.sequence,
             self.lost,
         )
+    }
+
+    /// Arms a fault, until it has gone off, is cleared, or the frontend leaves.
+    pub(crate) fn inject(&mut self, injection: Injection) {
+        self.ane.inject(injection);
+    }
+
+    /// Disarms every fault.
+    pub(crate) fn clear_injections(&mut self) {
+        self.ane.clear_injections();
+    }
+
+    /// The faults that are armed.
+    pub(crate) fn injections(&self) -> Vec<Injection> {
+        self.ane.injections()
+    }
+
+    /// What checking mode found since last asked.
+    pub(crate) fn take_findings(&mut self) -> Vec<CheckReport> {
+        let mut findings = std::mem::take(&mut self.findings);
+        findings.extend(self.ane.take_reports());
+        findings
+    }
+
+    /// What was counted since the last reset, by name.
+    pub(crate) fn counts(&self) -> Vec<(String, u64)> {
+        let &Counters { requests_done, requests_failed, tasks_done, refused, hazards } = self.ane.counters();
+        let named = [
+            ("requests-done", requests_done),
+            ("requests-failed", requests_failed),
+            ("tasks-done", tasks_done),
+            ("bytes-read", self.ane.dart().bytes_read()),
+            ("bytes-written", self.ane.dart().bytes_written()),
+            ("hazards", hazards),
+            ("events-lost", self.ane.events_lost()),
+        ];
+        let refused = Category::ALL
+            .iter()
+            .zip(refused)
+            .map(|(category, count)| (format!("refused-{}", category.name().replace(' ', "-")), count));
+        named.into_iter().map(|(name, count)| (name.to_owned(), count)).chain(refused).collect()
     }
 
     /// One turn.
