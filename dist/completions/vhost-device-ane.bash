@@ -23,7 +23,7 @@ _vhost__device__ane() {
 
     case "${cmd}" in
         vhost__device__ane)
-            opts="-s -h -V --socket-path --fd --chip --instance --pte-format --fault-policy --hang --check --strict --inject --control --poll-us --log-level --print-capabilities --help --version"
+            opts="-s -h -V --socket-path --fd --chip --instance --pte-format --fault-policy --hang --check --strict --inject --control --no-sandbox --poll-us --log-level --print-capabilities --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -11,6 +11,7 @@ complete -c vhost-device-ane -l poll-us -d 'Look for requests this long before s
 complete -c vhost-device-ane -l log-level -d 'How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first' -r
 complete -c vhost-device-ane -l check -d 'Report programming mistakes that silicon lets pass'
 complete -c vhost-device-ane -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them'
+complete -c vhost-device-ane -l no-sandbox -d 'Keep what the system lets a program do. Otherwise the device shuts off, before it serves anybody, all files but its sockets and all system calls that serving does not need'
 complete -c vhost-device-ane -l print-capabilities -d 'Print what this program can do, as JSON, and exit'
 complete -c vhost-device-ane -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c vhost-device-ane -s V -l version -d 'Print version'

@@ -75,6 +75,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH")]
     pub(crate) control: Option<PathBuf>,
 
+    /// Keep what the system lets a program do. Otherwise the device shuts off, before it serves anybody, all files
+    /// but its sockets and all system calls that serving does not need
+    #[arg(long)]
+    pub(crate) no_sandbox: bool,
+
     /// Look for requests this long before sleeping: answers come faster, for a busy processor meanwhile. The
     /// time adapts to how quickly requests follow each other, up to this
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000))]

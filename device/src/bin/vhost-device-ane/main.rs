@@ -6,6 +6,7 @@
 //! * [`worker`]: the engine at work, a turn at a time;
 //! * [`request`] and [`chain`]: what a guest asks for, and the memory it asks with;
 //! * [`control`]: faults made, and the state told, while a guest runs;
+//! * [`sandbox`]: what the system lets it do then;
 //! * [`config`]: what the device says of itself; [`poll`]: how long it looks before it sleeps.
 #![cfg_attr(
     not(test),
@@ -26,6 +27,7 @@ mod config;
 mod control;
 mod poll;
 mod request;
+mod sandbox;
 mod server;
 mod worker;
 
@@ -131,11 +133,21 @@ fn run(args: &Args) -> anyhow::Result<()> {
         engines.push((place.name.clone(), Arc::new(Backend::new(&place.options, poll)?)));
     }
     let mut paths: Vec<_> = places.iter().filter_map(|place| place.path.clone()).collect();
-    if let Some(path) = &args.control {
-        let listener = server::listen(path).context("--control")?;
-        // Whoever connects is asked who he is; this only spares others the attempt.
-        fs::set_permissions(path, Permissions::from_mode(0o600)).context("--control")?;
-        paths.push(path.clone());
+    let control = match &args.control {
+        Some(path) => {
+            let listener = server::listen(path).context("--control")?;
+            // Whoever connects is asked who he is; this only spares others the attempt.
+            fs::set_permissions(path, Permissions::from_mode(0o600)).context("--control")?;
+            paths.push(path.clone());
+            Some(listener)
+        }
+        None => None,
+    };
+    // Nobody was served yet, and there is one thread.
+    if !args.no_sandbox {
+        sandbox::enter(&paths);
+    }
+    if let Some(listener) = control {
         let engines = engines.clone();
         thread::Builder::new()
             .name("control-accept".to_owned())

@@ -1,0 +1,43 @@
+//! The daemon shuts off what it does not need before it serves anybody. Every other test runs against a daemon
+//! that has done so, and shows that nothing is missing.
+
+use std::fs;
+
+use ane_driver::bus::Bus;
+use ane_driver::bus::vhost_user::{Settings, VhostUser};
+use ane_tests::control::Control;
+use ane_tests::daemon::{Daemon, LIMIT};
+
+/// A field of the status of each thread of the daemon, while it serves a frontend and a control client.
+fn of_each_thread(daemon: &Daemon, field: &str) -> Vec<String> {
+    let settings = Settings { memory_bytes: 1 << 20, timeout: LIMIT, ..Settings::default() };
+    let mut bus = VhostUser::connect(&daemon.socket(), settings).expect("device can be had");
+    bus.reset().expect("device is there");
+    let mut control = Control::connect(&daemon.control());
+    control.ask("engines").expect("engines are named");
+    let threads = fs::read_dir(format!("/proc/{}/task", daemon.pid())).expect("the daemon runs");
+    threads
+        .map(|thread| {
+            let status = fs::read_to_string(thread.expect("it can be listed").path().join("status"))
+                .expect("it has a status");
+            let line = status.lines().find(|line| line.starts_with(field)).expect("the field is there");
+            line.trim_start_matches(field).trim().to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn every_thread_of_the_daemon_is_filtered() {
+    let daemon = Daemon::start(&[]);
+    let modes = of_each_thread(&daemon, "Seccomp:");
+    // The first, two that accept, the frontend's two and the client's.
+    assert_eq!(modes, ["2"; 6]);
+    assert_eq!(of_each_thread(&daemon, "NoNewPrivs:"), ["1"; 6]);
+    assert!(!daemon.log().contains("sandbox:"), "{}", daemon.log());
+}
+
+#[test]
+fn sandbox_is_left_out_on_request() {
+    let daemon = Daemon::start(&["--no-sandbox"]);
+    assert_eq!(of_each_thread(&daemon, "Seccomp:"), ["0"; 6]);
+}
