@@ -60,7 +60,8 @@ pub struct Hostile {
     pub frontend: Frontend,
     /// Its memory.
     pub memory: DmaMemory,
-    kicks: [EventFd; 2],
+    /// To wake the device with.
+    pub kicks: [EventFd; 2],
     _calls: [EventFd; 2],
     announced: u16,
     seen: u16,

@@ -355,3 +355,17 @@ fn config_space_is_padded_with_zeroes_and_cannot_be_written() {
     assert_eq!(read(&mut frontend, 50, 6).unwrap(), before[50..]);
     assert!(frontend.is_served());
 }
+
+#[test]
+fn memory_that_is_refused_is_not_touched_while_the_guest_kicks() {
+    let mut daemon = Daemon::start(&[]);
+    for _ in 0..50 {
+        let Hostile { frontend, memory, kicks, .. } = Hostile::new(&daemon.socket());
+        // The rings would lie behind the end of the file, where touching them ends a process.
+        let missing = VhostUserMemoryRegionInfo { mmap_offset: MEMORY as u64, ..Hostile::region(&memory) };
+        let kicker = std::thread::spawn(move || (0..2_000).try_for_each(|_| kicks[0].write(1)));
+        assert!(frontend.set_mem_table(&[missing]).is_err());
+        kicker.join().unwrap().unwrap();
+    }
+    assert!(daemon.is_running());
+}

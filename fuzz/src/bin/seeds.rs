@@ -56,5 +56,80 @@ fn main() -> std::io::Result<()> {
         walk.extend(table);
     }
     write("page_walk", "seed", &walk)?;
-    Ok(())
+
+    for (name, steps) in virtqueue() {
+        write("virtqueue", name, &steps)?;
+    }
+    write("vhost_user", "setup", &vhost_user())
+}
+
+/// What a driver does, step by step, behind the byte that asks for event index.
+fn virtqueue() -> [(&'static str, Vec<u8>); 3] {
+    let le = u32::to_le_bytes;
+    let describe = |index: u8, at: u32, bytes: u32, flags: u8, next: u8| {
+        [&[1, 0, index][..], &le(at), &le(bytes), &[flags, next]].concat()
+    };
+    // A request of no operations at 0x8000, in a chain of two, and in a table of its own at 0x9000.
+    let header = [&[0][..], &le(0x8000), &[16, 1, 0, 0, 0], &[0; 12]].concat();
+    let chain = [describe(0, 0x8000, 16, 1, 1), describe(1, 0x4_0000, 24, 2, 0), vec![2, 0, 0, 3]].concat();
+    let table = [
+        &[0][..],
+        &le(0x9000),
+        &[32],
+        &[le(0x8000), le(0), le(16), le(1 | 1 << 16)].concat(),
+        &[le(0x4_0000), le(0), le(24), le(2)].concat(),
+        &describe(0, 0x9000, 32, 4, 0),
+        &[2, 0, 0, 3],
+    ]
+    .concat();
+    // A word written and read; memory taken away; a reset.
+    let batch =
+        [&[4, 2, 0xff, 0][..], &[1], &le(0x180_0200), &le(0x9002_2320), &[0], &le(0x180_0200)].concat();
+    [
+        ("chain", [&[0][..], &header, &chain, &[6, 0, 2, 0, 0, 3, 6, 1]].concat()),
+        ("table", [&[1][..], &header, &table].concat()),
+        ("batch", [&[1][..], &batch, &[7, 0, 3, 7, 2]].concat()),
+    ]
+}
+
+/// The messages that set a device up: request, flags, descriptors, bytes of the body, body.
+fn vhost_user() -> Vec<u8> {
+    let message = |request: u8, descriptors: u8, body: &[u64]| {
+        let body: Vec<u8> = body.iter().flat_map(|word| word.to_le_bytes()).collect();
+        [&[request, 1, descriptors, body.len() as u8][..], &body].concat()
+    };
+    let state = |index: u64, number: u64| [index | number << 32];
+    let features = 1 << 32 | 1 << 30 | 1 << 29 | 1 << 28;
+    let mut messages = vec![
+        message(3, 0, &[]),
+        message(1, 0, &[]),
+        message(15, 0, &[]),
+        // Multiple queues, acknowledgements, config space, memory slots, reset.
+        message(16, 0, &[1 | 1 << 3 | 1 << 9 | 1 << 13 | 1 << 15]),
+        message(17, 0, &[]),
+        message(2, 0, &[features]),
+        message(24, 0, &[52 << 32, 0, 0, 0, 0, 0, 0, 0]),
+        // One region: guest address, size, the frontend's address, offset.
+        message(5, 1, &[1, 0, 0x1_0000, 0x10_0000, 0]),
+    ];
+    for queue in 0..2 {
+        let start = 0x10_0000 + 0x3000 * queue;
+        messages.extend([
+            message(8, 0, &state(queue, 16)),
+            message(10, 0, &state(queue, 0)),
+            message(9, 0, &[queue, start, start + 0x2000, start + 0x1000, 0]),
+            message(13, 3, &[queue]),
+            message(12, 2, &[queue]),
+            message(18, 0, &state(queue, 1)),
+        ]);
+    }
+    // Another region comes and goes; the queues stop; reset.
+    messages.extend([
+        message(37, 1, &[0, 0x2_0000, 0x1_0000, 0x20_0000, 0]),
+        message(38, 0, &[0, 0x2_0000, 0x1_0000, 0x20_0000, 0]),
+        message(11, 0, &state(0, 0)),
+        message(11, 0, &state(1, 0)),
+        message(34, 0, &[]),
+    ]);
+    messages.concat()
 }

@@ -150,7 +150,7 @@ impl Backend {
         };
         // While it looks by itself it need not be woken.
         if window.is_used() {
-            let _ = ctrl.disable_notification();
+            lock(&self.worker).ask_for_no_kicks(ctrl);
         }
         let mut turn;
         loop {
@@ -164,7 +164,7 @@ impl Backend {
                 window.worked(now);
             }
             let again = turn.busy || (!turn.broken && self.look(ctrl, window, start));
-            if !again && (turn.broken || !ctrl.enable_notification().unwrap_or(false)) {
+            if !again && (turn.broken || !lock(&self.worker).ask_for_kicks(ctrl)) {
                 break;
             }
             if now.duration_since(start) >= SLICE {

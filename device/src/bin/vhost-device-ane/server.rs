@@ -65,7 +65,8 @@ pub(crate) fn serve(name: &str, listener: UnixListener, backend: &Arc<Backend>) 
     }
 }
 
-fn connection(name: &str, listener: &mut Listener, backend: &Arc<Backend>) -> anyhow::Result<()> {
+/// Waits for a frontend, and serves it until it leaves.
+pub(crate) fn connection(name: &str, listener: &mut Listener, backend: &Arc<Backend>) -> anyhow::Result<()> {
     let memory = GuestMemoryAtomic::new(GuestMemoryMmap::new());
     let mut daemon = VhostUserDaemon::new(name.to_owned(), Arc::clone(backend), memory)
         .map_err(|why| anyhow!("setting up a connection: {why}"))?;

@@ -4,6 +4,9 @@
 //! is bounded: by requests, by the size of one, and by one task. Nothing of a turn is left over when it ends:
 //! no request is half done, no memory is held, no buffer of the guest's is parked. So between two turns
 //! memory may be replaced and queues stopped, and nothing can be in flight.
+//!
+//! Rings are read and written in the worker's memory, which was checked when it was handed over, and never by
+//! what a [`Vring`] does on its own: its memory is what the transport was told last, checked or not.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -280,7 +283,7 @@ impl Worker {
                     0
                 }
             };
-            if let Err(why) = vring.add_used(head, written) {
+            if let Err(why) = self.give_back(vring, head, written) {
                 let why = format!("chain {head} cannot be given back: {why}");
                 self.complaints.complain(self.now(), &why);
             }
@@ -289,7 +292,7 @@ impl Worker {
         if served != 0 {
             turn.progress = true;
             turn.busy = served == REQUESTS_PER_TURN;
-            notify(vring);
+            self.notify(vring);
         }
     }
 
@@ -345,21 +348,38 @@ impl Worker {
             let written = if fits { self.chain.write(&self.memory, message.as_bytes()) } else { 0 };
             self.lost = if written == 0 { self.lost.saturating_add(1) } else { 0 };
             // It fails only if the guest took the ring away; then there is nobody to tell.
-            delivered |= vring.add_used(head, written).is_ok();
+            delivered |= self.give_back(vring, head, written).is_ok();
         }
         if delivered {
-            notify(vring);
+            self.notify(vring);
         }
     }
-}
 
-/// Wakes the guest, if it wants to be woken.
-fn notify(vring: &Vring) {
-    // A guest that makes its own ring unreadable is not woken; that is its loss alone.
-    if vring.needs_notification().unwrap_or(false)
-        && let Err(why) = vring.signal_used_queue()
-    {
-        log::warn!(target: "ane::virtio", "guest cannot be woken: {why}");
+    /// Gives a chain back.
+    fn give_back(&self, vring: &Vring, head: u16, written: u32) -> Result<(), virtio_queue::Error> {
+        vring.get_mut().get_queue_mut().add_used(&self.memory, head, written)
+    }
+
+    /// Asks the guest to say when there is something new; true if there is already.
+    pub(crate) fn ask_for_kicks(&self, vring: &Vring) -> bool {
+        vring.get_mut().get_queue_mut().enable_notification(&self.memory).unwrap_or(false)
+    }
+
+    /// Tells the guest that it need not say so.
+    pub(crate) fn ask_for_no_kicks(&self, vring: &Vring) {
+        // A guest that makes its own ring unwritable goes on kicking.
+        let _ = vring.get_mut().get_queue_mut().disable_notification(&self.memory);
+    }
+
+    /// Wakes the guest, if it wants to be woken.
+    fn notify(&self, vring: &Vring) {
+        // A guest that makes its own ring unreadable is not woken; that is its loss alone.
+        let wants = vring.get_mut().get_queue_mut().needs_notification(&self.memory);
+        if wants.unwrap_or(false)
+            && let Err(why) = vring.signal_used_queue()
+        {
+            log::warn!(target: "ane::virtio", "guest cannot be woken: {why}");
+        }
     }
 }
 
