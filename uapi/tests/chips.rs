@@ -5,6 +5,7 @@ use ane_uapi::hw::chip::{
 };
 use ane_uapi::hw::hal::{self, FIELDS, FieldOffset, Generation, Kind, Place, UnknownGeneration};
 use ane_uapi::hw::space::{EngineOffset, PhysAddr};
+use ane_uapi::hw::usage::ReadOnly;
 use ane_uapi::register::Grade;
 
 #[test]
@@ -80,7 +81,7 @@ fn dart_profile_has_the_live_values() {
         assert_eq!((dart.page_size, dart.aperture_base, dart.aperture_size), (0x4000, 0, 0xe000_0000));
         assert_eq!((dart.streams_enabled, dart.streams_bypassed, dart.stream_slots), (0xa001, 0xa000, 16));
         assert_eq!((dart.options, dart.live_config), (0x25, 0x8000_0025));
-        assert!(dart.collapses_read_only);
+        assert_eq!(dart.read_only, ReadOnly::Collapsed);
     }
 }
 

@@ -13,6 +13,7 @@
 use super::dart::{self, aperture};
 use super::hal::Generation;
 use super::space::{EngineOffset, PhysAddr};
+use super::usage::ReadOnly;
 use crate::register::Grade;
 
 mod engines;
@@ -199,8 +200,8 @@ pub struct DartProfile {
     pub options: u32,
     /// The configuration word as read from a running system.
     pub live_config: u32,
-    /// A configuration bit turns the read-only class into read-write, as on the M1.
-    pub collapses_read_only: bool,
+    /// What a configuration bit makes of the read-only class.
+    pub read_only: ReadOnly,
 }
 
 /// The DART of node `dart-ane0` (seed 000, tables 28.1, 28.2 and 28.5).
@@ -218,7 +219,7 @@ pub const DART_ANE0: DartProfile = DartProfile {
     streams_bypassed: dart::stream::BYPASSED,
     options: 0x25,
     live_config: dart::regs::LIVE_CONFIG,
-    collapses_read_only: true,
+    read_only: ReadOnly::Collapsed,
 };
 
 /// Everything that selecting a chip selects.
