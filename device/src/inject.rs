@@ -10,7 +10,7 @@
 //! | `lost-interrupt` or `lost-interrupt:N` | the next N events reach the registers and raise no interrupt |
 //! | `stuck-queue` or `stuck-queue:Q` | the next request, on any queue or on Q, never gets anywhere |
 //! | `corrupted-completion` or `corrupted-completion:N` | the next N completions name the wrong request: the network id inverted |
-//! | `slow-dma:N` | every task's transfers take N microseconds longer, until cleared with 0 |
+//! | `slow-dma:N` | every transfer takes N microseconds longer, until cleared with 0 |
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ pub enum Injection {
     StuckQueue(Option<QueueId>),
     /// So many completions name the wrong request.
     CorruptedCompletion(u32),
-    /// Each task takes this much longer.
+    /// Each transfer takes this much longer.
     SlowDma(Ticks),
 }
 
@@ -239,7 +239,7 @@ impl Armed {
         take_one(&mut self.corrupted)
     }
 
-    /// How much longer each task takes.
+    /// How much longer each transfer takes.
     pub(crate) const fn delay(&self) -> Ticks {
         self.slow
     }

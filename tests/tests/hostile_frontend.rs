@@ -359,7 +359,7 @@ fn config_space_is_padded_with_zeroes_and_cannot_be_written() {
 #[test]
 fn memory_that_is_refused_is_not_touched_while_the_guest_kicks() {
     let mut daemon = Daemon::start(&[]);
-    for _ in 0..50 {
+    for _ in 0..10 {
         let Hostile { frontend, memory, kicks, .. } = Hostile::new(&daemon.socket());
         // The rings would lie behind the end of the file, where touching them ends a process.
         let missing = VhostUserMemoryRegionInfo { mmap_offset: MEMORY as u64, ..Hostile::region(&memory) };

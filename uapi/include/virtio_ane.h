@@ -140,6 +140,8 @@ struct virtio_ane_config {
  * memory any more. Works also when the device is dead.
  */
 #define VIRTIO_ANE_REQUEST_RESET 4
+/* Checking mode learns what mappings are for; count declarations follow. */
+#define VIRTIO_ANE_REQUEST_DECLARE 5
 
 /* Operations of a batch. */
 /* Reads the register; its value stands in the response. */
@@ -178,10 +180,12 @@ struct virtio_ane_config {
 #define VIRTIO_ANE_STATUS_ABSENT 0xc
 /* An entry wraps around the end of the address space. */
 #define VIRTIO_ANE_STATUS_WRAPS 0xd
-/* PE_MMU would have to keep more regions than it does. */
+/* PE_MMU would have to keep more regions than it does, or checking mode more mappings. */
 #define VIRTIO_ANE_STATUS_NO_REGIONS 0xe
 /* The device's own failure, not the driver's; its log says more. */
 #define VIRTIO_ANE_STATUS_INTERNAL 0xf
+/* A declaration names a stream, a range or a usage that does not exist. */
+#define VIRTIO_ANE_STATUS_BAD_ENTRY 0x10
 
 /*
  * What every request starts with.
@@ -234,13 +238,17 @@ struct virtio_ane_response {
 };
 
 /*
- * Messages to PE_MMU
+ * Messages to PE_MMU and to checking mode
  *
- * All entries of a message apply, in order, or none.
+ * All entries of a message to PE_MMU apply, in order, or none.
  */
 
 /* Most entries of one message. A device says in config space how many it takes. */
 #define VIRTIO_ANE_ENTRIES_MAX 1024
+/* Most declarations of one message, which then is as long as the longest batch. */
+#define VIRTIO_ANE_DECLARATIONS_MAX 512
+/* In the place of a usage code: what was declared there is mapped no more. */
+#define VIRTIO_ANE_USAGE_NONE 0
 
 /*
  * A region to map, behind a request of type VIRTIO_ANE_REQUEST_PE_MMU_MAP.
@@ -266,6 +274,23 @@ struct virtio_ane_pe_mmu_unmap {
 	__le64 va;
 	/* Bytes. Only regions that lie in the range entirely go. */
 	__le64 size;
+};
+
+/*
+ * What a mapping is for, behind a request of type VIRTIO_ANE_REQUEST_DECLARE. It takes the place of
+ * every declared mapping of the stream that shares a byte with it.
+ *
+ * 0x18 bytes.
+ */
+struct virtio_ane_declaration {
+	/* First device address. */
+	__le64 base;
+	/* Bytes; not zero, and all inside the aperture. */
+	__le64 size;
+	/* The stream. */
+	__le32 stream;
+	/* The usage code, or VIRTIO_ANE_USAGE_NONE. */
+	__le32 usage;
 };
 
 /*

@@ -1,12 +1,15 @@
 //! The wire contract: layouts and codes.
 
 use ane_uapi::abi::{self, AbiStruct};
+use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::fault::IoDartErrorInfo;
+use ane_uapi::hw::space::IovaRange;
+use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::param;
 use ane_uapi::wire::config::{self, BadConfig, Config};
 use ane_uapi::wire::ctrl::{Access, Header, Kind, NO_INDEX, Op, Response, Status};
 use ane_uapi::wire::event::{self, Event};
-use ane_uapi::wire::sideband::{MapEntry, UnmapEntry};
+use ane_uapi::wire::sideband::{Declaration, MapEntry, UnmapEntry};
 use ane_uapi::wire::{QUEUES, SECTIONS};
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -48,7 +51,7 @@ fn configuration_of_another_device_version_or_length_is_refused_by_name() {
 #[test]
 fn message_has_the_size_that_other_implementations_were_told() {
     assert_eq!((size_of::<Header>(), size_of::<Op>(), size_of::<Response>()), (16, 12, 24));
-    assert_eq!((size_of::<MapEntry>(), size_of::<UnmapEntry>()), (24, 16));
+    assert_eq!((size_of::<MapEntry>(), size_of::<UnmapEntry>(), size_of::<Declaration>()), (24, 16, 24));
     assert_eq!(size_of::<Event>(), 0xe0);
 }
 
@@ -99,4 +102,16 @@ fn client_and_driver_call_a_feature_by_the_same_bit() {
     assert_eq!(u64::from(config::FEATURE_PE_MMU), param::FEATURE_PE_MMU);
     assert_eq!(u64::from(config::FEATURE_MOVER), param::FEATURE_MOVER);
     assert_eq!(u64::from(config::FEATURE_CHECK), param::FEATURE_CHECK);
+}
+
+#[test]
+fn declaration_of_every_stream_and_usage_reads_as_it_was_made() {
+    let range = IovaRange::new(0xdfff_ffff, 1).unwrap();
+    for stream in StreamId::ALL {
+        let usages = Usage::CODES.iter().map(|code| Usage::try_from(code.value).ok());
+        for usage in usages.chain([None]) {
+            let declaration = Declaration::new(stream, range, usage);
+            assert_eq!(declaration.decode(), Some((stream, range, usage)));
+        }
+    }
 }

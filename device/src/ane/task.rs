@@ -13,24 +13,31 @@ use crate::td::bar;
 use crate::td::decode::decode;
 use crate::td::fetch::Descriptor;
 use crate::time::Ticks;
-use crate::tm::Running;
 use crate::tm::error::RequestError;
+use crate::tm::{Outcome, Running};
 
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// Runs the next task of the running request.
+    ///
+    /// Where transfers are slow on demand its end comes that much later, with success or without.
+    /// Deviation: what the task wrote is in memory at once.
     pub(super) fn step(&mut self, now: Ticks) {
-        let delay = self.armed.delay();
-        if let Some(running) = self.tm.running_mut()
-            && running.resume.is_none()
-            && delay > Ticks::ZERO
-        {
-            running.resume = Some(now.saturating_add(delay));
-            return;
-        }
         let Some(running) = self.tm.running().cloned() else { return };
-        let status = self.status();
-        let outcome = self.run(&running);
-        self.take_faults(status, now);
+        let outcome = match running.held {
+            Some(outcome) => outcome,
+            None => {
+                let status = self.status();
+                let before = self.dart.transfers();
+                let outcome = self.run(&running);
+                self.take_faults(status, now);
+                let late = self.armed.delay().0.saturating_mul(self.dart.transfers().saturating_sub(before));
+                if late > 0 {
+                    self.tm.hold(outcome, now.saturating_add(Ticks(late)));
+                    return;
+                }
+                outcome
+            }
+        };
         match outcome {
             Ok((cost, next)) => {
                 increment(&mut self.counters.tasks_done);
@@ -61,7 +68,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     }
 
     /// Fetches, decodes and executes one task; returns its cost, and address and words of the next descriptor.
-    fn run(&mut self, running: &Running) -> Result<(Ticks, (u64, usize)), RequestError> {
+    fn run(&mut self, running: &Running) -> Outcome {
         let Running { request, task: index, .. } = running;
         self.dart.set_origin(Origin {
             task: Some(u32::from(*index)),

@@ -409,5 +409,6 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
             Access::Write => &mut shared.bytes_written,
         };
         *counter = counter.wrapping_add(bytes);
+        shared.transfers = shared.transfers.wrapping_add(1);
     }
 }

@@ -83,6 +83,8 @@ struct Shared {
     pieces: Pieces,
     /// How often a circuit has asked for its way to memory since the last reset.
     requests: u32,
+    /// How many of its transfers were made.
+    transfers: u64,
     bytes_read: u64,
     bytes_written: u64,
 }
@@ -106,6 +108,7 @@ impl Dart {
                 checker: Checker::default(),
                 pieces: Pieces::default(),
                 requests: 0,
+                transfers: 0,
                 bytes_read: 0,
                 bytes_written: 0,
             },
@@ -119,6 +122,7 @@ impl Dart {
         self.shared.dead = None;
         self.shared.checker.reset();
         self.shared.requests = 0;
+        self.shared.transfers = 0;
         self.shared.bytes_read = 0;
         self.shared.bytes_written = 0;
     }
@@ -238,6 +242,11 @@ impl Dart {
     /// How many findings were dropped because nobody took them.
     pub const fn reports_lost(&self) -> u64 {
         self.shared.checker.lost()
+    }
+
+    /// Transfers that circuits have made since the last reset; rows that are moved together are one.
+    pub const fn transfers(&self) -> u64 {
+        self.shared.transfers
     }
 
     /// Bytes that circuits have read since the last reset.

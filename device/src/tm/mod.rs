@@ -36,6 +36,9 @@ use self::events::{Entry, Events, Line};
 use self::queue::{PushWords, Queue, Request};
 use crate::time::Ticks;
 
+/// How a task ended: its cost, and address and words of the next descriptor.
+pub type Outcome = Result<(Ticks, (u64, usize)), RequestError>;
+
 /// A request that has started.
 #[derive(Clone, Debug)]
 pub struct Running {
@@ -49,8 +52,10 @@ pub struct Running {
     pub words: usize,
     /// Its deadline.
     pub watch: Watch,
-    /// When the task may go on, if it was delayed.
+    /// When the end of its task shows, if that was delayed.
     pub resume: Option<Ticks>,
+    /// How the task ended that is delayed.
+    pub held: Option<Outcome>,
     /// It gets nowhere any more; with the register that hung the engine, if one did.
     pub stuck: Option<Option<(u32, u32)>>,
 }
@@ -330,9 +335,17 @@ impl TaskManager {
             words: usize::from(request.info.last_word()).saturating_add(1),
             watch: Watch::start(now),
             resume: None,
+            held: None,
             stuck: sticks(request.queue).then_some(None),
             request,
         })
+    }
+
+    /// The running request's task has ended, and that shows only at `resume`.
+    pub(crate) fn hold(&mut self, outcome: Outcome, resume: Ticks) {
+        if let Some(running) = &mut self.running {
+            (running.held, running.resume) = (Some(outcome), Some(resume));
+        }
     }
 
     /// The running request's task has ended, and the next one's descriptor is at `address`. True if that was
@@ -349,7 +362,7 @@ impl TaskManager {
         let Some(running) = &mut self.running else { return false };
         running.task = running.task.saturating_add(1);
         running.watch.advance(now, cost);
-        running.resume = None;
+        (running.held, running.resume) = (None, None);
         (running.address, running.words) = (address, words);
         if running.task < running.request.info.tasks() {
             return false;

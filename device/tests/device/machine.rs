@@ -75,7 +75,7 @@ impl Engine<Memory> for Scripted {
         _: &RegisterFile,
         ports: Ports<'_, Memory>,
     ) -> Result<Ticks, EngineError> {
-        use ane_device::dart::Circuit;
+        use ane_device::dart::{Circuit, Origin};
         use ane_uapi::hw::space::IovaRange;
         self.ran.push(Ran {
             queue: task.queue.number(),
@@ -89,9 +89,12 @@ impl Engine<Memory> for Scripted {
                 address: info.address.get(),
             };
             let range = |at: Iova| IovaRange::new(at.0.into(), self.copies as u64).unwrap();
+            let origin = |bar| Origin { task: Some(task.index.into()), register: None, bar: Some(bar) };
             let mut bytes = vec![0; self.copies];
+            ports.dart.set_origin(origin(SOURCE));
             let mut fetch = ports.dart.dma(ports.memory, task.stream, Circuit::TileFetch1);
             fetch.read(range(SOURCE), &mut bytes).map_err(fault)?;
+            ports.dart.set_origin(origin(RESULT));
             let mut send = ports.dart.dma(ports.memory, task.stream, Circuit::TileSend);
             send.write(range(RESULT), &bytes).map_err(fault)?;
         }

@@ -18,6 +18,7 @@ use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::wire::config::{BadConfig, Config};
 use ane_uapi::wire::ctrl::Status;
 use ane_uapi::wire::event::Event;
+use ane_uapi::wire::sideband::Declaration;
 use thiserror::Error;
 
 pub use memory::{DmaMemory, MemoryError};
@@ -128,6 +129,14 @@ pub trait Bus {
     ///
     /// If the device refuses or does not answer.
     fn reset(&mut self) -> Result<(), BusError>;
+
+    /// Tells a device in checking mode what mappings are for, or that they are no more.
+    ///
+    /// # Errors
+    ///
+    /// If the device refuses: one that does not check has no use for it, and says
+    /// [`Status::Absent`].
+    fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError>;
 
     /// The next event, waiting for it no longer than `limit`.
     ///

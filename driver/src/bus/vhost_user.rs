@@ -18,6 +18,7 @@ use ane_uapi::hw::space::PhysAddr;
 use ane_uapi::wire::config::{CONFIG_SIZE, Config};
 use ane_uapi::wire::ctrl::{BATCH_MAX, Header, Kind, NO_INDEX, Op, Response, Status};
 use ane_uapi::wire::event::Event;
+use ane_uapi::wire::sideband::{DECLARATIONS_MAX, Declaration};
 use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE, QUEUES};
 use vhost::vhost_user::message::{VhostUserConfigFlags, VhostUserHeaderFlag, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
@@ -435,6 +436,16 @@ impl Bus for VhostUser {
         self.begin(Kind::Reset, 0);
         let response = self.exchange(size_of::<Response>())?;
         accepted(&response)
+    }
+
+    fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
+        for part in declarations.chunks(DECLARATIONS_MAX as usize) {
+            self.begin(Kind::Declare, part.len());
+            self.buffer.extend_from_slice(part.as_bytes());
+            let response = self.exchange(size_of::<Response>())?;
+            accepted(&response)?;
+        }
+        Ok(())
     }
 
     fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {

@@ -39,6 +39,8 @@ codes! {
         /// Back to the state after power-on; nothing follows. Completes when no work of before can touch
         /// memory any more. Works also when the device is dead.
         Reset = 4, "reset";
+        /// Checking mode learns what mappings are for; `count` declarations follow.
+        Declare = 5, "declare";
     }
 }
 
@@ -84,10 +86,12 @@ codes! {
         Absent = 12, "absent";
         /// An entry wraps around the end of the address space.
         Wraps = 13, "wraps";
-        /// PE_MMU would have to keep more regions than it does.
+        /// PE_MMU would have to keep more regions than it does, or checking mode more mappings.
         NoRegions = 14, "no regions";
         /// The device's own failure, not the driver's; its log says more.
         Internal = 15, "internal";
+        /// A declaration names a stream, a range or a usage that does not exist.
+        BadEntry = 16, "bad entry";
     }
 }
 

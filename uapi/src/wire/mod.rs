@@ -5,7 +5,7 @@
 //!
 //! * [`config`]: what the device is, in 56 bytes that are read once and never written;
 //! * [`ctrl`], queue 0: batches of register accesses, and reset;
-//! * [`sideband`], on the same queue: messages to PE_MMU;
+//! * [`sideband`], on the same queue: messages to PE_MMU and to checking mode;
 //! * [`event`], queue 1: one buffer for each interrupt event.
 //!
 //! Everything is little-endian. The device is modern only, needs no feature bit of its own, and is recognised

@@ -5,9 +5,12 @@
 //! done; what is then refused in the middle ends the batch there, and the answer says where.
 
 use ane_device::refusal::{Refusal, Why};
+use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::space::EngineOffset;
+use ane_uapi::hw::space::IovaRange;
+use ane_uapi::hw::usage::Usage;
 use ane_uapi::wire::ctrl::{Access, Header, Kind, NO_INDEX, Op, Response, Status};
-use ane_uapi::wire::sideband::{MapEntry, UnmapEntry};
+use ane_uapi::wire::sideband::{self, Declaration, MapEntry, UnmapEntry};
 use zerocopy::{FromBytes, IntoBytes};
 
 const HEADER: usize = size_of::<Header>();
@@ -21,7 +24,9 @@ const _: () = assert!(core::mem::offset_of!(Header, flags) == FLAGS as usize);
 pub(crate) const REQUEST_MAX: usize = {
     let batch = HEADER + BATCH_MAX as usize * size_of::<Op>();
     let regions = HEADER + ENTRIES_MAX as usize * size_of::<MapEntry>();
-    if batch > regions { batch } else { regions }
+    let declarations = HEADER + DECLARATIONS_MAX as usize * size_of::<Declaration>();
+    let longer = if batch > regions { batch } else { regions };
+    if longer > declarations { longer } else { declarations }
 };
 
 /// Operations of one batch: the contract's own limit. The engine is given to nobody else meanwhile, and a
@@ -31,6 +36,10 @@ const _: () = assert!(BATCH_MAX as u32 == ane_uapi::wire::ctrl::BATCH_MAX);
 
 /// Entries of one message to PE_MMU, of which there is none.
 pub(crate) const ENTRIES_MAX: u16 = 0;
+
+/// Declarations of one message: the contract's own limit.
+const DECLARATIONS_MAX: u16 = 512;
+const _: () = assert!(DECLARATIONS_MAX as u32 == sideband::DECLARATIONS_MAX);
 
 /// What a register reads as that has no answer, while the device is not strict: all ones, as on a bus with
 /// nothing there (Chosen). The device's log says more.
@@ -46,6 +55,12 @@ pub(crate) trait Registers {
     fn reset(&mut self);
     /// True if an access without an answer ends its batch.
     fn is_strict(&self) -> bool;
+    /// True if transfers are held against what mappings are for.
+    fn is_checking(&self) -> bool;
+    /// True if only a reset helps.
+    fn is_dead(&self) -> bool;
+    /// Takes note of what a mapping is for, or of one that is no more; false if there are too many.
+    fn declare(&mut self, stream: StreamId, range: IovaRange, usage: Option<Usage>) -> bool;
 }
 
 /// A request as it was found in guest memory.
@@ -136,8 +151,14 @@ fn run(
         Kind::Reset => (0, 0),
         Kind::PeMmuMap => (ENTRIES_MAX, size_of::<MapEntry>()),
         Kind::PeMmuUnmap => (ENTRIES_MAX, size_of::<UnmapEntry>()),
+        Kind::Declare => (DECLARATIONS_MAX, size_of::<Declaration>()),
     };
-    if matches!(kind, Kind::PeMmuMap | Kind::PeMmuUnmap) {
+    let is_there = match kind {
+        Kind::Batch | Kind::Reset => true,
+        Kind::PeMmuMap | Kind::PeMmuUnmap => false,
+        Kind::Declare => registers.is_checking(),
+    };
+    if !is_there {
         return Err(End::new(Status::Absent, 0));
     }
     let count = header.count.get();
@@ -152,11 +173,10 @@ fn run(
     if request.len > expected {
         return Err(End::new(Status::TooLong, clamp(request.len)));
     }
+    let behind = request.bytes.get(HEADER..).unwrap_or_default();
     match kind {
-        Kind::Batch => {
-            let ops = request.bytes.get(HEADER..).unwrap_or_default();
-            batch(registers, ops, request.room, done, answer)
-        }
+        Kind::Batch => batch(registers, behind, request.room, done, answer),
+        Kind::Declare => declare(registers, behind, done),
         _ => {
             registers.reset();
             Ok(())
@@ -187,6 +207,27 @@ fn batch(
         }
     }
     *done = u32::try_from(ops.len()).unwrap_or(u32::MAX);
+    Ok(())
+}
+
+fn declare(registers: &mut impl Registers, bytes: &[u8], done: &mut u32) -> Result<(), End> {
+    let entries = <[Declaration]>::ref_from_bytes(bytes).map_err(|_| End::new(Status::Internal, 0))?;
+    if registers.is_dead() {
+        return Err(End::new(Status::Dead, 0));
+    }
+    let end = |status, index| End { status, index, detail: 0 };
+    // All of them first: a message with a bad one has no effect.
+    for (index, entry) in (0u32..).zip(entries) {
+        entry.decode().ok_or(end(Status::BadEntry, index))?;
+    }
+    for (index, entry) in (0u32..).zip(entries) {
+        if let Some((stream, range, usage)) = entry.decode()
+            && !registers.declare(stream, range, usage)
+        {
+            return Err(end(Status::NoRegions, index));
+        }
+        *done = index.saturating_add(1);
+    }
     Ok(())
 }
 

@@ -20,8 +20,10 @@ use ane_device::inject::Injection;
 use ane_device::refusal::{Category, Refusal};
 use ane_device::time::Ticks;
 use ane_device::{Ane, Options};
+use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::fault::IoDartErrorInfo;
-use ane_uapi::hw::space::EngineOffset;
+use ane_uapi::hw::space::{EngineOffset, IovaRange};
+use ane_uapi::hw::usage::Usage;
 use ane_uapi::wire::event as wire;
 use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE};
 use vhost_user_backend::{VringMutex, VringT};
@@ -76,7 +78,7 @@ pub(crate) struct Worker {
 struct Now<'a> {
     ane: &'a mut Ane<GuestMemoryMmap>,
     now: Ticks,
-    strict: bool,
+    options: &'a Options,
 }
 
 impl Registers for Now<'_> {
@@ -93,7 +95,25 @@ impl Registers for Now<'_> {
     }
 
     fn is_strict(&self) -> bool {
-        self.strict
+        self.options.strict
+    }
+
+    fn is_checking(&self) -> bool {
+        self.options.check
+    }
+
+    fn is_dead(&self) -> bool {
+        self.ane.dart().is_dead()
+    }
+
+    fn declare(&mut self, stream: StreamId, range: IovaRange, usage: Option<Usage>) -> bool {
+        match usage {
+            Some(usage) => self.ane.dart_mut().declare(stream, range, usage),
+            None => {
+                self.ane.dart_mut().forget(stream, range);
+                true
+            }
+        }
     }
 }
 
@@ -313,7 +333,7 @@ impl Worker {
         let mut failed = self.failed;
         if !failed {
             let now = now(self.start);
-            let mut engine = Now { ane: &mut self.ane, now, strict: self.options.strict };
+            let mut engine = Now { ane: &mut self.ane, now, options: &self.options };
             let answer = &mut self.answer;
             failed =
                 catch_unwind(AssertUnwindSafe(|| request::carry_out(&mut engine, asked, answer))).is_err();

@@ -9,8 +9,11 @@ use super::*;
 struct Fake {
     words: BTreeMap<u32, u32>,
     strict: bool,
+    checking: bool,
+    dead: bool,
     resets: u32,
     accesses: u32,
+    declared: Vec<(u8, u32, Option<Usage>)>,
 }
 
 impl Fake {
@@ -42,6 +45,20 @@ impl Registers for Fake {
     }
     fn is_strict(&self) -> bool {
         self.strict
+    }
+    fn is_checking(&self) -> bool {
+        self.checking
+    }
+    fn is_dead(&self) -> bool {
+        self.dead
+    }
+    /// There is room for three.
+    fn declare(&mut self, stream: StreamId, range: IovaRange, usage: Option<Usage>) -> bool {
+        if self.declared.len() == 3 {
+            return false;
+        }
+        self.declared.push((stream.number(), range.base().0, usage));
+        true
     }
 }
 
@@ -216,4 +233,64 @@ proptest! {
             prop_assert_eq!(response.index.get() == NO_INDEX || response.done.get() == response.index.get(), true);
         }
     }
+}
+
+fn declaration(base: u64, size: u64, stream: u32, usage: u32) -> Declaration {
+    Declaration { base: base.into(), size: size.into(), stream: stream.into(), usage: usage.into() }
+}
+
+fn declare_of(entries: &[Declaration]) -> Vec<u8> {
+    let header = Header::new(Kind::Declare, entries.len() as u32, COOKIE);
+    [header.as_bytes(), entries.as_bytes()].concat()
+}
+
+#[test]
+fn declarations_are_taken_in_order_until_there_is_no_room_for_more() {
+    let mut fake = Fake { checking: true, ..Fake::default() };
+    let two = [declaration(0x4000, 0x4000, 3, 1), declaration(0x4000, 1, 3, sideband::USAGE_NONE)];
+    let (response, _) = ask(&mut fake, &declare_of(&two), 24);
+    assert_eq!(response, Some(Response::done(2, COOKIE)));
+    assert_eq!(fake.declared, [(3, 0x4000, Some(Usage::Input)), (3, 0x4000, None)]);
+    assert_eq!(refused(&mut fake, &declare_of(&two), 24), (Status::NoRegions, 1, 1, 0));
+}
+
+#[test]
+fn message_with_a_declaration_of_nothing_has_no_effect() {
+    let good = declaration(0, 0x4000, 0, 9);
+    let cases = [
+        declaration(0, 0, 0, 1),
+        declaration(0xe000_0000, 1, 0, 1),
+        declaration(0xdfff_c000, 0x4001, 0, 1),
+        declaration(u64::MAX, 2, 0, 1),
+        declaration(0, u64::MAX, 0, 1),
+        declaration(0, 1, 16, 1),
+        declaration(0, 1, u32::MAX, 1),
+        declaration(0, 1, 0, 3),
+        declaration(0, 1, 0, u32::MAX),
+    ];
+    for bad in cases {
+        let mut fake = Fake { checking: true, ..Fake::default() };
+        let found = refused(&mut fake, &declare_of(&[good, bad, good]), 24);
+        assert_eq!(found, (Status::BadEntry, 0, 1, 0), "{bad:?}");
+        assert_eq!(fake.declared, []);
+    }
+}
+
+#[test]
+fn declarations_to_a_device_that_does_not_check_or_is_dead_are_refused() {
+    let message = declare_of(&[declaration(0, 1, 0, 1)]);
+    let mut fake = Fake::default();
+    assert_eq!(refused(&mut fake, &message, 24), (Status::Absent, 0, NO_INDEX, 0));
+    fake = Fake { checking: true, dead: true, ..Fake::default() };
+    assert_eq!(refused(&mut fake, &message, 24), (Status::Dead, 0, NO_INDEX, 0));
+    assert_eq!(fake.declared, []);
+}
+
+#[test]
+fn more_declarations_than_the_limit_are_refused_before_any_is_looked_at() {
+    let mut fake = Fake { checking: true, ..Fake::default() };
+    let many = vec![declaration(0, 0, 99, 99); 513];
+    assert_eq!(refused(&mut fake, &declare_of(&many), 24), (Status::TooMany, 0, NO_INDEX, 512));
+    let cut = &declare_of(&many[..512])[..12_303];
+    assert_eq!(refused(&mut fake, cut, 24), (Status::TooShort, 0, NO_INDEX, 12_303));
 }
