@@ -116,6 +116,27 @@ fn threat_has_a_bound_that_its_owner_names_and_a_test_that_exists_or_is_pending(
     }
 }
 
+/// Requirement: FAULT-08, TM-17, TM-18
+#[test]
+fn open_question_says_where_it_is_left_open_and_what_is_done_meanwhile() {
+    let text = read("docs/open-questions.md");
+    let rows = rows(&text);
+    for row in &rows {
+        let [question, source, done, owner] = row[..] else { panic!("a row has four cells: {row:?}") };
+        assert!(!question.is_empty() && !source.is_empty() && !done.is_empty());
+        for file in code_spans(owner) {
+            assert!(root().join(file).exists(), "{question}: {file} does not exist");
+        }
+    }
+    let asked = |words: &str| rows.iter().find(|row| row[0].contains(words));
+    let probe = asked("live DART").expect("probing is a question");
+    assert!(probe[1].contains("panics an M1"));
+    let fifo = asked("FIFO").expect("the FIFO is a question");
+    assert!(fifo[2].starts_with("ours:"));
+    assert!(asked("kernel memory is overwritten").is_some());
+    assert!(asked("in a BAR that nothing is mapped at").is_some());
+}
+
 #[test]
 fn relative_link_leads_to_a_file_that_exists() {
     for document in documents() {

@@ -18,6 +18,7 @@ fn sound() -> Config {
     let mut config = Config::new_zeroed();
     config.magic = config::MAGIC.into();
     config.version = config::VERSION.into();
+    config.page_size = 0x4000.into();
     config
 }
 
@@ -113,5 +114,17 @@ fn declaration_of_every_stream_and_usage_reads_as_it_was_made() {
             let declaration = Declaration::new(stream, range, usage);
             assert_eq!(declaration.decode(), Some((stream, range, usage)));
         }
+    }
+}
+
+/// Requirement: DART-17
+#[test]
+fn configuration_with_another_page_size_is_refused_by_the_size() {
+    for found in [0, 0x1000, 0x3fff, 0x1_0000] {
+        let mut config = sound();
+        config.page_size = found.into();
+        let refused = Config::read(config.as_bytes()).unwrap_err();
+        assert_eq!(refused, BadConfig::PageSize { found });
+        assert!(refused.to_string().contains(&format!("pages of {found:#x} bytes")), "{refused}");
     }
 }

@@ -5,7 +5,7 @@ mod support;
 use ane::container::anec::Form;
 use ane::container::{self, Program, convert};
 use support::check::check;
-use support::hwx::{LINK_BASE, Object, TASK_STRIDE, find, put32, put64};
+use support::hwx::{LINK_BASE, Object, Operand, TASK_STRIDE, find, put32, put64};
 
 fn open(file: &[u8]) -> Program<'_> {
     container::open(file).unwrap_or_else(|error| panic!("{error}"))
@@ -230,4 +230,15 @@ fn chain_of_tasks_that_cannot_be_walked_is_not_converted() {
         let error = convert::image(&open(&file)).expect_err(expected).to_string();
         assert!(error.contains(expected), "{error}\nexpected: {expected}");
     }
+}
+
+#[test]
+fn hwx_with_more_operands_than_any_program_has_is_refused() {
+    let mut object = Object::older();
+    let last = object.operands[2].clone();
+    for n in 3..257 {
+        let name = Box::leak(format!("probs{n}@output").into_boxed_str());
+        object.operands.push(Operand { name, ..last.clone() });
+    }
+    refused(vec![("the object has more than 256 tensor descriptors", object.link())]);
 }

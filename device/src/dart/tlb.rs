@@ -180,3 +180,26 @@ impl TranslationBuffer {
         self.invalidate(Streams::new().with_mask(u16::MAX));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_beyond_the_buffer_displace_others_and_take_no_room() {
+        let stream = StreamId::ALL[3];
+        let pages = (0_u32..).take(4 * ENTRIES);
+        let tags: Vec<_> = pages.map(|n| Tag::new(Iova(n << PAGE_SHIFT), stream)).collect();
+        let mut buffer = TranslationBuffer::new();
+        buffer.announce(stream);
+        for &tag in &tags {
+            *buffer.slot(tag).unwrap() = Entry { tag, ..Entry::EMPTY };
+            assert!(buffer.find(tag).is_some());
+        }
+        let held: Vec<_> = tags.iter().filter(|&&tag| buffer.find(tag).is_some()).collect();
+        assert_eq!(held.len(), ENTRIES);
+        assert!(buffer.find(tags[0]).is_none());
+        buffer.invalidate(Streams::new().with_mask(stream.bit()));
+        assert!(tags.iter().all(|&tag| buffer.find(tag).is_none()));
+    }
+}

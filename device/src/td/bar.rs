@@ -99,7 +99,7 @@ pub fn next_descriptor(header: &Header, bars: &BarTable) -> (u64, usize) {
 
 #[cfg(test)]
 mod tests {
-    use ane_uapi::hw::td::header::{KernelBases, OperandBases};
+    use ane_uapi::hw::td::header::{KernelBases, Length, NextPointer, OperandBases};
 
     use super::*;
 
@@ -148,6 +148,23 @@ mod tests {
             substitute(&mut file, &Header { operands, ..Header::default() }, &bars()).unwrap();
             assert_eq!(file.sum(tile_destination::BASE_ADDR.offset()), Some(bars().get(bar)));
         }
+    }
+
+    /// Requirement: TD-12
+    #[test]
+    fn offset_and_address_of_what_follows_are_added_to_the_bar_that_the_header_names() {
+        let mut file = RegisterFile::default();
+        file.write(tile_destination::BASE_ADDR.offset(), 0x2_0040);
+        substitute(&mut file, &header(), &bars()).unwrap();
+        assert_eq!(file.sum(tile_destination::BASE_ADDR.offset()), Some(Iova(0x42_0040)));
+
+        let next = NextPointer::from_bits(0x300);
+        let length = Length::new().with_next_size(156);
+        let operands = OperandBases::new().with_tbase(3).with_tbe(true);
+        let linked = Header { next, length, operands, ..Header::default() };
+        assert_eq!(next_descriptor(&linked, &bars()), (0x30_0300, 157));
+        let unnamed = Header { next, length, ..Header::default() };
+        assert_eq!(next_descriptor(&unnamed, &bars()), (0x300, 157), "BAR 0 is the descriptors'");
     }
 
     #[test]

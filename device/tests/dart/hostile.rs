@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ane_device::dart::{Access, Circuit, Dart};
+use ane_device::td::fetch::Descriptor;
 use ane_uapi::hw::dart::error::HwError;
 use ane_uapi::hw::dart::pte::PteFormat;
 use ane_uapi::hw::dart::regs::{WINDOW, Window};
@@ -228,4 +229,15 @@ fn largest_transfer_ends_at_its_first_unmapped_page() {
     rig.invalidate(1);
     let info = rig.dma(StreamId::BASE, Circuit::TileFetch1).check(all, Access::Read).unwrap_err();
     assert_eq!((info.error(), info.address.get()), (Ok(HwError::NoL3Entry), 2047 << 14));
+}
+
+#[test]
+fn descriptor_is_never_longer_than_its_length_can_say() {
+    let mut rig = Rig::new();
+    rig.map(0x4000, page(0));
+    for (words, expected) in [(0, 1), (1, 1), (512, 512), (513, 512), (usize::MAX, 512)] {
+        let mut dma = rig.dma(StreamId::BASE, Circuit::TdFetch);
+        let descriptor = Descriptor::fetch(&mut dma, 0x4000, words).unwrap();
+        assert_eq!(descriptor.words().len(), expected);
+    }
 }

@@ -2,7 +2,7 @@
 
 use ane_device::Options;
 use ane_device::engine::EngineError;
-use ane_device::event::Happening;
+use ane_device::event::{Happening, RUNNING};
 use ane_device::inject::Injection;
 use ane_device::options::{FaultPolicy, Hang};
 use ane_device::refusal::Why;
@@ -13,6 +13,7 @@ use ane_uapi::hw::dart::error::HwError;
 use ane_uapi::hw::dart::regs::{self, Window};
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::space::{EngineOffset, Iova};
+use ane_uapi::hw::status::EngineStatus;
 use ane_uapi::hw::td::header::Header;
 use ane_uapi::hw::td::{common, tile_destination};
 use ane_uapi::hw::tm::{self, RequestInfo};
@@ -405,4 +406,25 @@ fn memory_may_be_replaced_between_two_tasks() {
     // The new memory holds no second descriptor: behind ten words of zero come records of one value, and the
     // last has none.
     assert_eq!(machine.errors(), [0x8040_0412, 1, 0]);
+}
+
+/// Requirement: FAULT-19
+#[test]
+fn event_of_a_fault_has_the_engines_status_beside_the_descriptor() {
+    let mut machine = Machine::new();
+    let nowhere = Iova(PAGES * PAGE);
+    machine.submit(QueueId::LINUX, nowhere, info(1), Nid::LINUX);
+    machine.run();
+    let idle = machine.ane.status();
+    let (status, latched) = machine
+        .events()
+        .into_iter()
+        .find_map(|event| match event.what {
+            Happening::Dart(latched) => Some((event.engine_status, latched)),
+            _ => None,
+        })
+        .unwrap();
+    assert_eq!(status, RUNNING, "as it was when the fault was captured");
+    assert_eq!(idle, EngineStatus::POWERED_IDLE, "and not as it is when the descriptor is read");
+    assert_eq!(latched.info.hw_status.get(), latched.words[0], "the descriptor has the window's status only");
 }

@@ -9,6 +9,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 
 use crate::abi::{AbiStruct, Enumeration, Item, Section, abi, constants};
 use crate::codes;
+use crate::hw::dart::aperture::PAGE_SIZE;
 use crate::hw::dart::pte::PteFormat;
 use crate::register::UnknownCode;
 
@@ -104,6 +105,11 @@ pub enum BadConfig {
         /// Its version.
         found: u32,
     },
+    /// A device with pages of another size.
+    PageSize {
+        /// Their size.
+        found: u32,
+    },
 }
 
 impl core::fmt::Display for BadConfig {
@@ -116,6 +122,9 @@ impl core::fmt::Display for BadConfig {
             Self::Version { found } => {
                 write!(f, "device speaks wire version {found}, this is version {VERSION}")
             }
+            Self::PageSize { found } => {
+                write!(f, "device has pages of {found:#x} bytes, {PAGE_SIZE:#x} are needed")
+            }
         }
     }
 }
@@ -127,7 +136,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Refuses too few bytes, another device, and another version.
+    /// Refuses too few bytes, another device, another version, and pages of another size.
     pub fn read(bytes: &[u8]) -> Result<Self, BadConfig> {
         let (config, _) = Self::read_from_prefix(bytes).map_err(|_| BadConfig::Short { len: bytes.len() })?;
         if config.magic.get() != MAGIC {
@@ -135,6 +144,9 @@ impl Config {
         }
         if config.version.get() != VERSION {
             return Err(BadConfig::Version { found: config.version.get() });
+        }
+        if config.page_size.get() != PAGE_SIZE {
+            return Err(BadConfig::PageSize { found: config.page_size.get() });
         }
         Ok(config)
     }

@@ -77,3 +77,14 @@ pub(super) fn excerpt(text: &str) -> String {
     const MAX: usize = 96;
     text.chars().take(MAX).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excerpt_of_a_long_name_has_96_characters() {
+        assert_eq!(excerpt("short"), "short");
+        assert_eq!(excerpt(&"é".repeat(1_000_000)).chars().count(), 96);
+    }
+}
