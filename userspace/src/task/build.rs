@@ -58,6 +58,19 @@ impl Descriptor {
         self
     }
 
+    /// Sets one instance of an array of registers; instances that are not there are left alone.
+    pub fn set_at<T: Word>(&mut self, register: &Reg<T>, index: u16, word: T) -> &mut Self {
+        if let Some(address) = register.info.at(index) {
+            self.registers.insert(address, word.word());
+        }
+        self
+    }
+
+    /// Bytes that [`encode`](Self::encode) makes.
+    pub const fn len_bytes(&self) -> u32 {
+        if self.header.dependence.is_some() { td::FULL_EXTENDED_BYTES } else { td::FULL_BYTES }
+    }
+
     /// The descriptor's bytes: header, then one record for each block, in the order of compilers.
     pub fn encode(&self) -> Vec<u8> {
         let mut words: Vec<u32> = self.header.encode().into_iter().take(self.header.words()).collect();

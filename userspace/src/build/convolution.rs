@@ -1,0 +1,269 @@
+//! Convolution with constant coefficients, which includes matrix products.
+
+use ane_uapi::hw::td::neural::{KernelFormat, OpMode};
+use half::f16;
+
+use super::coefficients::{Division, pack};
+use super::error::{BuildError, Limit};
+use super::graph::{Graph, Tensor, length};
+use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail, Work};
+use super::shape::Shape;
+
+/// A convolution.
+#[derive(Clone, Copy, Debug)]
+pub struct Convolution<'a> {
+    /// Output channels.
+    pub outputs: u32,
+    /// Columns and rows of the kernel, 1 to 31 each.
+    pub kernel: (u32, u32),
+    /// Columns and rows that the kernel moves, 1 to 3 each. Deviation: inferred above 1.
+    pub stride: (u32, u32),
+    /// Zeros around the input. Deviation: inferred unless 0.
+    pub padding: Padding,
+    /// Which input channels an output channel reads.
+    pub channels: Channels,
+    /// The coefficients, for each output channel those of its input channels, each row by row.
+    pub weights: Weights<'a>,
+    /// A bias for each output channel. Deviation: inferred, its place in the pipeline is.
+    pub bias: Option<&'a [f16]>,
+    /// What follows the accumulator; no table, because no source shows where that would lie.
+    pub tail: Tail,
+    /// ReLU on the input.
+    pub input_relu: bool,
+    /// Engines at work, a power of two to 16; chosen if not given.
+    pub engines: Option<u32>,
+    /// Output channels in one plane of coefficients, a power of two to 32; chosen if not given.
+    pub lanes: Option<u32>,
+}
+
+impl<'a> Convolution<'a> {
+    /// A dense convolution with stride 1 and nothing else.
+    pub const fn new(outputs: u32, kernel: (u32, u32), weights: Weights<'a>) -> Self {
+        Self {
+            outputs,
+            kernel,
+            stride: (1, 1),
+            padding: Padding::NONE,
+            channels: Channels::Dense,
+            weights,
+            bias: None,
+            tail: Tail::NONE,
+            input_relu: false,
+            engines: None,
+            lanes: None,
+        }
+    }
+}
+
+/// Zeros around an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Padding {
+    /// Columns before the first.
+    pub left: u32,
+    /// Columns behind the last.
+    pub right: u32,
+    /// Rows before the first.
+    pub top: u32,
+    /// Rows behind the last.
+    pub bottom: u32,
+}
+
+impl Padding {
+    /// None.
+    pub const NONE: Self = Self { left: 0, right: 0, top: 0, bottom: 0 };
+
+    /// As many on every side.
+    pub const fn all(zeros: u32) -> Self {
+        Self { left: zeros, right: zeros, top: zeros, bottom: zeros }
+    }
+}
+
+/// Which input channels an output channel reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channels {
+    /// All.
+    Dense,
+    /// Those of its group, of which there are so many.
+    Grouped(u32),
+    /// So many, from its own number times that many on; one in a depthwise convolution.
+    Unicast(u32),
+}
+
+impl Channels {
+    /// Input channels for each output channel.
+    fn reads(self, inputs: u32, outputs: u32) -> Result<u32, BuildError> {
+        let operation = "convolution";
+        match self {
+            Self::Dense => Ok(inputs),
+            Self::Grouped(groups) => {
+                Limit::Groups.check(operation, groups)?;
+                for value in [inputs, outputs] {
+                    divides(operation, "groups", groups, value)?;
+                }
+                Ok(inputs / groups)
+            }
+            Self::Unicast(reads) => {
+                Limit::UnicastChannels.check(operation, reads)?;
+                let end = u64::from(reads) * u64::from(outputs);
+                if end <= u64::from(inputs) {
+                    return Ok(reads);
+                }
+                let end = u32::try_from(end).unwrap_or(u32::MAX);
+                Err(BuildError::Slice { operation, axis: "channels", start: 0, end, extent: inputs })
+            }
+        }
+    }
+}
+
+/// Coefficients.
+#[derive(Clone, Copy, Debug)]
+pub enum Weights<'a> {
+    /// Halves.
+    Half(&'a [f16]),
+    /// Unsigned bytes, each the number that it says.
+    Bytes(&'a [u8]),
+}
+
+impl Weights<'_> {
+    const fn len(self) -> usize {
+        match self {
+            Self::Half(values) => values.len(),
+            Self::Bytes(values) => values.len(),
+        }
+    }
+}
+
+impl Graph {
+    /// Convolves a tensor.
+    ///
+    /// # Errors
+    ///
+    /// Refuses geometry that registers have no room for, lists of the wrong length, and combinations that no source
+    /// shows to work.
+    pub fn convolution(
+        &mut self,
+        input: Tensor,
+        convolution: &Convolution<'_>,
+    ) -> Result<Tensor, BuildError> {
+        let operation = "convolution";
+        let first = self.view(input)?;
+        let &Convolution { outputs, tail, .. } = convolution;
+        check(convolution)?;
+        let output = output_shape(first.shape, convolution)?.check(operation)?;
+        let reads = convolution.channels.reads(first.shape.c, outputs)?;
+        let (width, height) = convolution.kernel;
+        let taps = u64::from(reads) * u64::from(width) * u64::from(height);
+        length(operation, "weights", convolution.weights.len(), taps * u64::from(outputs))?;
+        if let Some(bias) = convolution.bias {
+            length(operation, "biases", bias.len(), outputs.into())?;
+        }
+
+        let division = Division::choose(outputs, convolution.lanes, convolution.engines);
+        divides(operation, "lanes", division.lanes, outputs)?;
+        let padding = (convolution.padding.left, convolution.padding.top);
+        let kernel = Kernel { width, height, stride: convolution.stride, padding, lanes: division.lanes };
+        let neural = Neural {
+            op_mode: OpMode::MultiplyAccumulate,
+            kernel,
+            channels: convolution.channels,
+            engines: division.engines,
+            coefficients: self.store_coefficients(convolution, division)?,
+            tail,
+            input_relu: convolution.input_relu,
+        };
+        let pass = Pass {
+            operation,
+            input: first.shape,
+            output,
+            batches: 1,
+            first,
+            second: None,
+            result: first,
+            transpose: tail.transpose,
+            work: Work::Neural(neural),
+        };
+        self.pass(if tail.transpose { output.transposed() } else { output }, pass)
+    }
+
+    fn store_coefficients(
+        &mut self,
+        convolution: &Convolution<'_>,
+        division: Division,
+    ) -> Result<Coefficients, BuildError> {
+        let operation = "convolution";
+        let halves = |values: &[f16]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>();
+        let bias = convolution.bias.map(halves);
+        let (format, (packed, mut chunks)) = match convolution.weights {
+            Weights::Half(values) => {
+                let packed = pack(&halves(values), 2, convolution.outputs, bias.as_deref(), division);
+                (KernelFormat::Fp16, packed)
+            }
+            Weights::Bytes(values) => {
+                (KernelFormat::Uint8, pack(values, 1, convolution.outputs, None, division))
+            }
+        };
+        Limit::CoefficientBytes.check(operation, packed.len() as u64)?;
+        let base = self.store(operation, &packed)?;
+        chunks.iter_mut().for_each(|chunk| chunk.base += base);
+        Ok(Coefficients::Packed { format, bias: bias.is_some(), chunks })
+    }
+}
+
+/// Refuses what does not depend on the input.
+fn check(convolution: &Convolution<'_>) -> Result<(), BuildError> {
+    let operation = "convolution";
+    Limit::Channels.check(operation, convolution.outputs)?;
+    let ((kw, kh), (sx, sy)) = (convolution.kernel, convolution.stride);
+    for extent in [kw, kh] {
+        Limit::Kernel.check(operation, extent)?;
+    }
+    for stride in [sx, sy] {
+        Limit::Stride.check(operation, stride)?;
+    }
+    let Padding { left, right, top, bottom } = convolution.padding;
+    for (padding, kernel) in [(left, kw), (right, kw), (top, kh), (bottom, kh)] {
+        if padding >= kernel {
+            return Err(BuildError::Padding { operation, padding, kernel });
+        }
+    }
+    if let Some(engines) = convolution.engines {
+        Limit::Engines.check_power(operation, engines)?;
+    }
+    if let Some(lanes) = convolution.lanes {
+        Limit::Lanes.check_power(operation, lanes)?;
+    }
+    let refused = |first, second| Err(BuildError::Combination { operation, first, second });
+    match (convolution.weights, convolution.bias, convolution.tail.nonlinearity) {
+        (_, _, Nonlinearity::Table(_)) => refused("coefficients", "an activation table"),
+        (Weights::Bytes(_), Some(_), _) => refused("8-bit coefficients", "a bias row"),
+        _ => Ok(()),
+    }
+}
+
+fn output_shape(input: Shape, convolution: &Convolution<'_>) -> Result<Shape, BuildError> {
+    let axis = |extent: u32, before: u32, after: u32, kernel: u32, stride: u32| {
+        let padded = extent + before + after;
+        match padded.checked_sub(kernel) {
+            Some(room) => Ok(room / stride + 1),
+            None => Err(BuildError::KernelBeyondInput { operation: "convolution", kernel, input: padded }),
+        }
+    };
+    let Padding { left, right, top, bottom } = convolution.padding;
+    let ((kw, kh), (sx, sy)) = (convolution.kernel, convolution.stride);
+    let (w, h) = (axis(input.w, left, right, kw, sx)?, axis(input.h, top, bottom, kh, sy)?);
+    Ok(Shape::new(convolution.outputs, h, w))
+}
+
+/// Refuses a divisor that leaves a remainder.
+pub(super) fn divides(
+    operation: &'static str,
+    what: &'static str,
+    divisor: u32,
+    value: u32,
+) -> Result<(), BuildError> {
+    if value.is_multiple_of(divisor) {
+        Ok(())
+    } else {
+        Err(BuildError::Divides { operation, what, divisor, value })
+    }
+}

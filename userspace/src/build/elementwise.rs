@@ -1,0 +1,211 @@
+//! Element by element: the planar engine's operations on one or two tensors.
+//!
+//! In order: source 1 times its pre-scale, negations, the operation, plus bias, times scale, times final scale,
+//! ReLU, one rounding (td 8.1). An operand of extent 1 along an axis stretches to that of the other.
+
+use ane_uapi::hw::td::common::TaskClass;
+use ane_uapi::hw::td::planar::Operation;
+use half::f16;
+
+use super::error::BuildError;
+use super::graph::{Graph, Tensor};
+use super::pass::{Pass, Planar, Work};
+
+/// What the planar engine does with each element.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Element {
+    /// How the operands are combined. With one: `Add` is the operand itself, `SumSquared` its square.
+    pub operation: Operation,
+    /// Multiplies source 1 before anything else.
+    pub pre_scale: f16,
+    /// Negates source 1.
+    pub negate_first: bool,
+    /// Negates source 2.
+    pub negate_second: bool,
+    /// Added to the operation's result.
+    pub bias: f16,
+    /// Multiplies that sum.
+    pub scale: f16,
+    /// Multiplies once more, as a single.
+    pub final_scale: f32,
+    /// ReLU on the result.
+    pub relu: bool,
+    /// Channels and columns of the result change places.
+    pub transpose: bool,
+}
+
+impl Element {
+    /// `a + b`, or `a` alone.
+    pub const ADD: Self = Self {
+        operation: Operation::Add,
+        pre_scale: f16::ONE,
+        negate_first: false,
+        negate_second: false,
+        bias: f16::ZERO,
+        scale: f16::ONE,
+        final_scale: 1.0,
+        relu: false,
+        transpose: false,
+    };
+    /// `a` alone.
+    pub const COPY: Self = Self::ADD;
+    /// `a - b`.
+    pub const SUBTRACT: Self = Self { negate_second: true, ..Self::ADD };
+    /// `a * b`.
+    pub const MULTIPLY: Self = Self { operation: Operation::Multiply, ..Self::ADD };
+    /// The larger.
+    pub const MAXIMUM: Self = Self { operation: Operation::Maximum, ..Self::ADD };
+    /// The smaller.
+    pub const MINIMUM: Self = Self { operation: Operation::Minimum, ..Self::ADD };
+    /// `(a + b)^2`.
+    pub const SUM_SQUARED: Self = Self { operation: Operation::SumSquared, ..Self::ADD };
+    /// `a^2` of one operand.
+    pub const SQUARE: Self = Self::SUM_SQUARED;
+
+    /// The same with a bias and a scale: `(result + bias) * scale`.
+    pub const fn then(self, bias: f16, scale: f16) -> Self {
+        Self { bias, scale, ..self }
+    }
+
+    /// The same with ReLU at the end.
+    pub const fn relu(self) -> Self {
+        Self { relu: true, ..self }
+    }
+
+    /// The same with source 1 multiplied first.
+    pub const fn pre_scaled(self, pre_scale: f16) -> Self {
+        Self { pre_scale, ..self }
+    }
+
+    /// The same with the result's channels and columns exchanged.
+    pub const fn transposed(self) -> Self {
+        Self { transpose: true, ..self }
+    }
+
+    pub(super) const fn planar(self, class: TaskClass) -> Planar {
+        Planar {
+            operation: self.operation,
+            relu: self.relu,
+            negate_first: self.negate_first,
+            negate_second: self.negate_second,
+            pre_scale: self.pre_scale,
+            bias: self.bias,
+            scale: self.scale,
+            final_scale: self.final_scale,
+            ..Planar::new(class)
+        }
+    }
+}
+
+impl Graph {
+    /// Combines two tensors.
+    ///
+    /// # Errors
+    ///
+    /// Refuses shapes that do not stretch to each other.
+    pub fn binary(&mut self, a: Tensor, b: Tensor, element: Element) -> Result<Tensor, BuildError> {
+        let operation = "elementwise";
+        let (first, second) = (self.view(a)?, self.view(b)?);
+        let shapes = BuildError::Shapes { operation, first: first.shape, second: second.shape };
+        let shape = first.shape.broadcast(second.shape).ok_or(shapes)?;
+        let result = if element.transpose { shape.transposed() } else { shape };
+        let pass = Pass {
+            operation,
+            input: shape,
+            output: shape,
+            batches: 1,
+            first,
+            second: Some(second),
+            result: first,
+            transpose: element.transpose,
+            work: Work::Planar(element.planar(TaskClass::PlanarBinary)),
+        };
+        self.pass(result, pass)
+    }
+
+    /// Copies a tensor, or squares it, on the planar engine.
+    ///
+    /// # Errors
+    ///
+    /// Refuses operations that need two operands.
+    pub fn unary(&mut self, a: Tensor, element: Element) -> Result<Tensor, BuildError> {
+        let shape = self.shape(a)?;
+        let tensor = self.intermediate("copy", if element.transpose { shape.transposed() } else { shape })?;
+        self.unary_into(tensor, a, element)?;
+        Ok(tensor)
+    }
+
+    /// The same into a tensor that is there already.
+    pub(super) fn unary_into(
+        &mut self,
+        tensor: Tensor,
+        a: Tensor,
+        element: Element,
+    ) -> Result<(), BuildError> {
+        let operation = "copy";
+        check_one(operation, element)?;
+        let first = self.view(a)?;
+        let pass = Pass {
+            operation,
+            input: first.shape,
+            output: first.shape,
+            batches: 1,
+            first,
+            second: None,
+            result: first,
+            transpose: element.transpose,
+            work: Work::Planar(element.planar(TaskClass::PlanarCopy)),
+        };
+        self.pass_into(tensor, pass)
+    }
+
+    /// `(a - b) * s` for each channel, where `b` and `s` are the two rows of `statistics`.
+    ///
+    /// # Errors
+    ///
+    /// Refuses statistics that are not two rows of one column, for each channel or for all.
+    pub fn normalise(
+        &mut self,
+        a: Tensor,
+        statistics: Tensor,
+        element: Element,
+    ) -> Result<Tensor, BuildError> {
+        let operation = "normalise";
+        let (first, rows) = (self.view(a)?, self.view(statistics)?);
+        let per_channel = rows.shape.c == first.shape.c || rows.shape.c == 1;
+        if !per_channel || rows.shape.h != 2 || rows.shape.w != 1 {
+            return Err(BuildError::Shapes { operation, first: first.shape, second: rows.shape });
+        }
+        if element.operation != Operation::Add || element.negate_second {
+            let (first, second) = ("normalisation", "another operation");
+            return Err(BuildError::Combination { operation, first, second });
+        }
+        let result = if element.transpose { first.shape.transposed() } else { first.shape };
+        let pass = Pass {
+            operation,
+            input: first.shape,
+            output: first.shape,
+            batches: 1,
+            first,
+            second: Some(rows),
+            result: first,
+            transpose: element.transpose,
+            work: Work::Planar(element.planar(TaskClass::PlanarNormalise)),
+        };
+        self.pass(result, pass)
+    }
+}
+
+/// Refuses what only makes sense with two operands.
+pub(super) fn check_one(operation: &'static str, element: Element) -> Result<(), BuildError> {
+    let alone = matches!(element.operation, Operation::Add | Operation::SumSquared) && !element.negate_second;
+    if alone {
+        Ok(())
+    } else {
+        Err(BuildError::Combination {
+            operation,
+            first: "one operand",
+            second: "an operation that takes two",
+        })
+    }
+}

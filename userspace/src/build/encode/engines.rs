@@ -1,0 +1,61 @@
+//! The planar and the neural engine's own registers.
+
+use ane_uapi::hw::td::neural::{self, KernelCfg, KernelFormat, MacCfg, NonlinearMode, PostScale};
+use ane_uapi::hw::td::planar::{self, BiasScale, EpsilonPreScale, FinalScale, PeCfg, SecondSource};
+
+use super::super::pass::{Coefficients, Neural, Nonlinearity, Planar};
+use super::Task;
+use crate::task::Descriptor;
+
+pub(super) fn planar(task: &Task<'_>, planar: &Planar, descriptor: &mut Descriptor) {
+    let second = match (task.second, planar.negate_second) {
+        (None, _) => SecondSource::Absent,
+        (Some(_), false) => SecondSource::AsIs,
+        (Some(_), true) => SecondSource::Negated,
+    };
+    let pe_cfg = PeCfg::new()
+        .with_reduction(planar.reduction as u8)
+        .with_operation(planar.operation as u8)
+        .with_relu(planar.relu)
+        .with_post_function(planar.post as u8)
+        .with_negate_src1(planar.negate_first)
+        .with_second_source(second as u8);
+    let bias_scale = BiasScale::new().with_bias(planar.bias.to_bits()).with_scale(planar.scale.to_bits());
+    let pre_scale = EpsilonPreScale::new()
+        .with_epsilon(planar.epsilon.to_bits())
+        .with_pre_scale(planar.pre_scale.to_bits());
+    descriptor
+        .set(&planar::PE_CFG, pe_cfg)
+        .set(&planar::BIAS_SCALE, bias_scale)
+        .set(&planar::EPSILON_PRE_SCALE, pre_scale)
+        .set(&planar::FINAL_SCALE, FinalScale::new().with_scale(planar.final_scale.to_bits()));
+}
+
+pub(super) fn neural(neural: &Neural, descriptor: &mut Descriptor) {
+    let unity = !neural.coefficients.multiply();
+    let (format, bias, runtime) = match neural.coefficients {
+        Coefficients::Packed { format, bias, .. } => (format, bias, false),
+        Coefficients::Runtime(_) => (KernelFormat::Fp16, false, true),
+        // What compilers leave there.
+        Coefficients::Unity | Coefficients::Table { .. } => (KernelFormat::Uint8, false, false),
+    };
+    let nonlinear = match neural.tail.nonlinearity {
+        Nonlinearity::None => NonlinearMode::None,
+        Nonlinearity::Relu => NonlinearMode::Relu,
+        Nonlinearity::Table(_) => NonlinearMode::Table,
+    };
+    // 28 with fp16 coefficients, 0 without any; what 8-bit ones take is not known, and it has no effect.
+    let binary_point = if unity { 0 } else { 28 };
+    let mac_cfg = MacCfg::new()
+        .with_op_mode(neural.op_mode as u8)
+        .with_unity_kernel(unity)
+        .with_bias_mode(bias)
+        .with_binary_point(binary_point)
+        .with_nonlinear_mode(nonlinear as u8)
+        .with_compiler_set(true);
+    let kernel_cfg = KernelCfg::new().with_format(format as u8).with_palette_bits(8).with_runtime(runtime);
+    descriptor
+        .set(&neural::KERNEL_CFG, kernel_cfg)
+        .set(&neural::MAC_CFG, mac_cfg)
+        .set(&neural::POST_SCALE, PostScale::new().with_scale(neural.tail.post_scale.to_bits()));
+}

@@ -1,0 +1,272 @@
+//! Why a program cannot be built: which limit, in which operation, with the numbers.
+
+use thiserror::Error;
+
+use super::shape::Shape;
+
+/// Something that a register, the chip or a buffer has no more room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// Channels of an operand: 17 bits (td 4.1).
+    Channels,
+    /// Rows of an operand: 15 bits (td 4.1).
+    Rows,
+    /// Columns of an operand: 15 bits (td 4.1).
+    Columns,
+    /// Kernel rows or columns: 5 bits (td 4.1).
+    Kernel,
+    /// Stride of a convolution: 2 bits (td 4.1).
+    Stride,
+    /// Groups, or batches of a planar task: 13 bits (td 4.1).
+    Groups,
+    /// Channels that one output channel reads: 16 bits (td 4.1).
+    UnicastChannels,
+    /// Engines at work: 16 (td 4.1).
+    Engines,
+    /// Lanes of a coefficient plane: 32 in every known program, 3 bits of logarithm (td 7.1).
+    Lanes,
+    /// Output channels of a transposed matrix product: what one task makes, with 8 lanes on 16 engines (td 7.3).
+    TransposedOutputs,
+    /// Channels side by side in one plane: 4 bits (td 4.5).
+    Interleave,
+    /// Bytes of a tensor in memory: an offset from a BAR has 32 bits (td 4.5).
+    MemoryBytes,
+    /// Bytes of a program's coefficients: what may stream through kernel memory (facts, HAL 0x210).
+    CoefficientBytes,
+    /// Tasks of a program: 16 bits (td 9).
+    Tasks,
+    /// Surfaces of a program: BARs 4 to 31 (td 5).
+    Surfaces,
+}
+
+impl Limit {
+    /// The largest value; the smallest is 1.
+    pub const fn max(self) -> u64 {
+        match self {
+            Self::Channels => (1 << 17) - 1,
+            Self::Rows | Self::Columns => (1 << 15) - 1,
+            Self::Kernel => 31,
+            Self::Stride => 3,
+            Self::Groups => (1 << 13) - 1,
+            Self::UnicastChannels => (1 << 16) - 1,
+            Self::Engines => 16,
+            Self::Lanes => 32,
+            Self::TransposedOutputs => 128,
+            Self::Interleave => 15,
+            Self::MemoryBytes => 1 << 32,
+            Self::CoefficientBytes => 16 << 20,
+            Self::Tasks => 0xffff,
+            Self::Surfaces => 28,
+        }
+    }
+
+    /// The words for messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Channels => "number of channels",
+            Self::Rows => "number of rows",
+            Self::Columns => "number of columns",
+            Self::Kernel => "kernel extent",
+            Self::Stride => "stride",
+            Self::Groups => "number of groups or batches",
+            Self::UnicastChannels => "number of channels that an output reads",
+            Self::Engines => "number of engines",
+            Self::Lanes => "number of lanes",
+            Self::TransposedOutputs => "number of transposed outputs",
+            Self::Interleave => "interleave",
+            Self::MemoryBytes => "size in memory",
+            Self::CoefficientBytes => "size of the coefficients",
+            Self::Tasks => "number of tasks",
+            Self::Surfaces => "number of surfaces",
+        }
+    }
+
+    /// Refuses 0 and what is above the limit.
+    pub(super) fn check(self, operation: &'static str, value: impl Into<u64>) -> Result<(), BuildError> {
+        let value = value.into();
+        if (1..=self.max()).contains(&value) {
+            Ok(())
+        } else {
+            Err(BuildError::Limit { operation, limit: self, value, max: self.max() })
+        }
+    }
+
+    /// Refuses what is not a power of two as well.
+    pub(super) fn check_power(self, operation: &'static str, value: u32) -> Result<(), BuildError> {
+        self.check(operation, value)?;
+        if value.is_power_of_two() {
+            Ok(())
+        } else {
+            Err(BuildError::NotAPowerOfTwo { operation, limit: self, value })
+        }
+    }
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a program cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BuildError {
+    /// A number that some field, buffer or table has no room for.
+    #[error("{operation}: {limit} is {value}, which has to be from 1 to {max}")]
+    Limit {
+        /// The operation.
+        operation: &'static str,
+        /// What is limited.
+        limit: Limit,
+        /// What was asked for.
+        value: u64,
+        /// The most there may be.
+        max: u64,
+    },
+    /// A number that the hardware knows by its logarithm.
+    #[error("{operation}: {limit} is {value}, which is not a power of two")]
+    NotAPowerOfTwo {
+        /// The operation.
+        operation: &'static str,
+        /// What it is a number of.
+        limit: Limit,
+        /// What was asked for.
+        value: u32,
+    },
+    /// Operands whose shapes do not go together.
+    #[error("{operation}: operands of {first} and {second} (CxHxW) do not go together")]
+    Shapes {
+        /// The operation.
+        operation: &'static str,
+        /// Shape of the first.
+        first: Shape,
+        /// Shape of the second.
+        second: Shape,
+    },
+    /// A number that has to divide another.
+    #[error("{operation}: {divisor} {what} do not divide {value} channels")]
+    Divides {
+        /// The operation.
+        operation: &'static str,
+        /// What is to divide.
+        what: &'static str,
+        /// How many.
+        divisor: u32,
+        /// What is to be divided.
+        value: u32,
+    },
+    /// A list of values of the wrong length.
+    #[error("{operation}: {what} have {given} values, the shape takes {expected}")]
+    Length {
+        /// The operation.
+        operation: &'static str,
+        /// What was given.
+        what: &'static str,
+        /// How many.
+        given: u64,
+        /// How many there have to be.
+        expected: u64,
+    },
+    /// Padding that covers the whole kernel, which no source explains.
+    #[error("{operation}: padding of {padding} on one side is not narrower than the kernel of {kernel}")]
+    Padding {
+        /// The operation.
+        operation: &'static str,
+        /// The padding.
+        padding: u32,
+        /// The kernel.
+        kernel: u32,
+    },
+    /// A kernel larger than what it is to run over.
+    #[error("{operation}: kernel of {kernel} is larger than the padded input of {input}")]
+    KernelBeyondInput {
+        /// The operation.
+        operation: &'static str,
+        /// The kernel.
+        kernel: u32,
+        /// The input, with its padding.
+        input: u32,
+    },
+    /// Two features that no source shows together.
+    #[error("{operation}: {first} together with {second} is not known to work")]
+    Combination {
+        /// The operation.
+        operation: &'static str,
+        /// One.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// Part of a tensor that is not there.
+    #[error("{operation}: {axis} {start} to {end} leave the {extent} of the tensor")]
+    Slice {
+        /// The operation.
+        operation: &'static str,
+        /// Which axis.
+        axis: &'static str,
+        /// First of the part.
+        start: u32,
+        /// First behind the part.
+        end: u32,
+        /// How many there are.
+        extent: u32,
+    },
+    /// A tensor that cannot lie where it has to.
+    #[error("{operation}: a tensor that is {is} cannot be {wanted}")]
+    Place {
+        /// The operation.
+        operation: &'static str,
+        /// What it is.
+        is: &'static str,
+        /// What was asked for.
+        wanted: &'static str,
+    },
+    /// A channel in the middle of an interleaved plane.
+    #[error("{operation}: channel {channel} does not start a plane of {interleave} interleaved channels")]
+    InsidePlane {
+        /// The operation.
+        operation: &'static str,
+        /// The channel.
+        channel: u32,
+        /// The interleave.
+        interleave: u32,
+    },
+    /// A task whose operands and windows do not fit on chip.
+    #[error(
+        "task {task} ({operation}): {what} of {bytes:#x} bytes does not fit, {live:#x} of the working set's \
+         {capacity:#x} bytes are in use"
+    )]
+    WorkingSet {
+        /// Place in the program.
+        task: usize,
+        /// The operation.
+        operation: &'static str,
+        /// What does not fit.
+        what: &'static str,
+        /// Its size.
+        bytes: u64,
+        /// What is in use already.
+        live: u64,
+        /// What there is.
+        capacity: u64,
+    },
+    /// A tensor that is used before anything was put into it.
+    #[error("task {task} ({operation}): reads a tensor that no task before it writes")]
+    NotWritten {
+        /// Place in the program.
+        task: usize,
+        /// The operation.
+        operation: &'static str,
+    },
+    /// A tensor of another graph.
+    #[error("tensor {index} is not one of this graph's {count}")]
+    ForeignTensor {
+        /// Its number.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A graph that computes nothing that anybody could read.
+    #[error("the graph has no output")]
+    NoOutput,
+}

@@ -1,0 +1,336 @@
+//! The graph: tensors, and the passes that make them.
+
+use std::ops::Range;
+
+use ane_uapi::hw::td::activation::ActivationTable;
+use half::f16;
+use zerocopy::IntoBytes;
+
+use super::error::{BuildError, Limit};
+use super::pass::Pass;
+use super::shape::{InMemory, MEMORY_ALIGN, Shape};
+use super::{Built, place};
+
+/// A handle on a tensor of a [`Graph`], or on a part of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tensor(usize);
+
+/// Where an intermediate tensor shall lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Placement {
+    /// On chip, or in scratch memory if the program does not fit otherwise.
+    #[default]
+    Auto,
+    /// On chip.
+    Chip,
+    /// In scratch memory.
+    Scratch,
+}
+
+/// A description of a program: tensors, and in the order of their execution the passes that make them.
+///
+/// Operations are methods, each in the file of its kind. They check shapes and values at once; whether everything
+/// fits on chip is known when the program is [built](Self::build).
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    pub(super) values: Vec<Value>,
+    views: Vec<View>,
+    pub(super) passes: Vec<Pass>,
+    pub(super) constants: Vec<u8>,
+    tables: Vec<(ActivationTable, u64)>,
+    pub(super) inputs: Vec<(String, ValueId)>,
+    pub(super) outputs: Vec<(String, ValueId)>,
+}
+
+/// A tensor that has a place of its own.
+pub(super) type ValueId = usize;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Value {
+    pub(super) shape: Shape,
+    pub(super) home: Home,
+    /// Channels side by side in one plane, if it lies in memory.
+    pub(super) interleave: u32,
+    pub(super) placement: Placement,
+    /// Some view takes its rows for those of one channel.
+    folded: bool,
+}
+
+/// Who says where a tensor lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    Input(usize),
+    Output(usize),
+    /// The constant section, at this offset.
+    Constant(u64),
+    Intermediate,
+}
+
+/// A tensor or a part of one, as a pass sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    pub(super) value: ValueId,
+    /// First channel and row.
+    pub(super) channel: u32,
+    pub(super) row: u32,
+    pub(super) shape: Shape,
+}
+
+impl Graph {
+    /// A graph without tensors.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A tensor that the client fills.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a shape that registers have no room for.
+    pub fn input(&mut self, name: &str, shape: Shape) -> Result<Tensor, BuildError> {
+        let home = Home::Input(self.inputs.len());
+        let tensor = self.value("input", shape, home)?;
+        self.inputs.push((name.to_owned(), self.views[tensor.0].value));
+        Ok(tensor)
+    }
+
+    /// A tensor of constants, which lies with the coefficients.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a shape that registers have no room for, and another number of values.
+    pub fn constant(&mut self, shape: Shape, values: &[f16]) -> Result<Tensor, BuildError> {
+        let operation = "constant";
+        let layout = InMemory::of(shape.check(operation)?, 1);
+        length(operation, "constants", values.len(), shape.elements())?;
+        Limit::MemoryBytes.check(operation, layout.bytes)?;
+        let mut bytes = Vec::new();
+        for row in values.chunks(shape.w as usize) {
+            bytes.extend(row.iter().flat_map(|value| value.to_le_bytes()));
+            bytes.resize(bytes.len().next_multiple_of(MEMORY_ALIGN as usize), 0);
+        }
+        let base = self.store(operation, &bytes)?;
+        self.value(operation, shape, Home::Constant(base))
+    }
+
+    /// One constant, which stretches to any shape as an operand.
+    ///
+    /// # Errors
+    ///
+    /// Refuses it where the constants take more bytes than an offset reaches.
+    pub fn scalar(&mut self, value: f16) -> Result<Tensor, BuildError> {
+        self.constant(Shape::new(1, 1, 1), &[value])
+    }
+
+    /// Makes a computed tensor one that the client reads.
+    ///
+    /// # Errors
+    ///
+    /// Refuses inputs, constants, parts of tensors, what is an output already, and what has to lie elsewhere.
+    pub fn output(&mut self, name: &str, tensor: Tensor) -> Result<(), BuildError> {
+        let operation = "output";
+        let view = self.view(tensor)?;
+        let index = self.outputs.len();
+        let value = self.values[view.value];
+        let refused = |is| Err(BuildError::Place { operation, is, wanted: "an output" });
+        match value.home {
+            Home::Input(_) => return refused("an input"),
+            Home::Constant(_) => return refused("a constant"),
+            Home::Output(_) => return refused("an output already"),
+            Home::Intermediate => {}
+        }
+        if view.shape != value.shape {
+            return refused("part of another");
+        }
+        if value.interleave != 1 {
+            return refused("interleaved");
+        }
+        if value.placement == Placement::Chip {
+            return refused("on chip");
+        }
+        self.values[view.value].home = Home::Output(index);
+        self.outputs.push((name.to_owned(), view.value));
+        Ok(())
+    }
+
+    /// Says where an intermediate tensor shall lie.
+    ///
+    /// # Errors
+    ///
+    /// Refuses tensors that have a place, and those that cannot lie there.
+    pub fn place(&mut self, tensor: Tensor, placement: Placement) -> Result<(), BuildError> {
+        let view = self.view(tensor)?;
+        let value = self.values[view.value];
+        let wanted = "placed";
+        if value.home != Home::Intermediate {
+            return Err(BuildError::Place { operation: "placement", is: "a surface or a constant", wanted });
+        }
+        if value.placement == Placement::Scratch && placement == Placement::Chip {
+            return Err(BuildError::Place { operation: "placement", is: "bound to scratch memory", wanted });
+        }
+        self.values[view.value].placement = placement;
+        Ok(())
+    }
+
+    /// Lets an intermediate tensor lie in scratch memory with `interleave` channels side by side in one plane.
+    ///
+    /// # Errors
+    ///
+    /// Refuses tensors that have a place, and interleaves that four bits do not hold.
+    pub fn interleave(&mut self, tensor: Tensor, interleave: u32) -> Result<(), BuildError> {
+        let operation = "interleave";
+        Limit::Interleave.check(operation, interleave)?;
+        self.in_memory(operation, tensor)?;
+        let view = self.view(tensor)?;
+        let wanted = "interleaved";
+        if self.values[view.value].home != Home::Intermediate {
+            return Err(BuildError::Place { operation, is: "a surface or a constant", wanted });
+        }
+        if self.values[view.value].folded {
+            return Err(BuildError::Place { operation, is: "folded", wanted });
+        }
+        self.values[view.value].interleave = interleave;
+        Ok(())
+    }
+
+    /// Some channels and rows of a tensor. A part in width is not offered: it takes another path (numerics 13).
+    ///
+    /// # Errors
+    ///
+    /// Refuses what leaves the tensor, and what is empty.
+    pub fn slice(
+        &mut self,
+        tensor: Tensor,
+        channels: Range<u32>,
+        rows: Range<u32>,
+    ) -> Result<Tensor, BuildError> {
+        let operation = "slice";
+        let view = self.view(tensor)?;
+        for (axis, part, extent) in [("channels", &channels, view.shape.c), ("rows", &rows, view.shape.h)] {
+            if part.start >= part.end || part.end > extent {
+                return Err(BuildError::Slice { operation, axis, start: part.start, end: part.end, extent });
+            }
+        }
+        Ok(self.view_of(View {
+            value: view.value,
+            channel: view.channel + channels.start,
+            row: view.row + rows.start,
+            shape: Shape::new(channels.end - channels.start, rows.end - rows.start, view.shape.w),
+        }))
+    }
+
+    /// A whole tensor with the rows of all its channels as rows of one: (C, H, W) as (1, C * H, W).
+    ///
+    /// In memory that is the same bytes, so the tensor will lie there.
+    ///
+    /// # Errors
+    ///
+    /// Refuses parts of tensors, what lies on chip or interleaved, and more rows than 15 bits count.
+    pub fn fold(&mut self, tensor: Tensor) -> Result<Tensor, BuildError> {
+        let operation = "fold";
+        self.in_memory(operation, tensor)?;
+        let view = self.view(tensor)?;
+        let value = self.values[view.value];
+        if view.shape != value.shape || value.interleave != 1 {
+            return Err(BuildError::Place { operation, is: "a part or interleaved", wanted: "folded" });
+        }
+        let Shape { c, h, w } = view.shape;
+        Limit::Rows.check(operation, u64::from(c) * u64::from(h))?;
+        self.values[view.value].folded = true;
+        Ok(self.view_of(View { shape: Shape::new(1, c * h, w), ..view }))
+    }
+
+    /// The shape of a tensor.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a tensor of another graph, as far as that shows.
+    pub fn shape(&self, tensor: Tensor) -> Result<Shape, BuildError> {
+        Ok(self.view(tensor)?.shape)
+    }
+
+    /// The program.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a graph without output, and tasks that do not fit on chip.
+    pub fn build(&self) -> Result<Built, BuildError> {
+        if self.outputs.is_empty() {
+            return Err(BuildError::NoOutput);
+        }
+        Limit::Surfaces.check("program", (self.inputs.len() + self.outputs.len()) as u64)?;
+        Limit::Tasks.check("program", self.passes.len() as u64)?;
+        place::lower(self)
+    }
+
+    pub(super) fn view(&self, tensor: Tensor) -> Result<View, BuildError> {
+        let foreign = BuildError::ForeignTensor { index: tensor.0, count: self.views.len() };
+        self.views.get(tensor.0).copied().ok_or(foreign)
+    }
+
+    /// A tensor to be computed.
+    pub(super) fn intermediate(
+        &mut self,
+        operation: &'static str,
+        shape: Shape,
+    ) -> Result<Tensor, BuildError> {
+        self.value(operation, shape, Home::Intermediate)
+    }
+
+    /// Sees to it that a tensor lies in memory.
+    pub(super) fn in_memory(&mut self, operation: &'static str, tensor: Tensor) -> Result<(), BuildError> {
+        let view = self.view(tensor)?;
+        let value = &mut self.values[view.value];
+        match (value.home, value.placement) {
+            (Home::Intermediate, Placement::Chip) => {
+                return Err(BuildError::Place { operation, is: "on chip", wanted: "in memory" });
+            }
+            (Home::Intermediate, _) => value.placement = Placement::Scratch,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Puts bytes into the constant section.
+    pub(super) fn store(&mut self, operation: &'static str, bytes: &[u8]) -> Result<u64, BuildError> {
+        let base = self.constants.len();
+        Limit::MemoryBytes.check(operation, (base + bytes.len()) as u64)?;
+        self.constants.extend_from_slice(bytes);
+        self.constants.resize(self.constants.len().next_multiple_of(MEMORY_ALIGN as usize), 0);
+        Ok(base as u64)
+    }
+
+    /// Puts a table into the constant section, once.
+    pub(super) fn store_table(&mut self, table: &ActivationTable) -> Result<u64, BuildError> {
+        if let Some((_, base)) = self.tables.iter().find(|(known, _)| known == table) {
+            return Ok(*base);
+        }
+        let base = self.store("activation table", table.as_bytes())?;
+        self.tables.push((*table, base));
+        Ok(base)
+    }
+
+    fn value(&mut self, operation: &'static str, shape: Shape, home: Home) -> Result<Tensor, BuildError> {
+        let shape = shape.check(operation)?;
+        Limit::MemoryBytes.check(operation, InMemory::of(shape, 1).bytes)?;
+        let value = self.values.len();
+        self.values.push(Value { shape, home, interleave: 1, placement: Placement::Auto, folded: false });
+        Ok(self.view_of(View { value, channel: 0, row: 0, shape }))
+    }
+
+    fn view_of(&mut self, view: View) -> Tensor {
+        self.views.push(view);
+        Tensor(self.views.len() - 1)
+    }
+}
+
+/// Refuses a list that does not have as many values as a shape takes.
+pub(super) fn length(
+    operation: &'static str,
+    what: &'static str,
+    given: usize,
+    expected: u64,
+) -> Result<(), BuildError> {
+    let given = given as u64;
+    if given == expected { Ok(()) } else { Err(BuildError::Length { operation, what, given, expected }) }
+}

@@ -1,0 +1,199 @@
+//! A pass: what one task does, before its operands have places.
+
+use ane_uapi::hw::td::activation::ActivationTable;
+use ane_uapi::hw::td::common::TaskClass;
+use ane_uapi::hw::td::neural::{KernelFormat, OpMode};
+use ane_uapi::hw::td::planar::{Operation, PostFunction, Reduction};
+use half::f16;
+
+use super::convolution::Channels;
+use super::error::BuildError;
+use super::graph::{Graph, Tensor, View};
+use super::shape::Shape;
+
+/// One task.
+#[derive(Clone, Debug)]
+pub(super) struct Pass {
+    /// For messages.
+    pub(super) operation: &'static str,
+    /// What goes in and what comes out, of one batch and before a transposition.
+    pub(super) input: Shape,
+    pub(super) output: Shape,
+    /// Above 1, the task is repeated for each row of its operands.
+    pub(super) batches: u32,
+    pub(super) first: View,
+    pub(super) second: Option<View>,
+    pub(super) result: View,
+    /// Channels and columns of the result change places.
+    pub(super) transpose: bool,
+    pub(super) work: Work,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    Planar(Planar),
+    Neural(Neural),
+}
+
+/// What the planar engine does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planar {
+    pub(super) class: TaskClass,
+    pub(super) operation: Operation,
+    pub(super) reduction: Reduction,
+    pub(super) post: PostFunction,
+    pub(super) relu: bool,
+    pub(super) negate_first: bool,
+    pub(super) negate_second: bool,
+    pub(super) pre_scale: f16,
+    pub(super) bias: f16,
+    pub(super) scale: f16,
+    pub(super) epsilon: f16,
+    pub(super) final_scale: f32,
+}
+
+impl Planar {
+    /// A task of this class that leaves numbers alone.
+    pub(super) const fn new(class: TaskClass) -> Self {
+        Self {
+            class,
+            operation: Operation::Add,
+            reduction: Reduction::Sum,
+            post: PostFunction::None,
+            relu: false,
+            negate_first: false,
+            negate_second: false,
+            pre_scale: f16::ONE,
+            bias: f16::ZERO,
+            scale: f16::ONE,
+            epsilon: f16::ZERO,
+            final_scale: 1.0,
+        }
+    }
+}
+
+/// What the neural engine does.
+#[derive(Clone, Debug)]
+pub(super) struct Neural {
+    pub(super) op_mode: OpMode,
+    pub(super) kernel: Kernel,
+    pub(super) channels: Channels,
+    pub(super) engines: u32,
+    pub(super) coefficients: Coefficients,
+    pub(super) tail: Tail,
+    pub(super) input_relu: bool,
+}
+
+/// How the kernel lies over the input.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kernel {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) stride: (u32, u32),
+    /// Leading padding: columns, rows.
+    pub(super) padding: (u32, u32),
+    pub(super) lanes: u32,
+}
+
+impl Kernel {
+    /// One tap that moves by one.
+    pub(super) const POINT: Self = Self { width: 1, height: 1, stride: (1, 1), padding: (0, 0), lanes: 1 };
+}
+
+/// Where coefficients come from.
+#[derive(Clone, Debug)]
+pub(super) enum Coefficients {
+    /// There are none.
+    Unity,
+    /// The constant section: one chunk for each engine at work.
+    Packed { format: KernelFormat, bias: bool, chunks: Vec<Chunk> },
+    /// None, but an activation table in the constant section, which several engines share.
+    Table { base: u64, engines: u32 },
+    /// A tensor in scratch memory whose interleaved planes are the chunks.
+    Runtime(View),
+}
+
+impl Coefficients {
+    /// Whether inputs are multiplied at all.
+    pub(super) const fn multiply(&self) -> bool {
+        matches!(self, Self::Packed { .. } | Self::Runtime(_))
+    }
+}
+
+/// What one channel of kernel DMA moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chunk {
+    /// Offset from the coefficients' BAR.
+    pub(super) base: u64,
+    pub(super) bytes: u64,
+}
+
+/// What the neural engine does behind the accumulator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tail {
+    /// Multiplies the accumulator; one rounding to fp16 follows.
+    pub post_scale: f16,
+    /// Follows that rounding.
+    pub nonlinearity: Nonlinearity,
+    /// Channels and columns of the result change places.
+    pub transpose: bool,
+}
+
+impl Tail {
+    /// Nothing.
+    pub const NONE: Self = Self { post_scale: f16::ONE, nonlinearity: Nonlinearity::None, transpose: false };
+
+    /// ReLU.
+    pub const RELU: Self = Self { nonlinearity: Nonlinearity::Relu, ..Self::NONE };
+
+    /// An activation table.
+    pub const fn table(table: ActivationTable) -> Self {
+        Self { nonlinearity: Nonlinearity::Table(table), ..Self::NONE }
+    }
+
+    /// The same with the result's channels and columns exchanged.
+    pub const fn transposed(self) -> Self {
+        Self { transpose: true, ..self }
+    }
+}
+
+impl Default for Tail {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// The nonlinearity of the neural engine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Nonlinearity {
+    /// None.
+    None,
+    /// ReLU.
+    Relu,
+    /// A table of 33 knots.
+    Table(ActivationTable),
+}
+
+impl Graph {
+    /// Adds a pass whose result is a tensor of its own.
+    pub(super) fn pass(&mut self, shape: Shape, pass: Pass) -> Result<Tensor, BuildError> {
+        let tensor = self.intermediate(pass.operation, shape)?;
+        self.pass_into(tensor, pass)?;
+        Ok(tensor)
+    }
+
+    /// Adds a pass whose result goes into `tensor`, which may be part of another.
+    pub(super) fn pass_into(&mut self, tensor: Tensor, pass: Pass) -> Result<(), BuildError> {
+        let result = self.view(tensor)?;
+        // Offsets of tables and tensors are checked where they are stored; extents here, once for all.
+        pass.input.check(pass.operation)?;
+        pass.output.check(pass.operation)?;
+        self.passes.push(Pass { result, ..pass });
+        Ok(())
+    }
+}
+
+/// The engines for `planes` planes of output channels: the next power of two, as in every known program.
+pub(super) fn engines(planes: u32) -> u32 {
+    planes.next_power_of_two().min(16)
+}

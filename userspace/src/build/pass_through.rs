@@ -1,0 +1,86 @@
+//! Pass-through: the neural engine without coefficients, each channel alone.
+//!
+//! It is how compilers do ReLU, activation tables, transpositions and concatenations: operand, times post-scale, then
+//! the nonlinearity (td 4.4, 8.1).
+
+use ane_uapi::hw::td::neural::OpMode;
+
+use super::convolution::Channels;
+use super::error::BuildError;
+use super::graph::{Graph, Tensor};
+use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail, Work, engines};
+
+impl Graph {
+    /// Passes a tensor through the neural engine.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a tensor whose transposition has more channels or columns than registers have room for.
+    pub fn pass_through(&mut self, input: Tensor, tail: Tail) -> Result<Tensor, BuildError> {
+        let shape = self.shape(input)?;
+        let result = if tail.transpose { shape.transposed() } else { shape };
+        let tensor = self.intermediate("pass-through", result)?;
+        self.pass_through_into(tensor, input, tail)?;
+        Ok(tensor)
+    }
+
+    /// ReLU.
+    ///
+    /// # Errors
+    ///
+    /// As [`pass_through`](Self::pass_through).
+    pub fn relu(&mut self, input: Tensor) -> Result<Tensor, BuildError> {
+        self.pass_through(input, Tail::RELU)
+    }
+
+    /// Exchanges channels and columns.
+    ///
+    /// # Errors
+    ///
+    /// As [`pass_through`](Self::pass_through).
+    pub fn transpose(&mut self, input: Tensor) -> Result<Tensor, BuildError> {
+        self.pass_through(input, Tail::NONE.transposed())
+    }
+
+    /// The same into a tensor that is there already, or a part of it.
+    pub(super) fn pass_through_into(
+        &mut self,
+        tensor: Tensor,
+        input: Tensor,
+        tail: Tail,
+    ) -> Result<(), BuildError> {
+        let first = self.view(input)?;
+        let engines = engines(first.shape.c);
+        let neural = Neural {
+            op_mode: OpMode::PassThrough,
+            kernel: Kernel::POINT,
+            channels: Channels::Unicast(1),
+            engines,
+            coefficients: self.table_of(tail, engines.min(first.shape.c))?,
+            tail,
+            input_relu: false,
+        };
+        let pass = Pass {
+            operation: "pass-through",
+            input: first.shape,
+            output: first.shape,
+            batches: 1,
+            first,
+            second: None,
+            result: first,
+            transpose: tail.transpose,
+            work: Work::Neural(neural),
+        };
+        self.pass_into(tensor, pass)
+    }
+
+    /// What kernel DMA brings to a task without coefficients: nothing, or a table for each engine that has work.
+    pub(super) fn table_of(&mut self, tail: Tail, engines: u32) -> Result<Coefficients, BuildError> {
+        match tail.nonlinearity {
+            Nonlinearity::Table(table) => {
+                Ok(Coefficients::Table { base: self.store_table(&table)?, engines })
+            }
+            Nonlinearity::None | Nonlinearity::Relu => Ok(Coefficients::Unity),
+        }
+    }
+}

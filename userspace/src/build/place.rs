@@ -1,0 +1,357 @@
+//! Places: where each tensor of a graph lies, and through which windows operands stream.
+//!
+//! Passes are taken in order. A tensor gets its place with the first pass that writes it and loses it behind the last
+//! that touches it. An intermediate tensor lies on chip; if the program does not fit that way, all those whose place
+//! is nobody's wish go to scratch memory. An operand in memory passes through a window on chip that lasts as long as
+//! its task: some rows of one tile column of all channels (td 4.2).
+
+use super::arena::Arena;
+use super::encode::{self, ChipWords, MemoryWords, Runtime, Side, Task};
+use super::error::BuildError;
+use super::graph::{Graph, Home, Placement, ValueId, View};
+use super::pass::{Coefficients, Pass, Work};
+use super::shape::{CHIP_ALIGN, HALF, InMemory, MEMORY_ALIGN, OnChip};
+use super::{Built, built};
+use crate::container::Direction;
+use crate::container::anec::{self, CONSTANTS_BAR, SCRATCH_BARS};
+use crate::task::Descriptor;
+
+/// Bytes of the on-chip buffer (td 4.2).
+const CHIP_BYTES: u64 = 2 << 20;
+
+/// Bytes of windows that a task asks for before it is content with fewer rows. (Chosen)
+const WINDOW_BYTES: u64 = 512 << 10;
+
+/// The program of `graph`.
+pub(super) fn lower(graph: &Graph) -> Result<Built, BuildError> {
+    let descriptors = Lowering::new(graph, Placement::Chip).run();
+    match descriptors {
+        Err(BuildError::WorkingSet { .. }) => Lowering::new(graph, Placement::Scratch).run(),
+        descriptors => descriptors,
+    }
+}
+
+/// Where a tensor lies.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Memory { bar: u8, base: u64, layout: InMemory },
+    Chip { base: u64, layout: OnChip },
+}
+
+struct Lowering<'g> {
+    graph: &'g Graph,
+    /// Where intermediate tensors lie whose place is nobody's wish.
+    default: Placement,
+    places: Vec<Option<Place>>,
+    /// The last pass that touches each tensor.
+    last: Vec<usize>,
+    /// The last pass so far that wrote each tensor.
+    writer: Vec<Option<usize>>,
+    chip: Arena,
+    scratch: Arena,
+}
+
+impl<'g> Lowering<'g> {
+    fn new(graph: &'g Graph, default: Placement) -> Self {
+        let mut last = vec![0; graph.values.len()];
+        for (index, pass) in graph.passes.iter().enumerate() {
+            touched(pass).for_each(|value| last[value] = index);
+        }
+        Self {
+            graph,
+            default,
+            places: vec![None; graph.values.len()],
+            last,
+            writer: vec![None; graph.values.len()],
+            chip: Arena::new(CHIP_BYTES, CHIP_ALIGN),
+            scratch: Arena::new(1 << 32, MEMORY_ALIGN),
+        }
+    }
+
+    fn run(mut self) -> Result<Built, BuildError> {
+        self.place_fixed();
+        let mut tasks = Vec::new();
+        for (index, pass) in self.graph.passes.iter().enumerate() {
+            tasks.push(self.task(index, pass)?);
+        }
+        Ok(built::link(self.graph, tasks, self.scratch.peak()))
+    }
+
+    /// Surfaces and constants have places from the start.
+    fn place_fixed(&mut self) {
+        let outputs = self.graph.outputs.len();
+        for (value, place) in self.graph.values.iter().zip(&mut self.places) {
+            let layout = InMemory::of(value.shape, 1);
+            let surface = |direction, index| {
+                let bar = anec::bar_of(direction, index, outputs)?;
+                Some(Place::Memory { bar, base: 0, layout })
+            };
+            *place = match value.home {
+                Home::Input(index) => surface(Direction::Input, index),
+                Home::Output(index) => surface(Direction::Output, index),
+                Home::Constant(base) => Some(Place::Memory { bar: CONSTANTS_BAR, base, layout }),
+                Home::Intermediate => None,
+            };
+        }
+    }
+
+    fn task(&mut self, index: usize, pass: &Pass) -> Result<Descriptor, BuildError> {
+        for view in [Some(pass.first), pass.second].into_iter().flatten() {
+            self.check_written(index, pass, view)?;
+        }
+        self.make_place(index, pass)?;
+        let (windows, tile_rows) = self.windows(index, pass)?;
+
+        let result = self.side(pass, pass.result, windows.result)?;
+        let first = self.side(pass, pass.first, windows.first)?;
+        let second = pass.second.map(|view| self.side(pass, view, windows.second)).transpose()?;
+        let runtime = self.runtime(index, pass)?;
+        let task = Task { pass, tile_rows, first, second, result, assembled: assembled(pass), runtime };
+        let descriptor = encode::descriptor(&task);
+
+        for base in [windows.first, windows.second, windows.result].into_iter().flatten() {
+            self.chip.give_back(base.base);
+        }
+        self.writer[pass.result.value] = Some(index);
+        for value in touched(pass) {
+            self.end_life(index, value);
+        }
+        Ok(descriptor)
+    }
+
+    fn check_written(&self, task: usize, pass: &Pass, view: View) -> Result<(), BuildError> {
+        let home = self.graph.values[view.value].home;
+        let written = matches!(home, Home::Input(_) | Home::Constant(_)) || self.writer[view.value].is_some();
+        if written { Ok(()) } else { Err(BuildError::NotWritten { task, operation: pass.operation }) }
+    }
+
+    /// Gives the result a place, if this is the first pass that writes it.
+    fn make_place(&mut self, task: usize, pass: &Pass) -> Result<(), BuildError> {
+        let id = pass.result.value;
+        if self.places[id].is_some() {
+            return Ok(());
+        }
+        let value = self.graph.values[id];
+        let wish = if value.placement == Placement::Auto { self.default } else { value.placement };
+        self.places[id] = Some(if wish == Placement::Chip {
+            let layout = OnChip::of(value.shape);
+            let base = take(&mut self.chip, task, pass, "result", layout.bytes)?;
+            Place::Chip { base, layout }
+        } else {
+            let layout = InMemory::of(value.shape, value.interleave);
+            let base = take(&mut self.scratch, task, pass, "result in scratch memory", layout.bytes)?;
+            Place::Memory { bar: SCRATCH_BARS[0], base, layout }
+        });
+        Ok(())
+    }
+
+    /// Takes the space back of a tensor that no later pass touches.
+    fn end_life(&mut self, task: usize, id: ValueId) {
+        if self.last[id] != task || self.graph.values[id].home != Home::Intermediate {
+            return;
+        }
+        match self.places[id].take() {
+            Some(Place::Chip { base, .. }) => self.chip.give_back(base),
+            Some(Place::Memory { base, .. }) => self.scratch.give_back(base),
+            None => {}
+        }
+    }
+
+    /// Windows for the operands in memory, of as many rows as fit.
+    fn windows(&mut self, task: usize, pass: &Pass) -> Result<(Windows, u32), BuildError> {
+        let in_memory = |view: View| matches!(self.places[view.value], Some(Place::Memory { .. }));
+        let channel =
+            |width: u32| (HALF * u64::from(width.min(pass.tile_width()))).next_multiple_of(CHIP_ALIGN);
+        let source = |view: View| {
+            in_memory(view).then(|| {
+                let channel = channel(pass.input.w);
+                Window { base: 0, channel, row: channel * u64::from(view.shape.c) }
+            })
+        };
+        let result = in_memory(pass.result).then(|| {
+            if assembled(pass) {
+                let layout = OnChip::of(pass.result.shape);
+                return Window { base: 0, channel: layout.channel, row: layout.row };
+            }
+            let channel = channel(pass.output.w);
+            Window { base: 0, channel, row: channel * u64::from(pass.output.c) }
+        });
+        let wanted = Windows { first: source(pass.first), second: pass.second.and_then(source), result };
+
+        let each_row = wanted.iter().map(|window| window.row).sum::<u64>().max(1);
+        let least = pass.input.h.min(pass.kernel_rows());
+        let most = u32::try_from(WINDOW_BYTES / each_row).unwrap_or(u32::MAX);
+        let mut rows = most.clamp(least, pass.input.h.max(least));
+        loop {
+            match self.take_windows(task, pass, wanted, rows) {
+                Err(error) if rows == least => return Err(error),
+                Err(_) => rows = (rows / 2).max(least),
+                Ok(windows) => return Ok((windows, rows)),
+            }
+        }
+    }
+
+    fn take_windows(
+        &mut self,
+        task: usize,
+        pass: &Pass,
+        wanted: Windows,
+        rows: u32,
+    ) -> Result<Windows, BuildError> {
+        let mut given = wanted;
+        let mut taken = Vec::new();
+        let second_rows = pass.second.map_or(1, |view| view.shape.h);
+        let result_rows = if assembled(pass) { pass.result.shape.h } else { rows.min(pass.output.h) };
+        let places = [
+            (&mut given.first, rows, "window of source 1"),
+            // Source 2 of a normalisation is two rows, however high the tile.
+            (&mut given.second, rows.max(second_rows.min(2)), "window of source 2"),
+            (&mut given.result, result_rows, "window of the result"),
+        ];
+        for (window, rows, what) in places {
+            let Some(window) = window else { continue };
+            match take(&mut self.chip, task, pass, what, window.row * u64::from(rows)) {
+                Ok(base) => {
+                    window.base = base;
+                    taken.push(base);
+                }
+                Err(error) => {
+                    taken.into_iter().for_each(|base| self.chip.give_back(base));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(given)
+    }
+
+    /// The words of one operand.
+    fn side(&self, pass: &Pass, view: View, window: Option<Window>) -> Result<Side, BuildError> {
+        let (channel, row) = (u64::from(view.channel), u64::from(view.row));
+        let batched = |stride: u64| match (pass.batches, view.shape.h) {
+            (1, _) => None,
+            (_, 1) => Some(0),
+            _ => Some(stride),
+        };
+        match self.places[view.value] {
+            Some(Place::Chip { base, layout }) => Ok(Side {
+                chip: ChipWords {
+                    base: base + channel * layout.channel + row * layout.row,
+                    channel: layout.channel,
+                    row: layout.row,
+                    group: batched(layout.row).unwrap_or(layout.bytes),
+                },
+                memory: None,
+            }),
+            Some(Place::Memory { bar, base, layout }) => {
+                if !view.channel.is_multiple_of(layout.interleave) {
+                    let InMemory { interleave, .. } = layout;
+                    let (operation, channel) = (pass.operation, view.channel);
+                    return Err(BuildError::InsidePlane { operation, channel, interleave });
+                }
+                let window = window.unwrap_or_default();
+                let plane = channel / u64::from(layout.interleave);
+                Ok(Side {
+                    chip: ChipWords {
+                        base: window.base,
+                        channel: window.channel,
+                        row: window.row,
+                        group: if pass.batches == 1 { window.row } else { 0 },
+                    },
+                    memory: Some(MemoryWords {
+                        bar,
+                        base: base + plane * layout.plane + row * layout.row,
+                        row: layout.row,
+                        plane: layout.plane,
+                        depth: layout.bytes,
+                        group: batched(layout.row).unwrap_or(0),
+                        interleave: layout.interleave,
+                    }),
+                })
+            }
+            None => Err(BuildError::NotWritten { task: 0, operation: pass.operation }),
+        }
+    }
+
+    /// What a task with runtime coefficients has to know about them.
+    fn runtime(&self, task: usize, pass: &Pass) -> Result<Option<Runtime>, BuildError> {
+        let Work::Neural(neural) = &pass.work else { return Ok(None) };
+        let Coefficients::Runtime(view) = neural.coefficients else { return Ok(None) };
+        let missing = BuildError::NotWritten { task, operation: pass.operation };
+        let producer = self.writer[view.value].ok_or(missing)?;
+        let memory = self.side(pass, view, None)?.memory;
+        Ok(memory.map(|memory| Runtime { memory, producer }))
+    }
+}
+
+/// Windows of the operands in memory.
+#[derive(Clone, Copy, Debug)]
+struct Windows {
+    first: Option<Window>,
+    second: Option<Window>,
+    result: Option<Window>,
+}
+
+impl Windows {
+    fn iter(&self) -> impl Iterator<Item = Window> {
+        [self.first, self.second, self.result].into_iter().flatten()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    base: u64,
+    channel: u64,
+    row: u64,
+}
+
+impl Pass {
+    /// Columns of a tile, by which windows are as wide as they are (td 4.2).
+    pub(super) fn tile_width(&self) -> u32 {
+        match self.work {
+            Work::Planar(_) => 1 << encode::patch_width(self.input),
+            Work::Neural(ref neural) => 128 >> encode::work_tile(neural, self.input),
+        }
+    }
+
+    fn kernel_rows(&self) -> u32 {
+        match self.work {
+            Work::Planar(_) => 1,
+            Work::Neural(ref neural) => neural.kernel.height,
+        }
+    }
+}
+
+/// Whether a result for memory is put together on chip first: transposed reductions, as compilers do it (td 4.2).
+fn assembled(pass: &Pass) -> bool {
+    use ane_uapi::hw::td::common::TaskClass::{PlanarBinaryReduce, PlanarReduce};
+    let reduces = match &pass.work {
+        Work::Planar(planar) => matches!(planar.class, PlanarReduce | PlanarBinaryReduce),
+        Work::Neural(_) => false,
+    };
+    pass.transpose && reduces
+}
+
+/// Every tensor that a pass reads or writes.
+fn touched(pass: &Pass) -> impl Iterator<Item = ValueId> {
+    let coefficients = match &pass.work {
+        Work::Neural(neural) => match neural.coefficients {
+            Coefficients::Runtime(view) => Some(view),
+            _ => None,
+        },
+        Work::Planar(_) => None,
+    };
+    let views = [Some(pass.first), pass.second, coefficients, Some(pass.result)];
+    views.into_iter().flatten().map(|view| view.value)
+}
+
+fn take(
+    arena: &mut Arena,
+    task: usize,
+    pass: &Pass,
+    what: &'static str,
+    bytes: u64,
+) -> Result<u64, BuildError> {
+    let (operation, capacity) = (pass.operation, arena.capacity());
+    let full = BuildError::WorkingSet { task, operation, what, bytes, live: arena.live(), capacity };
+    arena.take(bytes).ok_or(full)
+}

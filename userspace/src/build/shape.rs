@@ -1,0 +1,102 @@
+//! Shapes, and how a tensor of a shape lies in memory and on chip.
+//!
+//! In memory each row starts at a multiple of 64 bytes and a plane is its rows (td 6). On chip each row of a channel
+//! starts at a multiple of 16, and the rows of all channels lie side by side (td 4.2).
+
+use super::error::{BuildError, Limit};
+
+/// Bytes of an fp16 element.
+pub(super) const HALF: u64 = 2;
+
+/// The engine ignores the low six bits of an address in memory (td 4.5).
+pub(super) const MEMORY_ALIGN: u64 = 64;
+
+/// The engine ignores the low four bits of an address on chip (td 4.2).
+pub(super) const CHIP_ALIGN: u64 = 16;
+
+/// Extents of a tensor; width is the fastest axis, and there is one batch.
+///
+/// More than one batch is not offered: no source says what neural tasks do with it (td 11.10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Channels.
+    pub c: u32,
+    /// Rows.
+    pub h: u32,
+    /// Columns.
+    pub w: u32,
+}
+
+impl Shape {
+    /// `c` channels of `h` rows and `w` columns.
+    pub const fn new(c: u32, h: u32, w: u32) -> Self {
+        Self { c, h, w }
+    }
+
+    /// Number of elements.
+    pub const fn elements(self) -> u64 {
+        self.c as u64 * self.h as u64 * self.w as u64
+    }
+
+    /// Channels and columns change places.
+    pub const fn transposed(self) -> Self {
+        Self { c: self.w, h: self.h, w: self.c }
+    }
+
+    /// The shape of both operands together, where an extent of 1 stretches to that of the other.
+    pub(super) fn broadcast(self, other: Self) -> Option<Self> {
+        let axis = |a: u32, b: u32| match (a, b) {
+            (1, extent) | (extent, 1) => Some(extent),
+            _ => (a == b).then_some(a),
+        };
+        Some(Self { c: axis(self.c, other.c)?, h: axis(self.h, other.h)?, w: axis(self.w, other.w)? })
+    }
+
+    /// Refuses what the registers for extents have no room for.
+    pub(super) fn check(self, operation: &'static str) -> Result<Self, BuildError> {
+        Limit::Channels.check(operation, self.c)?;
+        Limit::Rows.check(operation, self.h)?;
+        Limit::Columns.check(operation, self.w)?;
+        Ok(self)
+    }
+}
+
+impl std::fmt::Display for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}x{}x{}", self.c, self.h, self.w)
+    }
+}
+
+/// Strides of a tensor in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InMemory {
+    /// Channels side by side in one plane.
+    pub(super) interleave: u32,
+    pub(super) row: u64,
+    pub(super) plane: u64,
+    pub(super) bytes: u64,
+}
+
+impl InMemory {
+    pub(super) fn of(shape: Shape, interleave: u32) -> Self {
+        let row = (HALF * u64::from(shape.w) * u64::from(interleave)).next_multiple_of(MEMORY_ALIGN);
+        let plane = row * u64::from(shape.h);
+        Self { interleave, row, plane, bytes: plane * u64::from(shape.c.div_ceil(interleave)) }
+    }
+}
+
+/// Strides of a tensor on chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OnChip {
+    pub(super) channel: u64,
+    pub(super) row: u64,
+    pub(super) bytes: u64,
+}
+
+impl OnChip {
+    pub(super) fn of(shape: Shape) -> Self {
+        let channel = (HALF * u64::from(shape.w)).next_multiple_of(CHIP_ALIGN);
+        let row = channel * u64::from(shape.c);
+        Self { channel, row, bytes: row * u64::from(shape.h) }
+    }
+}
