@@ -117,6 +117,7 @@ impl Graph {
             first,
             second: Some(second),
             result: first,
+            keep: None,
             transpose: element.transpose,
             work: Work::Planar(element.planar(TaskClass::PlanarBinary)),
         };
@@ -153,6 +154,7 @@ impl Graph {
             first,
             second: None,
             result: first,
+            keep: None,
             transpose: element.transpose,
             work: Work::Planar(element.planar(TaskClass::PlanarCopy)),
         };
@@ -170,7 +172,22 @@ impl Graph {
         statistics: Tensor,
         element: Element,
     ) -> Result<Tensor, BuildError> {
-        let operation = "normalise";
+        let shape = self.shape(a)?;
+        let result = if element.transpose { shape.transposed() } else { shape };
+        let tensor = self.intermediate("normalisation", result)?;
+        self.normalise_into(tensor, a, statistics, element)?;
+        Ok(tensor)
+    }
+
+    /// The same into a tensor that is there already.
+    pub(super) fn normalise_into(
+        &mut self,
+        tensor: Tensor,
+        a: Tensor,
+        statistics: Tensor,
+        element: Element,
+    ) -> Result<(), BuildError> {
+        let operation = "normalisation";
         let (first, rows) = (self.view(a)?, self.view(statistics)?);
         let per_channel = rows.shape.c == first.shape.c || rows.shape.c == 1;
         if !per_channel || rows.shape.h != 2 || rows.shape.w != 1 {
@@ -180,7 +197,6 @@ impl Graph {
             let (first, second) = ("normalisation", "another operation");
             return Err(BuildError::Combination { operation, first, second });
         }
-        let result = if element.transpose { first.shape.transposed() } else { first.shape };
         let pass = Pass {
             operation,
             input: first.shape,
@@ -189,10 +205,11 @@ impl Graph {
             first,
             second: Some(rows),
             result: first,
+            keep: None,
             transpose: element.transpose,
             work: Work::Planar(element.planar(TaskClass::PlanarNormalise)),
         };
-        self.pass(result, pass)
+        self.pass_into(tensor, pass)
     }
 }
 

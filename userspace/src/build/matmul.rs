@@ -3,19 +3,22 @@
 //! `x * y` with `x` of `[M, K]` (M channels, K columns) and `y` of `[K, N]` (K channels, N columns): a planar copy
 //! writes `x` to scratch memory with `L` channels interleaved, which is how coefficients of `L` lanes lie; then a
 //! convolution of `y` takes them from there (td 7.3). One task makes as many outputs as 16 engines have lanes; more are
-//! divided over tasks.
+//! divided over tasks. Rows of both operands are heads, each a product of its own, the last first.
 
 use ane_uapi::hw::td::neural::OpMode;
 
-use super::convolution::{Channels, Convolution, Weights};
+use super::convolution::{Channels, Convolution, Weights, divides};
 use super::elementwise::Element;
 use super::error::{BuildError, Limit};
-use super::graph::{Graph, Tensor};
+use super::graph::{Graph, Home, Placement, Tensor};
 use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail, Work, engines};
-use super::shape::Shape;
+use super::shape::{OnChip, Shape};
 
 /// Most lanes of coefficients that a task made (td 7.3).
 const LANES_MAX: u32 = 8;
+
+/// Most bytes of an operand that is left on chip between tasks. (Chosen) A quarter of what there is.
+const KEPT_BYTES_MAX: u64 = 512 << 10;
 
 /// Engines of the hardware.
 const ENGINES: u32 = 16;
@@ -35,11 +38,11 @@ impl Graph {
         self.convolution(input, &Convolution::new(outputs, (1, 1), weights))
     }
 
-    /// `x * y`: M channels of K columns times K channels of N columns gives M channels of N columns.
+    /// `x * y` for each row: M channels of K columns times K channels of N columns gives M channels of N columns.
     ///
     /// # Errors
     ///
-    /// Refuses operands of more than one row, shapes that do not go together, and activation tables.
+    /// Refuses shapes that do not go together, and activation tables.
     pub fn matmul(&mut self, x: Tensor, y: Tensor, tail: Tail) -> Result<Tensor, BuildError> {
         let rows = self.shape(x)?.c;
         let lanes = (0..=LANES_MAX.ilog2()).rev().map(|log2| 1 << log2);
@@ -61,7 +64,7 @@ impl Graph {
     ) -> Result<Tensor, BuildError> {
         let operation = "matrix product";
         let (first, second) = (self.shape(x)?, self.shape(y)?);
-        if first.w != second.c || first.h != 1 || second.h != 1 {
+        if first.w != second.c || first.h != second.h {
             return Err(BuildError::Shapes { operation, first, second });
         }
         Limit::Lanes.check_power(operation, lanes)?;
@@ -69,26 +72,68 @@ impl Graph {
             let (first, second) = ("coefficients", "an activation table");
             return Err(BuildError::Combination { operation, first, second });
         }
-        super::convolution::divides(operation, "lanes", lanes, first.c)?;
-
-        let kernels = self.unary(x, Element::COPY)?;
-        self.interleave(kernels, lanes)?;
-        let product = Shape::new(first.c, 1, second.w);
-        let result =
-            self.intermediate(operation, if tail.transpose { product.transposed() } else { product })?;
+        divides(operation, "lanes", lanes, first.c)?;
         if tail.transpose {
             // A part in width cannot be written, so that one task has to do.
-            Limit::TransposedOutputs.check(operation, first.c.saturating_mul(LANES_MAX / lanes))?;
-            self.product_into(result, kernels, y, tail, lanes)?;
-            return Ok(result);
+            Limit::TransposedOutputs.check(operation, u64::from(first.c) * u64::from(LANES_MAX / lanes))?;
         }
-        for start in (0..first.c).step_by((ENGINES * lanes) as usize) {
-            let outputs = start..first.c.min(start + ENGINES * lanes);
-            let part = self.slice(kernels, outputs.clone(), 0..1)?;
-            let place = self.slice(result, outputs, 0..1)?;
-            self.product_into(place, part, y, tail, lanes)?;
+
+        let product = Shape { w: second.w, ..first };
+        let result =
+            self.intermediate(operation, if tail.transpose { product.transposed() } else { product })?;
+        for head in (0..first.h).rev() {
+            let row = head..head + 1;
+            let x = self.slice(x, 0..first.c, row.clone())?;
+            let y = self.slice(y, 0..second.c, row.clone())?;
+            let channels = self.shape(result)?.c;
+            let place = self.slice(result, 0..channels, row)?;
+            self.head_into(place, x, y, tail, lanes)?;
         }
         Ok(result)
+    }
+
+    /// One head: the rewrite, then a task for as many outputs as 16 engines have lanes.
+    fn head_into(
+        &mut self,
+        place: Tensor,
+        x: Tensor,
+        y: Tensor,
+        tail: Tail,
+        lanes: u32,
+    ) -> Result<(), BuildError> {
+        let rows = self.shape(x)?.c;
+        let kernels = self.unary(x, Element::COPY)?;
+        self.interleave(kernels, lanes)?;
+        let each = ENGINES * lanes;
+        if rows <= each {
+            return self.product_into(place, kernels, y, None, (tail, lanes));
+        }
+        // The first task leaves the other operand on chip, and the others read it there.
+        let kept = self.kept("matrix product", y)?;
+        for start in (0..rows).step_by(each as usize) {
+            let outputs = start..rows.min(start + each);
+            let part = self.slice(kernels, outputs.clone(), 0..1)?;
+            let place = self.slice(place, outputs, 0..1)?;
+            let (y, keep) = match kept {
+                Some(kept) if start == 0 => (y, Some(kept)),
+                Some(kept) => (kept, None),
+                None => (y, None),
+            };
+            self.product_into(place, part, y, keep, (tail, lanes))?;
+        }
+        Ok(())
+    }
+
+    /// A place on chip for a tensor that several tasks read, if it is in memory and small enough.
+    fn kept(&mut self, operation: &'static str, tensor: Tensor) -> Result<Option<Tensor>, BuildError> {
+        let view = self.view(tensor)?;
+        let in_memory = matches!(self.values[view.value].home, Home::Input(_) | Home::Constant(_));
+        if !in_memory || OnChip::of(view.shape).bytes > KEPT_BYTES_MAX {
+            return Ok(None);
+        }
+        let kept = self.intermediate(operation, view.shape)?;
+        self.place(kept, Placement::Chip)?;
+        Ok(Some(kept))
     }
 
     /// One task: as many outputs as `kernels` has channels.
@@ -97,9 +142,10 @@ impl Graph {
         place: Tensor,
         kernels: Tensor,
         y: Tensor,
-        tail: Tail,
-        lanes: u32,
+        keep: Option<Tensor>,
+        (tail, lanes): (Tail, u32),
     ) -> Result<(), BuildError> {
+        let keep = keep.map(|keep| self.view(keep)).transpose()?;
         let (first, kernels) = (self.view(y)?, self.view(kernels)?);
         let outputs = kernels.shape.c;
         let neural = Neural {
@@ -119,6 +165,7 @@ impl Graph {
             first,
             second: None,
             result: first,
+            keep,
             transpose: tail.transpose,
             work: Work::Neural(neural),
         };

@@ -8,7 +8,7 @@
 //!
 //! * `graph`, `shape`, `error`: tensors, their shapes, and what is refused.
 //! * One file for each kind of operation: `elementwise`, `convolution`, `matmul`, `pass_through`,
-//!   `concat`.
+//!   [`activation`], `concat`, `reduce`, `channels`, `softmax`, `norm`.
 //! * `pass`, `place`, `encode`: what a pass is, where its operands lie, its registers.
 //! * [`Built`]: the program, with access to every word for those who want to break it.
 //!
@@ -27,8 +27,10 @@
 //! # Ok::<(), ane::build::BuildError>(())
 //! ```
 
+pub mod activation;
 mod arena;
 mod built;
+mod channels;
 mod coefficients;
 mod concat;
 mod convolution;
@@ -37,16 +39,21 @@ mod encode;
 mod error;
 mod graph;
 mod matmul;
+mod norm;
 mod pass;
 mod pass_through;
 mod place;
+mod reduce;
 mod shape;
+mod softmax;
 
 pub use built::Built;
+pub use channels::Across;
 pub use concat::Axis;
 pub use convolution::{Channels, Convolution, Padding, Weights};
 pub use elementwise::Element;
 pub use error::{BuildError, Limit};
 pub use graph::{Graph, Placement, Tensor};
 pub use pass::{Nonlinearity, Tail};
+pub use reduce::{Over, Reduce};
 pub use shape::Shape;

@@ -24,6 +24,8 @@ pub(super) struct Pass {
     pub(super) first: View,
     pub(super) second: Option<View>,
     pub(super) result: View,
+    /// Where source 1 stays on chip when it has been loaded, for later tasks.
+    pub(super) keep: Option<View>,
     /// Channels and columns of the result change places.
     pub(super) transpose: bool,
     pub(super) work: Work,

@@ -68,6 +68,7 @@ impl Graph {
             first,
             second: None,
             result: first,
+            keep: None,
             transpose: tail.transpose,
             work: Work::Neural(neural),
         };

@@ -99,11 +99,13 @@ impl<'g> Lowering<'g> {
         for view in [Some(pass.first), pass.second].into_iter().flatten() {
             self.check_written(index, pass, view)?;
         }
-        self.make_place(index, pass)?;
+        for view in [Some(pass.result), pass.keep].into_iter().flatten() {
+            self.make_place(index, pass, view.value)?;
+        }
         let (windows, tile_rows) = self.windows(index, pass)?;
 
         let result = self.side(pass, pass.result, windows.result)?;
-        let first = self.side(pass, pass.first, windows.first)?;
+        let first = self.first(pass, windows.first)?;
         let second = pass.second.map(|view| self.side(pass, view, windows.second)).transpose()?;
         let runtime = self.runtime(index, pass)?;
         let task = Task { pass, tile_rows, first, second, result, assembled: assembled(pass), runtime };
@@ -112,7 +114,9 @@ impl<'g> Lowering<'g> {
         for base in [windows.first, windows.second, windows.result].into_iter().flatten() {
             self.chip.give_back(base.base);
         }
-        self.writer[pass.result.value] = Some(index);
+        for view in [Some(pass.result), pass.keep].into_iter().flatten() {
+            self.writer[view.value] = Some(index);
+        }
         for value in touched(pass) {
             self.end_life(index, value);
         }
@@ -125,9 +129,8 @@ impl<'g> Lowering<'g> {
         if written { Ok(()) } else { Err(BuildError::NotWritten { task, operation: pass.operation }) }
     }
 
-    /// Gives the result a place, if this is the first pass that writes it.
-    fn make_place(&mut self, task: usize, pass: &Pass) -> Result<(), BuildError> {
-        let id = pass.result.value;
+    /// Gives a tensor that is written a place, if this is the first pass that does.
+    fn make_place(&mut self, task: usize, pass: &Pass, id: ValueId) -> Result<(), BuildError> {
         if self.places[id].is_some() {
             return Ok(());
         }
@@ -176,7 +179,8 @@ impl<'g> Lowering<'g> {
             let channel = channel(pass.output.w);
             Window { base: 0, channel, row: channel * u64::from(pass.output.c) }
         });
-        let wanted = Windows { first: source(pass.first), second: pass.second.and_then(source), result };
+        let first = if pass.keep.is_some() { None } else { source(pass.first) };
+        let wanted = Windows { first, second: pass.second.and_then(source), result };
 
         let each_row = wanted.iter().map(|window| window.row).sum::<u64>().max(1);
         let least = pass.input.h.min(pass.kernel_rows());
@@ -222,6 +226,15 @@ impl<'g> Lowering<'g> {
             }
         }
         Ok(given)
+    }
+
+    /// The words of source 1, which may stay on chip.
+    fn first(&self, pass: &Pass, window: Option<Window>) -> Result<Side, BuildError> {
+        let side = self.side(pass, pass.first, window)?;
+        match pass.keep {
+            Some(keep) => Ok(Side { chip: self.side(pass, keep, None)?.chip, ..side }),
+            None => Ok(side),
+        }
     }
 
     /// The words of one operand.
@@ -340,7 +353,7 @@ fn touched(pass: &Pass) -> impl Iterator<Item = ValueId> {
         },
         Work::Planar(_) => None,
     };
-    let views = [Some(pass.first), pass.second, coefficients, Some(pass.result)];
+    let views = [Some(pass.first), pass.second, coefficients, Some(pass.result), pass.keep];
     views.into_iter().flatten().map(|view| view.value)
 }
 

@@ -99,7 +99,11 @@ pub(super) fn source(task: &Task<'_>, descriptor: &mut Descriptor) {
 /// L2: what is on chip, and the windows.
 pub(super) fn on_chip(task: &Task<'_>, descriptor: &mut Descriptor) {
     let second_in_memory = task.second.is_some_and(|side| side.memory.is_some());
-    let source_type = if task.first.memory.is_some() { SourceType::Stream } else { SourceType::OnChip };
+    let source_type = match (task.first.memory, task.pass.keep) {
+        (None, _) => SourceType::OnChip,
+        (Some(_), Some(_)) => SourceType::LoadAndKeep,
+        (Some(_), None) => SourceType::Stream,
+    };
     let interleave = |side: Side| side.memory.map_or(1, |memory| memory.interleave as u8);
     let source = SourceCfg::new()
         .with_source_type(source_type as u8)

@@ -1,0 +1,202 @@
+//! Activation tables, made from the functions (td 7.4).
+//!
+//! 33 knots hold the function's values, rounded to fp16; that is what the compiler's own sigmoid holds, bit for bit.
+//! Outside the knots lie chords from the last knot to the end of the domain, and there a constant. Modes that take the
+//! exponent off need knots for one octave or two only. Spacing and mode are the published ones; the ends of the
+//! domains are published for sigmoid and (Chosen) for the others, so that the special values of numerics 9 to 12 come
+//! out: infinity above 2^16 for an exponential, +0 for the root of a negative number, infinity for one over zero.
+
+use ane_uapi::hw::td::activation::{ActivationTable, KNOTS, Mode};
+use half::f16;
+
+use super::error::BuildError;
+use super::graph::{Graph, Tensor};
+use super::pass::Tail;
+
+/// Mode flags: odd symmetry, and a negative input that gives +0.
+const ODD: u16 = ActivationTable::ODD;
+const NON_NEGATIVE: u16 = ActivationTable::NON_NEGATIVE;
+
+/// `log2(e)` as compilers write it: `0x3dc5`.
+pub(super) const LOG2_E: f16 = f16::LOG2_E;
+
+/// A spacing at which every number but zero lies beyond the knots.
+const KNOTS_UNUSED: i16 = 64;
+
+/// One end of a table.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    /// Where the domain ends.
+    at: f64,
+    /// The value from there on.
+    value: f64,
+    /// Slope and intercept between the last knot and the end.
+    line: (f64, f64),
+}
+
+impl End {
+    /// An end right at the knots.
+    const fn constant(at: f64, value: f64) -> Self {
+        Self { at, value, line: (0.0, value) }
+    }
+
+    /// An end that a chord from the knot at `x` leads to.
+    fn chord(at: f64, value: f64, x: f64, knot: f64) -> Self {
+        let knot = round(knot);
+        let slope = (value - knot) / (at - x);
+        Self { at, value, line: (slope, value - slope * at) }
+    }
+}
+
+/// A table whose knot `k` is `knot(k)`.
+fn table(spacing: i16, mode: u16, low: End, high: End, knot: impl Fn(f64) -> f64) -> ActivationTable {
+    let half = |value: f64| f16::from_f64(value).to_bits().into();
+    let mut knots = [0.into(); KNOTS];
+    for (index, place) in knots.iter_mut().enumerate() {
+        *place = half(knot(index as f64));
+    }
+    ActivationTable {
+        domain_low: half(low.at),
+        domain_high: half(high.at),
+        below: half(low.value),
+        above: half(high.value),
+        knots,
+        slope_low: half(low.line.0),
+        intercept_low: half(low.line.1),
+        slope_high: half(high.line.0),
+        intercept_high: half(high.line.1),
+        spacing: spacing.cast_unsigned().into(),
+        mode: mode.into(),
+        rest: [0.into(); 21],
+    }
+}
+
+fn round(value: f64) -> f64 {
+    f16::from_f64(value).to_f64()
+}
+
+/// `1 / (1 + e^-x)`, within 0.0034: the compiler's own table.
+pub fn sigmoid() -> ActivationTable {
+    let f = |x: f64| 1.0 / (1.0 + (-x).exp());
+    let low = End::chord(-9.9375, 0.0, -8.0, f(-8.0));
+    let high = End::chord(8.320_312_5, 1.0, 8.0, f(8.0));
+    table(1, Mode::Centred as u16, low, high, |k| f((k - 16.0) / 2.0))
+}
+
+/// `x / (1 + e^-x)`, within 0.0152.
+pub fn silu() -> ActivationTable {
+    let f = |x: f64| x / (1.0 + (-x).exp());
+    let low = End::chord(-12.0, 0.0, -8.0, f(-8.0));
+    table(1, Mode::Centred as u16, low, IDENTITY_ABOVE, |k| f((k - 16.0) / 2.0))
+}
+
+/// `x` times the normal distribution up to `x`, in the form with a hyperbolic tangent; within 0.0062.
+pub fn gelu() -> ActivationTable {
+    let inner = |x: f64| (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3));
+    let f = |x: f64| 0.5 * x * (1.0 + inner(x).tanh());
+    let low = End::chord(-5.0, 0.0, -4.0, f(-4.0));
+    table(2, Mode::Centred as u16, low, IDENTITY_ABOVE, |k| f((k - 16.0) / 4.0))
+}
+
+/// The hyperbolic tangent, within 0.0017.
+pub fn tanh() -> ActivationTable {
+    // From 4.5 on, the nearest half is one.
+    let high = End::chord(4.5, 1.0, 4.0, 4.0_f64.tanh());
+    table(3, Mode::Plain as u16 | ODD, End::constant(0.0, 0.0), high, |k| (k / 8.0).tanh())
+}
+
+/// `2^x`; infinity from 16 on, +0 up to -25.
+pub fn exp2() -> ActivationTable {
+    let (low, high) = (End::constant(-25.0, 0.0), End::constant(16.0, f64::INFINITY));
+    table(5, Mode::Exp2 as u16, low, high, |k| (k / 32.0).exp2())
+}
+
+/// The base-2 logarithm; +0 below zero.
+///
+/// Deviation: inferred. Zero gives minus infinity, whose encoding, read as `-2^16` and multiplied by `ln 2`, is the
+/// published `log(+0)` of -45440; no source says that the table holds it.
+pub fn log2() -> ActivationTable {
+    let low = End::constant(0.0, f64::NEG_INFINITY);
+    table(6, Mode::Log2 as u16 | NON_NEGATIVE, low, INFINITE_ABOVE, |k| (0.5 + k / 64.0).log2())
+}
+
+/// The square root; +0 below zero.
+pub fn sqrt() -> ActivationTable {
+    let low = End::constant(0.0, 0.0);
+    table(4, Mode::SquareRoot as u16 | NON_NEGATIVE, low, INFINITE_ABOVE, |k| (k / 16.0).sqrt())
+}
+
+/// One over the square root; infinity at both zeros, +0 below.
+pub fn rsqrt() -> ActivationTable {
+    let low = End::constant(0.0, f64::INFINITY);
+    let high = End::constant(f64::INFINITY, 0.0);
+    let mode = Mode::ReciprocalSquareRoot as u16 | NON_NEGATIVE;
+    // Positions below 8 do not occur: the mantissa starts at one half.
+    table(4, mode, low, high, |k| (k.max(8.0) / 16.0).sqrt().recip())
+}
+
+/// One over `x`; infinity at both zeros.
+pub fn reciprocal() -> ActivationTable {
+    // With odd symmetry the low end is exclusive: only zero lies below the smallest number.
+    let low = End::constant(f64::from(f16::MIN_POSITIVE_SUBNORMAL), f64::INFINITY);
+    let high = End::constant(f64::INFINITY, 0.0);
+    table(6, Mode::Reciprocal as u16 | ODD, low, high, |k| (0.5 + k / 64.0).recip())
+}
+
+/// `x` within two bounds, which take the place of what is outside.
+pub fn clamp(low: f16, high: f16) -> ActivationTable {
+    let end = |bound: f16| End { at: bound.to_f64(), value: bound.to_f64(), line: (1.0, 0.0) };
+    // Zero is a knot's; where it is outside the domain it does not get there.
+    table(KNOTS_UNUSED, Mode::Centred as u16, end(low), end(high), |_| 0.0)
+}
+
+/// `x` above zero, `slope` times `x` below.
+pub fn leaky_relu(slope: f16) -> ActivationTable {
+    let below = if slope == f16::ZERO { 0.0 } else { -f64::INFINITY * slope.to_f64() };
+    let low = End { at: f64::NEG_INFINITY, value: below, line: (slope.to_f64(), 0.0) };
+    table(KNOTS_UNUSED, Mode::Centred as u16, low, IDENTITY_ABOVE, |_| 0.0)
+}
+
+/// `x` above zero, zero below; the neural engine has the same without a table.
+pub fn relu() -> ActivationTable {
+    leaky_relu(f16::ZERO)
+}
+
+/// Nothing but infinity is beyond the domain, and the value there.
+const INFINITE_ABOVE: End = End::constant(f64::INFINITY, f64::INFINITY);
+
+/// The value is `x` beyond the knots.
+const IDENTITY_ABOVE: End = End { at: f64::INFINITY, value: f64::INFINITY, line: (1.0, 0.0) };
+
+impl Graph {
+    /// Sends a tensor through an activation table.
+    ///
+    /// # Errors
+    ///
+    /// As [`pass_through`](Self::pass_through).
+    pub fn activation(&mut self, input: Tensor, table: ActivationTable) -> Result<Tensor, BuildError> {
+        self.pass_through(input, Tail::table(table))
+    }
+
+    /// `e^x`: the base-2 exponential of `x * log2(e)`; infinity from about 11.094 on.
+    ///
+    /// # Errors
+    ///
+    /// As [`pass_through`](Self::pass_through).
+    pub fn exp(&mut self, input: Tensor) -> Result<Tensor, BuildError> {
+        self.pass_through(input, Tail { post_scale: LOG2_E, ..Tail::table(exp2()) })
+    }
+
+    /// The natural logarithm: the base-2 logarithm, then times `ln 2` on the planar engine.
+    ///
+    /// # Errors
+    ///
+    /// As [`pass_through`](Self::pass_through).
+    pub fn ln(&mut self, input: Tensor) -> Result<Tensor, BuildError> {
+        let logarithm = self.activation(input, log2())?;
+        self.unary(logarithm, super::Element::COPY.then(f16::ZERO, f16::LN_2))
+    }
+}
+
+#[cfg(test)]
+mod tests;
