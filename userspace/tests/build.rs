@@ -405,6 +405,25 @@ fn shapes_beyond_their_registers_are_refused() {
     assert!(error(Shape::new(1 << 17, 1, 1)).is_some());
     assert!(error(Shape::new((1 << 17) - 1, 32767, 32767)).is_some());
     assert_eq!(error(Shape::new(1, 32767, 32767)), None);
+    assert!(error(Shape::new(1 << 16, 1 << 10, 32)).is_some(), "4 GiB are more than an offset reaches");
+}
+
+#[test]
+fn tensors_as_large_as_memory_are_built_or_refused_without_overflow() {
+    for (c, h) in [(8192, 8000), (1, 32767), (16384, 1)] {
+        let graph = of(Shape::new(c, h, 32), Graph::relu);
+        let built = built(&graph);
+        let program = built.program();
+        let task = tasks(&program)[0];
+        let depth = u64::from(read(&task, &tile_source::DEPTH_STRIDE1).bytes());
+        assert_eq!(depth, u64::from(c) * u64::from(h) * 64);
+    }
+    let interleaved = refusal(Shape::new(1, 32767, 32767), |graph, x| {
+        let copy = graph.unary(x, Element::COPY)?;
+        graph.interleave(copy, 15)?;
+        graph.relu(copy)
+    });
+    assert!(matches!(interleaved, Some(BuildError::WorkingSet { .. })));
 }
 
 #[test]
@@ -471,4 +490,26 @@ proptest! {
             prop_assert!(container::open(&file).is_ok());
         }
     }
+}
+
+#[test]
+fn programs_of_the_size_of_a_language_model_fit() {
+    let linear = of(Shape::new(768, 1, 32), |graph, x| {
+        let weights = halves(3072 * 768);
+        let hidden = graph.linear(x, 3072, Weights::Half(&weights))?;
+        let hidden = graph.activation(hidden, activation::gelu())?;
+        graph.linear(hidden, 768, Weights::Half(&weights))
+    });
+    assert_eq!(built(&linear).task_count(), 3);
+    let attention = of(Shape::new(512, 12, 64), |graph, queries| {
+        let keys = graph.input("keys", Shape::new(64, 12, 512))?;
+        let values = graph.input("values", Shape::new(512, 12, 64))?;
+        let scores = graph.matmul(queries, keys, Tail::NONE)?;
+        let weights = graph.softmax_columns(scores)?;
+        graph.matmul(weights, values, Tail::NONE)
+    });
+    let built = built(&attention);
+    // Two products of one rewrite and four tasks for each of twelve heads, and a softmax of five.
+    assert_eq!(built.task_count(), 2 * 12 * 5 + 5);
+    assert!(built.scratch_bytes() > 0);
 }

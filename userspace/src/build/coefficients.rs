@@ -4,10 +4,7 @@
 //! of the constant section; in it the engine's planes follow each other, each one bias row if there is one, then one
 //! row of `L` for each tap, taps in the order input channel, kernel row, kernel column.
 
-use super::pass::{Chunk, engines};
-
-/// Engines of the hardware.
-const ENGINES: u32 = 16;
+use super::pass::{Chunk, ENGINES, engines};
 
 /// Most lanes of a plane in known programs.
 const LANES_MAX: u32 = 32;

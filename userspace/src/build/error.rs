@@ -53,7 +53,8 @@ impl Limit {
             Self::Lanes => 32,
             Self::TransposedOutputs => 128,
             Self::Interleave => 15,
-            Self::MemoryBytes => 1 << 32,
+            // The largest multiple of 64 that a register holds.
+            Self::MemoryBytes => (1 << 32) - 64,
             Self::CoefficientBytes => 16 << 20,
             Self::Tasks => 0xffff,
             Self::Surfaces => 28,

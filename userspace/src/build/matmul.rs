@@ -11,7 +11,7 @@ use super::convolution::{Channels, Convolution, Weights, divides};
 use super::elementwise::Element;
 use super::error::{BuildError, Limit};
 use super::graph::{Graph, Home, Placement, Tensor};
-use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail, Work, engines};
+use super::pass::{Coefficients, ENGINES, Kernel, Neural, Nonlinearity, Pass, Tail, Work, engines};
 use super::shape::{OnChip, Shape};
 
 /// Most lanes of coefficients that a task made (td 7.3).
@@ -19,9 +19,6 @@ const LANES_MAX: u32 = 8;
 
 /// Most bytes of an operand that is left on chip between tasks. (Chosen) A quarter of what there is.
 const KEPT_BYTES_MAX: u64 = 512 << 10;
-
-/// Engines of the hardware.
-const ENGINES: u32 = 16;
 
 impl Graph {
     /// `weights * input` for constant weights, `outputs` rows of as many values as the input has channels.

@@ -195,7 +195,10 @@ impl Graph {
     }
 }
 
+/// Engines of the hardware (td 4.1).
+pub(super) const ENGINES: u32 = 16;
+
 /// The engines for `planes` planes of output channels: the next power of two, as in every known program.
 pub(super) fn engines(planes: u32) -> u32 {
-    planes.next_power_of_two().min(16)
+    planes.next_power_of_two().min(ENGINES)
 }

@@ -5,22 +5,22 @@
 //! is nobody's wish go to scratch memory. An operand in memory passes through a window on chip that lasts as long as
 //! its task: some rows of one tile column of all channels (td 4.2).
 
+mod window;
+
 use super::arena::Arena;
 use super::encode::{self, ChipWords, MemoryWords, Runtime, Side, Task};
-use super::error::BuildError;
+use super::error::{BuildError, Limit};
 use super::graph::{Graph, Home, Placement, ValueId, View};
 use super::pass::{Coefficients, Pass, Work};
-use super::shape::{CHIP_ALIGN, HALF, InMemory, MEMORY_ALIGN, OnChip};
+use super::shape::{CHIP_ALIGN, InMemory, MEMORY_ALIGN, OnChip};
 use super::{Built, built};
 use crate::container::Direction;
 use crate::container::anec::{self, CONSTANTS_BAR, SCRATCH_BARS};
 use crate::task::Descriptor;
+use window::Window;
 
 /// Bytes of the on-chip buffer (td 4.2).
 const CHIP_BYTES: u64 = 2 << 20;
-
-/// Bytes of windows that a task asks for before it is content with fewer rows. (Chosen)
-const WINDOW_BYTES: u64 = 512 << 10;
 
 /// The program of `graph`.
 pub(super) fn lower(graph: &Graph) -> Result<Built, BuildError> {
@@ -64,7 +64,7 @@ impl<'g> Lowering<'g> {
             last,
             writer: vec![None; graph.values.len()],
             chip: Arena::new(CHIP_BYTES, CHIP_ALIGN),
-            scratch: Arena::new(1 << 32, MEMORY_ALIGN),
+            scratch: Arena::new(Limit::MemoryBytes.max(), MEMORY_ALIGN),
         }
     }
 
@@ -111,9 +111,7 @@ impl<'g> Lowering<'g> {
         let task = Task { pass, tile_rows, first, second, result, assembled: assembled(pass), runtime };
         let descriptor = encode::descriptor(&task);
 
-        for base in [windows.first, windows.second, windows.result].into_iter().flatten() {
-            self.chip.give_back(base.base);
-        }
+        windows.iter().for_each(|window| self.chip.give_back(window.base));
         for view in [Some(pass.result), pass.keep].into_iter().flatten() {
             self.writer[view.value] = Some(index);
         }
@@ -158,74 +156,6 @@ impl<'g> Lowering<'g> {
             Some(Place::Memory { base, .. }) => self.scratch.give_back(base),
             None => {}
         }
-    }
-
-    /// Windows for the operands in memory, of as many rows as fit.
-    fn windows(&mut self, task: usize, pass: &Pass) -> Result<(Windows, u32), BuildError> {
-        let in_memory = |view: View| matches!(self.places[view.value], Some(Place::Memory { .. }));
-        let channel =
-            |width: u32| (HALF * u64::from(width.min(pass.tile_width()))).next_multiple_of(CHIP_ALIGN);
-        let source = |view: View| {
-            in_memory(view).then(|| {
-                let channel = channel(pass.input.w);
-                Window { base: 0, channel, row: channel * u64::from(view.shape.c) }
-            })
-        };
-        let result = in_memory(pass.result).then(|| {
-            if assembled(pass) {
-                let layout = OnChip::of(pass.result.shape);
-                return Window { base: 0, channel: layout.channel, row: layout.row };
-            }
-            let channel = channel(pass.output.w);
-            Window { base: 0, channel, row: channel * u64::from(pass.output.c) }
-        });
-        let first = if pass.keep.is_some() { None } else { source(pass.first) };
-        let wanted = Windows { first, second: pass.second.and_then(source), result };
-
-        let each_row = wanted.iter().map(|window| window.row).sum::<u64>().max(1);
-        let least = pass.input.h.min(pass.kernel_rows());
-        let most = u32::try_from(WINDOW_BYTES / each_row).unwrap_or(u32::MAX);
-        let mut rows = most.clamp(least, pass.input.h.max(least));
-        loop {
-            match self.take_windows(task, pass, wanted, rows) {
-                Err(error) if rows == least => return Err(error),
-                Err(_) => rows = (rows / 2).max(least),
-                Ok(windows) => return Ok((windows, rows)),
-            }
-        }
-    }
-
-    fn take_windows(
-        &mut self,
-        task: usize,
-        pass: &Pass,
-        wanted: Windows,
-        rows: u32,
-    ) -> Result<Windows, BuildError> {
-        let mut given = wanted;
-        let mut taken = Vec::new();
-        let second_rows = pass.second.map_or(1, |view| view.shape.h);
-        let result_rows = if assembled(pass) { pass.result.shape.h } else { rows.min(pass.output.h) };
-        let places = [
-            (&mut given.first, rows, "window of source 1"),
-            // Source 2 of a normalisation is two rows, however high the tile.
-            (&mut given.second, rows.max(second_rows.min(2)), "window of source 2"),
-            (&mut given.result, result_rows, "window of the result"),
-        ];
-        for (window, rows, what) in places {
-            let Some(window) = window else { continue };
-            match take(&mut self.chip, task, pass, what, window.row * u64::from(rows)) {
-                Ok(base) => {
-                    window.base = base;
-                    taken.push(base);
-                }
-                Err(error) => {
-                    taken.into_iter().for_each(|base| self.chip.give_back(base));
-                    return Err(error);
-                }
-            }
-        }
-        Ok(given)
     }
 
     /// The words of source 1, which may stay on chip.
@@ -293,44 +223,6 @@ impl<'g> Lowering<'g> {
         let producer = self.writer[view.value].ok_or(missing)?;
         let memory = self.side(pass, view, None)?.memory;
         Ok(memory.map(|memory| Runtime { memory, producer }))
-    }
-}
-
-/// Windows of the operands in memory.
-#[derive(Clone, Copy, Debug)]
-struct Windows {
-    first: Option<Window>,
-    second: Option<Window>,
-    result: Option<Window>,
-}
-
-impl Windows {
-    fn iter(&self) -> impl Iterator<Item = Window> {
-        [self.first, self.second, self.result].into_iter().flatten()
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Window {
-    base: u64,
-    channel: u64,
-    row: u64,
-}
-
-impl Pass {
-    /// Columns of a tile, by which windows are as wide as they are (td 4.2).
-    pub(super) fn tile_width(&self) -> u32 {
-        match self.work {
-            Work::Planar(_) => 1 << encode::patch_width(self.input),
-            Work::Neural(ref neural) => 128 >> encode::work_tile(neural, self.input),
-        }
-    }
-
-    fn kernel_rows(&self) -> u32 {
-        match self.work {
-            Work::Planar(_) => 1,
-            Work::Neural(ref neural) => neural.kernel.height,
-        }
     }
 }
 

@@ -1,0 +1,122 @@
+//! Windows: the part of the chip through which an operand in memory streams.
+//!
+//! A window is some rows of one tile column of all channels (td 4.2); it lasts as long as its task.
+
+use super::{Lowering, Place, assembled, take};
+use crate::build::encode;
+use crate::build::error::BuildError;
+use crate::build::graph::View;
+use crate::build::pass::{Pass, Work};
+use crate::build::shape::{CHIP_ALIGN, HALF, OnChip};
+
+/// Bytes of windows that a task asks for before it is content with fewer rows. (Chosen)
+const WINDOW_BYTES: u64 = 512 << 10;
+
+impl Lowering<'_> {
+    /// Windows for the operands in memory, of as many rows as fit.
+    pub(super) fn windows(&mut self, task: usize, pass: &Pass) -> Result<(Windows, u32), BuildError> {
+        let in_memory = |view: View| matches!(self.places[view.value], Some(Place::Memory { .. }));
+        let channel =
+            |width: u32| (HALF * u64::from(width.min(pass.tile_width()))).next_multiple_of(CHIP_ALIGN);
+        let source = |view: View| {
+            in_memory(view).then(|| {
+                let channel = channel(pass.input.w);
+                Window { base: 0, channel, row: channel * u64::from(view.shape.c) }
+            })
+        };
+        let result = in_memory(pass.result).then(|| {
+            if assembled(pass) {
+                let layout = OnChip::of(pass.result.shape);
+                return Window { base: 0, channel: layout.channel, row: layout.row };
+            }
+            let channel = channel(pass.output.w);
+            Window { base: 0, channel, row: channel * u64::from(pass.output.c) }
+        });
+        let first = if pass.keep.is_some() { None } else { source(pass.first) };
+        let wanted = Windows { first, second: pass.second.and_then(source), result };
+
+        let each_row = wanted.iter().map(|window| window.row).sum::<u64>().max(1);
+        let least = pass.input.h.min(pass.kernel_rows());
+        let most = u32::try_from(WINDOW_BYTES / each_row).unwrap_or(u32::MAX);
+        let mut rows = most.clamp(least, pass.input.h.max(least));
+        loop {
+            match self.take_windows(task, pass, wanted, rows) {
+                Err(error) if rows == least => return Err(error),
+                Err(_) => rows = (rows / 2).max(least),
+                Ok(windows) => return Ok((windows, rows)),
+            }
+        }
+    }
+
+    fn take_windows(
+        &mut self,
+        task: usize,
+        pass: &Pass,
+        wanted: Windows,
+        rows: u32,
+    ) -> Result<Windows, BuildError> {
+        let mut given = wanted;
+        let mut taken = Vec::new();
+        let second_rows = pass.second.map_or(1, |view| view.shape.h);
+        let result_rows = if assembled(pass) { pass.result.shape.h } else { rows.min(pass.output.h) };
+        let places = [
+            (&mut given.first, rows, "window of source 1"),
+            // Source 2 of a normalisation is two rows, however high the tile.
+            (&mut given.second, rows.max(second_rows.min(2)), "window of source 2"),
+            (&mut given.result, result_rows, "window of the result"),
+        ];
+        for (window, rows, what) in places {
+            let Some(window) = window else { continue };
+            match take(&mut self.chip, task, pass, what, window.row * u64::from(rows)) {
+                Ok(base) => {
+                    window.base = base;
+                    taken.push(base);
+                }
+                Err(error) => {
+                    taken.into_iter().for_each(|base| self.chip.give_back(base));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(given)
+    }
+}
+
+/// Windows of the operands in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Windows {
+    pub(super) first: Option<Window>,
+    pub(super) second: Option<Window>,
+    pub(super) result: Option<Window>,
+}
+
+impl Windows {
+    /// Those that there are.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Window> {
+        [self.first, self.second, self.result].into_iter().flatten()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Window {
+    pub(super) base: u64,
+    pub(super) channel: u64,
+    pub(super) row: u64,
+}
+
+impl Pass {
+    /// Columns of a tile, by which windows are as wide as they are (td 4.2).
+    fn tile_width(&self) -> u32 {
+        match self.work {
+            Work::Planar(_) => 1 << encode::patch_width(self.input),
+            Work::Neural(ref neural) => 128 >> encode::work_tile(neural, self.input),
+        }
+    }
+
+    fn kernel_rows(&self) -> u32 {
+        match self.work {
+            Work::Planar(_) => 1,
+            Work::Neural(ref neural) => neural.kernel.height,
+        }
+    }
+}
