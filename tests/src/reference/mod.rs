@@ -1,10 +1,11 @@
-//! A second decoder of H13 task descriptors and a second DART walker, written from the facts alone.
+//! A second decoder of H13 task descriptors, a second DART walker and a second engine, written from the facts alone.
 //!
 //! They share no line with the product's and import nothing from the workspace, so that a slip in one is seen as a
-//! difference between two. They are slow and plain on purpose. Three files: [`task_descriptor`] walks a chain of tasks
-//! and reads the records; [`register_fields`] lists every field that the facts name; [`page_walk`] translates one
-//! address.
+//! difference between two. They are slow and plain on purpose. [`task_descriptor`] walks a chain of tasks and reads the
+//! records; [`register_fields`] lists every field that the facts name; [`page_walk`] translates one address;
+//! [`engine`] executes tasks.
 
+pub mod engine;
 pub mod page_walk;
 pub mod register_fields;
 pub mod task_descriptor;

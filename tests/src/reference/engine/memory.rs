@@ -1,0 +1,104 @@
+//! The two memories of a task: the client's, through device addresses, and the engine's own 2 MiB (td 4.2, 4.5).
+
+use std::collections::BTreeMap;
+
+use super::Stop;
+
+/// Bytes of one page of the device's address space.
+pub const PAGE: u32 = 0x4000;
+/// Bytes on chip.
+pub const CHIP: u32 = 0x20_0000;
+
+/// Sparse pages by 32-bit device address; what is not mapped faults.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Memory {
+    pages: BTreeMap<u32, Vec<u8>>,
+}
+
+impl Memory {
+    /// Maps every page that `bytes` bytes from `address` touch; mapped pages keep their contents, new ones are zero.
+    pub fn map(&mut self, address: u32, bytes: u32) {
+        let last = address + (bytes.max(1) - 1);
+        for page in address / PAGE..=last / PAGE {
+            self.pages.entry(page).or_insert_with(|| vec![0; PAGE as usize]);
+        }
+    }
+
+    /// Maps and fills.
+    pub fn load(&mut self, address: u32, bytes: &[u8]) {
+        self.map(address, bytes.len() as u32);
+        for (at, &byte) in (u64::from(address)..).zip(bytes) {
+            self.set_byte(at, byte).expect("the pages were just mapped");
+        }
+    }
+
+    /// Reads bytes, or `None` where a page is missing.
+    pub fn bytes(&self, address: u32, count: u32) -> Option<Vec<u8>> {
+        (u64::from(address)..).take(count as usize).map(|at| self.byte(at).ok()).collect()
+    }
+
+    /// Reads a little-endian halfword at any address.
+    pub(super) fn half(&self, address: u64) -> Result<u16, Stop> {
+        Ok(u16::from_le_bytes([self.byte(address)?, self.byte(address + 1)?]))
+    }
+
+    /// Reads a little-endian word at any address.
+    pub(super) fn word(&self, address: u64) -> Result<u32, Stop> {
+        Ok(u32::from(self.half(address)?) | u32::from(self.half(address + 2)?) << 16)
+    }
+
+    /// Writes a little-endian halfword at any address.
+    pub(super) fn set_half(&mut self, address: u64, value: u16) -> Result<(), Stop> {
+        let [low, high] = value.to_le_bytes();
+        self.set_byte(address, low)?;
+        self.set_byte(address + 1, high)
+    }
+
+    /// Reads a byte. An address past 32 bits is no page of anybody's and faults.
+    pub(super) fn byte(&self, address: u64) -> Result<u8, Stop> {
+        let page = u32::try_from(address).ok().and_then(|address| self.pages.get(&(address / PAGE)));
+        let fault = Stop::Fault { address: address as u32 };
+        page.map(|page| page[address as usize % PAGE as usize]).ok_or(fault)
+    }
+
+    fn set_byte(&mut self, address: u64, value: u8) -> Result<(), Stop> {
+        let page = u32::try_from(address).ok().and_then(|address| self.pages.get_mut(&(address / PAGE)));
+        let fault = Stop::Fault { address: address as u32 };
+        page.map(|page| page[address as usize % PAGE as usize] = value).ok_or(fault)
+    }
+}
+
+/// The on-chip buffer: halfwords, each with a value that is known or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chip {
+    halves: Vec<Option<u16>>,
+}
+
+impl Default for Chip {
+    /// A buffer of zeros. Reading: execution speaks of unknown bytes behind a window only, so a buffer that nobody has
+    /// used yet holds zeros.
+    fn default() -> Self {
+        Self { halves: vec![Some(0); CHIP as usize / 2] }
+    }
+}
+
+impl Chip {
+    /// The halfword at an even address: `None` outside the buffer, `Some(None)` where nobody knows.
+    pub fn half(&self, address: u64) -> Option<Option<u16>> {
+        self.halves.get(usize::try_from(address / 2).ok()?).copied()
+    }
+
+    /// Stores a halfword; `false` outside the buffer.
+    pub fn set_half(&mut self, address: u64, value: u16) -> bool {
+        let place = usize::try_from(address / 2).ok().and_then(|index| self.halves.get_mut(index));
+        place.map(|place| *place = Some(value)).is_some()
+    }
+
+    /// Forgets what bytes hold; what lies past the end of the buffer is not there to forget.
+    pub fn forget(&mut self, address: u64, bytes: u64) {
+        let end = (address + bytes).min(u64::from(CHIP));
+        for address in (address..end).step_by(2) {
+            self.halves[address as usize / 2] = None;
+        }
+    }
+}
