@@ -1,0 +1,9 @@
+//! The second engine, held against what is known of silicon: real programs with recorded results, the numbered lines
+//! of the arithmetic notes, and the sweeps that found what hangs and what does not matter.
+
+mod arithmetic;
+mod placement;
+mod programs;
+mod rig;
+mod specials;
+mod sweeps;
