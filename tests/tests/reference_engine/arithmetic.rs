@@ -183,7 +183,6 @@ fn numerics_8_every_run_and_every_batch_position_gives_the_same_bytes() {
     rig.set(0x24, 4).set(0x13818, 64).set(0x17814, 64).set(0x17808, 64).set(0x1780C, 64);
     rig.set(0x4818, 0x100);
     for batch in 0..4 {
-        rig.set(0x13808, 0);
         let bytes: Vec<u8> = row.iter().flat_map(|half| half.to_le_bytes()).collect();
         rig.machine.memory.load(0x0200_0000 + 64 * batch, &bytes);
     }

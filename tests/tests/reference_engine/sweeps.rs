@@ -140,3 +140,32 @@ fn post_scale_multiplies_before_the_nonlinearity() {
         assert_eq!(output(&program)[2..4], wanted);
     }
 }
+
+/// What a program's first task does with one bit of one register flipped, for every bit of every register.
+fn flipped(name: &str) -> Vec<(Outcome, bool)> {
+    let Some(mut program) = Loaded::new(name, Mode::M1) else { return Vec::new() };
+    let bars = program.bars;
+    let stream = program.machine.memory.bytes(bars[0], 0x274).expect("the stream is mapped");
+    let words: Vec<u32> =
+        stream.chunks(4).map(|word| u32::from_le_bytes(word.try_into().expect("four bytes"))).collect();
+    let start = program.machine.clone();
+    program.machine.run_task(&words, &bars);
+    let registers = program.machine.registers.clone();
+    let flips =
+        registers.iter().flat_map(|(&register, &value)| (0..32).map(move |bit| [register, value ^ 1 << bit]));
+    let run = |flip: [u32; 2]| {
+        let mut machine = start.clone();
+        let outcome = machine.run_task(&[words.as_slice(), &flip].concat(), &bars);
+        (outcome, machine.memory == start.memory && machine.chip == start.chip)
+    };
+    flips.map(run).collect()
+}
+
+#[test]
+fn flipped_bit_leaves_no_trace_of_a_task_that_does_not_end() {
+    for name in ["relu", "sum", "conv"] {
+        for (outcome, untouched) in flipped(name) {
+            assert!(untouched || matches!(outcome, Outcome::Done { .. }), "{name}: {outcome:?}");
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! The two memories of a task: the client's, through device addresses, and the engine's own 2 MiB (td 4.2, 4.5).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::Stop;
 
@@ -9,10 +10,10 @@ pub const PAGE: u32 = 0x4000;
 /// Bytes on chip.
 pub const CHIP: u32 = 0x20_0000;
 
-/// Sparse pages by 32-bit device address; what is not mapped faults.
+/// Sparse pages by 32-bit device address; what is not mapped faults. A clone shares pages until one side writes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
-    pages: BTreeMap<u32, Vec<u8>>,
+    pages: BTreeMap<u32, Arc<Vec<u8>>>,
 }
 
 impl Memory {
@@ -20,7 +21,7 @@ impl Memory {
     pub fn map(&mut self, address: u32, bytes: u32) {
         let last = address + (bytes.max(1) - 1);
         for page in address / PAGE..=last / PAGE {
-            self.pages.entry(page).or_insert_with(|| vec![0; PAGE as usize]);
+            self.pages.entry(page).or_insert_with(|| Arc::new(vec![0; PAGE as usize]));
         }
     }
 
@@ -39,7 +40,11 @@ impl Memory {
 
     /// Reads a little-endian halfword at any address.
     pub(super) fn half(&self, address: u64) -> Result<u16, Stop> {
-        Ok(u16::from_le_bytes([self.byte(address)?, self.byte(address + 1)?]))
+        let at = address as usize % PAGE as usize;
+        match self.page(address)?.get(at..at + 2) {
+            Some(bytes) => Ok(u16::from_le_bytes([bytes[0], bytes[1]])),
+            None => Ok(u16::from_le_bytes([self.byte(address)?, self.byte(address + 1)?])),
+        }
     }
 
     /// Reads a little-endian word at any address.
@@ -54,51 +59,64 @@ impl Memory {
         self.set_byte(address + 1, high)
     }
 
-    /// Reads a byte. An address past 32 bits is no page of anybody's and faults.
+    /// Reads a byte.
     pub(super) fn byte(&self, address: u64) -> Result<u8, Stop> {
+        Ok(self.page(address)?[address as usize % PAGE as usize])
+    }
+
+    /// The page of an address. One past 32 bits is no page of anybody's and faults.
+    fn page(&self, address: u64) -> Result<&[u8], Stop> {
         let page = u32::try_from(address).ok().and_then(|address| self.pages.get(&(address / PAGE)));
-        let fault = Stop::Fault { address: address as u32 };
-        page.map(|page| page[address as usize % PAGE as usize]).ok_or(fault)
+        page.map(|page| page.as_slice()).ok_or(Stop::Fault { address: address as u32 })
     }
 
     fn set_byte(&mut self, address: u64, value: u8) -> Result<(), Stop> {
         let page = u32::try_from(address).ok().and_then(|address| self.pages.get_mut(&(address / PAGE)));
         let fault = Stop::Fault { address: address as u32 };
-        page.map(|page| page[address as usize % PAGE as usize] = value).ok_or(fault)
+        page.map(|page| Arc::make_mut(page)[address as usize % PAGE as usize] = value).ok_or(fault)
     }
 }
 
-/// The on-chip buffer: halfwords, each with a value that is known or not.
+/// Halfwords of one page.
+const HALVES: usize = PAGE as usize / 2;
+
+/// The on-chip buffer: halfwords, each with a value that is known or not. A clone shares pages as memory does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chip {
-    halves: Vec<Option<u16>>,
+    pages: Vec<Arc<Vec<Option<u16>>>>,
 }
 
 impl Default for Chip {
     /// A buffer of zeros. Reading: execution speaks of unknown bytes behind a window only, so a buffer that nobody has
     /// used yet holds zeros.
     fn default() -> Self {
-        Self { halves: vec![Some(0); CHIP as usize / 2] }
+        let zeros = Arc::new(vec![Some(0); HALVES]);
+        Self { pages: (0..CHIP / PAGE).map(|_| Arc::clone(&zeros)).collect() }
     }
 }
 
 impl Chip {
     /// The halfword at an even address: `None` outside the buffer, `Some(None)` where nobody knows.
     pub fn half(&self, address: u64) -> Option<Option<u16>> {
-        self.halves.get(usize::try_from(address / 2).ok()?).copied()
+        let index = usize::try_from(address / 2).ok()?;
+        self.pages.get(index / HALVES).map(|page| page[index % HALVES])
     }
 
     /// Stores a halfword; `false` outside the buffer.
     pub fn set_half(&mut self, address: u64, value: u16) -> bool {
-        let place = usize::try_from(address / 2).ok().and_then(|index| self.halves.get_mut(index));
-        place.map(|place| *place = Some(value)).is_some()
+        self.replace(address, Some(value))
     }
 
     /// Forgets what bytes hold; what lies past the end of the buffer is not there to forget.
     pub fn forget(&mut self, address: u64, bytes: u64) {
-        let end = (address + bytes).min(u64::from(CHIP));
-        for address in (address..end).step_by(2) {
-            self.halves[address as usize / 2] = None;
+        for address in (address..(address + bytes).min(u64::from(CHIP))).step_by(2) {
+            self.replace(address, None);
         }
+    }
+
+    fn replace(&mut self, address: u64, half: Option<u16>) -> bool {
+        let index = (address / 2) as usize;
+        let page = self.pages.get_mut(index / HALVES);
+        page.map(|page| Arc::make_mut(page)[index % HALVES] = half).is_some()
     }
 }

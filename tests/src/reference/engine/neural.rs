@@ -201,7 +201,7 @@ pub(super) fn run(machine: &mut Machine, task: &Task<'_>) -> Result<(), Stop> {
                 let largest = operands(task, &source, (output, y, x)).reduce(maximum);
                 (largest.expect("an output has a channel"), None)
             }
-            (Operation::PassThrough, _) => (input(task, source.at(output, y, x)), None),
+            (Operation::PassThrough, _) => (input(task.bit(0x4800, 0), source.at(output, y, x)), None),
             _ => {
                 let taps: Vec<Tap> =
                     operands(task, &source, (output, y, x)).map(|operand| (operand, 1.0)).collect();
@@ -222,19 +222,19 @@ fn operands<'a>(
     source: &'a Tensor,
     (output, y, x): (u32, u32, u32),
 ) -> impl Iterator<Item = f64> + 'a {
-    let [rows, columns] = axes(task);
+    let ([rows, columns], rectified) = (axes(task), task.bit(0x4800, 0));
     let kernel = move || (0..rows.kernel).flat_map(move |ky| (0..columns.kernel).map(move |kx| (ky, kx)));
     channels(task, output).flat_map(move |channel| {
         kernel().map(move |(ky, kx)| match (rows.position(y, ky), columns.position(x, kx)) {
-            (Some(y), Some(x)) => input(task, source.at(channel, y, x)),
+            (Some(y), Some(x)) => input(rectified, source.at(channel, y, x)),
             _ => 0.0,
         })
     })
 }
 
 /// An element of source 1 as the array sees it. Reading: what is left on chip is the element without the ReLU.
-fn input(task: &Task<'_>, value: f64) -> f64 {
-    if task.bit(0x4800, 0) { relu(value) } else { value }
+fn input(rectified: bool, value: f64) -> f64 {
+    if rectified { relu(value) } else { value }
 }
 
 fn nonlinear(task: &Task<'_>, table: Option<&Table>, value: f64) -> f64 {

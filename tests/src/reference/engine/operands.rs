@@ -20,27 +20,37 @@ impl Extents {
     }
 }
 
-/// An operand, as the bits that were read.
+/// An operand, as the bits that were read and the numbers that they stand for.
 #[derive(Debug, Clone)]
 pub(super) struct Tensor {
     pub(super) extents: Extents,
     halves: Vec<u16>,
+    numbers: Vec<f64>,
 }
 
 impl Tensor {
+    fn new(extents: Extents, halves: Vec<u16>) -> Self {
+        let numbers = halves.iter().map(|&half| half_value(half)).collect();
+        Self { extents, halves, numbers }
+    }
+
     /// A tensor of what a function says of each element, called in ascending order.
     pub(super) fn from_fn(extents: Extents, element: impl FnMut((u32, u32, u32)) -> u16) -> Self {
-        Self { extents, halves: extents.indices().map(element).collect() }
+        Self::new(extents, extents.indices().map(element).collect())
+    }
+
+    fn index(&self, c: u32, y: u32, x: u32) -> usize {
+        let Extents { h, w, .. } = self.extents;
+        ((c * h + y) * w + x) as usize
     }
 
     fn bits(&self, c: u32, y: u32, x: u32) -> u16 {
-        let Extents { h, w, .. } = self.extents;
-        self.halves[((c * h + y) * w + x) as usize]
+        self.halves[self.index(c, y, x)]
     }
 
     /// One element as a number.
     pub(super) fn at(&self, c: u32, y: u32, x: u32) -> f64 {
-        half_value(self.bits(c, y, x))
+        self.numbers[self.index(c, y, x)]
     }
 
     /// One element, the only one of every axis along which the operand is broadcast.
@@ -164,7 +174,7 @@ impl Machine {
 
     fn read_memory(&self, place: InMemory, extents: Extents) -> Result<Tensor, Stop> {
         let halves = extents.indices().map(|index| self.memory.half(place.address(index)));
-        Ok(Tensor { extents, halves: halves.collect::<Result<_, _>>()? })
+        Ok(Tensor::new(extents, halves.collect::<Result<_, _>>()?))
     }
 
     fn read_chip(&self, place: OnChip, extents: Extents) -> Result<Tensor, Stop> {
@@ -173,7 +183,7 @@ impl Machine {
             Some(None) => Err(Stop::refused(place.register, "operand has bytes that nobody knows")),
             Some(Some(half)) => Ok(half),
         };
-        Ok(Tensor { extents, halves: extents.indices().map(half).collect::<Result<_, _>>()? })
+        Ok(Tensor::new(extents, extents.indices().map(half).collect::<Result<_, _>>()?))
     }
 
     fn write_chip(&mut self, place: OnChip, tensor: &Tensor) -> Result<(), Stop> {
