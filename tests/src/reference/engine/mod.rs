@@ -4,7 +4,7 @@
 //! seen as a difference between them. A task is carried out in the order of td 8.1: the records reach the registers
 //! ([`machine`]), what silicon hangs on is looked for (`hangs`), then what nobody knows the meaning of (`refusals`);
 //! operands are read and left on chip (`operands`, [`memory`]), and one of two engines computes (`neural` with
-//! `coefficients`, [`array`] and [`tables`]; `planar`). All of it stands on the numbers of [`numbers`].
+//! `coefficients`, [`mod@array`] and [`tables`]; `planar`). All of it stands on the numbers of [`numbers`].
 //!
 //! Where the text can be read in two ways, the line that had to choose says "Reading:".
 
