@@ -4,6 +4,8 @@
 //! thread, warm, with the same pages in the same scattered order; the figure is the median of the rounds'
 //! ratios. What is timed has been compared with the expected bytes first.
 
+mod report;
+
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -15,6 +17,7 @@ use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::dart::ttbr::Ttbr;
 use ane_uapi::hw::space::{IovaRange, PhysAddr};
 use ane_uapi::hw::usage::{Protection, ProtectionClass};
+use report::median;
 use vm_memory::iommu::{Error, Iommu, Iotlb, IotlbIterator};
 use vm_memory::{Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, IommuMemory, Permissions};
 
@@ -97,11 +100,6 @@ fn peer(rig: &Rig) -> IommuMemory<Memory, Known> {
     IommuMemory::new(rig.memory.clone(), Known(iotlb), true, ())
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 /// Nanoseconds of one run of `work`, over enough of them to take some milliseconds.
 fn time(times: usize, work: &mut dyn FnMut()) -> f64 {
     let start = Instant::now();
@@ -145,27 +143,9 @@ fn check(buffer: &mut [u8], ours: Mover<'_>, theirs: Mover<'_>) {
     assert!(expected == buffer, "both read the same bytes");
 }
 
-/// Prints a figure that has a goal.
-fn line(id: &str, what: &str, figures: (f64, f64, f64), goal: f64, stretch: f64) {
-    let verdict = if figures.2 >= stretch {
-        "stretch"
-    } else if figures.2 >= goal {
-        "held"
-    } else {
-        "MISSED"
-    };
-    print_figures(id, what, figures);
-    println!("  goal >= {goal} ({stretch})  {verdict}");
-}
-
-/// Prints a figure that has none.
-fn remark(id: &str, what: &str, figures: (f64, f64, f64)) {
-    print_figures(id, what, figures);
-    println!("  no goal");
-}
-
-fn print_figures(id: &str, what: &str, (ours, theirs, ratio): (f64, f64, f64)) {
-    print!("{id}  {what:<58} {ours:>10.0} ns {theirs:>10.0} ns  ratio {ratio:>6.3}");
+/// Prints nanoseconds of both, and the ratio.
+fn line(id: &str, what: &str, (ours, theirs, ratio): (f64, f64, f64)) {
+    report::line(id, what, &format!("{ours:.0} ns / {theirs:.0} ns"), ratio);
 }
 
 fn range(base: usize, len: usize) -> IovaRange {
@@ -204,9 +184,9 @@ fn whole_pages(rig: &mut Rig, pages: usize) {
     check(&mut buffer, &mut by_dma, &mut by_pointer);
     check(&mut buffer, &mut by_dma, &mut by_peer);
     let figures = compare(times, &mut buffer, &mut by_dma, &mut by_pointer);
-    line("D1", &format!("read {size} KiB of pages / memcpy"), figures, 0.95, 0.98);
+    line("D1", &format!("read {size} KiB of pages / memcpy"), figures);
     let figures = compare(times, &mut buffer, &mut by_dma, &mut by_peer);
-    line("D4", &format!("read {size} KiB of pages / IommuMemory"), figures, 1.1, 1.3);
+    line("D4 pages", &format!("read {size} KiB of pages / IommuMemory"), figures);
     let mut by_page = |buffer: &mut [u8]| {
         for (i, chunk) in buffer.chunks_exact_mut(PAGE).enumerate() {
             dma.read(range(i * PAGE, PAGE), chunk).expect("mapped");
@@ -214,13 +194,13 @@ fn whole_pages(rig: &mut Rig, pages: usize) {
     };
     check(&mut buffer, &mut by_page, &mut by_peers_page);
     let figures = compare(times, &mut buffer, &mut by_page, &mut by_peers_page);
-    line("D4", &format!("read {size} KiB, page by page / IommuMemory"), figures, 1.1, 1.3);
+    line("D4 pages", &format!("read {size} KiB, page by page / IommuMemory"), figures);
 
     // The buffer holds what the pages hold, so writing it changes nothing.
     let mut dma = dart.dma(memory, StreamId::BASE, Circuit::TileSend);
     let mut to_dma = |buffer: &mut [u8]| dma.write(all, buffer).expect("mapped");
     let figures = compare(times, &mut buffer, &mut to_dma, &mut to_pointer);
-    line("D1", &format!("write {size} KiB of pages / memcpy"), figures, 0.95, 0.98);
+    line("D1", &format!("write {size} KiB of pages / memcpy"), figures);
 }
 
 fn rows(rig: &mut Rig, what: &str, stride: usize, count: usize, is_goal: bool) {
@@ -250,13 +230,9 @@ fn rows(rig: &mut Rig, what: &str, stride: usize, count: usize, is_goal: bool) {
     check(&mut buffer, &mut by_dma, &mut by_peer);
     let figures = compare(times, &mut buffer, &mut by_dma, &mut by_pointer);
     let title = format!("read {count} rows {what} / known pointer");
-    if is_goal {
-        line("D2", &title, figures, 0.85, 0.95);
-    } else {
-        remark("D2", &title, figures);
-    }
+    line(if is_goal { "D2" } else { "(D2)" }, &title, figures);
     let figures = compare(times / 8 + 1, &mut buffer, &mut by_dma, &mut by_peer);
-    line("D4", &format!("read {count} rows {what} / IommuMemory"), figures, 5.0, 10.0);
+    line("D4 rows", &format!("read {count} rows {what} / IommuMemory"), figures);
     let mut row_by_row = |buffer: &mut [u8]| {
         for (i, row) in buffer.chunks_exact_mut(ROW).enumerate() {
             dma.read(range(i * stride, ROW), row).expect("mapped");
@@ -264,11 +240,11 @@ fn rows(rig: &mut Rig, what: &str, stride: usize, count: usize, is_goal: bool) {
     };
     check(&mut buffer, &mut row_by_row, &mut by_pointer);
     let figures = compare(times, &mut buffer, &mut row_by_row, &mut by_pointer);
-    remark("D2", "the same, a transfer for each row / known pointer", figures);
+    line("(D2)", "the same, a transfer for each row / known pointer", figures);
 }
 
 /// Times the translation of pages that are asked for one by one, all over the place.
-fn translation(rig: &mut Rig, what: &str, pages: usize, goal: f64, stretch: f64) {
+fn translation(rig: &mut Rig, id: &str, what: &str, pages: usize) {
     let Rig { dart, memory, .. } = rig;
     let mut dma = dart.dma(memory, StreamId::BASE, Circuit::TileFetch1);
     // An odd multiplier visits every page of a power of two once.
@@ -282,17 +258,7 @@ fn translation(rig: &mut Rig, what: &str, pages: usize, goal: f64, stretch: f64)
     work();
     let per_round = (0..ROUNDS).map(|_| time(200_000 / pages, &mut work) / pages as f64);
     let figure = median(per_round.collect());
-    let verdict = if figure <= stretch {
-        "stretch"
-    } else if figure <= goal {
-        "held"
-    } else {
-        "MISSED"
-    };
-    println!(
-        "D3  {what:<58} {figure:>10.2} ns {:>13}  {:>12}  goal <= {goal} ({stretch})  {verdict}",
-        "", ""
-    );
+    report::line(id, what, &format!("{figure:.2} ns"), figure);
 }
 
 fn main() {
@@ -311,7 +277,7 @@ fn main() {
         rows(&mut rig, "one to a page", PAGE + ROW, 127, false);
     }
     if wants(&["D3"]) {
-        translation(&mut rig, "translation that is kept (256 pages, shuffled)", 256, 2.0, 1.0);
-        translation(&mut rig, "translation that was displaced (1,024 pages, shuffled)", 1024, 5.0, 2.0);
+        translation(&mut rig, "D3 hit", "translation that is kept (256 pages, shuffled)", 256);
+        translation(&mut rig, "D3 miss", "translation that was displaced (1,024 pages, shuffled)", 1024);
     }
 }

@@ -61,9 +61,22 @@ impl fmt::Display for BadInjection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kind(kind) => write!(f, "fault {kind:?} is not known; known: {}", KINDS.join(", ")),
-            Self::NoArgument(kind) => write!(f, "fault {kind} needs an argument"),
-            Self::Argument { kind, argument } => write!(f, "fault {kind} cannot take {argument:?}"),
+            Self::NoArgument(kind) => write!(f, "fault {kind} needs an argument; write {}", form(kind)),
+            Self::Argument { kind, argument } => {
+                write!(f, "fault {kind} cannot take {argument:?}; write {}", form(kind))
+            }
         }
+    }
+}
+
+/// How a fault of the kind is written.
+fn form(kind: &str) -> &'static str {
+    match kind {
+        "translation-fault" => "translation-fault:ADDRESS or translation-fault:after=N",
+        "lost-interrupt" => "lost-interrupt or lost-interrupt:N",
+        "stuck-queue" => "stuck-queue or stuck-queue:Q, a queue from 0 to 7",
+        "corrupted-completion" => "corrupted-completion or corrupted-completion:N",
+        _ => "slow-dma:MICROSECONDS",
     }
 }
 
@@ -275,14 +288,17 @@ mod tests {
             "fault \"bit-rot\" is not known; known: translation-fault, lost-interrupt, stuck-queue, \
              corrupted-completion, slow-dma"
         );
-        assert_eq!(refusal("translation-fault"), "fault translation-fault needs an argument");
         assert_eq!(
-            refusal("translation-fault:0x100000000"),
-            "fault translation-fault cannot take \"0x100000000\""
+            refusal("translation-fault"),
+            "fault translation-fault needs an argument; write translation-fault:ADDRESS or translation-fault:after=N"
         );
-        assert_eq!(refusal("stuck-queue:8"), "fault stuck-queue cannot take \"8\"");
-        assert_eq!(refusal("lost-interrupt:"), "fault lost-interrupt cannot take \"\"");
-        assert_eq!(refusal("slow-dma:-1"), "fault slow-dma cannot take \"-1\"");
+        assert!(refusal("translation-fault:0x100000000").contains("cannot take \"0x100000000\""));
+        assert_eq!(
+            refusal("stuck-queue:8"),
+            "fault stuck-queue cannot take \"8\"; write stuck-queue or stuck-queue:Q, a queue from 0 to 7"
+        );
+        assert!(refusal("lost-interrupt:").contains("cannot take \"\"; write lost-interrupt"));
+        assert!(refusal("slow-dma:-1").ends_with("cannot take \"-1\"; write slow-dma:MICROSECONDS"));
     }
 
     #[test]

@@ -10,7 +10,9 @@
 //! * [`tm`] is the task manager: eight queues, their arbitration, events and deadlines.
 //! * [`td`] fetches task descriptors, decodes them and holds the registers that they write.
 //! * [`engine`] executes a decoded task.
+//! * [`trace`] keeps what happened when.
 //! * [`inject`] makes faults on demand.
+//! * [`wire`] says all of it in the words that drivers get.
 #![deny(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -41,6 +43,8 @@ mod stored;
 pub mod td;
 pub mod time;
 pub mod tm;
+pub mod trace;
+pub mod wire;
 
 pub use ane::Ane;
 pub use options::Options;

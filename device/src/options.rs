@@ -3,12 +3,14 @@
 //! The parts parse themselves from text, so that a command line only has to name them.
 
 use std::fmt;
+use std::num::NonZero;
 use std::str::FromStr;
 
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::dart::pte::PteFormat;
 
 pub use crate::dart::FaultPolicy;
+pub use crate::engine::numerics::Numerics;
 use crate::inject::Injection;
 
 /// What becomes of a task that would hang a real engine.
@@ -45,9 +47,13 @@ pub struct Options {
     pub hang: Hang,
     /// Programming mistakes that silicon lets pass are reported.
     pub check: bool,
-    /// Bits that no source explains are refused in a register write, and not just reported; the front ends
-    /// a batch at the first refusal.
+    /// Only what is established: bits that no source explains are refused in a register write, and not just
+    /// reported (the front ends a batch at the first refusal), and tasks that need inferred behaviour are refused.
     pub strict: bool,
+    /// How the multiply-accumulate array computes.
+    pub numerics: Numerics,
+    /// Threads that a large pass may use.
+    pub threads: NonZero<usize>,
     /// Faults to make.
     pub inject: Vec<Injection>,
 }
@@ -62,6 +68,8 @@ impl Default for Options {
             hang: Hang::Deadline,
             check: false,
             strict: false,
+            numerics: Numerics::M1,
+            threads: NonZero::<usize>::MIN,
             inject: Vec::new(),
         }
     }
@@ -86,7 +94,8 @@ impl fmt::Display for UnknownValue {
 
 impl std::error::Error for UnknownValue {}
 
-fn by_name<T: Copy>(
+/// The value of that name.
+pub(crate) fn by_name<T: Copy>(
     option: &'static str,
     value: &str,
     names: impl Iterator<Item = (&'static str, T)> + Clone,

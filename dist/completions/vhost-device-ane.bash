@@ -23,7 +23,7 @@ _vhost__device__ane() {
 
     case "${cmd}" in
         vhost__device__ane)
-            opts="-s -h -V --socket-path --fd --chip --instance --pte-format --fault-policy --hang --check --strict --inject --control --no-sandbox --poll-us --log-level --print-capabilities --help --version"
+            opts="-s -h -V --socket-path --fd --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --trace --inject --control --no-sandbox --poll-us --log-level --print-capabilities --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -58,6 +58,18 @@ _vhost__device__ane() {
                     return 0
                     ;;
                 --hang)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --numerics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

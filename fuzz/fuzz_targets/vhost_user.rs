@@ -30,7 +30,7 @@ use steps::Steps;
 mod daemon {
     pub mod backend;
     pub mod chain;
-    pub mod config;
+    pub mod trace;
     pub mod poll;
     pub mod request;
     pub mod server;
@@ -69,7 +69,7 @@ impl Device {
         let memory = memfd_create(c"memory", MFdFlags::MFD_CLOEXEC).expect("memory");
         nix::unistd::ftruncate(&memory, MEMORY).expect("memory");
         let event = || EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC).expect("event");
-        let backend = Backend::new(&Options::default(), Duration::ZERO).expect("an engine");
+        let backend = Backend::new(&Options::default(), Duration::ZERO, None).expect("an engine");
         let mut device = Self {
             listener: Listener::from(listener),
             path,

@@ -21,7 +21,7 @@ use steps::Steps;
 mod daemon {
     pub mod backend;
     pub mod chain;
-    pub mod config;
+    pub mod trace;
     pub mod poll;
     pub mod request;
     pub mod server;
@@ -59,7 +59,7 @@ impl Driver {
     fn new(event_index: bool) -> Self {
         let low = GuestMemoryMmap::from_ranges(&[LOW]).expect("memory");
         let both = GuestMemoryMmap::from_ranges(&[LOW, HIGH]).expect("memory");
-        let mut worker = Worker::new(&Options::default()).expect("the default chip has an engine");
+        let mut worker = Worker::new(&Options::default(), None).expect("the default chip has an engine");
         worker.replace_memory(&both);
         let vrings = (0..u64::from(QUEUES))
             .map(|queue| {

@@ -1,10 +1,12 @@
 //! Checking mode from a driver's declarations, over the wire, to what the control socket tells.
 
+use ane::build::{Graph, Shape};
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::bus::{Bus, BusError};
 use ane_tests::control::Control;
 use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::guest::Guest;
+use ane_tests::runner::{Outcome, Runner};
 use ane_uapi::hw::dart::regs::{self, Window};
 use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::space::{EngineOffset, Iova, IovaRange};
@@ -68,6 +70,40 @@ fn transfer_where_a_mapping_was_taken_back_is_reported() {
 fn read_of_an_intermediate_that_was_never_written_is_reported() {
     let found = findings(0x4000, Some(Usage::Intermediate));
     assert!(found[0].starts_with("read of memory that was never written"), "{found:?}");
+}
+
+/// Runs ReLU of one input with every mapping declared, the result's for `usage`; gives what is found.
+fn findings_of_relu(usage: Usage) -> Vec<String> {
+    let mut graph = Graph::new();
+    let x = graph.input("x", Shape::new(4, 2, 9)).unwrap();
+    let relu = graph.relu(x).unwrap();
+    graph.output("relu", relu).unwrap();
+    let built = graph.build().unwrap();
+    let program = built.program();
+    let daemon = Daemon::start(&["--check"]);
+    let settings = Settings { memory_bytes: 2 << 20, timeout: LIMIT, ..Settings::default() };
+    let mut runner = Runner::new(VhostUser::connect(&daemon.socket(), settings).expect("device can be had"));
+    runner.load(&program);
+    let result = built.surface("relu").unwrap();
+    let range = IovaRange::new(runner.bar(result.bar).0.into(), result.buffer_bytes).unwrap();
+    let mut declarations = runner.declarations(&program);
+    declarations.push(Declaration::new(StreamId::BASE, range, Some(usage)));
+    runner.guest.bus.declare(&declarations).unwrap();
+    assert_eq!(runner.run(), Outcome::Done);
+    Control::connect(&daemon.control()).ask("findings").unwrap()
+}
+
+#[test]
+fn result_written_into_an_output_is_silent() {
+    assert_eq!(findings_of_relu(Usage::Output), Vec::<String>::new());
+}
+
+#[test]
+fn result_written_into_an_input_is_reported_once_by_task_and_register() {
+    let found = findings_of_relu(Usage::Input);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("write into the input mapping of 0x4000 bytes"), "{found:?}");
+    assert!(found[0].contains("task 0") && found[0].contains("register at engine 0x1c17804"), "{found:?}");
 }
 
 #[test]

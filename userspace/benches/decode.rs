@@ -6,11 +6,15 @@
 //!
 //! `cargo bench -p ane --bench decode`
 
+#[path = "../../device/benches/report/mod.rs"]
+mod report;
+
 use std::hint::black_box;
 use std::time::Instant;
 
 use ane::task::Tasks;
 use ane_uapi::hw::td::{self, record};
+use report::median;
 
 /// Tasks in the stream; 2.6 MB, more than a core's private caches hold.
 const TASKS: u32 = 4096;
@@ -56,11 +60,6 @@ fn decode(stream: &[u8]) -> u32 {
     digest
 }
 
-fn median(mut rates: Vec<f64>) -> f64 {
-    rates.sort_by(f64::total_cmp);
-    rates[rates.len() / 2]
-}
-
 fn main() {
     let stream = stream();
     let mut copy = vec![0; stream.len()];
@@ -77,8 +76,6 @@ fn main() {
         copied.push(stream.len() as f64 / 1e6 / start.elapsed().as_secs_f64());
     }
     let (decoded, copied) = (median(decoded), median(copied));
-    println!("decode   {TASKS} full tasks, {megabytes:.1} MB of descriptors, one thread, {ROUNDS} rounds");
-    println!("  decode {decoded:8.0} MB/s");
-    println!("  memcpy {copied:8.0} MB/s");
-    println!("  ratio  {:8.4}", decoded / copied);
+    let what = format!("{megabytes:.1} MB of descriptors, one thread / memcpy");
+    report::line("P26", &what, &format!("{decoded:.0} MB/s / {copied:.0} MB/s"), decoded);
 }

@@ -5,4 +5,5 @@ pub mod conformance;
 pub mod example;
 pub mod man;
 pub mod output;
+pub mod performance;
 pub mod register_reference;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use xtask::output::{root, write_or_check};
-use xtask::{c_header, conformance, example, man, register_reference};
+use xtask::{c_header, conformance, example, man, performance, register_reference};
 
 /// Generate what the tree keeps committed
 #[derive(Parser)]
@@ -25,6 +25,8 @@ enum Task {
     Conformance(Mode),
     /// dist/man and dist/completions: the daemon's command line
     Man(Mode),
+    /// docs/performance.md: runs every bench, and shows the figures beside the goals
+    Performance,
 }
 
 #[derive(Args)]
@@ -47,6 +49,9 @@ fn main() -> Result<()> {
         }
         Task::Conformance(Mode { check }) => {
             write_or_check("docs/conformance.md", conformance::render(&root())?, check, "conformance")
+        }
+        Task::Performance => {
+            write_or_check("docs/performance.md", performance::render()?, false, "performance")
         }
         Task::Man(Mode { check }) => {
             man::render()?.into_iter().try_for_each(|(path, text)| write_or_check(path, text, check, "man"))

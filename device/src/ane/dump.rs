@@ -74,6 +74,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
         let Counters { requests_done, requests_failed, tasks_done, refused, hazards } = self.counters;
         writeln!(text, "requests  {requests_done} done, {requests_failed} failed; {tasks_done} tasks done")?;
+        if !self.inferred.is_none() {
+            writeln!(text, "inferred  {}", self.inferred)?;
+        }
         writeln!(
             text,
             "bytes     {} read, {} written",

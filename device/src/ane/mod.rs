@@ -22,7 +22,8 @@ use crate::chip::{Identity, NoSuchInstance};
 use crate::counters::{Counters, Report, increment};
 use crate::dart::check::MAX_REPORTS;
 use crate::dart::{CheckReport, Dart, FaultPolicy};
-use crate::engine::{Engine, NotExecuting};
+use crate::engine::plan::inferred::Inferred;
+use crate::engine::{Engine, Executor};
 use crate::event::{Event, Fault, Happening, RUNNING, Waiting};
 use crate::inject::{Armed, Injection, Trap};
 use crate::kernel_memory::KernelMemory;
@@ -30,10 +31,12 @@ use crate::options::{Hang, Options};
 use crate::report::{Kind, Reporter};
 use crate::sram::Sram;
 use crate::stored::Stored;
+use crate::td::fetch::Descriptor;
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
 use crate::tm::error::Failure;
 use crate::tm::{Effect, TaskManager, Turn};
+use crate::trace::Timeline;
 
 /// What is left to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +48,15 @@ pub struct Work {
 }
 
 /// One neural processor circuit.
-pub struct Ane<M, E = NotExecuting> {
+pub struct Ane<M, E = Executor> {
     identity: Identity,
     hang: Hang,
     strict: bool,
     memory: M,
     dart: Dart,
     tm: TaskManager,
+    /// The descriptor that was fetched last.
+    descriptor: Descriptor,
     registers: RegisterFile,
     engine: E,
     l2: Sram,
@@ -62,18 +67,20 @@ pub struct Ane<M, E = NotExecuting> {
     events: Waiting,
     reporter: Reporter,
     findings: Vec<CheckReport>,
+    inferred: Inferred,
+    timeline: Timeline,
     last_fault: Option<Fault>,
     announced_dead: bool,
 }
 
 impl<M: GuestMemory> Ane<M> {
-    /// An engine that executes nothing.
+    /// An engine that executes tasks.
     ///
     /// # Errors
     ///
     /// [`NoSuchInstance`] if the chip has fewer circuits.
     pub fn new(options: &Options, memory: M) -> Result<Self, NoSuchInstance> {
-        Self::with_engine(options, memory, NotExecuting)
+        Self::with_engine(options, memory, Executor::new(options))
     }
 }
 
@@ -94,6 +101,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             memory,
             dart,
             tm: TaskManager::default(),
+            descriptor: Descriptor::default(),
             registers: RegisterFile::default(),
             engine,
             l2: Sram::tile_l2(),
@@ -104,6 +112,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             events: Waiting::default(),
             reporter: Reporter::default(),
             findings: Vec::new(),
+            inferred: Inferred::NONE,
+            timeline: Timeline::off(),
             last_fault: None,
             announced_dead: false,
         };
@@ -121,6 +131,21 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// What was counted since the last reset.
     pub const fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Notes what happens on `timeline` from now on.
+    pub fn set_timeline(&mut self, timeline: Timeline) {
+        self.timeline = timeline;
+    }
+
+    /// What was noted, to be drained.
+    pub const fn timeline_mut(&mut self) -> &mut Timeline {
+        &mut self.timeline
+    }
+
+    /// What the tasks since the last reset needed that no source establishes.
+    pub const fn inferred(&self) -> Inferred {
+        self.inferred
     }
 
     /// What checking mode found since last asked; each finding was logged as well.
@@ -204,6 +229,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.stored.reset();
         self.counters = Counters::default();
         self.events.clear();
+        self.inferred = Inferred::NONE;
         self.last_fault = None;
         self.announced_dead = false;
         log::debug!(target: "ane", "{} reset at {}", self.identity, now.0);

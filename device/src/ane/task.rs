@@ -6,15 +6,17 @@ use vm_memory::GuestMemory;
 use super::Ane;
 use crate::counters::increment;
 use crate::dart::{Circuit, Origin};
-use crate::engine::{Engine, EngineError, Ports, TaskContext};
+use crate::engine::plan::inferred::Inferred;
+use crate::engine::{Done, Engine, EngineError, Ports, TaskContext};
 use crate::options::Hang;
+use crate::refusal::Category;
 use crate::report::Kind;
 use crate::td::bar;
 use crate::td::decode::decode;
-use crate::td::fetch::Descriptor;
 use crate::time::Ticks;
 use crate::tm::error::RequestError;
 use crate::tm::{Outcome, Running};
+use crate::trace::{Event, Task, What};
 
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// Runs the next task of the running request.
@@ -23,12 +25,17 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// Deviation: what the task wrote is in memory at once.
     pub(super) fn step(&mut self, now: Ticks) {
         let Some(running) = self.tm.running().cloned() else { return };
+        let traced = Task { queue: running.request.queue, nid: running.request.nid, index: running.task };
         let outcome = match running.held {
             Some(outcome) => outcome,
             None => {
                 let status = self.status();
+                if running.task == 0 {
+                    let what = What::RequestBegin { tasks: running.request.info.tasks() };
+                    self.timeline.mark(Event { task: traced, what });
+                }
                 let before = self.dart.transfers();
-                let outcome = self.run(&running);
+                let outcome = self.run(&running, traced);
                 self.take_faults(status, now);
                 let late = self.armed.delay().0.saturating_mul(self.dart.transfers().saturating_sub(before));
                 if late > 0 {
@@ -39,47 +46,63 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             }
         };
         match outcome {
-            Ok((cost, next)) => {
+            Ok((Done { cost, inferred }, next)) => {
+                self.note(inferred, now);
                 increment(&mut self.counters.tasks_done);
                 let corrupt = || self.armed.corrupts_completion();
                 if self.tm.task_done(now, cost, next, corrupt) {
                     increment(&mut self.counters.requests_done);
+                    let what = What::RequestEnd { succeeded: true };
+                    self.timeline.mark(Event { task: traced, what });
                 }
             }
-            Err(RequestError::Engine(EngineError::WouldHang { address, value }))
-                if self.hang == Hang::Deadline =>
+            Err(RequestError::Engine(EngineError::Refused(verdict)))
+                if verdict.category == Category::WouldHang && self.hang == Hang::Deadline =>
             {
                 self.reporter.log(Kind::Request, now, || {
-                    format!(
-                        "{}: register {address:#x} with {value:#010x} hangs the engine",
-                        running.request.queue
-                    )
+                    format!("{}, task {}: {verdict}", running.request.queue, running.task)
                 });
                 if let Some(running) = self.tm.running_mut() {
-                    running.stuck = Some(Some((address, value)));
+                    running.stuck = Some(Some((verdict.address, verdict.value)));
                 }
             }
             Err(error) => {
                 if let Some(failure) = self.tm.fail_running(error, now) {
                     self.failed(&failure, now);
+                    let what = What::RequestEnd { succeeded: false };
+                    self.timeline.mark(Event { task: traced, what });
                 }
             }
         }
     }
 
-    /// Fetches, decodes and executes one task; returns its cost, and address and words of the next descriptor.
-    fn run(&mut self, running: &Running) -> Outcome {
+    /// Notes what was executed without being established; the log has each kind once.
+    fn note(&mut self, inferred: Inferred, now: Ticks) {
+        let new = inferred.without(self.inferred);
+        if !new.is_none() {
+            self.inferred = self.inferred.with(new);
+            self.reporter.log(Kind::Request, now, || {
+                format!("tasks use behaviour that is inferred, not established: {new}")
+            });
+        }
+    }
+
+    /// Fetches, decodes and executes one task; returns what became of it, and address and words of the next descriptor.
+    fn run(&mut self, running: &Running, traced: Task) -> Outcome {
         let Running { request, task: index, .. } = running;
         self.dart.set_origin(Origin {
             task: Some(u32::from(*index)),
             register: None,
             bar: Some(request.bars.get(BarIndex::TASKS)),
         });
+        let start = self.timeline.now();
         let mut dma = self.dart.dma(&self.memory, request.stream, Circuit::TdFetch);
-        let descriptor =
-            Descriptor::fetch(&mut dma, running.address, running.words).map_err(RequestError::Fetch)?;
+        self.descriptor.fetch(&mut dma, running.address, running.words).map_err(RequestError::Fetch)?;
+        let bytes = (running.words as u64).saturating_mul(4);
+        let what = What::Transfer { circuit: Circuit::TdFetch, bytes };
+        self.timeline.span(start, Event { task: traced, what });
         let (header, mut registers) =
-            decode(&descriptor, &self.registers).map_err(RequestError::Descriptor)?;
+            decode(&self.descriptor, &self.registers).map_err(RequestError::Descriptor)?;
         let identity = header.identity;
         if !identity.lnid() && identity.nid() != request.nid.number() {
             return Err(RequestError::WrongNid { found: identity.nid(), expected: request.nid });
@@ -100,9 +123,14 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             tasks,
             bars: &request.bars,
         };
-        let ports =
-            Ports { memory: &self.memory, dart: &mut self.dart, l2: &mut self.l2, kernel: &mut self.kernel };
-        let cost = self.engine.run(&task, &self.registers, ports).map_err(RequestError::Engine)?;
-        Ok((cost, bar::next_descriptor(&header, &request.bars)))
+        let ports = Ports {
+            memory: &self.memory,
+            dart: &mut self.dart,
+            l2: &mut self.l2,
+            kernel: &mut self.kernel,
+            timeline: &mut self.timeline,
+        };
+        let done = self.engine.run(&task, &self.registers, ports).map_err(RequestError::Engine)?;
+        Ok((done, bar::next_descriptor(&header, &request.bars)))
     }
 }

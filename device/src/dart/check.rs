@@ -281,7 +281,14 @@ impl Checker {
     pub(super) fn observe(&mut self, transfer: Transfer) {
         let Transfer { stream, circuit, access, span } = transfer;
         let bar = self.origin.bar;
+        let is_first = circuit == Circuit::TdFetch && self.origin.task == Some(0);
         let Some(mappings) = self.of(stream).filter(|mappings| !mappings.is_empty()) else { return };
+        let is_program = |at: Iova| {
+            let mapping = mappings.range(..=at.0).next_back().map(|(_, mapping)| mapping);
+            mapping.is_some_and(|mapping| mapping.usage == Usage::Program && mapping.range.contains(at))
+        };
+        // Drivers submit a copy of the first descriptor, which has the request's network id and a mapping of its own.
+        let bar = bar.filter(|&bar| !(is_first && is_program(bar) && is_program(span.base())));
         let start = bar.unwrap_or(span.base());
         let mapping = mappings
             .range_mut(..=start.0)
@@ -440,6 +447,25 @@ mod tests {
             checker.observe(transfer);
         }
         assert_eq!((checker.take().len(), checker.lost()), (MAX_REPORTS, 3));
+    }
+
+    #[test]
+    fn copy_of_the_first_descriptor_may_have_a_mapping_of_its_own() {
+        let mut checker = checker(&[
+            (0x4000, 0x4000, Usage::Program),
+            (0x8000, 0x300, Usage::Program),
+            (0xc000, 64, Usage::Output),
+        ]);
+        let fetch = |checker: &mut Checker, task, bar, at| {
+            checker.set_origin(Origin { task: Some(task), register: None, bar: Some(Iova(bar)) });
+            let (circuit, access, span) = (Circuit::TdFetch, Access::Read, range(at, 0x274));
+            checker.observe(Transfer { stream: STREAM, circuit, access, span });
+            checker.take().len()
+        };
+        assert_eq!(fetch(&mut checker, 0, 0x4000, 0x8000), 0);
+        assert_eq!(fetch(&mut checker, 1, 0x4000, 0x8000), 1, "the others lie in the stream");
+        assert_eq!(fetch(&mut checker, 0, 0xc000, 0x8000), 1, "the BAR is not that of a stream");
+        assert_eq!(fetch(&mut checker, 0, 0x4000, 0x8100), 1, "the copy ends before");
     }
 
     #[test]

@@ -211,8 +211,18 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
         if translator.kept(range, access).is_some() || translator.filled(range, access).is_some() {
             return Ok(());
         }
-        translator.begin(range, access)?;
+        translator.begin_check(range, access)?;
         translator.plan(range, access)
+    }
+
+    /// Does all of a transfer of rows but the move.
+    ///
+    /// # Errors
+    ///
+    /// The fault of the first address that it may not use, captured like any other.
+    pub fn check_rows(&mut self, rows: Rows, access: Access) -> Result<(), IoDartErrorInfo> {
+        self.translator.begin_check(rows.span(), access)?;
+        self.translator.plan_rows(rows, access)
     }
 
     /// Reads `range` into `into`; the shorter of the two says how much.

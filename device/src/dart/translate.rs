@@ -132,10 +132,20 @@ impl<'a> Translator<'a> {
     /// What comes before a transfer that a kept translation alone does not decide.
     #[inline]
     pub(super) fn begin(&mut self, span: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
+        if self.is_watched {
+            self.watch(span, access)?;
+            self.observe(span, access);
+        }
+        Ok(())
+    }
+
+    /// The same where nothing will be moved: checking mode looks at the transfer that follows.
+    #[inline]
+    pub(super) fn begin_check(&mut self, span: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
         if self.is_watched { self.watch(span, access) } else { Ok(()) }
     }
 
-    /// A device that is dead, a fault on demand, the checks.
+    /// A device that is dead, a fault on demand.
     #[cold]
     fn watch(&mut self, span: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
         if let Some(info) = self.shared.dead {
@@ -144,11 +154,16 @@ impl<'a> Translator<'a> {
         if let Some(at) = self.trap.springs(span) {
             return Err(self.fail(Denied::new(HwError::NoL3Entry, at), span, access));
         }
+        Ok(())
+    }
+
+    /// Checking mode.
+    #[cold]
+    fn observe(&mut self, span: IovaRange, access: Access) {
         if self.shared.checker.is_on() {
             let transfer = Transfer { stream: self.stream, circuit: self.circuit, access, span };
             self.shared.checker.observe(transfer);
         }
-        Ok(())
     }
 
     /// Translates `range` into pieces.

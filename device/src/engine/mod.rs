@@ -4,8 +4,25 @@
 //! are in place, and the register file holds the whole state of the pass. An engine reads that state, moves
 //! data through the ports it is handed, and says how long the pass would have taken.
 //!
+//! * [`plan`] understands the registers; [`executor`] carries the plan out, task by task.
+//! * `tile`, [`kernel_fetcher`](Executor) and `l2` move operands, coefficients and results.
+//! * [`madd`] is the multiply-accumulate array of the neural engine, in the arithmetic of [`numerics`], and
+//!   [`table`] the activation tables behind it; [`planar`] is the planar engine.
+//! * `kernels` holds what of the arithmetic is written for one kind of processor.
+//!
 //! [`NotExecuting`] is the engine of a device that does everything but compute: it ends each task with the
 //! error that says so, and moves no byte.
+
+pub mod executor;
+mod kernel_fetcher;
+mod kernels;
+mod l2;
+pub mod madd;
+pub mod numerics;
+pub mod plan;
+pub mod planar;
+pub mod table;
+mod tile;
 
 use std::fmt;
 
@@ -15,11 +32,15 @@ use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::td::header::Header;
 use ane_uapi::hw::tq::QueueId;
 
+pub use self::executor::Executor;
+use self::plan::inferred::Inferred;
+use self::plan::verdict::Verdict;
 use crate::dart::Dart;
 use crate::kernel_memory::KernelMemory;
 use crate::sram::Sram;
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
+use crate::trace::Timeline;
 
 /// The task, but for its registers.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +71,8 @@ pub struct Ports<'a, M> {
     pub l2: &'a mut Sram,
     /// Kernel memory.
     pub kernel: &'a mut KernelMemory,
+    /// Where what happens is noted.
+    pub timeline: &'a mut Timeline,
 }
 
 /// Why a task did not run to its end.
@@ -62,22 +85,8 @@ pub enum EngineError {
         /// Low half of the address that faulted.
         address: u32,
     },
-    /// A real engine would hang.
-    WouldHang {
-        /// Record address of the register that makes it.
-        address: u32,
-        /// Its value.
-        value: u32,
-    },
-    /// The registers ask for what the model cannot do.
-    Unsupported {
-        /// Record address of the register.
-        address: u32,
-        /// The bits.
-        bits: u32,
-        /// Its value.
-        value: u32,
-    },
+    /// The registers do not describe a pass that is executed, or one on which a real engine hangs.
+    Refused(Verdict),
 }
 
 impl fmt::Display for EngineError {
@@ -85,21 +94,32 @@ impl fmt::Display for EngineError {
         match self {
             Self::NotExecuting => f.write_str("this device executes no tasks"),
             Self::Fault { address } => write!(f, "transfer faulted at {address:#x}"),
-            Self::WouldHang { address, value } => {
-                write!(f, "register {address:#x} with {value:#010x} hangs the engine")
-            }
-            Self::Unsupported { address, bits, value } => {
-                write!(f, "bits {bits:#010x} of {value:#010x} in register {address:#x} are not supported")
-            }
+            Self::Refused(verdict) => verdict.fmt(f),
         }
     }
 }
 
 impl std::error::Error for EngineError {}
 
+/// A task that ran to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// The time that it would have taken on the chip.
+    pub cost: Ticks,
+    /// What of it no source establishes.
+    pub inferred: Inferred,
+}
+
+impl Done {
+    /// A task of which only the time matters.
+    pub const fn in_time(cost: Ticks) -> Self {
+        Self { cost, inferred: Inferred::NONE }
+    }
+}
+
 /// What executes tasks.
 pub trait Engine<M> {
-    /// Runs one task to its end, and returns the time that it would have taken on the chip.
+    /// Runs one task to its end.
     ///
     /// # Errors
     ///
@@ -109,7 +129,7 @@ pub trait Engine<M> {
         task: &TaskContext<'_>,
         registers: &RegisterFile,
         ports: Ports<'_, M>,
-    ) -> Result<Ticks, EngineError>;
+    ) -> Result<Done, EngineError>;
 
     /// Forgets what it knows of earlier tasks.
     fn reset(&mut self) {}
@@ -120,7 +140,7 @@ pub trait Engine<M> {
 pub struct NotExecuting;
 
 impl<M> Engine<M> for NotExecuting {
-    fn run(&mut self, _: &TaskContext<'_>, _: &RegisterFile, _: Ports<'_, M>) -> Result<Ticks, EngineError> {
+    fn run(&mut self, _: &TaskContext<'_>, _: &RegisterFile, _: Ports<'_, M>) -> Result<Done, EngineError> {
         Err(EngineError::NotExecuting)
     }
 }

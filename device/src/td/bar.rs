@@ -5,7 +5,7 @@
 //! | SrcBaseAddr1 | RBase0 | RBE0 |
 //! | SrcBaseAddr2 | RBase1 | RBE1 |
 //! | DstBaseAddr | WBase | WBE |
-//! | CoeffBaseAddr, all sixteen channels | KBase0 | KBE0 |
+//! | CoeffBaseAddr, all sixteen channels | KBase0 | KBE0; a channel that runs without it takes BAR 1 (td 4.7) |
 //!
 //! The engine ignores the low six bits of an offset, and so does the sum (td 4.5). Where the enable is clear
 //! the register keeps the offset alone. A sum above 32 bits is none that the engine could use, and an error.
@@ -19,7 +19,10 @@ use ane_uapi::hw::td::words::DmaBytes;
 use ane_uapi::hw::td::{kernel_dma, tile_destination, tile_source};
 use ane_uapi::register::{Reg, Word};
 
-use super::register_file::RegisterFile;
+use super::register_file::{BASES, RegisterFile};
+
+/// The BAR of the constants, which coefficients are relative to where the header names none.
+const CONSTANTS: u8 = 1;
 
 /// A BAR and an offset whose sum has more than 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,16 +63,21 @@ pub fn substitute(file: &mut RegisterFile, header: &Header, bars: &BarTable) -> 
         (&tile_source::BASE_ADDR2, operands.rbe1(), operands.rbase1()),
         (&tile_destination::BASE_ADDR, operands.wbe(), operands.wbase()),
     ];
-    let channels = (0..kernel_dma::CHANNELS)
-        .map(|channel| (&kernel_dma::COEFF_BASE_ADDR, channel, kernels.kbe0(), kernels.kbase0()));
+    let coefficients = if kernels.kbe0() { kernels.kbase0() } else { CONSTANTS };
+    let running = file.instances(&kernel_dma::COEFF_DMA_CONFIG);
+    let channels = (0..).zip(running).map(|(channel, config)| {
+        (&kernel_dma::COEFF_BASE_ADDR, channel, kernels.kbe0() || config.en(), coefficients)
+    });
     let every = singles.into_iter().map(|(register, enable, bar)| (register, 0, enable, bar)).chain(channels);
-    let mut after = file.clone();
-    for (register, instance, enable, bar) in every {
+    let mut sums = [None; BASES];
+    for (kept, (register, instance, enable, bar)) in sums.iter_mut().zip(every) {
         let Some(address) = register.info.at(instance) else { continue };
         let sum = if enable { Some(sum(file, register, address, bar, bars)?) } else { None };
-        after.set_sum(address, sum);
+        *kept = Some((address, sum));
     }
-    *file = after;
+    for (address, sum) in sums.into_iter().flatten() {
+        file.set_sum(address, sum);
+    }
     Ok(())
 }
 
@@ -165,6 +173,16 @@ mod tests {
         assert_eq!(next_descriptor(&linked, &bars()), (0x30_0300, 157));
         let unnamed = Header { next, length, ..Header::default() };
         assert_eq!(next_descriptor(&unnamed, &bars()), (0x300, 157), "BAR 0 is the descriptors'");
+    }
+
+    #[test]
+    fn channel_that_runs_without_a_bar_of_its_own_takes_that_of_the_constants() {
+        let mut file = RegisterFile::default();
+        file.write(kernel_dma::COEFF_DMA_CONFIG.info.at(2).unwrap(), 0x81);
+        file.write(kernel_dma::COEFF_BASE_ADDR.info.at(2).unwrap(), 0x40);
+        substitute(&mut file, &Header::default(), &bars()).unwrap();
+        assert_eq!(file.shown(kernel_dma::COEFF_BASE_ADDR.info.at(2).unwrap()), Some(0x10_0040));
+        assert_eq!(file.shown(kernel_dma::COEFF_BASE_ADDR.info.at(3).unwrap()), Some(0));
     }
 
     #[test]

@@ -49,27 +49,33 @@ impl fmt::Display for FetchError {
 
 impl std::error::Error for FetchError {}
 
+impl Default for Descriptor {
+    fn default() -> Self {
+        Self { words: FromZeros::new_zeroed(), len: 0 }
+    }
+}
+
 impl Descriptor {
-    /// Reads `words` words from `address`, which may be beyond what the engine can address.
+    /// Reads `words` words from `address`, which may be beyond what the engine can address, in place of what it held.
     ///
     /// # Errors
     ///
-    /// A misaligned address, or the fault of the transfer.
+    /// A misaligned address, or the fault of the transfer. What it holds then is for nobody.
     pub fn fetch<M: GuestMemory>(
+        &mut self,
         dma: &mut Dma<'_, M>,
         address: u64,
         words: usize,
-    ) -> Result<Self, FetchError> {
+    ) -> Result<(), FetchError> {
         if !address.is_multiple_of(4) {
             return Err(FetchError::Misaligned { address });
         }
-        let mut descriptor = Self { words: FromZeros::new_zeroed(), len: words.clamp(1, MAX_WORDS) };
-        let bytes = descriptor.len.saturating_mul(4) as u64;
+        self.len = words.clamp(1, MAX_WORDS);
+        let bytes = self.len.saturating_mul(4) as u64;
         let range = IovaRange::new(address, bytes)
             .map_err(|_| FetchError::Fault { address: dma.refuse(address, false).address.get() })?;
-        let into = descriptor.words.get_mut(..descriptor.len).unwrap_or_default().as_mut_bytes();
-        dma.read(range, into).map_err(|info| FetchError::Fault { address: info.address.get() })?;
-        Ok(descriptor)
+        let into = self.words.get_mut(..self.len).unwrap_or_default().as_mut_bytes();
+        dma.read(range, into).map_err(|info| FetchError::Fault { address: info.address.get() })
     }
 
     /// The words.

@@ -12,4 +12,5 @@
 pub mod bar;
 pub mod decode;
 pub mod fetch;
+mod known;
 pub mod register_file;

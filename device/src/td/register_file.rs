@@ -8,7 +8,10 @@
 //! the sum with its BAR, which is what reading the register shows (seed 004: a BAR's value was seen to appear
 //! in the configuration registers).
 
+use std::ops::Range;
+
 use ane_uapi::hw::space::{EngineOffset, Iova};
+use ane_uapi::hw::td::words::DmaBytes;
 use ane_uapi::hw::td::{self, COMMON_ECHO_BELOW, REGISTER_WORDS, common};
 use ane_uapi::register::{Reg, Word};
 
@@ -31,15 +34,15 @@ impl Default for RegisterFile {
     }
 }
 
-/// Index of the word at record address `address` in the dense array.
-fn index(address: u32) -> Option<usize> {
+/// Index of the word at record address `address` in [`RegisterFile::words`].
+pub(super) fn dense_index(address: u32) -> Option<usize> {
     if !address.is_multiple_of(4) {
         return None;
     }
-    let block = td::block_at(address)?;
-    let number = td::BLOCKS.iter().position(|known| known.start == block.start)?;
-    let inside = address.checked_sub(block.start)? >> 2;
-    FIRST.get(number)?.checked_add(inside as usize)
+    td::BLOCKS.iter().zip(FIRST).find_map(|(block, first)| {
+        let inside = address.checked_sub(block.start).filter(|&inside| inside < block.len)?;
+        first.checked_add((inside >> 2) as usize)
+    })
 }
 
 /// Which of the base-address registers lives at `address`.
@@ -73,9 +76,14 @@ pub fn shown_at(at: EngineOffset) -> Option<u32> {
 }
 
 impl RegisterFile {
+    /// Every word, block by block in the order of [`td::BLOCKS`].
+    pub const fn words(&self) -> &[u32; REGISTER_WORDS] {
+        &self.words
+    }
+
     /// The word that was written at record address `address`; `None` if no block has it.
     pub fn written(&self, address: u32) -> Option<u32> {
-        self.words.get(index(address)?).copied()
+        self.words.get(dense_index(address)?).copied()
     }
 
     /// The word that reading shows: as written, but for base addresses, which show their sums.
@@ -90,11 +98,27 @@ impl RegisterFile {
     ///
     /// A base address loses its sum, until the next task makes one.
     pub fn write(&mut self, address: u32, value: u32) -> Option<()> {
-        *self.words.get_mut(index(address)?)? = value;
+        *self.words.get_mut(dense_index(address)?)? = value;
         if let Some(sum) = base_index(address).and_then(|base| self.sums.get_mut(base)) {
             *sum = None;
         }
         Some(())
+    }
+
+    /// The words of `count` registers from `address` on, to be written, and where they are among
+    /// [`RegisterFile::words`]; `None` unless one block has them all.
+    ///
+    /// Base addresses lose their sums, all of them, until the next task makes some.
+    pub(super) fn run(&mut self, address: u32, count: usize) -> Option<(&mut [u32], Range<usize>)> {
+        let first = dense_index(address)?;
+        let block = td::block_at(address)?;
+        let room = block.len.checked_sub(address.checked_sub(block.start)?)? >> 2;
+        if count > room as usize {
+            return None;
+        }
+        self.sums = [None; BASES];
+        let range = first..first.checked_add(count)?;
+        Some((self.words.get_mut(range.clone())?, range))
     }
 
     /// A register, typed, as it was written.
@@ -110,9 +134,24 @@ impl RegisterFile {
         }
     }
 
+    /// Every instance of a register, typed, as it was written.
+    pub(super) fn instances<T: Word>(&self, register: &Reg<T>) -> impl Iterator<Item = T> {
+        let first = dense_index(register.offset()).unwrap_or(REGISTER_WORDS);
+        let words = self.words.get(first..).unwrap_or_default();
+        let step = (register.info.stride >> 2) as usize;
+        let instances = words.iter().step_by(step.max(1)).take(register.info.count.into());
+        instances.map(|&word| T::from_word(word))
+    }
+
     /// The sum of a base address with its BAR, if the last task named one for it.
     pub fn sum(&self, address: u32) -> Option<Iova> {
         *self.sums.get(base_index(address)?)?
+    }
+
+    /// The address that a base register stands for: its sum with its BAR, or the offset alone.
+    pub fn base(&self, register: &Reg<DmaBytes>, instance: u16) -> Iova {
+        let sum = register.info.at(instance).and_then(|address| self.sum(address));
+        sum.unwrap_or_else(|| Iova(self.get_at(register, instance).bytes()))
     }
 
     /// Puts a sum beside the word that was written.
@@ -180,6 +219,18 @@ mod tests {
         assert_eq!(base_index(tile_source::BASE_ADDR1.offset()), Some(0));
         assert_eq!(base_index(tile_destination::BASE_ADDR.offset()), Some(2));
         assert_eq!(base_index(kernel_dma::COEFF_BASE_ADDR.info.at(15).unwrap()), Some(18));
+    }
+
+    #[test]
+    fn instances_of_a_register_are_those_at_its_addresses() {
+        let mut file = RegisterFile::default();
+        let register = &kernel_dma::COEFF_BASE_ADDR;
+        for channel in 0..kernel_dma::CHANNELS {
+            file.write(register.info.at(channel).unwrap(), 0x40 * u32::from(channel));
+        }
+        let expected: Vec<_> =
+            (0..kernel_dma::CHANNELS).map(|channel| file.get_at(register, channel)).collect();
+        assert_eq!(file.instances(register).collect::<Vec<_>>(), expected);
     }
 
     #[test]

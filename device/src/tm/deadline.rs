@@ -4,7 +4,8 @@
 //! Here the device does it, in the time that it is handed. Two clocks run for a request, and either ends it:
 //! the time since a task of it last ended, and the time that its tasks would have taken on the chip. The first
 //! catches what is stuck, the second a chain that loops. How long the model takes to compute counts for neither,
-//! so a slow host aborts no program.
+//! so a slow host aborts no program. The second clock stands still as long as the engine gives no costs: until it
+//! does, a chain that loops ends with the request's count of tasks, at most 65535.
 
 use crate::time::{TICKS_PER_SECOND, Ticks};
 
@@ -35,9 +36,14 @@ impl Watch {
         self.progress.saturating_add(DEADLINE)
     }
 
-    /// True if the request is to be aborted.
-    pub fn is_over(&self, now: Ticks) -> bool {
-        now >= self.expires() || self.spent >= DEADLINE
+    /// True if no task has ended for too long.
+    pub fn is_late(&self, now: Ticks) -> bool {
+        now >= self.expires()
+    }
+
+    /// True if its tasks would have taken too long on the chip.
+    pub fn is_spent(&self) -> bool {
+        self.spent >= DEADLINE
     }
 }
 
@@ -46,18 +52,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn request_without_progress_is_over_after_two_seconds_and_not_before() {
+    fn request_without_progress_is_late_after_two_seconds_and_not_before() {
         let watch = Watch::start(Ticks(100));
-        assert!(!watch.is_over(Ticks(48_000_099)));
-        assert!(watch.is_over(Ticks(48_000_100)));
+        assert!(!watch.is_late(Ticks(48_000_099)));
+        assert!(watch.is_late(Ticks(48_000_100)));
     }
 
     #[test]
     fn progress_starts_the_first_clock_anew_and_adds_to_the_second() {
         let mut watch = Watch::start(Ticks(0));
         watch.advance(Ticks(47_000_000), Ticks(DEADLINE.0 / 2));
-        assert!(!watch.is_over(Ticks(48_000_000)));
+        assert!(!watch.is_late(Ticks(48_000_000)) && !watch.is_spent());
         watch.advance(Ticks(47_000_001), Ticks(DEADLINE.0 / 2));
-        assert!(watch.is_over(Ticks(47_000_001)));
+        assert!(watch.is_spent());
     }
 }

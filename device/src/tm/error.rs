@@ -9,7 +9,7 @@
 //! | | 23:16 | network id of the request, 0 if it had none |
 //! | | 10:8 | the queue |
 //! | | 7:0 | [`ErrorCode`] |
-//! | Errors 1 | 31:16 | record address of the register, divided by four |
+//! | Errors 1 | 31:16 | record address of the register, divided by four; header words stand at `0x20000` |
 //! | | 15:0 | index of the task in its chain |
 //! | Errors 2 | 31:0 | the value of the register, or the address that faulted |
 //!
@@ -24,6 +24,8 @@ use ane_uapi::hw::tq::QueueId;
 
 use crate::bus::halves;
 use crate::engine::EngineError;
+use crate::engine::plan::verdict::Verdict;
+use crate::refusal::Category;
 use crate::td::bar::TooHigh;
 use crate::td::decode::DescriptorError;
 use crate::td::fetch::FetchError;
@@ -65,8 +67,12 @@ codes! {
         NotExecuting = 0x21, "not executing";
         /// The task would hang a real engine.
         WouldHang = 0x22, "would hang";
-        /// The task asks for what the model cannot do.
+        /// The task asks for what the model does not do.
         Unsupported = 0x23, "unsupported";
+        /// The task asks for what no source explains.
+        Undefined = 0x24, "undefined";
+        /// The task's result depends on what nobody can know.
+        Unpredictable = 0x25, "unpredictable";
         /// The queue got nowhere for too long.
         Deadline = 0x30, "deadline";
         /// The driver took the queue back.
@@ -145,8 +151,12 @@ impl RequestError {
             Self::Bar(_) => ErrorCode::AddressTooHigh,
             Self::Engine(EngineError::Fault { .. }) => ErrorCode::TransferFault,
             Self::Engine(EngineError::NotExecuting) => ErrorCode::NotExecuting,
-            Self::Engine(EngineError::WouldHang { .. }) => ErrorCode::WouldHang,
-            Self::Engine(EngineError::Unsupported { .. }) => ErrorCode::Unsupported,
+            Self::Engine(EngineError::Refused(verdict)) => match verdict.category {
+                Category::WouldHang => ErrorCode::WouldHang,
+                Category::Undefined => ErrorCode::Undefined,
+                Category::Unpredictable => ErrorCode::Unpredictable,
+                Category::Unsupported | Category::Unimplemented => ErrorCode::Unsupported,
+            },
             Self::Deadline { .. } => ErrorCode::Deadline,
             Self::Aborted => ErrorCode::Aborted,
         }
@@ -167,9 +177,7 @@ impl RequestError {
             Self::WrongNid { found, .. } => (0, found.into()),
             Self::ChainEnds { tasks } => (0, tasks.into()),
             Self::Bar(TooHigh { address, offset, .. }) => (address, offset),
-            Self::Engine(
-                EngineError::WouldHang { address, value } | EngineError::Unsupported { address, value, .. },
-            ) => (address, value),
+            Self::Engine(EngineError::Refused(Verdict { address, value, .. })) => (address, value),
             Self::Deadline { hung } => hung.unwrap_or_default(),
             Self::Push(_) | Self::Engine(EngineError::NotExecuting) | Self::Aborted => (0, 0),
         }

@@ -34,10 +34,11 @@ use self::deadline::Watch;
 use self::error::{Failure, PushError, RequestError};
 use self::events::{Entry, Events, Line};
 use self::queue::{PushWords, Queue, Request};
+use crate::engine::Done;
 use crate::time::Ticks;
 
 /// How a task ended: its cost, and address and words of the next descriptor.
-pub type Outcome = Result<(Ticks, (u64, usize)), RequestError>;
+pub type Outcome = Result<(Done, (u64, usize)), RequestError>;
 
 /// A request that has started.
 #[derive(Clone, Debug)]
@@ -291,7 +292,10 @@ impl TaskManager {
     /// Aborts the running request if its deadline has passed.
     pub fn expire(&mut self, now: Ticks) -> Option<Failure> {
         let running = self.running.as_ref()?;
-        if !running.watch.is_over(now) {
+        // What may go on gets somewhere: time that has passed all the same was the model's, at an earlier task.
+        let end = running.watch.expires();
+        let is_nowhere = running.stuck.is_some() || running.resume.is_some_and(|resume| resume > end);
+        if !(running.watch.is_spent() || is_nowhere && running.watch.is_late(now)) {
             return None;
         }
         let hung = running.stuck.flatten();

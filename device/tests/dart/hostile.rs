@@ -237,7 +237,8 @@ fn descriptor_is_never_longer_than_its_length_can_say() {
     rig.map(0x4000, page(0));
     for (words, expected) in [(0, 1), (1, 1), (512, 512), (513, 512), (usize::MAX, 512)] {
         let mut dma = rig.dma(StreamId::BASE, Circuit::TdFetch);
-        let descriptor = Descriptor::fetch(&mut dma, 0x4000, words).unwrap();
+        let mut descriptor = Descriptor::default();
+        descriptor.fetch(&mut dma, 0x4000, words).unwrap();
         assert_eq!(descriptor.words().len(), expected);
     }
 }

@@ -2,10 +2,11 @@
 
 use ane_device::Options;
 use ane_device::engine::EngineError;
+use ane_device::engine::plan::verdict::Verdict;
 use ane_device::event::{Happening, RUNNING};
 use ane_device::inject::Injection;
 use ane_device::options::{FaultPolicy, Hang};
-use ane_device::refusal::Why;
+use ane_device::refusal::{Category, Why};
 use ane_device::time::Ticks;
 use ane_device::tm::deadline::DEADLINE;
 use ane_device::tm::error::ErrorCode;
@@ -20,6 +21,17 @@ use ane_uapi::hw::tm::{self, RequestInfo};
 use ane_uapi::hw::tq::{self, QueueId};
 
 use crate::machine::*;
+
+/// What a task whose TileCfg is zero does.
+fn hang() -> EngineError {
+    EngineError::Refused(Verdict {
+        category: Category::WouldHang,
+        address: 0x28,
+        bits: 0x7fff,
+        value: 0,
+        why: "engine hangs on zero",
+    })
+}
 
 /// Code and registers after one request whose first descriptor has these words.
 fn outcome(words: &[u32], tasks: u16) -> [u32; 3] {
@@ -56,7 +68,7 @@ fn each_bad_descriptor_ends_its_request_with_code_register_and_value() {
         (nowhere, errors(ErrorCode::NoRegister, 0x100, 0)),
         (of(|header| header.identity.set_nid(0)), errors(ErrorCode::WrongNetworkId, 0, 0)),
         (of(|header| header.identity.set_nid(0x41)), errors(ErrorCode::WrongNetworkId, 0, 0x41)),
-        (of(|header| header.kernels.set_kbe1(true)), errors(ErrorCode::Unexplained, 0x24, 0x800)),
+        (of(|header| header.kernels.set_kbe1(true)), errors(ErrorCode::Unexplained, 0x2_0024, 0x800)),
         (with(common::IN_DIM.offset(), 0x8000), errors(ErrorCode::Unexplained, 0, 0x8000)),
         (with(common::CFG.offset(), 0x70), errors(ErrorCode::UnknownCode, 0x34, 0x70)),
         (with(common::CH_CFG.offset(), 3), errors(ErrorCode::UnknownCode, 8, 3)),
@@ -213,8 +225,7 @@ fn chain_that_links_to_itself_ends_by_the_time_that_it_would_take() {
 #[test]
 fn task_that_hangs_is_aborted_at_the_deadline_and_the_next_request_runs() {
     let mut machine = Machine::new();
-    let hang = EngineError::WouldHang { address: 0x28, value: 0 };
-    machine.ane.engine_mut().outcomes.push_back(Err(hang));
+    machine.ane.engine_mut().outcomes.push_back(Err(hang()));
     machine.submit_chain(1);
     let start = machine.now;
     machine.run();
@@ -242,8 +253,7 @@ fn task_that_hangs_is_aborted_at_the_deadline_and_the_next_request_runs() {
 fn task_that_would_hang_ends_at_once_when_asked_to_report() {
     let options = Options { hang: Hang::Report, ..Options::default() };
     let mut machine = Machine::with_options(&options);
-    let hang = EngineError::WouldHang { address: 0x28, value: 0 };
-    machine.ane.engine_mut().outcomes.push_back(Err(hang));
+    machine.ane.engine_mut().outcomes.push_back(Err(hang()));
     machine.submit_chain(1);
     machine.run();
     assert_eq!(machine.errors(), [0x8040_0422, 0x28 << 14, 0]);
@@ -255,7 +265,8 @@ fn slow_host_aborts_no_program() {
     machine.submit_chain(4);
     for _ in 0..4 {
         machine.ane.work(machine.now);
-        machine.now = Ticks(machine.now.0 + DEADLINE.0 - 1);
+        // As long as the model took for that task.
+        machine.now = Ticks(machine.now.0 + 3 * DEADLINE.0);
     }
     assert_eq!(machine.drain(0), [(0x40, 4)]);
 }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use ane_device::engine::{Engine, EngineError, Ports, TaskContext};
+use ane_device::engine::{Done, Engine, EngineError, Ports, TaskContext};
 use ane_device::event::Event;
 use ane_device::refusal::Refusal;
 use ane_device::td::register_file::RegisterFile;
@@ -61,7 +61,7 @@ pub(crate) struct Ran {
 pub(crate) struct Scripted {
     pub(crate) ran: Vec<Ran>,
     /// Outcome of the next tasks; those behind run to their ends at once.
-    pub(crate) outcomes: VecDeque<Result<Ticks, EngineError>>,
+    pub(crate) outcomes: VecDeque<Result<Done, EngineError>>,
     /// What each task costs.
     pub(crate) cost: Ticks,
     /// Bytes that each task copies from SOURCE to RESULT.
@@ -74,7 +74,7 @@ impl Engine<Memory> for Scripted {
         task: &TaskContext<'_>,
         _: &RegisterFile,
         ports: Ports<'_, Memory>,
-    ) -> Result<Ticks, EngineError> {
+    ) -> Result<Done, EngineError> {
         use ane_device::dart::{Circuit, Origin};
         use ane_uapi::hw::space::IovaRange;
         self.ran.push(Ran {
@@ -98,7 +98,7 @@ impl Engine<Memory> for Scripted {
             let mut send = ports.dart.dma(ports.memory, task.stream, Circuit::TileSend);
             send.write(range(RESULT), &bytes).map_err(fault)?;
         }
-        self.outcomes.pop_front().unwrap_or(Ok(self.cost))
+        self.outcomes.pop_front().unwrap_or(Ok(Done::in_time(self.cost)))
     }
 }
 

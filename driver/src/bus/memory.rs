@@ -147,6 +147,11 @@ impl DmaMemory {
         &self.region
     }
 
+    /// The same, for whoever keeps it.
+    pub fn shared_region(&self) -> Arc<MmapRegion> {
+        Arc::clone(&self.region)
+    }
+
     /// Where `bytes` bytes at `at` are in the mapping.
     fn offset(&self, at: PhysAddr, bytes: usize) -> Result<usize, MemoryError> {
         let outside = MemoryError::Outside { at, bytes, base: self.base, limit: self.bytes };

@@ -4,10 +4,12 @@
 //! are those of the hardware; a bus only lets the driver touch many of them at once, since each trip costs
 //! more than forty accesses do.
 //!
+//! * [`in_process`]: a device in this process;
 //! * [`vhost_user`]: a device in another process, over its socket, without a virtual machine;
 //! * [`ring`]: the virtqueue under it, which any other virtio transport needs too;
 //! * [`memory`]: memory that the device reaches by physical address.
 
+pub mod in_process;
 pub mod memory;
 pub mod ring;
 pub mod vhost_user;

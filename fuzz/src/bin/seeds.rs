@@ -7,6 +7,7 @@ use std::path::Path;
 
 use ane::container::anec::Form;
 use ane::container::{self, convert};
+use ane_tests::differential::random_case;
 
 #[path = "../../../userspace/tests/support/hwx.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
@@ -60,7 +61,8 @@ fn main() -> std::io::Result<()> {
     for (name, steps) in virtqueue() {
         write("virtqueue", name, &steps)?;
     }
-    write("vhost_user", "setup", &vhost_user())
+    write("vhost_user", "setup", &vhost_user())?;
+    engine()
 }
 
 /// What a driver does, step by step, behind the byte that asks for event index.
@@ -132,4 +134,25 @@ fn vhost_user() -> Vec<u8> {
         message(34, 0, &[]),
     ]);
     messages.concat()
+}
+
+/// Task streams for the engine: the example program, and random cases with what they have for constants.
+fn engine() -> std::io::Result<()> {
+    let file = fs::read(ane_tests::data::example())?;
+    let program = container::open(&file).expect("the example is sound");
+    let tasks = u8::try_from(program.task_count).expect("the example is small");
+    write("engine", "example", &[&[&[tasks - 1][..], &[0; 15]].concat(), program.stream].concat())?;
+    for seed in 0..200 {
+        let case = random_case::case(2 * seed, false);
+        let mut how = [0; 16];
+        how[0] = u8::try_from(case.tasks).expect("cases are small") - 1;
+        how[2] = case.numerics as u8;
+        let mut input = how.to_vec();
+        input.extend(&case.regions[0].1);
+        // Where BAR 1 leads.
+        input.resize(how.len() + 0x1c00, 0);
+        input.extend(&case.regions[1].1[..0x400]);
+        write("engine", &format!("case-{seed}"), &input)?;
+    }
+    Ok(())
 }

@@ -198,7 +198,7 @@ impl<'g> Lowering<'g> {
                         base: window.base,
                         channel: window.channel,
                         row: window.row,
-                        group: if pass.batches == 1 { window.row } else { 0 },
+                        group: window.group,
                     },
                     memory: Some(MemoryWords {
                         bar,

@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ane_device::Options;
 use ane_device::time::{TICKS_PER_SECOND, Ticks};
+use ane_device::{Options, wire};
 use ane_uapi::wire::{CTRL_QUEUE, QUEUES};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
@@ -37,8 +37,9 @@ use vmm_sys_util::epoll::EventSet;
 use vmm_sys_util::event::{EventConsumer, EventFlag, EventNotifier, new_event_consumer_and_notifier};
 use zerocopy::IntoBytes;
 
-use super::config;
 use super::poll::Window;
+use super::request::{BATCH_MAX, ENTRIES_MAX};
+use super::trace::Trace;
 use super::worker::{Vring, Worker};
 
 /// Places of the largest queue: a guest that keeps every queue full has some 100 requests on their way, which
@@ -83,11 +84,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Backend {
-    /// A device with these options.
-    pub(crate) fn new(options: &Options, poll: Duration) -> anyhow::Result<Self> {
+    /// A device with these options, whose timeline goes to `trace`.
+    pub(crate) fn new(options: &Options, poll: Duration, trace: Option<Trace>) -> anyhow::Result<Self> {
         Ok(Self {
-            config: config::of(options)?.as_bytes().to_vec(),
-            worker: Mutex::new(Worker::new(options)?),
+            config: wire::config(options, BATCH_MAX, ENTRIES_MAX)?.as_bytes().to_vec(),
+            worker: Mutex::new(Worker::new(options, trace)?),
             rest: Mutex::new(Rest { window: Window::new(poll, Instant::now()), alarm: None }),
             wanted: AtomicUsize::new(0),
             again: EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?,
@@ -123,8 +124,9 @@ impl Backend {
         self.wanted.fetch_add(1, Ordering::SeqCst);
         let start = Instant::now();
         while start.elapsed() < limit {
-            if let Ok(guard) = self.worker.try_lock() {
-                std::mem::forget(guard);
+            if let Ok(mut worker) = self.worker.try_lock() {
+                worker.finish_trace();
+                std::mem::forget(worker);
                 return;
             }
             std::thread::sleep(Duration::from_millis(1));

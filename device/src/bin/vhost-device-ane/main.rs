@@ -7,7 +7,7 @@
 //! * [`request`] and [`chain`]: what a guest asks for, and the memory it asks with;
 //! * [`control`]: faults made, and the state told, while a guest runs;
 //! * [`sandbox`]: what the system lets it do then;
-//! * [`config`]: what the device says of itself; [`poll`]: how long it looks before it sleeps.
+//! * [`trace`]: the timeline on its way to a file; [`poll`]: how long it looks before it sleeps.
 #![cfg_attr(
     not(test),
     deny(
@@ -23,12 +23,12 @@
 mod args;
 mod backend;
 mod chain;
-mod config;
 mod control;
 mod poll;
 mod request;
 mod sandbox;
 mod server;
+mod trace;
 mod worker;
 
 use std::fs::{self, Permissions};
@@ -130,7 +130,14 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let poll = Duration::from_micros(args.poll_us.into());
     let mut engines = control::Engines::new();
     for place in &places {
-        engines.push((place.name.clone(), Arc::new(Backend::new(&place.options, poll)?)));
+        let trace = match &args.trace {
+            Some(path) if places.len() > 1 => Some(trace::Trace::path_of(path, &place.name)),
+            other => other.clone(),
+        };
+        let trace = trace
+            .map(|path| trace::Trace::create(&path).with_context(|| format!("--trace {}", path.display())))
+            .transpose()?;
+        engines.push((place.name.clone(), Arc::new(Backend::new(&place.options, poll, trace)?)));
     }
     let mut paths: Vec<_> = places.iter().filter_map(|place| place.path.clone()).collect();
     let control = match &args.control {

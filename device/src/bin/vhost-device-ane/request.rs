@@ -4,7 +4,8 @@
 //! that `docs/virtio-ane.md` gives: everything that can be known beforehand is checked before anything is
 //! done; what is then refused in the middle ends the batch there, and the answer says where.
 
-use ane_device::refusal::{Refusal, Why};
+use ane_device::refusal::Refusal;
+use ane_device::wire::answer;
 use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::space::IovaRange;
@@ -40,10 +41,6 @@ pub(crate) const ENTRIES_MAX: u16 = 0;
 /// Declarations of one message: the contract's own limit.
 const DECLARATIONS_MAX: u16 = 512;
 const _: () = assert!(DECLARATIONS_MAX as u32 == sideband::DECLARATIONS_MAX);
-
-/// What a register reads as that has no answer, while the device is not strict: all ones, as on a bus with
-/// nothing there (Chosen). The device's log says more.
-pub(crate) const NO_ANSWER: u32 = u32::MAX;
 
 /// What a request is carried out on.
 pub(crate) trait Registers {
@@ -249,13 +246,9 @@ fn operation(registers: &mut impl Registers, index: u32, op: &Op) -> Result<Opti
         Access::Read => registers.read(at).map(Some),
         Access::Write => registers.write(at, op.value.get()).map(|()| None),
     };
-    outcome.or_else(|refusal| match refusal.why {
-        Why::Misaligned => Err((Status::Misaligned, at.0)),
-        Why::OutsideContainer => Err((Status::OutsideContainer, at.0)),
-        Why::Dead => Err((Status::Dead, 0)),
-        _ if registers.is_strict() => Err((Status::Unmodelled, at.0)),
-        // The refusal stands in the log; the batch goes on, as a bus would.
-        _ => Ok((access == Access::Read).then_some(NO_ANSWER)),
+    outcome.or_else(|refusal| {
+        let value = answer(refusal, registers.is_strict())?;
+        Ok((access == Access::Read).then_some(value))
     })
 }
 

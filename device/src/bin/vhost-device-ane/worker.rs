@@ -15,13 +15,11 @@ use ane_device::chip::NoSuchInstance;
 use ane_device::counters::Counters;
 use ane_device::dart::CheckReport;
 use ane_device::dart::check::MAX_REPORTS;
-use ane_device::event::{Event, Fault, Happening};
 use ane_device::inject::Injection;
 use ane_device::refusal::{Category, Refusal};
 use ane_device::time::Ticks;
 use ane_device::{Ane, Options};
 use ane_uapi::hw::dart::stream::StreamId;
-use ane_uapi::hw::fault::IoDartErrorInfo;
 use ane_uapi::hw::space::{EngineOffset, IovaRange};
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::wire::event as wire;
@@ -29,11 +27,11 @@ use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE};
 use vhost_user_backend::{VringMutex, VringT};
 use virtio_queue::{QueueOwnedT, QueueT};
 use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
-use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromZeros, IntoBytes};
+use zerocopy::IntoBytes;
 
 use super::chain::{Chain, Complaints};
 use super::request::{self, REQUEST_MAX, Registers, Request};
+use super::trace::Trace;
 
 /// A virtqueue as the transport hands it over.
 pub(crate) type Vring = VringMutex<GuestMemoryAtomic<GuestMemoryMmap>>;
@@ -57,6 +55,7 @@ pub(crate) struct Turn {
 /// One engine, its clock, and what carrying out requests needs.
 pub(crate) struct Worker {
     options: Options,
+    trace: Option<Trace>,
     ane: Ane<GuestMemoryMmap>,
     memory: GuestMemoryMmap,
     start: Instant,
@@ -117,6 +116,19 @@ impl Registers for Now<'_> {
     }
 }
 
+/// An engine, noting what it does if somebody wants to know.
+fn engine(
+    options: &Options,
+    memory: GuestMemoryMmap,
+    trace: Option<&Trace>,
+) -> Result<Ane<GuestMemoryMmap>, NoSuchInstance> {
+    let mut ane = Ane::new(options, memory)?;
+    if let Some(trace) = trace {
+        ane.set_timeline(trace.timeline());
+    }
+    Ok(ane)
+}
+
 fn now(start: Instant) -> Ticks {
     Ticks::from_nanoseconds(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
@@ -128,11 +140,12 @@ fn runs(vring: &Vring) -> bool {
 }
 
 impl Worker {
-    /// An engine without memory.
-    pub(crate) fn new(options: &Options) -> Result<Self, NoSuchInstance> {
+    /// An engine without memory, whose timeline goes to `trace`.
+    pub(crate) fn new(options: &Options, trace: Option<Trace>) -> Result<Self, NoSuchInstance> {
         let memory = GuestMemoryMmap::new();
         Ok(Self {
-            ane: Ane::new(options, memory.clone())?,
+            ane: engine(options, memory.clone(), trace.as_ref())?,
+            trace,
             options: options.clone(),
             memory,
             start: Instant::now(),
@@ -184,9 +197,18 @@ impl Worker {
 
     fn rebuild(&mut self) {
         // The options made an engine before, so they do again.
-        if let Ok(ane) = Ane::new(&self.options, self.memory.clone()) {
+        if let Ok(ane) = engine(&self.options, self.memory.clone(), self.trace.as_ref()) {
             self.ane = ane;
             self.failed = false;
+        }
+    }
+
+    /// Ends the trace, if there is one.
+    pub(crate) fn finish_trace(&mut self) {
+        if let Some(trace) = &mut self.trace {
+            let timeline = self.ane.timeline_mut();
+            trace.take(timeline);
+            trace.finish(timeline.lost());
         }
     }
 
@@ -205,6 +227,11 @@ impl Worker {
     /// Arms a fault, until it has gone off, is cleared, or the frontend leaves.
     pub(crate) fn inject(&mut self, injection: Injection) {
         self.ane.inject(injection);
+    }
+
+    /// True if the device looks for what silicon lets pass.
+    pub(crate) const fn is_checking(&self) -> bool {
+        self.options.check
     }
 
     /// Disarms every fault.
@@ -259,6 +286,11 @@ impl Worker {
                 Ok(work) => {
                     turn.busy |= work.pending;
                     turn.at = work.at;
+                    if let Some(trace) = &mut self.trace
+                        && (!work.pending || self.ane.timeline_mut().is_filling_up())
+                    {
+                        trace.take(self.ane.timeline_mut());
+                    }
                 }
                 Err(_) => self.fail("running a task"),
             }
@@ -322,14 +354,11 @@ impl Worker {
             return 0;
         }
         let room = self.chain.writable_bytes();
-        let asked = Request { bytes: &self.bytes, len: self.chain.readable_bytes(), room };
-        if self.failed
-            && request::is_reset(asked)
-            && let Ok(ane) = Ane::new(&self.options, self.memory.clone())
-        {
-            self.ane = ane;
-            self.failed = false;
+        let len = self.chain.readable_bytes();
+        if self.failed && request::is_reset(Request { bytes: &self.bytes, len, room }) {
+            self.rebuild();
         }
+        let asked = Request { bytes: &self.bytes, len, room };
         let mut failed = self.failed;
         if !failed {
             let now = now(self.start);
@@ -352,7 +381,7 @@ impl Worker {
         let mut delivered = false;
         for event in self.ane.take_events() {
             turn.progress = true;
-            let message = message(&event, self.sequence, self.lost);
+            let message = ane_device::wire::event(&event, self.sequence, self.lost);
             self.sequence = self.sequence.wrapping_add(1);
             let popped = {
                 let mut state = vring.get_mut();
@@ -400,36 +429,5 @@ impl Worker {
         {
             log::warn!(target: "ane::virtio", "guest cannot be woken: {why}");
         }
-    }
-}
-
-/// An event as the wire has it.
-fn message(event: &Event, sequence: u64, lost: u32) -> wire::Event {
-    let fault = |fault: &Fault| {
-        let [status, low, high, buffer] = fault.words;
-        (fault.window as u16, [status, low, high, buffer, 0], fault.info)
-    };
-    let none = IoDartErrorInfo::new_zeroed();
-    let (kind, (source, words, info)) = match &event.what {
-        Happening::TaskManager { line, waiting, entry } => {
-            let words = [*waiting, entry.info.into_bits(), entry.word_1, entry.time, entry.word_3];
-            (wire::Kind::TaskManager, (line.number().into(), words, none))
-        }
-        Happening::Dart(latched) => (wire::Kind::Dart, fault(latched)),
-        Happening::QueueAborted { queue, errors: [first, second, third], nid } => {
-            let words = [*first, *second, *third, u32::from(*nid), 0];
-            (wire::Kind::QueueAborted, (queue.number().into(), words, none))
-        }
-        Happening::Dead(latched) => (wire::Kind::Dead, fault(latched)),
-    };
-    wire::Event {
-        kind: U16::new(kind as u16),
-        source: U16::new(source),
-        lost: U32::new(lost),
-        sequence: U64::new(sequence),
-        timestamp: U64::new(event.at.0),
-        words: words.map(U32::new),
-        engine_status: U32::new(event.engine_status.into_bits()),
-        info,
     }
 }

@@ -33,9 +33,22 @@ impl Memory {
         }
     }
 
+    /// Every mapped page: its address and bytes.
+    pub fn pages(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.pages.iter().map(|(page, bytes)| (page * PAGE, bytes.as_slice()))
+    }
+
     /// Reads bytes, or `None` where a page is missing.
     pub fn bytes(&self, address: u32, count: u32) -> Option<Vec<u8>> {
-        (u64::from(address)..).take(count as usize).map(|at| self.byte(at).ok()).collect()
+        let (mut at, end) = (u64::from(address), u64::from(address) + u64::from(count));
+        let mut bytes = Vec::with_capacity(count as usize);
+        while at < end {
+            let first = at as usize % PAGE as usize;
+            let len = (PAGE as usize - first).min((end - at) as usize);
+            bytes.extend(&self.page(at).ok()?[first..first + len]);
+            at += len as u64;
+        }
+        Some(bytes)
     }
 
     /// Reads a little-endian halfword at any address.

@@ -18,19 +18,20 @@ impl Lowering<'_> {
         let in_memory = |view: View| matches!(self.places[view.value], Some(Place::Memory { .. }));
         let channel =
             |width: u32| (HALF * u64::from(width.min(pass.tile_width()))).next_multiple_of(CHIP_ALIGN);
-        let source = |view: View| {
-            in_memory(view).then(|| {
-                let channel = channel(pass.input.w);
-                Window { base: 0, channel, row: channel * u64::from(view.shape.c) }
-            })
+        // A batch passes where the one before it did.
+        let streams = |channel: u64, channels: u32| {
+            let row = channel * u64::from(channels);
+            Window { base: 0, channel, row, group: if pass.batches == 1 { row } else { 0 } }
         };
+        let source = |view: View| in_memory(view).then(|| streams(channel(pass.input.w), view.shape.c));
         let result = in_memory(pass.result).then(|| {
             if assembled(pass) {
-                let layout = OnChip::of(pass.result.shape);
-                return Window { base: 0, channel: layout.channel, row: layout.row };
+                // The batches of what is put together on chip lie beside each other: each makes one row.
+                let OnChip { channel, row, .. } = OnChip::of(pass.result.shape);
+                return Window { base: 0, channel, row, group: row };
             }
-            let channel = channel(pass.output.w);
-            Window { base: 0, channel, row: channel * u64::from(pass.output.c) }
+            let stored = if pass.transpose { pass.output.transposed() } else { pass.output };
+            streams(channel(stored.w), stored.c)
         });
         let first = if pass.keep.is_some() { None } else { source(pass.first) };
         let wanted = Windows { first, second: pass.second.and_then(source), result };
@@ -58,7 +59,8 @@ impl Lowering<'_> {
         let mut given = wanted;
         let mut taken = Vec::new();
         let second_rows = pass.second.map_or(1, |view| view.shape.h);
-        let result_rows = if assembled(pass) { pass.result.shape.h } else { rows.min(pass.output.h) };
+        // What a stream leaves unknown is as high as the tile, however few rows the result has.
+        let result_rows = if assembled(pass) { pass.result.shape.h } else { rows };
         let places = [
             (&mut given.first, rows, "window of source 1"),
             // Source 2 of a normalisation is two rows, however high the tile.
@@ -102,6 +104,8 @@ pub(super) struct Window {
     pub(super) base: u64,
     pub(super) channel: u64,
     pub(super) row: u64,
+    /// From one batch to the next.
+    pub(super) group: u64,
 }
 
 impl Pass {

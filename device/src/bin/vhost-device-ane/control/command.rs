@@ -131,6 +131,9 @@ mod tests {
         );
         assert_eq!(refusal("clear all"), "command clear takes nothing behind it");
         assert_eq!(refusal("inject"), format!("fault \"\" is not known; known: {}", KINDS.join(", ")));
-        assert_eq!(refusal("inject slow-dma"), "fault slow-dma needs an argument");
+        assert_eq!(
+            refusal("inject slow-dma"),
+            "fault slow-dma needs an argument; write slow-dma:MICROSECONDS"
+        );
     }
 }

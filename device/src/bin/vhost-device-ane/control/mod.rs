@@ -151,7 +151,12 @@ fn carry_out(engines: &Engines, line: &Line) -> Result<String, String> {
         Command::Armed => ask(engines, line, |worker| worker.injections()).map(lines),
         Command::Counters => ask(engines, line, |worker| worker.counts())
             .map(|counts| lines(counts.into_iter().map(|(name, count)| format!("{name} {count}")))),
-        Command::Findings => ask(engines, line, Worker::take_findings).map(lines),
+        Command::Findings => {
+            match ask(engines, line, |worker| worker.is_checking().then(|| worker.take_findings()))? {
+                Some(findings) => Ok(lines(findings)),
+                None => Err("checking mode is off; start the device with --check".to_owned()),
+            }
+        }
         Command::Dump => ask(engines, line, |worker| worker.dump()),
     }
 }

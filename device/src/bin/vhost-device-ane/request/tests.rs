@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use ane_device::refusal::Why;
 use proptest::prelude::*;
 
 use super::*;

@@ -1,10 +1,14 @@
-//! What the wire costs: `cargo bench -p ane-tests --bench wire`.
+//! What the wire costs: goals S1 to S3, B1 and M1.
 //!
-//! A batch of forty register writes, which is what a submission is, from kick to completion over a real socket
-//! between two processes; compared with the least that two processes can do, which is to wake each other with
+//! `cargo bench -p ane-tests --bench wire`. A null task from submission to event, and a batch of forty register writes,
+//! which is what a submission is, from kick to completion; over a real socket between two processes, compared with the least that two processes can do, which is to wake each other with
 //! an eventfd. Both are pinned to two processors (or, where there is only one, to that), measured in turns in
 //! one run, and quoted as a ratio: what a wake-up takes differs from machine to machine by more than the rest.
-//! The batch's effect is checked before it is timed.
+//! What is timed has been seen to do what it should.
+
+mod null_task;
+#[path = "../../../device/benches/report/mod.rs"]
+mod report;
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -20,6 +24,8 @@ use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::tq::{Pairing, QueueId, Slot};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
+use null_task::{NullTasks, REQUESTS};
+use report::median;
 use vm_memory::GuestMemoryMmap;
 
 /// Rounds, of which the median counts.
@@ -67,17 +73,12 @@ fn on<T>(there: usize, here: usize, start: impl FnOnce() -> T) -> T {
     started
 }
 
-fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
-}
-
-/// The median of `TRIPS` round trips, in microseconds.
-fn trips(mut trip: impl FnMut()) -> f64 {
-    for _ in 0..TRIPS / 10 {
+/// The median of so many round trips, in microseconds.
+fn trips(count: usize, mut trip: impl FnMut()) -> f64 {
+    for _ in 0..count / 10 {
         trip();
     }
-    let times = (0..TRIPS)
+    let times = (0..count)
         .map(|_| {
             let start = Instant::now();
             trip();
@@ -142,9 +143,13 @@ fn batch() -> Vec<Operation> {
     (0u32..).zip(offsets).map(|(n, offset)| Operation::Write(EngineOffset(offset), 0x4000 * n)).collect()
 }
 
-fn connect(daemon: &Daemon, poll: Duration) -> VhostUser {
+fn attach(daemon: &Daemon, poll: Duration) -> VhostUser {
     let settings = Settings { memory_bytes: 1 << 20, poll, ..Settings::default() };
-    let mut bus = VhostUser::connect(&daemon.socket(), settings).expect("device can be had");
+    VhostUser::connect(&daemon.socket(), settings).expect("device can be had")
+}
+
+fn connect(daemon: &Daemon, poll: Duration) -> VhostUser {
+    let mut bus = attach(daemon, poll);
     let batch = batch();
     assert_eq!(batch.len(), 40);
     bus.batch(&batch, &mut []).expect("batch is done");
@@ -156,34 +161,61 @@ fn connect(daemon: &Daemon, poll: Duration) -> VhostUser {
     bus
 }
 
+/// Ours, and the ping-pong of the same rounds, in microseconds.
+struct Rounds<'a> {
+    bare: &'a [f64],
+}
+
+impl Rounds<'_> {
+    /// Prints both, and the median ratio of them.
+    fn line(&self, id: &str, what: &str, ours: Vec<f64>) {
+        let ratio = median(ours.iter().zip(self.bare).map(|(ours, bare)| ours / bare).collect());
+        let seen = format!("{:.2} us / {:.2} us", median(ours), median(self.bare.to_vec()));
+        report::line(id, what, &seen, ratio);
+    }
+}
+
 fn round_trips(front: usize, back: usize) {
     pin(front);
     let ping_pong = on(back, front, PingPong::start);
-    let sleeper = on(back, front, || Daemon::start(&["--log-level", "info"]));
-    let poller = on(back, front, || Daemon::start(&["--poll-us", &POLL.as_micros().to_string()]));
-    let mut sleeping = connect(&sleeper, Duration::ZERO);
-    let mut polling = connect(&poller, POLL);
+    let poll = POLL.as_micros().to_string();
+    let asleep: [_; 3] = std::array::from_fn(|_| on(back, front, || Daemon::start(&["--log-level", "info"])));
+    let awake: [_; 3] = std::array::from_fn(|_| on(back, front, || Daemon::start(&["--poll-us", &poll])));
     let batch = batch();
-    let (mut bare, mut s1d, mut s2d) = (Vec::new(), Vec::new(), Vec::new());
+    // One of them serves at a time: who polls for a while and finds nothing goes to sleep.
+    let (mut sleeping, mut polling) = (connect(&asleep[0], Duration::ZERO), connect(&awake[0], POLL));
+    let null = |daemon, poll, tasks| NullTasks::load(attach(daemon, poll), tasks);
+    let mut single = [null(&asleep[1], Duration::ZERO, 1), null(&awake[1], POLL, 1)];
+    let mut four = [null(&asleep[2], Duration::ZERO, 4), null(&awake[2], POLL, 4)];
+    let (singles, fours) = (REQUESTS as f64, (4 * REQUESTS) as f64);
+    let mut bare = Vec::new();
+    let mut ours: [Vec<f64>; 8] = Default::default();
     for _ in 0..ROUNDS {
-        bare.push(trips(|| ping_pong.trip()));
-        s1d.push(trips(|| assert!(sleeping.batch(&batch, &mut []).is_ok())));
-        s2d.push(trips(|| assert!(polling.batch(&batch, &mut []).is_ok())));
+        bare.push(trips(TRIPS, || ping_pong.trip()));
+        let figures = [
+            trips(TRIPS, || assert!(sleeping.batch(&batch, &mut []).is_ok())),
+            trips(TRIPS, || assert!(polling.batch(&batch, &mut []).is_ok())),
+            trips(TRIPS, || single[0].trip()),
+            trips(TRIPS, || single[1].trip()),
+            trips(TRIPS / REQUESTS, || four[0].flood_trip()) / fours,
+            trips(TRIPS / REQUESTS, || four[1].flood_trip()) / fours,
+            trips(TRIPS / REQUESTS, || single[0].flood_trip()) / singles,
+            trips(TRIPS / REQUESTS, || single[1].flood_trip()) / singles,
+        ];
+        ours.iter_mut().zip(figures).for_each(|(ours, figure)| ours.push(figure));
     }
-    let ratios =
-        |figures: &[f64]| median(figures.iter().zip(&bare).map(|(figure, bare)| figure / bare).collect());
-    println!("{ROUNDS} rounds of {TRIPS} round trips, medians:");
-    println!("  bare eventfd ping-pong             {:7.2} us", median(bare.clone()));
-    println!(
-        "  S1d  40 writes, both sleep         {:7.2} us, {:.2} of the ping-pong (hold 1.3, stretch 1.15)",
-        median(s1d.clone()),
-        ratios(&s1d)
-    );
-    println!(
-        "  S2d  40 writes, both poll          {:7.2} us, {:.2} of the ping-pong (hold 0.2, stretch 0.12)",
-        median(s2d.clone()),
-        ratios(&s2d)
-    );
+    let rounds = Rounds { bare: &bare };
+    let what = [
+        ("S1d", "40 writes, both asleep / eventfd ping-pong".to_owned()),
+        ("S2d", "40 writes, both poll / eventfd ping-pong".to_owned()),
+        ("S1", "null task, both asleep / eventfd ping-pong".to_owned()),
+        ("S2", "null task, both poll / eventfd ping-pong".to_owned()),
+        ("S3", format!("64 null tasks in {REQUESTS} requests, asleep, each / eventfd ping-pong")),
+        ("S3", format!("64 null tasks in {REQUESTS} requests, both poll, each / eventfd ping-pong")),
+        ("(S3)", format!("{REQUESTS} requests of one null task, asleep, each / eventfd ping-pong")),
+        ("(S3)", format!("{REQUESTS} requests of one null task, both poll, each / eventfd ping-pong")),
+    ];
+    what.iter().zip(ours).for_each(|((id, what), ours)| rounds.line(id, what, ours));
 }
 
 /// What the forty writes take the device itself.
@@ -209,7 +241,8 @@ fn device_time() {
             start.elapsed().as_secs_f64() * 1e6 / TRIPS as f64
         })
         .collect();
-    println!("  device time of the 40 writes       {:7.2} us (hold 2)", median(times));
+    let figure = median(times);
+    report::line("(S1d)", "what the 40 writes take the device itself", &format!("{figure:.2} us"), figure);
 }
 
 /// B1 and M1.
@@ -236,15 +269,15 @@ fn start_and_memory() {
             ready
         })
         .collect();
-    println!("B1   exec to socket ready            {:7.2} ms (hold 10, stretch 3)", median(times));
+    let figure = median(times);
+    report::line("B1", "exec to socket ready", &format!("{figure:.2} ms"), figure);
     let daemon = Daemon::start(&[]);
     let idle = private(daemon.pid());
     let bus = connect(&daemon, Duration::ZERO);
     let connected = private(daemon.pid());
     drop(bus);
-    println!(
-        "M1   private memory, idle            {idle:7.2} MiB, with a frontend {connected:.2} MiB (hold 16, stretch 8)"
-    );
+    let seen = format!("{idle:.2} MiB, with a frontend {connected:.2} MiB");
+    report::line("M1", "private memory, idle", &seen, idle);
 }
 
 /// Private memory of a process, in MiB.

@@ -1,7 +1,10 @@
 //! Builds one task and the memory it runs on.
+//!
+//! Every task runs on the device too, which has to end as the interpreter does and to leave the same memory.
 
 use std::collections::BTreeMap;
 
+use ane_tests::differential::mirror::{self, Mirror};
 use ane_tests::reference::engine::numbers::{half_bits, half_value};
 use ane_tests::reference::engine::{Machine, Mode, Outcome};
 
@@ -11,6 +14,8 @@ const INPUT: [u32; 2] = [0x0200_0000, 0x0300_0000];
 const CONSTANTS: u32 = 0x0400_0000;
 /// Bytes mapped at each of them.
 const MAPPED: u32 = 0x20_0000;
+/// Memory of the device: all of that, and page tables.
+const MEMORY: usize = 12 << 20;
 
 /// An operation of the neural engine, as MACCfg (td 4.4), with bit 20 as every compiler sets it.
 pub(crate) const MULTIPLY: u32 = 0x10_0000;
@@ -37,6 +42,7 @@ pub(crate) struct Rig {
     registers: BTreeMap<u32, u32>,
     bars: [u32; 32],
     output: Extents,
+    mirror: Option<Mirror>,
 }
 
 /// Bytes of a row of a surface, rounded up to 64 (td 6).
@@ -56,7 +62,7 @@ impl Rig {
             bars[index] = address;
             machine.memory.map(address, MAPPED);
         }
-        let mut rig = Self { machine, registers: BTreeMap::new(), bars, output };
+        let mut rig = Self { machine, registers: BTreeMap::new(), bars, output, mirror: None };
         let (row, out_row) = (row_bytes(input), row_bytes(output));
         let chip_channel = (2 * input[2]).next_multiple_of(16);
         rig.set(0x00, dimensions(input)).set(0x04, 1).set(0x0C, input[0]);
@@ -64,10 +70,12 @@ impl Rig {
         rig.set(0x1C, 0x5000_A021).set(0x24, 0x0001_0001).set(0x28, input[1]);
         rig.set(0x13800, 1).set(0x13838, 0x0100_2031).set(0x1380C, row).set(0x13810, row * input[1]);
         rig.set(0x13820, row).set(0x13824, row * input[1]);
-        rig.set(0x4804, 2).set(0x480C, chip_channel).set(0x4810, chip_channel * input[0]);
+        rig.set(0x4804, 0x172).set(0x480C, chip_channel).set(0x4810, chip_channel * input[0]);
         rig.set(0x4820, chip_channel).set(0x4824, chip_channel * input[0]);
         rig.set(0x17800, 1).set(0x17818, 0x0100_2031);
-        rig.set(0x17808, out_row).set(0x1780C, out_row * output[1]).set(0x4830, 2);
+        rig.set(0x17808, out_row).set(0x1780C, out_row * output[1]).set(0x4830, 0x172);
+        // Streamed results pass a window of their own.
+        rig.set(0x4834, 0x10_0000);
         rig
     }
 
@@ -98,7 +106,7 @@ impl Rig {
         let mut rig = Self::new(Mode::M1, extents, extents);
         let two = matches!(class, BINARY | NORMALISE | BINARY_REDUCE);
         rig.set(0x2C, 9).set(0x34, class << 4 | 1 | u32::from(two) << 1);
-        rig.set(0x08, if two { 0x2A } else { 0x22 }).set(0x4804, 2 | u32::from(two) << 24);
+        rig.set(0x08, if two { 0x2A } else { 0x22 }).set(0x4804, 0x172 | u32::from(two) << 24);
         rig.set(0x1383C, if two { 0x2030 } else { 0 });
         rig.set(0x8800, planar_cfg | if two { 2 << 18 } else { 0 });
         rig.set(0x8804, 0x3C00_0000).set(0x8808, 0x3C00_0000).set(0x880C, 1.0_f32.to_bits());
@@ -169,10 +177,22 @@ impl Rig {
         words
     }
 
+    /// Refuses inferred behaviour from now on.
+    pub(crate) fn make_strict(&mut self) {
+        self.machine.strict = true;
+        self.mirror = None;
+    }
+
     /// Runs the task.
     pub(crate) fn run(&mut self) -> Outcome {
         let words = self.words();
-        self.machine.run_task(&words, &self.bars)
+        let Machine { mode, strict, .. } = self.machine;
+        let mirror = self.mirror.get_or_insert_with(|| Mirror::new(mode, strict, MEMORY));
+        let seen = mirror.run(&self.machine.memory, &words, &self.bars);
+        let outcome = self.machine.run_task(&words, &self.bars);
+        assert_eq!(seen, mirror::expected(&outcome), "device and {outcome:?}");
+        assert_eq!(mirror.difference(&self.machine.memory), None, "memory of both");
+        outcome
     }
 
     /// Runs the task to its end; the result's elements, as bits.

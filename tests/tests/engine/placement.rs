@@ -37,7 +37,7 @@ fn padded_and_strided_kernel_reads_zero_outside() {
     rig.engines(&[(0, 18)]).constants(&bits(&[1.0; 9])).input(0, &bits(&counted(16)));
     assert_eq!(rig.run(), Outcome::Done { inferred: vec!["padding", "stride"] });
     assert_eq!(rig.done(), [14.0, 30.0, 57.0, 99.0]);
-    rig.machine.strict = true;
+    rig.make_strict();
     assert_eq!(rig.refused(), 0x1C);
 }
 

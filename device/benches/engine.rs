@@ -1,0 +1,390 @@
+//! The multiply-accumulate array against a matrix multiplication in pure Rust, and against itself: goals C4 to C9.
+//!
+//! `cargo bench -p ane-device --bench engine [-- C4 ..]`. The sides of a ratio run in turn in this process, warm, on as
+//! many threads; the figure is the median of the rounds' ratios. One thread is timed by its own processor time, several
+//! by the clock. What is timed has been compared with the expected
+//! numbers first. The array reads and writes fp16 and its time includes all conversions. A peer starts from singles and
+//! ends with singles, with the im2col of a convolution included.
+
+mod report;
+
+use std::hint::black_box;
+use std::num::NonZero;
+use std::time::{Duration, Instant};
+
+use ane_device::engine::madd::{Array, Coefficients, Convolution, Reads, Tier};
+use ane_device::engine::numerics::Numerics;
+use half::f16;
+use nix::time::{ClockId, clock_gettime};
+use report::median;
+
+/// Many short rounds rather than few long ones: on a busy machine some are interrupted, and the median is of those
+/// that were not.
+const ROUNDS: usize = 31;
+/// What one side of a round takes at least.
+const ROUND_NANOSECONDS: f64 = 3e6;
+/// The bits of 1.
+const ONE: u16 = 0x3c00;
+
+/// A convolution whose input and output have as many pixels, and its data.
+struct Problem {
+    what: String,
+    pass: Convolution,
+    input: Vec<u16>,
+    coefficients: Vec<u16>,
+    output: Vec<u16>,
+}
+
+impl Problem {
+    fn new(what: &str, reads: Reads, [channels, outputs, side, kernel]: [u32; 4]) -> Self {
+        let pass = Convolution {
+            channels,
+            height: side,
+            width: side,
+            outputs,
+            out_height: side,
+            out_width: side,
+            kernel_height: kernel,
+            kernel_width: kernel,
+            stride_y: 1,
+            stride_x: 1,
+            pad_y: kernel / 2,
+            pad_x: kernel / 2,
+            reads,
+            lanes: 16,
+        };
+        let pixels = (side * side) as usize;
+        let taps = Self::taps_of(&pass);
+        Self {
+            what: what.to_owned(),
+            pass,
+            input: halves(channels as usize * pixels, 1.0, 1),
+            coefficients: halves(outputs as usize * taps, 0.1, 2),
+            output: vec![0; outputs as usize * pixels],
+        }
+    }
+
+    fn taps_of(pass: &Convolution) -> usize {
+        let channels = match pass.reads {
+            Reads::Dense => pass.channels,
+            Reads::Grouped { groups } => pass.channels / groups,
+            Reads::Unicast { channels } => channels,
+        };
+        (channels * pass.kernel_height * pass.kernel_width) as usize
+    }
+
+    fn taps(&self) -> usize {
+        Self::taps_of(&self.pass)
+    }
+
+    /// Multiplications and additions.
+    fn operations(&self) -> f64 {
+        2.0 * self.output.len() as f64 * self.taps() as f64
+    }
+
+    fn pixels(&self) -> usize {
+        (self.pass.out_height * self.pass.out_width) as usize
+    }
+
+    fn run(&mut self, array: &mut Array) {
+        let coefficients = Coefficients::Halves(&self.coefficients);
+        array
+            .convolve(&self.pass, &self.input, coefficients, None, ONE, &mut self.output)
+            .expect("sizes fit");
+        black_box(&self.output);
+    }
+
+    /// The coefficients as singles, `[output][tap]`.
+    fn singles(&self) -> Vec<f32> {
+        let (taps, lanes) = (self.taps(), self.pass.lanes as usize);
+        let at = |output: usize, tap: usize| ((output / lanes) * taps + tap) * lanes + output % lanes;
+        (0..self.pass.outputs as usize)
+            .flat_map(|output| (0..taps).map(move |tap| at(output, tap)))
+            .map(|at| f16::from_bits(self.coefficients[at]).to_f32())
+            .collect()
+    }
+
+    /// Fails unless the output is near enough to these numbers.
+    fn check(&self, expected: &[f32]) {
+        for (&bits, &expected) in self.output.iter().zip(expected) {
+            let found = f16::from_bits(bits).to_f32();
+            assert!((found - expected).abs() <= 0.01 + expected.abs() / 256.0, "{found}, not {expected}");
+        }
+    }
+}
+
+/// Halves on either side of zero.
+fn halves(length: usize, scale: f32, seed: u64) -> Vec<u16> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..length).map(|_| f16::from_f32(scale * next()).to_bits()).collect()
+}
+
+fn singles(halves: &[u16]) -> Vec<f32> {
+    halves.iter().map(|&bits| f16::from_bits(bits).to_f32()).collect()
+}
+
+/// What time is measured by.
+#[derive(Clone, Copy)]
+enum Clock {
+    /// The wall's, where threads work together.
+    Wall,
+    /// The processor's for this thread: others on the machine do not count.
+    Thread,
+}
+
+impl Clock {
+    /// That for so many threads.
+    fn of(threads: usize) -> Self {
+        if threads == 1 { Self::Thread } else { Self::Wall }
+    }
+
+    /// Nanoseconds of a run, over so many.
+    fn time(self, times: usize, work: &mut dyn FnMut()) -> f64 {
+        let (start, cpu) = (Instant::now(), Self::cpu());
+        for _ in 0..times {
+            work();
+        }
+        let passed = match self {
+            Self::Wall => start.elapsed(),
+            Self::Thread => Self::cpu() - cpu,
+        };
+        passed.as_nanos() as f64 / times as f64
+    }
+
+    fn cpu() -> Duration {
+        clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("Linux has it").into()
+    }
+}
+
+/// Median nanoseconds of both, and the median of the first over the second.
+fn compare(clock: Clock, ours: &mut dyn FnMut(), theirs: &mut dyn FnMut()) -> [f64; 3] {
+    let times = |work: &mut dyn FnMut()| {
+        work();
+        (ROUND_NANOSECONDS / clock.time(1, work)).ceil() as usize
+    };
+    let (our_times, their_times) = (times(ours), times(theirs));
+    let (mut a, mut b, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let (x, y) = (clock.time(our_times, ours), clock.time(their_times, theirs));
+        a.push(x);
+        b.push(y);
+        ratios.push(x / y);
+    }
+    [median(a), median(b), median(ratios)]
+}
+
+/// Prints microseconds of both, and the ratio.
+fn line(id: &str, what: &str, [ours, theirs, ratio]: [f64; 3]) {
+    report::line(id, what, &format!("{:.1} us / {:.1} us", ours / 1e3, theirs / 1e3), ratio);
+}
+
+fn threads(number: usize) -> NonZero<usize> {
+    NonZero::new(number).expect("not zero")
+}
+
+fn gigaflops(problem: &Problem, nanoseconds: f64) -> String {
+    format!("{:.0} GFLOP/s", problem.operations() / nanoseconds)
+}
+
+/// `product[o][p] = sum coefficients[o][t] * columns[t][p]`, by faer.
+fn by_faer(sizes: [usize; 3], coefficients: &[f32], columns: &[f32], product: &mut [f32], threads: usize) {
+    let [outputs, taps, pixels] = sizes;
+    let parallelism = if threads > 1 { faer::Par::rayon(threads) } else { faer::Par::Seq };
+    faer::linalg::matmul::matmul(
+        faer::MatMut::from_row_major_slice_mut(product, outputs, pixels),
+        faer::Accum::Replace,
+        faer::MatRef::from_row_major_slice(coefficients, outputs, taps),
+        faer::MatRef::from_row_major_slice(columns, taps, pixels),
+        1.0,
+        parallelism,
+    );
+}
+
+/// Operands of each tap, `[tap][pixel]`, for a convolution with stride 1.
+fn im2col(pass: &Convolution, input: &[f32], columns: &mut [f32]) {
+    let [height, width] = [pass.height, pass.width].map(|n| n as usize);
+    let [kernel_height, kernel_width, pad_y, pad_x] =
+        [pass.kernel_height, pass.kernel_width, pass.pad_y, pass.pad_x].map(|n| n as usize);
+    for (tap, columns) in columns.chunks_exact_mut(height * width).enumerate() {
+        let (channel, ky, kx) =
+            (tap / kernel_width / kernel_height, tap / kernel_width % kernel_height, tap % kernel_width);
+        let plane = &input[channel * height * width..][..height * width];
+        let (left, right) = (pad_x.saturating_sub(kx), (width + pad_x - kx).min(width));
+        for (y, row) in columns.chunks_exact_mut(width).enumerate() {
+            let Some(from) = (y + ky).checked_sub(pad_y).filter(|&from| from < height) else {
+                row.fill(0.0);
+                continue;
+            };
+            row[..left].fill(0.0);
+            row[right..].fill(0.0);
+            let start = from * width + left + kx - pad_x;
+            row[left..right].copy_from_slice(&plane[start..start + right - left]);
+        }
+    }
+}
+
+/// Dense problems against faer, the faster of the two that were tried; the `gemm` crate took 1.4 to 2.1 times as long.
+fn dense(problem: &mut Problem, number: usize) {
+    let sizes = [problem.pass.outputs as usize, problem.taps(), problem.pixels()];
+    let (input, coefficients) = (singles(&problem.input), problem.singles());
+    let is_convolution = problem.pass.kernel_height > 1;
+    let mut columns = if is_convolution { vec![0.0; sizes[1] * sizes[2]] } else { input.clone() };
+    let mut product = vec![0.0; sizes[0] * sizes[2]];
+    let mut array = Array::new(Numerics::Fast, threads(number));
+    let pass = problem.pass;
+    let mut theirs = || {
+        if is_convolution {
+            im2col(&pass, &input, &mut columns);
+        }
+        by_faer(sizes, &coefficients, &columns, &mut product, number);
+        black_box(&product);
+    };
+    theirs();
+    problem.run(&mut array);
+    let figures = compare(Clock::of(number), &mut || problem.run(&mut array), &mut theirs);
+    problem.check(&product);
+    let [ours, theirs, _] = figures.map(|time| gigaflops(problem, time));
+    let what = format!("{}, {number} threads / faer ({ours} / {theirs})", problem.what);
+    line("C4", &what, figures);
+}
+
+/// Depthwise against a loop over singles that the compiler turns into vectors of the baseline, and ours.
+fn depthwise(problem: &mut Problem, numerics: Numerics) {
+    let (input, coefficients) = (singles(&problem.input), problem.singles());
+    let (pass, taps) = (problem.pass, problem.taps());
+    let [height, width, pad] = [pass.height, pass.width, pass.pad_y].map(|n| n as usize);
+    let kernel = pass.kernel_width as usize;
+    let pitch = width + 2 * pad;
+    let mut padded = vec![0.0; (height + 2 * pad) * pitch];
+    let mut output = vec![0.0f32; problem.output.len()];
+    let mut theirs = || {
+        for ((plane, coefficients), output) in input
+            .chunks_exact(height * width)
+            .zip(coefficients.chunks_exact(taps))
+            .zip(output.chunks_exact_mut(height * width))
+        {
+            for (y, row) in plane.chunks_exact(width).enumerate() {
+                padded[(y + pad) * pitch + pad..][..width].copy_from_slice(row);
+            }
+            for (y, row) in output.chunks_exact_mut(width).enumerate() {
+                row.fill(0.0);
+                for (tap, &coefficient) in coefficients.iter().enumerate() {
+                    let from = &padded[(y + tap / kernel) * pitch + tap % kernel..][..width];
+                    for (sum, operand) in row.iter_mut().zip(from) {
+                        *sum += coefficient * operand;
+                    }
+                }
+            }
+        }
+        black_box(&output);
+    };
+    let mut array = Array::new(numerics, threads(1));
+    theirs();
+    problem.run(&mut array);
+    let figures = compare(Clock::Thread, &mut || problem.run(&mut array), &mut theirs);
+    problem.check(&output);
+    line("C5", &format!("{}, {numerics:?} / loop over singles", problem.what), figures);
+}
+
+/// Two arrays on one problem.
+fn against(id: &str, problem: &mut Problem, what: &str, arrays: [&mut Array; 2]) {
+    let [ours, theirs] = arrays;
+    let clock = Clock::of(ours.threads().get());
+    problem.run(theirs);
+    let expected = singles(&problem.output);
+    problem.run(ours);
+    problem.check(&expected);
+    let cell = std::cell::RefCell::new(problem);
+    let mut figures =
+        compare(clock, &mut || cell.borrow_mut().run(ours), &mut || cell.borrow_mut().run(theirs));
+    let problem = cell.into_inner();
+    if id == "C8" {
+        // The goal is the gain, not the time that is left.
+        figures[2] = 1.0 / figures[2];
+    }
+    let rates = [figures[0], figures[1]].map(|time| gigaflops(problem, time)).join(" / ");
+    line(id, &format!("{}, {what} ({rates})", problem.what), figures);
+}
+
+/// A loop of scalar arithmetic after each kind of kernel, against the same loop after nothing.
+fn scalar_after_kernels() {
+    let mut problem = Problem::new("", Reads::Dense, [16, 16, 8, 3]);
+    let scalar = |seed: f64| {
+        let mut sum = seed;
+        for _ in 0..20_000 {
+            sum = black_box(sum).mul_add(0.0, 1.5) + black_box(sum) * 0.25;
+        }
+        black_box(sum);
+    };
+    for tier in Tier::ALL {
+        for numerics in [Numerics::M1, Numerics::Fast] {
+            let mut array = Array::with_tier(numerics, threads(1), tier);
+            let (mut after, mut before, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+            for _ in 0..101 {
+                let alone = Clock::Thread.time(1, &mut || scalar(1.0));
+                problem.run(&mut array);
+                let behind = Clock::Thread.time(1, &mut || scalar(1.0));
+                after.push(behind);
+                before.push(alone);
+                ratios.push(behind / alone);
+            }
+            let figures = [median(after), median(before), median(ratios)];
+            line("C9", &format!("scalar loop after {numerics:?} on {} / before", tier.name()), figures);
+        }
+    }
+}
+
+fn main() {
+    // Cargo adds options of its own; a goal's id is none.
+    let wanted: Vec<_> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wants = |id: &str| wanted.is_empty() || wanted.iter().any(|other| other == id);
+    println!("{ROUNDS} rounds; {}; ours, then the peer", Tier::best().name());
+    let dense_problems = || {
+        [
+            Problem::new("GEMM 1024x1024x1024", Reads::Dense, [1024, 1024, 32, 1]),
+            Problem::new("GEMM 256x256x3136", Reads::Dense, [256, 256, 56, 1]),
+            Problem::new("3x3 64-64 at 56x56", Reads::Dense, [64, 64, 56, 3]),
+            Problem::new("3x3 256-256 at 14x14", Reads::Dense, [256, 256, 14, 3]),
+        ]
+    };
+    if wants("C4") {
+        for mut problem in dense_problems() {
+            dense(&mut problem, 1);
+            dense(&mut problem, 2);
+        }
+    }
+    if wants("C5") {
+        for [channels, side, kernel] in [[64, 56, 3], [256, 14, 3], [32, 112, 5]] {
+            let what = format!("depthwise {kernel}x{kernel}, {channels} at {side}x{side}");
+            let mut problem =
+                Problem::new(&what, Reads::Unicast { channels: 1 }, [channels, channels, side, kernel]);
+            depthwise(&mut problem, Numerics::Fast);
+            depthwise(&mut problem, Numerics::M1);
+        }
+    }
+    if wants("C6") {
+        for mut problem in dense_problems() {
+            let arrays = [Numerics::M1, Numerics::Fast].map(|numerics| Array::new(numerics, threads(1)));
+            let [mut m1, mut fast] = arrays;
+            against("C6", &mut problem, "m1 / fast", [&mut m1, &mut fast]);
+        }
+    }
+    if wants("C8") {
+        for mut problem in dense_problems() {
+            for numerics in [Numerics::Fast, Numerics::M1] {
+                let arrays = [2, 1].map(|number| Array::new(numerics, threads(number)));
+                let [mut two, mut one] = arrays;
+                against("C8", &mut problem, &format!("{numerics:?}, 2 / 1"), [&mut two, &mut one]);
+            }
+        }
+    }
+    if wants("C9") {
+        scalar_after_kernels();
+    }
+}

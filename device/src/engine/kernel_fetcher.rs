@@ -1,0 +1,117 @@
+//! Kernel fetcher: coefficients from memory, through sixteen channels, into the order in which outputs use them.
+//!
+//! Each neural engine has a channel, a chunk behind that channel's base, and slots in the chunk. What the array gets
+//! is the planes in ascending order, each `[tap][lane]`, and the bias rows apart. Kernel memory shows the first
+//! of what was brought, as far as it is large.
+
+use ane_uapi::hw::fault::IoDartErrorInfo;
+use ane_uapi::hw::td::activation::BYTES;
+use ane_uapi::hw::td::kernel_dma;
+use vm_memory::GuestMemory;
+use zerocopy::IntoBytes;
+
+use super::plan::coefficients::Kernel;
+use super::tile::{Fault, little_endian};
+use crate::dart::{Access, Dma};
+use crate::kernel_memory::KernelMemory;
+use crate::td::register_file::RegisterFile;
+
+/// Coefficients in the order of use.
+#[derive(Debug, Default)]
+pub(super) struct Coefficients {
+    /// One row of lanes for each plane, or nothing.
+    pub(super) biases: Vec<u16>,
+    /// Planes, taps, lanes.
+    pub(super) weights: Vec<u16>,
+}
+
+/// Reads `into` from `base`.
+fn read<M: GuestMemory>(dma: &mut Dma<'_, M>, base: u64, into: &mut [u8]) -> Result<(), Fault> {
+    match dma.range(base, into.len() as u64, Access::Read).map_err(Box::<IoDartErrorInfo>::new)? {
+        Some(range) => dma.read(range, into).map_err(Box::new),
+        None => Ok(()),
+    }
+}
+
+impl Coefficients {
+    /// Brings what a convolution needs.
+    pub(super) fn fetch<M: GuestMemory>(
+        &mut self,
+        dma: &mut Dma<'_, M>,
+        registers: &RegisterFile,
+        kernel: &Kernel,
+    ) -> Result<(), Fault> {
+        let lanes = kernel.lanes as usize;
+        let plane_len = lanes.saturating_mul(kernel.taps as usize);
+        let planes = kernel.planes as usize;
+        self.weights.resize(planes.saturating_mul(plane_len), 0);
+        self.biases.resize(if kernel.has_bias { planes.saturating_mul(lanes) } else { 0 }, 0);
+        let slot_bytes = kernel.slot_bytes();
+        let bias_bytes = if kernel.has_bias { u64::from(kernel.lanes).saturating_mul(2) } else { 0 };
+        for (plane, weights) in self.weights.chunks_exact_mut(plane_len.max(1)).enumerate() {
+            let (engine, slot) = place(plane, kernel.engines);
+            let chunk = u64::from(registers.base(&kernel_dma::COEFF_BASE_ADDR, engine).0);
+            let base = chunk.saturating_add(slot_bytes.saturating_mul(slot));
+            let start = plane.saturating_mul(lanes);
+            if let Some(biases) = self.biases.get_mut(start..start.saturating_add(lanes)) {
+                read(dma, base, biases.as_mut_bytes())?;
+                little_endian(biases);
+            }
+            let base = base.saturating_add(bias_bytes);
+            if kernel.is_uint8 {
+                read_bytes(dma, base, weights)?;
+            } else {
+                read(dma, base, weights.as_mut_bytes())?;
+                little_endian(weights);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the first of the coefficients in kernel memory, slot by slot in the order of planes.
+    pub(super) fn show(&self, kernel: &Kernel, memory: &mut KernelMemory) {
+        let lanes = kernel.lanes as usize;
+        let plane_len = lanes.saturating_mul(kernel.taps as usize).max(1);
+        let mut biases = self.biases.chunks_exact(lanes.max(1));
+        let rows =
+            self.weights.chunks_exact(plane_len).flat_map(|plane| [biases.next().unwrap_or_default(), plane]);
+        let (pairs, _) = memory.sram_mut().bytes_mut().as_chunks_mut::<2>();
+        pairs.iter_mut().zip(rows.flatten()).for_each(|(to, from)| *to = from.to_le_bytes());
+    }
+}
+
+/// Engine and slot of a plane.
+fn place(plane: usize, engines: u16) -> (u16, u64) {
+    let plane = plane as u64;
+    let engines = u64::from(engines).max(1);
+    // Fewer than sixteen engines.
+    let engine = u16::try_from(plane.checked_rem(engines).unwrap_or(0)).unwrap_or(0);
+    (engine, plane.checked_div(engines).unwrap_or(0))
+}
+
+/// Reads bytes as numbers from 0 to 255, which halves hold exactly.
+fn read_bytes<M: GuestMemory>(dma: &mut Dma<'_, M>, base: u64, into: &mut [u16]) -> Result<(), Fault> {
+    let mut at = base;
+    for part in into.chunks_mut(256) {
+        let mut bytes = [0; 256];
+        let bytes = bytes.get_mut(..part.len()).unwrap_or_default();
+        read(dma, at, bytes)?;
+        part.iter_mut().zip(&*bytes).for_each(|(half, byte)| *half = half::f16::from(*byte).to_bits());
+        at = at.saturating_add(part.len() as u64);
+    }
+    Ok(())
+}
+
+/// The activation table of channel 0.
+pub(super) fn table<M: GuestMemory>(
+    dma: &mut Dma<'_, M>,
+    registers: &RegisterFile,
+    memory: &mut KernelMemory,
+    into: &mut [u8; BYTES],
+) -> Result<(), Fault> {
+    read(dma, registers.base(&kernel_dma::COEFF_BASE_ADDR, 0).0.into(), into)?;
+    if let Some(shown) = memory.sram_mut().bytes_mut().first_chunk_mut() {
+        *shown = *into;
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! What a kernel is handed: operands, coefficients, and where the sums are.
+
+/// Where the operands of each tap lie in a panel.
+#[derive(Debug, Default)]
+pub(crate) struct Offsets {
+    each: Vec<usize>,
+    largest: usize,
+}
+
+impl Offsets {
+    /// Replaces all.
+    pub(crate) fn set(&mut self, each: impl IntoIterator<Item = usize>) {
+        self.each.clear();
+        self.each.extend(each);
+        self.largest = self.each.iter().copied().max().unwrap_or_default();
+    }
+
+    /// One for each tap.
+    pub(super) fn each(&self) -> &[usize] {
+        &self.each
+    }
+}
+
+/// So many rows of so many columns of sums, and some taps of each.
+///
+/// A row shares its coefficients and a column its operands; which of them is an output channel and which a pixel
+/// is not the kernel's business.
+#[derive(Debug)]
+pub(crate) struct Block<'a> {
+    /// Operands of the columns: those of tap `t` are at `offsets[t]` and behind it.
+    pub(crate) panel: &'a [f32],
+    /// Where.
+    pub(crate) offsets: &'a Offsets,
+    /// Coefficients, `[tap][row]`.
+    pub(crate) coefficients: &'a [f32],
+    /// The largest magnitude among the coefficients of each row, see [`Block::peaks`]; for `m1`.
+    pub(crate) bounds: &'a [f32],
+    /// The sums so far, `[row][column]`.
+    pub(crate) sums: &'a mut [f32],
+    /// For `m1`: the largest magnitude that each sum had on its way, or more if a product may have been too large for a
+    /// half. From the limit on the sum is not to be trusted.
+    pub(crate) peaks: &'a mut [f32],
+}
+
+impl Block<'_> {
+    /// Whether a kernel of that size stays inside everything.
+    pub(super) fn fits(&self, rows: usize, columns: usize) -> bool {
+        let taps = self.offsets.each.len();
+        let reaches = |needed: Option<usize>, have: usize| needed.is_some_and(|needed| needed <= have);
+        reaches(self.offsets.largest.checked_add(columns), self.panel.len())
+            && reaches(taps.checked_mul(rows), self.coefficients.len())
+            && reaches(rows.checked_mul(columns), self.sums.len().min(self.peaks.len()))
+            && rows <= self.bounds.len()
+    }
+}

@@ -1,0 +1,86 @@
+//! Halves in, halves out: the two ends of a pass.
+#![expect(unsafe_code, reason = "reads and writes whole vectors of slices")]
+
+use super::lanes::Lanes;
+use crate::engine::numerics::double::settle;
+use crate::engine::numerics::{halves, sum};
+
+/// Vectors are at most so long.
+const LONGEST: usize = 16;
+
+/// Reads halves as numbers, as many as both slices have; denormal ones as +0 if asked.
+///
+/// # Safety
+///
+/// The processor has the unit.
+#[inline(always)]
+pub(super) unsafe fn widen<V: Lanes>(from: &[u16], flush: bool, to: &mut [f32]) {
+    let length = from.len().min(to.len());
+    let (from, from_rest) = from[..length].split_at(length - length % V::COUNT);
+    let (to, to_rest) = to[..length].split_at_mut(from.len());
+    for (from, to) in from.chunks_exact(V::COUNT).zip(to.chunks_exact_mut(V::COUNT)) {
+        // SAFETY: a whole vector of each; the rest as the caller says.
+        unsafe { widen_vector::<V>(from.as_ptr(), flush, to.as_mut_ptr()) };
+    }
+    if !from_rest.is_empty() {
+        let (mut halves, mut numbers) = ([0; LONGEST], [0.0; LONGEST]);
+        halves[..from_rest.len()].copy_from_slice(from_rest);
+        // SAFETY: the arrays hold a vector of any tier; the rest as the caller says.
+        unsafe { widen_vector::<V>(halves.as_ptr(), flush, numbers.as_mut_ptr()) };
+        to_rest.copy_from_slice(&numbers[..to_rest.len()]);
+    }
+}
+
+/// # Safety
+///
+/// The processor has the unit, and a vector can be read and written.
+#[inline(always)]
+unsafe fn widen_vector<V: Lanes>(from: *const u16, flush: bool, to: *mut f32) {
+    // SAFETY: as the caller says.
+    let numbers = unsafe { V::load_halves(from) };
+    let numbers = if flush { numbers.flush() } else { numbers };
+    // SAFETY: as the caller says.
+    unsafe { numbers.store(to) };
+}
+
+/// What becomes of the sums of a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Port {
+    /// What the sums have to be multiplied with first, a power of two.
+    pub(crate) unscale: f32,
+    /// Whether 2^15 and more is infinite.
+    pub(crate) limited: bool,
+    /// Is added; -0 cannot come of it, since no sum is -0, so that +0 stands for none.
+    pub(crate) bias: f64,
+    /// Multiplies.
+    pub(crate) post_scale: f64,
+}
+
+/// Turns sums into halves, whole vectors of them, as [`output`](crate::engine::numerics::output) has it.
+///
+/// # Safety
+///
+/// The processor has the unit.
+#[inline(always)]
+pub(super) unsafe fn narrow<V: Lanes>(sums: &[f32], port: Port, to: &mut [u16]) {
+    // The common case needs no double precision.
+    let plain = port.bias == 0.0 && port.bias.is_sign_negative() && port.post_scale == 1.0;
+    for (sums, to) in sums.chunks_exact(V::COUNT).zip(to.chunks_exact_mut(V::COUNT)) {
+        let mut rounded = [0.0; LONGEST];
+        for (rounded, &sum) in rounded.iter_mut().zip(sums) {
+            let sum = halves::or_zero(sum * port.unscale);
+            let beyond = port.limited & (sum.abs() >= sum::LIMIT);
+            *rounded = if beyond { f32::INFINITY.copysign(sum) } else { sum };
+        }
+        if !plain {
+            for rounded in &mut rounded {
+                let biased = settle(f64::from(*rounded) + port.bias);
+                *rounded = halves::round_to_odd(settle(biased * port.post_scale));
+            }
+        }
+        // SAFETY: the array holds a vector of any tier; the rest as the caller says.
+        let rounded = unsafe { V::load(rounded.as_ptr()) };
+        // SAFETY: a whole vector of halves.
+        unsafe { rounded.store_halves(to.as_mut_ptr()) };
+    }
+}

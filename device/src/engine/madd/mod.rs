@@ -1,0 +1,272 @@
+//! The multiply-accumulate array: convolutions, channel sums and maxima, pass-throughs.
+//!
+//! On silicon sixteen engines of many lanes each walk over a tile of the input while coefficients stream past. What
+//! an output is made of does not depend on who computes it, so the array here is free to share the work out among
+//! threads and vector lanes as suits the host, as long as each output is what [`numerics`](super::numerics) says:
+//! all tiers and any number of threads give the same bytes.
+//!
+//! * [`shape`]: the sizes of a pass, checked once.
+//! * `planes`, `coefficients`: the data as kernels read it.
+//! * `layout`, `piece`: a pass cut into pieces, and one of them computed.
+//! * `pool`: the threads; `lines`: room that starts at a cache line.
+//! * `definition`: one output at a time, for what kernels leave.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation
+    )
+)]
+
+mod coefficients;
+mod definition;
+mod layout;
+mod lines;
+mod maximum;
+mod piece;
+mod planes;
+mod pool;
+pub mod shape;
+#[cfg(test)]
+mod tests;
+
+pub use self::shape::{Convolution, Reads, ShapeError};
+pub use super::kernels::Tier;
+
+use std::num::NonZero;
+
+use self::coefficients::Packed;
+use self::definition::Definition;
+use self::layout::Layout;
+use self::piece::{NO_BIAS, Pass, Worker};
+use self::planes::Planes;
+use self::pool::Pool;
+use self::shape::Shape;
+use super::kernels::{Code, Offsets, Port};
+use super::numerics::{Numerics, halves, output, product};
+
+/// Products from which on another thread is worth waking, some tenths of a millisecond of work.
+const PER_THREAD: usize = 1 << 22;
+/// Products up to which nothing is worth preparing.
+const FEW: usize = 64;
+
+/// The coefficients of a pass.
+#[derive(Clone, Copy, Debug)]
+pub enum Coefficients<'a> {
+    /// Each is one.
+    Unity,
+    /// Halves, as `[plane][tap][lane]`.
+    Halves(&'a [u16]),
+}
+
+/// The array.
+///
+/// It keeps the room that it worked in, so that the next pass of that size allocates nothing.
+#[derive(Debug)]
+pub struct Array {
+    numerics: Numerics,
+    tier: Tier,
+    code: &'static Code,
+    pool: Pool,
+    offsets: Vec<Offsets>,
+    operands: Vec<f32>,
+    coefficients: Packed,
+    workers: Vec<Worker>,
+    results: Vec<u16>,
+}
+
+impl Array {
+    /// An array that adds in the way of `numerics`, on so many threads at most.
+    #[must_use]
+    pub fn new(numerics: Numerics, threads: NonZero<usize>) -> Self {
+        Self::with_tier(numerics, threads, Tier::best())
+    }
+
+    /// The same, for a vector unit of one's choice; the portable code where the processor does not have it.
+    #[must_use]
+    pub fn with_tier(numerics: Numerics, threads: NonZero<usize>, tier: Tier) -> Self {
+        let tier = if tier.is_available() { tier } else { Tier::Portable };
+        Self {
+            numerics,
+            tier,
+            code: tier.code(),
+            pool: Pool::new(threads),
+            offsets: Vec::new(),
+            operands: Vec::new(),
+            coefficients: Packed::default(),
+            workers: Vec::new(),
+            results: Vec::new(),
+        }
+    }
+
+    /// How it adds.
+    #[must_use]
+    pub fn numerics(&self) -> Numerics {
+        self.numerics
+    }
+
+    /// The vector unit that it uses.
+    #[must_use]
+    pub fn tier(&self) -> Tier {
+        self.tier
+    }
+
+    /// How many threads it may use.
+    #[must_use]
+    pub fn threads(&self) -> NonZero<usize> {
+        self.pool.threads()
+    }
+
+    /// Sums of operands times coefficients, then bias, post-scale and the rounding to fp16.
+    ///
+    /// The input is `[channel][row][column]`, the output likewise; both are fp16 bits.
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError`] if the sizes make no sense or do not belong to the buffers; the output is as it was then.
+    pub fn convolve(
+        &mut self,
+        pass: &Convolution,
+        input: &[u16],
+        coefficients: Coefficients<'_>,
+        bias: Option<&[u16]>,
+        post_scale: u16,
+        output: &mut [u16],
+    ) -> Result<(), ShapeError> {
+        let shape = Shape::new(pass)?;
+        let coefficients = match coefficients {
+            Coefficients::Unity => None,
+            Coefficients::Halves(halves) => Some(halves),
+        };
+        shape.check(input, coefficients, bias, output)?;
+        let products = output.len().saturating_mul(shape.taps());
+        let threads = self.pool.start(products / PER_THREAD);
+        let definition = Definition { shape: &shape, input, coefficients };
+        let has_kernel = match self.numerics {
+            Numerics::M1 => product::ROUNDED,
+            Numerics::Fast => true,
+            Numerics::Exact => false,
+        };
+        let planes = Planes::new(&shape).filter(|_| has_kernel && products > FEW);
+        let Some(planes) = planes else {
+            self.define(threads, definition, bias, post_scale, output);
+            return Ok(());
+        };
+        let layout = Layout::new(self.code, self.numerics, &shape, planes);
+        self.prepare(threads, &layout, &definition);
+        let pass = Pass {
+            code: self.code,
+            numerics: self.numerics,
+            layout,
+            offsets: &self.offsets,
+            operands: &self.operands,
+            coefficients: &self.coefficients,
+            definition,
+            bias,
+            post_scale,
+        };
+        let workers = self.workers.get_mut(..threads).unwrap_or_default();
+        pass.compute(&self.pool, workers, &mut self.results, output);
+        Ok(())
+    }
+
+    /// Brings operands and coefficients into the form that kernels read.
+    fn prepare(&mut self, threads: usize, layout: &Layout, definition: &Definition<'_>) {
+        let Self { code, numerics, ref pool, .. } = *self;
+        let Definition { shape, input, coefficients } = *definition;
+        layout.offsets(numerics, shape, &mut self.offsets);
+        self.operands.resize(layout.operands(), 0.0);
+        let (plane, channel) = (layout.planes.size(), shape.height.saturating_mul(shape.width));
+        pool.share(threads, &mut self.operands, plane, |first, planes| {
+            let channels = input.get(first.saturating_mul(channel)..).unwrap_or_default();
+            layout.planes.fill(code, shape, numerics != Numerics::M1, channels, planes);
+        });
+        let rows = layout.kernel.rows;
+        self.coefficients.pack((pool, threads), (code, numerics), shape, rows, coefficients);
+        if self.workers.len() < threads {
+            self.workers.resize_with(threads, Worker::default);
+        }
+    }
+
+    /// Computes each output by itself.
+    fn define(
+        &mut self,
+        threads: usize,
+        definition: Definition<'_>,
+        bias: Option<&[u16]>,
+        post_scale: u16,
+        output: &mut [u16],
+    ) {
+        let numerics = self.numerics;
+        let pixels = definition.shape.pixels();
+        self.pool.share(threads, output, pixels, |first, channels| {
+            let mut taps = Vec::new();
+            for (channel, o) in channels.chunks_exact_mut(pixels).zip(first..) {
+                let bias = bias.and_then(|bias| bias.get(o).copied());
+                for (pixel, place) in channel.iter_mut().enumerate() {
+                    let sum = definition.sum(numerics, o, pixel, &mut taps);
+                    *place = output::of(sum, bias, post_scale);
+                }
+            }
+        });
+    }
+
+    /// The largest operand of each output, times post-scale.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Array::convolve`].
+    pub fn maximum(
+        &mut self,
+        pass: &Convolution,
+        input: &[u16],
+        post_scale: u16,
+        output: &mut [u16],
+    ) -> Result<(), ShapeError> {
+        let shape = Shape::new(pass)?;
+        shape.check(input, None, None, output)?;
+        self.results.resize(shape.pixels(), 0);
+        let mut channels = output.chunks_exact_mut(shape.pixels());
+        for group in 0..shape.groups {
+            maximum::of_group(&shape, group, input, &mut self.results);
+            for channel in channels.by_ref().take(shape.group_outputs) {
+                scale(self.code, &self.results, post_scale, channel);
+            }
+        }
+        Ok(())
+    }
+
+    /// A pass-through: each operand times post-scale, with one rounding, as far as both buffers go.
+    pub fn scale(&mut self, input: &[u16], post_scale: u16, output: &mut [u16]) {
+        scale(self.code, input, post_scale, output);
+    }
+}
+
+/// Operands times post-scale, with one rounding.
+fn scale(code: &Code, input: &[u16], post_scale: u16, output: &mut [u16]) {
+    /// Some vectors of any tier.
+    const MANY: usize = 256;
+    /// What the longest vectors of any tier divide.
+    const VECTOR: usize = 16;
+    if post_scale == halves::ONE {
+        // Nothing to multiply, nothing to round.
+        output.iter_mut().zip(input).for_each(|(to, &from)| *to = halves::entered(from));
+        return;
+    }
+    let post_scale = f64::from(halves::value(post_scale));
+    let port = Port { unscale: 1.0, limited: false, bias: NO_BIAS, post_scale };
+    let (mut numbers, mut rounded) = ([0.0; MANY], [0; MANY]);
+    for (from, to) in input.chunks(MANY).zip(output.chunks_mut(MANY)) {
+        let vectors = from.len().next_multiple_of(VECTOR).min(MANY);
+        let (Some(numbers), Some(rounded)) = (numbers.get_mut(..vectors), rounded.get_mut(..vectors)) else {
+            continue;
+        };
+        code.widen(from, false, numbers);
+        code.narrow(numbers, port, rounded);
+        to.iter_mut().zip(rounded).for_each(|(to, rounded)| *to = *rounded);
+    }
+}

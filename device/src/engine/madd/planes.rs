@@ -1,0 +1,78 @@
+//! The input as the kernels read it: singles, with the padding around each channel.
+//!
+//! Every channel becomes a plane that holds what the kernel window may touch and nothing else, zeros included, so that
+//! a tap is a fixed distance from the place of its output.
+
+use super::shape::Shape;
+use crate::engine::kernels::Code;
+
+/// Singles that planes may take beyond four for each of the input's numbers. Real passes stay far below; padding
+/// that would blow up the input is not worth a fast path.
+const SPARE: usize = 1 << 22;
+
+/// Rows and columns of a plane, and how many of them there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Planes {
+    pub(super) channels: usize,
+    pub(super) rows: usize,
+    pub(super) pitch: usize,
+}
+
+impl Planes {
+    /// The planes of a pass, unless padding would make them far larger than its input.
+    pub(super) fn new(shape: &Shape) -> Option<Self> {
+        let reach = |outputs: usize, stride: usize, kernel: usize| {
+            outputs.checked_sub(1)?.checked_mul(stride)?.checked_add(kernel)
+        };
+        let rows = reach(shape.out_height, shape.stride_y, shape.kernel_height)?;
+        let pitch = reach(shape.out_width, shape.stride_x, shape.kernel_width)?;
+        let channels = shape.groups.checked_mul(shape.group_channels)?;
+        let inputs = channels.checked_mul(shape.height)?.checked_mul(shape.width)?;
+        let most = inputs.checked_mul(4)?.checked_add(SPARE)?;
+        let total = channels.checked_mul(rows)?.checked_mul(pitch)?;
+        (total <= most).then_some(Self { channels, rows, pitch })
+    }
+}
+
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "`Planes::new` has counted them"
+)]
+impl Planes {
+    /// Singles of a plane.
+    pub(super) fn size(&self) -> usize {
+        self.rows * self.pitch
+    }
+
+    /// How far behind the place of an output's first tap another of its taps is.
+    pub(super) fn tap(&self, shape: &Shape, tap: usize) -> usize {
+        let (rest, kx) = (tap / shape.kernel_width, tap % shape.kernel_width);
+        let (channel, ky) = (rest / shape.kernel_height, rest % shape.kernel_height);
+        channel * self.size() + ky * self.pitch + kx
+    }
+
+    /// Fills the planes of some channels.
+    pub(super) fn fill(&self, code: &Code, shape: &Shape, flush: bool, input: &[u16], planes: &mut [f32]) {
+        let channels = input.chunks_exact(shape.height * shape.width);
+        for (channel, plane) in channels.zip(planes.chunks_exact_mut(self.size())) {
+            let unpadded = shape.pad_x == 0 && shape.pad_y == 0;
+            if unpadded && self.pitch == shape.width && self.rows <= shape.height {
+                code.widen(channel, flush, plane);
+                continue;
+            }
+            for (row, place) in plane.chunks_exact_mut(self.pitch).enumerate() {
+                let left = shape.pad_x.min(self.pitch);
+                let have = (self.pitch - left).min(shape.width);
+                let source = row.checked_sub(shape.pad_y).filter(|&y| y < shape.height);
+                let Some(y) = source else {
+                    place.fill(0.0);
+                    continue;
+                };
+                place[..left].fill(0.0);
+                code.widen(&channel[y * shape.width..][..have], flush, &mut place[left..left + have]);
+                place[left + have..].fill(0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Every tier and number of threads against the definition, on shapes and numbers of all kinds.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A pass that makes sense, whatever the numbers it is made from.
+fn pass() -> impl Strategy<Value = Convolution> {
+    let reads = prop_oneof![
+        3 => Just(None),
+        2 => (1..4u32).prop_map(|groups| Some(Reads::Grouped { groups })),
+        2 => (1..3u32).prop_map(|channels| Some(Reads::Unicast { channels })),
+    ];
+    let kernel = (1..5u32, 1..5u32, 1..3u32, 1..3u32, 0..4u32, 0..4u32);
+    (reads, 1..12u32, 1..20u32, 1..8u32, 1..40u32, kernel, 0..4u32).prop_map(
+        |(reads, inputs, outputs, height, width, kernel, lanes)| {
+            let (kernel_height, kernel_width, stride_y, stride_x, pad_y, pad_x) = kernel;
+            let (channels, outputs) = match reads {
+                Some(Reads::Grouped { groups }) => (inputs * groups, outputs * groups),
+                Some(Reads::Unicast { channels }) => (outputs * channels + inputs, outputs),
+                _ => (inputs * 8, outputs),
+            };
+            let size = |input: u32, kernel: u32, stride: u32, pad: u32| {
+                (input + 2 * pad).saturating_sub(kernel) / stride + 1
+            };
+            Convolution {
+                channels,
+                height,
+                width,
+                outputs,
+                out_height: size(height, kernel_height, stride_y, pad_y),
+                out_width: size(width, kernel_width, stride_x, pad_x),
+                kernel_height,
+                kernel_width,
+                stride_y,
+                stride_x,
+                pad_y,
+                pad_x,
+                reads: reads.unwrap_or(Reads::Dense),
+                lanes: 1 << lanes,
+            }
+        },
+    )
+}
+
+/// Numbers of a kind: what a source of them is drawn from.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// Any bits.
+    Bits,
+    /// Around one.
+    Plain,
+    /// So that products are on either side of the smallest normal half.
+    Tiny,
+    /// So that sums are on either side of 2^15, and some products of 65520.
+    Large,
+    /// Few digits, many ties and zeros.
+    Coarse,
+}
+
+const KINDS: [Kind; 5] = [Kind::Bits, Kind::Plain, Kind::Tiny, Kind::Large, Kind::Coarse];
+
+/// So many halves of a kind; one in `special` of them is something that is no plain number.
+fn halves(kind: Kind, special: u64, seed: u64, length: usize) -> Vec<u16> {
+    const SPECIAL: [u16; 10] =
+        [0x7e00, 0xfe01, 0x7c00, 0xfc00, 0x0000, 0x8000, 0x0001, 0x83ff, 0x7bff, 0xfbff];
+    let mut state = seed | 1;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state >> 11
+    };
+    let ordinary = |random: u64| {
+        let significand = (random & 0x83ff) as u16;
+        let exponent = |least: u16, count: u64| (least + (random >> 20).rem_euclid(count) as u16) << 10;
+        match kind {
+            Kind::Bits => random as u16,
+            Kind::Plain => significand | exponent(11, 6),
+            Kind::Tiny => significand | exponent(5, 5),
+            Kind::Large => significand | exponent(21, 3),
+            Kind::Coarse => (significand & 0x8300) | if random & 0x400 == 0 { 0 } else { exponent(13, 8) },
+        }
+    };
+    (0..length)
+        .map(|_| {
+            let random = next();
+            let is_special = special > 0 && (random >> 30) % special == 0;
+            if is_special { SPECIAL[(random % 10) as usize] } else { ordinary(random) }
+        })
+        .collect()
+}
+
+/// A pass with data.
+#[derive(Clone, Debug)]
+struct Case {
+    pass: Convolution,
+    input: Vec<u16>,
+    coefficients: Option<Vec<u16>>,
+    bias: Option<Vec<u16>>,
+    post_scale: u16,
+}
+
+impl Case {
+    fn new(pass: Convolution, kinds: [usize; 2], special: u64, seed: u64) -> Self {
+        let shape = Shape::new(&pass).unwrap();
+        let input = (pass.channels * pass.height * pass.width) as usize;
+        let planes = pass.outputs.div_ceil(pass.lanes) as usize;
+        let coefficients = planes * pass.lanes as usize * shape.taps();
+        let [input_kind, kind] = kinds.map(|kind| KINDS[kind]);
+        let bias = halves(Kind::Plain, special, seed ^ 3, pass.outputs as usize);
+        Self {
+            pass,
+            input: halves(input_kind, special, seed, input),
+            coefficients: (!seed.is_multiple_of(8)).then(|| halves(kind, special, seed ^ 7, coefficients)),
+            bias: (!seed.is_multiple_of(3)).then_some(bias),
+            post_scale: [halves::ONE, 0x3555, 0xbc00, 0x7e00, 0x0000][(seed % 5) as usize],
+        }
+    }
+
+    fn outputs(&self) -> usize {
+        (self.pass.outputs * self.pass.out_height * self.pass.out_width) as usize
+    }
+
+    fn expected(&self, numerics: Numerics) -> Vec<u16> {
+        let shape = Shape::new(&self.pass).unwrap();
+        let definition =
+            Definition { shape: &shape, input: &self.input, coefficients: self.coefficients.as_deref() };
+        let mut taps = Vec::new();
+        let mut output = |at: usize| {
+            let (o, pixel) = (at / shape.pixels(), at % shape.pixels());
+            let sum = definition.sum(numerics, o, pixel, &mut taps);
+            output::of(sum, self.bias.as_ref().map(|bias| bias[o]), self.post_scale)
+        };
+        (0..self.outputs()).map(&mut output).collect()
+    }
+
+    fn convolved(&self, array: &mut Array) -> Vec<u16> {
+        let mut output = vec![0xdead; self.outputs()];
+        let coefficients = self.coefficients.as_deref().map_or(Coefficients::Unity, Coefficients::Halves);
+        array
+            .convolve(
+                &self.pass,
+                &self.input,
+                coefficients,
+                self.bias.as_deref(),
+                self.post_scale,
+                &mut output,
+            )
+            .unwrap();
+        output
+    }
+}
+
+/// What a [`Case`] is made from.
+fn case() -> impl Strategy<Value = (Convolution, [usize; 2], u64, u64)> {
+    let special = prop_oneof![Just(0), Just(2000), Just(20)];
+    (pass(), [0..KINDS.len(), 0..KINDS.len()], special, any::<u64>())
+}
+
+/// The first output that differs, with what it is and what it should be.
+fn difference(found: &[u16], expected: &[u16]) -> Option<(usize, u16, u16)> {
+    let mut all = found.iter().zip(expected).enumerate().map(|(i, (&found, &expected))| (i, found, expected));
+    all.find(|(_, found, expected)| found != expected)
+}
+
+fn one() -> NonZero<usize> {
+    NonZero::<usize>::MIN
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_tier_gives_the_bytes_of_the_definition((pass, kinds, special, seed) in case()) {
+        let case = Case::new(pass, kinds, special, seed);
+        for (_, numerics) in Numerics::NAMES {
+            let expected = case.expected(numerics);
+            for tier in Tier::ALL {
+                let mut array = Array::with_tier(numerics, one(), tier);
+                prop_assert_eq!(difference(&case.convolved(&mut array), &expected), None, "{:?} {}", numerics, tier.name());
+                // Once more, with what is left of the first time.
+                prop_assert_eq!(difference(&case.convolved(&mut array), &expected), None, "{:?} {}, again", numerics, tier.name());
+            }
+        }
+    }
+
+    #[test]
+    fn maximum_is_that_of_the_definition((pass, kinds, special, seed) in case()) {
+        let case = Case::new(pass, kinds, special, seed);
+        let shape = Shape::new(&case.pass).unwrap();
+        let definition = Definition { shape: &shape, input: &case.input, coefficients: None };
+        let expected: Vec<_> = (0..case.outputs())
+            .map(|at| {
+                let (o, pixel) = (at / shape.pixels(), at % shape.pixels());
+                (0..shape.taps()).map(|tap| definition.operand(o, pixel, tap)).max_by(f32::total_cmp).unwrap()
+            })
+            .map(|largest| output::of(f64::from(largest), None, case.post_scale))
+            .collect();
+        for tier in Tier::ALL {
+            let mut output = vec![0xdead; case.outputs()];
+            let mut array = Array::with_tier(Numerics::M1, one(), tier);
+            array.maximum(&case.pass, &case.input, case.post_scale, &mut output).unwrap();
+            prop_assert_eq!(difference(&output, &expected), None, "{}", tier.name());
+        }
+    }
+}
+
+/// A pass that is large enough for threads.
+fn large(reads: Reads, outputs: u32, kernel: u32) -> Convolution {
+    Convolution {
+        channels: 96,
+        height: 40,
+        width: 41,
+        outputs,
+        out_height: 40,
+        out_width: 41,
+        kernel_height: kernel,
+        kernel_width: kernel,
+        stride_y: 1,
+        stride_x: 1,
+        pad_y: kernel / 2,
+        pad_x: kernel / 2,
+        reads,
+        lanes: 16,
+    }
+}
+
+#[test]
+fn threads_give_the_same_bytes_however_many_there_are() {
+    for pass in [large(Reads::Dense, 96, 1), large(Reads::Unicast { channels: 1 }, 96, 9)] {
+        for numerics in [Numerics::M1, Numerics::Fast] {
+            let case = Case::new(pass, [1, 1], 5000, 11);
+            let alone = case.convolved(&mut Array::new(numerics, one()));
+            for threads in 2..5 {
+                let mut array = Array::new(numerics, NonZero::new(threads).unwrap());
+                assert!(case.convolved(&mut array) == alone, "{numerics:?}, {threads} threads");
+            }
+        }
+    }
+}
+
+#[test]
+fn long_reductions_are_those_of_the_definition() {
+    // Several panels' worth of taps, with a short last block and tile.
+    let pass = Convolution {
+        channels: 67,
+        height: 3,
+        width: 3,
+        outputs: 9,
+        out_height: 2,
+        out_width: 3,
+        ..large(Reads::Dense, 9, 3)
+    };
+    for numerics in [Numerics::M1, Numerics::Fast] {
+        for kinds in [[1, 1], [1, 2], [3, 1], [4, 4]] {
+            let case = Case::new(pass, kinds, 0, 13);
+            let expected = case.expected(numerics);
+            for tier in Tier::ALL {
+                assert_eq!(case.convolved(&mut Array::with_tier(numerics, one(), tier)), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn pass_through_of_every_half_is_one_rounding() {
+    let every: Vec<_> = (0..=u16::MAX).collect();
+    for post_scale in [halves::ONE, 0x3555, 0xc123, 0x0001, 0x7c00, 0x7e00, 0x8000] {
+        let expected: Vec<_> = every.iter().map(|&bits| output::pass_through(bits, post_scale)).collect();
+        for tier in Tier::ALL {
+            let mut output = vec![0; every.len()];
+            Array::with_tier(Numerics::M1, one(), tier).scale(&every, post_scale, &mut output);
+            assert!(output == expected, "{} times {post_scale:#x}", tier.name());
+        }
+    }
+}
+
+#[test]
+fn product_of_every_half_is_that_of_the_definition() {
+    // A single tap is the product itself: each half as the operand, some as coefficients, those next to the flush among
+    // them.
+    let input: Vec<_> = (0..=u16::MAX).collect();
+    let coefficients =
+        [0x3c00, 0x3bff, 0x3bfe, 0x1400, 0x17ff, 0x0001, 0x03ff, 0x0400, 0x8000, 0x6c55, 0xfbff, 0x7c00];
+    let pass = Convolution {
+        channels: 1,
+        height: 256,
+        width: 256,
+        outputs: 12,
+        out_height: 256,
+        out_width: 256,
+        lanes: 4,
+        ..large(Reads::Dense, 12, 1)
+    };
+    let case =
+        Case { pass, input, coefficients: Some(coefficients.to_vec()), bias: None, post_scale: halves::ONE };
+    for numerics in [Numerics::M1, Numerics::Fast] {
+        let expected = case.expected(numerics);
+        for tier in Tier::ALL {
+            assert!(
+                case.convolved(&mut Array::with_tier(numerics, one(), tier)) == expected,
+                "{}",
+                tier.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn padding_that_would_blow_up_the_input_is_still_computed() {
+    let pass = Convolution {
+        channels: 1,
+        height: 1,
+        width: 1,
+        outputs: 1,
+        out_height: 2,
+        out_width: 2,
+        stride_y: 1 << 30,
+        stride_x: 1 << 30,
+        pad_y: u32::MAX,
+        pad_x: u32::MAX,
+        ..large(Reads::Dense, 1, 1)
+    };
+    let case = Case::new(pass, [1, 1], 0, 9);
+    assert_eq!(case.convolved(&mut Array::new(Numerics::M1, one())), case.expected(Numerics::M1));
+}

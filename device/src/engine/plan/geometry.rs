@@ -1,0 +1,123 @@
+//! Geometry: which inputs each output of a neural task reads.
+
+use ane_uapi::hw::td::common;
+
+use super::inferred::Inferred;
+use super::operand::Shape;
+use super::verdict::{Registers, Verdict};
+use crate::engine::madd::{Convolution, Reads};
+
+/// Channels that each output reads.
+pub(super) fn reads(registers: Registers<'_>, input: Shape, output: Shape) -> Result<Reads, Verdict> {
+    let register = &common::GROUP_CONV_CFG;
+    let cfg = registers.get(register);
+    registers.defined(!cfg.elem_mult_mode(), register, "elem_mult_mode", "its effect is not known")?;
+    let groups = u32::from(cfg.num_groups());
+    registers.defined(groups != 0, register, "num_groups", "there are no groups")?;
+    if cfg.unicast_en() {
+        registers.defined(groups == 1, register, "num_groups", "no unicast task has groups")?;
+        let channels = u32::from(cfg.unicast_cin());
+        registers.defined(channels != 0, register, "unicast_cin", "outputs read no channels")?;
+        let read = u64::from(channels).saturating_mul(output.channels.into());
+        registers.runs(
+            read <= input.channels.into(),
+            &common::C_OUT,
+            "channels",
+            "outputs read more channels than there are",
+        )?;
+        return Ok(Reads::Unicast { channels });
+    }
+    if groups == 1 {
+        return Ok(Reads::Dense);
+    }
+    let divides = input.channels.is_multiple_of(groups) && output.channels.is_multiple_of(groups);
+    registers.defined(divides, register, "num_groups", "groups do not divide the channels")?;
+    Ok(Reads::Grouped { groups })
+}
+
+/// Coefficients of one output.
+pub(super) const fn taps(convolution: &Convolution) -> u32 {
+    let channels = match convolution.reads {
+        Reads::Dense => convolution.channels,
+        Reads::Grouped { groups } => match convolution.channels.checked_div(groups) {
+            Some(channels) => channels,
+            None => 0,
+        },
+        Reads::Unicast { channels } => channels,
+    };
+    // 17 bits and twice five.
+    channels.saturating_mul(convolution.kernel_height).saturating_mul(convolution.kernel_width)
+}
+
+/// Kernel, strides and padding.
+pub(super) fn convolution(
+    registers: Registers<'_>,
+    input: Shape,
+    output: Shape,
+    reads: Reads,
+    has_kernel: bool,
+) -> Result<(Convolution, Inferred), Verdict> {
+    let register = &common::CONV_CFG;
+    let cfg = registers.get(register);
+    let convolution = Convolution {
+        channels: input.channels,
+        height: input.height,
+        width: input.width,
+        outputs: output.channels,
+        out_height: output.height,
+        out_width: output.width,
+        kernel_height: cfg.kh().into(),
+        kernel_width: cfg.kw().into(),
+        stride_y: cfg.sy().into(),
+        stride_x: cfg.sx().into(),
+        pad_y: cfg.py().into(),
+        pad_x: cfg.px().into(),
+        reads,
+        lanes: 1 << u32::from(cfg.ocg_size()),
+    };
+    registers.defined(cfg.kw() != 0, register, "kw", "kernel has no columns")?;
+    registers.defined(cfg.kh() != 0, register, "kh", "kernel has no rows")?;
+    registers.defined(cfg.sx() != 0, register, "sx", "stride is zero")?;
+    registers.defined(cfg.sy() != 0, register, "sy", "stride is zero")?;
+    if !has_kernel {
+        let is_plain = [cfg.kw(), cfg.kh(), cfg.sx(), cfg.sy()] == [1; 4] && cfg.px() == 0 && cfg.py() == 0;
+        registers.defined(is_plain, register, "", "only 1x1 with stride 1 is known without coefficients")?;
+        let is_same = (input.height, input.width) == (output.height, output.width);
+        registers.defined(is_same, &common::OUT_DIM, "", "output is not as large as the input")?;
+        return Ok((convolution, Inferred::NONE));
+    }
+    let pads_x = trailing(input.width, output.width, cfg.kw(), cfg.sx(), cfg.px());
+    let pads_y = trailing(input.height, output.height, cfg.kh(), cfg.sy(), cfg.py());
+    let too_wide = "padding is as wide as the kernel";
+    registers.defined(cfg.px() < cfg.kw(), register, "px", too_wide)?;
+    registers.defined(cfg.py() < cfg.kh(), register, "py", too_wide)?;
+    registers.defined(pads_x < i64::from(cfg.kw()), &common::OUT_DIM, "width", too_wide)?;
+    registers.defined(pads_y < i64::from(cfg.kh()), &common::OUT_DIM, "height", too_wide)?;
+    let mut inferred = Inferred::NONE;
+    if cfg.px() != 0 || cfg.py() != 0 || pads_x > 0 || pads_y > 0 {
+        inferred = inferred.with(Inferred::PADDING);
+    }
+    if cfg.sx() > 1 || cfg.sy() > 1 {
+        inferred = inferred.with(Inferred::STRIDE);
+    }
+    Ok((convolution, inferred))
+}
+
+/// Columns or rows behind the input that the last output reaches; less than zero if it does not reach the end.
+fn trailing(input: u32, output: u32, kernel: u8, stride: u8, pad: u8) -> i64 {
+    let last = i64::from(output).saturating_sub(1).saturating_mul(stride.into());
+    last.saturating_add(kernel.into()).saturating_sub(pad.into()).saturating_sub(input.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trailing_padding_follows_from_the_size_of_the_output() {
+        assert_eq!(trailing(56, 56, 3, 1, 1), 1);
+        assert_eq!(trailing(56, 54, 3, 1, 0), 0);
+        assert_eq!(trailing(224, 112, 7, 2, 3), 2);
+        assert_eq!(trailing(5, 2, 1, 2, 0), -2);
+    }
+}

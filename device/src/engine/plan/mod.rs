@@ -1,0 +1,108 @@
+//! Planning: the registers of a task become the description of one pass, or the reason why there is none.
+//!
+//! The engine has no instructions; what it does follows from the state of 140 registers. A [`Plan`] is that
+//! state understood: operands with their shapes and places, the operation, and where the result goes. It is
+//! made once for each set of values ([`cache`]), and holds no address of memory, so that the same task of
+//! another request has the same plan. What is executed, refused or known to hang is written down in
+//! docs/execution.md, which these files follow section by section.
+//!
+//! * [`verdict`]: why a task is not executed.
+//! * [`operand`]: shapes and places; `source` and `sink` read them from the registers.
+//! * `task`: what every task has to satisfy.
+//! * [`neural`], with `geometry` and [`coefficients`]; [`planar`].
+//! * [`inferred`]: what is executed without being established.
+
+pub mod cache;
+pub mod coefficients;
+mod geometry;
+pub mod inferred;
+pub mod neural;
+pub mod operand;
+pub mod planar;
+mod sink;
+mod source;
+mod task;
+pub mod verdict;
+
+use ane_uapi::hw::td::common::{self, TaskClass};
+use ane_uapi::hw::td::header::Header;
+use ane_uapi::hw::td::words::ChipBytes;
+use ane_uapi::register::Reg;
+
+use self::inferred::Inferred;
+use self::neural::NeuralPass;
+pub use self::operand::Window;
+use self::operand::{ChipPlace, Shape};
+use self::planar::PlanarPass;
+use self::verdict::{Registers, Verdict};
+use crate::refusal::Category;
+use crate::sram::TILE_L2_BYTES;
+use crate::td::register_file::RegisterFile;
+
+/// Bytes of the on-chip buffer.
+const L2_BYTES: u64 = TILE_L2_BYTES as u64;
+
+/// The most elements of all batches of a planar task.
+const PLANAR_ELEMENTS_MAX: u64 = 1 << 27;
+
+/// One pass, understood.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// What is computed, on what.
+    pub pass: Pass,
+    /// What of it no source establishes.
+    pub inferred: Inferred,
+}
+
+/// What a pass computes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pass {
+    /// The neural engine.
+    Neural(NeuralPass),
+    /// The planar engine.
+    Planar(PlanarPass),
+}
+
+/// Understands a task.
+///
+/// # Errors
+///
+/// The first register that keeps it from being executed. A register on which silicon was seen to hang comes
+/// before others of its group, and not before all of the task.
+pub fn plan(header: &Header, registers: &RegisterFile) -> Result<Plan, Verdict> {
+    let registers = Registers(registers);
+    task::check_header(header)?;
+    match task::class(registers)? {
+        TaskClass::Neural => {
+            let (pass, inferred) = neural::plan(registers)?;
+            Ok(Plan { pass: Pass::Neural(pass), inferred })
+        }
+        class => Ok(Plan { pass: Pass::Planar(planar::plan(registers, class)?), inferred: Inferred::NONE }),
+    }
+}
+
+impl Plan {
+    /// Refuses what no source establishes, as `--strict` wants it.
+    ///
+    /// # Errors
+    ///
+    /// The register that asks for it.
+    pub fn established(&self, registers: &RegisterFile) -> Result<(), Verdict> {
+        if self.inferred.is_none() {
+            return Ok(());
+        }
+        let why =
+            "padding, strides above 1 and bias rows are inferred, and only what is established was asked for";
+        Err(Registers(registers).verdict(&common::CONV_CFG.info, "", Category::Unsupported, why))
+    }
+}
+
+/// Refuses a tensor that does not lie in the on-chip buffer.
+fn chip_fits(
+    registers: Registers<'_>,
+    place: ChipPlace,
+    shape: Shape,
+    register: &Reg<ChipBytes>,
+) -> Result<(), Verdict> {
+    registers.defined(place.end(shape) <= L2_BYTES, register, "", "tensor leaves the 2 MiB on-chip buffer")
+}

@@ -1,0 +1,240 @@
+//! Planar tasks: copy, binary, normalise, reduce (docs/execution.md, *Planar tasks*).
+
+use ane_uapi::hw::td::common::{self, TaskClass};
+use ane_uapi::hw::td::l2;
+use ane_uapi::hw::td::planar::{self, Operation, PostFunction, Reduction, SecondSource};
+
+use super::operand::{Origin, Shape, Sink, Source};
+use super::verdict::{Registers, Verdict};
+use super::{sink, source, task};
+use crate::engine::planar::{Class, Planar};
+use crate::refusal::Category;
+
+/// The largest PaddingMode that a planar task has.
+const PADDING_MODE_MAX: u8 = 1;
+
+/// A pass of the planar engine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlanarPass {
+    /// Source 1.
+    pub source1: Source,
+    /// Source 2, where the class has one. Of a normalising pass, its height is 2: the values to subtract, and
+    /// those to multiply by.
+    pub source2: Option<Source>,
+    /// Where the result goes.
+    pub sink: Sink,
+    /// Extents of the pass.
+    pub shape: Shape,
+    /// How often the task is repeated, each time with the group strides added to the bases.
+    pub batches: u32,
+    /// What is computed.
+    pub planar: Planar,
+}
+
+impl PlanarPass {
+    /// Extents of the result before any transposition.
+    pub const fn output(&self) -> Shape {
+        if self.sink.is_transposed { self.sink.shape.transposed() } else { self.sink.shape }
+    }
+}
+
+/// Plans a planar task.
+pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<PlanarPass, Verdict> {
+    let is_binary =
+        matches!(class, TaskClass::PlanarBinary | TaskClass::PlanarNormalise | TaskClass::PlanarBinaryReduce);
+    let reduces = matches!(class, TaskClass::PlanarReduce | TaskClass::PlanarBinaryReduce);
+    check_source2(registers, is_binary)?;
+    task::check(registers, is_binary)?;
+    check_convolution(registers)?;
+    let transposes = registers.get(&common::CFG).transpose();
+    registers.defined(!transposes, &common::CFG, "transpose", "planar task transposes by PlanarMap")?;
+    let shape = shape(registers)?;
+    let batches = batches(registers, shape)?;
+    let planar = operation(registers, class, is_binary, reduces)?;
+    let map = registers.get(&common::PLANAR_MAP);
+    let extents = |column: bool, row: bool, channel: bool| Shape {
+        channels: if channel { 1 } else { shape.channels },
+        height: if row { 1 } else { shape.height },
+        width: if column { 1 } else { shape.width },
+    };
+    let shape1 = extents(map.src1_column(), map.src1_row(), map.src1_channel());
+    let source1 = source::source1(registers, class, shape1)?;
+    let source2 = if is_binary {
+        let mut shape2 = extents(map.src2_column(), map.src2_row(), map.src2_channel());
+        if class == TaskClass::PlanarNormalise {
+            registers.defined(
+                map.src2_row(),
+                &common::PLANAR_MAP,
+                "src2_row",
+                "the row behind a normalising source 2 is its scale",
+            )?;
+            shape2.height = 2;
+        }
+        Some(source::source2(registers, shape2)?)
+    } else {
+        None
+    };
+    let result = if reduces { Shape { height: 1, width: 1, ..shape } } else { shape };
+    let sink = sink::sink(registers, class, result, map.transpose(), batches)?;
+    check_batches_on_chip(registers, batches, source1, source2, sink)?;
+    Ok(PlanarPass { source1, source2, sink, shape, batches, planar })
+}
+
+/// A source 2 that is needed from memory and has no format hangs, whatever else is wrong with the task.
+fn check_source2(registers: Registers<'_>, is_binary: bool) -> Result<(), Verdict> {
+    let cfg = registers.get(&common::CFG);
+    if is_binary {
+        use ane_uapi::hw::td::tile_source::FMT2;
+        let is_formless = cfg.src2_in_memory() && registers.get(&FMT2).into_bits() == 0;
+        return registers.runs(!is_formless, &FMT2, "", "source is needed and its format is zero");
+    }
+    registers.defined(!cfg.src2_in_memory(), &common::CFG, "src2_in_memory", "class has no source 2")?;
+    let in_memory = registers.get(&l2::SOURCE_CFG).src2_in_memory();
+    registers.defined(!in_memory, &l2::SOURCE_CFG, "src2_in_memory", "class has no source 2")
+}
+
+/// Planar tasks of every program have the convolution that does nothing.
+fn check_convolution(registers: Registers<'_>) -> Result<(), Verdict> {
+    let cfg = registers.get(&common::CONV_CFG);
+    let is_plain =
+        [cfg.kw(), cfg.kh(), cfg.sx(), cfg.sy()] == [1; 4] && [cfg.px(), cfg.py(), cfg.ocg_size()] == [0; 3];
+    registers.defined(is_plain, &common::CONV_CFG, "", "planar task with a kernel, stride, padding or lanes")
+}
+
+fn shape(registers: Registers<'_>) -> Result<Shape, Verdict> {
+    let input = task::input(registers)?;
+    let output = task::output(registers)?;
+    registers.defined(
+        input.channels == output.channels,
+        &common::C_OUT,
+        "channels",
+        "planar task changes the channels",
+    )?;
+    registers.defined(input == output, &common::OUT_DIM, "", "planar task changes the extents")?;
+    Ok(input)
+}
+
+/// How often the task is repeated.
+fn batches(registers: Registers<'_>, shape: Shape) -> Result<u32, Verdict> {
+    let register = &common::GROUP_CONV_CFG;
+    let cfg = registers.get(register);
+    let batches = u32::from(cfg.num_groups());
+    registers.defined(batches != 0, register, "num_groups", "there are no batches")?;
+    registers.defined(!cfg.unicast_en(), register, "unicast_en", "no planar task is unicast")?;
+    registers.defined(!cfg.elem_mult_mode(), register, "elem_mult_mode", "its effect is not known")?;
+    let all = shape.elements().saturating_mul(batches.into());
+    registers.supported(
+        all <= super::PLANAR_ELEMENTS_MAX,
+        register,
+        "num_groups",
+        "batches have more than 2^27 elements",
+    )?;
+    Ok(batches)
+}
+
+fn operation(
+    registers: Registers<'_>,
+    class: TaskClass,
+    is_binary: bool,
+    reduces: bool,
+) -> Result<Planar, Verdict> {
+    let register = &planar::PE_CFG;
+    let cfg = registers.get(register);
+    // The decoder has refused the numbers that these enumerations do not have.
+    let operation = Operation::try_from(cfg.operation()).unwrap_or(Operation::Add);
+    let reduction = Reduction::try_from(cfg.reduction()).unwrap_or(Reduction::Sum);
+    let post_function = PostFunction::try_from(cfg.post_function()).unwrap_or(PostFunction::None);
+    let second = SecondSource::try_from(cfg.second_source()).unwrap_or(SecondSource::Absent);
+    registers.defined(
+        (second == SecondSource::Absent) != is_binary,
+        register,
+        "second_source",
+        "selector and class disagree on whether there is a source 2",
+    )?;
+    let is_known = match class {
+        TaskClass::PlanarNormalise => operation == Operation::Add,
+        _ => is_binary || matches!(operation, Operation::Add | Operation::SumSquared),
+    };
+    registers.defined(is_known, register, "operation", "class is not known with this operation")?;
+    let constants = registers.get(&planar::EPSILON_PRE_SCALE);
+    if !reduces {
+        registers.defined(reduction == Reduction::Sum, register, "reduction", "class reduces nothing")?;
+        registers.defined(
+            post_function == PostFunction::None,
+            register,
+            "post_function",
+            "class reduces nothing",
+        )?;
+        registers.defined(
+            constants.epsilon() == 0,
+            &planar::EPSILON_PRE_SCALE,
+            "epsilon",
+            "class reduces nothing",
+        )?;
+    }
+    let l2_cfg = registers.get(&l2::L2_CFG);
+    registers.defined(
+        !l2_cfg.input_relu(),
+        &l2::L2_CFG,
+        "input_relu",
+        "which source it applies to is not known",
+    )?;
+    registers.defined(
+        l2_cfg.padding_mode() <= PADDING_MODE_MAX,
+        &l2::L2_CFG,
+        "padding_mode",
+        "only 0 and 1 are known",
+    )?;
+    let scales = registers.get(&planar::BIAS_SCALE);
+    let Some(class) = Class::of(class) else {
+        return Err(registers.verdict(
+            &common::CFG.info,
+            "class",
+            Category::Undefined,
+            "class is not planar",
+        ));
+    };
+    Ok(Planar {
+        class,
+        operation,
+        negates_first: cfg.negate_src1(),
+        negates_second: second == SecondSource::Negated,
+        pre_scale: constants.pre_scale(),
+        bias: scales.bias(),
+        scale: scales.scale(),
+        final_scale: registers.get(&planar::FINAL_SCALE).scale(),
+        reduction,
+        epsilon: constants.epsilon(),
+        post: post_function,
+        relu: cfg.relu(),
+    })
+}
+
+/// Batches behind the first have to lie on chip too.
+fn check_batches_on_chip(
+    registers: Registers<'_>,
+    batches: u32,
+    source1: Source,
+    source2: Option<Source>,
+    sink: Sink,
+) -> Result<(), Verdict> {
+    let last = batches.saturating_sub(1);
+    let mut places = Vec::new();
+    let origins = [(Some(source1), &l2::SOURCE_GROUP_STRIDE), (source2, &l2::SOURCE2_GROUP_STRIDE)];
+    for (source, register) in origins {
+        let Some(source) = source else { continue };
+        match source.origin {
+            Origin::Chip(place) => places.push((place, source.shape, register)),
+            Origin::Memory { by, leaves: super::Window::Whole, .. } => {
+                places.push((by, source.shape, register))
+            }
+            Origin::Memory { .. } => {}
+        }
+    }
+    if let Some(place) = sink.chip {
+        places.push((place, sink.shape, &l2::RESULT_GROUP_STRIDE));
+    }
+    places.into_iter().try_for_each(|(place, shape, register)| {
+        super::chip_fits(registers, place.batch(last), shape, register)
+    })
+}

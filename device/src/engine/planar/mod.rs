@@ -1,0 +1,172 @@
+//! The planar engine: element-wise operations and reductions that need no coefficients.
+//!
+//! Beside the array of multipliers sits a smaller engine that takes one or two tensors, element by element, through a
+//! fixed chain: source 1 times its pre-scale, negations, one operation, plus bias, times scale, times final scale,
+//! ReLU. It can sum the elements of a channel instead, or take the largest, and make a reciprocal or a reciprocal
+//! square root of that: means, variances and the maximum of a softmax come from here. The arithmetic is that of
+//! `docs/numerics.md`, "The planar engine": double precision, and one rounding to fp16 at the end.
+//!
+//! * [`Planar`]: what one pass does, and [`Planar::run`].
+//! * [`operand`]: a tensor, with an extent of one wherever it is broadcast.
+//! * `chain`: the element-wise chain in doubles.
+//! * `reduce`: sums and maxima.
+//! * `single`: passes of one operation, which need no doubles.
+
+mod chain;
+pub mod operand;
+mod reduce;
+mod single;
+#[cfg(test)]
+mod tests;
+
+use ane_uapi::hw::td::common::TaskClass;
+use ane_uapi::hw::td::planar::{Operation, PostFunction, Reduction};
+
+pub use self::operand::{BadOperands, Operand};
+use self::operand::{View, check};
+use super::numerics::double;
+use super::plan::operand::Shape;
+
+/// What a pass does with its sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// The element-wise chain on source 1.
+    Copy,
+    /// The element-wise chain on both sources.
+    Binary,
+    /// `(a - b) * s`, with `b` and `s` in two rows of source 2.
+    Normalise,
+    /// A reduction of source 1 over height and width.
+    Reduce,
+    /// A reduction of what the operation makes of both sources.
+    BinaryReduce,
+}
+
+impl Class {
+    /// The planar engine's part in tasks of a class; `None` for neural tasks.
+    pub const fn of(class: TaskClass) -> Option<Self> {
+        match class {
+            TaskClass::Neural => None,
+            TaskClass::PlanarCopy => Some(Self::Copy),
+            TaskClass::PlanarBinary => Some(Self::Binary),
+            TaskClass::PlanarNormalise => Some(Self::Normalise),
+            TaskClass::PlanarReduce => Some(Self::Reduce),
+            TaskClass::PlanarBinaryReduce => Some(Self::BinaryReduce),
+        }
+    }
+
+    /// The task class that asks for it.
+    pub const fn task_class(self) -> TaskClass {
+        match self {
+            Self::Copy => TaskClass::PlanarCopy,
+            Self::Binary => TaskClass::PlanarBinary,
+            Self::Normalise => TaskClass::PlanarNormalise,
+            Self::Reduce => TaskClass::PlanarReduce,
+            Self::BinaryReduce => TaskClass::PlanarBinaryReduce,
+        }
+    }
+
+    /// True if there is a source 2.
+    pub const fn has_second_source(self) -> bool {
+        matches!(self, Self::Binary | Self::Normalise | Self::BinaryReduce)
+    }
+
+    /// True if the pass gives one value for each channel.
+    pub const fn is_reduction(self) -> bool {
+        matches!(self, Self::Reduce | Self::BinaryReduce)
+    }
+}
+
+/// One pass: the registers of td 4.3, understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Planar {
+    /// What it does with its sources.
+    pub class: Class,
+    /// How elements are combined; with one source, [`Operation::Add`] is that source and
+    /// [`Operation::SumSquared`] its square. Without effect on [`Class::Normalise`].
+    pub operation: Operation,
+    /// Multiplies source 1; fp16, as are all constants but the final scale.
+    pub pre_scale: u16,
+    /// Source 1 is negated after that.
+    pub negates_first: bool,
+    /// Source 2 is negated. Without effect on [`Class::Normalise`].
+    pub negates_second: bool,
+    /// Added to the result.
+    pub bias: u16,
+    /// Multiplies the result after that.
+    pub scale: u16,
+    /// Multiplies the result after that, or the sum of a reduction before epsilon; a single.
+    pub final_scale: u32,
+    /// Added after the final scale of a reduction.
+    pub epsilon: u16,
+    /// The result is +0 unless it is above zero.
+    pub relu: bool,
+    /// How a reduction combines elements.
+    pub reduction: Reduction,
+    /// What happens to the value of a reduction.
+    pub post: PostFunction,
+}
+
+impl Planar {
+    /// A pass of this class whose chain changes nothing.
+    pub const fn plain(class: Class, operation: Operation) -> Self {
+        Self {
+            class,
+            operation,
+            pre_scale: double::ONE,
+            negates_first: false,
+            negates_second: false,
+            bias: 0,
+            scale: double::ONE,
+            final_scale: 1f32.to_bits(),
+            epsilon: 0,
+            relu: false,
+            reduction: Reduction::Sum,
+            post: PostFunction::None,
+        }
+    }
+
+    /// Computes the pass on packed tensors; every value is an fp16 bit pattern.
+    ///
+    /// `out` has the shape's elements, or its channels if the pass is a reduction. In [`Class::Normalise`] the second
+    /// operand has two rows, `b` and `s`.
+    ///
+    /// # Errors
+    ///
+    /// Refuses operands and results that do not fit the shape or the class. Nothing is computed then.
+    pub fn run(
+        &self,
+        shape: Shape,
+        a: Operand<'_>,
+        b: Option<Operand<'_>>,
+        out: &mut [u16],
+    ) -> Result<(), BadOperands> {
+        let elements = check(self, shape, out.len())?;
+        let first = View::new(shape, a).ok_or(BadOperands::First { shape })?;
+        let bad_second = BadOperands::Second { shape };
+        match (self.class, b) {
+            (Class::Copy, None) => {
+                if !single::run(self, &first, None, out) {
+                    chain::run(self, &first, None, out);
+                }
+            }
+            (Class::Binary, Some(b)) => {
+                let second = View::new(shape, b).ok_or(bad_second)?;
+                if !single::run(self, &first, Some(&second), out) {
+                    chain::run(self, &first, Some(&second), out);
+                }
+            }
+            (Class::Normalise, Some(b)) => {
+                let [mean, factor] = View::two_rows(shape, b).ok_or(bad_second)?;
+                chain::normalise(self, &first, &mean, &factor, out);
+            }
+            (Class::Reduce, None) => reduce::run(self, elements, &first, None, out),
+            (Class::BinaryReduce, Some(b)) => {
+                let second = View::new(shape, b).ok_or(bad_second)?;
+                reduce::run(self, elements, &first, Some(&second), out);
+            }
+            _ => return Err(bad_second),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,212 @@
+//! Reductions: one value for each channel.
+//!
+//! The elements are summed in double precision in the order of row and column, which is part of the result. Where no
+//! order can change it, because every partial sum is exact, several partial sums run side by side.
+
+use ane_uapi::hw::td::planar::{Operation, PostFunction, Reduction};
+
+use super::Planar;
+use super::chain::{BLOCK, Chain, padded};
+use super::operand::View;
+use crate::engine::kernels::planar_vector::{LANES, Vector, Work, maximum, run as vectorised};
+use crate::engine::numerics::double::{ONE, decode, decode_single, encode, settle};
+
+/// Sums of multiples of 2^-24 are exact in 53 bits as long as no partial sum reaches this.
+const EXACT: f64 = (1u64 << 29) as f64;
+
+struct Reduce<'a, 'v> {
+    planar: &'a Planar,
+    sources: (&'a View<'v>, Option<&'a View<'v>>),
+    /// Elements of a channel.
+    elements: usize,
+    out: &'a mut [u16],
+}
+
+impl Work for Reduce<'_, '_> {
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { planar, sources, elements, out } = self;
+        let mut walk =
+            Walk { chain: Chain::new(planar), sources, start: 0, elements, spread: [[0; BLOCK]; 2] };
+        let has_halves = planar.has_halves_for_elements();
+        for out in out {
+            let value = match planar.reduction {
+                Reduction::Sum => {
+                    let exact = if has_halves { walk.fold(ExactSum::<V>::new()).sum() } else { None };
+                    match exact {
+                        Some(sum) => sum,
+                        None => walk.fold::<V, _>(OrderedSum(0.0)).0,
+                    }
+                }
+                Reduction::Maximum => walk.fold(Largest::<V>::new()).largest(),
+            };
+            *out = planar.after_reduction(value);
+            walk.start = walk.start.saturating_add(elements);
+        }
+    }
+}
+
+/// The elements of one channel.
+struct Walk<'a, 'v> {
+    chain: Chain,
+    sources: (&'a View<'v>, Option<&'a View<'v>>),
+    start: usize,
+    elements: usize,
+    spread: [[u16; BLOCK]; 2],
+}
+
+impl Walk<'_, '_> {
+    /// Hands the elements over in order.
+    #[inline(always)]
+    fn fold<V: Vector, F: Fold<V>>(&mut self, mut fold: F) -> F {
+        let Self { chain, sources: (a, b), start, elements, spread: [one, two] } = self;
+        let mut done = 0;
+        while done < *elements {
+            let len = elements.saturating_sub(done).min(BLOCK);
+            let start = start.saturating_add(done);
+            let a = a.block(start, one.get_mut(..len).unwrap_or_default());
+            let (a_eights, a_rest) = a.as_chunks::<LANES>();
+            let last = if let Some(b) = b {
+                let b = b.block(start, two.get_mut(..len).unwrap_or_default());
+                let (b_eights, b_rest) = b.as_chunks::<LANES>();
+                for (a, b) in a_eights.iter().zip(b_eights) {
+                    fold.eight(chain.of_two(a, b));
+                }
+                chain.of_two::<V>(&padded(a_rest), &padded(b_rest))
+            } else {
+                for a in a_eights {
+                    fold.eight(chain.of_one(a));
+                }
+                chain.of_one::<V>(&padded(a_rest))
+            };
+            last.numbers().into_iter().zip(a_rest).for_each(|(x, _)| fold.one(x));
+            done = done.saturating_add(len);
+        }
+        fold
+    }
+}
+
+/// What is made of elements; all methods are to be marked `#[inline(always)]`.
+trait Fold<V> {
+    /// Takes the next eight.
+    fn eight(&mut self, numbers: V);
+
+    /// Takes the next one.
+    fn one(&mut self, number: f64);
+}
+
+/// The sum in order.
+struct OrderedSum(f64);
+
+impl<V: Vector> Fold<V> for OrderedSum {
+    #[inline(always)]
+    fn eight(&mut self, numbers: V) {
+        let numbers = numbers.numbers();
+        let plain = numbers.iter().fold(self.0, |sum, x| sum + x);
+        // Two infinities met: once more, with +0 in that place.
+        let careful = || numbers.iter().fold(self.0, |sum, x| settle(sum + x));
+        self.0 = if plain.is_nan() { careful() } else { plain };
+    }
+
+    #[inline(always)]
+    fn one(&mut self, number: f64) {
+        self.0 = settle(self.0 + number);
+    }
+}
+
+/// The sum in some order, and the sum of magnitudes, which says whether the order matters.
+struct ExactSum<V> {
+    sums: V,
+    magnitudes: V,
+    sum: f64,
+    magnitude: f64,
+}
+
+impl<V: Vector> ExactSum<V> {
+    #[inline(always)]
+    fn new() -> Self {
+        Self { sums: V::splat(0.0), magnitudes: V::splat(0.0), sum: 0.0, magnitude: 0.0 }
+    }
+
+    /// The sum, if every partial sum in any order is exact.
+    #[inline(always)]
+    fn sum(self) -> Option<f64> {
+        let whole = self.magnitudes.numbers().iter().fold(self.magnitude, |sum, part| sum + part);
+        // The sum of magnitudes bounds every partial sum, and is itself exact below the limit.
+        (whole < EXACT).then(|| self.sums.numbers().iter().fold(self.sum, |sum, part| sum + part))
+    }
+}
+
+impl<V: Vector> Fold<V> for ExactSum<V> {
+    #[inline(always)]
+    fn eight(&mut self, numbers: V) {
+        self.sums = self.sums.plus(numbers);
+        self.magnitudes = self.magnitudes.plus(numbers.magnitude());
+    }
+
+    #[inline(always)]
+    fn one(&mut self, number: f64) {
+        self.sum += number;
+        self.magnitude += number.abs();
+    }
+}
+
+/// The largest.
+struct Largest<V> {
+    eights: V,
+    one: f64,
+}
+
+impl<V: Vector> Largest<V> {
+    #[inline(always)]
+    fn new() -> Self {
+        Self { eights: V::splat(f64::NEG_INFINITY), one: f64::NEG_INFINITY }
+    }
+
+    #[inline(always)]
+    fn largest(self) -> f64 {
+        self.eights.numbers().into_iter().fold(self.one, maximum)
+    }
+}
+
+impl<V: Vector> Fold<V> for Largest<V> {
+    #[inline(always)]
+    fn eight(&mut self, numbers: V) {
+        self.eights = self.eights.maximum(numbers);
+    }
+
+    #[inline(always)]
+    fn one(&mut self, number: f64) {
+        self.one = maximum(self.one, number);
+    }
+}
+
+impl Planar {
+    /// True if every element is a multiple of 2^-24: a half, or a sum or difference of two.
+    fn has_halves_for_elements(&self) -> bool {
+        let squares = self.operation == Operation::SumSquared || self.operation == Operation::Multiply;
+        self.pre_scale == ONE && !squares
+    }
+
+    /// What becomes of a channel's sum or maximum.
+    fn after_reduction(&self, value: f64) -> u16 {
+        let scaled = settle(value * decode_single(self.final_scale));
+        let x = settle(scaled + decode(self.epsilon));
+        let posted = match self.post {
+            PostFunction::None => x,
+            // One over zero is +infinity, whatever the zero's sign (numerics 11).
+            PostFunction::Reciprocal if x == 0.0 => f64::INFINITY,
+            PostFunction::Reciprocal => 1.0 / x,
+            PostFunction::ReciprocalSquareRoot if x == 0.0 => f64::INFINITY,
+            PostFunction::ReciprocalSquareRoot => settle(1.0 / x.sqrt()),
+        };
+        let biased = settle(posted + decode(self.bias));
+        let result = settle(biased * decode(self.scale));
+        encode(if self.relu && result <= 0.0 { 0.0 } else { result })
+    }
+}
+
+/// Computes a reduction.
+pub(super) fn run(planar: &Planar, elements: usize, a: &View<'_>, b: Option<&View<'_>>, out: &mut [u16]) {
+    vectorised(Reduce { planar, sources: (a, b), elements, out });
+}

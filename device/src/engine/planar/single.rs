@@ -1,0 +1,51 @@
+//! Passes of one operation: an addition, a product, a maximum or a copy, with nothing behind it but ReLU.
+//!
+//! Most planar tasks are such, and singles are enough for them. The product of two halves is exact in a single: 22
+//! bits of significand, and no smaller than 2^-48. Maxima and copies are exact. A sum of two halves is not, but it is
+//! rounded twice without harm: a format with at least twice the bits of the last one, and two more, makes the
+//! second rounding of a sum right (24 >= 2 * 11 + 2; S. Figueroa, "When is double rounding innocuous?", 1995). Where
+//! the half is a denormal, the sum is a multiple of 2^-24 below 2^-14, and exact both times.
+//!
+//! The bias of +0 behind the operation is added in singles too: it makes +0 of -0 and is exact otherwise.
+
+use ane_uapi::hw::td::planar::Operation;
+
+use super::Planar;
+use super::chain::BLOCK;
+use super::operand::View;
+use crate::engine::kernels::planar_single::{Pass, Step};
+use crate::engine::numerics::double::ONE;
+
+/// Computes a pass of one or two sources; false if it has more than one operation, or the processor is too old.
+pub(super) fn run(planar: &Planar, a: &View<'_>, b: Option<&View<'_>>, out: &mut [u16]) -> bool {
+    let changes_nothing = planar.pre_scale == ONE
+        && planar.bias == 0
+        && planar.scale == ONE
+        && planar.final_scale == 1f32.to_bits();
+    let step = match (planar.operation, b) {
+        (Operation::Add, None) => Step::Copy,
+        (Operation::SumSquared, None) | (Operation::Multiply, _) => Step::Multiply,
+        (Operation::Add, Some(_)) => Step::Add,
+        (Operation::Maximum, _) => Step::Maximum,
+        (Operation::Minimum, _) => Step::Minimum,
+        (Operation::SumSquared, Some(_)) => return false,
+    };
+    if !changes_nothing {
+        return false;
+    }
+    let negates_second = if b.is_some() { planar.negates_second } else { planar.negates_first };
+    let Some(pass) = Pass::new(step, planar.negates_first, negates_second, planar.relu) else { return false };
+    let b = b.unwrap_or(a);
+    if let (Some(a), Some(b)) = (a.flat(), b.flat()) {
+        pass.run(a, b, out);
+        return true;
+    }
+    let (mut one, mut two) = ([0; BLOCK], [0; BLOCK]);
+    for (i, out) in out.chunks_mut(BLOCK).enumerate() {
+        let start = i.saturating_mul(BLOCK);
+        let one = one.get_mut(..out.len()).unwrap_or_default();
+        let two = two.get_mut(..out.len()).unwrap_or_default();
+        pass.run(a.block(start, one), b.block(start, two), out);
+    }
+    true
+}

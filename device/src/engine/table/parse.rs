@@ -1,0 +1,126 @@
+//! Which tables are understood, and what is said of the others.
+
+use core::fmt;
+
+use ane_uapi::hw::td::activation::{ActivationTable, BYTES, Mode};
+
+use super::lookup::Lookup;
+use super::position::power_of_two;
+use super::{Fold, Line, STRETCHES, Table};
+use crate::engine::numerics::double::{decode, settle};
+
+/// Which rule a table breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The low four bits name no mode that is known.
+    Mode,
+    /// Bits above the mode are set that are neither odd symmetry nor non-negative.
+    Flags,
+    /// The knots are more than 2^64 or less than 2^-64 apart.
+    Spacing,
+    /// The spacing lets the position leave the knots in a mode that has no tails.
+    SpacingInMode(Mode),
+    /// The domain lets negative values through, which have no position in this mode (Chosen).
+    NegativeInMode(Mode),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mode => f.write_str("no such mode"),
+            Self::Flags => f.write_str("no such combination of flags"),
+            Self::Spacing => f.write_str("spacing is not within -64 to 64"),
+            Self::SpacingInMode(mode) => write!(f, "spacing leaves the knots in mode \"{mode}\""),
+            Self::NegativeInMode(mode) => write!(f, "mode \"{mode}\" has no position for negative values"),
+        }
+    }
+}
+
+/// A table that is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("halfword {halfword} of the activation table is {value:#06x}: {why}")]
+pub struct BadTable {
+    /// Which of the 64 halfwords.
+    pub halfword: u8,
+    /// What it says.
+    pub value: u16,
+    /// What is wrong with it.
+    pub why: Why,
+}
+
+/// Places of halfwords that are looked at.
+const LOW: u8 = 0;
+const SPACING: u8 = 41;
+const MODE: u8 = 42;
+
+/// The finest spacing in a mode that keeps to the knots: there, a position reaches 32 and no more.
+const fn finest(mode: Mode) -> Option<i16> {
+    match mode {
+        Mode::Plain | Mode::Centred => None,
+        Mode::Exp2 => Some(5),
+        Mode::SquareRoot | Mode::ReciprocalSquareRoot => Some(4),
+        Mode::Reciprocal | Mode::Log2 => Some(6),
+    }
+}
+
+impl Table {
+    /// The table that 128 bytes describe.
+    ///
+    /// Halfwords behind the mode are not looked at; in known tables they are zero.
+    ///
+    /// # Errors
+    ///
+    /// Refuses modes, flags and spacings that no source explains, and those that leave the knots.
+    pub fn parse(bytes: &[u8; BYTES]) -> Result<Self, BadTable> {
+        let raw: ActivationTable = zerocopy::transmute!(*bytes);
+        let (mode, fold) = understood(raw.mode.get())?;
+        let spacing = raw.spacing.get().cast_signed();
+        let bad = |why| BadTable { halfword: SPACING, value: raw.spacing.get(), why };
+        if !(-64..=64).contains(&spacing) {
+            return Err(bad(Why::Spacing));
+        }
+        if finest(mode).is_some_and(|finest| spacing > finest) {
+            return Err(bad(Why::SpacingInMode(mode)));
+        }
+        let low = decode(raw.domain_low.get());
+        let needs_magnitude = !matches!(mode, Mode::Plain | Mode::Centred | Mode::Exp2);
+        if needs_magnitude && fold == Fold::None && low < 0.0 {
+            let why = Why::NegativeInMode(mode);
+            return Err(BadTable { halfword: LOW, value: raw.domain_low.get(), why });
+        }
+        let mut stretches = [Line::default(); STRETCHES];
+        let knots = raw.knots.map(|knot| decode(knot.get()));
+        for ((line, first), second) in stretches.iter_mut().zip(knots).zip(knots.into_iter().skip(1)) {
+            *line = Line { slope: settle(second - first), intercept: first };
+        }
+        Ok(Self {
+            low,
+            high: decode(raw.domain_high.get()),
+            below: decode(raw.below.get()),
+            above: decode(raw.above.get()),
+            stretches,
+            tail_low: Line { slope: decode(raw.slope_low.get()), intercept: decode(raw.intercept_low.get()) },
+            tail_high: Line {
+                slope: decode(raw.slope_high.get()),
+                intercept: decode(raw.intercept_high.get()),
+            },
+            knots_per_unit: power_of_two(spacing.into()),
+            mode,
+            fold,
+            lookup: Lookup::default(),
+        })
+    }
+}
+
+/// Mode and fold of a mode word.
+fn understood(word: u16) -> Result<(Mode, Fold), BadTable> {
+    let bad = |why| BadTable { halfword: MODE, value: word, why };
+    let mode = Mode::try_from(word & ActivationTable::MODE).map_err(|_| bad(Why::Mode))?;
+    let fold = match word & !ActivationTable::MODE {
+        0 => Fold::None,
+        ActivationTable::ODD => Fold::Odd,
+        ActivationTable::NON_NEGATIVE => Fold::NonNegative,
+        _ => return Err(bad(Why::Flags)),
+    };
+    Ok((mode, fold))
+}

@@ -1,0 +1,285 @@
+//! The timeline as a file: Chrome's trace format, which Perfetto and other viewers open.
+//!
+//! One JSON object whose `traceEvents` are written as they come. Each queue, each DMA circuit and each of the two
+//! engines is a row of its own. Work is a complete event (`X`); a request is a pair of events on its queue's row (`B`
+//! and `E`), so that one that never ended is seen as well; a fault is an instant (`i`) on its circuit's row. Numbers of
+//! an event are in its `args`.
+//!
+//! Each event is written in one piece. [`Writer::finish`] ends the requests that are still open and the file, whatever
+//! came before, and is done when the writer is dropped.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use ane_uapi::hw::td::common::TaskClass;
+use ane_uapi::hw::tq::QueueId;
+
+use super::{Event, Record, Stamp, Task, Timeline, What};
+use crate::dart::Circuit;
+use crate::engine::numerics::Numerics;
+
+/// The engine is one process to the viewer.
+const PROCESS: u32 = 1;
+
+/// A row of the picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Row {
+    Queue(QueueId),
+    Circuit(Circuit),
+    NeuralEngine,
+    PlanarEngine,
+}
+
+impl Row {
+    fn all() -> impl Iterator<Item = Self> {
+        let queues = (0..u32::from(QueueId::COUNT)).filter_map(|number| QueueId::new(number).ok());
+        let circuits = Circuit::ALL.into_iter().map(Self::Circuit);
+        queues.map(Self::Queue).chain(circuits).chain([Self::NeuralEngine, Self::PlanarEngine])
+    }
+
+    /// The row of an event.
+    fn of(event: &Event) -> Self {
+        match event.what {
+            What::RequestBegin { .. } | What::RequestEnd { .. } => Self::Queue(event.task.queue),
+            What::Transfer { circuit, .. } | What::Fault { circuit, .. } => Self::Circuit(circuit),
+            What::Pass { class: TaskClass::Neural, .. } => Self::NeuralEngine,
+            What::Pass { .. } => Self::PlanarEngine,
+        }
+    }
+
+    /// The viewer's thread number, which also orders the rows.
+    fn thread(self) -> u32 {
+        match self {
+            Self::Queue(queue) => 0x10u32.saturating_add(queue.number().into()),
+            Self::Circuit(circuit) => 0x20u32.saturating_add(circuit.axi_master()),
+            Self::NeuralEngine => 0x30,
+            Self::PlanarEngine => 0x31,
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Queue(queue) => format!("queue {}", queue.number()),
+            Self::Circuit(circuit) => circuit.name().to_owned(),
+            Self::NeuralEngine => "neural engine".to_owned(),
+            Self::PlanarEngine => "planar engine".to_owned(),
+        }
+    }
+}
+
+/// A file that is being written.
+pub struct Writer<W: Write> {
+    sink: W,
+    /// What goes out next, in one piece.
+    text: String,
+    /// Requests that began and have not ended, by queue.
+    open: [bool; QueueId::COUNT as usize],
+    latest: Stamp,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Empty,
+    Begun,
+    /// Ended, or given up because the sink failed.
+    Over,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a file with the names of the rows.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink.
+    pub fn new(sink: W) -> io::Result<Self> {
+        let mut writer = Self {
+            sink,
+            text: String::new(),
+            open: [false; QueueId::COUNT as usize],
+            latest: Stamp(0),
+            state: State::Empty,
+        };
+        writer.text.push_str("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+        writer.name("process_name", 0, "Apple Neural Engine");
+        for row in Row::all() {
+            writer.name("thread_name", row.thread(), &row.name());
+        }
+        writer.flush_text()?;
+        Ok(writer)
+    }
+
+    /// Writes one event.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink; the file is given up then.
+    pub fn write(&mut self, record: &Record) -> io::Result<()> {
+        if self.state == State::Over {
+            return Ok(());
+        }
+        let Record { start, end, event } = *record;
+        self.latest = self.latest.max(end);
+        match event.what {
+            What::RequestBegin { tasks } => {
+                self.close(event.task.queue, start);
+                self.set_open(event.task.queue, true);
+                self.begin(&event, 'B', start);
+                self.put(format_args!(",\"args\":{{\"tasks\":{tasks}{}}}}}", Numbers(event.task)));
+            }
+            What::RequestEnd { succeeded } => {
+                if self.set_open(event.task.queue, false) {
+                    self.begin(&event, 'E', start);
+                    let succeeded = u8::from(succeeded);
+                    self.put(format_args!(
+                        ",\"args\":{{\"succeeded\":{succeeded}{}}}}}",
+                        Numbers(event.task)
+                    ));
+                }
+            }
+            What::Transfer { bytes, .. } => {
+                self.complete(record);
+                self.put(format_args!(",\"args\":{{\"bytes\":{bytes}{}}}}}", Numbers(event.task)));
+            }
+            What::Pass { shape: [channels, height, width], numerics, macs, .. } => {
+                self.complete(record);
+                self.put(format_args!(
+                    ",\"args\":{{\"channels\":{channels},\"height\":{height},\"width\":{width},\"macs\":{macs},\
+                     \"numerics\":\"{}\"{}}}}}",
+                    numerics.map_or("planar", Numerics::name),
+                    Numbers(event.task)
+                ));
+            }
+            What::Fault { address, .. } => {
+                self.begin(&event, 'i', start);
+                let task = Numbers(event.task);
+                self.put(format_args!(",\"s\":\"t\",\"args\":{{\"address\":{address}{task}}}}}"));
+            }
+        }
+        self.flush_text()
+    }
+
+    /// Writes what a timeline holds.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink; the file is given up then.
+    pub fn drain(&mut self, timeline: &mut Timeline) -> io::Result<()> {
+        timeline.drain().try_for_each(|record| self.write(&record))
+    }
+
+    /// Ends open requests and the file, which says how many events were lost. Done again, it does nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink.
+    pub fn finish(&mut self, lost: u64) -> io::Result<()> {
+        if self.state == State::Over {
+            return Ok(());
+        }
+        for queue in (0..u32::from(QueueId::COUNT)).filter_map(|number| QueueId::new(number).ok()) {
+            self.close(queue, self.latest);
+        }
+        self.put(format_args!("\n],\"otherData\":{{\"lost\":{lost}}}}}\n"));
+        let written = self.flush_text().and_then(|()| self.sink.flush());
+        self.state = State::Over;
+        written
+    }
+
+    /// Ends the queue's request, if there is one.
+    fn close(&mut self, queue: QueueId, at: Stamp) {
+        if self.set_open(queue, false) {
+            self.head("", Row::Queue(queue).thread(), 'E', at);
+            self.text.push('}');
+        }
+    }
+
+    /// True if there was a request open.
+    fn set_open(&mut self, queue: QueueId, is_open: bool) -> bool {
+        self.open.get_mut(queue.index()).is_some_and(|open| std::mem::replace(open, is_open))
+    }
+
+    fn name(&mut self, what: &str, thread: u32, name: &str) {
+        self.separate();
+        self.put(format_args!(
+            "{{\"name\":\"{what}\",\"ph\":\"M\",\"pid\":{PROCESS},\"tid\":{thread},\"args\":{{\"name\":\"{name}\"}}}}"
+        ));
+    }
+
+    fn complete(&mut self, record: &Record) {
+        self.begin(&record.event, 'X', record.start);
+        let nanoseconds = record.end.0.saturating_sub(record.start.0);
+        self.put(format_args!(",\"dur\":{}", Microseconds(nanoseconds)));
+    }
+
+    fn begin(&mut self, event: &Event, phase: char, at: Stamp) {
+        let thread = Row::of(event).thread();
+        match event.what {
+            What::RequestBegin { .. } | What::RequestEnd { .. } => {
+                self.head(&event.task.nid.to_string(), thread, phase, at);
+            }
+            What::Transfer { circuit, .. } => self.head(circuit.name(), thread, phase, at),
+            What::Pass { class, .. } => self.head(class.name(), thread, phase, at),
+            What::Fault { .. } => self.head("fault", thread, phase, at),
+        }
+    }
+
+    fn head(&mut self, name: &str, thread: u32, phase: char, at: Stamp) {
+        self.separate();
+        let at = Microseconds(at.0);
+        self.put(format_args!(
+            "{{\"name\":\"{name}\",\"ph\":\"{phase}\",\"pid\":{PROCESS},\"tid\":{thread},\"ts\":{at}"
+        ));
+    }
+
+    fn separate(&mut self) {
+        if self.state == State::Begun {
+            self.text.push(',');
+        }
+        self.text.push('\n');
+        self.state = State::Begun;
+    }
+
+    fn put(&mut self, text: std::fmt::Arguments<'_>) {
+        // A string takes everything.
+        let _ = self.text.write_fmt(text);
+    }
+
+    fn flush_text(&mut self) -> io::Result<()> {
+        let written = self.sink.write_all(self.text.as_bytes());
+        self.text.clear();
+        if written.is_err() {
+            self.state = State::Over;
+        }
+        written
+    }
+}
+
+impl<W: Write> Drop for Writer<W> {
+    fn drop(&mut self) {
+        // Whoever wants to know whether it worked has called it before.
+        let _ = self.finish(0);
+    }
+}
+
+/// Nanoseconds as microseconds, to the last digit.
+struct Microseconds(u64);
+
+impl std::fmt::Display for Microseconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1_000, self.0 % 1_000)
+    }
+}
+
+/// The numbers of a task, behind those of an event.
+struct Numbers(Task);
+
+impl std::fmt::Display for Numbers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Task { queue, nid, index } = self.0;
+        write!(f, ",\"queue\":{},\"nid\":{},\"task\":{index}", queue.number(), nid.number())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! What can happen on a timeline.
+
+use ane_uapi::hw::nid::Nid;
+use ane_uapi::hw::td::common::TaskClass;
+use ane_uapi::hw::tq::QueueId;
+
+use crate::dart::Circuit;
+use crate::engine::numerics::Numerics;
+
+/// Which task an event belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Task {
+    /// The queue that its request came from.
+    pub queue: QueueId,
+    /// The request.
+    pub nid: Nid,
+    /// Which task of the request, from 0.
+    pub index: u16,
+}
+
+/// Something that happened, and to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The task.
+    pub task: Task,
+    /// What happened.
+    pub what: What,
+}
+
+/// Something that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A request began; the task's index is 0.
+    RequestBegin {
+        /// Tasks that it has.
+        tasks: u16,
+    },
+    /// A request ended; the task is the last one that was begun.
+    RequestEnd {
+        /// False if it failed or was aborted.
+        succeeded: bool,
+    },
+    /// A circuit moved bytes: a descriptor, a source, coefficients or a result.
+    Transfer {
+        /// The circuit.
+        circuit: Circuit,
+        /// Bytes that it moved.
+        bytes: u64,
+    },
+    /// An engine computed.
+    Pass {
+        /// The task's class, which says which engine.
+        class: TaskClass,
+        /// Channels, height and width of the result.
+        shape: [u32; 3],
+        /// The array's arithmetic; `None` of planar passes, which have one of their own.
+        numerics: Option<Numerics>,
+        /// Multiplications with a coefficient.
+        macs: u64,
+    },
+    /// A transfer faulted.
+    Fault {
+        /// The circuit.
+        circuit: Circuit,
+        /// Low half of the address.
+        address: u32,
+    },
+}

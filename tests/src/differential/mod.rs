@@ -1,0 +1,199 @@
+//! One program on two engines: the device, through all of it, and the interpreter written from the text.
+//!
+//! A [`Case`] is memory, a task stream and base addresses. Both run it; what they leave in memory has to be the same
+//! byte for byte, and so has the way it ended. The device may refuse what the interpreter carries out, if a bit of the
+//! task was turned at random: a refusal is never wrong, only late. It may not carry out what the interpreter does not.
+//!
+//! Where cases come from: [`random_case`] puts registers together, [`built`] has the program builder do it.
+
+pub mod built;
+pub mod mirror;
+pub mod neural;
+pub mod planar;
+pub mod program;
+pub mod random_case;
+pub mod task;
+
+use ane::embedded;
+use ane_device::Options;
+use ane_device::options::{Hang, Numerics};
+use ane_device::tm::error::ErrorCode;
+use ane_uapi::hw::space::Iova;
+
+use crate::reference::engine::{Machine, Mode};
+use crate::runner::{Outcome, Runner};
+
+/// Bytes of a page.
+const PAGE: usize = 0x4000;
+
+/// Device addresses that one table of leaves covers.
+const TABLE_SPAN: u32 = 1 << 25;
+
+/// From one descriptor to the next.
+pub const STEP: u32 = 0x300;
+
+/// One program with its memory.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Regions of device memory: where, and what they hold. The first is the task stream.
+    pub regions: Vec<(u32, Vec<u8>)>,
+    /// Base addresses.
+    pub bars: [u32; 32],
+    /// Tasks of the chain.
+    pub tasks: u16,
+    /// Words of the first descriptor.
+    pub first_words: u32,
+    /// How the array computes.
+    pub numerics: Numerics,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It ran to its end.
+    Done,
+    /// It would hang.
+    Hangs,
+    /// It is refused.
+    Refused,
+    /// A transfer faulted.
+    Fault,
+}
+
+impl End {
+    /// How the device says that it ended.
+    pub fn of(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Done => Self::Done,
+            Outcome::Failed { code, .. } if code == ErrorCode::WouldHang as u8 => Self::Hangs,
+            Outcome::Failed { code, .. } if code == ErrorCode::TransferFault as u8 => Self::Fault,
+            Outcome::Failed { code, .. } if code == ErrorCode::DescriptorFault as u8 => Self::Fault,
+            Outcome::Failed { .. } => Self::Refused,
+        }
+    }
+}
+
+impl Case {
+    /// Memory that the device needs: the regions, and a page of its own for each table.
+    fn memory_bytes(&self) -> usize {
+        let pages: usize = self.regions.iter().map(|(_, bytes)| bytes.len().div_ceil(PAGE).max(1)).sum();
+        let mut tables: Vec<u32> = self.regions.iter().map(|(base, _)| base / TABLE_SPAN).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        // The first table, and for each region one more that it may reach into.
+        (pages + tables.len() + self.regions.len() + 1) * PAGE
+    }
+
+    /// Runs it on the device; gives what became of it and what the regions hold then.
+    ///
+    /// # Panics
+    ///
+    /// If the device does not take the request at all.
+    pub fn on_device(&self) -> (Outcome, Vec<Vec<u8>>) {
+        let options = Options { numerics: self.numerics, hang: Hang::Report, ..Options::default() };
+        let bus = embedded::open(&options, self.memory_bytes()).expect("a device can be had");
+        let mut runner = Runner::new(bus);
+        for (base, bytes) in &self.regions {
+            runner.region_at(Iova(*base), bytes.len() as u64);
+            runner.write(Iova(*base), bytes);
+        }
+        runner.submit_at(Iova(self.regions[0].0), 4 * self.first_words, self.tasks.into(), self.bars);
+        let outcome = runner.wait();
+        let after = self.regions.iter().map(|(base, bytes)| runner.read(Iova(*base), bytes.len())).collect();
+        (outcome, after)
+    }
+
+    /// The interpreter with the case in its memory.
+    pub fn machine(&self) -> Machine {
+        let mode = match self.numerics {
+            Numerics::M1 => Mode::M1,
+            Numerics::Fast => Mode::Fast,
+            Numerics::Exact => Mode::Exact,
+        };
+        let mut machine = Machine::new(mode);
+        for (base, bytes) in &self.regions {
+            machine.memory.load(*base, bytes);
+        }
+        machine
+    }
+
+    /// Runs it on an interpreter that holds it; gives in words, too, why it did not run.
+    ///
+    /// # Panics
+    ///
+    /// If a region vanishes.
+    pub fn on_reference(&self, mut machine: Machine) -> (End, String, Vec<Vec<u8>>) {
+        let words = self.first_words as usize;
+        let outcome = machine.run_chain(self.regions[0].0, words, self.tasks, &self.bars);
+        let end = mirror::expected(&outcome);
+        let bytes = |(base, bytes): &(u32, Vec<u8>)| {
+            machine.memory.bytes(*base, bytes.len() as u32).expect("region is mapped")
+        };
+        (end, format!("{outcome:x?}"), self.regions.iter().map(bytes).collect())
+    }
+
+    /// Compares both; says what differs.
+    ///
+    /// # Errors
+    ///
+    /// In words, the first difference that is one.
+    pub fn compare(&self) -> Result<End, String> {
+        let (outcome, seen) = self.on_device();
+        let device = End::of(outcome);
+        let (reference, why, expected) = self.on_reference(self.machine());
+        match (device, reference) {
+            (End::Done, End::Done) => {}
+            (End::Refused, _) => return Ok(End::Refused),
+            // Of two things that are wrong with a task, each may find another first.
+            (End::Hangs | End::Fault, End::Hangs | End::Fault | End::Refused) => return Ok(device),
+            _ => return Err(format!("device says {outcome:x?}, reference {why}")),
+        }
+        difference(&seen, &expected).map_or(Ok(End::Done), Err)
+    }
+}
+
+/// The first half that differs, in words.
+pub fn difference(seen: &[Vec<u8>], expected: &[Vec<u8>]) -> Option<String> {
+    seen.iter().zip(expected).enumerate().find_map(|(index, (seen, expected))| {
+        // Whole regions are equal mostly, and quickly compared.
+        let at = (seen != expected).then(|| seen.iter().zip(expected).position(|(a, b)| a != b))??;
+        let half = |bytes: &[u8]| u16::from_le_bytes([bytes[at & !1], bytes[at | 1]]);
+        let (seen, expected) = (half(seen), half(expected));
+        Some(format!(
+            "region {index} differs at {:#x}: device {seen:#06x}, reference {expected:#06x}",
+            at & !1
+        ))
+    })
+}
+
+/// How many programs to compare: what `ANE_DIFFERENTIAL` asks for, to run for hours, or as many as are given.
+pub fn programs(usual: u64) -> u64 {
+    std::env::var("ANE_DIFFERENTIAL").ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
+}
+
+/// Compares programs on every processor, and gives how many ended in which way.
+///
+/// # Panics
+///
+/// If one differs; the message has its seed.
+pub fn compare_all(seeds: &[u64], compare: impl Fn(u64) -> Result<End, String> + Sync) -> [u64; 4] {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = |thread: usize| {
+        let mut ends = [0; 4];
+        for &seed in seeds.iter().skip(thread).step_by(threads) {
+            match compare(seed) {
+                Ok(end) => ends[end as usize] += 1,
+                Err(difference) => panic!("program {seed}: {difference}"),
+            }
+        }
+        ends
+    };
+    let parts: Vec<[u64; 4]> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || part(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("programs agree")).collect()
+    });
+    let ends = parts.into_iter().fold([0; 4], |sum, part| std::array::from_fn(|i| sum[i] + part[i]));
+    let [done, hang, refused, fault] = ends;
+    println!("{} programs: {done} done, {hang} would hang, {refused} refused, {fault} fault", seeds.len());
+    ends
+}

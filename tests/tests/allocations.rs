@@ -1,0 +1,93 @@
+//! The second run of a program takes no memory from the host: plans, staging areas and threads are there already.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ane::build::{BuildError, Convolution, Graph, Padding, Shape, Tail, Weights};
+use ane::embedded;
+use ane_device::Options;
+use ane_device::options::Numerics;
+use ane_device::time::Ticks;
+use ane_tests::runner::{Outcome, Runner};
+use half::f16;
+
+/// The system's allocator, and how often it was asked for memory.
+struct Counting;
+
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+#[expect(unsafe_code, reason = "an allocator that counts has to be one")]
+// SAFETY: everything is the system allocator's.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.realloc(at, layout, bytes) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What a request may take on its way out: its events, and the queue that they wait in.
+const OF_A_REQUEST: usize = 8;
+
+/// How often the engine asks for memory in the second run of a program.
+fn asked(numerics: Numerics, graph: Result<Graph, BuildError>) -> usize {
+    let built = graph.unwrap().build().unwrap();
+    let options = Options { numerics, ..Options::default() };
+    let mut runner = Runner::new(embedded::open(&options, 32 << 20).unwrap());
+    runner.load(&built.program());
+    assert_eq!(runner.run(), Outcome::Done);
+    runner.submit();
+    let ane = runner.guest.bus.device_mut().ane();
+    let before = ASKED.load(Ordering::Relaxed);
+    while ane.work(Ticks::from_milliseconds(1_000)).pending {}
+    let asked = ASKED.load(Ordering::Relaxed) - before;
+    assert_eq!(runner.wait(), Outcome::Done);
+    asked
+}
+
+fn convolution(channels: u32, size: u32) -> Result<Graph, BuildError> {
+    let mut graph = Graph::new();
+    let x = graph.input("x", Shape::new(channels, size, size))?;
+    let weights = vec![f16::from_f32(0.125); (channels * channels * 9) as usize];
+    let convolution = Convolution {
+        padding: Padding::all(1),
+        tail: Tail::RELU,
+        ..Convolution::new(channels, (3, 3), Weights::Half(&weights))
+    };
+    let y = graph.convolution(x, &convolution)?;
+    graph.output("y", y)?;
+    Ok(graph)
+}
+
+fn softmax() -> Result<Graph, BuildError> {
+    let mut graph = Graph::new();
+    let x = graph.input("x", Shape::new(512, 1, 1))?;
+    let y = graph.softmax(x)?;
+    graph.output("y", y)?;
+    Ok(graph)
+}
+
+/// One test, because all of a process is counted.
+#[test]
+fn second_run_of_a_program_takes_no_memory_for_its_tasks() {
+    for numerics in [Numerics::M1, Numerics::Fast] {
+        let found = asked(numerics, convolution(32, 28));
+        assert!(found <= OF_A_REQUEST, "convolution, {numerics:?}: {found} times");
+        let found = asked(numerics, softmax());
+        assert!(found <= OF_A_REQUEST, "softmax, {numerics:?}: {found} times");
+    }
+}

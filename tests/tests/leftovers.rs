@@ -1,0 +1,82 @@
+//! What one task leaves for the next: registers, bytes on chip, and bytes that nobody knows.
+
+use ane_device::options::Numerics;
+use ane_tests::differential::task::Task;
+use ane_tests::differential::{Case, End};
+
+/// A planar copy of two batches of one row of 32 columns, source from BAR 5 and result to BAR 4.
+fn copy() -> Task {
+    let mut task = Task { flags: 0x3000_9800, operands: 5 | 1 << 5 | (4 | 1 << 5) << 12, ..Task::default() };
+    let registers = [
+        (0x00, 0x0001_0020),
+        (0x04, 1),
+        (0x08, 0x22),
+        (0x0c, 1),
+        (0x10, 1),
+        (0x14, 0x0001_0020),
+        (0x18, 1),
+        (0x1c, 0x5000_a021),
+        (0x24, 0x0001_0002),
+        (0x28, 1),
+        (0x2c, 5),
+        (0x34, 0x21),
+        (0x4804, 0x0050_0171),
+        (0x480c, 0x40),
+        (0x4810, 0x40),
+        (0x4818, 0x40),
+        (0x4830, 0x0050_0172),
+        (0x4834, 0x1000),
+        (0x4838, 0x40),
+        (0x483c, 0x40),
+        (0x4844, 0x1000),
+        (0x8804, 0x3c00_0000),
+        (0x8808, 0x3c00_0000),
+        (0x880c, 0x3f80_0000),
+        (0x1_3800, 0x0003_3881),
+        (0x1_3818, 0x40),
+        (0x1_3838, 0x0100_2031),
+        (0x1_7800, 0x0400_00c1),
+        (0x1_7814, 0x40),
+        (0x1_7818, 0x0130_2031),
+    ];
+    registers.into_iter().for_each(|(address, value)| task.set(address, value));
+    task
+}
+
+/// The copy, and then one of a single batch that reads on chip at `base`.
+fn copy_then_read(base: u32) -> Case {
+    let mut second = copy();
+    second.set(0x24, 0x0001_0001);
+    second.set(0x4804, 0x0050_0170);
+    second.set(0x4808, base);
+    let mut bars = [0; 32];
+    let region = |bar: usize, bars: &mut [u32; 32]| {
+        bars[bar] = 0x10_0000 * (bar as u32 + 1);
+        bars[bar]
+    };
+    let regions = vec![
+        (region(0, &mut bars), Task::stream(&[copy(), second])),
+        (region(4, &mut bars), vec![0; 0x100]),
+        (region(5, &mut bars), vec![0x3c; 0x100]),
+    ];
+    Case { regions, bars, tasks: 2, first_words: copy().layout.words(), numerics: Numerics::M1 }
+}
+
+fn ends(case: &Case) -> [End; 2] {
+    [End::of(case.on_device().0), case.on_reference(case.machine()).0]
+}
+
+#[test]
+fn window_of_a_streamed_result_is_unknown_in_every_batch() {
+    assert_eq!(ends(&copy_then_read(0x1000)), [End::Refused; 2], "first batch");
+    assert_eq!(ends(&copy_then_read(0x2000)), [End::Refused; 2], "second batch");
+    assert_eq!(ends(&copy_then_read(0x3000)), [End::Done; 2], "behind both");
+}
+
+#[test]
+fn source_that_is_kept_is_on_chip_in_every_batch() {
+    let case = copy_then_read(0x40);
+    assert_eq!(case.compare(), Ok(End::Done));
+    let (_, after) = case.on_device();
+    assert_eq!(after[1][..0x40], [0x3c; 0x40]);
+}

@@ -1,0 +1,175 @@
+//! Real compiled programs, through the whole device: DART, queues, descriptors, engine.
+//!
+//! Each gives what it gave on an M1 (td 8; the numbers of the samples' own description), in this process and over the
+//! device's socket.
+
+use ane::container;
+use ane::container::{Direction, Program};
+use ane::embedded;
+use ane_device::Options;
+use ane_driver::bus::Bus;
+use ane_driver::bus::vhost_user::{Settings, VhostUser};
+use ane_tests::daemon::{Daemon, LIMIT};
+use ane_tests::data::{self, Sample};
+use ane_tests::runner::{Outcome, Runner, surfaces};
+use ane_uapi::hw::space::Iova;
+use half::f16;
+
+/// Memory for the largest of them.
+const MEMORY: usize = 16 << 20;
+
+fn sample(name: &str) -> Option<Sample> {
+    data::programs()?.into_iter().find(|sample| sample.name == name)
+}
+
+fn halves(values: impl IntoIterator<Item = f32>) -> Vec<f16> {
+    values.into_iter().map(f16::from_f32).collect()
+}
+
+/// Runs a program on inputs in the order of the file; gives its first output.
+fn run_on<B: Bus>(bus: B, program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16> {
+    let mut runner = Runner::new(bus);
+    runner.load(program);
+    for (surface, values) in surfaces(program, Direction::Input).into_iter().zip(inputs) {
+        runner.fill(surface, values);
+    }
+    assert_eq!(runner.run(), Outcome::Done);
+    runner.take(surfaces(program, Direction::Output)[0])
+}
+
+/// Runs a program in this process and over the socket, and gives what both say.
+fn run(program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16> {
+    let here = run_on(embedded::open(&Options::default(), MEMORY).unwrap(), program, inputs);
+    let daemon = Daemon::start(&[]);
+    let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
+    let there = run_on(VhostUser::connect(&daemon.socket(), settings).unwrap(), program, inputs);
+    assert_eq!(here, there, "in process and over the socket");
+    here
+}
+
+#[test]
+fn sum_of_threes_and_twos_is_five() {
+    let Some(sample) = sample("sum") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let output = run(&program, &[halves([3.0; 64]), halves([2.0; 64])]);
+    assert_eq!(output, halves([5.0; 64]));
+}
+
+#[test]
+fn relu_keeps_what_is_above_zero() {
+    let Some(sample) = sample("relu") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let mut input = vec![-3.0, 5.0];
+    input.resize(77, -0.25);
+    let mut expected = vec![0.0, 5.0];
+    expected.resize(77, 0.0);
+    assert_eq!(run(&program, &[halves(input)]), halves(expected));
+}
+
+#[test]
+fn sigmoid_of_three_is_the_knot_that_the_m1_gives() {
+    let Some(sample) = sample("sigmoid") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    assert_eq!(run(&program, &[halves([3.0; 77])]), halves([0.952_636_7; 77]));
+}
+
+#[test]
+fn convolution_with_twos_gives_what_the_m1_gives() {
+    let Some(sample) = sample("conv") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    assert_eq!(run(&program, &[halves([3.0; 3])]), halves([18.0; 3]));
+    assert_eq!(run(&program, &[halves([1.0, 2.0, 3.0])]), halves([12.0; 3]));
+}
+
+#[test]
+fn inner_product_uses_the_weights_in_the_constant_section() {
+    let Some(mut sample) = sample("gemm") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let input = halves((0..512).map(|i| (i % 7) as f32 - 3.0));
+    assert_eq!(
+        run(&program, std::slice::from_ref(&input)),
+        halves([0.0; 512]),
+        "as compiled, all weights are zero"
+    );
+    // Output o takes input o twice: sixteen engines of 32 lanes each, rows of lanes (td 7.1).
+    let weights = program.constants[0].bytes.as_ptr() as usize - sample.bytes.as_ptr() as usize;
+    for output in 0..512 {
+        let (engine, lane) = (output / 32, output % 32);
+        let at = weights + engine * 0x8000 + (output * 32 + lane) * 2;
+        sample.bytes[at..at + 2].copy_from_slice(&f16::from_f32(2.0).to_le_bytes());
+    }
+    let program = container::open(&sample.bytes).unwrap();
+    let doubled: Vec<f16> = input.iter().map(|value| f16::from_f32(value.to_f32() * 2.0)).collect();
+    assert_eq!(run(&program, &[input]), doubled);
+}
+
+#[test]
+fn concatenation_puts_the_second_input_first() {
+    let Some(sample) = sample("concat") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let inputs = surfaces(&program, Direction::Input);
+    let values: Vec<Vec<f16>> = inputs
+        .iter()
+        .map(|input| halves((0..input.shape.c).map(|c| (c % 1024) as f32 + input.shape.c as f32)))
+        .collect();
+    let mut expected: Vec<Vec<f16>> = values.clone();
+    expected.sort_by_key(|values| std::cmp::Reverse(values.len()));
+    assert_eq!(run(&program, &values), expected.concat());
+}
+
+/// With one task the second half of the output stays as it was (measured, td 8.1).
+#[test]
+fn chain_of_which_only_one_task_is_asked_for_runs_one() {
+    let Some(sample) = sample("concat") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let mut runner = Runner::new(embedded::open(&Options::default(), MEMORY).unwrap());
+    runner.load(&program);
+    for input in surfaces(&program, Direction::Input) {
+        runner.fill(input, &halves(vec![1.0; input.shape.c as usize]));
+    }
+    runner.set_tasks(1);
+    assert_eq!(runner.run(), Outcome::Done);
+    let output = runner.take(surfaces(&program, Direction::Output)[0]);
+    assert_eq!(output[..16384], halves(vec![1.0; 16384]));
+    assert_eq!(output[16384..], halves(vec![0.0; 16]));
+}
+
+/// An address is computed and not clamped to the surface it belongs to (two results of an M1 depend on it, td 9).
+#[test]
+fn operand_that_reaches_behind_its_surface_is_what_lies_there() {
+    let Some(sample) = sample("sum") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let mut stream = program.stream.to_vec();
+    // Plane stride of source 2, in the record of the tile source.
+    stream[0x190..0x194].copy_from_slice(&0x80_u32.to_le_bytes());
+    let program = Program { stream: &stream, ..program };
+    let mut runner = Runner::new(embedded::open(&Options::default(), MEMORY).unwrap());
+    runner.load(&program);
+    let inputs = surfaces(&program, Direction::Input);
+    inputs.iter().for_each(|input| runner.fill(input, &halves([1.0; 64])));
+    let second = inputs.iter().find(|input| input.bar == 5).unwrap();
+    let behind = Iova(runner.bar(second.bar).0 + 40 * 0x80);
+    runner.write(behind, &f16::from_f32(189.5).to_le_bytes());
+    assert_eq!(runner.run(), Outcome::Done);
+    let output = runner.take(surfaces(&program, Direction::Output)[0]);
+    let expected = (0..64).map(|c| match c {
+        0..32 => 2.0,
+        40 => 190.5,
+        _ => 1.0,
+    });
+    assert_eq!(output, halves(expected));
+}
+
+/// Deviations are said: a task that needs inferred behaviour is noted, and one that does not is not.
+#[test]
+fn program_that_needs_nothing_inferred_is_carried_out_when_strict() {
+    let Some(samples) = data::programs() else { return };
+    for sample in samples {
+        let program = container::open(&sample.bytes).unwrap();
+        let options = Options { strict: true, ..Options::default() };
+        let mut runner = Runner::new(embedded::open(&options, MEMORY).unwrap());
+        runner.load(&program);
+        assert_eq!(runner.run(), Outcome::Done, "{}", sample.name);
+        assert!(runner.guest.bus.device_mut().ane().inferred().is_none(), "{}", sample.name);
+    }
+}

@@ -1,0 +1,147 @@
+//! A device in this process: the one place that knows both the driver and the device.
+//!
+//! No daemon, no socket, no root: the engine runs on the thread that waits for it. Everything that uses a device
+//! uses it through the driver's bus, so it cannot tell.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use ane_device::chip::NoSuchInstance;
+use ane_device::time::{TICKS_PER_SECOND, Ticks};
+use ane_device::{Ane, Options, wire};
+use ane_driver::bus::in_process::{Device, InProcess, MEMORY_BASE, Refused, Work};
+use ane_driver::bus::{DmaMemory, MemoryError};
+use ane_uapi::hw::dart::stream::StreamId;
+use ane_uapi::hw::space::{EngineOffset, IovaRange};
+use ane_uapi::hw::usage::Usage;
+use ane_uapi::wire::config::Config;
+use ane_uapi::wire::ctrl::{BATCH_MAX, Status};
+use ane_uapi::wire::event::Event;
+use thiserror::Error;
+use vm_memory::{GuestAddress, GuestMemoryMmap, GuestRegionMmap};
+
+/// A device in this process that cannot be had.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The chip has fewer circuits.
+    #[error(transparent)]
+    Instance(#[from] NoSuchInstance),
+    /// Its memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// The memory does not fit where it is to be.
+    #[error("memory of {bytes:#x} bytes at {MEMORY_BASE} does not fit into the address space")]
+    Place {
+        /// Bytes.
+        bytes: usize,
+    },
+}
+
+/// The device, and the clock that it is shown.
+pub struct Embedded {
+    ane: Ane<GuestMemoryMmap>,
+    config: Config,
+    is_strict: bool,
+    is_checking: bool,
+    start: Instant,
+    events: VecDeque<ane_device::event::Event>,
+    sequence: u64,
+}
+
+/// Makes a device with `bytes` bytes of memory.
+///
+/// # Errors
+///
+/// If the options name no device, or there is no memory.
+pub fn open(options: &Options, bytes: usize) -> Result<InProcess<Embedded>, Error> {
+    let memory = DmaMemory::new(MEMORY_BASE, bytes)?;
+    let region = GuestRegionMmap::with_arc(memory.shared_region(), GuestAddress(MEMORY_BASE.0));
+    let seen = region
+        .and_then(|region| GuestMemoryMmap::from_regions(vec![region]).ok())
+        .ok_or(Error::Place { bytes })?;
+    let batch_max = u16::try_from(BATCH_MAX).unwrap_or(u16::MAX);
+    let device = Embedded {
+        ane: Ane::new(options, seen)?,
+        config: wire::config(options, batch_max, 0)?,
+        is_strict: options.strict,
+        is_checking: options.check,
+        start: Instant::now(),
+        events: VecDeque::new(),
+        sequence: 0,
+    };
+    Ok(InProcess::new(device, memory))
+}
+
+impl Embedded {
+    /// The device itself: its counters, its dump, faults on demand.
+    pub const fn ane(&mut self) -> &mut Ane<GuestMemoryMmap> {
+        &mut self.ane
+    }
+
+    fn now(&self) -> Ticks {
+        Ticks::from_nanoseconds(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl Device for Embedded {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn read(&mut self, at: EngineOffset) -> Result<u32, Refused> {
+        let now = self.now();
+        self.ane.read(at, now).or_else(|refusal| {
+            wire::answer(refusal, self.is_strict).map_err(|(status, detail)| Refused { status, detail })
+        })
+    }
+
+    fn write(&mut self, at: EngineOffset, value: u32) -> Result<(), Refused> {
+        let now = self.now();
+        self.ane.write(at, value, now).or_else(|refusal| {
+            let answer = wire::answer(refusal, self.is_strict);
+            answer.map(|_| ()).map_err(|(status, detail)| Refused { status, detail })
+        })
+    }
+
+    fn reset(&mut self) {
+        let now = self.now();
+        self.ane.reset(now);
+    }
+
+    fn declare(&mut self, stream: StreamId, range: IovaRange, usage: Option<Usage>) -> Result<(), Refused> {
+        if !self.is_checking {
+            return Err(Refused { status: Status::Absent, detail: 0 });
+        }
+        let dart = self.ane.dart_mut();
+        match usage {
+            Some(usage) if !dart.declare(stream, range, usage) => {
+                Err(Refused { status: Status::NoRegions, detail: 0 })
+            }
+            Some(_) => Ok(()),
+            None => {
+                dart.forget(stream, range);
+                Ok(())
+            }
+        }
+    }
+
+    fn work(&mut self) -> Work {
+        let now = self.now();
+        let work = self.ane.work(now);
+        let after = work.at.map(|at| {
+            let ticks = at.saturating_sub(now).0;
+            Duration::from_secs(ticks / TICKS_PER_SECOND)
+                + Duration::from_nanos(ticks % TICKS_PER_SECOND * 1_000_000_000 / TICKS_PER_SECOND)
+        });
+        Work { pending: work.pending, after }
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        self.events.extend(self.ane.take_events());
+        let event = self.events.pop_front()?;
+        // What the device had no room for is counted by it and by nobody else.
+        let message = wire::event(&event, self.sequence, 0);
+        self.sequence += 1;
+        Some(message)
+    }
+}

@@ -1,0 +1,117 @@
+//! The goals: what each figure has to be, and what it had better be.
+//!
+//! The one place where these numbers are. The benches read this file as text, by `#[path]`, so that a bench that is
+//! run by itself judges its figures as `docs/performance.md` does; it therefore knows nothing of the crate around it.
+
+/// On which side of its numbers a goal is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// At these numbers and below.
+    AtMost,
+    /// At these numbers and above.
+    AtLeast,
+}
+
+/// What a figure has to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Goal {
+    /// Its name; a second word tells apart what one goal says of several figures.
+    pub(crate) id: &'static str,
+    /// What is measured.
+    pub(crate) what: &'static str,
+    /// The unit of the figure; a ratio has none.
+    pub(crate) unit: &'static str,
+    /// Which side is good.
+    pub(crate) side: Side,
+    /// What has to hold.
+    pub(crate) hold: f64,
+    /// What would be better, if anything is asked beyond that.
+    pub(crate) stretch: Option<f64>,
+}
+
+impl Goal {
+    /// The goal of that name.
+    pub(crate) fn of(id: &str) -> Option<&'static Self> {
+        GOALS.iter().find(|goal| goal.id == id)
+    }
+
+    /// What a figure is, in one word.
+    pub(crate) fn verdict(&self, figure: f64) -> &'static str {
+        if self.stretch.is_some_and(|stretch| self.meets(figure, stretch)) {
+            "stretch"
+        } else if self.meets(figure, self.hold) {
+            "held"
+        } else {
+            "MISSED"
+        }
+    }
+
+    /// What has to hold, and what would be better, in words.
+    pub(crate) fn columns(&self) -> (String, String) {
+        let sign = match self.side {
+            Side::AtMost => "<=",
+            Side::AtLeast => ">=",
+        };
+        let words = |bound: f64| format!("{sign} {bound}{}", self.unit);
+        (words(self.hold), self.stretch.map_or_else(|| "-".to_owned(), words))
+    }
+
+    fn meets(&self, figure: f64, bound: f64) -> bool {
+        match self.side {
+            Side::AtMost => figure <= bound,
+            Side::AtLeast => figure >= bound,
+        }
+    }
+}
+
+const fn limit(id: &'static str, what: &'static str, hold: f64) -> Goal {
+    Goal { id, what, unit: "", side: Side::AtMost, hold, stretch: None }
+}
+
+const fn at_most(id: &'static str, what: &'static str, hold: f64, stretch: f64) -> Goal {
+    Goal { stretch: Some(stretch), ..limit(id, what, hold) }
+}
+
+const fn at_least(id: &'static str, what: &'static str, hold: f64, stretch: f64) -> Goal {
+    Goal { side: Side::AtLeast, ..at_most(id, what, hold, stretch) }
+}
+
+const fn within(unit: &'static str, goal: Goal) -> Goal {
+    Goal { unit, ..goal }
+}
+
+/// Every goal that a bench measures.
+pub(crate) const GOALS: &[Goal] = &[
+    at_most(
+        "C4",
+        "dense products, `fast` / best f32 product in pure Rust, same problem and threads",
+        1.25,
+        1.1,
+    ),
+    at_most("C5", "depthwise, add, softmax, table activation / straightforward f32 code", 1.1, 0.8),
+    at_most("C6", "`m1` arithmetic / `fast`", 2.2, 1.5),
+    at_least("C8", "two threads / one, above 0.2 GFLOP", 1.75, 1.9),
+    limit("C9", "scalar loop after any kernel / before", 1.1),
+    at_least("D1", "scattered pages through the DART / memcpy by known pointer", 0.95, 0.98),
+    at_least("D2", "128-byte rows through the DART / known-pointer rows", 0.85, 0.95),
+    within(" ns", at_most("D3 hit", "translation that is kept", 2.0, 1.0)),
+    within(" ns", at_most("D3 miss", "translation that was displaced, tables warm", 5.0, 2.0)),
+    at_least("D4 pages", "whole pages / vm-memory's IOMMU layer", 1.1, 1.3),
+    at_least("D4 rows", "128-byte rows / vm-memory's IOMMU layer", 5.0, 10.0),
+    at_most("S1", "null task over the socket, both sides asleep / bare eventfd ping-pong", 1.3, 1.15),
+    at_most(
+        "S1d",
+        "40 register writes over the socket, both sides asleep / bare eventfd ping-pong",
+        1.3,
+        1.15,
+    ),
+    at_most("S2", "null task over the socket, both sides poll / bare eventfd ping-pong", 0.2, 0.12),
+    at_most("S2d", "40 register writes over the socket, both sides poll / bare eventfd ping-pong", 0.2, 0.12),
+    at_most("S3", "null tasks over the socket, 64 deep, each / bare eventfd ping-pong", 0.15, 0.07),
+    within(" us", at_most("T1", "a task of a chain of 1,000 small ones, whole device", 1.5, 0.7)),
+    at_most("T2", "3x3 convolution 64-64 at 56x56, whole device / the array alone", 1.15, 1.05),
+    limit("T3", "tracing on / off, buffered and drained", 1.15),
+    within(" MB/s", Goal { side: Side::AtLeast, ..limit("P26", "decoding of a task stream", 200.0) }),
+    within(" MiB", at_most("M1", "private memory of an idle device process", 16.0, 8.0)),
+    within(" ms", at_most("B1", "exec to socket ready", 10.0, 3.0)),
+];

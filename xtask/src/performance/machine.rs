@@ -1,0 +1,48 @@
+//! Where figures were measured: what matters of the machine, and nothing that tells whose it is.
+
+use std::process::Command;
+
+use ane_device::engine::madd::Tier;
+use anyhow::{Context, Result};
+
+/// A machine, and when it was looked at.
+pub(super) struct Machine {
+    pub(super) processor: String,
+    pub(super) processors: usize,
+    pub(super) tier: &'static str,
+    pub(super) kernel: String,
+    pub(super) compiler: String,
+    pub(super) date: String,
+    /// How many threads wanted to run in the last minute.
+    pub(super) load: String,
+}
+
+impl Machine {
+    /// This one, now.
+    pub(super) fn here() -> Result<Self> {
+        let file = |path: &str| std::fs::read_to_string(path).with_context(|| path.to_owned());
+        let model = file("/proc/cpuinfo")?;
+        let model = model.lines().find(|line| line.starts_with("model name"));
+        let release = file("/proc/sys/kernel/osrelease")?;
+        // What follows the number is a distributor's or a host's.
+        let is_number = |c: char| c.is_ascii_digit() || c == '.';
+        let end = release.find(|c| !is_number(c)).unwrap_or(release.len());
+        Ok(Self {
+            processor: model
+                .and_then(|line| line.split_once(": "))
+                .map_or_else(|| "a processor without a name".to_owned(), |(_, name)| name.to_owned()),
+            processors: std::thread::available_parallelism()?.get(),
+            tier: Tier::best().name(),
+            kernel: release.get(..end).unwrap_or_default().to_owned(),
+            compiler: said("rustc", "--version")?,
+            date: said("date", "+%Y-%m-%d")?,
+            load: file("/proc/loadavg")?.split(' ').next().unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+/// What a program says, without the line's end.
+fn said(program: &str, argument: &str) -> Result<String> {
+    let output = Command::new(program).arg(argument).output().with_context(|| program.to_owned())?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

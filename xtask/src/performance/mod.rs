@@ -1,0 +1,77 @@
+//! `docs/performance.md`: what every bench measures, beside its goal.
+//!
+//! Benches print one line for each figure, in the format of `device/benches/report`. This runs them all, one after the
+//! other, and makes a page of the lines. It is no check: figures differ from machine to machine and from run to run.
+//!
+//! * `goals`: the numbers;
+//! * `page`: the page;
+//! * `machine`: where it was measured.
+
+pub(crate) mod goals;
+mod machine;
+mod page;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use self::machine::Machine;
+use self::page::Figure;
+use crate::output::root;
+
+/// Every bench: package and name.
+const BENCHES: &[(&str, &str)] = &[
+    ("ane", "decode"),
+    ("ane-device", "dart"),
+    ("ane-device", "planar"),
+    ("ane-device", "engine"),
+    ("ane-tests", "engine"),
+    ("ane-tests", "wire"),
+];
+
+/// Runs every bench; gives the page.
+///
+/// # Errors
+///
+/// If a bench cannot be built, fails, or prints no figure.
+pub fn render() -> Result<String> {
+    for &(package, bench) in BENCHES {
+        // Nothing is measured while a compiler runs.
+        let built = cargo(package, bench).arg("--no-run").status().context("running cargo")?;
+        if !built.success() {
+            bail!("bench {bench} of {package} cannot be built");
+        }
+    }
+    let machine = Machine::here()?;
+    let mut figures = Vec::new();
+    for &(package, bench) in BENCHES {
+        let found = run(package, bench)?;
+        if found.is_empty() {
+            bail!("bench {bench} of {package} prints no figure");
+        }
+        figures.extend(found);
+    }
+    Ok(page::render(&machine, &figures))
+}
+
+fn cargo(package: &str, bench: &str) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).args(["bench", "--quiet", "--package", package, "--bench", bench]);
+    command
+}
+
+/// Runs a bench, shows what it prints, and gives the figures among that.
+fn run(package: &str, bench: &str) -> Result<Vec<Figure>> {
+    let mut child = cargo(package, bench).stdout(Stdio::piped()).spawn().context("running cargo")?;
+    let mut figures = Vec::new();
+    for line in BufReader::new(child.stdout.take().context("its output is piped")?).lines() {
+        let line = line?;
+        println!("{line}");
+        figures.extend(Figure::of(&line));
+    }
+    if !child.wait()?.success() {
+        bail!("bench {bench} of {package} failed");
+    }
+    Ok(figures)
+}

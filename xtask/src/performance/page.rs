@@ -1,0 +1,106 @@
+//! The page that figures are shown on.
+
+use super::goals::{GOALS, Goal};
+use super::machine::Machine;
+
+/// A line of a bench.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Figure {
+    /// The goal; in parentheses if the figure is not held to it.
+    id: String,
+    what: String,
+    /// What was seen of either side.
+    seen: String,
+    value: f64,
+}
+
+impl Figure {
+    /// The figure of a line, if it has one.
+    pub(super) fn of(line: &str) -> Option<Self> {
+        let fields: Vec<_> = line.split(" | ").map(str::trim).collect();
+        let [id, what, seen, value, _, _] = fields.as_slice() else { return None };
+        let value = value.parse().ok()?;
+        Some(Self { id: (*id).to_owned(), what: (*what).to_owned(), seen: (*seen).to_owned(), value })
+    }
+
+    fn row(&self) -> String {
+        let Self { id, what, seen, value, .. } = self;
+        let (hold, stretch, verdict) = match Goal::of(id) {
+            Some(goal) => {
+                let (hold, stretch) = goal.columns();
+                (hold, stretch, goal.verdict(*value))
+            }
+            None => ("-".to_owned(), "-".to_owned(), "-"),
+        };
+        format!("| {id} | {what} | {seen} | {value:.3} | {hold} | {stretch} | {verdict} |\n")
+    }
+}
+
+const ABOUT: &str = "\
+# Performance
+
+What the benches measure, beside the goals. `cargo xtask performance` runs all of them, one after the other, in release
+builds, and writes this page; nothing on it was written by hand. Each bench says at its top what it compares. Where a
+figure is a ratio, both sides ran in turn in one run, warm, on as many threads, and the ratio is the median of the rounds'
+ratios; results were compared with expected ones before anything was timed.
+
+The machine is a virtual one and shares its processors with others. Figures there are noisy: a ratio wanders by some
+hundredths from run to run, and by more where threads wait for each other (C8, S1 to S3, B1). One run proves little; what
+it takes to make one's own is that command.
+
+Without a bench so far: a matrix unit of the processor (C1, R1), T3 with a timing model (T3 below is tracing alone), a cold
+build (B3), several clients (I1 to I3). C7, the same bytes from every vector unit, is held by tests.
+";
+
+/// The page.
+pub(super) fn render(machine: &Machine, figures: &[Figure]) -> String {
+    let Machine { processor, processors, tier, kernel, compiler, date, load } = machine;
+    let mut page = ABOUT.to_owned();
+    page.push_str("\n| where and when | |\n| --- | --- |\n");
+    for (what, value) in [
+        ("processor", processor),
+        ("processors", &processors.to_string()),
+        ("vector unit in use", &(*tier).to_owned()),
+        ("kernel", &format!("Linux {kernel}")),
+        ("compiler", compiler),
+        ("date", date),
+        ("load before the first bench", load),
+    ] {
+        page.push_str(&format!("| {what} | {value} |\n"));
+    }
+    page.push_str("\n## Goals\n\n| id | what | hold | stretch |\n| --- | --- | --- | --- |\n");
+    for goal in GOALS {
+        let (hold, stretch) = goal.columns();
+        page.push_str(&format!("| {} | {} | {hold} | {stretch} |\n", goal.id, goal.what));
+    }
+    page.push_str(
+        "\n## Figures\n\nOurs first, then the peer. An id in parentheses stands for a figure that is shown for \
+         comparison and that no goal speaks of.\n\n\
+         | id | what | measured | figure | hold | stretch | holds? |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    figures.iter().for_each(|figure| page.push_str(&figure.row()));
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_of_a_bench_is_a_figure_and_anything_else_is_not() {
+        let line = "D3 hit   | kept translation   | 1.50 ns   |   1.500 | <= 2 (1) ns | held";
+        let figure = Figure::of(line).expect("a figure");
+        assert_eq!(
+            figure.row(),
+            "| D3 hit | kept translation | 1.50 ns | 1.500 | <= 2 ns | <= 1 ns | held |\n"
+        );
+        assert_eq!(Figure::of("41 rounds, one thread"), None);
+        assert_eq!(Figure::of("a | b | c | not a number | e | f"), None);
+    }
+
+    #[test]
+    fn figure_without_a_goal_is_shown_and_not_judged() {
+        let figure = Figure::of("(D2) | rows | 1 ns / 2 ns | 0.5 | no goal | -").expect("a figure");
+        assert_eq!(figure.row(), "| (D2) | rows | 1 ns / 2 ns | 0.500 | - | - | - |\n");
+    }
+}
