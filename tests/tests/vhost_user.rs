@@ -278,7 +278,7 @@ fn folder_as_socket_path_gets_one_socket_for_each_engine_and_they_share_nothing(
 
 #[test]
 fn termination_removes_the_socket_and_succeeds_with_or_without_a_frontend() {
-    for (signal, connected) in [(Signal::SIGTERM, false), (Signal::SIGINT, true)] {
+    for (signal, connected) in [(Signal::SIGTERM, false), (Signal::SIGINT, true), (Signal::SIGHUP, false)] {
         let mut daemon = Daemon::start(&[]);
         let _guest = connected.then(|| guest(&daemon));
         daemon.signal(signal);

@@ -13,14 +13,14 @@ use clap::Parser;
 ///
 /// The device waits for a frontend (QEMU, or a process that uses the engine without a virtual machine),
 /// serves it until it disconnects, and waits for the next. It stays in the foreground and logs to standard
-/// error. SIGTERM and SIGINT end it; SIGUSR1 prints the state of every engine.
+/// error. SIGTERM, SIGINT and SIGHUP end it; SIGUSR1 prints the state of every engine.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "vhost-device-ane",
     version,
     max_term_width = 100,
-    after_help = "Exit status: 0 after SIGTERM or SIGINT, 1 if the device cannot be set up, 2 if an argument is wrong.",
-    after_long_help = "Exit status:\n  0  ended by SIGTERM or SIGINT, or --print-capabilities\n  1  the device cannot \
+    after_help = "Exit status: 0 after SIGTERM, SIGINT or SIGHUP, 1 if the device cannot be set up, 2 if an argument is wrong.",
+    after_long_help = "Exit status:\n  0  ended by SIGTERM, SIGINT or SIGHUP, or --print-capabilities\n  1  the device cannot \
                        be set up\n  2  an argument is wrong\n\nExample:\n  vhost-device-ane --socket-path ane.sock &\n  \
                        qemu-system-x86_64 -M q35,memory-backend=mem -m 1G \\\n    -object \
                        memory-backend-memfd,id=mem,size=1G,share=on \\\n    -chardev socket,id=ane,path=ane.sock \\\n    \

@@ -124,7 +124,7 @@ fn places(args: &Args) -> anyhow::Result<Vec<Place>> {
 
 fn run(args: &Args) -> anyhow::Result<()> {
     // Before the first thread, so that all of them leave these to the one that waits below.
-    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGUSR1]);
+    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGUSR1]);
     signals.thread_block().context("blocking signals")?;
     let places = places(args)?;
     let poll = Duration::from_micros(args.poll_us.into());

@@ -31,7 +31,13 @@ pub(crate) fn listen(path: &Path) -> anyhow::Result<UnixListener> {
             bail!("somebody listens at {} already; end that device or choose another path", path.display())
         }
         Ok(_) => fs::remove_file(path).with_context(|| format!("removing the stale {}", path.display()))?,
-        Err(why) if why.kind() == ErrorKind::NotFound => {}
+        Err(why) if why.kind() == ErrorKind::NotFound => {
+            // A name alone has an empty parent, which is the folder that one stands in.
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+                bail!("{}: folder {} does not exist; make it first", path.display(), folder.display());
+            }
+        }
         Err(why) => return Err(why).with_context(|| format!("looking at {}", path.display())),
     }
     UnixListener::bind(path).with_context(|| format!("listening at {}", path.display()))
@@ -40,7 +46,9 @@ pub(crate) fn listen(path: &Path) -> anyhow::Result<UnixListener> {
 /// The socket that somebody passed as descriptor `fd`.
 pub(crate) fn inherited(fd: RawFd) -> anyhow::Result<UnixListener> {
     if fd <= 2 || fs::symlink_metadata(format!("/proc/self/fd/{fd}")).is_err() {
-        bail!("descriptor {fd} is not one that was passed");
+        bail!(
+            "descriptor {fd} is not one that was passed; have a service manager pass it, or use --socket-path"
+        );
     }
     // SAFETY: it is open, as /proc shows, and not a standard stream. Whoever started this program passed it for
     // this purpose, and nothing here has used its number, since this runs before anything is opened by option.
