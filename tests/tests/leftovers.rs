@@ -80,3 +80,15 @@ fn source_that_is_kept_is_on_chip_in_every_batch() {
     let (_, after) = case.on_device();
     assert_eq!(after[1][..0x40], [0x3c; 0x40]);
 }
+
+#[test]
+fn task_whose_second_batch_is_unknown_writes_not_even_its_first() {
+    let mut second = copy();
+    let batches = [(0x4804, 0x0050_0170), (0x4818, 0x1000), (0x8804, 0x4000_0000)];
+    batches.into_iter().for_each(|(address, value)| second.set(address, value));
+    let mut case = copy_then_read(0);
+    case.regions[0].1 = Task::stream(&[copy(), second]);
+    assert_eq!(ends(&case), [End::Refused; 2]);
+    let (_, after) = case.on_device();
+    assert_eq!(after[1][..0x80], [0x3c; 0x80], "what the first task wrote, and not twice of it");
+}

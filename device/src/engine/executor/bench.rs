@@ -1,0 +1,88 @@
+//! What one pass works with: its task, its registers, and the way to memory.
+//!
+//! Each transfer says first what it is for, so that checking mode can tell, and is noted on the timeline.
+
+use ane_uapi::hw::bar::BarIndex;
+use ane_uapi::hw::space::EngineOffset;
+use ane_uapi::hw::td::words::DmaBytes;
+use ane_uapi::hw::td::{self, tile_destination};
+use ane_uapi::register::Reg;
+use vm_memory::GuestMemory;
+
+use super::operands::{SOURCE1, SOURCE2};
+use crate::dart::{Circuit, Origin as Purpose};
+use crate::engine::plan::operand::MemoryPlace;
+use crate::engine::tile::{Fault, Tile};
+use crate::engine::{Ports, TaskContext};
+use crate::td::register_file::RegisterFile;
+use crate::trace::{self, Event, Stamp, What};
+
+/// What a pass works with: the task, its registers, and the way out.
+pub(super) struct Bench<'t, 'p, M> {
+    pub(super) task: &'t TaskContext<'t>,
+    pub(super) registers: &'t RegisterFile,
+    pub(super) ports: Ports<'p, M>,
+}
+
+impl<M: GuestMemory> Bench<'_, '_, M> {
+    /// Address of a tensor of batch `batch`.
+    pub(super) fn base(&self, register: &Reg<DmaBytes>, place: &MemoryPlace, batch: u32) -> u64 {
+        let base = u64::from(self.registers.base(register, 0).0);
+        base.saturating_add(u64::from(place.group_stride).saturating_mul(batch.into()))
+    }
+
+    /// One direction of tile DMA for this task, which moves so many bytes.
+    pub(super) fn tile(
+        &mut self,
+        circuit: Circuit,
+        register: &Reg<DmaBytes>,
+        row: &mut Vec<u16>,
+        bytes: u64,
+        transfer: impl FnOnce(&mut Tile<'_, '_, M>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.say_purpose(register);
+        let start = self.ports.timeline.now();
+        let mut dma = self.ports.dart.dma(self.ports.memory, self.task.stream, circuit);
+        let outcome = transfer(&mut Tile { dma: &mut dma, row });
+        self.note_transfer(start, circuit, bytes, &outcome);
+        outcome
+    }
+
+    /// Notes a transfer on the timeline, or its fault; what was only looked at is not one.
+    pub(super) fn note_transfer(
+        &mut self,
+        start: Stamp,
+        circuit: Circuit,
+        bytes: u64,
+        outcome: &Result<(), Fault>,
+    ) {
+        match outcome {
+            Err(fault) => self.note(start, What::Fault { circuit, address: fault.address.get() }),
+            Ok(()) if bytes != 0 => self.note(start, What::Transfer { circuit, bytes }),
+            Ok(()) => {}
+        }
+    }
+
+    /// Notes an event of the task that began at `start`.
+    pub(super) fn note(&mut self, start: Stamp, what: What) {
+        let TaskContext { queue, nid, index, .. } = *self.task;
+        self.ports.timeline.span(start, Event { task: trace::Task { queue, nid, index }, what });
+    }
+
+    /// Says what the transfers that follow are for: task, register and BAR.
+    pub(super) fn say_purpose(&mut self, register: &Reg<DmaBytes>) {
+        let header = self.task.header;
+        let bar = match register.offset() {
+            at if at == SOURCE1.base.offset() => Some(header.operands.rbase0()),
+            at if at == SOURCE2.base.offset() => Some(header.operands.rbase1()),
+            at if at == tile_destination::BASE_ADDR.offset() => Some(header.operands.wbase()),
+            _ => Some(header.kernels.kbase0()),
+        };
+        let bar = bar.and_then(|bar| BarIndex::new(bar.into()).ok());
+        self.ports.dart.set_origin(Purpose {
+            task: Some(self.task.index.into()),
+            register: Some(EngineOffset(td::BASE.0.saturating_add(register.offset()))),
+            bar: bar.map(|bar| self.task.bars.get(bar)),
+        });
+    }
+}

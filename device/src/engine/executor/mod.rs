@@ -1,0 +1,161 @@
+//! The executor: one pass after the other, from registers to result.
+//!
+//! 1. The registers become a plan, or the reason why there is none.
+//! 2. Operands come from memory through the DART, or from the chip, into packed staging areas.
+//! 3. The neural or the planar engine computes.
+//! 4. The result goes to the chip, to memory, or both.
+//!
+//! A task is checked before anything of it is written to memory: its plan, its sources, and every page that
+//! its result will touch. What depends on what is in memory (an activation table) comes before the result too.
+//!
+//! * this file: what is kept from pass to pass, and the turn of a task;
+//! * `bench`: what one pass works with, and its transfers;
+//! * `operands`: sources taken, results given;
+//! * `neural` and `planar`: the two kinds of pass.
+
+mod bench;
+mod neural;
+mod operands;
+mod planar;
+
+use ane_uapi::register::Register;
+use vm_memory::GuestMemory;
+
+use self::bench::Bench;
+use super::kernel_fetcher::Coefficients;
+use super::l2::Unknown;
+use super::madd::Array;
+use super::numerics::Numerics;
+use super::plan::cache::PlanCache;
+use super::plan::operand::Shape;
+use super::plan::verdict::Verdict;
+use super::plan::{Pass, Plan};
+use super::table::Tables;
+use super::tile::Fault;
+use super::{Done, Engine, EngineError, Ports, TaskContext};
+use crate::options::Options;
+use crate::refusal::Category;
+use crate::td::register_file::RegisterFile;
+use crate::time::Ticks;
+
+/// Executes tasks.
+pub struct Executor {
+    numerics: Numerics,
+    is_strict: bool,
+    plans: PlanCache,
+    array: Array,
+    tables: Tables,
+    coefficients: Coefficients,
+    staging: Staging,
+    unknown: Unknown,
+}
+
+/// Packed tensors on their way, kept for the next pass.
+#[derive(Default)]
+struct Staging {
+    source1: Vec<u16>,
+    source2: Vec<u16>,
+    result: Vec<u16>,
+    turned: Vec<u16>,
+    row: Vec<u16>,
+}
+
+impl From<Fault> for EngineError {
+    fn from(fault: Fault) -> Self {
+        Self::Fault { address: fault.address.get() }
+    }
+}
+
+impl From<Verdict> for EngineError {
+    fn from(verdict: Verdict) -> Self {
+        Self::Refused(verdict)
+    }
+}
+
+impl Executor {
+    /// An executor as the options want it.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            numerics: options.numerics,
+            is_strict: options.strict,
+            plans: PlanCache::default(),
+            array: Array::new(options.numerics, options.threads),
+            tables: Tables::default(),
+            coefficients: Coefficients::default(),
+            staging: Staging::default(),
+            unknown: Unknown::default(),
+        }
+    }
+
+    /// How the array computes.
+    pub const fn numerics(&self) -> Numerics {
+        self.numerics
+    }
+
+    /// How many plans were made since the start.
+    pub const fn plans_made(&self) -> u64 {
+        self.plans.made()
+    }
+
+    fn plan(&mut self, task: &TaskContext<'_>, registers: &RegisterFile) -> Result<Plan, Verdict> {
+        let plan = self.plans.get(task.header, registers)?;
+        if self.is_strict {
+            plan.established(registers)?;
+        }
+        Ok(plan)
+    }
+}
+
+impl<M: GuestMemory> Engine<M> for Executor {
+    fn run(
+        &mut self,
+        task: &TaskContext<'_>,
+        registers: &RegisterFile,
+        ports: Ports<'_, M>,
+    ) -> Result<Done, EngineError> {
+        let plan = self.plan(task, registers)?;
+        let mut bench = Bench { task, registers, ports };
+        match &plan.pass {
+            Pass::Neural(pass) => self.run_neural(&mut bench, pass)?,
+            Pass::Planar(pass) => self.run_planar(&mut bench, pass)?,
+        }
+        Ok(Done { cost: Ticks::ZERO, inferred: plan.inferred })
+    }
+
+    /// Gives back the room that the largest tasks have taken. What is unknown on chip stays so: the chip keeps its
+    /// contents.
+    fn reset(&mut self) {
+        self.staging = Staging::default();
+        self.coefficients = Coefficients::default();
+    }
+}
+
+/// A pass that was planned and that an engine refuses: a mistake of the model, which it says and does not hide.
+fn sizes(registers: &RegisterFile, register: &Register, why: &'static str) -> Verdict {
+    let value = registers.written(register.offset).unwrap_or_default();
+    Verdict { category: Category::Unimplemented, address: register.offset, bits: u32::MAX, value, why }
+}
+
+/// A shape as the timeline shows it.
+const fn extents(shape: Shape) -> [u32; 3] {
+    [shape.channels, shape.height, shape.width]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::l2::is_unknown;
+    use super::super::plan::operand::ChipPlace;
+    use super::*;
+
+    #[test]
+    fn reset_gives_back_staging_and_knows_no_more_of_the_chip() {
+        let mut executor = Executor::new(&Options::default());
+        executor.staging.source1.resize(1 << 20, 0);
+        executor.coefficients.weights.resize(1 << 20, 0);
+        executor.unknown.mark(0x40, 0x10);
+        Engine::<vm_memory::GuestMemoryMmap>::reset(&mut executor);
+        assert_eq!((executor.staging.source1.capacity(), executor.coefficients.weights.capacity()), (0, 0));
+        let place = ChipPlace { base: 0x40, ..ChipPlace::default() };
+        assert!(is_unknown(&executor.unknown, place, Shape { channels: 1, height: 1, width: 1 }));
+    }
+}
