@@ -81,6 +81,17 @@ impl Registers<'_> {
         Verdict { category, address, bits, value: self.0.written(address).unwrap_or_default(), why }
     }
 
+    fn unless(
+        self,
+        holds: bool,
+        register: &Register,
+        field: &str,
+        category: Category,
+        why: &'static str,
+    ) -> Result<(), Verdict> {
+        if holds { Ok(()) } else { Err(self.verdict(register, field, category, why)) }
+    }
+
     /// Refuses as undefined unless `holds`.
     pub(super) fn defined<T>(
         self,
@@ -89,7 +100,7 @@ impl Registers<'_> {
         field: &str,
         why: &'static str,
     ) -> Result<(), Verdict> {
-        if holds { Ok(()) } else { Err(self.verdict(&register.info, field, Category::Undefined, why)) }
+        self.unless(holds, &register.info, field, Category::Undefined, why)
     }
 
     /// Refuses as unsupported unless `holds`.
@@ -100,7 +111,7 @@ impl Registers<'_> {
         field: &str,
         why: &'static str,
     ) -> Result<(), Verdict> {
-        if holds { Ok(()) } else { Err(self.verdict(&register.info, field, Category::Unsupported, why)) }
+        self.unless(holds, &register.info, field, Category::Unsupported, why)
     }
 
     /// Says that the engine hangs unless `holds`.
@@ -111,6 +122,6 @@ impl Registers<'_> {
         field: &str,
         why: &'static str,
     ) -> Result<(), Verdict> {
-        if holds { Ok(()) } else { Err(self.verdict(&register.info, field, Category::WouldHang, why)) }
+        self.unless(holds, &register.info, field, Category::WouldHang, why)
     }
 }
