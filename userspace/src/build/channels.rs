@@ -7,7 +7,7 @@ use ane_uapi::hw::td::neural::OpMode;
 use super::convolution::{Channels, divides};
 use super::error::{BuildError, Limit};
 use super::graph::{Graph, Tensor};
-use super::pass::{Kernel, Neural, Pass, Tail, Work, engines};
+use super::pass::{Kernel, Neural, Pass, Tail, engines};
 use super::shape::Shape;
 
 /// What becomes of the channels that an output reads.
@@ -75,18 +75,7 @@ impl Graph {
             tail,
             input_relu: false,
         };
-        let pass = Pass {
-            operation,
-            input: first.shape,
-            output,
-            batches: 1,
-            first,
-            second: None,
-            result: first,
-            keep: None,
-            transpose: tail.transpose,
-            work: Work::Neural(neural),
-        };
+        let pass = Pass::neural(operation, first, output, neural);
         self.pass(if tail.transpose { output.transposed() } else { output }, pass)
     }
 }

@@ -6,7 +6,7 @@ use half::f16;
 use super::coefficients::{Division, pack};
 use super::error::{BuildError, Limit};
 use super::graph::{Graph, Tensor, length};
-use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail, Work};
+use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail};
 use super::shape::Shape;
 
 /// A convolution.
@@ -171,18 +171,7 @@ impl Graph {
             tail,
             input_relu: convolution.input_relu,
         };
-        let pass = Pass {
-            operation,
-            input: first.shape,
-            output,
-            batches: 1,
-            first,
-            second: None,
-            result: first,
-            keep: None,
-            transpose: tail.transpose,
-            work: Work::Neural(neural),
-        };
+        let pass = Pass::neural(operation, first, output, neural);
         self.pass(if tail.transpose { output.transposed() } else { output }, pass)
     }
 

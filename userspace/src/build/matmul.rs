@@ -11,7 +11,7 @@ use super::convolution::{Channels, Convolution, Weights, divides};
 use super::elementwise::Element;
 use super::error::{BuildError, Limit};
 use super::graph::{Graph, Home, Placement, Tensor};
-use super::pass::{Coefficients, ENGINES, Kernel, Neural, Nonlinearity, Pass, Tail, Work, engines};
+use super::pass::{Coefficients, ENGINES, Kernel, Neural, Nonlinearity, Pass, Tail, engines};
 use super::shape::{OnChip, Shape};
 
 /// Most lanes of coefficients that a task made (td 7.3).
@@ -155,16 +155,8 @@ impl Graph {
             input_relu: false,
         };
         let pass = Pass {
-            operation: "matrix product",
-            input: first.shape,
-            output: Shape::new(outputs, 1, first.shape.w),
-            batches: 1,
-            first,
-            second: None,
-            result: first,
             keep,
-            transpose: tail.transpose,
-            work: Work::Neural(neural),
+            ..Pass::neural("matrix product", first, Shape::new(outputs, 1, first.shape.w), neural)
         };
         self.pass_into(place, pass)
     }

@@ -31,6 +31,24 @@ pub(super) struct Pass {
     pub(super) work: Work,
 }
 
+impl Pass {
+    /// A neural pass over one source, of one batch.
+    pub(super) fn neural(operation: &'static str, first: View, output: Shape, neural: Neural) -> Self {
+        Self {
+            operation,
+            input: first.shape,
+            output,
+            batches: 1,
+            first,
+            second: None,
+            result: first,
+            keep: None,
+            transpose: neural.tail.transpose,
+            work: Work::Neural(neural),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) enum Work {
     Planar(Planar),

@@ -8,7 +8,7 @@ use ane_uapi::hw::td::neural::OpMode;
 use super::convolution::Channels;
 use super::error::BuildError;
 use super::graph::{Graph, Tensor};
-use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail, Work, engines};
+use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail, engines};
 
 impl Graph {
     /// Passes a tensor through the neural engine.
@@ -60,18 +60,7 @@ impl Graph {
             tail,
             input_relu: false,
         };
-        let pass = Pass {
-            operation: "pass-through",
-            input: first.shape,
-            output: first.shape,
-            batches: 1,
-            first,
-            second: None,
-            result: first,
-            keep: None,
-            transpose: tail.transpose,
-            work: Work::Neural(neural),
-        };
+        let pass = Pass::neural("pass-through", first, first.shape, neural);
         self.pass_into(tensor, pass)
     }
 
