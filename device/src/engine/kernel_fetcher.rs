@@ -13,7 +13,7 @@ use zerocopy::IntoBytes;
 use super::plan::coefficients::Kernel;
 use super::tile::{Fault, little_endian};
 use crate::dart::{Access, Dma};
-use crate::kernel_memory::KernelMemory;
+use crate::kernel_memory::{self, GRANULE, KernelMemory};
 use crate::td::register_file::RegisterFile;
 
 /// Coefficients in the order of use.
@@ -75,9 +75,17 @@ impl Coefficients {
         let mut biases = self.biases.chunks_exact(lanes.max(1));
         let rows =
             self.weights.chunks_exact(plane_len).flat_map(|plane| [biases.next().unwrap_or_default(), plane]);
-        let (pairs, _) = memory.sram_mut().bytes_mut().as_chunks_mut::<2>();
+        let halves = self.biases.len().saturating_add(self.weights.len());
+        let Some(slot) = slot(memory, halves.saturating_mul(2)) else { return };
+        let (pairs, _) = slot.as_chunks_mut::<2>();
         pairs.iter_mut().zip(rows.flatten()).for_each(|(to, from)| *to = from.to_le_bytes());
     }
+}
+
+/// The part of kernel memory that a transfer of `bytes` fills: as much of it as there is, in whole granules.
+fn slot(memory: &mut KernelMemory, bytes: usize) -> Option<&mut [u8]> {
+    let granules = bytes.min(kernel_memory::BYTES).next_multiple_of(GRANULE as usize);
+    memory.slot(u32::try_from(granules).ok()?).ok()
 }
 
 /// Engine and slot of a plane.
@@ -110,7 +118,7 @@ pub(super) fn table<M: GuestMemory>(
     into: &mut [u8; BYTES],
 ) -> Result<(), Fault> {
     read(dma, registers.base(&kernel_dma::COEFF_BASE_ADDR, 0).0.into(), into)?;
-    if let Some(shown) = memory.sram_mut().bytes_mut().first_chunk_mut() {
+    if let Some(shown) = slot(memory, BYTES).and_then(|slot| slot.first_chunk_mut()) {
         *shown = *into;
     }
     Ok(())

@@ -87,16 +87,6 @@ impl Executor {
         }
     }
 
-    /// How the array computes.
-    pub const fn numerics(&self) -> Numerics {
-        self.numerics
-    }
-
-    /// How many plans were made since the start.
-    pub const fn plans_made(&self) -> u64 {
-        self.plans.made()
-    }
-
     fn plan(&mut self, task: &TaskContext<'_>, registers: &RegisterFile) -> Result<Plan, Verdict> {
         let plan = self.plans.get(task.header, registers)?;
         if self.is_strict {
