@@ -18,6 +18,7 @@ mod avx2;
 mod avx512;
 mod block;
 mod convert;
+mod copy;
 mod fast;
 mod lanes;
 mod m1;
@@ -29,6 +30,7 @@ mod portable;
 
 pub(crate) use self::block::{Block, Offsets};
 pub(crate) use self::convert::Port;
+pub(crate) use self::copy::{Gather, Source, Stretch};
 pub(crate) use self::lanes::SCALE;
 
 /// A kind of vector unit.
@@ -136,6 +138,13 @@ pub(crate) struct Code {
     pub(crate) m1: Kernel,
     /// `m1`, for one row.
     pub(crate) m1_row: Kernel,
+    /// As [`Code::fast`], for few columns.
+    pub(crate) fast_narrow: Kernel,
+    /// As [`Code::m1`], for few columns.
+    pub(crate) m1_narrow: Kernel,
+    /// Numbers of a vector.
+    lanes: usize,
+    copy: unsafe fn(&mut Gather<'_>),
     widen: unsafe fn(&[u16], bool, &mut [f32]),
     narrow: unsafe fn(&[f32], Port, &mut [u16]),
 }
@@ -145,6 +154,17 @@ impl Code {
     pub(crate) fn widen(&self, from: &[u16], flush: bool, to: &mut [f32]) {
         // SAFETY: a `Code` is handed out where the unit is there.
         unsafe { (self.widen)(from, flush, to) };
+    }
+
+    /// Copies operands into panels.
+    ///
+    /// # Panics
+    ///
+    /// Panics if something leads outside, which is a mistake of this program and of no guest.
+    pub(crate) fn copy(&self, gather: &mut Gather<'_>) {
+        assert!(gather.fits(self.lanes), "operands and panels hold what is copied");
+        // SAFETY: a `Code` is handed out where the unit is there, and everything fits.
+        unsafe { (self.copy)(gather) };
     }
 
     /// Turns sums into halves, as many as both slices have whole vectors of.
@@ -159,7 +179,7 @@ macro_rules! code {
     ($module:ident, $lanes:ty, $(#[$feature:meta])? fast $rows:literal by $vectors:literal, m1 $m1_rows:literal) => {
         mod $module {
             use super::lanes::Lanes;
-            use super::{Block, Code, Kernel, Port, convert, fast, m1};
+            use super::{Block, Code, Gather, Kernel, Port, convert, copy, fast, m1};
 
             /// Vectors of a block of one row.
             const ROW: usize = 4;
@@ -169,6 +189,10 @@ macro_rules! code {
                 fast_row: Kernel { rows: 1, columns: ROW * <$lanes>::COUNT, run: fast_row },
                 m1: Kernel { rows: $m1_rows, columns: $vectors * <$lanes>::COUNT, run: m1 },
                 m1_row: Kernel { rows: 1, columns: ROW * <$lanes>::COUNT, run: m1_row },
+                fast_narrow: Kernel { rows: $rows, columns: <$lanes>::COUNT, run: fast_narrow },
+                m1_narrow: Kernel { rows: $m1_rows, columns: <$lanes>::COUNT, run: m1_narrow },
+                lanes: <$lanes>::COUNT,
+                copy,
                 widen,
                 narrow,
             };
@@ -195,6 +219,24 @@ macro_rules! code {
             unsafe fn m1_row(block: &mut Block<'_>) {
                 // SAFETY: as the caller says.
                 unsafe { m1::run::<$lanes, 1, ROW>(block) }
+            }
+
+            $(#[$feature])?
+            unsafe fn fast_narrow(block: &mut Block<'_>) {
+                // SAFETY: as the caller says.
+                unsafe { fast::run::<$lanes, $rows, 1>(block) }
+            }
+
+            $(#[$feature])?
+            unsafe fn m1_narrow(block: &mut Block<'_>) {
+                // SAFETY: as the caller says.
+                unsafe { m1::run::<$lanes, $m1_rows, 1>(block) }
+            }
+
+            $(#[$feature])?
+            unsafe fn copy(gather: &mut Gather<'_>) {
+                // SAFETY: as the caller says.
+                unsafe { copy::run::<$lanes>(gather) }
             }
 
             $(#[$feature])?

@@ -27,6 +27,9 @@ pub(super) struct Packed {
     tiles: usize,
 }
 
+/// Rows of a tile that are packed together at most.
+const STRIP: usize = 8;
+
 /// Taps that a kernel is handed for so many: for `m1`, zeros fill up the last tile of the adder.
 pub(super) fn padded(numerics: Numerics, taps: usize) -> usize {
     if numerics == Numerics::M1 { taps.next_multiple_of(tile::TAPS) } else { taps }
@@ -112,14 +115,30 @@ fn pack_tile(
     // Neighbours in a plane are neighbours in a tile.
     while row < outputs {
         let output = group * shape.group_outputs + first + row;
-        let together = (outputs - row).min(shape.lanes - output % shape.lanes);
-        let source = wide[shape.coefficient(output, 0)..].chunks(shape.lanes);
-        for (place, from) in tile.chunks_exact_mut(rows).zip(source).take(shape.taps()) {
-            for (place, from) in place[row..row + together].iter_mut().zip(from) {
-                *place = from * scale;
-            }
+        let together = (outputs - row).min(shape.lanes - output % shape.lanes).min(STRIP);
+        let source = &wide[shape.coefficient(output, 0)..];
+        let place = &mut tile[row..];
+        // Copies of a length that is known beforehand need no loop.
+        match together {
+            1 => strip::<1>(shape, rows, (source, scale), place),
+            2 => strip::<2>(shape, rows, (source, scale), place),
+            3 => strip::<3>(shape, rows, (source, scale), place),
+            4 => strip::<4>(shape, rows, (source, scale), place),
+            5 => strip::<5>(shape, rows, (source, scale), place),
+            6 => strip::<6>(shape, rows, (source, scale), place),
+            7 => strip::<7>(shape, rows, (source, scale), place),
+            _ => strip::<8>(shape, rows, (source, scale), place),
         }
         row += together;
+    }
+}
+
+/// Packs so many rows of a tile.
+fn strip<const N: usize>(shape: &Shape, rows: usize, (wide, scale): (&[f32], f32), tile: &mut [f32]) {
+    for (place, from) in tile.chunks_mut(rows).zip(wide.chunks(shape.lanes)).take(shape.taps()) {
+        if let (Some(place), Some(from)) = (place.first_chunk_mut::<N>(), from.first_chunk::<N>()) {
+            *place = from.map(|coefficient| coefficient * scale);
+        }
     }
 }
 

@@ -73,6 +73,7 @@ pub struct Array {
     code: &'static Code,
     pool: Pool,
     offsets: Vec<Offsets>,
+    taps: Vec<usize>,
     operands: Vec<f32>,
     coefficients: Packed,
     workers: Vec<Worker>,
@@ -96,6 +97,7 @@ impl Array {
             code: tier.code(),
             pool: Pool::new(threads),
             offsets: Vec::new(),
+            taps: Vec::new(),
             operands: Vec::new(),
             coefficients: Packed::default(),
             workers: Vec::new(),
@@ -156,13 +158,14 @@ impl Array {
             self.define(threads, definition, bias, post_scale, output);
             return Ok(());
         };
-        let layout = Layout::new(self.code, self.numerics, &shape, planes);
+        let layout = Layout::new(self.code, self.numerics, &shape, planes, threads);
         self.prepare(threads, &layout, &definition);
         let pass = Pass {
             code: self.code,
             numerics: self.numerics,
             layout,
             offsets: &self.offsets,
+            taps: &self.taps,
             operands: &self.operands,
             coefficients: &self.coefficients,
             definition,
@@ -179,6 +182,7 @@ impl Array {
         let Self { code, numerics, ref pool, .. } = *self;
         let Definition { shape, input, coefficients } = *definition;
         layout.offsets(numerics, shape, &mut self.offsets);
+        layout.taps(shape, &mut self.taps);
         self.operands.resize(layout.operands(), 0.0);
         let (plane, channel) = (layout.planes.size(), shape.height.saturating_mul(shape.width));
         pool.share(threads, &mut self.operands, plane, |first, planes| {

@@ -1,4 +1,4 @@
-//! Pieces of a pass, computed: one group of outputs at the places of some panels.
+//! Pieces of a pass, computed: some outputs of a group at the places of some panels.
 //!
 //! The loops are those of every matrix multiplication that respects its caches. Some panels are filled with some
 //! taps, which stay in the second cache. A panel is in the first while some tiles of coefficients, in the second as well,
@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use super::coefficients::{Packed, padded};
 use super::definition::Definition;
-use super::layout::{Layout, TAPS};
+use super::layout::{Layout, Piece, TAPS};
 use super::lines::Lines;
 use super::shape::Shape;
-use crate::engine::kernels::{Block, Code, Offsets, Port, SCALE};
+use crate::engine::kernels::{Block, Code, Gather, Offsets, Port, SCALE, Source, Stretch};
 use crate::engine::numerics::{Numerics, halves, output, sum};
 
 /// Where a reduction ends that brings no bias: adding it changes nothing, not even the sign of a zero.
@@ -24,6 +24,8 @@ pub(super) struct Pass<'a> {
     pub(super) numerics: Numerics,
     pub(super) layout: Layout,
     pub(super) offsets: &'a [Offsets],
+    /// How far behind the first tap of an output each of the others is.
+    pub(super) taps: &'a [usize],
     /// The planes.
     pub(super) operands: &'a [f32],
     pub(super) coefficients: &'a Packed,
@@ -32,8 +34,6 @@ pub(super) struct Pass<'a> {
     pub(super) post_scale: u16,
 }
 
-/// Panels that are worked on together.
-pub(super) const PANELS: usize = 4;
 /// Tiles of coefficients that are multiplied with one panel before the next.
 const TILES: usize = 16;
 
@@ -46,6 +46,7 @@ pub(super) struct Worker {
     sums: Lines,
     peaks: Lines,
     taps: Vec<(f32, f32)>,
+    stretches: Vec<Stretch>,
     /// The results, where they are not kept for all pieces.
     pub(super) halves: Vec<u16>,
 }
@@ -60,93 +61,117 @@ impl Pass<'_> {
         self.definition.shape
     }
 
-    /// Computes a group's outputs at at most [`PANELS`] panels into `results`, `[panel][output][column]`.
-    pub(super) fn run(&self, group: usize, panels: Range<usize>, worker: &mut Worker, results: &mut [u16]) {
-        let sums = self.layout.sums(self.shape());
-        worker.sums.resize(panels.len() * sums);
+    /// Sums of a panel of a piece: whole tiles of rows.
+    fn sums(&self, piece: &Piece) -> usize {
+        piece.outputs.len().next_multiple_of(self.layout.kernel.rows) * self.layout.kernel.columns
+    }
+
+    /// Computes a piece into `results`, `[panel][output][column]`.
+    pub(super) fn run(&self, piece: &Piece, worker: &mut Worker, results: &mut [u16]) {
+        let sums = self.sums(piece);
+        worker.sums.resize(piece.panels.len() * sums);
         worker.sums.fill(0.0);
-        worker.peaks.resize(panels.len() * sums);
+        worker.peaks.resize(piece.panels.len() * sums);
         worker.peaks.fill(0.0);
         for (block, offsets) in self.offsets.iter().enumerate() {
             let first = block * TAPS;
-            let taps = TAPS.min(padded(self.numerics, self.shape().taps()) - first);
+            let taps = first..first + TAPS.min(padded(self.numerics, self.shape().taps()) - first);
             if self.layout.copied {
-                worker.panels.resize(panels.len() * taps * self.layout.kernel.columns);
-                self.copy(group, panels.clone(), first, taps, &mut worker.panels);
+                self.copy(piece, taps.clone(), worker);
             }
-            self.multiply(group, panels.clone(), offsets, first..first + taps, worker);
+            self.multiply(piece, offsets, taps, worker);
         }
         let columns = self.layout.kernel.columns;
-        for (at, results) in results.chunks_exact_mut(columns).enumerate() {
-            let (panel, row) = (at / self.shape().group_outputs, at % self.shape().group_outputs);
-            let output = group * self.shape().group_outputs + row;
-            let of_row = panel * sums + row * columns..panel * sums + (row + 1) * columns;
-            self.code.narrow(&worker.sums[of_row.clone()], self.port(output), results);
-            if self.numerics == Numerics::M1 {
-                self.repair(output, panels.start + panel, &worker.peaks[of_row], &mut worker.taps, results);
+        let mut rows = results.chunks_exact_mut(columns);
+        for (i, panel) in piece.panels.clone().enumerate() {
+            // A narrow panel has narrow rows of sums.
+            let columns = self.layout.kernel(panel).columns;
+            for (row, results) in rows.by_ref().take(piece.outputs.len()).enumerate() {
+                let output = piece.group * self.shape().group_outputs + piece.outputs.start + row;
+                let of_row = i * sums + row * columns..i * sums + (row + 1) * columns;
+                self.code.narrow(&worker.sums[of_row.clone()], self.port(output), &mut results[..columns]);
+                if self.numerics == Numerics::M1 {
+                    self.repair(output, panel, &worker.peaks[of_row], &mut worker.taps, results);
+                }
             }
         }
     }
 
-    /// Adds some taps to the sums of some panels.
-    fn multiply(
-        &self,
-        group: usize,
-        panels: Range<usize>,
-        offsets: &Offsets,
-        taps: Range<usize>,
-        worker: &mut Worker,
-    ) {
-        let (rows, columns) = (self.layout.kernel.rows, self.layout.kernel.columns);
-        let sums = self.layout.sums(self.shape());
-        let tiles = self.shape().group_outputs.div_ceil(rows);
-        for first in (0..tiles).step_by(TILES) {
+    /// Adds some taps to the sums of a piece.
+    fn multiply(&self, piece: &Piece, offsets: &Offsets, taps: Range<usize>, worker: &mut Worker) {
+        let Piece { group, ref panels, ref outputs } = *piece;
+        let (rows, sums) = (self.layout.kernel.rows, self.sums(piece));
+        let tiles = outputs.start / rows..outputs.end.div_ceil(rows);
+        for first in tiles.clone().step_by(TILES) {
             for (i, panel) in panels.clone().enumerate() {
                 let operands = if self.layout.copied {
-                    &worker.panels[i * taps.len() * columns..][..taps.len() * columns]
+                    let room = self.room(taps.len());
+                    &worker.panels[i * room..][..room]
                 } else {
                     let plane = group * self.shape().group_channels * self.layout.planes.size();
                     &self.operands[plane + self.layout.first(panel)..]
                 };
-                for tile in first..tiles.min(first + TILES) {
-                    let of_tile = i * sums + tile * rows * columns..i * sums + (tile + 1) * rows * columns;
+                let kernel = self.layout.kernel(panel);
+                let block = rows * kernel.columns;
+                for tile in first..tiles.end.min(first + TILES) {
+                    let at = i * sums + (tile - tiles.start) * block;
                     let (coefficients, bounds) = self.coefficients.tile(group, tile, taps.clone());
-                    self.layout.kernel.run(&mut Block {
+                    kernel.run(&mut Block {
                         panel: operands,
                         offsets,
                         coefficients,
                         bounds,
-                        sums: &mut worker.sums[of_tile.clone()],
-                        peaks: &mut worker.peaks[of_tile],
+                        sums: &mut worker.sums[at..at + block],
+                        peaks: &mut worker.peaks[at..at + block],
                     });
                 }
             }
         }
     }
 
-    /// Copies the operands of some taps into panels, `[panel][tap][column]`.
-    fn copy(&self, group: usize, panels: Range<usize>, first: usize, taps: usize, place: &mut [f32]) {
+    /// Singles of a panel with so many taps, and room behind it for what is copied too far.
+    fn room(&self, taps: usize) -> usize {
+        (taps + 1) * self.layout.kernel.columns
+    }
+
+    /// Copies the operands of some taps into a worker's panels. What is in columns without a place is anybody's guess.
+    fn copy(&self, piece: &Piece, taps: Range<usize>, worker: &mut Worker) {
         let (shape, planes, columns) = (self.shape(), self.layout.planes, self.layout.kernel.columns);
-        let plane = group * shape.group_channels * planes.size();
-        let real = taps.min(shape.taps() - first);
-        for (panel, place) in panels.zip(place.chunks_exact_mut(taps * columns)) {
-            let mut filled = 0;
-            for run in self.layout.runs(shape, panel) {
-                filled = run.columns.end;
-                let at = plane + run.y * shape.stride_y * planes.pitch + run.x * shape.stride_x;
-                for (row, tap) in place.chunks_exact_mut(columns).zip(first..first + real) {
-                    let row = &mut row[run.columns.clone()];
-                    let source = &self.operands[at + planes.tap(shape, tap)..];
-                    if shape.stride_x == 1 {
-                        row.copy_from_slice(&source[..row.len()]);
-                    } else {
-                        let source = source.iter().step_by(shape.stride_x);
-                        row.iter_mut().zip(source).for_each(|(to, from)| *to = *from);
-                    }
+        let plane = piece.group * shape.group_channels * planes.size();
+        let (room, real) = (self.room(taps.len()), taps.start..taps.end.min(shape.taps()));
+        worker.panels.resize(piece.panels.len() * room);
+        worker.stretches.clear();
+        for (i, panel) in piece.panels.clone().enumerate() {
+            worker.stretches.extend(self.layout.runs(shape, panel).map(|run| Stretch {
+                to: i * room + run.columns.start,
+                at: plane + run.y * shape.stride_y * planes.pitch + run.x * shape.stride_x,
+                length: run.columns.len(),
+            }));
+        }
+        let sources = &self.taps[real.clone()];
+        if shape.stride_x == 1 {
+            self.code.copy(&mut Gather {
+                source: if self.layout.direct {
+                    Source::Halves(self.definition.input, self.numerics != Numerics::M1)
+                } else {
+                    Source::Planes(self.operands)
+                },
+                taps: sources,
+                stretches: &worker.stretches,
+                columns,
+                panels: &mut worker.panels,
+            });
+        } else {
+            for (row, tap) in sources.iter().enumerate() {
+                for &Stretch { to, at, length } in &worker.stretches {
+                    let source = self.operands[at + tap..].iter().step_by(shape.stride_x);
+                    let place = &mut worker.panels[to + row * columns..][..length];
+                    place.iter_mut().zip(source).for_each(|(to, from)| *to = *from);
                 }
             }
-            place.chunks_exact_mut(columns).for_each(|row| row[filled..].fill(0.0));
-            place[real * columns..].fill(0.0);
+        }
+        for panel in worker.panels.chunks_exact_mut(room) {
+            panel[real.len() * columns..taps.len() * columns].fill(0.0);
         }
     }
 
@@ -175,9 +200,8 @@ impl Pass<'_> {
     ) {
         const LIMIT: f32 = sum::LIMIT * SCALE;
         if peaks.iter().fold(false, |found, &peak| found | (peak >= LIMIT)) {
-            for run in self.layout.runs(self.shape(), panel) {
-                let pixel = run.y * self.shape().out_width + run.x;
-                for (i, column) in run.columns.enumerate().filter(|&(_, column)| peaks[column] >= LIMIT) {
+            for (columns, pixel) in self.layout.pixels(self.shape(), panel) {
+                for (i, column) in columns.enumerate().filter(|&(_, column)| peaks[column] >= LIMIT) {
                     let sum = self.definition.sum(self.numerics, output, pixel + i, taps);
                     results[column] = output::of(sum, self.bias(output), self.post_scale);
                 }
@@ -187,9 +211,16 @@ impl Pass<'_> {
 
     /// Puts the results of an output at the places of a panel where they belong in its channel.
     pub(super) fn place(&self, panel: usize, results: &[u16], channel: &mut [u16]) {
-        for run in self.layout.runs(self.shape(), panel) {
-            let pixel = run.y * self.shape().out_width + run.x;
-            channel[pixel..][..run.columns.len()].copy_from_slice(&results[run.columns]);
+        for (columns, pixel) in self.layout.pixels(self.shape(), panel) {
+            copy(&mut channel[pixel..][..columns.len()], &results[columns]);
         }
+    }
+}
+
+/// Copies a row of halves; those of a whole panel without asking somebody else to do it.
+fn copy(to: &mut [u16], from: &[u16]) {
+    match (<&mut [u16; 32]>::try_from(&mut *to), <&[u16; 32]>::try_from(from)) {
+        (Ok(to), Ok(from)) => *to = *from,
+        _ => to.copy_from_slice(from),
     }
 }

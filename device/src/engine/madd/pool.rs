@@ -4,11 +4,11 @@
 //! makes no difference to it.
 
 use std::num::NonZero;
-use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
-use super::piece::{PANELS, Pass, Worker};
+use super::piece::{Pass, Worker};
 
 /// Threads that wait for work.
 #[derive(Debug)]
@@ -93,66 +93,46 @@ impl Pass<'_> {
         output: &mut [u16],
     ) {
         let (shape, layout) = (self.definition.shape, self.layout);
-        let (piece, pixels) = (layout.halves(shape), shape.pixels());
+        let (pixels, columns) = (shape.pixels(), layout.kernel.columns);
+        let mut pieces = layout.pieces(shape);
         if let [worker] = workers {
             let mut results = std::mem::take(&mut worker.halves);
-            results.resize(PANELS.min(layout.panels) * piece, 0);
-            for (group, outputs) in output.chunks_exact_mut(shape.group_outputs * pixels).enumerate() {
-                for panels in together(0..layout.panels, layout.panels) {
-                    let results = &mut results[..panels.len() * piece];
-                    self.run(group, panels.clone(), worker, results);
-                    for (panel, results) in panels.zip(results.chunks_exact(piece)) {
-                        let rows = results.chunks_exact(layout.kernel.columns);
-                        rows.zip(outputs.chunks_exact_mut(pixels))
-                            .for_each(|(row, channel)| self.place(panel, row, channel));
+            for piece in pieces {
+                results.resize(layout.halves(&piece), 0);
+                self.run(&piece, worker, &mut results);
+                let first = (piece.group * shape.group_outputs + piece.outputs.start) * pixels;
+                let channels = output[first..].chunks_exact_mut(pixels).take(piece.outputs.len());
+                for (row, channel) in channels.enumerate() {
+                    let of_panels = results.chunks_exact(piece.outputs.len() * columns);
+                    for (panel, results) in piece.panels.clone().zip(of_panels) {
+                        self.place(panel, &results[row * columns..][..columns], channel);
                     }
                 }
             }
             worker.halves = results;
             return;
         }
-        kept.resize(layout.pieces(shape) * piece, 0);
-        let each = layout.pieces(shape).div_ceil(workers.len());
-        let shares = kept.chunks_mut(each * piece).zip(workers.iter_mut()).enumerate();
-        pool.each(shares, |(share, (mut results, worker))| {
-            let first = share * each;
-            for pieces in together(first..first + results.len() / piece, layout.panels) {
-                let (these, rest) = results.split_at_mut(pieces.len() * piece);
-                let panel = pieces.start % layout.panels;
-                self.run(pieces.start / layout.panels, panel..panel + pieces.len(), worker, these);
-                results = rest;
+        kept.resize(layout.all_halves(shape), 0);
+        let mut rest = kept.as_mut_slice();
+        // Whoever is done takes the next piece, so that a thread that was held up does not hold up the others.
+        let next = Mutex::new(std::iter::from_fn(move || {
+            let piece = pieces.next()?;
+            let results = rest.split_off_mut(..layout.halves(&piece))?;
+            Some((piece, results))
+        }));
+        let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
+        pool.each(workers.iter_mut(), |worker| {
+            while let Some((piece, results)) = take() {
+                self.run(&piece, worker, results);
             }
         });
         pool.share(workers.len(), output, pixels, |first, channels| {
             for (output, channel) in (first..).zip(channels.chunks_exact_mut(pixels)) {
                 let (group, row) = (output / shape.group_outputs, output % shape.group_outputs);
-                for panel in 0..layout.panels {
-                    let at = (group * layout.panels + panel) * piece + row * layout.kernel.columns;
-                    self.place(panel, &kept[at..at + layout.kernel.columns], channel);
+                for (panel, at) in layout.results(shape, group, row) {
+                    self.place(panel, &kept[at..at + columns], channel);
                 }
             }
         });
-    }
-}
-
-/// Pieces in ranges that can be worked on together: those of one group, which has so many panels.
-#[expect(clippy::arithmetic_side_effects, reason = "pieces can be counted, and a group has panels")]
-fn together(all: Range<usize>, panels: usize) -> impl Iterator<Item = Range<usize>> {
-    let mut next = all.start;
-    std::iter::from_fn(move || {
-        let start = next;
-        next = all.end.min(start + PANELS).min((start / panels + 1) * panels);
-        (start < next).then_some(start..next)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_that_belong_together_are_of_one_group() {
-        let ranges: Vec<_> = together(3..17, 6).collect();
-        assert_eq!(ranges, [3..6, 6..10, 10..12, 12..16, 16..17]);
     }
 }

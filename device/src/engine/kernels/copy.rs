@@ -1,0 +1,148 @@
+//! Operands on their way from planes into panels.
+//!
+//! A panel has a row for each tap, and a row takes what it holds from one or two output rows, at most a few. Whole vectors
+//! are copied, and what one brings too many is written over by the next. A tap goes into all panels before the next tap:
+//! what lies side by side in a plane is read while it is near.
+#![expect(unsafe_code, reason = "reads and writes what `Gather::fits` has seen to be there")]
+
+use super::lanes::Lanes;
+
+/// Neighbours in a plane that are neighbours in a panel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch {
+    /// Where the first tap of the first of them goes.
+    pub(crate) to: usize,
+    /// Where the first tap of the first of them is.
+    pub(crate) at: usize,
+    /// How many.
+    pub(crate) length: usize,
+}
+
+/// Where operands come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
+    /// Planes, with the padding around each.
+    Planes(&'a [f32]),
+    /// The input as it is; denormals as +0 if asked.
+    Halves(&'a [u16], bool),
+}
+
+impl Source<'_> {
+    fn len(self) -> usize {
+        match self {
+            Self::Planes(all) => all.len(),
+            Self::Halves(all, _) => all.len(),
+        }
+    }
+}
+
+/// What is to be copied.
+#[derive(Debug)]
+pub(crate) struct Gather<'a> {
+    /// The operands.
+    pub(crate) source: Source<'a>,
+    /// How far behind the first tap each of the others is.
+    pub(crate) taps: &'a [usize],
+    /// What goes where; those of a panel in ascending order and without gaps.
+    pub(crate) stretches: &'a [Stretch],
+    /// Columns of a panel: how far apart its taps are.
+    pub(crate) columns: usize,
+    /// The panels, `[tap][column]`, and room behind each for another row.
+    pub(crate) panels: &'a mut [f32],
+}
+
+impl Gather<'_> {
+    /// Whether whole vectors of so many numbers stay inside everything.
+    pub(super) fn fits(&self, vector: usize) -> bool {
+        let furthest = self.taps.iter().copied().max().unwrap_or_default();
+        let Some(last) = self.taps.len().checked_sub(1).and_then(|rows| rows.checked_mul(self.columns))
+        else {
+            return true;
+        };
+        self.stretches.iter().all(|stretch| {
+            let ends = |first: usize, distance: usize| {
+                let length = stretch.length.checked_next_multiple_of(vector)?;
+                first.checked_add(distance)?.checked_add(length)
+            };
+            let inside = |end: Option<usize>, length: usize| end.is_some_and(|end| end <= length);
+            inside(ends(stretch.at, furthest), self.source.len())
+                && inside(ends(stretch.to, last), self.panels.len())
+        })
+    }
+}
+
+/// Copies the operands of all taps.
+///
+/// # Safety
+///
+/// The processor has the unit, and everything fits vectors of `V`.
+#[inline(always)]
+pub(super) unsafe fn run<V: Lanes>(gather: &mut Gather<'_>) {
+    match gather.source {
+        // SAFETY: as the caller says.
+        Source::Planes(all) => unsafe { each::<V, Singles>(gather, all.as_ptr()) },
+        // SAFETY: as the caller says.
+        Source::Halves(all, false) => unsafe { each::<V, Halves<false>>(gather, all.as_ptr()) },
+        // SAFETY: as the caller says.
+        Source::Halves(all, true) => unsafe { each::<V, Halves<true>>(gather, all.as_ptr()) },
+    }
+}
+
+/// A way to read operands.
+trait Read {
+    /// What they are stored as.
+    type Stored;
+
+    /// Reads a vector.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit, and a vector can be read.
+    unsafe fn read<V: Lanes>(from: *const Self::Stored) -> V;
+}
+
+struct Singles;
+
+impl Read for Singles {
+    type Stored = f32;
+
+    #[inline(always)]
+    unsafe fn read<V: Lanes>(from: *const f32) -> V {
+        // SAFETY: as the caller says.
+        unsafe { V::load(from) }
+    }
+}
+
+struct Halves<const FLUSH: bool>;
+
+impl<const FLUSH: bool> Read for Halves<FLUSH> {
+    type Stored = u16;
+
+    #[inline(always)]
+    unsafe fn read<V: Lanes>(from: *const u16) -> V {
+        // SAFETY: as the caller says.
+        let numbers = unsafe { V::load_halves(from) };
+        if FLUSH { numbers.flush() } else { numbers }
+    }
+}
+
+/// # Safety
+///
+/// As for [`run`]; `all` is where the operands are.
+#[inline(always)]
+unsafe fn each<V: Lanes, R: Read>(gather: &mut Gather<'_>, all: *const R::Stored) {
+    let mut row = gather.panels.as_mut_ptr();
+    for &tap in gather.taps {
+        let source = all.wrapping_add(tap);
+        for &Stretch { to, at, length } in gather.stretches {
+            let (from, to) = (source.wrapping_add(at), row.wrapping_add(to));
+            for vector in 0..length.div_ceil(V::COUNT) {
+                // SAFETY: the furthest vector of the furthest tap is inside the operands.
+                let operands: V = unsafe { R::read(from.wrapping_add(vector * V::COUNT)) };
+                // SAFETY: and where it goes, inside the panels.
+                unsafe { operands.store(to.wrapping_add(vector * V::COUNT)) };
+            }
+        }
+        row = row.wrapping_add(gather.columns);
+    }
+}
