@@ -9,6 +9,9 @@ use std::str::FromStr;
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::dart::pte::PteFormat;
 
+#[cfg(feature = "cli")]
+pub mod args;
+
 pub use crate::dart::FaultPolicy;
 pub use crate::engine::numerics::Numerics;
 use crate::inject::Injection;

@@ -23,7 +23,7 @@ _vhost__device__ane() {
 
     case "${cmd}" in
         vhost__device__ane)
-            opts="-s -h -V --socket-path --fd --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --trace --inject --control --no-sandbox --poll-us --log-level --print-capabilities --help --version"
+            opts="-s -h -V --socket-path --fd --trace --control --no-sandbox --poll-us --log-level --print-capabilities --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --inject --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -38,6 +38,22 @@ _vhost__device__ane() {
                     return 0
                     ;;
                 --fd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --poll-us)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -69,23 +85,7 @@ _vhost__device__ane() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --trace)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --inject)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --control)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --poll-us)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --log-level)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

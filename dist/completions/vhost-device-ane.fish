@@ -1,20 +1,20 @@
 complete -c vhost-device-ane -s s -l socket-path -d 'Where to listen. In an existing directory, one socket for each engine of the chip, named after its device-tree node: ane.sock, or ane0.sock and so on' -r -F
 complete -c vhost-device-ane -l fd -d 'A socket that somebody else listens on and passes as this descriptor, such as a service manager' -r
+complete -c vhost-device-ane -l trace -d 'Write what each engine does, and when, to FILE, as a Chrome trace that Perfetto opens. With several engines each has a file of its own: trace.json becomes trace.ane0.json and so on' -r -F
+complete -c vhost-device-ane -l control -d 'Listen here for lines that make faults and tell the state while the device runs, from root and the user that the device runs as; "help" is one' -r -F
+complete -c vhost-device-ane -l poll-us -d 'Look for requests this long before sleeping: answers come faster, for a busy processor meanwhile. The time adapts to how quickly requests follow each other, up to this' -r
+complete -c vhost-device-ane -l log-level -d 'How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first' -r
 complete -c vhost-device-ane -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
-complete -c vhost-device-ane -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where --socket-path is a directory]' -r
+complete -c vhost-device-ane -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
 complete -c vhost-device-ane -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)' -r
 complete -c vhost-device-ane -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
 complete -c vhost-device-ane -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
 complete -c vhost-device-ane -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
 complete -c vhost-device-ane -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
-complete -c vhost-device-ane -l trace -d 'Write what each engine does, and when, to FILE, as a Chrome trace that Perfetto opens. With several engines each has a file of its own: trace.json becomes trace.ane0.json and so on' -r -F
 complete -c vhost-device-ane -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
-complete -c vhost-device-ane -l control -d 'Listen here for lines that make faults and tell the state while the device runs, from root and the user that the device runs as; "help" is one' -r -F
-complete -c vhost-device-ane -l poll-us -d 'Look for requests this long before sleeping: answers come faster, for a busy processor meanwhile. The time adapts to how quickly requests follow each other, up to this' -r
-complete -c vhost-device-ane -l log-level -d 'How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first' -r
-complete -c vhost-device-ane -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c vhost-device-ane -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
 complete -c vhost-device-ane -l no-sandbox -d 'Keep what the system lets a program do. Otherwise the device shuts off, before it serves anybody, all files but its sockets and all system calls that serving does not need'
 complete -c vhost-device-ane -l print-capabilities -d 'Print what this program can do, as JSON, and exit'
+complete -c vhost-device-ane -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c vhost-device-ane -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
 complete -c vhost-device-ane -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c vhost-device-ane -s V -l version -d 'Print version'

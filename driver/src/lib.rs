@@ -1,8 +1,37 @@
 //! The driver of the virtual Apple Neural Engine.
 //!
-//! It is written the way a kernel's driver is, as a library: [`front`] is what clients come through, and the
-//! [`bus`] how register accesses, events and memory that the device can reach travel to a device.
+//! It is written the way a kernel's driver is, as a library: [`front`] is what clients come through, [`Driver`] what
+//! stands behind it, and the [`bus`] how register accesses, events and memory that the device can reach travel to a
+//! device. [`aned`] serves clients in other processes.
 #![deny(unsafe_code)]
 
+pub mod aned;
+pub mod bo;
 pub mod bus;
+pub mod clock;
+pub mod dart;
+pub mod evict;
 pub mod front;
+pub mod handle;
+pub mod iso;
+pub mod mem;
+pub mod program;
+pub mod usage;
+
+mod device;
+mod fault;
+mod fence;
+mod file;
+mod files;
+mod ioctl;
+mod pool;
+mod progress;
+mod stats;
+mod submit;
+#[cfg(test)]
+mod testing;
+mod tm;
+
+pub use device::{AUTOSUSPEND, Driver, ProbeError};
+pub use fault::Consumer;
+pub use files::{ContextInfo, MappingInfo};

@@ -13,20 +13,34 @@ use std::sync::{Mutex, OnceLock};
 ///
 /// If it cannot be built.
 pub fn built(package: &str, bin: &str) -> PathBuf {
+    build(package, &["--bin", bin]).join(bin)
+}
+
+/// The built library `file` of `package`.
+///
+/// # Panics
+///
+/// If it cannot be built.
+pub fn library(package: &str, file: &str) -> PathBuf {
+    build(package, &["--lib"]).join(file)
+}
+
+/// Builds a part of `package`; gives the folder that it is in.
+fn build(package: &str, part: &[&str]) -> PathBuf {
     static BUILDING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = BUILDING.lock();
     let test = std::env::current_exe().expect("a test knows its own path");
     let profile = test.ancestors().nth(2).expect("tests lie in TARGET/PROFILE/deps");
     let target = profile.parent().expect("tests lie in TARGET/PROFILE/deps");
     let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--quiet", "--locked", "--package", package, "--bin", bin, "--target-dir"]);
-    build.arg(target);
+    build.args(["build", "--quiet", "--locked", "--package", package]).args(part);
+    build.arg("--target-dir").arg(target);
     if profile.ends_with("release") {
         build.arg("--release");
     }
     let built = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo runs");
-    assert!(built.success(), "{bin} does not build");
-    profile.join(bin)
+    assert!(built.success(), "{package} {part:?} does not build");
+    profile.to_owned()
 }
 
 fn path() -> &'static PathBuf {

@@ -1,12 +1,16 @@
 //! What crosses the crates: test data, independent references, and tests from end to end.
 
+pub mod client;
 pub mod command;
 pub mod control;
 pub mod daemon;
 pub mod data;
 pub mod differential;
+pub mod driven;
 pub mod guest;
+pub mod guest_checks;
 pub mod hostile;
+pub mod preload;
 pub mod random;
 pub mod reference;
 pub mod runner;

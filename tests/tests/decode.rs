@@ -112,7 +112,7 @@ fn real_programs_set_no_register_bit_that_no_source_explains() {
 #[test]
 fn file_that_is_missing_is_named() {
     let message = refused(&["decode", "no/such/file.hwx"]);
-    assert_eq!(message, "ane: no/such/file.hwx: No such file or directory (os error 2)\n");
+    assert_eq!(message, "ane: no/such/file.hwx: No such file or directory (os error 2); check the path\n");
 }
 
 #[test]

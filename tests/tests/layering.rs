@@ -15,6 +15,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("ane-device", &["ane-uapi"]),
     ("ane-driver", &["ane-uapi"]),
     ("ane", &["ane-uapi", "ane-device", "ane-driver"]),
+    ("ane-capi", &["ane-uapi"]),
+    ("libane", &["ane-capi"]),
+    ("libane_python", &["ane-capi"]),
+    ("ane-drm-shim", &["ane-uapi", "ane-driver"]),
     ("xtask", &["ane-uapi", "ane-device", "ane-driver", "ane"]),
     ("ane-tests", &["ane-uapi", "ane-device", "ane-driver", "ane", "xtask"]),
 ];

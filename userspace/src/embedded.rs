@@ -4,6 +4,7 @@
 //! uses it through the driver's bus, so it cannot tell.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ane_device::chip::NoSuchInstance;
@@ -12,13 +13,13 @@ use ane_device::{Ane, Options, wire};
 use ane_driver::bus::in_process::{Device, InProcess, MEMORY_BASE, Refused, Work};
 use ane_driver::bus::{DmaMemory, MemoryError};
 use ane_uapi::hw::dart::stream::StreamId;
-use ane_uapi::hw::space::{EngineOffset, IovaRange};
+use ane_uapi::hw::space::{EngineOffset, IovaRange, PhysAddr};
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::wire::config::Config;
 use ane_uapi::wire::ctrl::{BATCH_MAX, Status};
 use ane_uapi::wire::event::Event;
 use thiserror::Error;
-use vm_memory::{GuestAddress, GuestMemoryMmap, GuestRegionMmap};
+use vm_memory::{GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
 
 /// A device in this process that cannot be had.
 #[derive(Debug, Error)]
@@ -55,10 +56,7 @@ pub struct Embedded {
 /// If the options name no device, or there is no memory.
 pub fn open(options: &Options, bytes: usize) -> Result<InProcess<Embedded>, Error> {
     let memory = DmaMemory::new(MEMORY_BASE, bytes)?;
-    let region = GuestRegionMmap::with_arc(memory.shared_region(), GuestAddress(MEMORY_BASE.0));
-    let seen = region
-        .and_then(|region| GuestMemoryMmap::from_regions(vec![region]).ok())
-        .ok_or(Error::Place { bytes })?;
+    let seen = seen(vec![(MEMORY_BASE, memory.shared_region())]).map_err(|_| Error::Place { bytes })?;
     let batch_max = u16::try_from(BATCH_MAX).unwrap_or(u16::MAX);
     let device = Embedded {
         ane: Ane::new(options, seen)?,
@@ -72,13 +70,31 @@ pub fn open(options: &Options, bytes: usize) -> Result<InProcess<Embedded>, Erro
     Ok(InProcess::new(device, memory))
 }
 
+/// The device's view of memory: each of these at its physical address.
+fn seen(regions: Vec<(PhysAddr, Arc<MmapRegion>)>) -> Result<GuestMemoryMmap, String> {
+    let place = |(at, region): (PhysAddr, Arc<MmapRegion>)| {
+        let bytes = region.size();
+        GuestRegionMmap::with_arc(region, GuestAddress(at.0))
+            .ok_or_else(|| format!("{bytes:#x} bytes at {at} leave the address space"))
+    };
+    let mut regions = regions.into_iter().map(place).collect::<Result<Vec<_>, _>>()?;
+    regions.sort_by_key(vm_memory::GuestMemoryRegion::start_addr);
+    GuestMemoryMmap::from_regions(regions).map_err(|why| why.to_string())
+}
+
 impl Embedded {
     /// The device itself: its counters, its dump, faults on demand.
     pub const fn ane(&mut self) -> &mut Ane<GuestMemoryMmap> {
         &mut self.ane
     }
 
-    fn now(&self) -> Ticks {
+    /// True if it reports programming mistakes that silicon lets pass.
+    pub const fn is_checking(&self) -> bool {
+        self.is_checking
+    }
+
+    /// The time that the device is shown.
+    pub fn now(&self) -> Ticks {
         Ticks::from_nanoseconds(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 }
@@ -106,6 +122,11 @@ impl Device for Embedded {
     fn reset(&mut self) {
         let now = self.now();
         self.ane.reset(now);
+    }
+
+    fn reach(&mut self, regions: Vec<(PhysAddr, Arc<MmapRegion>)>) -> Result<(), String> {
+        self.ane.replace_memory(seen(regions)?);
+        Ok(())
     }
 
     fn declare(&mut self, stream: StreamId, range: IovaRange, usage: Option<Usage>) -> Result<(), Refused> {

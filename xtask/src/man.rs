@@ -6,7 +6,6 @@ use clap_complete::{Shell, generate};
 
 /// The daemon's own file: a program cannot be a dependency, so its declaration is compiled here once more.
 #[path = "../../device/src/bin/vhost-device-ane/args.rs"]
-#[expect(dead_code, reason = "only the declaration is used here, not what is parsed by it")]
 mod args;
 
 /// Where each shell looks, and under which name.

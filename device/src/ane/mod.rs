@@ -7,11 +7,14 @@
 //! * this file: the blocks, reset, the turn of work, and events;
 //! * `access`: register accesses;
 //! * `task`: one step of work;
-//! * `dump`: the state in words.
+//! * `dump`: the state in words; `registers`: every register with its value.
 
 mod access;
 mod dump;
+mod registers;
 mod task;
+
+pub use registers::Shown;
 
 use ane_uapi::hw::dart::regs;
 use ane_uapi::hw::status::EngineStatus;
@@ -341,7 +344,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
     }
 
-    fn report(&self, report: Report) -> u64 {
+    /// What a performance report says.
+    pub fn report(&self, report: Report) -> u64 {
         match report {
             Report::BytesRead => self.dart.bytes_read(),
             Report::BytesWritten => self.dart.bytes_written(),

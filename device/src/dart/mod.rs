@@ -7,6 +7,7 @@
 //! * `window`: the registers of one window, and what reading and writing them does.
 //! * `stream`: which circuit goes through which window, and what a stream may do there.
 //! * `walk`: the two tables in guest memory, in one of three formats.
+//! * `tables`: what the tables say, for people.
 //! * `tlb`: translations found, kept until the driver invalidates them.
 //! * `memory`: where guest memory lies in this process.
 //! * [`dma`]: transfers, with `rows` for tensors.
@@ -35,6 +36,7 @@ mod memory;
 mod pieces;
 mod rows;
 mod stream;
+mod tables;
 mod tlb;
 mod translate;
 mod walk;
@@ -53,6 +55,7 @@ pub use self::dma::{Dma, Runs};
 pub use self::fault::FaultPolicy;
 pub use self::rows::Rows;
 pub use self::stream::{Access, Circuit};
+pub use self::tables::{Run, StreamTables};
 
 use self::check::Checker;
 use self::dma::View;
@@ -66,6 +69,7 @@ use crate::refusal::Refusal;
 
 /// The DART of one engine.
 pub struct Dart {
+    pte_format: PteFormat,
     windows: [Box<WindowState>; 4],
     memory: MemoryMap,
     shared: Shared,
@@ -99,6 +103,7 @@ impl Dart {
     /// A DART as it is after a reset, whose tables have this format.
     pub fn new(format: PteFormat) -> Self {
         Self {
+            pte_format: format,
             windows: [Window::Dart0, Window::Dart1, Window::Dart2, Window::Dart3].map(WindowState::new),
             memory: MemoryMap::default(),
             shared: Shared {

@@ -1,25 +1,12 @@
 //! Why a request did not run to its end, and how the error registers say so.
 //!
-//! Three error registers are known, and no bit of them. They are laid out by this project (Chosen) so that
-//! everything that the model knows about an error can be read:
-//!
-//! | register | bits | content |
-//! |---|---|---|
-//! | Errors 0 | 31 | an error is held |
-//! | | 23:16 | network id of the request, 0 if it had none |
-//! | | 10:8 | the queue |
-//! | | 7:0 | [`ErrorCode`] |
-//! | Errors 1 | 31:16 | record address of the register, divided by four; header words stand at `0x20000` |
-//! | | 15:0 | index of the task in its chain |
-//! | Errors 2 | 31:0 | the value of the register, or the address that faulted |
-//!
-//! The last error stays until the next one, or a reset. The event that reports an error carries the first
-//! register in its second word and the third in its fourth.
+//! [`ane_uapi::hw::tm::error`] has how the three error registers are laid out.
 
 use std::fmt;
 
-use ane_uapi::codes;
 use ane_uapi::hw::nid::{BadNid, Nid};
+pub use ane_uapi::hw::tm::error::ErrorCode;
+use ane_uapi::hw::tm::error::ErrorWord;
 use ane_uapi::hw::tq::QueueId;
 
 use crate::bus::halves;
@@ -29,56 +16,6 @@ use crate::refusal::Category;
 use crate::td::bar::TooHigh;
 use crate::td::decode::DescriptorError;
 use crate::td::fetch::FetchError;
-
-codes! {
-    /// What went wrong, as the first error register shows it.
-    pub enum ErrorCode: u8, "task manager error" {
-        /// A push to a queue that is not in use.
-        QueueNotInUse = 0x01, "queue not in use";
-        /// A push to a queue neither of whose sets holds a request.
-        NothingStaged = 0x02, "nothing staged";
-        /// A push of a set whose earlier request has not ended.
-        SetTaken = 0x03, "set taken";
-        /// A push of a request without a network id.
-        NoNetworkId = 0x04, "no network id";
-        /// A push of a chain without tasks.
-        NoTasks = 0x05, "no tasks";
-        /// A descriptor is not where a descriptor can be.
-        DescriptorMisaligned = 0x10, "descriptor misaligned";
-        /// Fetching a descriptor faulted.
-        DescriptorFault = 0x11, "descriptor fault";
-        /// A descriptor ends before it is complete.
-        DescriptorShort = 0x12, "descriptor cut short";
-        /// A descriptor writes where no register is known.
-        NoRegister = 0x13, "no register";
-        /// A word of a descriptor has bits that no source explains.
-        Unexplained = 0x14, "unexplained bits";
-        /// A field of a descriptor holds a number that its enumeration does not have.
-        UnknownCode = 0x15, "unknown code";
-        /// A descriptor belongs to another request.
-        WrongNetworkId = 0x16, "wrong network id";
-        /// A chain ends before its last task.
-        ChainEnds = 0x17, "chain ends early";
-        /// A base address and its offset add up to more than 32 bits.
-        AddressTooHigh = 0x18, "address too high";
-        /// A transfer of the task faulted.
-        TransferFault = 0x20, "transfer fault";
-        /// The device executes no tasks.
-        NotExecuting = 0x21, "not executing";
-        /// The task would hang a real engine.
-        WouldHang = 0x22, "would hang";
-        /// The task asks for what the model does not do.
-        Unsupported = 0x23, "unsupported";
-        /// The task asks for what no source explains.
-        Undefined = 0x24, "undefined";
-        /// The task's result depends on what nobody can know.
-        Unpredictable = 0x25, "unpredictable";
-        /// The queue got nowhere for too long.
-        Deadline = 0x30, "deadline";
-        /// The driver took the queue back.
-        Aborted = 0x31, "aborted";
-    }
-}
 
 /// Why a push started nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,9 +167,9 @@ impl Failure {
     /// The three error registers.
     pub fn registers(&self) -> [u32; 3] {
         let (address, value) = self.error.detail();
-        let nid = u32::from(self.nid.map_or(0, Nid::number));
+        let nid = self.nid.map_or(0, Nid::number);
         [
-            0x8000_0000 | nid << 16 | u32::from(self.queue.number()) << 8 | self.error.code() as u32,
+            ErrorWord::of(self.error.code(), self.queue, nid).into_bits(),
             (address >> 2 & 0xffff) << 16 | u32::from(self.task),
             value,
         ]

@@ -4,8 +4,10 @@
 //! event, on the thread that waits. Whoever joins driver and device says what the device is; this file only
 //! knows what it has to do.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::space::{EngineOffset, IovaRange, PhysAddr};
 use ane_uapi::hw::usage::Usage;
@@ -13,8 +15,9 @@ use ane_uapi::wire::config::Config;
 use ane_uapi::wire::ctrl::Status;
 use ane_uapi::wire::event::Event;
 use ane_uapi::wire::sideband::Declaration;
+use vm_memory::MmapRegion;
 
-use super::{Bus, BusError, DmaMemory, Operation};
+use super::{Arena, Bus, BusError, DmaMemory, Operation};
 
 /// Where the memory starts for the device: not at zero, so that a device address used as a physical one is
 /// noticed.
@@ -60,6 +63,13 @@ pub trait Device {
     /// Back to the state after power-on.
     fn reset(&mut self);
 
+    /// From now on the device reaches these, each at its physical address, and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them; the device reaches what it did.
+    fn reach(&mut self, regions: Vec<(PhysAddr, Arc<MmapRegion>)>) -> Result<(), String>;
+
     /// Hears what a mapping is for, or that it is no more.
     ///
     /// # Errors
@@ -78,12 +88,20 @@ pub trait Device {
 pub struct InProcess<D> {
     device: D,
     memory: DmaMemory,
+    arenas: [Option<Arena>; ContextId::COUNT as usize],
+    /// What is left to do, as far as is known: a batch may have brought more.
+    left: Work,
 }
 
 impl<D: Device> InProcess<D> {
     /// A bus to `device`, which reaches `memory`.
     pub const fn new(device: D, memory: DmaMemory) -> Self {
-        Self { device, memory }
+        Self {
+            device,
+            memory,
+            arenas: [const { None }; ContextId::COUNT as usize],
+            left: Work { pending: true, after: None },
+        }
     }
 
     /// The device.
@@ -94,6 +112,19 @@ impl<D: Device> InProcess<D> {
     /// The device, to ask of it what no bus carries.
     pub const fn device_mut(&mut self) -> &mut D {
         &mut self.device
+    }
+
+    /// Lets the device reach these arenas, and what it reaches always.
+    fn reach(&mut self, arenas: [Option<Arena>; ContextId::COUNT as usize]) -> Result<(), BusError> {
+        let of_arenas = arenas.iter().flatten().flat_map(|arena| {
+            arena.stretches().iter().map(|stretch| (stretch.at, Arc::clone(arena.region())))
+        });
+        let regions = std::iter::once((self.memory.base(), self.memory.shared_region())).chain(of_arenas);
+        self.device
+            .reach(regions.collect())
+            .map_err(|why| BusError::Transport { action: "sharing memory", why })?;
+        self.arenas = arenas;
+        Ok(())
     }
 }
 
@@ -106,6 +137,20 @@ impl<D: Device> Bus for InProcess<D> {
         &self.memory
     }
 
+    fn arena(&mut self, context: ContextId) -> Result<Arena, BusError> {
+        let arena = Arena::of(context)?;
+        let mut arenas = self.arenas.clone();
+        arenas[context.index()] = Some(arena.clone());
+        self.reach(arenas)?;
+        Ok(arena)
+    }
+
+    fn retire(&mut self, context: ContextId) -> Result<(), BusError> {
+        let mut arenas = self.arenas.clone();
+        arenas[context.index()] = None;
+        self.reach(arenas)
+    }
+
     fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {
         let limit = usize::from(self.device.config().batch_max.get());
         if operations.len() > limit {
@@ -115,6 +160,8 @@ impl<D: Device> Bus for InProcess<D> {
         if reads > values.len() {
             return Err(BusError::TooFewPlaces { reads, places: values.len() });
         }
+        // Whatever is written may start something.
+        self.left.pending = true;
         let mut read = 0;
         for (index, operation) in (0..).zip(operations) {
             let outcome = match *operation {
@@ -132,6 +179,7 @@ impl<D: Device> Bus for InProcess<D> {
     }
 
     fn reset(&mut self) -> Result<(), BusError> {
+        self.left = Work { pending: true, after: None };
         self.device.reset();
         Ok(())
     }
@@ -162,7 +210,9 @@ impl<D: Device> Bus for InProcess<D> {
                 return Ok(Some(event));
             }
             let left = limit.saturating_sub(start.elapsed());
-            match self.device.work() {
+            self.left = self.device.work();
+            match self.left {
+                Work { pending: true, .. } if limit.is_zero() => return Ok(self.device.event()),
                 Work { pending: true, .. } => {}
                 // Nothing will happen but what a later call of this bus starts.
                 Work { after: None, .. } => return Ok(self.device.event()),
@@ -170,6 +220,18 @@ impl<D: Device> Bus for InProcess<D> {
                 Work { after: Some(after), .. } => std::thread::sleep(after.min(left)),
             }
         }
+    }
+
+    fn arrived(&mut self) -> Result<Option<Event>, BusError> {
+        Ok(self.device.event())
+    }
+
+    fn is_pending(&self) -> bool {
+        self.left.pending
+    }
+
+    fn due(&self) -> Option<Duration> {
+        self.left.after
     }
 }
 
@@ -184,6 +246,7 @@ mod tests {
         config: Config,
         accesses: u32,
         tasks: u32,
+        reached: Vec<PhysAddr>,
     }
 
     impl Device for Fake {
@@ -202,6 +265,11 @@ mod tests {
 
         fn reset(&mut self) {
             self.accesses = 0;
+        }
+
+        fn reach(&mut self, regions: Vec<(PhysAddr, Arc<MmapRegion>)>) -> Result<(), String> {
+            self.reached = regions.into_iter().map(|(at, _)| at).collect();
+            Ok(())
         }
 
         fn declare(&mut self, _: StreamId, _: IovaRange, usage: Option<Usage>) -> Result<(), Refused> {
@@ -223,7 +291,7 @@ mod tests {
         let mut config = Config::new_zeroed();
         config.batch_max.set(4);
         let memory = DmaMemory::new(MEMORY_BASE, 0x4000).unwrap();
-        InProcess::new(Fake { config, accesses: 0, tasks }, memory)
+        InProcess::new(Fake { config, accesses: 0, tasks, reached: Vec::new() }, memory)
     }
 
     const AT: EngineOffset = EngineOffset(0);
@@ -264,5 +332,25 @@ mod tests {
     fn waiting_for_an_event_lets_the_engine_work_until_there_is_one_or_nothing_to_do() {
         assert!(bus(5).event(Duration::from_secs(1)).unwrap().is_some());
         assert!(bus(0).event(Duration::from_secs(1)).unwrap().is_none());
+    }
+
+    #[test]
+    fn without_time_to_wait_the_engine_does_one_task() {
+        let mut bus = bus(3);
+        assert!(bus.is_pending());
+        assert!(bus.event(Duration::ZERO).unwrap().is_none());
+        assert_eq!((bus.device().tasks, bus.is_pending()), (2, true));
+        assert!(bus.arrived().unwrap().is_none());
+        assert_eq!(bus.device().tasks, 2);
+    }
+
+    #[test]
+    fn device_reaches_the_arena_of_a_context_until_it_is_retired() {
+        let mut bus = bus(0);
+        let [first, second] = [0, 1].map(|number| ContextId::new(number).unwrap());
+        let arenas = [first, second].map(|context| bus.arena(context).unwrap().stretches()[0].at);
+        assert_eq!(bus.device().reached, [MEMORY_BASE, arenas[0], arenas[1]]);
+        bus.retire(first).unwrap();
+        assert_eq!(bus.device().reached, [MEMORY_BASE, arenas[1]]);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! It is one memfd, mapped here and handed to the device's process, so that a byte written on one side is
 //! there on the other. The device knows it by physical addresses; the driver's allocator and page tables work
-//! with those too. The first part of it belongs to the bus (rings and messages), the rest is the driver's.
+//! with those too. The first part of it belongs to the bus (rings and messages), the rest is the driver's own, for
+//! page tables. What clients see is elsewhere, in [arenas](super::arena).
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -37,6 +38,16 @@ pub enum MemoryError {
         base: PhysAddr,
         /// How many bytes it has.
         limit: usize,
+    },
+    /// The access reaches outside an arena.
+    #[error("{bytes:#x} bytes from {offset:#x} are not inside the arena of {limit:#x} bytes")]
+    OutsideArena {
+        /// First byte.
+        offset: u64,
+        /// How many bytes.
+        bytes: u64,
+        /// How many bytes it has.
+        limit: u64,
     },
     /// A word's address is no multiple of its size.
     #[error("word at {at} is not aligned")]
@@ -73,6 +84,12 @@ impl DmaMemory {
         let region = MmapRegion::from_file(FileOffset::new(file, 0), bytes)
             .map_err(|why| unavailable(std::io::Error::other(why)))?;
         Ok(Self { region: Arc::new(region), start: 0, bytes, base })
+    }
+
+    /// Memory that is mapped already, all of it, which the device knows by `base`.
+    pub(super) fn over(region: Arc<MmapRegion>, base: PhysAddr) -> Self {
+        let bytes = region.size();
+        Self { region, start: 0, bytes, base }
     }
 
     /// The address of the first byte.

@@ -6,16 +6,26 @@
 //!
 //! * [`in_process`]: a device in this process;
 //! * [`vhost_user`]: a device in another process, over its socket, without a virtual machine;
-//! * [`ring`]: the virtqueue under it, which any other virtio transport needs too;
-//! * [`memory`]: memory that the device reaches by physical address.
+//! * [`vfio`]: a device of a virtual machine's, from inside of the guest;
+//! * [`ring`]: the virtqueue under both;
+//! * [`memory`]: memory that the device reaches by physical address, for the driver itself;
+//! * [`arena`]: and such memory for the buffers of a context.
 
+pub mod arena;
+mod descriptor;
+#[cfg(test)]
+pub(crate) mod fake;
 pub mod in_process;
 pub mod memory;
+mod queues;
 pub mod ring;
+pub mod vfio;
 pub mod vhost_user;
 
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::wire::config::{BadConfig, Config};
 use ane_uapi::wire::ctrl::Status;
@@ -23,6 +33,7 @@ use ane_uapi::wire::event::Event;
 use ane_uapi::wire::sideband::Declaration;
 use thiserror::Error;
 
+pub use arena::Arena;
 pub use memory::{DmaMemory, MemoryError};
 
 /// A register access.
@@ -95,6 +106,9 @@ pub enum BusError {
     /// Memory.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// The device's process has ended, it closed the connection, or it was unplugged from the machine.
+    #[error("device has hung up")]
+    HungUp,
     /// The transport failed.
     #[error("{action} failed: {why}")]
     Transport {
@@ -110,8 +124,24 @@ pub trait Bus {
     /// What the device says it is.
     fn config(&self) -> &Config;
 
-    /// Memory for the driver's use.
+    /// Memory for the driver's own use: what clients see lies in arenas.
     fn memory(&self) -> &DmaMemory;
+
+    /// Zeroed memory for the buffers of a context, which nobody has seen before. The device reaches it from now
+    /// on, and the one that the context had before no more.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or the device cannot be told of it.
+    fn arena(&mut self, context: ContextId) -> Result<Arena, BusError>;
+
+    /// Takes a context's arena out of the device's reach. Clients may have its file still; the driver never uses
+    /// it again.
+    ///
+    /// # Errors
+    ///
+    /// If the device cannot be told.
+    fn retire(&mut self, context: ContextId) -> Result<(), BusError>;
 
     /// Carries out the operations in order. The values that were read stand in `values`, in the order of the
     /// reads; the number is how many there are.
@@ -146,6 +176,42 @@ pub trait Bus {
     ///
     /// If the device breaks its queue. No event in time is no error.
     fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError>;
+
+    /// The next event that has arrived: without waiting, and without letting a device in this process work.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Bus::event`].
+    fn arrived(&mut self) -> Result<Option<Event>, BusError> {
+        self.event(Duration::ZERO)
+    }
+
+    /// True if a device in this process has something to do, and does it when it is asked for an event. With no
+    /// time to wait it does one task of it.
+    fn is_pending(&self) -> bool {
+        false
+    }
+
+    /// When a device in this process will have something to do, if nothing else happens until then.
+    fn due(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Readable when an event has arrived since [`Bus::arrived`] found none, or the device is gone; `None` on a bus
+    /// where nothing arrives by itself. Another one after [`Bus::find_again`].
+    fn wakeup(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Looks for the device again after it was lost, with the same memory: all that was in it is still there, and
+    /// the device that answers knows nothing of it.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there, or this bus cannot find it again.
+    fn find_again(&mut self) -> Result<(), BusError> {
+        Err(BusError::OutOfOrder)
+    }
 
     /// Reads one register.
     ///

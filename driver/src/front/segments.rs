@@ -64,12 +64,12 @@ impl Segments {
     }
 
     /// Each stretch: the client's address, and the bytes.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> + Clone {
         self.0.iter().map(|segment| (segment.at, &*segment.bytes))
     }
 
     /// Each stretch that the driver wrote to.
-    pub fn changed(&self) -> impl Iterator<Item = (u64, &[u8])> {
+    pub fn changed(&self) -> impl Iterator<Item = (u64, &[u8])> + Clone {
         self.0.iter().filter(|segment| segment.is_changed).map(|segment| (segment.at, &*segment.bytes))
     }
 

@@ -5,6 +5,8 @@
 //! priority. When something happens it is counted on one of two event lines, each a count and four words
 //! per event; the driver reads the events and acknowledges.
 
+pub mod error;
+
 use core::fmt;
 
 use super::bar::AddressWord;

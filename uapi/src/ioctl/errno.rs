@@ -17,6 +17,8 @@ codes! {
         EIO = 5, "EIO";
         /// Too many elements.
         E2BIG = 7, "E2BIG";
+        /// Not an open file.
+        EBADF = 9, "EBADF";
         /// Not now.
         EAGAIN = 11, "EAGAIN";
         /// Out of memory.

@@ -24,6 +24,7 @@ pub mod errno;
 pub mod fault;
 pub mod fence;
 pub mod handle;
+pub mod nested;
 pub mod number;
 pub mod param;
 pub mod pool;

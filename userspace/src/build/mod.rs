@@ -10,6 +10,7 @@
 //! * One file for each kind of operation: `elementwise`, `convolution`, `matmul`, `pass_through`,
 //!   [`activation`], `concat`, `reduce`, `channels`, `softmax`, `norm`.
 //! * `pass`, `place`, `encode`: what a pass is, where its operands lie, its registers.
+//! * [`script`]: graphs as text.
 //! * [`Built`]: the program, with access to every word for those who want to break it.
 //!
 //! # Examples
@@ -44,6 +45,7 @@ mod pass;
 mod pass_through;
 mod place;
 mod reduce;
+pub mod script;
 mod shape;
 mod softmax;
 

@@ -212,6 +212,13 @@ pub struct Axes<T> {
     pub w: T,
 }
 
+impl<T> Axes<T> {
+    /// The same of each axis.
+    pub fn map<U>(self, mut of: impl FnMut(T) -> U) -> Axes<U> {
+        Axes { n: of(self.n), c: of(self.c), h: of(self.h), w: of(self.w) }
+    }
+}
+
 /// Offset of the first byte behind the last element; `None` beyond 2^64.
 pub(crate) fn extent(shape: Axes<u32>, strides: Axes<u64>, element_bytes: u64) -> Option<u64> {
     let axes = [(shape.n, strides.n), (shape.c, strides.c), (shape.h, strides.h), (shape.w, strides.w)];

@@ -112,6 +112,7 @@ pub(crate) const GOALS: &[Goal] = &[
     at_most("T2", "3x3 convolution 64-64 at 56x56, whole device / the array alone", 1.15, 1.05),
     limit("T3", "tracing on / off, buffered and drained", 1.15),
     within(" MB/s", Goal { side: Side::AtLeast, ..limit("P26", "decoding of a task stream", 200.0) }),
+    at_least("U1", "the C libraries' tiling / memcpy of the tiled bytes", 0.5, 0.8),
     within(" MiB", at_most("M1", "private memory of an idle device process", 16.0, 8.0)),
     within(" ms", at_most("B1", "exec to socket ready", 10.0, 3.0)),
 ];

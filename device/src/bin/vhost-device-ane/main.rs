@@ -97,7 +97,7 @@ fn capabilities() -> String {
 
 /// The engines that the arguments ask for, each with a socket that listens.
 fn places(args: &Args) -> anyhow::Result<Vec<Place>> {
-    let options = args.options();
+    let options = args.device.options();
     let node = |options: &Options| Identity::of(options).map(|identity| identity.instance.node.to_owned());
     if let Some(fd) = args.fd {
         let listener = server::inherited(fd).with_context(|| format!("--fd {fd}"))?;
@@ -106,7 +106,7 @@ fn places(args: &Args) -> anyhow::Result<Vec<Place>> {
     let path = args.socket_path.clone().unwrap_or_default();
     let wanted: Vec<(PathBuf, Options)> = if !path.is_dir() {
         vec![(path, options)]
-    } else if args.instance.is_some() {
+    } else if args.device.instance.is_some() {
         vec![(server::path_in(&path, &node(&options)?), options)]
     } else {
         every_instance(&options)

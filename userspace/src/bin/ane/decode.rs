@@ -1,38 +1,28 @@
 //! `ane decode`.
 
-use std::io::{Read, Write};
-
 use ane::container;
-use ane::decode::{Report, printable, text};
-use anyhow::{Context, Result, bail};
+use ane::decode::{Report, text};
+use anyhow::{Context, Result, anyhow};
 
-use crate::args;
+use crate::failure::{Advise, Exit};
+use crate::{args, files};
 
 pub(crate) fn run(args: &args::Decode) -> Result<()> {
-    let name = printable(&args.file.display().to_string());
-    let bytes = if args.file.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).context("standard input")?;
-        bytes
-    } else {
-        std::fs::read(&args.file).with_context(|| name.clone())?
-    };
+    let name = files::name(&args.file);
+    let bytes = files::read(&args.file)?;
     let program = container::open(&bytes).with_context(|| name.clone())?;
     let report = Report::of(&program);
-
-    let mut out = std::io::stdout().lock();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &report).map_err(std::io::Error::from)?;
-        writeln!(out)?;
+        files::print_json(&report)?;
     } else {
         let style = text::Style { all: args.all, explain: args.explain, changes_only: args.changes };
         let mut page = String::new();
         text::write(&mut page, &report, style)?;
-        out.write_all(page.as_bytes())?;
+        files::print(page.as_bytes())?;
     }
-    out.flush()?;
     match report.damage {
-        Some(damage) => bail!("{name}: {damage}"),
+        Some(damage) => Err(anyhow!("{name}: {damage}"))
+            .advise(Exit::Refused, "what is sound of it is printed; compile it again"),
         None => Ok(()),
     }
 }

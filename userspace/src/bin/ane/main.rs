@@ -3,8 +3,13 @@
 mod args;
 mod convert;
 mod decode;
+mod device;
+mod failure;
+mod files;
+mod man;
+mod vm;
+mod run;
 
-use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -14,21 +19,15 @@ use args::{Cli, Command};
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
+        Command::Run(args) => run::run(args),
         Command::Decode(args) => decode::run(args),
         Command::Convert(args) => convert::run(args),
+        Command::Vm(args) => vm::run(args),
+        Command::Completions(args) => man::completions(args),
+        Command::Man(args) => man::run(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        // A reader that closed the pipe, `head` say, has had enough: nothing went wrong.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("ane: {error:#}");
-            ExitCode::FAILURE
-        }
+        Err(error) => failure::report(&error),
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let io = error.downcast_ref::<std::io::Error>();
-    io.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }

@@ -1,0 +1,82 @@
+//! The same options on a command line: the group that every command takes which starts a device.
+
+use std::num::NonZero;
+
+use ane_uapi::hw::chip::Soc;
+use ane_uapi::hw::dart::pte::PteFormat;
+use clap::Args;
+
+use super::{FaultPolicy, Hang, Numerics, Options};
+use crate::inject::Injection;
+
+/// The options of a device.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "The device")]
+pub struct OptionArgs {
+    /// The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map;
+    /// programs are read as H13's all the same)
+    #[arg(long, value_name = "CHIP", default_value = "t8103", value_parser = super::chip)]
+    pub chip: Soc,
+
+    /// Which engine of the chip, from 0 [default: 0, or all where there is room for each]
+    #[arg(long, value_name = "N")]
+    pub instance: Option<usize>,
+
+    /// Layout of page-table entries: seed (valid in bit 63, as Apple's kernel hands them over), t8020 or t6000
+    /// (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)
+    #[arg(long, value_name = "FORMAT", default_value = "seed", value_parser = super::pte_format)]
+    pub pte_format: PteFormat,
+
+    /// What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)
+    #[arg(long, value_name = "POLICY", default_value = "contain", value_parser = super::fault_policy)]
+    pub fault_policy: FaultPolicy,
+
+    /// What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or
+    /// report (it fails at once)
+    #[arg(long, value_name = "HOW", default_value = "deadline")]
+    pub hang: Hang,
+
+    /// Report programming mistakes that silicon lets pass
+    #[arg(long)]
+    pub check: bool,
+
+    /// Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need
+    /// behaviour which is inferred and not established (padding, strides above 1, bias rows)
+    #[arg(long)]
+    pub strict: bool,
+
+    /// How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single
+    /// precision, faster) or exact (double precision). Each gives the same bytes on every machine
+    #[arg(long, value_name = "HOW", default_value = "m1")]
+    pub numerics: Numerics,
+
+    /// Threads that a large pass may use; 0 is one for each processor. The results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub threads: u16,
+
+    /// Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or
+    /// lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how
+    /// many, or which queue. May be given several times; of one kind the last one counts
+    #[arg(long, value_name = "KIND[:ARG]")]
+    pub inject: Vec<Injection>,
+}
+
+impl OptionArgs {
+    /// The options of the device, of the engine named or the first.
+    pub fn options(&self) -> Options {
+        Options {
+            chip: self.chip,
+            instance: self.instance.unwrap_or(0),
+            pte_format: self.pte_format,
+            fault_policy: self.fault_policy,
+            hang: self.hang,
+            check: self.check,
+            strict: self.strict,
+            inject: self.inject.clone(),
+            numerics: self.numerics,
+            threads: NonZero::new(usize::from(self.threads))
+                .or_else(|| std::thread::available_parallelism().ok())
+                .unwrap_or(NonZero::<usize>::MIN),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Clients that do not.
+
+use std::os::fd::AsFd;
+
+use ane_uapi::ioctl::errno::Errno;
+use rustix::net::SendFlags;
+
+use super::fake::{ECHO, WAIT};
+use super::{Rig, hear, say};
+use crate::aned::protocol::answer::Answer;
+use crate::aned::protocol::request::{Ask, Request};
+use crate::aned::protocol::{FILES_MAX, MESSAGE_MAX};
+use crate::aned::socket;
+use crate::front::Segments;
+
+/// The last word of a daemon that has had enough.
+fn farewell(socket: &std::os::fd::OwnedFd) -> (i32, String) {
+    let message = hear(socket).expect("a last word");
+    let answer = Answer::read(&message).unwrap();
+    assert_eq!(answer.kind, None);
+    assert_eq!(hear(socket), None, "nothing behind it");
+    (answer.result, answer.goodbye().unwrap().to_owned())
+}
+
+/// Another client is served.
+fn is_well(rig: &Rig) {
+    let client = rig.client();
+    let file = client.open().unwrap().file;
+    client.ioctl(file, ECHO, &mut [0; 8], &mut Segments::new()).unwrap();
+}
+
+#[test]
+fn message_cut_anywhere_ends_the_connection_and_nothing_else() {
+    let rig = Rig::new();
+    let mut memory = Segments::new();
+    memory.push(0x1000, vec![1; 4]);
+    let ask = Ask::Ioctl { number: ECHO, argument: vec![0; 8], memory };
+    let whole = Request { file: 1, id: 2, ask }.to_bytes();
+    for bytes in 1..whole.len() {
+        let raw = rig.greeted();
+        say(&raw, &whole[..bytes]);
+        let (result, text) = farewell(&raw);
+        assert_eq!(result, Errno::EINVAL.as_result(), "{bytes}: {text}");
+    }
+    is_well(&rig);
+}
+
+#[test]
+fn first_message_that_is_no_greeting_ends_the_connection() {
+    let rig = Rig::new();
+    let raw = rig.raw();
+    say(&raw, &Request { file: 0, id: 1, ask: Ask::Open }.to_bytes());
+    assert_eq!(farewell(&raw).1, "OPEN does not belong here");
+    let raw = rig.greeted();
+    say(&raw, &Request::hello(2).to_bytes());
+    assert_eq!(farewell(&raw).1, "HELLO does not belong here");
+    assert!(rig.seen(|journal| journal.open.is_empty()));
+}
+
+#[test]
+fn message_larger_than_any_ends_the_connection() {
+    let rig = Rig::new();
+    let raw = rig.greeted();
+    say(&raw, &vec![0; MESSAGE_MAX + 1]);
+    assert_eq!(farewell(&raw).1, format!("message is larger than {MESSAGE_MAX} bytes"));
+    is_well(&rig);
+}
+
+#[test]
+fn descriptors_nobody_asked_for_or_that_are_missing_end_the_connection_and_do_not_stay() {
+    let rig = Rig::new();
+    let count = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = count();
+    for _ in 0..8 {
+        let raw = rig.greeted();
+        let open = Request { file: 0, id: 5, ask: Ask::Open }.to_bytes();
+        socket::send(&raw, &open, &[raw.as_fd(); 200], SendFlags::empty()).unwrap();
+        assert_eq!(farewell(&raw).1, "200 descriptors came with a message that takes 0");
+        let raw = rig.greeted();
+        say(&raw, &Request { file: 0, id: 5, ask: Ask::AttachArena }.to_bytes());
+        assert_eq!(farewell(&raw).1, "0 descriptors came with a message that takes 1");
+    }
+    super::until(|| count() <= before);
+}
+
+#[test]
+fn file_of_another_connection_is_none_of_this_one() {
+    let rig = Rig::new();
+    let (one, other) = (rig.client(), rig.client());
+    let file = one.open().unwrap().file;
+    let why = other.ioctl(file, ECHO, &mut [0; 8], &mut Segments::new()).unwrap_err();
+    assert_eq!(why.errno(), Errno::EBADF);
+    assert_eq!(other.arena(file).unwrap_err().errno(), Errno::EBADF);
+    assert_eq!(other.close(file).unwrap_err().errno(), Errno::EBADF);
+}
+
+#[test]
+fn number_of_a_call_that_waits_cannot_be_used_again() {
+    let rig = Rig::new();
+    let raw = rig.greeted();
+    say(&raw, &Request { file: 0, id: 1, ask: Ask::Open }.to_bytes());
+    let file = Answer::read(&hear(&raw).unwrap()).unwrap().file;
+    let wait = || Ask::Ioctl { number: WAIT, argument: Vec::new(), memory: Segments::new() };
+    say(&raw, &Request { file, id: 9, ask: wait() }.to_bytes());
+    say(&raw, &Request { file, id: 9, ask: wait() }.to_bytes());
+    assert_eq!(farewell(&raw).1, "call 9 has the number of one that waits");
+    rig.until(|journal| journal.abandoned == 1 && journal.closed == 1 && journal.wrong == 0);
+}
+
+#[test]
+fn call_that_is_abandoned_has_one_answer_and_one_that_is_not_there_none() {
+    let rig = Rig::new();
+    let raw = rig.greeted();
+    say(&raw, &Request { file: 0, id: 1, ask: Ask::Open }.to_bytes());
+    let file = Answer::read(&hear(&raw).unwrap()).unwrap().file;
+    let wait = Ask::Ioctl { number: WAIT, argument: vec![5], memory: Segments::new() };
+    say(&raw, &Request { file, id: 2, ask: wait }.to_bytes());
+    for (id, call) in [(3, 2), (4, 2), (5, 77)] {
+        say(&raw, &Request { file: 0, id, ask: Ask::Abandon { call } }.to_bytes());
+    }
+    say(&raw, &Request { file, id: 6, ask: Ask::Close }.to_bytes());
+    let given_up = hear(&raw).unwrap();
+    let answer = Answer::read(&given_up).unwrap();
+    assert_eq!((answer.id, answer.result), (2, Errno::EINTR.as_result()));
+    assert_eq!(Answer::read(&hear(&raw).unwrap()).unwrap().id, 6);
+    assert_eq!(rig.seen(|journal| journal.abandoned), 1);
+}
+
+#[test]
+fn client_that_does_not_read_is_not_listened_to_and_holds_nobody_up() {
+    let rig = Rig::new();
+    let raw = rig.greeted();
+    say(&raw, &Request { file: 0, id: 1, ask: Ask::Open }.to_bytes());
+    let file = Answer::read(&hear(&raw).unwrap()).unwrap().file;
+    let mut memory = Segments::new();
+    memory.push(0, vec![0; 150_000]);
+    let echo = Request { file, id: 2, ask: Ask::Ioctl { number: ECHO, argument: Vec::new(), memory } };
+    let message = echo.to_bytes();
+    let mut sent = 0;
+    while socket::send(&raw, &message, &[], SendFlags::DONTWAIT).is_ok() {
+        sent += 1;
+        is_well(&rig);
+        assert!(sent < 100, "the daemon goes on listening");
+    }
+    // It is served once it takes what it asked for.
+    for _ in 0..sent {
+        assert_eq!(Answer::read(&hear(&raw).unwrap()).unwrap().id, 2);
+    }
+    drop(raw);
+    rig.until(|journal| journal.open.is_empty());
+}
+
+#[test]
+fn files_beyond_those_that_a_connection_may_have_are_refused() {
+    let rig = Rig::new();
+    let client = rig.client();
+    for _ in 0..FILES_MAX {
+        client.open().unwrap();
+    }
+    assert_eq!(client.open().unwrap_err().errno(), Errno::ENOMEM);
+    is_well(&rig);
+    drop(client);
+    rig.until(|journal| journal.open.is_empty());
+}
+
+#[test]
+fn connections_beyond_those_that_a_process_may_have_are_refused_with_a_word() {
+    let rig = Rig::new();
+    let taken: Vec<_> = (0..96).map(|_| rig.greeted()).collect();
+    let raw = rig.raw();
+    let (result, text) = farewell(&raw);
+    assert_eq!(result, Errno::EAGAIN.as_result());
+    assert!(text.contains("has 96 connections already"), "{text}");
+    drop(taken);
+    super::until(|| crate::aned::client::Client::connect(&rig.socket(), Default::default()).is_ok());
+}

@@ -1,0 +1,62 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+/// Owns a virtual Apple Neural Engine and serves the processes of this machine.
+///
+/// A client's calls are those of a device node: it opens files, makes and maps buffers, submits and waits. Each open file
+/// has a context of its own, and a client that dies leaves nothing behind. The daemon stays in the foreground and logs to
+/// standard error. SIGTERM, SIGINT and SIGHUP end it, once calls that wait have ended or had two and a half seconds.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "aned",
+    version,
+    max_term_width = 100,
+    after_help = "Exit status: 0 after SIGTERM, SIGINT or SIGHUP, 1 if there is no device or no place to listen, 2 if an argument is wrong.",
+    after_long_help = "Exit status:\n  0  ended by SIGTERM, SIGINT or SIGHUP\n  1  no device, or no place to listen\n  2  an \
+                       argument is wrong\n\nExamples:\n  A device in a process of its own, for this user:\n    vhost-device-ane --socket-path \
+                       /tmp/ane.sock &\n    aned --device vhost-user:/tmp/ane.sock &\n    ane run model.hwx --device aned\n\n  \
+                       In a virtual machine, for the users of a group:\n    aned --device vfio:0000:01:00.0 --group render"
+)]
+pub(crate) struct Args {
+    /// The device: vhost-user:PATH (the socket of vhost-device-ane) or vfio:ADDRESS (a PCI function, such as
+    /// 0000:01:00.0)
+    #[arg(short, long, value_name = "DEVICE")]
+    pub(crate) device: String,
+
+    /// Where to listen [default: $XDG_RUNTIME_DIR/ane/aned.sock, as root /run/ane/aned.sock]
+    #[arg(short, long, value_name = "PATH", group = "place")]
+    pub(crate) socket_path: Option<PathBuf>,
+
+    /// A socket that somebody else listens on and passes as this descriptor, such as a service manager. It is of type
+    /// SOCK_SEQPACKET, and whoever may write to it is let in
+    #[arg(long, value_name = "N", group = "place")]
+    pub(crate) fd: Option<i32>,
+
+    /// Let in this group too: the socket is given to it, with mode 0660 unless --mode says otherwise
+    #[arg(long, value_name = "NAME", conflicts_with = "fd")]
+    pub(crate) group: Option<String>,
+
+    /// Permissions of the socket, in octal: whoever may write to it is let in. Without this and --group only root
+    /// and the user that the daemon runs as are
+    #[arg(long, value_name = "MODE", value_parser = mode, conflicts_with = "fd")]
+    pub(crate) mode: Option<u32>,
+
+    /// Look for messages and for the device this long before sleeping: answers come faster, for a busy processor
+    /// meanwhile
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000))]
+    pub(crate) poll_us: u32,
+
+    /// How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    pub(crate) log_level: log::LevelFilter,
+}
+
+fn mode(text: &str) -> Result<u32, String> {
+    u32::from_str_radix(text, 8)
+        .ok()
+        .filter(|&mode| mode <= 0o777)
+        .ok_or_else(|| format!("{text:?} is not a mode in octal, such as 660"))
+}

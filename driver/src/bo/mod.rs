@@ -1,0 +1,39 @@
+//! Buffer objects: a context's buffers, where the engine sees them, and how long they live.
+//!
+//! A [`Space`] is what a context has: an arena with the buffers' bytes, a mapper with their device addresses. The
+//! two are apart: a buffer keeps its bytes as long as anybody holds it (a handle, a program, a request that has
+//! not ended, a process that mapped it), and its addresses only while it needs them. What is used now or pinned
+//! stays where it is; what is idle may have to make room.
+//!
+//! * `space`: making buffers, and holding and releasing them;
+//! * `mapping`: giving a mapping its place and taking it away, by eviction if need be;
+//! * `call`: mapping and unmapping as clients ask for it;
+//! * `work`: what a request needs before its push, and afterwards;
+//! * `process`: buffers in client processes, and in the driver's own sight;
+//! * `buffer`: one buffer.
+//!
+//! Every number that a client gave is checked here, and nothing is done before everything is checked.
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation
+)]
+
+mod buffer;
+mod call;
+mod error;
+mod mapping;
+mod process;
+mod space;
+#[cfg(test)]
+mod tests;
+mod work;
+
+pub use buffer::{BufferId, Holder};
+pub use call::{Map, MappingInfo, Premap};
+pub use error::Error;
+pub use space::{Counters, Create, Info, Space};
+pub use work::Use;

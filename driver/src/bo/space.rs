@@ -1,0 +1,431 @@
+//! A context's buffers: made, held, released.
+
+use std::collections::BTreeMap;
+
+use ane_uapi::hw::dart::aperture::{PAGE_SHIFT, PAGE_SIZE};
+use ane_uapi::hw::space::Iova;
+use ane_uapi::hw::usage::Usage;
+use ane_uapi::ioctl::buffer::{
+    BO_BUSY, BO_EVICTED, BO_FIXED_ADDRESS, BO_MAPPED, BO_PINNED, BO_PREMAPPED, BO_SCATTERED,
+};
+use ane_uapi::ioctl::handle::Handle;
+use ane_uapi::wire::sideband::Declaration;
+
+use super::Error;
+use super::buffer::{Buffer, BufferId, Holder, Holders, Mapping};
+use crate::bus::{Arena, Bus, BusError, DmaMemory};
+use crate::dart::{Controller, GIVEN_OUT, Mapper, place};
+use crate::evict::{Key, Queue};
+use crate::handle::{Full, Table};
+use crate::mem::{Frames, FreeRuns, Layout, NoMemory, Pinned, Run};
+use crate::usage::{self, Origin, Rules};
+
+/// Pages that the largest buffer has.
+const PAGES_MAX: u32 = GIVEN_OUT.pages;
+
+/// Declarations that pile up before the device is told of them when the next mapping is made (Chosen).
+const DECLARATIONS: usize = 256;
+
+/// A buffer as a client asks for it, in the client's own numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Create {
+    /// Bytes.
+    pub size: u64,
+    /// `ANE_BO_` flags.
+    pub flags: u32,
+    /// What mapping 0 is for.
+    pub usage: u32,
+    /// Where mapping 0 is to lie, if a flag says so; otherwise zero.
+    pub address: u64,
+}
+
+/// What there is to know of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// Bytes: whole pages.
+    pub size: u64,
+    /// The flags that it was made with.
+    pub flags: u32,
+    /// Usage of mapping 0.
+    pub usage: Usage,
+    /// Where clients map the file to reach it.
+    pub map_offset: u64,
+    /// Where mapping 0 lies now.
+    pub device_address: Option<Iova>,
+    /// `ANE_BO_MAPPED`, `ANE_BO_EVICTED` and `ANE_BO_BUSY`.
+    pub state: u32,
+    /// Mappings, mapping 0 included if it lies somewhere.
+    pub mapping_count: u32,
+    /// How often mapping 0 was evicted.
+    pub evictions: u64,
+}
+
+/// What was counted since the context was attached; the first three are what is there now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Buffers.
+    pub buffers: u64,
+    /// Bytes of buffers.
+    pub buffer_bytes: u64,
+    /// Bytes of the aperture that are mapped.
+    pub mapped_bytes: u64,
+    /// Mappings made, those after an eviction included.
+    pub maps: u64,
+    /// Mappings taken away, evictions included.
+    pub unmaps: u64,
+    /// Mappings evicted.
+    pub evictions: u64,
+    /// Mappings made ahead of their first request.
+    pub premaps: u64,
+    /// Invalidations of the translation buffer.
+    pub invalidations: u64,
+}
+
+/// A context's buffers and its device address space.
+#[derive(Debug)]
+pub struct Space {
+    pub(super) frames: Frames,
+    pub(super) mapper: Mapper,
+    pub(super) rules: Rules,
+    pub(super) buffers: Table<Buffer>,
+    /// Offsets behind the arena's, for buffers that no one stretch of its file is.
+    pub(super) window: FreeRuns,
+    /// By map offset.
+    pub(super) by_offset: BTreeMap<u64, BufferId>,
+    /// Bytes that processes have mapped of buffers: by offset and length, how often.
+    pub(super) processes: BTreeMap<(u64, u64), u32>,
+    /// By first page, what lies in the aperture.
+    pub(super) by_place: BTreeMap<u32, (BufferId, u32)>,
+    /// What may be evicted, or could when it was queued.
+    pub(super) idle: Queue,
+    /// What would be free if everything that may ever be evicted were.
+    pub(super) movable: FreeRuns,
+    /// Counts the uses.
+    pub(super) now: u64,
+    pub(super) counters: Counters,
+    is_checking: bool,
+    /// What a device in checking mode has yet to hear.
+    declarations: Vec<Declaration>,
+}
+
+impl Space {
+    /// The space of a context, without buffers.
+    pub(crate) fn new(arena: Arena, mapper: Mapper, rules: Rules, is_checking: bool) -> Self {
+        let window = Run::new(0, u32::try_from(arena.bytes() >> PAGE_SHIFT).unwrap_or(u32::MAX));
+        let mut space = Self {
+            frames: Frames::new(arena),
+            mapper,
+            rules,
+            buffers: Table::new(),
+            window: window.map_or_else(FreeRuns::default, FreeRuns::new),
+            by_offset: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            by_place: BTreeMap::new(),
+            idle: Queue::default(),
+            movable: FreeRuns::new(GIVEN_OUT),
+            now: 0,
+            counters: Counters::default(),
+            is_checking,
+            declarations: Vec::new(),
+        };
+        space.declare_again();
+        space
+    }
+
+    /// The memory that the buffers lie in.
+    pub const fn arena(&self) -> &Arena {
+        self.frames.arena()
+    }
+
+    /// The driver's own pages in this context: the device address of the first, and their memory, which no client
+    /// reaches.
+    pub fn own(&self) -> (Iova, &DmaMemory) {
+        let (place, memory) = self.mapper.own();
+        (crate::dart::address_of(place), memory)
+    }
+
+    /// Its device addresses.
+    pub const fn mapper(&self) -> &Mapper {
+        &self.mapper
+    }
+
+    /// What was counted.
+    pub const fn counters(&self) -> Counters {
+        let mapped_bytes = (self.mapper.mapped_pages() as u64) << PAGE_SHIFT;
+        Counters { mapped_bytes, ..self.counters }
+    }
+
+    /// Makes a buffer as a client asked for it, which has one handle.
+    ///
+    /// # Errors
+    ///
+    /// As `DRM_IOCTL_ANE_BO_CREATE` has them.
+    pub fn create(&mut self, bus: &mut impl Bus, create: &Create) -> Result<BufferId, Error> {
+        let usage = usage::named(create.usage, Origin::Client).map_err(Error::Usage)?;
+        self.make(bus, create, usage, Holder::Handle)
+    }
+
+    /// Makes a buffer that a program is loaded with, of any usage, which the program holds.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Space::create`].
+    pub fn create_for_program(
+        &mut self,
+        bus: &mut impl Bus,
+        size: u64,
+        usage: Usage,
+    ) -> Result<BufferId, Error> {
+        let create = Create { size, ..Create::default() };
+        self.make(bus, &create, usage, Holder::Program)
+    }
+
+    fn make(
+        &mut self,
+        bus: &mut impl Bus,
+        create: &Create,
+        usage: Usage,
+        holder: Holder,
+    ) -> Result<BufferId, Error> {
+        let &Create { size, flags, address, .. } = create;
+        if flags & !(BO_SCATTERED | BO_FIXED_ADDRESS | BO_PINNED | BO_PREMAPPED) != 0 {
+            return Err(Error::Flags(flags));
+        }
+        let whole = pages_of(size)?;
+        let fixed = fixed_place(flags, address, whole.pages)?;
+        if self.buffers.is_full() {
+            return Err(Error::Handles);
+        }
+        if self.frames.has_limbo() {
+            self.flush(bus)?;
+        }
+        let layout = if flags & BO_SCATTERED == 0 { Layout::Following } else { Layout::Scattered };
+        let no_memory = |NoMemory| Error::Memory { pages: whole.pages };
+        let pages = self.frames.take(whole.pages, layout).map_err(no_memory)?;
+        let mut buffer = Buffer {
+            pages,
+            flags,
+            map_offset: 0,
+            window: None,
+            holders: Holders::default(),
+            mappings: vec![Some(Mapping::new(usage, whole, flags, fixed))],
+            evictions: 0,
+        };
+        *buffer.holders.count(holder) = 1;
+        match layout {
+            Layout::Following => {
+                let first = buffer.pages.runs().first().map_or(0, |run| run.first);
+                buffer.map_offset = u64::from(first) << PAGE_SHIFT;
+            }
+            Layout::Scattered => {
+                let Some(window) = self.window.take(whole.pages) else {
+                    self.forget(buffer);
+                    return Err(Error::Memory { pages: whole.pages });
+                };
+                let inside = u64::from(window.first) << PAGE_SHIFT;
+                buffer.map_offset = self.frames.arena().bytes().saturating_add(inside);
+                buffer.window = Some(window);
+            }
+        }
+        let map_offset = buffer.map_offset;
+        let id = BufferId(self.buffers.insert(buffer).map_err(|Full| Error::Handles)?);
+        self.by_offset.insert(map_offset, id);
+        self.counters.buffers = self.counters.buffers.saturating_add(1);
+        self.counters.buffer_bytes =
+            self.counters.buffer_bytes.saturating_add(u64::from(whole.pages) << PAGE_SHIFT);
+        if flags & (BO_PREMAPPED | BO_FIXED_ADDRESS) != 0 {
+            if let Err(why) = self.settle_place(bus, id, 0, None) {
+                self.release(id, holder);
+                return Err(why);
+            }
+            self.counters.premaps = self.counters.premaps.saturating_add(1);
+        }
+        Ok(id)
+    }
+
+    /// One more holder of a buffer.
+    pub fn hold(&mut self, id: BufferId, holder: Holder) {
+        if let Ok(buffer) = self.buffers.get_mut(id.0.raw()) {
+            let count = buffer.holders.count(holder);
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// One holder less. After the last the buffer is no more: its mappings go, and its pages once the
+    /// translation buffer has been told.
+    pub fn release(&mut self, id: BufferId, holder: Holder) {
+        if let Ok(buffer) = self.buffers.get_mut(id.0.raw()) {
+            let count = buffer.holders.count(holder);
+            *count = count.saturating_sub(1);
+        }
+        self.end_if_unheld(id);
+    }
+
+    /// Ends a buffer that nothing holds.
+    pub(super) fn end_if_unheld(&mut self, id: BufferId) {
+        let is_over = |buffer: &Buffer| buffer.holders.is_none() && !buffer.is_used();
+        if self.buffers.get(id.0.raw()).is_ok_and(is_over) {
+            self.end(id);
+        }
+    }
+
+    fn end(&mut self, id: BufferId) {
+        let mappings = self.buffers.get(id.0.raw()).map_or(0, |buffer| buffer.mappings.len());
+        for number in (0..).take(mappings) {
+            self.displace(id, number);
+        }
+        let Ok(buffer) = self.buffers.remove(id.0.raw()) else {
+            return;
+        };
+        self.by_offset.remove(&buffer.map_offset);
+        self.counters.buffers = self.counters.buffers.saturating_sub(1);
+        let bytes = u64::from(buffer.pages.len()) << PAGE_SHIFT;
+        self.counters.buffer_bytes = self.counters.buffer_bytes.saturating_sub(bytes);
+        self.forget(buffer);
+    }
+
+    /// Gives back what a buffer without mappings has.
+    fn forget(&mut self, buffer: Buffer) {
+        if let Some(window) = buffer.window {
+            self.window.give(window);
+        }
+        // Pages that could be freed without their mappings gone would be a hole; they are lost instead.
+        let freed = self.frames.free(buffer.pages);
+        debug_assert!(!matches!(freed, Err(Pinned(_))), "a buffer without mappings has no pins");
+        if !self.mapper.is_stale() {
+            self.frames.settle();
+        }
+    }
+
+    /// Ends every buffer, whoever holds it. Nothing may be in flight.
+    pub(crate) fn clear(&mut self) {
+        let all: Vec<_> = self.buffers.iter().map(|(handle, _)| BufferId(handle)).collect();
+        all.into_iter().for_each(|id| self.end(id));
+        self.processes.clear();
+    }
+
+    /// Its mapper, to be given back: nothing is mapped after [`Space::clear`].
+    pub(crate) fn into_mapper(self) -> Mapper {
+        self.mapper
+    }
+
+    /// What there is to know of a buffer.
+    pub fn info(&self, id: BufferId) -> Option<Info> {
+        let buffer = self.buffers.get(id.0.raw()).ok()?;
+        let own = buffer.mapping(0).ok()?;
+        let bit = |is_set, bit| if is_set { bit } else { 0 };
+        let others = buffer.mappings.iter().skip(1).flatten().count();
+        let placed = usize::from(own.place.is_some());
+        Some(Info {
+            size: u64::from(buffer.pages.len()) << PAGE_SHIFT,
+            flags: buffer.flags,
+            usage: own.usage,
+            map_offset: buffer.map_offset,
+            device_address: own.place.map(crate::dart::address_of),
+            state: bit(own.place.is_some(), BO_MAPPED)
+                | bit(own.is_evicted, BO_EVICTED)
+                | bit(buffer.holders.is_in_flight() || buffer.is_used(), BO_BUSY),
+            mapping_count: u32::try_from(others.saturating_add(placed)).unwrap_or(u32::MAX),
+            evictions: buffer.evictions,
+        })
+    }
+
+    /// Every buffer.
+    pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
+        self.buffers.iter().map(|(handle, _)| BufferId(handle))
+    }
+
+    /// Notes that the device has to hear of a mapping, or of its end.
+    pub(super) fn declare(&mut self, place: Run, usage: Option<Usage>) {
+        if let Some(range) = crate::dart::range(place).filter(|_| self.is_checking) {
+            self.declarations.push(Declaration::new(self.mapper.context().stream(), range, usage));
+        }
+    }
+
+    /// What was declared is forgotten by the device: it was reset. It hears all of it again.
+    pub(crate) fn declare_again(&mut self) {
+        self.declarations.clear();
+        if self.is_checking {
+            let stream = self.mapper.context().stream();
+            let own = crate::dart::range(self.mapper.own().0).map(|range| (range, Usage::Program));
+            let all = self.mappings().map(|(.., range, usage)| (range, usage)).chain(own);
+            self.declarations =
+                all.map(|(range, usage)| Declaration::new(stream, range, Some(usage))).collect();
+        }
+    }
+
+    /// Tells the device what it has to hear if that is much.
+    pub(super) fn tell(&mut self, bus: &mut impl Bus) -> Result<(), BusError> {
+        if self.declarations.len() < DECLARATIONS {
+            return Ok(());
+        }
+        self.tell_all(bus)
+    }
+
+    fn tell_all(&mut self, bus: &mut impl Bus) -> Result<(), BusError> {
+        let told = if self.declarations.is_empty() { Ok(()) } else { bus.declare(&self.declarations) };
+        match told {
+            // A device with no room for more checks what it knows.
+            Ok(()) | Err(BusError::Refused { .. }) => self.declarations.clear(),
+            Err(why) => return Err(why),
+        }
+        Ok(())
+    }
+
+    /// Has the translation buffer drop what is mapped no more, if there is anything, and makes the pages free
+    /// that waited for it. One invalidation serves every unmap since the last.
+    ///
+    /// # Errors
+    ///
+    /// If the device does not answer; it is due as before.
+    pub fn flush(&mut self, bus: &mut impl Bus) -> Result<(), BusError> {
+        self.tell_all(bus)?;
+        if self.mapper.is_stale() {
+            Controller::invalidate(bus, self.mapper.context())?;
+            self.mapper.invalidated();
+            self.counters.invalidations = self.counters.invalidations.saturating_add(1);
+        }
+        if self.frames.has_limbo() {
+            self.frames.settle();
+        }
+        Ok(())
+    }
+}
+
+/// The pages of a buffer of so many bytes.
+fn pages_of(size: u64) -> Result<Run, Error> {
+    let limit = u64::from(PAGES_MAX) << PAGE_SHIFT;
+    let bad = Error::Size { size, limit };
+    let pages = size.div_ceil(u64::from(PAGE_SIZE));
+    match u32::try_from(pages).ok().and_then(|pages| Run::new(0, pages)) {
+        Some(run) if run.pages <= PAGES_MAX => Ok(run),
+        _ => Err(bad),
+    }
+}
+
+/// Where a mapping has to lie, if a flag says that the address means something.
+pub(super) fn fixed_place(flags: u32, address: u64, pages: u32) -> Result<Option<Run>, Error> {
+    if flags & BO_FIXED_ADDRESS == 0 {
+        return if address == 0 { Ok(None) } else { Err(Error::Address(address)) };
+    }
+    aligned_place(address, pages).map(Some)
+}
+
+/// The pages at an address that a client chose.
+pub(super) fn aligned_place(address: u64, pages: u32) -> Result<Run, Error> {
+    if !address.is_multiple_of(u64::from(PAGE_SIZE)) {
+        return Err(Error::Address(address));
+    }
+    let outside = Error::OutsideAperture { address, size: u64::from(pages) << PAGE_SHIFT };
+    place(address, pages).ok_or(outside)
+}
+
+/// A mapping, as the queue knows it.
+pub(super) fn key(id: BufferId, mapping: u32) -> Key {
+    Key { buffer: id.0.raw(), mapping }
+}
+
+/// The buffer that the queue knows by this number.
+pub(super) fn buffer_of(key: Key) -> Option<BufferId> {
+    Handle::from_raw(key.buffer).map(BufferId)
+}

@@ -1,0 +1,124 @@
+//! A bus to nothing: it remembers what the driver wrote, and answers what a test wants.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ane_uapi::hw::dart::aperture::PAGE_SIZE;
+use ane_uapi::hw::dart::iso::ContextId;
+use ane_uapi::hw::space::{EngineOffset, PhysAddr};
+use ane_uapi::wire::config::Config;
+use ane_uapi::wire::event::Event;
+use ane_uapi::wire::sideband::Declaration;
+use zerocopy::FromZeros;
+
+use super::{Arena, Bus, BusError, DmaMemory, Operation};
+use crate::dart::CONTEXT_BYTES;
+
+/// A bus for tests.
+#[derive(Debug)]
+pub(crate) struct Fake {
+    /// What the device says it is: an M1's engine with eight contexts.
+    pub(crate) config: Config,
+    memory: DmaMemory,
+    /// Every operation that was carried out.
+    pub(crate) operations: Vec<Operation>,
+    /// What was last written, or what a test wants to be read.
+    pub(crate) registers: BTreeMap<u32, u32>,
+    pub(crate) declared: Vec<Declaration>,
+    /// The arenas that the device reaches.
+    pub(crate) arenas: [Option<Arena>; 8],
+    /// Bytes of an arena.
+    pub(crate) arena_bytes: u64,
+    /// The device does not answer.
+    pub(crate) is_gone: bool,
+    /// Times that a DART says it is busy.
+    pub(crate) busy: u32,
+}
+
+impl Fake {
+    /// A device that answers, with arenas of so many pages.
+    pub(crate) fn new(arena_pages: u32) -> Self {
+        let mut config = Config::new_zeroed();
+        config.chip.set(0x8103);
+        config.context_count.set(8);
+        config.batch_max.set(64);
+        config.queue_count.set(8);
+        Self {
+            config,
+            memory: DmaMemory::new(PhysAddr(0x1_0000_0000), 8 * CONTEXT_BYTES).unwrap(),
+            operations: Vec::new(),
+            registers: BTreeMap::new(),
+            declared: Vec::new(),
+            arenas: [const { None }; 8],
+            arena_bytes: u64::from(arena_pages) * u64::from(PAGE_SIZE),
+            is_gone: false,
+            busy: 0,
+        }
+    }
+
+    fn answer(&self) -> Result<(), BusError> {
+        if self.is_gone { Err(BusError::OutOfOrder) } else { Ok(()) }
+    }
+}
+
+impl Bus for Fake {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn memory(&self) -> &DmaMemory {
+        &self.memory
+    }
+
+    fn arena(&mut self, context: ContextId) -> Result<Arena, BusError> {
+        self.answer()?;
+        let at = PhysAddr(0x10_0000_0000 + u64::from(context.number()) * 0x10_0000_0000);
+        let arena = Arena::new(at, self.arena_bytes)?;
+        self.arenas[context.index()] = Some(arena.clone());
+        Ok(arena)
+    }
+
+    fn retire(&mut self, context: ContextId) -> Result<(), BusError> {
+        self.answer()?;
+        self.arenas[context.index()] = None;
+        Ok(())
+    }
+
+    fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {
+        self.answer()?;
+        let mut read = 0;
+        for operation in operations {
+            match *operation {
+                Operation::Write(EngineOffset(at), value) => {
+                    self.registers.insert(at, value);
+                }
+                Operation::Read(EngineOffset(at)) => {
+                    let value = self.registers.get(&at).copied().unwrap_or_default();
+                    // Bit 2 of a stream command is that it still runs.
+                    let is_busy = at & 0xfff == 0x20 && self.busy > 0;
+                    self.busy -= u32::from(is_busy);
+                    values[read] = value | u32::from(is_busy) << 2;
+                    read += 1;
+                }
+            }
+        }
+        self.operations.extend_from_slice(operations);
+        Ok(read)
+    }
+
+    fn reset(&mut self) -> Result<(), BusError> {
+        self.answer()?;
+        self.registers.clear();
+        Ok(())
+    }
+
+    fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
+        self.answer()?;
+        self.declared.extend_from_slice(declarations);
+        Ok(())
+    }
+
+    fn event(&mut self, _: Duration) -> Result<Option<Event>, BusError> {
+        self.answer().map(|()| None)
+    }
+}

@@ -1,0 +1,159 @@
+//! A device in a virtual machine's host, from inside of the guest: a PCI function over VFIO.
+//!
+//! The machine monitor turns the device's socket into a virtio function of the guest's. The guest's kernel hands the
+//! function to this process whole: its registers are mapped here ([`function`]), its interrupt is a file
+//! descriptor, and the rings are in memory that the process knows the physical address of ([`pages`]). So the same
+//! rings carry the same messages as without a machine.
+//!
+//! It takes a kernel with VFIO, an IOMMU that the guest can see (VFIO insists; the device is not behind it), huge
+//! pages, and the right to read physical addresses: root, or `CAP_SYS_ADMIN` and the files in `/dev/vfio`.
+
+mod address;
+mod capabilities;
+mod common;
+mod function;
+mod pages;
+mod refusal;
+mod sys;
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ane_uapi::hw::dart::iso::ContextId;
+use ane_uapi::wire::config::Config;
+use ane_uapi::wire::event::Event;
+use ane_uapi::wire::sideband::Declaration;
+use vfio_ioctls::VfioContainer;
+
+pub use address::{BadBdf, Bdf};
+use function::Function;
+
+use super::queues::{self, MESSAGES, PLACES, Queues};
+use super::ring::Features;
+use super::{Arena, Bus, BusError, DmaMemory, Operation};
+
+/// How to take a function over.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Bytes of memory for the driver's own use. They have to follow each other, so it should not be much more than
+    /// page tables take.
+    pub memory_bytes: usize,
+    /// Bytes of an arena. Otherwise each context gets the same part of the huge pages that are free.
+    pub arena_bytes: Option<usize>,
+    /// How long to look at the ring before sleeping.
+    pub poll: Duration,
+    /// How long a device may take to answer. Nothing that it is asked takes longer than one task.
+    pub timeout: Duration,
+    /// Which of the ring features to use, if the device offers them.
+    pub features: Features,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 8 * pages::HUGE - MESSAGES,
+            arena_bytes: None,
+            poll: Duration::ZERO,
+            timeout: Duration::from_secs(10),
+            features: Features { event_index: true, indirect: true },
+        }
+    }
+}
+
+/// A function that is this process's.
+pub struct Vfio {
+    settings: Settings,
+    queues: Queues<Function>,
+    memory: DmaMemory,
+    arenas: [Option<Arena>; ContextId::COUNT as usize],
+    container: Arc<VfioContainer>,
+}
+
+impl std::fmt::Debug for Vfio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vfio")
+            .field("config", self.queues.config())
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Vfio {
+    /// Takes over the function at `bdf`.
+    ///
+    /// # Errors
+    ///
+    /// If it is not bound to vfio-pci, is no ANE, or there is not enough memory for it; the message says what to do.
+    pub fn open(bdf: Bdf, settings: Settings) -> Result<Self, BusError> {
+        let container = VfioContainer::new(None).map_err(|why| refusal::explain(bdf, &why))?;
+        let container = Arc::new(container);
+        let mut function = Function::open(bdf, Arc::clone(&container))?;
+        let (config, features) = function.negotiate(settings.features)?;
+        let all = pages::contiguous(&container, MESSAGES + settings.memory_bytes)?;
+        let messages = all.part(0, MESSAGES)?;
+        function.set_queues(&PLACES, &messages)?;
+        let working = queues::Settings { poll: settings.poll, timeout: settings.timeout, features };
+        let mut queues = Queues::new(config, messages, function, working)?;
+        queues.start()?;
+        let memory = all.part(MESSAGES, settings.memory_bytes)?;
+        Ok(Self { settings, queues, memory, arenas: [const { None }; ContextId::COUNT as usize], container })
+    }
+}
+
+impl Bus for Vfio {
+    fn config(&self) -> &Config {
+        self.queues.config()
+    }
+
+    fn memory(&self) -> &DmaMemory {
+        &self.memory
+    }
+
+    fn arena(&mut self, context: ContextId) -> Result<Arena, BusError> {
+        self.retire(context)?;
+        let pages = match self.settings.arena_bytes {
+            Some(bytes) => bytes.div_ceil(pages::HUGE),
+            None => {
+                let without = self.arenas.iter().filter(|arena| arena.is_none()).count();
+                pages::free()? / without.max(1)
+            }
+        };
+        let arena = pages::arena(&self.container, pages.max(1))?;
+        if let Some(place) = self.arenas.get_mut(context.index()) {
+            *place = Some(arena.clone());
+        }
+        Ok(arena)
+    }
+
+    fn retire(&mut self, context: ContextId) -> Result<(), BusError> {
+        if let Some(arena) = self.arenas.get_mut(context.index()).and_then(Option::take) {
+            pages::withdraw(&self.container, arena.stretches());
+        }
+        Ok(())
+    }
+
+    fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {
+        self.queues.batch(operations, values)
+    }
+
+    fn reset(&mut self) -> Result<(), BusError> {
+        self.queues.reset()
+    }
+
+    fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
+        self.queues.declare(declarations)
+    }
+
+    fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {
+        self.queues.event(limit)
+    }
+
+    fn arrived(&mut self) -> Result<Option<Event>, BusError> {
+        self.queues.arrived()
+    }
+
+    fn wakeup(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.queues.doorbell().wakeup())
+    }
+}

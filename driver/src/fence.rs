@@ -1,0 +1,262 @@
+//! Fences: the numbers under which a file's requests are known, and what became of each.
+//!
+//! Numbers count up from 1 and are never used again, so nothing has to be freed and nothing can be mistaken. What is
+//! kept is a window of them: from the oldest whose result is still known to the newest. Of those that have ended the
+//! last [`FENCE_HISTORY`] keep their result; what is older is *forgotten*, which is all that can be said of it.
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation
+)]
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+
+use ane_uapi::ioctl::errno::Errno;
+use ane_uapi::ioctl::fence::FenceState;
+use ane_uapi::ioctl::param::FENCE_HISTORY;
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// With which error, if not well.
+    pub result: Result<(), Errno>,
+    /// Sequence number of the fault that ended it, or zero.
+    pub fault: u64,
+    /// When, in ticks of the device's clock; zero if it never started.
+    pub timestamp: u64,
+}
+
+impl Ending {
+    /// The end of a request that never reached the device.
+    pub(crate) const fn unstarted(why: Errno) -> Self {
+        Self { result: Err(why), fault: 0, timestamp: 0 }
+    }
+}
+
+/// How far a request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Waits for its turn.
+    Queued,
+    /// Is with the device.
+    Running,
+    /// Has ended.
+    Complete(Ending),
+    /// Has ended so long ago that nobody knows how.
+    Forgotten,
+}
+
+impl State {
+    /// True if the request has ended.
+    pub(crate) const fn has_ended(self) -> bool {
+        matches!(self, Self::Complete(_) | Self::Forgotten)
+    }
+
+    /// The state as the ABI has it.
+    pub(crate) const fn code(self) -> FenceState {
+        match self {
+            Self::Queued => FenceState::Queued,
+            Self::Running => FenceState::Running,
+            Self::Complete(_) => FenceState::Complete,
+            Self::Forgotten => FenceState::Forgotten,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Fence {
+    state: State,
+    /// Descriptors to write to at the end; hardly ever any.
+    signals: Vec<OwnedFd>,
+}
+
+/// The fences of one file.
+#[derive(Debug)]
+pub(crate) struct Fences {
+    /// The number of the first that is kept.
+    first: u64,
+    kept: VecDeque<Fence>,
+    /// Those that have ended and are kept, in the order in which they ended.
+    ended: VecDeque<u64>,
+}
+
+impl Default for Fences {
+    fn default() -> Self {
+        Self { first: 1, kept: VecDeque::new(), ended: VecDeque::new() }
+    }
+}
+
+impl Fences {
+    /// Gives out the next number, for a request that waits for its turn.
+    pub(crate) fn create(&mut self) -> u64 {
+        self.kept.push_back(Fence { state: State::Queued, signals: Vec::new() });
+        self.last()
+    }
+
+    /// The number that was given out last; zero before the first.
+    pub(crate) fn last(&self) -> u64 {
+        // Numbers are given out one at a time: 64 bits do not run out.
+        self.first.saturating_add(self.kept.len() as u64).saturating_sub(1)
+    }
+
+    /// How far the request of `number` has come; `None` if the number was never given out.
+    pub(crate) fn state(&self, number: u64) -> Option<State> {
+        if number == 0 || number > self.last() {
+            return None;
+        }
+        Some(self.get(number).map_or(State::Forgotten, |fence| fence.state))
+    }
+
+    /// The request is with the device now, or waits for its turn again.
+    pub(crate) fn set_running(&mut self, number: u64, is_running: bool) {
+        if let Some(fence) = self.get_mut(number)
+            && !fence.state.has_ended()
+        {
+            fence.state = if is_running { State::Running } else { State::Queued };
+        }
+    }
+
+    /// The request has ended. False if it had already, and then nothing changes.
+    pub(crate) fn end(&mut self, number: u64, ending: Ending) -> bool {
+        let Some(fence) = self.get_mut(number) else { return false };
+        if fence.state.has_ended() {
+            return false;
+        }
+        fence.state = State::Complete(ending);
+        for signal in fence.signals.drain(..) {
+            raise(&signal);
+        }
+        self.ended.push_back(number);
+        if self.ended.len() > FENCE_HISTORY as usize {
+            self.forget_oldest();
+        }
+        true
+    }
+
+    /// Has `event` written to at the end of the request, or now if it has ended.
+    ///
+    /// # Errors
+    ///
+    /// `ENODATA` if the number was never given out.
+    pub(crate) fn signal(&mut self, number: u64, event: OwnedFd) -> Result<(), Errno> {
+        match self.state(number) {
+            None => return Err(Errno::ENODATA),
+            Some(state) if state.has_ended() => raise(&event),
+            Some(_) => {
+                if let Some(fence) = self.get_mut(number) {
+                    // A client that asks a thousand times for the same is told once for each of the last few.
+                    if fence.signals.len() >= SIGNALS_MAX {
+                        fence.signals.remove(0);
+                    }
+                    fence.signals.push(event);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(oldest) = self.ended.pop_front()
+            && let Some(fence) = self.get_mut(oldest)
+        {
+            fence.state = State::Forgotten;
+        }
+        while self.kept.front().is_some_and(|fence| fence.state == State::Forgotten) {
+            self.kept.pop_front();
+            self.first = self.first.saturating_add(1);
+        }
+    }
+
+    fn index(&self, number: u64) -> Option<usize> {
+        usize::try_from(number.checked_sub(self.first)?).ok()
+    }
+
+    fn get(&self, number: u64) -> Option<&Fence> {
+        self.kept.get(self.index(number)?)
+    }
+
+    fn get_mut(&mut self, number: u64) -> Option<&mut Fence> {
+        let index = self.index(number)?;
+        self.kept.get_mut(index)
+    }
+}
+
+/// Descriptors that one fence keeps; a client needs one.
+const SIGNALS_MAX: usize = 8;
+
+/// Adds one to an eventfd. Whoever passed something else, or one that is full, hears nothing.
+fn raise(event: &OwnedFd) {
+    let _ = nix::unistd::write(event, &1_u64.to_ne_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::eventfd::{EfdFlags, EventFd};
+
+    use super::*;
+
+    const WELL: Ending = Ending { result: Ok(()), fault: 0, timestamp: 7 };
+
+    #[test]
+    fn numbers_count_up_from_one_and_zero_was_never_given_out() {
+        let mut fences = Fences::default();
+        assert_eq!((fences.create(), fences.create()), (1, 2));
+        assert_eq!(fences.state(0), None);
+        assert_eq!(fences.state(3), None);
+        assert_eq!(fences.state(2), Some(State::Queued));
+    }
+
+    #[test]
+    fn request_ends_once_and_keeps_its_first_ending() {
+        let mut fences = Fences::default();
+        let number = fences.create();
+        assert!(fences.end(number, WELL));
+        assert!(!fences.end(number, Ending::unstarted(Errno::ECANCELED)));
+        assert_eq!(fences.state(number), Some(State::Complete(WELL)));
+    }
+
+    #[test]
+    fn the_last_1024_endings_are_kept_in_the_order_in_which_they_happened() {
+        let mut fences = Fences::default();
+        let straggler = fences.create();
+        let numbers: Vec<u64> = (0..FENCE_HISTORY).map(|_| fences.create()).collect();
+        for &number in &numbers {
+            fences.end(number, WELL);
+        }
+        assert_eq!(fences.state(numbers[0]), Some(State::Complete(WELL)));
+        fences.end(straggler, WELL);
+        assert_eq!(fences.state(numbers[0]), Some(State::Forgotten));
+        assert_eq!(fences.state(straggler), Some(State::Complete(WELL)));
+        assert_eq!(fences.create(), u64::from(FENCE_HISTORY) + 2);
+    }
+
+    #[test]
+    fn forgotten_fences_take_no_room() {
+        let mut fences = Fences::default();
+        for _ in 0..10 * FENCE_HISTORY {
+            let number = fences.create();
+            fences.end(number, WELL);
+        }
+        assert_eq!(fences.kept.len(), FENCE_HISTORY as usize);
+        assert_eq!(fences.state(1), Some(State::Forgotten));
+    }
+
+    #[test]
+    fn descriptor_is_written_to_at_the_end_or_at_once() {
+        let event = || EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap();
+        let (before, after) = (event(), event());
+        let mut fences = Fences::default();
+        let number = fences.create();
+        let shared = |event: &EventFd| std::os::fd::AsFd::as_fd(event).try_clone_to_owned().unwrap();
+        fences.signal(number, shared(&before)).unwrap();
+        assert!(before.read().is_err());
+        fences.end(number, WELL);
+        fences.signal(number, shared(&after)).unwrap();
+        assert_eq!((before.read(), after.read()), (Ok(1), Ok(1)));
+        assert_eq!(fences.signal(9, shared(&after)), Err(Errno::ENODATA));
+    }
+}

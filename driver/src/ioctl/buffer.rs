@@ -1,0 +1,161 @@
+//! Buffers: what a client asks about them. What is right about a number decides [`crate::bo`].
+
+use ane_uapi::hw::usage::Usage;
+use ane_uapi::ioctl::buffer::{BO_AVAILABLE, BoCreate, BoInfo, BoMap, BoPremap, BoUnmap};
+use ane_uapi::ioctl::errno::Errno;
+use ane_uapi::ioctl::handle::NONE;
+
+use super::Context;
+use super::argument::unless;
+use crate::bo::{BufferId, Create, Error, Holder, Map, Premap, Space};
+use crate::bus::Bus;
+use crate::device::Driver;
+use crate::file::{Buffer, Object};
+use crate::front::FileId;
+use crate::pool::State;
+
+impl<B: Bus> Driver<B> {
+    /// The memory of a file's context and the buffer of a handle in it, together with the bus.
+    fn reach(&mut self, file: FileId, handle: u32) -> Result<(&mut B, &mut Space, Buffer), Errno> {
+        let buffer = self.files.get(&file).ok_or(Errno::ENODEV)?.buffer(handle)?;
+        let context = self.contexts.of(file).ok_or(Errno::ENOENT)?;
+        let space = self.contexts.space_mut(context).ok_or(Errno::ENODEV)?;
+        Ok((&mut self.bus, space, buffer))
+    }
+
+    /// Makes a buffer and gives it a handle.
+    pub(super) fn create_buffer(
+        &mut self,
+        file: FileId,
+        create: &Create,
+        pool: u32,
+    ) -> Result<(u32, BufferId), Errno> {
+        let context = self.attached(file)?;
+        let space = self.contexts.space_mut(context).ok_or(Errno::ENODEV)?;
+        let id = space.create(&mut self.bus, create).map_err(|error| error.errno())?;
+        let known = self.files.get_mut(&file).ok_or(Errno::ENODEV)?;
+        match known.objects.insert(Object::Buffer(Buffer { id, pool })) {
+            Ok(handle) => Ok((handle.raw(), id)),
+            Err(full) => {
+                space.release(id, Holder::Handle);
+                Err(full.errno())
+            }
+        }
+    }
+
+    pub(super) fn bo_create(
+        &mut self,
+        create: &mut BoCreate,
+        context: &mut Context<'_>,
+    ) -> Result<(), Errno> {
+        let file = context.file;
+        if create.pool != NONE {
+            let pool = self.files.get(&file).ok_or(Errno::ENODEV)?.pool(create.pool)?;
+            unless(create.usage != Usage::Output as u32, Errno::EINVAL)?;
+            unless(!pool.has_room(), Errno::ENOSPC)?;
+        }
+        let asked = Create {
+            size: create.size,
+            flags: create.flags,
+            usage: create.usage,
+            address: create.device_address,
+        };
+        let (handle, id) = self.create_buffer(file, &asked, create.pool)?;
+        let info = self.space(file).and_then(|space| space.info(id)).ok_or(Errno::ENODEV)?;
+        if let Ok(pool) = self.files.get_mut(&file).ok_or(Errno::ENODEV)?.pool_mut(create.pool) {
+            pool.join(handle, info.size);
+        }
+        create.size = info.size;
+        create.handle = handle;
+        create.device_address = info.device_address.map_or(0, |address| address.0.into());
+        create.map_offset = info.map_offset;
+        Ok(())
+    }
+
+    pub(super) fn bo_info(&mut self, ask: &mut BoInfo, context: &mut Context<'_>) -> Result<(), Errno> {
+        let (_, space, buffer) = self.reach(context.file, ask.handle)?;
+        let info = space.info(buffer.id).ok_or(Errno::ESTALE)?;
+        let file = self.files.get(&context.file).ok_or(Errno::ENODEV)?;
+        let pooled = file.pool(buffer.pool).ok().and_then(|pool| pool.state(ask.handle));
+        let available = if pooled == Some(State::Available) { BO_AVAILABLE } else { 0 };
+        *ask = BoInfo {
+            handle: ask.handle,
+            flags: info.flags,
+            size: info.size,
+            map_offset: info.map_offset,
+            device_address: info.device_address.map_or(0, |address| address.0.into()),
+            usage: info.usage as u32,
+            pool: buffer.pool,
+            state: info.state | available,
+            mapping_count: info.mapping_count,
+            evictions: info.evictions,
+            reserved: [0; 2],
+        };
+        Ok(())
+    }
+
+    pub(super) fn bo_map(&mut self, map: &mut BoMap, context: &mut Context<'_>) -> Result<(), Errno> {
+        let (bus, space, buffer) = self.reach(context.file, map.handle)?;
+        let asked = Map {
+            usage: map.usage,
+            flags: map.flags,
+            offset: map.offset,
+            size: map.size,
+            address: map.device_address,
+        };
+        let (mapping, at) = space.map(bus, buffer.id, &asked).map_err(|error| error.errno())?;
+        map.mapping = mapping;
+        map.device_address = at.0.into();
+        Ok(())
+    }
+
+    pub(super) fn bo_unmap(&mut self, unmap: &mut BoUnmap, context: &mut Context<'_>) -> Result<(), Errno> {
+        let (_, space, buffer) = self.reach(context.file, unmap.handle)?;
+        space.unmap(buffer.id, unmap.mapping, unmap.usage).map_err(|error| error.errno())?;
+        // A request that waits for room may find it now.
+        self.news = self.news.wrapping_add(1);
+        Ok(())
+    }
+
+    pub(super) fn bo_premap(
+        &mut self,
+        premap: &mut BoPremap,
+        context: &mut Context<'_>,
+    ) -> Result<(), Errno> {
+        unless(premap.count != 1, Errno::EINVAL)?;
+        let (bus, space, buffer) = self.reach(context.file, premap.handle)?;
+        let asked = Premap { usage: premap.usage, address: premap.device_address, size: premap.size };
+        match space.premap(bus, buffer.id, &asked) {
+            Ok(at) => {
+                premap.device_address = at.0.into();
+                Ok(())
+            }
+            Err(Error::Mapped(at)) => {
+                premap.device_address = at.0.into();
+                Err(Errno::EALREADY)
+            }
+            Err(error) => Err(error.errno()),
+        }
+    }
+
+    /// Lets a buffer go. What uses it still keeps it.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the handle names no buffer, as existing clients are told.
+    pub(super) fn free_buffer(&mut self, file: FileId, handle: u32) -> Result<(), Errno> {
+        let known = self.files.get_mut(&file).ok_or(Errno::ENODEV)?;
+        let is_buffer = |object: &Object| matches!(object, Object::Buffer(_));
+        let Ok(Object::Buffer(buffer)) = known.objects.remove_if(handle, is_buffer) else {
+            return Err(Errno::EINVAL);
+        };
+        if let Ok(pool) = known.pool_mut(buffer.pool) {
+            pool.leave(handle);
+        }
+        let context = self.contexts.of(file).ok_or(Errno::EINVAL)?;
+        if let Some(space) = self.contexts.space_mut(context) {
+            space.release(buffer.id, Holder::Handle);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! Getting a context and giving it back.
+
+use std::task::Poll;
+
+use ane_uapi::hw::dart::iso::ContextId;
+use ane_uapi::ioctl::context::{CONTEXT_ANY, ContextAttach, ContextDetach, ContextPolicy};
+use ane_uapi::ioctl::errno::Errno;
+
+use super::argument::unless;
+use super::{Answer, Context};
+use crate::bus::Bus;
+use crate::clock::Time;
+use crate::device::Driver;
+use crate::file::Object;
+
+impl<B: Bus> Driver<B> {
+    pub(super) fn context_attach(&mut self, attach: &mut ContextAttach, context: &mut Context<'_>) -> Answer {
+        let answer = self.try_attach(attach, context);
+        match answer {
+            Ok(true) => Poll::Ready(Ok(())),
+            Ok(false) => Poll::Pending,
+            Err(errno) => Poll::Ready(Err(errno)),
+        }
+    }
+
+    /// True if the file has a context now; false if it has to wait.
+    fn try_attach(&mut self, attach: &mut ContextAttach, context: &Context<'_>) -> Result<bool, Errno> {
+        let policy = ContextPolicy::try_from(attach.policy).map_err(|_| Errno::EINVAL)?;
+        unless(policy != ContextPolicy::Wait && attach.timeout_ns != 0, Errno::EINVAL)?;
+        let wanted = match attach.context {
+            CONTEXT_ANY => None,
+            number => Some(ContextId::new(number).map_err(|_| Errno::EINVAL)?),
+        };
+        match self.contexts.attach(&mut self.bus, context.file, policy, wanted) {
+            Ok(attached) => {
+                attach.context = attached.context.number().into();
+                attach.sharers = attached.sharers;
+                Ok(true)
+            }
+            Err(error) if error.errno() == Errno::EBUSY && policy == ContextPolicy::Wait => {
+                let until = Time::from_client(attach.timeout_ns);
+                unless(until <= self.clock.now(), Errno::ETIMEDOUT)?;
+                self.ring_at(until);
+                Ok(false)
+            }
+            Err(error) => Err(error.errno()),
+        }
+    }
+
+    pub(super) fn context_detach(
+        &mut self,
+        detach: &mut ContextDetach,
+        context: &mut Context<'_>,
+    ) -> Result<(), Errno> {
+        unless(detach.flags != 0, Errno::EINVAL)?;
+        unless(self.contexts.of(context.file).is_none(), Errno::ENOENT)?;
+        let file = self.files.get(&context.file).ok_or(Errno::ENODEV)?;
+        let has_objects = file.objects.iter().any(|(_, object)| !matches!(object, Object::Pool(_)));
+        unless(has_objects || file.requests != 0, Errno::EBUSY)?;
+        self.detach(context.file);
+        Ok(())
+    }
+
+    /// Has whoever waits look again at that time.
+    pub(super) fn ring_at(&mut self, time: Time) {
+        if time < Time::NEVER {
+            self.alarms.insert(time);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Calls: a number, the exact size of its argument, and who carries it out.
+//!
+//! The number holds the size, so a call with another size is another number, and one that nobody knows: `ENOTTY`. A
+//! reserved field that is not zero is `EINVAL` before anybody looks at the rest. After that each call is a function
+//! of its own, in the file named for what it is about. What a call answers is written into its argument; one that
+//! fails leaves it as it was, unless its description says otherwise.
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation
+)]
+
+pub(crate) mod argument;
+mod buffer;
+mod companion;
+mod context;
+mod drm;
+mod fault;
+mod fence;
+mod legacy;
+mod param;
+mod pool;
+mod program;
+mod request;
+mod stats;
+
+use std::task::Poll;
+
+use ane_uapi::abi::AbiStruct;
+use ane_uapi::ioctl::errno::Errno;
+use ane_uapi::ioctl::number::Ioctl;
+use ane_uapi::ioctl::{self as abi};
+
+use crate::bus::Bus;
+use crate::device::Driver;
+use crate::front::{Call, FileId, Segments};
+
+/// How a call ends, if it does now.
+pub(crate) type Answer = Poll<Result<(), Errno>>;
+
+/// What a call needs beside its argument.
+pub(crate) struct Context<'a> {
+    /// The file.
+    pub(crate) file: FileId,
+    /// What the argument's pointers lead to.
+    pub(crate) memory: &'a mut Segments,
+    /// How far the call came when it was tried before.
+    pub(crate) ticket: &'a mut Option<u64>,
+}
+
+/// One row of the table.
+struct Row<B> {
+    ioctl: &'static Ioctl,
+    handler: fn(&mut Driver<B>, FileId, &mut Call) -> Answer,
+}
+
+/// Takes the argument apart, has the call carried out, and puts the argument together again.
+fn with<B: Bus, T: AbiStruct + zerocopy::KnownLayout>(
+    driver: &mut Driver<B>,
+    file: FileId,
+    call: &mut Call,
+    handler: impl FnOnce(&mut Driver<B>, &mut T, &mut Context<'_>) -> Answer,
+) -> Answer {
+    // Both the number and the argument come from the client, and need not agree.
+    let Ok(mut argument) = T::read_from_bytes(&call.argument) else { return Poll::Ready(Err(Errno::ENOTTY)) };
+    if argument.first_reserved_set().is_some() {
+        return Poll::Ready(Err(Errno::EINVAL));
+    }
+    let mut context = Context { file, memory: &mut call.memory, ticket: &mut call.ticket };
+    let answer = handler(driver, &mut argument, &mut context);
+    if answer.is_ready() {
+        call.argument.copy_from_slice(argument.as_bytes());
+    }
+    answer
+}
+
+/// A row of a call that ends at once.
+macro_rules! now {
+    ($ioctl:path, $handler:ident) => {
+        Row {
+            ioctl: &$ioctl,
+            handler: |driver, file, call| {
+                with(driver, file, call, |driver, argument, context| {
+                    Poll::Ready(driver.$handler(argument, context))
+                })
+            },
+        }
+    };
+}
+
+/// A row of a call that may have to be offered again.
+macro_rules! later {
+    ($ioctl:path, $handler:ident) => {
+        Row {
+            ioctl: &$ioctl,
+            handler: |driver, file, call| {
+                with(driver, file, call, |driver, argument, context| driver.$handler(argument, context))
+            },
+        }
+    };
+}
+
+impl<B: Bus> Driver<B> {
+    /// Every call that there is.
+    const TABLE: [Row<B>; abi::IOCTLS.len() + abi::DRM_IOCTLS.len()] = [
+        now!(abi::drm::VERSION, version),
+        now!(abi::drm::GEM_CLOSE, gem_close),
+        now!(abi::drm_ane::BO_INIT, bo_init),
+        now!(abi::drm_ane::BO_FREE, bo_free),
+        later!(abi::drm_ane::SUBMIT, legacy_submit),
+        now!(abi::param::GET_PARAM, get_param),
+        later!(abi::context::CONTEXT_ATTACH, context_attach),
+        now!(abi::context::CONTEXT_DETACH, context_detach),
+        now!(abi::buffer::BO_CREATE, bo_create),
+        now!(abi::buffer::BO_INFO, bo_info),
+        now!(abi::buffer::BO_MAP, bo_map),
+        now!(abi::buffer::BO_UNMAP, bo_unmap),
+        now!(abi::buffer::BO_PREMAP, bo_premap),
+        now!(abi::pool::POOL_CREATE, pool_create),
+        now!(abi::pool::POOL_DESTROY, pool_destroy),
+        now!(abi::pool::POOL_TAKE, pool_take),
+        now!(abi::pool::POOL_RECYCLE, pool_recycle),
+        now!(abi::program::PROGRAM_CREATE, program_create),
+        now!(abi::program::PROGRAM_DESTROY, program_destroy),
+        later!(abi::request::SUBMIT_REQUEST, submit_request),
+        later!(abi::request::SUBMIT_CHAIN, submit_chain),
+        later!(abi::fence::WAIT, wait),
+        now!(abi::fence::CANCEL, cancel),
+        now!(abi::fault::GET_FAULT, get_fault),
+        now!(abi::fault::RECOVER, recover),
+        now!(abi::stats::GET_STATS, get_stats),
+        now!(abi::companion::PE_MMU_MAP, pe_mmu_map),
+        now!(abi::companion::PE_MMU_UNMAP, pe_mmu_unmap),
+        now!(abi::companion::MOVER, mover),
+    ];
+
+    /// Carries a call out.
+    pub(crate) fn dispatch(&mut self, file: FileId, call: &mut Call) -> Answer {
+        let row = const { &Self::TABLE }.iter().find(|row| row.ioctl.number == call.number);
+        match row {
+            Some(row) => (row.handler)(self, file, call),
+            None => Poll::Ready(Err(Errno::ENOTTY)),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Counters, as clients get them.
+
+use ane_uapi::hw::dart::iso::ContextId;
+use ane_uapi::ioctl::errno::Errno;
+use ane_uapi::ioctl::stats::{Counter, GetStats, STATS_DEVICE, STATS_FILE, STATS_MAX};
+
+use super::Context;
+use super::argument::{put, unless};
+use crate::bo;
+use crate::bus::Bus;
+use crate::device::Driver;
+use crate::front::FileId;
+use crate::stats::{COUNT, Counters};
+
+impl<B: Bus> Driver<B> {
+    pub(super) fn get_stats(&mut self, get: &mut GetStats, context: &mut Context<'_>) -> Result<(), Errno> {
+        unless(get.count > STATS_MAX, Errno::E2BIG)?;
+        let counters = match get.scope {
+            STATS_FILE => self.file_counters(context.file)?,
+            STATS_DEVICE => self.device_counters(),
+            _ => return Err(Errno::EINVAL),
+        };
+        let wanted = get.count as usize;
+        // All of it is there, or nothing is written.
+        let bytes = super::argument::bytes_of::<u64>(get.count);
+        if wanted != 0 {
+            context.memory.read(get.counters, bytes).map_err(|_| Errno::EFAULT)?;
+        }
+        let values = counters.values().iter().copied().chain(std::iter::repeat(0));
+        for (index, value) in values.take(wanted).enumerate() {
+            put(context.memory, get.counters, index, &value)?;
+        }
+        get.count = u32::try_from(COUNT).unwrap_or(u32::MAX);
+        Ok(())
+    }
+
+    /// What a file did; what is counted of memory is its context's.
+    fn file_counters(&self, file: FileId) -> Result<Counters, Errno> {
+        let known = self.files.get(&file).ok_or(Errno::ENODEV)?;
+        let mut counters = known.counters;
+        if let Some(context) = self.contexts.of(file) {
+            self.add_memory(&mut counters, context);
+        }
+        Ok(counters)
+    }
+
+    /// What all files did that were ever open.
+    fn device_counters(&self) -> Counters {
+        let mut counters = self.counters;
+        for context in ContextId::ALL {
+            self.add_memory(&mut counters, context);
+        }
+        counters
+    }
+
+    /// Adds what a context counts of its memory.
+    fn add_memory(&self, counters: &mut Counters, context: ContextId) {
+        let Some(space) = self.contexts.space(context) else { return };
+        let of = space.counters();
+        counters.add(Counter::Buffers, of.buffers);
+        counters.add(Counter::BufferBytes, of.buffer_bytes);
+        counters.add(Counter::MappedBytes, of.mapped_bytes);
+        add_events(counters, &of);
+    }
+
+    /// Keeps what a context counted that is given back: its buffers are gone, what happened did.
+    pub(crate) fn keep_counters(&mut self, context: ContextId) {
+        if let Some(of) = self.contexts.space(context).map(|space| space.counters()) {
+            add_events(&mut self.counters, &of);
+        }
+    }
+}
+
+/// Adds what happened in a context.
+fn add_events(counters: &mut Counters, of: &bo::Counters) {
+    counters.add(Counter::Maps, of.maps);
+    counters.add(Counter::Unmaps, of.unmaps);
+    counters.add(Counter::Evictions, of.evictions);
+    counters.add(Counter::Premaps, of.premaps);
+    counters.add(Counter::Invalidations, of.invalidations);
+}

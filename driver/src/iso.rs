@@ -1,0 +1,296 @@
+//! Isolation contexts: which open file has which of the eight.
+//!
+//! A context is a stream of the DART with page tables and an arena of its own; what one maps, requests of another
+//! cannot reach. The base context is one like the others, and the first that is given out. A file that comes when
+//! all are taken is refused, waits, or shares, as it says itself, and never gets somebody else's by accident.
+//!
+//! A context that is given back takes everything along: its mappings, its tables' place in the windows, what the
+//! translation buffer holds of it, and its arena, of which the next client gets another.
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation
+)]
+
+use std::collections::BTreeMap;
+
+use ane_uapi::hw::dart::iso::ContextId;
+use ane_uapi::hw::dart::pte::PteFormat;
+use ane_uapi::ioctl::context::ContextPolicy;
+use ane_uapi::ioctl::errno::Errno;
+use ane_uapi::wire::config::FEATURE_CHECK;
+use thiserror::Error;
+
+use crate::bo::Space;
+use crate::bus::{Bus, BusError, Operation};
+use crate::dart::{Controller, Nub, TableError};
+use crate::front::FileId;
+use crate::usage::Rules;
+
+/// A context that cannot be had or given back.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The file has one.
+    #[error("the file has {0} already")]
+    Attached(ContextId),
+    /// The file has none.
+    #[error("the file has no context")]
+    Detached,
+    /// The device has fewer.
+    #[error("{0} does not exist, the device has {1}")]
+    Unknown(ContextId, u32),
+    /// None is free that the file could have, or not the one asked for.
+    #[error("all {0} contexts are in use: close another file, or ask to wait or to share")]
+    NoneFree(u32),
+    /// The device has other page tables than this driver can write.
+    #[error("device has page tables of format {0}, which this driver does not know")]
+    Format(u8),
+    /// The driver's memory, which has no room for page tables.
+    #[error(transparent)]
+    Tables(TableError),
+    /// The device.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+}
+
+impl Error {
+    /// What a client is told.
+    pub const fn errno(&self) -> Errno {
+        match self {
+            Self::Attached(_) => Errno::EALREADY,
+            Self::Detached => Errno::ENOENT,
+            Self::Unknown(..) => Errno::EINVAL,
+            Self::NoneFree(_) => Errno::EBUSY,
+            Self::Tables(_) | Self::Bus(BusError::Memory(_)) => Errno::ENOMEM,
+            Self::Format(_) | Self::Bus(_) => Errno::ENODEV,
+        }
+    }
+}
+
+/// A context that a file got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attached {
+    /// Which.
+    pub context: ContextId,
+    /// Files that have it, this one included.
+    pub sharers: u32,
+}
+
+/// The contexts of a device.
+#[derive(Debug)]
+pub struct Contexts {
+    controller: Controller,
+    nub: Nub,
+    rules: Rules,
+    is_checking: bool,
+    /// How many the device has.
+    count: u32,
+    slots: [Option<Slot>; ContextId::COUNT as usize],
+    of: BTreeMap<FileId, ContextId>,
+}
+
+/// A context that is in use.
+#[derive(Debug)]
+struct Slot {
+    files: u32,
+    /// All of its files asked to share.
+    is_shared: bool,
+    space: Space,
+}
+
+impl Contexts {
+    /// The contexts of the device behind a bus, all free.
+    ///
+    /// # Errors
+    ///
+    /// If the device has page tables that this driver cannot write.
+    pub fn new(bus: &impl Bus) -> Result<Self, Error> {
+        let config = bus.config();
+        let format: PteFormat = config.pte_format().map_err(|_| Error::Format(config.pte_format))?;
+        let mut controller = Controller::new(bus.memory().clone(), format);
+        let nub = controller.publish().ok_or(Error::Format(config.pte_format))?;
+        Ok(Self {
+            controller,
+            nub,
+            rules: Rules::of_chip(config.chip.get()),
+            is_checking: config.features.get() & FEATURE_CHECK != 0,
+            count: u32::from(config.context_count.get()).min(ContextId::COUNT.into()),
+            slots: [const { None }; ContextId::COUNT as usize],
+            of: BTreeMap::new(),
+        })
+    }
+
+    /// How many there are.
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// How many are free.
+    pub fn free(&self) -> u32 {
+        let used = self.slots.iter().flatten().count();
+        self.count.saturating_sub(u32::try_from(used).unwrap_or(u32::MAX))
+    }
+
+    /// The context of a file.
+    pub fn of(&self, file: FileId) -> Option<ContextId> {
+        self.of.get(&file).copied()
+    }
+
+    /// How many files have a context.
+    pub fn sharers(&self, context: ContextId) -> u32 {
+        self.slot(context).map_or(0, |slot| slot.files)
+    }
+
+    /// The buffers of a context that is in use.
+    pub fn space(&self, context: ContextId) -> Option<&Space> {
+        self.slot(context).map(|slot| &slot.space)
+    }
+
+    /// The buffers of a context that is in use.
+    pub fn space_mut(&mut self, context: ContextId) -> Option<&mut Space> {
+        self.slots.get_mut(context.index())?.as_mut().map(|slot| &mut slot.space)
+    }
+
+    fn slot(&self, context: ContextId) -> Option<&Slot> {
+        self.slots.get(context.index())?.as_ref()
+    }
+
+    /// Every context that the device has.
+    fn all(&self) -> impl Iterator<Item = ContextId> + use<> {
+        let count = self.count;
+        ContextId::ALL.into_iter().filter(move |context| u32::from(context.number()) < count)
+    }
+
+    /// Gives a file a context: the one it wants, or the first that is free, or one that it may share.
+    ///
+    /// # Errors
+    ///
+    /// As `DRM_IOCTL_ANE_CONTEXT_ATTACH` has them. A file that would wait is refused and may ask again.
+    pub fn attach(
+        &mut self,
+        bus: &mut impl Bus,
+        file: FileId,
+        policy: ContextPolicy,
+        wanted: Option<ContextId>,
+    ) -> Result<Attached, Error> {
+        if let Some(context) = self.of(file) {
+            return Err(Error::Attached(context));
+        }
+        if let Some(context) = wanted.filter(|context| u32::from(context.number()) >= self.count) {
+            return Err(Error::Unknown(context, self.count));
+        }
+        let shares = policy == ContextPolicy::Share;
+        let eligible = || self.all().filter(|&context| wanted.is_none_or(|wanted| wanted == context));
+        let free = eligible().find(|&context| self.slot(context).is_none());
+        let shared = eligible()
+            .filter(|&context| shares && self.slot(context).is_some_and(|slot| slot.is_shared))
+            .min_by_key(|&context| self.sharers(context));
+        let context = match (free, shared) {
+            (Some(context), _) => {
+                let space = self.set_up(bus, context)?;
+                if let Some(slot) = self.slots.get_mut(context.index()) {
+                    *slot = Some(Slot { files: 1, is_shared: shares, space });
+                }
+                context
+            }
+            (None, Some(context)) => {
+                if let Some(Some(slot)) = self.slots.get_mut(context.index()) {
+                    slot.files = slot.files.saturating_add(1);
+                }
+                context
+            }
+            (None, None) => return Err(Error::NoneFree(self.count)),
+        };
+        self.of.insert(file, context);
+        Ok(Attached { context, sharers: self.sharers(context) })
+    }
+
+    /// Everything that a context needs; nothing of it remains if something fails.
+    fn set_up(&mut self, bus: &mut impl Bus, context: ContextId) -> Result<Space, Error> {
+        let arena = bus.arena(context).map_err(|why| match why {
+            // A device that takes less memory has room for fewer contexts.
+            BusError::Lacks { .. } => Error::NoneFree(self.count),
+            other => other.into(),
+        })?;
+        let space = match self.nub.give(context) {
+            Ok(Some(mapper)) => Space::new(arena, mapper, self.rules, self.is_checking),
+            Ok(None) => return Err(Error::NoneFree(self.count)),
+            Err(why) => {
+                // What cannot be taken back now is replaced when the context is set up the next time.
+                let _ = bus.retire(context);
+                return Err(Error::Tables(why));
+            }
+        };
+        let mut operations = Vec::new();
+        let mappers = self.slots.iter().flatten().map(|slot| slot.space.mapper());
+        self.controller.program(mappers.chain([space.mapper()]), &mut operations);
+        match bus.batch(&operations, &mut []) {
+            Ok(_) => Ok(space),
+            Err(why) => {
+                self.take_down(bus, context, space);
+                Err(why.into())
+            }
+        }
+    }
+
+    /// Gives a file's context back. If no other file has it, everything in it goes: buffers, addresses, arena.
+    /// Nothing of it may be in flight.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Detached`].
+    pub fn detach(&mut self, bus: &mut impl Bus, file: FileId) -> Result<(), Error> {
+        let context = self.of.remove(&file).ok_or(Error::Detached)?;
+        let Some(place) = self.slots.get_mut(context.index()) else {
+            return Err(Error::Detached);
+        };
+        match place {
+            Some(slot) if slot.files > 1 => slot.files = slot.files.saturating_sub(1),
+            _ => {
+                if let Some(slot) = place.take() {
+                    self.take_down(bus, context, slot.space);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes everything of a context back, in the reverse order of setting it up.
+    ///
+    /// A device that does not answer does not keep the context from being given back: setting it up again begins
+    /// with another arena, and tells the device everything anew.
+    fn take_down(&mut self, bus: &mut impl Bus, context: ContextId, mut space: Space) {
+        space.clear();
+        let mut operations = Vec::new();
+        self.controller.program(self.slots.iter().flatten().map(|slot| slot.space.mapper()), &mut operations);
+        self.controller.detach(context, &mut operations);
+        let _ = bus.batch(&operations, &mut []).and_then(|_| Controller::invalidate(bus, context));
+        // After `clear` there is no mapping for which it could be refused.
+        let taken = self.nub.take_back(space.into_mapper());
+        debug_assert!(taken.is_ok(), "a cleared space has no mappings");
+        let _ = bus.retire(context);
+    }
+
+    /// The writes by which the windows know every context in use: after probe, resume, and reset. The spaces
+    /// declare and invalidate anew with their next request.
+    pub fn restore(&mut self, into: &mut Vec<Operation>) {
+        self.controller.program(self.slots.iter().flatten().map(|slot| slot.space.mapper()), into);
+        for slot in self.slots.iter_mut().flatten() {
+            slot.space.declare_again();
+        }
+    }
+
+    /// The writes by which the windows know none: before remove and suspend.
+    pub fn withdraw(&self, into: &mut Vec<Operation>) {
+        for context in self.all().filter(|&context| self.slot(context).is_some()) {
+            self.controller.detach(context, into);
+        }
+        self.controller.program(std::iter::empty(), into);
+    }
+}
+
+#[cfg(test)]
+mod tests;

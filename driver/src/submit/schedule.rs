@@ -1,0 +1,154 @@
+//! Whose turn it is.
+//!
+//! Each priority has a queue of the hardware, and a ring of files that have requests for it. The turn goes round the
+//! ring, one request at a time: a file that submits a hundred requests waits as long between two of them as one that
+//! submits two. Between priorities the device itself arbitrates.
+
+use ane_uapi::hw::dart::iso::ContextId;
+use ane_uapi::hw::tq::QueueId;
+use ane_uapi::ioctl::errno::Errno;
+use ane_uapi::ioctl::stats::Counter;
+
+use super::{First, RequestId, Stage};
+use crate::bus::Bus;
+use crate::device::Driver;
+use crate::fence::{Ending, State};
+use crate::tm::{Job, Place};
+
+/// What may be done with a request that is first in its file's line.
+enum Readiness {
+    /// It goes to the device.
+    Ready,
+    /// It has to wait, and those behind it.
+    Later,
+    /// It ends before it has started.
+    Doomed(Errno),
+}
+
+impl<B: Bus> Driver<B> {
+    /// Gives the hardware as much as it takes.
+    pub(crate) fn schedule(&mut self) {
+        if !self.is_ready() {
+            return;
+        }
+        for queue in QueueId::ALL {
+            while let Some(place) = self.hardware.vacancy(queue) {
+                let Some(id) = self.next_turn(queue) else { break };
+                if !self.start(id, place) {
+                    return;
+                }
+            }
+        }
+        let sent = self.hardware.flush(&mut self.bus);
+        self.expect(sent);
+    }
+
+    /// The request whose turn it is in a queue, taken out of its line.
+    fn next_turn(&mut self, queue: QueueId) -> Option<RequestId> {
+        let mut files = self.turns.get(queue.index())?.len();
+        while files > 0 {
+            let file = *self.turns.get(queue.index())?.front()?;
+            let first =
+                self.files.get(&file).and_then(|known| known.waiting.get(queue.index())?.front().copied());
+            match first.map(|id| (id, self.readiness(id))) {
+                Some((id, Readiness::Doomed(errno))) => self.finish(id, Ending::unstarted(errno)),
+                Some((id, Readiness::Ready)) => {
+                    let known = self.files.get_mut(&file)?;
+                    known.waiting.get_mut(queue.index())?.pop_front();
+                    self.turns.get_mut(queue.index())?.rotate_left(1);
+                    return Some(id);
+                }
+                Some((_, Readiness::Later)) => {
+                    self.turns.get_mut(queue.index())?.rotate_left(1);
+                    files = files.saturating_sub(1);
+                }
+                None => {
+                    self.turns.get_mut(queue.index())?.pop_front();
+                    files = files.saturating_sub(1);
+                }
+            }
+        }
+        None
+    }
+
+    fn readiness(&mut self, id: RequestId) -> Readiness {
+        let Some(request) = self.requests.get(id) else { return Readiness::Later };
+        if let Some(errno) = request.doom {
+            return Readiness::Doomed(errno);
+        }
+        if self.faults.is_parked(request.context) {
+            return Readiness::Later;
+        }
+        let Some(file) = self.files.get(&request.file) else { return Readiness::Later };
+        for &fence in request.waits() {
+            match file.fences.state(fence) {
+                Some(State::Queued | State::Running) => return Readiness::Later,
+                Some(State::Complete(Ending { result: Err(_), .. })) => {
+                    return Readiness::Doomed(Errno::ECANCELED);
+                }
+                _ => {}
+            }
+        }
+        if self.hardware.nid(request.nid).is_none() {
+            return Readiness::Later;
+        }
+        match self.map_request(id) {
+            Ok(()) if self.requests.get(id).is_some_and(|request| request.is_mapped) => Readiness::Ready,
+            Ok(()) => Readiness::Later,
+            Err(errno) => Readiness::Doomed(errno),
+        }
+    }
+
+    /// Gives a request to the hardware. False if the device was lost over it.
+    fn start(&mut self, id: RequestId, place: Place) -> bool {
+        if !self.wake() {
+            return false;
+        }
+        if let Err(errno) = self.stage(id, place) {
+            self.finish(id, Ending::unstarted(errno));
+            return self.is_ready();
+        }
+        let now = self.clock.now();
+        self.last_work = now;
+        if let Some(request) = self.requests.get_mut(id) {
+            request.stage = Stage::Running { place, since: now };
+            let waited = u64::try_from(now.since(request.submitted).as_nanos()).unwrap_or(u64::MAX);
+            self.counters.add(Counter::QueuedNs, waited);
+            if let Some(file) = self.files.get_mut(&request.file) {
+                file.fences.set_running(request.fence, true);
+                file.counters.add(Counter::QueuedNs, waited);
+            }
+        }
+        self.is_ready()
+    }
+
+    /// Writes a request into a set of the hardware.
+    fn stage(&mut self, id: RequestId, place: Place) -> Result<(), Errno> {
+        let request = self.requests.get_mut(id).ok_or(Errno::EINVAL)?;
+        request.resolve();
+        let (context, first, info, wanted) = (request.context, request.first, request.info, request.nid);
+        let nid = self.hardware.nid(wanted).ok_or(Errno::EBUSY)?;
+        // What the tables said before must not be used any more once the request runs.
+        let space = self.contexts.space_mut(context).ok_or(Errno::ENODEV)?;
+        let flushed = space.flush(&mut self.bus);
+        self.expect(flushed).ok_or(Errno::ENODEV)?;
+        let at = match first {
+            First::Copied { buffer, offset } => {
+                self.copy_first(context, place, (buffer, offset), info.first_bytes(), nid)?
+            }
+            First::Clients => {
+                let last = self.requests.get(id).and_then(|request| request.places.last());
+                last.ok_or(Errno::EINVAL)?.base()
+            }
+        };
+        let request = self.requests.get(id).ok_or(Errno::EINVAL)?;
+        let job = Job { id, stream: context.stream(), bars: &request.bars, first: at, info };
+        let pushed = self.hardware.push(&mut self.bus, place, nid, &job);
+        self.expect(pushed).ok_or(Errno::ENODEV)
+    }
+
+    /// Requests of a context that are with the device.
+    pub(crate) fn is_at_work(&self, context: ContextId) -> bool {
+        self.hardware.has_stream(context.stream())
+    }
+}

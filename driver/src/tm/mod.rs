@@ -1,0 +1,395 @@
+//! The task manager from the driver's side: requests into hardware slots, and what became of them.
+//!
+//! Eight queues have two sets of registers each, so sixteen requests may be with the device at a time, of which one
+//! runs. A request is staged by a run of register writes that ends with the push; many such runs go to the device as
+//! one batch. The device answers with events. An event names the request by its network id alone, so an id is given
+//! out when a request is pushed, goes to one request at a time, and goes round all of them before it comes again.
+//!
+//! Each event stands on an event line as well, until it is read there, and a line has room for 64. So every event
+//! that arrives is owed a read, and the reads go along with the next batch. What is read from a line and did not
+//! arrive as an event was lost on the way: it counts as if it had.
+//!
+//! * `queue`: the sets, and the writes that fill them.
+//! * `nids`: who has which network id.
+//! * `lines`: what arrived and what was read.
+//! * `check`: what the registers say, when events say too little.
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation
+)]
+
+mod check;
+mod lines;
+mod nids;
+mod queue;
+
+use ane_uapi::hw::bar::BarIndex;
+use ane_uapi::hw::dart::stream::StreamId;
+use ane_uapi::hw::nid::Nid;
+use ane_uapi::hw::space::{EngineOffset, Iova};
+use ane_uapi::hw::tm::error::{ErrorCode, ErrorWord};
+use ane_uapi::hw::tm::{self, EventInfo, InterruptEnable, LineEnable, QueueEnable, RequestInfo};
+use ane_uapi::hw::tq::{self, QueueId, Slot};
+use ane_uapi::register::Reg;
+use ane_uapi::wire::event::{Event, Kind};
+
+use self::lines::{Lines, Stamp};
+use self::nids::Nids;
+use self::queue::Queue;
+use crate::bus::{Bus, BusError, Operation};
+use crate::submit::RequestId;
+
+pub(crate) use self::queue::{priority_word, queue_of};
+
+/// Most operations that one request adds to a batch: in use, 32 BARs, stream, id, size, address, and the three
+/// that start it.
+const PUSH_OPERATIONS: usize = 40;
+
+/// What the hardware needs to know of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job<'a> {
+    /// Who it is, for when it ends.
+    pub id: RequestId,
+    /// The stream that its transfers carry.
+    pub stream: StreamId,
+    /// Its base addresses.
+    pub bars: &'a [Iova; BarIndex::COUNT as usize],
+    /// Device address of its first descriptor.
+    pub first: Iova,
+    /// Length of its first descriptor, and number of its tasks.
+    pub info: RequestInfo,
+}
+
+/// A place for a request in the hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The queue.
+    pub queue: QueueId,
+    /// The set of its registers.
+    pub slot: Slot,
+}
+
+impl Place {
+    /// Its number among all sixteen.
+    pub(crate) const fn index(self) -> usize {
+        let second = match self.slot {
+            Slot::First => 0,
+            Slot::Second => 1,
+        };
+        self.queue.index().saturating_mul(2).saturating_add(second)
+    }
+}
+
+/// What the device says of a request that did not run to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// An error, with its code if that has a name, and the third error register: a register's value or the address
+    /// that faulted.
+    Error {
+        /// The code.
+        code: Option<ErrorCode>,
+        /// The third error register.
+        value: u32,
+        /// Tasks of the chain that had ended, modulo 256.
+        tasks: u8,
+    },
+    /// It is not with the device any more, and nothing says how it ended.
+    Lost,
+}
+
+/// A request has left the hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// The request.
+    pub id: RequestId,
+    /// Where it was.
+    pub place: Place,
+    /// How it ended.
+    pub result: Result<(), Why>,
+    /// When, in ticks of the device's clock.
+    pub timestamp: u64,
+    /// It was taken back with its whole queue before it had started: nothing of it ran.
+    pub is_untouched: bool,
+}
+
+/// The driver's picture of the task manager.
+#[derive(Debug)]
+pub(crate) struct TaskManager {
+    queues: [Queue; QueueId::COUNT as usize],
+    nids: Nids,
+    lines: Lines,
+    batch: Vec<Operation>,
+    values: Vec<u32>,
+    /// Requests that left the hardware and that nobody has heard of.
+    ended: Vec<Ended>,
+    /// Operations that the bus takes at once.
+    limit: usize,
+    age: u64,
+    /// The last time stamp that was seen, to make whole ones of the registers' halves.
+    last_time: u64,
+    /// Something does not add up: the registers have to be looked at.
+    is_doubtful: bool,
+}
+
+/// Container offset of one of the manager's registers.
+pub(crate) fn manager<T: ane_uapi::register::Word>(register: &Reg<T>) -> EngineOffset {
+    EngineOffset(tm::TASK_MANAGER.base.0.saturating_add(register.offset()))
+}
+
+impl TaskManager {
+    /// The manager of a device that was just reset.
+    pub(crate) fn new(bus: &impl Bus) -> Self {
+        Self {
+            queues: QueueId::ALL.map(Queue::new),
+            nids: Nids::default(),
+            lines: Lines::default(),
+            batch: Vec::with_capacity(1024),
+            values: vec![0; 1024],
+            ended: Vec::with_capacity(16),
+            limit: usize::from(bus.config().batch_max.get()).clamp(64, 1024),
+            age: 0,
+            last_time: 0,
+            is_doubtful: false,
+        }
+    }
+
+    /// The writes that let queues run and events come: after probe, resume and reset.
+    pub(crate) fn enable(into: &mut Vec<Operation>) {
+        for queue in QueueId::ALL {
+            into.push(Operation::Write(queue.register(&tq::PRTY), u32::from(priority_word(queue))));
+        }
+        into.extend([
+            Operation::Write(manager(&tm::QUEUE_ENABLE), QueueEnable::new().with_enable(true).into_bits()),
+            Operation::Write(
+                manager(&tm::INTERRUPT_ENABLE),
+                InterruptEnable::new().with_events(true).into_bits(),
+            ),
+            Operation::Write(manager(&tm::LINE_ENABLE), LineEnable::new().with_lines(0b11).into_bits()),
+        ]);
+    }
+
+    /// The writes that stop queues and events: before suspend and removal.
+    pub(crate) fn disable(into: &mut Vec<Operation>) {
+        for queue in QueueId::ALL {
+            into.push(Operation::Write(queue.register(&tq::STATUS), 0));
+        }
+        into.extend([
+            Operation::Write(manager(&tm::LINE_ENABLE), 0),
+            Operation::Write(manager(&tm::INTERRUPT_ENABLE), 0),
+            Operation::Write(manager(&tm::QUEUE_ENABLE), 0),
+        ]);
+    }
+
+    /// Forgets what the registers hold: they were reset, or lost their power.
+    pub(crate) fn registers_lost(&mut self) {
+        self.queues.iter_mut().for_each(Queue::registers_lost);
+    }
+
+    /// Forgets everything that was with the device: who was there, the oldest first, and whether it had started, as
+    /// far as that can be told from the network id of the request that was started last.
+    pub(crate) fn take_all(
+        &mut self,
+        committed: Option<u8>,
+    ) -> impl Iterator<Item = (RequestId, bool)> + use<> {
+        let mut all = Vec::new();
+        for queue in &mut self.queues {
+            all.extend(queue.take_all());
+        }
+        all.sort_unstable_by_key(|staged| staged.age);
+        self.nids.clear();
+        self.lines = Lines::default();
+        self.batch.clear();
+        self.ended.clear();
+        self.is_doubtful = false;
+        all.into_iter().map(move |staged| {
+            (staged.id, committed.is_none_or(|committed| committed == staged.nid.number()))
+        })
+    }
+
+    /// Requests that are with the device.
+    pub(crate) fn count(&self) -> usize {
+        self.queues.iter().map(Queue::count).sum()
+    }
+
+    /// A free set of the queue; none while the queue is being taken back.
+    pub(crate) fn vacancy(&self, queue: QueueId) -> Option<Place> {
+        let slot = self.queues.get(queue.index())?.vacancy()?;
+        Some(Place { queue, slot })
+    }
+
+    /// A network id for a request: the one that it wants, or the next. `None` if somebody has the one it wants.
+    pub(crate) fn nid(&self, wanted: Option<Nid>) -> Option<Nid> {
+        self.nids.choose(wanted)
+    }
+
+    /// Adds the writes of a request to the batch, the push last.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TaskManager::flush`], which makes room if there is none.
+    pub(crate) fn push(
+        &mut self,
+        bus: &mut impl Bus,
+        place: Place,
+        nid: Nid,
+        job: &Job<'_>,
+    ) -> Result<(), BusError> {
+        if self.batch.len().saturating_add(PUSH_OPERATIONS) > self.limit {
+            self.flush(bus)?;
+        }
+        self.age = self.age.saturating_add(1);
+        self.nids.take(nid, place);
+        if let Some(queue) = self.queues.get_mut(place.queue.index()) {
+            queue.push(place.slot, nid, job, self.age, &mut self.batch);
+        }
+        Ok(())
+    }
+
+    /// Sends the batch, and with it as many of the reads that are owed as it has room for.
+    ///
+    /// # Errors
+    ///
+    /// Those of the bus; the device is in an unknown state then.
+    pub(crate) fn flush(&mut self, bus: &mut impl Bus) -> Result<(), BusError> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let reads = self.lines.add_reads(&mut self.batch, self.limit);
+        self.send(bus)?;
+        self.take_reads(reads);
+        Ok(())
+    }
+
+    /// Reads what is owed if much is, or all of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the bus.
+    pub(crate) fn settle(&mut self, bus: &mut impl Bus, all: bool) -> Result<(), BusError> {
+        while self.lines.owed() > if all { 0 } else { lines::OWED_MAX } {
+            let reads = self.lines.add_reads(&mut self.batch, self.limit);
+            self.send(bus)?;
+            self.take_reads(reads);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, bus: &mut impl Bus) -> Result<(), BusError> {
+        let outcome = bus.batch(&self.batch, &mut self.values);
+        self.batch.clear();
+        outcome.map(|_| ())
+    }
+
+    /// Looks at what was read from the lines.
+    fn take_reads(&mut self, reads: [usize; tm::LINES as usize]) {
+        let mut missed = Vec::new();
+        self.lines.take_reads(reads, &self.values, &mut missed);
+        for (line, stamp) in missed {
+            self.line_event(line, stamp, None);
+        }
+    }
+
+    /// Takes note of an event; [`TaskManager::take_ended`] has what followed.
+    pub(crate) fn event(&mut self, event: &Event) {
+        if event.lost.get() != 0 {
+            self.is_doubtful = true;
+        }
+        let [_, info, word_1, time, word_3] = event.words.map(|word| word.get());
+        if event.kind() == Ok(Kind::TaskManager) {
+            let line = usize::from(event.source.get());
+            let stamp = Stamp { info, word_1, time, word_3 };
+            if self.lines.arrived(line, stamp) {
+                self.line_event(line, stamp, Some(event.timestamp.get()));
+            }
+        }
+    }
+
+    /// A request has ended, says a line.
+    fn line_event(&mut self, line: usize, stamp: Stamp, timestamp: Option<u64>) {
+        let timestamp = timestamp.unwrap_or_else(|| self.whole_time(stamp.time));
+        self.last_time = self.last_time.max(timestamp);
+        let info = EventInfo::from_bits(stamp.info);
+        let error = ErrorWord::from_bits(stamp.word_1);
+        let Some(place) = info.id().ok().and_then(|nid| self.nids.place(nid)) else {
+            // The event of a request that nobody knows: the one that it was meant for is still waited for.
+            self.is_doubtful = true;
+            return;
+        };
+        let result = if line == 0 {
+            Ok(())
+        } else {
+            Err(Why::Error { code: error.error(), value: stamp.word_3, tasks: info.count() })
+        };
+        self.end(place, result, timestamp);
+    }
+
+    /// The whole of a time of which the registers show the low half.
+    const fn whole_time(&self, low: u32) -> u64 {
+        let high = self.last_time >> 32 << 32;
+        let whole = high | low as u64;
+        // The low half went round since.
+        if whole.saturating_add(1 << 31) < self.last_time { whole.saturating_add(1 << 32) } else { whole }
+    }
+
+    /// Takes a request out of its set.
+    fn end(&mut self, place: Place, result: Result<(), Why>, timestamp: u64) {
+        let Some(staged) = self.queues.get_mut(place.queue.index()).and_then(|queue| queue.end(place.slot))
+        else {
+            return;
+        };
+        self.nids.release(staged.nid);
+        let is_aborted = matches!(result, Err(Why::Error { code: Some(ErrorCode::Aborted), tasks: 0, .. }));
+        let is_untouched = is_aborted && !staged.has_started;
+        self.ended.push(Ended { id: staged.id, place, result, timestamp, is_untouched });
+    }
+
+    /// The next request that has left the hardware.
+    pub(crate) fn take_ended(&mut self) -> Option<Ended> {
+        if self.ended.is_empty() { None } else { Some(self.ended.remove(0)) }
+    }
+
+    /// True if a set holds a request of the stream.
+    pub(crate) fn has_stream(&self, stream: StreamId) -> bool {
+        self.queues.iter().any(|queue| queue.has_stream(stream))
+    }
+
+    /// True if the request is the one of its queue that runs, or would run next.
+    pub(crate) fn is_first(&self, place: Place) -> bool {
+        self.queues.get(place.queue.index()).is_some_and(|queue| queue.is_first(place.slot))
+    }
+
+    /// Takes a whole queue back. The device ends what is in it, with an event for each; what had not started is
+    /// said to be untouched. No request goes to the queue before.
+    ///
+    /// # Errors
+    ///
+    /// Those of the bus.
+    pub(crate) fn abort(&mut self, bus: &mut impl Bus, queue: QueueId) -> Result<(), BusError> {
+        self.flush(bus)?;
+        // Which request was taken last, before the queue is let go: nothing runs in between.
+        self.batch.extend([
+            Operation::Read(manager(&tm::COMMITTED)),
+            Operation::Write(queue.register(&tq::STATUS), 0),
+        ]);
+        self.send(bus)?;
+        let committed = self.values.first().copied().unwrap_or_default();
+        if let Some(queue) = self.queues.get_mut(queue.index()) {
+            queue.aborted(tm::Committed::from_bits(committed).nid());
+        }
+        Ok(())
+    }
+
+    /// True while a queue that was taken back still holds requests.
+    pub(crate) fn is_aborting(&self, queue: QueueId) -> bool {
+        self.queues.get(queue.index()).is_some_and(Queue::is_aborting)
+    }
+
+    /// True if events and picture do not agree, so that the registers have to be looked at.
+    pub(crate) const fn is_doubtful(&self) -> bool {
+        self.is_doubtful
+    }
+}

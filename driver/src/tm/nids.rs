@@ -1,0 +1,97 @@
+//! Network ids: the name of a request while it is with the device.
+//!
+//! The driver gives out 1 to 254 in turn, without 0x40, which is that of the existing clients' one request (facts M,
+//! Going round all of them before one comes again keeps late news of an old request from being taken for news
+//! of a new one.
+
+use ane_uapi::hw::nid::Nid;
+
+use super::Place;
+
+/// Who has which id.
+#[derive(Debug)]
+pub(super) struct Nids {
+    places: [Option<Place>; 256],
+    last: u8,
+}
+
+impl Default for Nids {
+    fn default() -> Self {
+        Self { places: [None; 256], last: 0 }
+    }
+}
+
+impl Nids {
+    /// The id that a request would get: the one that it wants, or the next that is free.
+    pub(super) fn choose(&self, wanted: Option<Nid>) -> Option<Nid> {
+        if let Some(wanted) = wanted {
+            return self.place(wanted).is_none().then_some(wanted);
+        }
+        let from = u32::from(self.last);
+        (1..=u32::from(u8::MAX))
+            .filter_map(|step| Nid::new(from.wrapping_add(step) & 0xff).ok())
+            .find(|&nid| nid.is_for_drivers() && nid != Nid::LINUX && self.place(nid).is_none())
+    }
+
+    /// A request goes by this id from now on.
+    pub(super) fn take(&mut self, nid: Nid, place: Place) {
+        if let Some(entry) = self.places.get_mut(usize::from(nid.number())) {
+            *entry = Some(place);
+        }
+        if nid != Nid::LINUX {
+            self.last = nid.number();
+        }
+    }
+
+    /// Nobody has an id. The turn stays where it is.
+    pub(super) const fn clear(&mut self) {
+        self.places = [None; 256];
+    }
+
+    /// The request of this id has left the hardware.
+    pub(super) fn release(&mut self, nid: Nid) {
+        if let Some(entry) = self.places.get_mut(usize::from(nid.number())) {
+            *entry = None;
+        }
+    }
+
+    /// Where the request of this id is.
+    pub(super) fn place(&self, nid: Nid) -> Option<Place> {
+        self.places.get(usize::from(nid.number())).copied().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ane_uapi::hw::tq::{QueueId, Slot};
+
+    use super::*;
+
+    const PLACE: Place = Place { queue: QueueId::LINUX, slot: Slot::First };
+
+    #[test]
+    fn ids_go_round_1_to_254_without_that_of_the_existing_clients() {
+        let mut nids = Nids::default();
+        let mut round = Vec::new();
+        for _ in 0..253 {
+            let nid = nids.choose(None).unwrap();
+            nids.take(nid, PLACE);
+            nids.release(nid);
+            round.push(nid.number());
+        }
+        let expected: Vec<u8> = (1..=254).filter(|&number| number != 0x40).collect();
+        assert_eq!(round, expected);
+        assert_eq!(nids.choose(None).map(Nid::number), Some(1));
+    }
+
+    #[test]
+    fn id_that_somebody_has_is_not_given_out_again() {
+        let mut nids = Nids::default();
+        let first = Nid::new(1).unwrap();
+        nids.take(first, PLACE);
+        assert_eq!(nids.choose(Some(first)), None);
+        assert_eq!(nids.choose(None).map(Nid::number), Some(2));
+        nids.release(first);
+        assert_eq!(nids.choose(Some(first)), Some(first));
+    }
+}

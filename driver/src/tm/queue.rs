@@ -1,0 +1,177 @@
+//! One task queue: its two sets of registers, and who is in them.
+//!
+//! Writing a set takes some forty writes, of which most would write what the registers hold already: a client's next
+//! request uses nearly the same buffers. So the driver keeps what it wrote, and leaves out what would change nothing.
+
+use ane_uapi::hw::bar::BarIndex;
+use ane_uapi::hw::dart::stream::StreamId;
+use ane_uapi::hw::nid::Nid;
+use ane_uapi::hw::space::{EngineOffset, Iova};
+use ane_uapi::hw::tm::{self, Push};
+use ane_uapi::hw::tq::{self, Pairing, QueueId, QueueStatus, RequestNid, RequestSize, RequestStream, Slot};
+
+use super::{Job, manager};
+use crate::bus::Operation;
+use crate::submit::RequestId;
+
+/// The queue of a client's priority: the one of the same number.
+///
+/// Existing clients are at priority 4 and in queue 4 at once, which is only so if priorities and queues are numbered
+/// alike; the more urgent priority has the smaller number and the larger word. So the driver gives queue 0 the
+/// largest word (Chosen: the sources' drivers use one queue, and let the words rise with the queues).
+pub(crate) const fn queue_of(priority: u32) -> Option<QueueId> {
+    match QueueId::new(priority) {
+        Ok(queue) => Some(queue),
+        Err(_) => None,
+    }
+}
+
+/// The priority word of a queue.
+pub(crate) fn priority_word(queue: QueueId) -> u8 {
+    tq::PRIORITIES.iter().rev().nth(queue.index()).copied().unwrap_or_default()
+}
+
+/// A request in a set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Staged {
+    pub(super) id: RequestId,
+    pub(super) nid: Nid,
+    pub(super) stream: StreamId,
+    /// Its place in the order of pushes.
+    pub(super) age: u64,
+    /// It was seen to have started.
+    pub(super) has_started: bool,
+}
+
+/// One queue.
+#[derive(Debug)]
+pub(super) struct Queue {
+    id: QueueId,
+    sets: [Option<Staged>; 2],
+    /// What the sets' registers for base addresses hold, as far as is known.
+    written: [[Option<Iova>; BarIndex::COUNT as usize]; 2],
+    /// The queue's status says that it is in use.
+    is_in_use: bool,
+    is_aborting: bool,
+}
+
+const fn index(slot: Slot) -> usize {
+    match slot {
+        Slot::First => 0,
+        Slot::Second => 1,
+    }
+}
+
+impl Queue {
+    pub(super) const fn new(id: QueueId) -> Self {
+        Self {
+            id,
+            sets: [None; 2],
+            written: [[None; BarIndex::COUNT as usize]; 2],
+            is_in_use: false,
+            is_aborting: false,
+        }
+    }
+
+    pub(super) fn registers_lost(&mut self) {
+        self.written = [[None; BarIndex::COUNT as usize]; 2];
+        self.is_in_use = false;
+    }
+
+    /// Requests in its sets.
+    pub(super) fn count(&self) -> usize {
+        self.sets.iter().flatten().count()
+    }
+
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Staged> {
+        self.registers_lost();
+        self.is_aborting = false;
+        self.sets.iter_mut().filter_map(Option::take)
+    }
+
+    pub(super) fn has_stream(&self, stream: StreamId) -> bool {
+        self.sets.iter().flatten().any(|staged| staged.stream == stream)
+    }
+
+    /// A free set.
+    pub(super) fn vacancy(&self) -> Option<Slot> {
+        if self.is_aborting {
+            return None;
+        }
+        Slot::ALL.into_iter().find(|&slot| self.sets.get(index(slot)).is_some_and(Option::is_none))
+    }
+
+    /// True if no request of the queue is ahead of the one in this set.
+    pub(super) fn is_first(&self, slot: Slot) -> bool {
+        let age =
+            |slot| self.sets.get(index(slot)).and_then(Option::as_ref).map(|staged: &Staged| staged.age);
+        let oldest = Slot::ALL.into_iter().filter_map(age).min();
+        age(slot).is_some() && age(slot) == oldest
+    }
+
+    /// The requests in its sets, the oldest first.
+    pub(super) fn oldest(&self) -> impl Iterator<Item = Slot> + use<> {
+        let mut slots = Slot::ALL;
+        let age = |slot: Slot| self.sets.get(index(slot)).and_then(Option::as_ref).map(|staged| staged.age);
+        slots.sort_unstable_by_key(|&slot| age(slot));
+        let taken = slots.map(|slot| age(slot).map(|_| slot));
+        taken.into_iter().flatten()
+    }
+
+    /// The writes that put a request into a set and start it.
+    pub(super) fn push(&mut self, slot: Slot, nid: Nid, job: &Job<'_>, age: u64, into: &mut Vec<Operation>) {
+        let registers = slot.registers(Pairing::ByPlace);
+        let base = self.id.base().0;
+        let at = |offset: u32| EngineOffset(base.saturating_add(offset));
+        if !self.is_in_use {
+            let in_use = QueueStatus::new().with_in_use(true).into_bits();
+            into.push(Operation::Write(self.id.register(&tq::STATUS), in_use));
+            self.is_in_use = true;
+        }
+        if let Some(written) = self.written.get_mut(index(slot)) {
+            for ((bar, &address), held) in BarIndex::ALL.into_iter().zip(job.bars).zip(written) {
+                if *held != Some(address) {
+                    into.push(Operation::Write(at(registers.bar(bar)), address.0));
+                    *held = Some(address);
+                }
+            }
+        }
+        let size = RequestSize::new().with_last_word(job.info.last_word());
+        let stream = RequestStream::new().with_stream(job.stream.number());
+        let push = Push::new().with_priority(priority_word(self.id)).with_queue(self.id.number());
+        into.extend([
+            Operation::Write(self.id.register(&tq::STREAM), stream.into_bits()),
+            Operation::Write(at(registers.size), size.into_bits()),
+            Operation::Write(at(registers.address), job.first.0),
+            Operation::Write(at(registers.nid), RequestNid::of(nid).into_bits()),
+            Operation::Write(manager(&tm::REQUEST_ADDRESS), job.first.0),
+            Operation::Write(manager(&tm::REQUEST_INFO), job.info.into_bits()),
+            Operation::Write(manager(&tm::PUSH), push.into_bits()),
+        ]);
+        if let Some(set) = self.sets.get_mut(index(slot)) {
+            *set = Some(Staged { id: job.id, nid, stream: job.stream, age, has_started: false });
+        }
+    }
+
+    /// Empties a set.
+    pub(super) fn end(&mut self, slot: Slot) -> Option<Staged> {
+        let staged = self.sets.get_mut(index(slot)).and_then(Option::take);
+        if self.count() == 0 {
+            self.is_aborting = false;
+        }
+        staged
+    }
+
+    /// The queue was taken back, and this was the id of the last request that the device had started.
+    pub(super) fn aborted(&mut self, committed: u8) {
+        self.is_in_use = false;
+        self.is_aborting = self.count() != 0;
+        for staged in self.sets.iter_mut().flatten() {
+            staged.has_started = staged.nid.number() == committed;
+        }
+    }
+
+    pub(super) const fn is_aborting(&self) -> bool {
+        self.is_aborting
+    }
+}

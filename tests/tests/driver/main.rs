@@ -1,0 +1,3 @@
+//! The driver in front of the real device.
+
+mod programs;

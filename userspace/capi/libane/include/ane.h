@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * libane: runs compiled programs (.anec) on an Apple Neural Engine through its Linux device node.
+ *
+ * Open a program, copy inputs in, run it, copy outputs out:
+ *
+ *	struct ane_nn *nn = ane_init("model.anec");
+ *	ane_tile_send(nn, input, 0);
+ *	if (ane_exec(nn) == 0)
+ *		ane_tile_read(nn, output, 0);
+ *	ane_free(nn);
+ *
+ * Tensors are 16-bit floats. A program's inputs and outputs are numbered from 0, in the order of their BARs: output i
+ * is BAR 4 + i, input i is BAR 4 + (number of outputs) + i. The calls of one program are made one after the other;
+ * different programs may be used in different threads.
+ */
+#ifndef ANE_H
+#define ANE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* BARs of a program. */
+#define TILE_COUNT 0x20
+
+/* A buffer is a whole number of these: 0x4000 bytes. */
+#define TILE_SHIFT 0xEUL
+#define TILE_SIZE 0x4000UL
+
+/* The header of a .anec file, as it is in the file. */
+struct anec {
+	uint64_t size;			/* payload: tasks, rounded up to 16 bytes, and constants */
+	uint32_t td_size;		/* first task */
+	uint32_t td_count;		/* number of tasks */
+	uint64_t tsk_size;		/* all tasks */
+	uint64_t krn_size;		/* constants */
+	uint32_t src_count;		/* inputs */
+	uint32_t dst_count;		/* outputs */
+	uint32_t tiles[TILE_COUNT];	/* of each BAR: its buffer, in tiles */
+	uint64_t nchw[TILE_COUNT][6];	/* of each BAR: N, C, H, W, bytes of a plane, bytes of a row */
+} __attribute__((packed));
+
+/* A buffer of the device, mapped. */
+struct ane_bo {
+	void *map;
+	uint64_t size;
+	uint32_t handle;
+	uint64_t offset;
+};
+
+/* A program, loaded. */
+struct ane_nn {
+	int fd;
+	void *data;			/* the payload, as in the file */
+	struct anec anec;
+	struct ane_bo chans[TILE_COUNT];
+	struct ane_bo btsp_chan;
+};
+
+/*
+ * Loads a program on the dev_id-th device, 0 or 1, and makes its buffers, zeroed. NULL if that fails: errno is EINVAL
+ * for a file that is no such program, ENODEV if there is no such device, EBUSY if it is taken.
+ */
+struct ane_nn *__ane_init(const char *path, int dev_id);
+
+/* Gives all of it back. NULL is allowed. */
+void __ane_free(struct ane_nn *nn);
+
+/* Runs the program and waits: 0, or -1 and errno, which is ETIMEDOUT if the engine is not idle after a second. */
+int ane_exec(struct ane_nn *nn);
+
+/* Bytes of a buffer; 0 if there is no such input or output. */
+uint64_t __ane_src_size(struct ane_nn *nn, uint32_t idx);
+uint64_t __ane_dst_size(struct ane_nn *nn, uint32_t idx);
+
+/* Copy whole buffers, as the engine has them. Nothing happens if there is no such input or output. */
+void __ane_send(struct ane_nn *nn, const void *from, uint32_t idx);
+void __ane_read(struct ane_nn *nn, void *to, uint32_t idx);
+
+/* Copy dense tensors, N C H W. Nothing happens if there is no such input or output. */
+void __ane_tile_send(struct ane_nn *nn, const void *from, uint32_t idx);
+void __ane_tile_read(struct ane_nn *nn, void *to, uint32_t idx);
+
+/*
+ * From a dense tensor to rows of R bytes in planes of P bytes, and back. Nothing happens if rows or planes would
+ * overlap. What is between rows becomes zero.
+ */
+void ane_tile(const void *data, void *tile, uint64_t N, uint64_t C, uint64_t H, uint64_t W, uint64_t P, uint64_t R);
+void ane_untile(void *data, const void *tile, uint64_t N, uint64_t C, uint64_t H, uint64_t W, uint64_t P, uint64_t R);
+
+#define ane_init(path) __ane_init(path, 0)
+#define ane_free(nn) __ane_free(nn)
+
+#define ane_src_count(nn) ((nn)->anec.src_count)
+#define ane_dst_count(nn) ((nn)->anec.dst_count)
+
+#define ane_src_size(nn, idx) __ane_src_size(nn, idx)
+#define ane_dst_size(nn, idx) __ane_dst_size(nn, idx)
+
+#define ane_send(nn, from, idx) __ane_send(nn, from, idx)
+#define ane_read(nn, to, idx) __ane_read(nn, to, idx)
+
+#define ane_tile_send(nn, from, idx) __ane_tile_send(nn, from, idx)
+#define ane_tile_read(nn, to, idx) __ane_tile_read(nn, to, idx)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

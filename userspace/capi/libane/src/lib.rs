@@ -1,0 +1,216 @@
+//! `libane`: the functions of the C library that clients of the Linux driver link with (client-abi).
+//!
+//! `include/ane.h` declares them and says what each does. A null network, an index that the program does not have and a
+//! null tensor are answered with nothing done, instead of a crash.
+
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::{ptr, slice};
+
+use ane_capi::Network;
+use ane_capi::anec::Shape;
+use ane_capi::tile;
+
+/// Loads a program on a device; null if that fails, and `errno` says why.
+///
+/// # Safety
+///
+/// `path` is null or ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __ane_init(path: *const c_char, dev_id: c_int) -> *mut Network {
+    let Ok(device) = usize::try_from(dev_id) else { return failed(libc::ENODEV) };
+    if path.is_null() {
+        return failed(libc::EFAULT);
+    }
+    // SAFETY: the caller's path ends with a zero.
+    let path = unsafe { CStr::from_ptr(path) };
+    match Network::open(Path::new(OsStr::from_bytes(path.to_bytes())), device) {
+        Ok(network) => Box::into_raw(network),
+        Err(why) => failed(why.raw_os_error().unwrap_or(libc::EINVAL)),
+    }
+}
+
+fn failed(errno: c_int) -> *mut Network {
+    set_errno(errno);
+    ptr::null_mut()
+}
+
+fn set_errno(value: c_int) {
+    // SAFETY: the C library gives a valid pointer to the calling thread's own variable.
+    let at = unsafe { libc::__errno_location() };
+    // SAFETY: as above; nobody else reads or writes it.
+    unsafe { *at = value };
+}
+
+/// Gives a program back.
+///
+/// # Safety
+///
+/// `nn` is null, or came from [`__ane_init`] and was not given back.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __ane_free(nn: *mut Network) {
+    if !nn.is_null() {
+        // SAFETY: it came from a box and is the caller's to give up.
+        unsafe { Box::from_raw(nn) }.close();
+    }
+}
+
+/// Runs a program: 0, or -1 and `errno`.
+///
+/// # Safety
+///
+/// `nn` is null or a program that was loaded.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ane_exec(nn: *mut Network) -> c_int {
+    // SAFETY: the caller's program.
+    let result = unsafe { nn.as_ref() }.map(Network::execute);
+    match result {
+        Some(Ok(())) => 0,
+        Some(Err(why)) => {
+            set_errno(why.raw_os_error().unwrap_or(libc::EIO));
+            -1
+        }
+        None => {
+            set_errno(libc::EINVAL);
+            -1
+        }
+    }
+}
+
+/// Bytes of an input's buffer; 0 if there is no such input.
+///
+/// # Safety
+///
+/// `nn` is null or a program that was loaded.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __ane_src_size(nn: *mut Network, idx: u32) -> u64 {
+    // SAFETY: the caller's program.
+    let nn = unsafe { nn.as_ref() };
+    nn.and_then(|nn| Some(nn.anec.bytes(nn.anec.source(idx as usize)?))).unwrap_or(0)
+}
+
+/// Bytes of an output's buffer; 0 if there is no such output.
+///
+/// # Safety
+///
+/// `nn` is null or a program that was loaded.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __ane_dst_size(nn: *mut Network, idx: u32) -> u64 {
+    // SAFETY: the caller's program.
+    let nn = unsafe { nn.as_ref() };
+    nn.and_then(|nn| Some(nn.anec.bytes(nn.anec.destination(idx as usize)?))).unwrap_or(0)
+}
+
+/// Copies a whole input buffer in.
+///
+/// # Safety
+///
+/// `nn` is null or a program that was loaded; `from` is null or has the buffer's bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __ane_send(nn: *mut Network, from: *const c_void, idx: u32) {
+    // SAFETY: the caller's program.
+    if let Some(nn) = unsafe { nn.as_ref() } {
+        // SAFETY: the caller has the bytes.
+        unsafe { nn.send(from, idx as usize) };
+    }
+}
+
+/// Copies a whole output buffer out.
+///
+/// # Safety
+///
+/// `nn` is null or a program that was loaded; `to` is null or has room for the buffer's bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __ane_read(nn: *mut Network, to: *mut c_void, idx: u32) {
+    // SAFETY: the caller's program.
+    if let Some(nn) = unsafe { nn.as_ref() } {
+        // SAFETY: the caller has the room.
+        unsafe { nn.read(to, idx as usize) };
+    }
+}
+
+/// Copies a dense tensor to an input.
+///
+/// # Safety
+///
+/// `nn` is null or a program that was loaded; `from` is null or has the input's elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __ane_tile_send(nn: *mut Network, from: *const c_void, idx: u32) {
+    // SAFETY: the caller's program.
+    if let Some(nn) = unsafe { nn.as_ref() } {
+        // SAFETY: the caller has the elements.
+        unsafe { nn.tile_send(from, idx as usize) };
+    }
+}
+
+/// Copies an output to a dense tensor.
+///
+/// # Safety
+///
+/// `nn` is null or a program that was loaded; `to` is null or has room for the output's elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __ane_tile_read(nn: *mut Network, to: *mut c_void, idx: u32) {
+    // SAFETY: the caller's program.
+    if let Some(nn) = unsafe { nn.as_ref() } {
+        // SAFETY: the caller has the room.
+        unsafe { nn.tile_read(to, idx as usize) };
+    }
+}
+
+/// The shape that six numbers make, and how long its two sides are.
+fn shape(numbers: [u64; 6]) -> Option<(Shape, usize, usize)> {
+    let [n, c, h, w, plane, row] = numbers.map(|number| usize::try_from(number).ok());
+    let shape = Shape { n: n?, c: c?, h: h?, w: w?, plane: plane?, row: row? };
+    Some((shape, shape.dense()?, shape.extent()?))
+}
+
+/// Dense halves to rows of `r` bytes in planes of `p`.
+///
+/// # Safety
+///
+/// `data` has n * c * h * w halves; `tile` has room up to the last of them in its layout.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ane_tile(
+    data: *const c_void,
+    tile: *mut c_void,
+    n: u64,
+    c: u64,
+    h: u64,
+    w: u64,
+    p: u64,
+    r: u64,
+) {
+    let found = shape([n, c, h, w, p, r]).filter(|_| !data.is_null() && !tile.is_null());
+    let Some((shape, dense, extent)) = found else { return };
+    // SAFETY: the caller has that many bytes there.
+    let data = unsafe { slice::from_raw_parts(data.cast(), dense) };
+    // SAFETY: the caller has that much room there, and it is apart from the other.
+    let tile = unsafe { slice::from_raw_parts_mut(tile.cast(), extent) };
+    tile::tile(data, tile, &shape);
+}
+
+/// Rows of `r` bytes in planes of `p` to dense halves.
+///
+/// # Safety
+///
+/// `data` has room for n * c * h * w halves; `tile` has them up to the last in its layout.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ane_untile(
+    data: *mut c_void,
+    tile: *const c_void,
+    n: u64,
+    c: u64,
+    h: u64,
+    w: u64,
+    p: u64,
+    r: u64,
+) {
+    let found = shape([n, c, h, w, p, r]).filter(|_| !data.is_null() && !tile.is_null());
+    let Some((shape, dense, extent)) = found else { return };
+    // SAFETY: the caller has that much room there, and it is apart from the other.
+    let data = unsafe { slice::from_raw_parts_mut(data.cast(), dense) };
+    // SAFETY: the caller has that many bytes there.
+    let tile = unsafe { slice::from_raw_parts(tile.cast(), extent) };
+    tile::untile(tile, data, &shape);
+}

@@ -1,0 +1,251 @@
+//! The ANEC header, as C code reads it, and files that have one.
+//!
+//! Numbers and offsets are td 2.2's. The header takes 0x800 or 0x1000 bytes; what the payload leaves of the file tells.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::mem::offset_of;
+use std::path::Path;
+
+use ane_uapi::hw::dart::aperture;
+use ane_uapi::ioctl::drm_ane::{CMD_GRAN, TILE_COUNT};
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Number of BARs.
+pub const BARS: usize = TILE_COUNT as usize;
+
+/// BAR of the first output; the others and then the inputs follow (client-abi).
+pub const FIRST_SURFACE: usize = 4;
+
+/// Bytes of a tile, the unit in which buffers are counted, as a shift.
+pub const TILE_SHIFT: u32 = 14;
+
+/// The named part of the header. It lies in the structure that C code reaches into, under the same names there.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Anec {
+    /// Bytes of the payload: the tasks, rounded up to 16, and the constants.
+    pub size: U64,
+    /// Bytes of the first task.
+    pub td_size: U32,
+    /// Tasks.
+    pub td_count: U32,
+    /// Bytes of all tasks.
+    pub tsk_size: U64,
+    /// Bytes of the constants.
+    pub krn_size: U64,
+    /// Inputs.
+    pub src_count: U32,
+    /// Outputs.
+    pub dst_count: U32,
+    /// Of each BAR, the tiles of its buffer.
+    pub tiles: [U32; BARS],
+    /// Of each BAR, batches, channels, rows, columns, and bytes from plane to plane and from row to row.
+    pub nchw: [[U64; 6]; BARS],
+}
+
+const _: () = {
+    assert!(offset_of!(Anec, tiles) == 0x28);
+    assert!(offset_of!(Anec, nchw) == 0xa8);
+    assert!(size_of::<Anec>() == 0x6a8 && align_of::<Anec>() == 1);
+};
+
+/// The lengths that a header may take.
+const HEADERS: [u64; 2] = [0x800, 0x1000];
+
+/// Largest buffer: more the engine cannot address.
+const BUFFER_MAX: u64 = aperture::SIZE;
+
+/// A dense tensor and the memory of the engine that it goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Batches.
+    pub n: usize,
+    /// Channels.
+    pub c: usize,
+    /// Rows.
+    pub h: usize,
+    /// Columns.
+    pub w: usize,
+    /// Bytes from plane to plane.
+    pub plane: usize,
+    /// Bytes from row to row.
+    pub row: usize,
+}
+
+impl Anec {
+    /// The BAR of an output; `None` if the program has not that many.
+    pub fn destination(&self, index: usize) -> Option<usize> {
+        (index < self.dst_count.get() as usize)
+            .then(|| FIRST_SURFACE.checked_add(index))?
+            .filter(|&bar| bar < BARS)
+    }
+
+    /// The BAR of an input; `None` if the program has not that many.
+    pub fn source(&self, index: usize) -> Option<usize> {
+        let first = FIRST_SURFACE.checked_add(self.dst_count.get() as usize)?;
+        (index < self.src_count.get() as usize).then(|| first.checked_add(index))?.filter(|&bar| bar < BARS)
+    }
+
+    /// Bytes of a BAR's buffer.
+    pub fn bytes(&self, bar: usize) -> u64 {
+        self.tiles.get(bar).map_or(0, |tiles| u64::from(tiles.get()) << TILE_SHIFT)
+    }
+
+    /// The shape behind a BAR; `None` if it has none that its buffer holds.
+    pub fn shape(&self, bar: usize) -> Option<Shape> {
+        let [n, c, h, w, plane, row] = self.nchw.get(bar)?.map(|number| usize::try_from(number.get()).ok());
+        let shape = Shape { n: n?, c: c?, h: h?, w: w?, plane: plane?, row: row? };
+        let fits = shape.extent().is_some_and(|bytes| bytes as u64 <= self.bytes(bar));
+        fits.then_some(shape)
+    }
+
+    /// Whether the numbers agree with each other, and a driver would take them.
+    fn is_whole(&self) -> bool {
+        let (tasks, first) = (self.tsk_size.get(), u64::from(self.td_size.get()));
+        let payload = tasks
+            .checked_next_multiple_of(CMD_GRAN.into())
+            .and_then(|at| at.checked_add(self.krn_size.get()));
+        let surfaces = u64::from(self.src_count.get()) + u64::from(self.dst_count.get());
+        let is_program =
+            first > 0 && first <= tasks && self.td_count.get() > 0 && payload == Some(self.size.get());
+        let fits = self.size.get() <= self.bytes(0) && tasks < self.bytes(0);
+        let has_bars = surfaces <= (BARS - FIRST_SURFACE) as u64;
+        let buffers_fit = (0..BARS).all(|bar| self.bytes(bar) <= BUFFER_MAX);
+        let surfaces_fit = (FIRST_SURFACE..).take(surfaces as usize).all(|bar| self.shape(bar).is_some());
+        is_program && fits && has_bars && buffers_fit && surfaces_fit
+    }
+}
+
+impl Shape {
+    /// Bytes of the dense tensor.
+    pub fn dense(&self) -> Option<usize> {
+        self.n.checked_mul(self.c)?.checked_mul(self.h)?.checked_mul(self.w)?.checked_mul(2)
+    }
+
+    /// Bytes of the engine's memory from the first element to the last; `None` if there are none, or elements overlap.
+    pub fn extent(&self) -> Option<usize> {
+        let planes = self.n.checked_mul(self.c)?;
+        let row = self.w.checked_mul(2)?;
+        let rows = self.h.checked_sub(1)?.checked_mul(self.row)?.checked_add(row)?;
+        let is_apart = self.w > 0 && (self.h == 1 || row <= self.row) && (planes == 1 || rows <= self.plane);
+        let last = planes.checked_sub(1)?.checked_mul(self.plane)?;
+        self.dense().filter(|_| is_apart)?;
+        last.checked_add(rows)
+    }
+}
+
+/// A file that was read.
+#[derive(Debug)]
+pub struct Image {
+    /// Its header.
+    pub anec: Anec,
+    /// Tasks and constants.
+    pub payload: Vec<u8>,
+}
+
+/// Reads an ANEC; as little of what is none as tells.
+///
+/// # Errors
+///
+/// What the system says of the file; [`io::ErrorKind::InvalidData`] if it is no such file.
+pub fn read(path: &Path) -> io::Result<Image> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut anec = Anec::new_zeroed();
+    file.read_exact(anec.as_mut_bytes())?;
+    let size = anec.size.get();
+    let header = length.checked_sub(size).filter(|header| HEADERS.contains(header));
+    let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+    let header = header.filter(|_| anec.is_whole()).ok_or_else(invalid)?;
+    file.seek(SeekFrom::Start(header))?;
+    let mut payload = vec![0; usize::try_from(size).map_err(|_| invalid())?];
+    file.read_exact(&mut payload)?;
+    Ok(Image { anec, payload })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole() -> Anec {
+        let mut anec = Anec::new_zeroed();
+        anec.size = U64::new(0x280 + 0x10);
+        anec.td_size = U32::new(0x274);
+        anec.td_count = U32::new(1);
+        anec.tsk_size = U64::new(0x274);
+        anec.krn_size = U64::new(0x10);
+        (anec.src_count, anec.dst_count) = (U32::new(1), U32::new(1));
+        for bar in [0, 4, 5] {
+            anec.tiles[bar] = U32::new(1);
+        }
+        for bar in [4, 5] {
+            anec.nchw[bar] = [1, 2, 3, 4, 0x100, 0x40].map(U64::new);
+        }
+        anec
+    }
+
+    fn file(anec: &Anec, header: usize, payload: usize) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut bytes = anec.as_bytes().to_vec();
+        bytes.resize(header, 0);
+        bytes.resize(header + payload, 7);
+        std::fs::write(file.path(), bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn file_with_either_header_is_read() {
+        for header in [0x800, 0x1000] {
+            let image = read(file(&whole(), header, 0x290).path()).unwrap();
+            assert_eq!(image.payload, [7; 0x290]);
+            assert_eq!((image.anec.destination(0), image.anec.source(0)), (Some(4), Some(5)));
+            assert_eq!((image.anec.destination(1), image.anec.source(1)), (None, None));
+        }
+    }
+
+    #[test]
+    fn file_of_another_length_is_refused() {
+        for (header, payload) in [(0x800, 0x28f), (0x900, 0x290), (0x6a8, 0), (0x1000, 0x291)] {
+            assert!(read(file(&whole(), header, payload).path()).is_err(), "{header:#x} {payload:#x}");
+        }
+        assert!(read(Path::new("/dev/null")).is_err() && read(Path::new("/dev/zero")).is_err());
+    }
+
+    #[test]
+    fn header_whose_numbers_disagree_is_refused() {
+        type Change = (&'static str, fn(&mut Anec));
+        let changes: [Change; 10] = [
+            ("no task", |anec| anec.td_count = U32::ZERO),
+            ("first task of nothing", |anec| anec.td_size = U32::ZERO),
+            ("first task beyond all tasks", |anec| anec.td_size = U32::new(0x275)),
+            ("constants of another length", |anec| anec.krn_size = U64::new(u64::MAX)),
+            ("tasks of another length", |anec| anec.tsk_size = U64::MAX_VALUE),
+            ("no buffer for the tasks", |anec| anec.tiles[0] = U32::ZERO),
+            ("more surfaces than BARs", |anec| anec.src_count = U32::new(28)),
+            ("surface without elements", |anec| anec.nchw[4][1] = U64::ZERO),
+            ("surface beyond its buffer", |anec| anec.nchw[5][0] = U64::new(1 << 40)),
+            ("buffer beyond the aperture", |anec| anec.tiles[3] = U32::MAX_VALUE),
+        ];
+        for (what, change) in changes {
+            let mut anec = whole();
+            change(&mut anec);
+            assert!(read(file(&anec, 0x1000, 0x290).path()).is_err(), "{what}");
+        }
+    }
+
+    #[test]
+    fn elements_that_overlap_are_no_shape() {
+        let shape = Shape { n: 1, c: 2, h: 3, w: 4, plane: 0x100, row: 0x40 };
+        assert_eq!(shape.extent(), Some(0x100 + 0x80 + 8));
+        for overlapping in [
+            Shape { row: 7, ..shape },
+            Shape { plane: 0x87, ..shape },
+            Shape { w: 0, ..shape },
+            Shape { h: usize::MAX, ..shape },
+        ] {
+            assert_eq!(overlapping.extent(), None, "{overlapping:?}");
+        }
+    }
+}

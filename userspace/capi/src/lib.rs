@@ -1,0 +1,19 @@
+//! What existing clients link with, without their languages.
+//!
+//! Clients of the Linux driver use a small C library: it opens the node, loads an ANEC, makes a buffer for each BAR,
+//! copies tensors in and out in the engine's layout, and submits (client-abi). Two libraries offer that, `libane` to C
+//! and C++ and `libane_python` to a Python binding; both are a list of functions over this crate. It knows nothing but
+//! the node, so it runs where there is one: on the chip, in a guest, or under the preload library.
+//!
+//! * [`anec`]: the header of the container, which is the public part of a loaded program, and how a file is checked;
+//! * [`node`]: the device node and what is asked of it;
+//! * [`network`]: a loaded program with its buffers, as C sees it;
+//! * [`tile`]: dense halves to rows and planes, and back.
+#![cfg(target_os = "linux")]
+
+pub mod anec;
+pub mod network;
+pub mod node;
+pub mod tile;
+
+pub use network::Network;

@@ -1,0 +1,218 @@
+//! A loaded program and its buffers, as C sees them.
+//!
+//! C code reaches into the structure, by macros and by hand, so its layout is as fixed as the functions' names. What it
+//! could have changed there is looked at anew with every call; only where buffers are mapped is taken from it as it is.
+
+use std::ffi::c_void;
+use std::io;
+use std::mem::offset_of;
+use std::os::fd::{IntoRawFd, RawFd};
+use std::path::Path;
+use std::{ptr, slice};
+
+use ane_uapi::ioctl::drm_ane::{FIFO_NID, Submit};
+use zerocopy::FromZeros;
+
+use crate::anec::{self, Anec, BARS, Image};
+use crate::node::{self, Buffer};
+use crate::tile;
+
+/// What the functions of the C library take.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Network {
+    /// The node.
+    pub fd: RawFd,
+    /// The payload, as it is in the file.
+    pub data: *mut c_void,
+    /// The header.
+    pub anec: Anec,
+    /// The buffer of each BAR.
+    pub chans: [Buffer; BARS],
+    /// The first task, under the network id of the driver.
+    pub btsp_chan: Buffer,
+}
+
+const _: () = {
+    assert!(offset_of!(Network, anec) == 0x10);
+    assert!(offset_of!(Network, chans) == 0x6b8);
+    assert!(size_of::<Buffer>() == 0x20);
+    assert!(offset_of!(Network, btsp_chan) == 0x6b8 + BARS * 0x20);
+};
+
+/// The byte of a task's header that has the network id (td 3.1).
+const NETWORK_ID_AT: usize = 2;
+
+impl Network {
+    /// Opens the device, loads a program, and makes its buffers.
+    ///
+    /// # Errors
+    ///
+    /// What file, driver or system say; `ENODEV` if there is no such device.
+    pub fn open(path: &Path, device: usize) -> io::Result<Box<Self>> {
+        let image = anec::read(path)?;
+        let node = node::open(device).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
+        let mut network = Box::new(Self {
+            fd: node.into_raw_fd(),
+            data: ptr::null_mut(),
+            anec: image.anec,
+            chans: [Buffer::NONE; BARS],
+            btsp_chan: Buffer::NONE,
+        });
+        match network.load(&image) {
+            Ok(()) => Ok(network),
+            Err(why) => {
+                network.close();
+                Err(why)
+            }
+        }
+    }
+
+    fn load(&mut self, image: &Image) -> io::Result<()> {
+        let nowhere = || io::Error::from_raw_os_error(libc::EIO);
+        // SAFETY: a length goes in, memory of that length or null comes out.
+        self.data = unsafe { libc::malloc(image.payload.len()) };
+        if self.data.is_null() {
+            return Err(io::Error::from_raw_os_error(libc::ENOMEM));
+        }
+        // SAFETY: it was just made that long, and nobody else knows of it.
+        unsafe { ptr::copy_nonoverlapping(image.payload.as_ptr(), self.data.cast(), image.payload.len()) };
+        for (bar, buffer) in self.chans.iter_mut().enumerate() {
+            let size = image.anec.bytes(bar);
+            if size > 0 {
+                *buffer = Buffer::new(self.fd, size)?;
+            }
+        }
+        let first = image.anec.td_size.get();
+        self.btsp_chan = Buffer::new(self.fd, u64::from(first).next_multiple_of(1 << anec::TILE_SHIFT))?;
+
+        let task = image.payload.get(..first as usize).ok_or_else(nowhere)?;
+        let is_loaded = with_bytes(self.chans.first(), |commands| fill(commands, &image.payload))
+            && with_bytes(Some(&self.btsp_chan), |bootstrap| {
+                let is_filled = fill(bootstrap, task);
+                // It is 0x40.
+                bootstrap.get_mut(NETWORK_ID_AT).map(|id| *id = FIFO_NID as u8).is_some() && is_filled
+            });
+        if is_loaded { Ok(()) } else { Err(nowhere()) }
+    }
+
+    /// Runs the program and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says.
+    pub fn execute(&self) -> io::Result<()> {
+        let mut submit = Submit {
+            tsk_size: self.anec.tsk_size.get(),
+            td_count: self.anec.td_count.get(),
+            td_size: self.anec.td_size.get(),
+            btsp_handle: self.btsp_chan.handle,
+            ..Submit::new_zeroed()
+        };
+        for (handle, buffer) in submit.handles.iter_mut().zip(&self.chans) {
+            *handle = buffer.handle;
+        }
+        node::submit(self.fd, &mut submit)
+    }
+
+    /// The buffer of an input.
+    pub fn source(&self, index: usize) -> Option<&Buffer> {
+        self.chans.get(self.anec.source(index)?)
+    }
+
+    /// The buffer of an output.
+    pub fn destination(&self, index: usize) -> Option<&Buffer> {
+        self.chans.get(self.anec.destination(index)?)
+    }
+
+    /// Copies a whole input buffer in. False if there is no such input.
+    ///
+    /// # Safety
+    ///
+    /// `from` is null or has as many bytes as the buffer.
+    pub unsafe fn send(&self, from: *const c_void, index: usize) -> bool {
+        with_bytes(self.source(index).filter(|_| !from.is_null()), |buffer| {
+            // SAFETY: the caller has that many bytes there; the buffer is the network's own.
+            unsafe { ptr::copy(from.cast(), buffer.as_mut_ptr(), buffer.len()) };
+            true
+        })
+    }
+
+    /// Copies a whole output buffer out. False if there is no such output.
+    ///
+    /// # Safety
+    ///
+    /// `to` is null or has room for as many bytes as the buffer has.
+    pub unsafe fn read(&self, to: *mut c_void, index: usize) -> bool {
+        with_bytes(self.destination(index).filter(|_| !to.is_null()), |buffer| {
+            // SAFETY: the caller has room for that many bytes there; the buffer is the network's own.
+            unsafe { ptr::copy(buffer.as_ptr(), to.cast(), buffer.len()) };
+            true
+        })
+    }
+
+    /// Copies a dense tensor to an input. False if there is no such input, or its shape does not fit its buffer.
+    ///
+    /// # Safety
+    ///
+    /// `from` is null or has as many halves as the input has elements.
+    pub unsafe fn tile_send(&self, from: *const c_void, index: usize) -> bool {
+        let shape = self.anec.source(index).and_then(|bar| self.anec.shape(bar));
+        let Some((shape, dense)) = shape.and_then(|shape| Some((shape, shape.dense()?))) else {
+            return false;
+        };
+        with_bytes(self.source(index).filter(|_| !from.is_null()), |buffer| {
+            // SAFETY: the caller has that many bytes there, and nobody writes them meanwhile.
+            let dense = unsafe { slice::from_raw_parts(from.cast(), dense) };
+            tile::tile(dense, buffer, &shape)
+        })
+    }
+
+    /// Copies an output to a dense tensor. False if there is no such output, or its shape does not fit its buffer.
+    ///
+    /// # Safety
+    ///
+    /// `to` is null or has room for as many halves as the output has elements.
+    pub unsafe fn tile_read(&self, to: *mut c_void, index: usize) -> bool {
+        let shape = self.anec.destination(index).and_then(|bar| self.anec.shape(bar));
+        let Some((shape, dense)) = shape.and_then(|shape| Some((shape, shape.dense()?))) else {
+            return false;
+        };
+        with_bytes(self.destination(index).filter(|_| !to.is_null()), |buffer| {
+            // SAFETY: the caller has room for that many bytes there, which nobody else uses meanwhile; halves that were
+            // never written are bytes all the same.
+            let dense = unsafe { slice::from_raw_parts_mut(to.cast(), dense) };
+            tile::untile(buffer, dense, &shape)
+        })
+    }
+
+    /// Gives everything back that the network has.
+    pub fn close(&mut self) {
+        for buffer in self.chans.iter().chain([&self.btsp_chan]) {
+            buffer.free(self.fd);
+        }
+        self.chans = [Buffer::NONE; BARS];
+        self.btsp_chan = Buffer::NONE;
+        // SAFETY: it is null or came from `malloc`, and is forgotten here.
+        unsafe { libc::free(self.data) };
+        self.data = ptr::null_mut();
+        // SAFETY: the descriptor is the network's own, and is forgotten here.
+        unsafe { libc::close(self.fd) };
+        self.fd = -1;
+    }
+}
+
+/// Works on the bytes of a buffer, which the engine does not touch while no program of this file runs. False if there is
+/// no such buffer, or the work says so.
+fn with_bytes(buffer: Option<&Buffer>, work: impl FnOnce(&mut [u8]) -> bool) -> bool {
+    let Some(buffer) = buffer.filter(|buffer| !buffer.map.is_null()) else { return false };
+    let Ok(bytes) = usize::try_from(buffer.size) else { return false };
+    // SAFETY: the buffer is mapped with that length for as long as the network has it, and the borrow ends with the
+    // work; C calls a network's functions one after the other.
+    work(unsafe { slice::from_raw_parts_mut(buffer.map.cast(), bytes) })
+}
+
+/// Copies to the front of a buffer; false if it is too short.
+fn fill(buffer: &mut [u8], from: &[u8]) -> bool {
+    buffer.get_mut(..from.len()).map(|front| front.copy_from_slice(from)).is_some()
+}

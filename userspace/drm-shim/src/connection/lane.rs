@@ -1,0 +1,189 @@
+//! Lanes: as many connections as calls go on at a time.
+//!
+//! A call takes a lane that is free and gives it back when it has ended, so it never waits for another thread's call,
+//! nor for one that it interrupted as a signal handler. A lane is connected when it is first needed and stays so; it
+//! learns of a file when it first carries a call on it, by the descriptor that the program calls with.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use ane_driver::aned::protocol::{Kind, MESSAGE_MAX};
+use libc::c_int;
+
+use super::link::Link;
+use crate::config::Config;
+use crate::files::{self, FILES, File};
+use crate::sys::memory::Mapping;
+use crate::sys::{Failure, process};
+
+/// Calls of a process that go on at a time. A program with more threads than that in calls has the rest wait.
+const LANES: usize = 64;
+
+/// Counts up whenever a file of this process is found closed.
+static CLOSINGS: AtomicU64 = AtomicU64::new(0);
+
+static TABLE: [Lane; LANES] = [const { Lane::new() }; LANES];
+
+struct Lane {
+    is_taken: AtomicBool,
+    state: UnsafeCell<State>,
+}
+
+// SAFETY: the state is touched only by whoever set `is_taken`, until he clears it.
+unsafe impl Sync for Lane {}
+
+/// What a lane has.
+struct State {
+    link: Option<Link>,
+    /// Room for the message and for its answer.
+    room: Option<Mapping>,
+    /// The files that the connection knows: by place, their serial number and their number there.
+    known: [(u64, u32); FILES],
+    /// The last closing that it has heard of.
+    heard: u64,
+}
+
+impl Lane {
+    const fn new() -> Self {
+        let state = State { link: None, room: None, known: [(0, 0); FILES], heard: 0 };
+        Self { is_taken: AtomicBool::new(false), state: UnsafeCell::new(state) }
+    }
+
+    fn try_take(&'static self) -> Option<Taken> {
+        let is_mine =
+            self.is_taken.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+        is_mine.then_some(Taken(self))
+    }
+}
+
+/// A lane that the caller has to himself.
+pub(crate) struct Taken(&'static Lane);
+
+/// A lane that is connected: its connection, room for a message, and room for the answer.
+pub(crate) struct Ready<'a> {
+    pub(crate) link: &'a mut Link,
+    pub(crate) message: &'a mut [u8],
+    pub(crate) answer: &'a mut [u8],
+}
+
+/// Takes a lane; waits while all are taken.
+pub(crate) fn take() -> Taken {
+    loop {
+        if let Some(taken) = TABLE.iter().find_map(Lane::try_take) {
+            return taken;
+        }
+        process::pause(100);
+    }
+}
+
+/// Tells every lane that files were closed: those that are free let go of them at once, the others when their call ends.
+pub(crate) fn forget_closed() {
+    CLOSINGS.fetch_add(1, Ordering::SeqCst);
+    for lane in &TABLE {
+        drop(lane.try_take());
+    }
+}
+
+impl Taken {
+    const fn state(&mut self) -> &mut State {
+        // SAFETY: whoever holds `Taken` is the only one to touch the state, and borrows it through here only.
+        unsafe { &mut *self.0.state.get() }
+    }
+
+    /// Connects if need be.
+    pub(crate) fn ready(&mut self, config: &Config) -> Result<Ready<'_>, Failure> {
+        let state = self.state();
+        if state.room.is_none() {
+            state.room = Some(Mapping::anonymous(2 * MESSAGE_MAX)?);
+        }
+        let room = state.room.as_mut().ok_or(Failure(libc::ENOMEM))?;
+        let (message, answer) =
+            room.as_mut_slice().split_at_mut_checked(MESSAGE_MAX).ok_or(Failure(libc::ENOMEM))?;
+        if state.link.is_none() {
+            state.known = [(0, 0); FILES];
+            state.link = Some(Link::new(config, answer)?);
+        }
+        let link = state.link.as_mut().ok_or(Failure::BROKEN)?;
+        Ok(Ready { link, message, answer })
+    }
+
+    /// Ends the connection if `result` says that it is broken.
+    pub(crate) fn settle<T>(&mut self, result: Result<T, Failure>) -> Result<T, Failure> {
+        if matches!(result, Err(Failure::BROKEN)) {
+            self.state().link = None;
+        }
+        result
+    }
+
+    /// The connection's number of a file, which it learns of by `fd` if it does not know it.
+    pub(crate) fn number(&mut self, config: &Config, file: File, fd: c_int) -> Result<u32, Failure> {
+        // A connection that has not been made knows no file.
+        let known = self.state().known.get(file.slot).copied();
+        if let Some((_, number)) = known.filter(|(serial, _)| *serial == file.serial) {
+            return Ok(number);
+        }
+        let ready = self.ready(config)?;
+        let (answer, _) = ready.link.simple(Kind::AttachArena, 0, Some(fd), ready.answer)?;
+        let number = answer?;
+        self.learn(file, number);
+        Ok(number)
+    }
+
+    /// Remembers the connection's number of a file.
+    pub(crate) fn learn(&mut self, file: File, number: u32) {
+        if let Some(known) = self.state().known.get_mut(file.slot) {
+            *known = (file.serial, number);
+        }
+    }
+
+    /// Lets go of the files that are closed, if any were since the last time.
+    fn forget(&mut self, closings: u64) {
+        let state = self.state();
+        state.heard = closings;
+        let (Some(link), Some(room)) = (&mut state.link, &mut state.room) else { return };
+        let mut is_broken = false;
+        for (slot, known) in state.known.iter_mut().enumerate() {
+            let (serial, number) = *known;
+            if serial != 0 && !files::is_open(File { slot, serial }) {
+                *known = (0, 0);
+                is_broken |= link.simple(Kind::Close, number, None, room.as_mut_slice()).is_err();
+            }
+        }
+        if is_broken {
+            state.link = None;
+        }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        loop {
+            let closings = CLOSINGS.load(Ordering::SeqCst);
+            if self.state().heard != closings {
+                self.forget(closings);
+            }
+            self.0.is_taken.store(false, Ordering::SeqCst);
+            // Somebody may have closed a file in between and found the lane taken.
+            let is_current = CLOSINGS.load(Ordering::SeqCst) == closings;
+            if is_current || self.0.is_taken.swap(true, Ordering::SeqCst) {
+                return;
+            }
+        }
+    }
+}
+
+/// Puts aside the connections that a child of `fork` inherited, so that calls get new ones. They end when what this
+/// gives is dropped: files that the child has not attached to by then may be closed by the daemon.
+///
+/// A lane that was taken stays so: its thread is not in this process, or is the one that forked, from a signal handler,
+/// and goes on later. The child has the other lanes.
+pub(crate) fn put_aside() -> [Option<Link>; LANES] {
+    let mut all = [const { None }; LANES];
+    for (lane, place) in TABLE.iter().zip(&mut all) {
+        let Some(mut taken) = lane.try_take() else { continue };
+        let state = taken.state();
+        *place = state.link.take();
+        state.known = [(0, 0); FILES];
+    }
+    all
+}

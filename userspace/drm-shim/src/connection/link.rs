@@ -1,0 +1,180 @@
+//! One connection to the daemon, with one call at a time.
+
+use std::time::Duration;
+
+use ane_driver::aned::mailbox::{self, Asking, Waited};
+use ane_driver::aned::protocol::{ANSWER, Kind};
+use libc::c_int;
+use vm_memory::MmapRegion;
+
+use super::wire::{self, Answer, HEADER};
+use crate::config::Config;
+use crate::sys::memory::Mapping;
+use crate::sys::socket::Socket;
+use crate::sys::{Failure, file};
+
+/// How long to look for an answer before going to sleep: what a short call takes, and no more than a wake-up costs.
+const LOOK: Duration = Duration::from_micros(20);
+
+/// How long to sleep before asking whether the daemon still lives.
+const SLEEP: Duration = Duration::from_millis(50);
+
+/// Whether a signal ends a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signals {
+    /// The call is given up, and says so.
+    Interrupt,
+    /// The call goes on.
+    Wait,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    socket: Socket,
+    /// The mapping outlives the box, which lies in it.
+    mailbox: Option<(Asking, Mapping)>,
+    last_id: u64,
+}
+
+impl Link {
+    /// Connects, says who speaks, and asks for a box.
+    ///
+    /// `room` takes answers.
+    pub(crate) fn new(config: &Config, room: &mut [u8]) -> Result<Self, Failure> {
+        let socket = Socket::connect(config.socket).map_err(|_| Failure::BROKEN)?;
+        let mut link = Self { socket, mailbox: None, last_id: 0 };
+        let id = link.next_id();
+        link.call(Kind::Hello, id, &wire::hello(id), None, room)?;
+        // A daemon without boxes is as good, and slower.
+        if let (Ok(_), Some(fd)) = link.simple(Kind::Mailbox, 0, None, room)? {
+            link.mailbox = open_box(fd);
+            file::close(fd);
+        }
+        Ok(link)
+    }
+
+    /// The number of the next call.
+    pub(crate) const fn next_id(&mut self) -> u64 {
+        self.last_id = self.last_id.wrapping_add(1);
+        self.last_id
+    }
+
+    /// A call without a body, perhaps with a descriptor: the answer's file or the error's number, and what descriptor
+    /// came with it.
+    pub(crate) fn simple(
+        &mut self,
+        kind: Kind,
+        of: u32,
+        descriptor: Option<c_int>,
+        room: &mut [u8],
+    ) -> Result<(Result<u32, Failure>, Option<c_int>), Failure> {
+        let id = self.next_id();
+        let (answer, got) = self.call(kind, id, &wire::plain(kind, of, id), descriptor, room)?;
+        let result = if answer.error == 0 { Ok(answer.file) } else { Err(Failure(answer.error)) };
+        Ok((result, got))
+    }
+
+    /// A call through the socket that no signal ends.
+    fn call<'a>(
+        &self,
+        kind: Kind,
+        id: u64,
+        message: &[u8],
+        descriptor: Option<c_int>,
+        room: &'a mut [u8],
+    ) -> Result<(Answer<'a>, Option<c_int>), Failure> {
+        self.socket.send(message, descriptor)?;
+        let (bytes, got) = self.receive(id, Signals::Wait, room)?;
+        let answer = room.get(..bytes).and_then(|message| wire::answer(message, kind, id));
+        if answer.is_none() {
+            file::close_any(got);
+        }
+        answer.map(|answer| (answer, got)).ok_or(Failure::BROKEN)
+    }
+
+    /// An ioctl whose message is written: its answer, in `room`.
+    pub(crate) fn ioctl<'a>(
+        &self,
+        id: u64,
+        message: &[u8],
+        signals: Signals,
+        room: &'a mut [u8],
+    ) -> Result<Answer<'a>, Failure> {
+        let bytes = match self.ask(id, message, signals, room)? {
+            Some(bytes) => bytes,
+            None => {
+                self.socket.send(message, None)?;
+                let (bytes, got) = self.receive(id, signals, room)?;
+                file::close_any(got);
+                bytes
+            }
+        };
+        let answer = room.get(..bytes).and_then(|message| wire::answer(message, Kind::Ioctl, id));
+        answer.ok_or(Failure::BROKEN)
+    }
+
+    /// The same through the box; `None` if it does not fit, or there is none.
+    fn ask(
+        &self,
+        id: u64,
+        message: &[u8],
+        signals: Signals,
+        room: &mut [u8],
+    ) -> Result<Option<usize>, Failure> {
+        let Some((asking, _)) = &self.mailbox else { return Ok(None) };
+        let Some(is_asleep) = asking.ask(message) else { return Ok(None) };
+        if is_asleep {
+            self.socket.send(&wire::plain(Kind::Kick, 0, 0), None)?;
+        }
+        let mut is_given_up = signals == Signals::Wait;
+        loop {
+            match asking.wait(LOOK, SLEEP) {
+                Waited::Answered => break,
+                Waited::TimedOut => self.check(room)?,
+                Waited::Interrupted if !is_given_up => {
+                    self.socket.send(&wire::abandon(0, id), None)?;
+                    is_given_up = true;
+                }
+                Waited::Interrupted => {}
+            }
+        }
+        asking.answer(room).map(|answer| Some(answer.len())).ok_or(Failure::BROKEN)
+    }
+
+    /// Looks whether the daemon is still there: nothing comes through the socket while a call is in the box, except
+    /// its last word or its end.
+    fn check(&self, room: &mut [u8]) -> Result<(), Failure> {
+        match self.socket.receive(room, false) {
+            Err(Failure(libc::EAGAIN | libc::EINTR)) if self.socket.is_there() => Ok(()),
+            _ => Err(Failure::BROKEN),
+        }
+    }
+
+    /// Takes the answer to a call out of the socket.
+    fn receive(&self, id: u64, signals: Signals, room: &mut [u8]) -> Result<(usize, Option<c_int>), Failure> {
+        let mut is_given_up = signals == Signals::Wait;
+        loop {
+            match self.socket.receive(room, true) {
+                Err(Failure(libc::EINTR)) if is_given_up => {}
+                Err(Failure(libc::EINTR)) => {
+                    self.socket.send(&wire::abandon(0, id), None)?;
+                    is_given_up = true;
+                }
+                Ok((bytes, got)) if bytes >= HEADER => return Ok((bytes, got)),
+                _ => return Err(Failure::BROKEN),
+            }
+        }
+    }
+}
+
+/// Maps the box that the daemon passed.
+fn open_box(fd: c_int) -> Option<(Asking, Mapping)> {
+    let mapping = Mapping::shared(fd, mailbox::BYTES).ok()?;
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the mapping is that long and stays as long as the box: it is kept beside it and dropped behind it.
+    let region = unsafe { MmapRegion::build_raw(mapping.start(), mapping.bytes(), prot, libc::MAP_SHARED) };
+    Some((Asking::new(region.ok()?), mapping))
+}
+
+const _: () = assert!(ANSWER == 1 << 31);

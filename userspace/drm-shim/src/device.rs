@@ -1,0 +1,145 @@
+//! The device: opening it, and calls on what is open.
+
+use ane_driver::aned::protocol::Kind;
+use ane_uapi::ioctl::buffer::{self, BO_SCATTERED, BoCreate};
+use ane_uapi::ioctl::number::Ioctl;
+use ane_uapi::ioctl::{context, drm_ane, find};
+use libc::c_int;
+use std::mem::offset_of;
+
+use crate::config::Config;
+use crate::connection::{self, Ready, Signals, Taken};
+use crate::files::{self, File};
+use crate::sys::file::{self, Identity};
+use crate::sys::{Failure, memory};
+use crate::{marshal, sweep};
+
+/// Flags of `open` that mean something for the descriptor of a memory object.
+const KEPT: c_int = libc::O_ACCMODE | libc::O_CLOEXEC | libc::O_NONBLOCK;
+
+/// Opens the device: a descriptor of the new file's arena.
+///
+/// The file has a context from now on, as only that has an arena; so it is opening that fails with `EBUSY` when all
+/// contexts are taken, and not the first call.
+pub(crate) fn open(config: &Config, flags: c_int) -> Result<c_int, Failure> {
+    if flags & libc::O_DIRECTORY != 0 {
+        return Err(Failure(libc::ENOTDIR));
+    }
+    if flags & (libc::O_CREAT | libc::O_EXCL) == libc::O_CREAT | libc::O_EXCL {
+        return Err(Failure(libc::EEXIST));
+    }
+    connection::settle(config);
+    sweep::now_at_once();
+    let mut lane = connection::take();
+    let result = new_file(&mut lane, config);
+    let (number, arena) = lane.settle(result)?;
+    let opened = file::reopen(arena, flags & KEPT);
+    let identity = file::regular(arena);
+    // Where there is no `/proc`, the descriptor that came has to do.
+    let fd = match opened {
+        Ok(fd) => {
+            file::close(arena);
+            fd
+        }
+        Err(_) => arena,
+    };
+    match identity.and_then(files::insert) {
+        Some(known) => {
+            lane.learn(known, number);
+            Ok(fd)
+        }
+        None => {
+            file::close(fd);
+            let ready = lane.ready(config)?;
+            let closed = ready.link.simple(Kind::Close, number, None, ready.answer).map(drop);
+            lane.settle(closed)?;
+            Err(Failure(libc::EMFILE))
+        }
+    }
+}
+
+/// A new file of the daemon: the connection's number of it, and its arena.
+fn new_file(lane: &mut Taken, config: &Config) -> Result<(u32, c_int), Failure> {
+    let Ready { link, answer, .. } = lane.ready(config)?;
+    let (opened, _) = link.simple(Kind::Open, 0, None, answer)?;
+    let number = opened?;
+    match link.simple(Kind::Arena, number, None, answer)? {
+        (Ok(_), Some(arena)) => Ok((number, arena)),
+        (result, got) => {
+            file::close_any(got);
+            let _ = link.simple(Kind::Close, number, None, answer)?;
+            Err(result.err().unwrap_or(Failure(libc::ENODEV)))
+        }
+    }
+}
+
+/// True if `fd` stands for a file of the device.
+pub(crate) fn is_open(identity: Identity) -> bool {
+    files::find(identity).is_some()
+}
+
+/// An ioctl with the letter of DRM on `fd`; `None` if that is no file of the device.
+pub(crate) fn ioctl(config: &Config, fd: c_int, number: u32, argument: u64) -> Option<Result<(), Failure>> {
+    let identity = file::regular(fd)?;
+    connection::settle(config);
+    let file = match files::find(identity) {
+        Some(file) => file,
+        None => inherited(config, fd, identity)?,
+    };
+    sweep::now_and_then();
+    // The kernel, too, answers for a number that is none before it looks at the argument.
+    let Some(ioctl) = find(number) else { return Some(Err(Failure(libc::ENOTTY))) };
+    Some(call(config, file, fd, ioctl, argument))
+}
+
+/// The file of an arena that did not come from this process' `open`: from before `exec`, or from another process.
+fn inherited(config: &Config, fd: c_int, identity: Identity) -> Option<File> {
+    let mut lane = connection::take();
+    let file = files::insert(identity)?;
+    let attached = lane.number(config, file, fd);
+    if lane.settle(attached).is_err() {
+        files::remove(file);
+        return None;
+    }
+    Some(file)
+}
+
+fn call(config: &Config, file: File, fd: c_int, ioctl: &Ioctl, argument: u64) -> Result<(), Failure> {
+    refuse(ioctl, argument)?;
+    let mut lane = connection::take();
+    let number = lane.number(config, file, fd);
+    // A file that the daemon does not know was there when it was started anew.
+    let number = lane.settle(number).map_err(|_| Failure(libc::ENODEV))?;
+    let result = carry(lane.ready(config)?, number, ioctl, argument);
+    lane.settle(result)
+}
+
+/// What a client that maps the node as one file cannot have: a buffer whose pages do not follow each other in it, and
+/// another context, which would be another file.
+fn refuse(ioctl: &Ioctl, argument: u64) -> Result<(), Failure> {
+    if ioctl.number == context::CONTEXT_DETACH.number {
+        return Err(Failure(libc::EBUSY));
+    }
+    if ioctl.number == buffer::BO_CREATE.number {
+        let mut flags = [0; 4];
+        let at = argument.wrapping_add(offset_of!(BoCreate, flags) as u64);
+        if memory::read(at, &mut flags) == flags.len() && u32::from_le_bytes(flags) & BO_SCATTERED != 0 {
+            return Err(Failure(libc::EOPNOTSUPP));
+        }
+    }
+    Ok(())
+}
+
+/// Carries a call to the daemon and back.
+fn carry(ready: Ready<'_>, file: u32, ioctl: &Ioctl, argument: u64) -> Result<(), Failure> {
+    let Ready { link, message, answer } = ready;
+    let id = link.next_id();
+    let written = marshal::write(message, ioctl, file, id, argument)?;
+    // The existing driver waits for the engine without listening to signals.
+    let is_legacy = ioctl.number == drm_ane::SUBMIT.number;
+    let signals = if is_legacy { Signals::Wait } else { Signals::Interrupt };
+    let sent = message.get(..written.bytes).unwrap_or_default();
+    let answer = link.ioctl(id, sent, signals, answer)?;
+    marshal::write_back(message, written, answer, argument)?;
+    if answer.error == 0 { Ok(()) } else { Err(Failure(answer.error)) }
+}

@@ -1,0 +1,151 @@
+//! Descriptors and what they stand for.
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+
+use libc::{c_int, mode_t};
+
+use super::{Failure, checked, checked_int};
+
+/// What tells files apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+impl Identity {
+    /// That of what `stat` says.
+    pub(crate) const fn of(stat: &libc::stat) -> Self {
+        Self { device: stat.st_dev, inode: stat.st_ino }
+    }
+}
+
+/// What the system says of a descriptor. Not `fstat`, which is this library's.
+pub(crate) fn status(fd: c_int) -> Result<libc::stat, Failure> {
+    let mut stat = MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the system writes one structure, for which there is room; its layout is the C library's on the 64-bit
+    // machines that this library is built for.
+    let result = unsafe { libc::syscall(libc::SYS_fstat, fd, stat.as_mut_ptr()) };
+    checked(result)?;
+    // SAFETY: all bytes of it are initialised, with zeros or by the system; it has no invalid values.
+    Ok(unsafe { stat.assume_init() })
+}
+
+/// The file behind a descriptor, if it is a regular one: memory objects are.
+pub(crate) fn regular(fd: c_int) -> Option<Identity> {
+    let stat = status(fd).ok()?;
+    (stat.st_mode & libc::S_IFMT == libc::S_IFREG).then(|| Identity::of(&stat))
+}
+
+/// The file behind a descriptor, whatever it is.
+pub(crate) fn identity(fd: c_int) -> Option<Identity> {
+    status(fd).ok().map(|stat| Identity::of(&stat))
+}
+
+/// Opens a path. Not `openat`, which is this library's.
+pub(crate) fn open(directory: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<c_int, Failure> {
+    // SAFETY: the path is borrowed for the call, which only reads it, up to its zero.
+    let result = unsafe { libc::syscall(libc::SYS_openat, directory, path.as_ptr(), flags, mode) };
+    // A descriptor is an `int`.
+    checked(result).map(|fd| fd as c_int)
+}
+
+/// Closes a descriptor that is this library's own.
+pub(crate) fn close(fd: c_int) {
+    // SAFETY: plain numbers go in. The caller owns the descriptor.
+    unsafe { libc::syscall(libc::SYS_close, fd) };
+}
+
+/// Closes a descriptor that came along unasked, if one did.
+pub(crate) fn close_any(fd: Option<c_int>) {
+    if let Some(fd) = fd {
+        close(fd);
+    }
+}
+
+/// Moves a descriptor to a number of at least `least`, closed at `exec`; leaves it where there is no such number.
+pub(crate) fn move_up(fd: c_int, least: c_int) -> c_int {
+    // SAFETY: plain numbers go in, a new descriptor comes out.
+    let moved = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, least) };
+    match checked_int(moved as c_int) {
+        Ok(moved) => {
+            close(fd);
+            moved
+        }
+        Err(_) => fd,
+    }
+}
+
+/// Opens what a descriptor stands for once more, with flags of its own and a position of its own.
+pub(crate) fn reopen(fd: c_int, flags: c_int) -> Result<c_int, Failure> {
+    let mut path = [0_u8; 32];
+    let text = b"/proc/self/fd/".iter().copied().chain(digits(fd));
+    for (place, byte) in path.iter_mut().zip(text) {
+        *place = byte;
+    }
+    let path = CStr::from_bytes_until_nul(&path).map_err(|_| Failure(libc::EBADF))?;
+    open(libc::AT_FDCWD, path, flags, 0)
+}
+
+/// The digits of a descriptor, zeros behind them.
+fn digits(fd: c_int) -> [u8; 10] {
+    let (mut digits, mut count, mut rest) = ([0; 10], 0, fd.unsigned_abs());
+    let mut reversed = [0_u8; 10];
+    loop {
+        // A remainder of ten is one digit.
+        if let Some(place) = reversed.get_mut(count) {
+            *place = b'0' + (rest % 10) as u8;
+        }
+        count += 1;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    for (place, digit) in digits.iter_mut().zip(reversed.iter().take(count).rev()) {
+        *place = *digit;
+    }
+    digits
+}
+
+/// Reads into `into`; the bytes that came.
+pub(crate) fn read(fd: c_int, into: &mut [u8]) -> Result<usize, Failure> {
+    // SAFETY: the system writes no more bytes than the slice has.
+    let result = unsafe { libc::syscall(libc::SYS_read, fd, into.as_mut_ptr(), into.len()) };
+    // It is not negative.
+    checked(result).map(|bytes| bytes as usize)
+}
+
+/// Reads entries of a directory into `into`; the bytes that came.
+pub(crate) fn entries(fd: c_int, into: &mut [u8]) -> Result<usize, Failure> {
+    // SAFETY: the system writes no more bytes than the slice has.
+    let result = unsafe { libc::syscall(libc::SYS_getdents64, fd, into.as_mut_ptr(), into.len()) };
+    // It is not negative.
+    checked(result).map(|bytes| bytes as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_of_a_descriptor_are_its_decimal_number() {
+        for fd in [0, 7, 10, 1023, c_int::MAX] {
+            let digits = digits(fd);
+            let text = CStr::from_bytes_until_nul(&digits).map(CStr::to_bytes).unwrap_or(&digits);
+            assert_eq!(text, fd.to_string().as_bytes());
+        }
+    }
+
+    #[test]
+    fn reopened_file_is_the_same_file_with_flags_of_its_own() {
+        let fd = open(libc::AT_FDCWD, c"/proc/self/exe", libc::O_RDONLY, 0).unwrap();
+        let again = reopen(fd, libc::O_RDONLY | libc::O_CLOEXEC).unwrap();
+        assert_eq!(regular(fd), regular(again));
+        assert_ne!(fd, again);
+        close(fd);
+        close(again);
+        assert_eq!(regular(again), None);
+    }
+}

@@ -1,0 +1,60 @@
+//! The system, without the C library's word in it where that word is this library's own.
+//!
+//! What is called here may run inside a signal handler, in a child after `fork`, or before `main`: nothing allocates,
+//! nothing takes a lock, and [`errno`](set_errno) changes only where it is set on purpose.
+
+pub(crate) mod file;
+pub(crate) mod memory;
+pub(crate) mod process;
+pub(crate) mod socket;
+
+use libc::c_int;
+
+/// The number of an error, as `errno` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure(pub(crate) c_int);
+
+impl Failure {
+    /// The connection to the daemon broke, which no call that went through it answers. To the program it is a device
+    /// that is gone.
+    pub(crate) const BROKEN: Self = Self(-libc::ENODEV);
+
+    /// What `errno` is to say.
+    pub(crate) const fn number(self) -> c_int {
+        self.0.abs()
+    }
+}
+
+/// What most calls give: a number that is not negative, or the error.
+fn checked(result: libc::c_long) -> Result<libc::c_long, Failure> {
+    if result < 0 { Err(Failure(errno())) } else { Ok(result) }
+}
+
+/// The same for what is a descriptor or a flag.
+fn checked_int(result: c_int) -> Result<c_int, Failure> {
+    if result < 0 { Err(Failure(errno())) } else { Ok(result) }
+}
+
+/// The thread's `errno`.
+pub(crate) fn errno() -> c_int {
+    // SAFETY: the C library gives a valid pointer to the calling thread's own variable.
+    let at = unsafe { libc::__errno_location() };
+    // SAFETY: as above; nobody else reads or writes it.
+    unsafe { *at }
+}
+
+/// Sets the thread's `errno`.
+pub(crate) fn set_errno(value: c_int) {
+    // SAFETY: the C library gives a valid pointer to the calling thread's own variable.
+    let at = unsafe { libc::__errno_location() };
+    // SAFETY: as above; nobody else reads or writes it.
+    unsafe { *at = value }
+}
+
+/// Does something that must leave `errno` as it is.
+pub(crate) fn keeping_errno<R>(work: impl FnOnce() -> R) -> R {
+    let before = errno();
+    let result = work();
+    set_errno(before);
+    result
+}

@@ -1,0 +1,130 @@
+//! The socket to the daemon, and the descriptors that pass through it.
+
+use std::mem::{MaybeUninit, offset_of};
+use std::ptr;
+
+use libc::{c_int, c_long};
+
+use super::file::{self, Identity};
+use super::{Failure, checked};
+
+/// Descriptors of this library begin here, out of the way of programs that close everything they count to.
+const LEAST: c_int = 900;
+
+/// A connection. It is closed when dropped, if it still is one.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    fd: c_int,
+    identity: Identity,
+}
+
+/// The room for one descriptor beside a message, aligned as its header wants it.
+#[repr(C)]
+struct Control {
+    header: libc::cmsghdr,
+    fd: c_int,
+    padding: c_int,
+}
+
+/// Bytes of [`Control`] with one descriptor, as the header counts them.
+const CONTROL_LENGTH: usize = offset_of!(Control, padding);
+
+impl Socket {
+    /// Connects to the socket at `path`, which has no zero at its end.
+    pub(crate) fn connect(path: &[u8]) -> Result<Self, Failure> {
+        let mut address =
+            libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
+        if path.len() >= address.sun_path.len() {
+            return Err(Failure(libc::ENAMETOOLONG));
+        }
+        for (place, &byte) in address.sun_path.iter_mut().zip(path) {
+            *place = byte.cast_signed();
+        }
+        // SAFETY: plain numbers go in, a descriptor comes out.
+        let fd = unsafe {
+            libc::syscall(libc::SYS_socket, libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0)
+        };
+        // A descriptor is an `int`.
+        let fd = file::move_up(checked(fd)? as c_int, LEAST);
+        // A descriptor that was just made has an identity.
+        let socket = Self { fd, identity: file::identity(fd).ok_or(Failure(libc::EBADF))? };
+        // SAFETY: the address is borrowed for the call and as long as it is told.
+        let result = unsafe {
+            libc::syscall(libc::SYS_connect, fd, &raw const address, size_of::<libc::sockaddr_un>())
+        };
+        checked(result)?;
+        Ok(socket)
+    }
+
+    /// False if the program closed the descriptor, or something else has its number now.
+    pub(crate) fn is_there(&self) -> bool {
+        file::identity(self.fd) == Some(self.identity)
+    }
+
+    /// Sends one packet, with a descriptor if there is one.
+    pub(crate) fn send(&self, packet: &[u8], descriptor: Option<c_int>) -> Result<(), Failure> {
+        if !self.is_there() {
+            return Err(Failure::BROKEN);
+        }
+        let header = libc::cmsghdr {
+            cmsg_len: CONTROL_LENGTH,
+            cmsg_level: libc::SOL_SOCKET,
+            cmsg_type: libc::SCM_RIGHTS,
+        };
+        let mut control = Control { header, fd: descriptor.unwrap_or(-1), padding: 0 };
+        let mut part = libc::iovec { iov_base: packet.as_ptr().cast_mut().cast(), iov_len: packet.len() };
+        let mut message = message(&mut part, &mut control);
+        if descriptor.is_none() {
+            message.msg_control = ptr::null_mut();
+            message.msg_controllen = 0;
+        }
+        loop {
+            // SAFETY: everything that the message points at is borrowed for the call, which only reads it.
+            let result =
+                unsafe { libc::syscall(libc::SYS_sendmsg, self.fd, &raw const message, libc::MSG_NOSIGNAL) };
+            match checked(result) {
+                Err(Failure(libc::EINTR)) => {}
+                result => return result.map(drop),
+            }
+        }
+    }
+
+    /// Takes one packet: its bytes, and the descriptor that came along. Waits for it only if told so.
+    ///
+    /// `EINTR` if a signal comes first; no bytes if the daemon is gone.
+    pub(crate) fn receive(&self, into: &mut [u8], wait: bool) -> Result<(usize, Option<c_int>), Failure> {
+        let mut control = MaybeUninit::<Control>::zeroed();
+        let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+        let mut message = message(&mut part, control.as_mut_ptr());
+        let flags = libc::MSG_CMSG_CLOEXEC | if wait { 0 } else { libc::MSG_DONTWAIT };
+        // SAFETY: everything that the message points at is borrowed for the call and as long as it is told.
+        let result: c_long = unsafe { libc::syscall(libc::SYS_recvmsg, self.fd, &raw mut message, flags) };
+        let bytes = checked(result)?;
+        // SAFETY: it is plain numbers, all of them initialised, with zeros or by the system.
+        let control = unsafe { control.assume_init() };
+        let is_descriptor = message.msg_controllen >= CONTROL_LENGTH
+            && control.header.cmsg_level == libc::SOL_SOCKET
+            && control.header.cmsg_type == libc::SCM_RIGHTS;
+        // It is not negative.
+        Ok((bytes as usize, is_descriptor.then_some(control.fd)))
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if self.is_there() {
+            file::close(self.fd);
+        }
+    }
+}
+
+/// A message of one part with room for one descriptor.
+fn message(part: *mut libc::iovec, control: *mut Control) -> libc::msghdr {
+    // SAFETY: it is pointers and numbers, for which zeros are valid.
+    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    message.msg_iov = part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.cast();
+    message.msg_controllen = size_of::<Control>();
+    message
+}

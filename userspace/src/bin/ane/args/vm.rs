@@ -1,0 +1,117 @@
+//! `ane vm`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use ane::vm::setup::Bdf;
+use clap::{Args, Subcommand, ValueEnum};
+
+/// Run a virtual machine that has the device, and set up the guest in it
+///
+/// The device is a process of its own (vhost-device-ane), which QEMU shows the guest as a PCI function. In the guest
+/// a driver takes the function over through VFIO.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane vm run --dry-run                                  print what would be run
+  ane vm run --kernel vmlinuz --initrd guest.img        boot a kernel
+  ane vm run -- -drive file=debian.qcow2,if=virtio      boot a disk; behind -- come QEMU's own arguments
+  ane vm recover /run/user/1000/ane-vm-42/monitor.sock  after the device died: unplug it, plug another
+  ane vm setup                                          in the guest, as root: give the function to VFIO")]
+pub(crate) struct Vm {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: VmCommand,
+}
+
+/// What to do
+#[derive(Debug, Subcommand)]
+pub(crate) enum VmCommand {
+    Run(VmRun),
+    Recover(VmRecover),
+    Check(VmCheck),
+    Setup(VmSetup),
+}
+
+/// The machine's processor
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum VmArch {
+    /// QEMU's q35
+    #[value(name = "x86_64")]
+    X86_64,
+    /// QEMU's virt: only with --dry-run, since nobody has run it with this device
+    Aarch64,
+}
+
+/// Start the device and then QEMU, and stay until QEMU ends
+///
+/// The console of the machine is this terminal: Ctrl-A X ends it, Ctrl-A C leads to QEMU's monitor and back.
+#[derive(Debug, Args)]
+pub(crate) struct VmRun {
+    /// Print the commands, and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// The machine's processor
+    #[arg(long, value_enum, default_value = "x86_64")]
+    pub(crate) arch: VmArch,
+    /// The machine's memory, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(256..))]
+    pub(crate) memory: u32,
+    /// The machine's processors
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=255))]
+    pub(crate) cpus: u32,
+    /// A kernel to boot; without one, and without arguments for QEMU, the one that tools/guest/fetch fetched
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kernel: Option<PathBuf>,
+    /// Its first root; without a kernel of your own, the one that tools/guest/image made
+    #[arg(long, value_name = "FILE")]
+    pub(crate) initrd: Option<PathBuf>,
+    /// The kernel's command line
+    #[arg(long, value_name = "TEXT", default_value = "console=ttyS0 quiet hugepages=64")]
+    pub(crate) append: String,
+    /// The QEMU to run; otherwise the one that ANE_QEMU names, or that is on the path
+    #[arg(long, value_name = "FILE")]
+    pub(crate) qemu: Option<PathBuf>,
+    /// The device's program; otherwise the one beside this program, or that is on the path
+    #[arg(long, value_name = "FILE")]
+    pub(crate) device_program: Option<PathBuf>,
+    /// An argument for the device's program, as --device-arg=--check; may be given again
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub(crate) device_arg: Vec<OsString>,
+    /// A folder for the sockets; otherwise a new one
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Arguments of QEMU's, behind --
+    #[arg(last = true, value_name = "QEMU ARGUMENTS")]
+    pub(crate) extra: Vec<OsString>,
+}
+
+/// Unplug a device that died, and plug the one that took its place
+///
+/// `ane vm run` starts another device when one dies, but the machine does not find it by itself. The guest has to let
+/// go: a driver that has the function open closes it when it is asked to.
+#[derive(Debug, Args)]
+pub(crate) struct VmRecover {
+    /// The machine's monitor: `ane vm run` prints where it is
+    pub(crate) monitor: PathBuf,
+    /// The device's socket; otherwise ane.sock beside the monitor
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+/// Look whether a running machine can have the device: its memory has to be shared
+#[derive(Debug, Args)]
+pub(crate) struct VmCheck {
+    /// The machine's monitor (QMP)
+    pub(crate) monitor: PathBuf,
+}
+
+/// In a guest: give the function to VFIO, and reserve huge pages
+#[derive(Debug, Args)]
+pub(crate) struct VmSetup {
+    /// The function's address, as 0000:01:00.0; otherwise the only one that there is
+    pub(crate) function: Option<Bdf>,
+    /// Huge pages of 2 MiB to reserve: 8 for the driver, the others for buffers
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub(crate) pages: usize,
+}

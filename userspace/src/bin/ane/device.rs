@@ -1,0 +1,66 @@
+//! The device that a command uses, and what its errors mean for the command.
+
+use ane::device::{self, Device, Location};
+use ane::session;
+use anyhow::Result;
+
+use crate::args::device::DeviceArgs;
+use crate::failure::{Exit, Failure};
+
+/// Where the arguments, or the environment, say that the device is.
+pub(crate) fn location(args: &DeviceArgs) -> Result<Location> {
+    match &args.device {
+        Some(location) => Ok(location.clone()),
+        None => Location::of_environment().map_err(|why| {
+            let what = format!("{}: {why}", device::VARIABLE);
+            Failure::new(Exit::CommandLine, what, "unset it, or give --device").into()
+        }),
+    }
+}
+
+/// Opens the device that the arguments say.
+pub(crate) fn open(args: &DeviceArgs) -> Result<Device> {
+    let location = location(args)?;
+    Device::open(&location, &args.options.options()).map_err(|why| failure(&why, &location))
+}
+
+/// An error of the device as one of the command.
+pub(crate) fn failure(why: &device::Error, location: &Location) -> anyhow::Error {
+    let exit = if why.is_device_missing() { Exit::NoDevice } else { Exit::NotRun };
+    Failure::new(exit, why, advice(why, location)).into()
+}
+
+fn advice(why: &device::Error, location: &Location) -> &'static str {
+    match (why, location) {
+        (device::Error::Unable { .. }, _) => "use an embedded device, or one behind a daemon",
+        (_, Location::Aned(_)) if why.is_device_missing() => {
+            "start one with `ane daemon`, or leave --device out to use an embedded device"
+        }
+        (_, Location::VhostUser(_)) if why.is_device_missing() => {
+            "start one with `vhost-device-ane --socket-path PATH`, or leave --device out"
+        }
+        (_, Location::Node(_) | Location::Vfio(_)) if why.is_device_missing() => {
+            "`ane doctor` says what is missing; leave --device out to use an embedded device"
+        }
+        _ => "`ane doctor` checks each layer",
+    }
+}
+
+/// An error of a session as one of the command.
+pub(crate) fn session_failure(why: &session::Error, device: &Device) -> anyhow::Error {
+    match why {
+        session::Error::Device(why) => failure(why, device.location()),
+        session::Error::Failed { .. } => {
+            let reason = device.with_embedded(|driver| {
+                let ane = driver.bus_mut().device_mut().ane();
+                ane.task_manager().last_failure().map(ToString::to_string)
+            });
+            let what = match reason.flatten() {
+                Some(reason) => format!("{why}: {reason}"),
+                None => why.to_string(),
+            };
+            Failure::new(Exit::NotRun, what, "`ane decode --explain MODEL` names what the task says").into()
+        }
+        _ => Failure::new(Exit::Refused, why, "`ane info MODEL` lists what the program has").into(),
+    }
+}

@@ -1,0 +1,109 @@
+//! How a command ends when it does not end well: an exit code, what is wrong, and what to try.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::process::ExitCode;
+
+use ane::container;
+
+/// The exit codes, as `ane --help` lists them. 2, the command line, is given by the parser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// A file is missing, damaged or refused, or cannot be written.
+    Refused = 1,
+    /// The arguments do not fit together, or not to the program they are for.
+    CommandLine = 2,
+    /// There is no device, or it is lost.
+    NoDevice = 3,
+    /// The engine did not run the program to its end.
+    NotRun = 4,
+    /// What was compared differs, or a check failed.
+    Differs = 5,
+}
+
+/// An error with its exit code, and what to try.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    what: String,
+    advice: Cow<'static, str>,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, what: impl fmt::Display, advice: impl Into<Cow<'static, str>>) -> Self {
+        Self { exit, what: what.to_string(), advice: advice.into() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.what, self.advice)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Says what to try.
+pub(crate) trait Advise<T> {
+    /// The error with an exit code, and advice.
+    fn advise(self, exit: Exit, advice: impl Into<Cow<'static, str>>) -> anyhow::Result<T>;
+}
+
+impl<T, E: Into<anyhow::Error>> Advise<T> for Result<T, E> {
+    fn advise(self, exit: Exit, advice: impl Into<Cow<'static, str>>) -> anyhow::Result<T> {
+        self.map_err(|error| {
+            let error = error.into();
+            // A reader that had enough is no failure, whoever notices; and advice that was given already is closer.
+            if is_broken_pipe(&error) || error.is::<Failure>() {
+                return error;
+            }
+            Failure::new(exit, format_args!("{error:#}"), advice).into()
+        })
+    }
+}
+
+/// Says how the command ended, and with which code.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    if is_broken_pipe(error) {
+        // `head` has had enough: nothing went wrong.
+        return ExitCode::SUCCESS;
+    }
+    match error.chain().find_map(|cause| cause.downcast_ref::<Failure>()) {
+        Some(failure) => {
+            eprintln!("ane: {}", one_line(&format!("{error:#}")));
+            ExitCode::from(failure.exit as u8)
+        }
+        None => {
+            eprintln!("ane: {}; {}", one_line(&format!("{error:#}")), general_advice(error));
+            ExitCode::from(Exit::Refused as u8)
+        }
+    }
+}
+
+/// What can be said of an error that nobody said more about.
+fn general_advice(error: &anyhow::Error) -> &'static str {
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+    match io.map(io::Error::kind) {
+        Some(ErrorKind::NotFound) => "check the path",
+        Some(ErrorKind::PermissionDenied) => "check who may use it, or name another",
+        Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => "make room, or name another place",
+        Some(ErrorKind::IsADirectory) => "name a file",
+        Some(_) => "try again, or name another file",
+        None if error.chain().any(|cause| cause.is::<container::Error>()) => {
+            "compile it again, or make a program with `ane build`"
+        }
+        None => "see the examples in `ane help COMMAND`",
+    }
+}
+
+/// Text of a file may stand in a message; it stays on its line.
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|error| error.kind() == ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,205 @@
+//! Files in and out: what is read is bounded, what is written appears whole or not at all.
+//!
+//! Each file is written under another name in the folder where it will be, and gets its name when it is complete. A
+//! folder of results is made the same way. So a full disk or a killed process leaves what was there before.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use ane::decode::printable;
+use anyhow::{Context, Result};
+
+use crate::failure::{Advise, Exit, Failure};
+
+/// What comes through a pipe is kept up to here: enough for a program of this size, and for an endless pipe to end.
+const PIPE_MAX: u64 = 256 << 20;
+
+/// The name of a file for messages.
+pub(crate) fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" { "standard input".to_owned() } else { printable(&path.display().to_string()) }
+}
+
+/// The whole file; `-` is standard input.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut open = || -> io::Result<()> {
+        if path.as_os_str() == "-" {
+            return io::stdin().lock().take(PIPE_MAX + 1).read_to_end(&mut bytes).map(drop);
+        }
+        let file = File::open(path)?;
+        let is_file = file.metadata()?.is_file();
+        file.take(if is_file { u64::MAX } else { PIPE_MAX + 1 }).read_to_end(&mut bytes).map(drop)?;
+        if !is_file && bytes.len() as u64 > PIPE_MAX {
+            return Err(io::Error::other(format!("more than {PIPE_MAX} bytes come out of it")));
+        }
+        Ok(())
+    };
+    open().with_context(|| name(path))?;
+    Ok(bytes)
+}
+
+/// What to do with a file that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Existing {
+    /// Keep it, and fail.
+    Keep,
+    /// Put the new one in its place.
+    Replace,
+}
+
+impl Existing {
+    pub(crate) const fn forced(force: bool) -> Self {
+        if force { Self::Replace } else { Self::Keep }
+    }
+}
+
+/// Writes the file whole or not at all: a reader never sees half of it.
+pub(crate) fn save(path: &Path, bytes: &[u8], existing: Existing) -> Result<()> {
+    save_with(path, existing, |file| file.write_all(bytes))
+}
+
+/// Writes the file whole or not at all, by `write`.
+pub(crate) fn save_with(
+    path: &Path,
+    existing: Existing,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<()> {
+    // What a link leads to is replaced, not the link; what is no file is left alone.
+    let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let before = resolved.metadata().ok();
+    if before.as_ref().is_some_and(|before| !before.is_file()) {
+        let what = format!("{}: is not a regular file", name(path));
+        return Err(Failure::new(Exit::Refused, what, "name a file to write").into());
+    }
+    let partial = partial(&resolved);
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&partial)
+        .and_then(|mut file| {
+            write(&mut file)?;
+            before.map_or(Ok(()), |before| file.set_permissions(before.permissions()))
+        })
+        .and_then(|()| match existing {
+            Existing::Replace => fs::rename(&partial, &resolved),
+            Existing::Keep => publish_new(&partial, &resolved),
+        });
+    if written.is_err() {
+        // Best effort: the error that matters is the one already at hand.
+        let _ = fs::remove_file(&partial);
+    }
+    match written {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Failure::new(
+            Exit::Refused,
+            format!("{}: exists already", name(path)),
+            "--force overwrites it",
+        )
+        .into()),
+        other => other.with_context(|| name(path)),
+    }
+}
+
+/// Gives the finished file its name, unless the name is taken.
+fn publish_new(partial: &Path, path: &Path) -> io::Result<()> {
+    fs::hard_link(partial, path)?;
+    fs::remove_file(partial)
+}
+
+fn partial(path: &Path) -> PathBuf {
+    let mut partial: OsString = path.as_os_str().to_owned();
+    partial.push(format!(".{}.partial", std::process::id()));
+    partial.into()
+}
+
+/// A folder that appears with all its files.
+pub(crate) struct Folder {
+    path: PathBuf,
+    existing: Existing,
+    files: Vec<(String, Vec<u8>)>,
+}
+
+impl Folder {
+    /// A folder to be, which is told at once if it cannot be: before the work is done whose results it takes.
+    pub(crate) fn new(path: &Path, existing: Existing) -> Result<Self> {
+        let folder = Self { path: path.to_owned(), existing, files: Vec::new() };
+        match fs::read_dir(path) {
+            Ok(mut entries) => {
+                if existing == Existing::Keep && entries.next().is_some() {
+                    return Err(folder.occupied());
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let parent = folder.parent();
+                if !parent.is_dir() {
+                    let what = format!("{}: there is no folder {}", name(path), name(parent));
+                    return Err(Failure::new(Exit::Refused, what, "make it first, or name another").into());
+                }
+            }
+            Err(error) => return Err(error).with_context(|| name(path)),
+        }
+        Ok(folder)
+    }
+
+    /// Adds a file. Its name is one part of a path.
+    pub(crate) fn add(&mut self, name: impl Into<String>, bytes: Vec<u8>) {
+        self.files.push((name.into(), bytes));
+    }
+
+    /// Writes all of it; says where it is.
+    pub(crate) fn publish(self) -> Result<PathBuf> {
+        if self.existing == Existing::Replace && self.path.is_dir() {
+            // What else is in there is not ours: only our own files are replaced, each whole.
+            for (file, bytes) in &self.files {
+                save(&self.path.join(file), bytes, Existing::Replace)?;
+            }
+            return Ok(self.path);
+        }
+        let partial = partial(&self.path);
+        let written = fs::create_dir(&partial)
+            .and_then(|()| {
+                self.files.iter().try_for_each(|(file, bytes)| fs::write(partial.join(file), bytes))
+            })
+            // Takes the place of an empty folder, and of no other.
+            .and_then(|()| fs::rename(&partial, &self.path));
+        if written.is_err() {
+            let _ = fs::remove_dir_all(&partial);
+        }
+        match written {
+            Err(error) if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) => {
+                Err(self.occupied())
+            }
+            Err(error) => Err(error).with_context(|| name(&self.path)),
+            Ok(()) => Ok(self.path),
+        }
+    }
+
+    fn parent(&self) -> &Path {
+        match self.path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        }
+    }
+
+    fn occupied(&self) -> anyhow::Error {
+        let what = format!("{}: exists and is not empty", name(&self.path));
+        Failure::new(Exit::Refused, what, "name a new folder, or let --force replace the files in it").into()
+    }
+}
+
+/// Writes to standard output, to its end.
+pub(crate) fn print(bytes: &[u8]) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)
+        .and_then(|()| out.flush())
+        .context("standard output")
+        .advise(Exit::Refused, "make room, or write to another place")
+}
+
+/// Prints a value for another program to read.
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<()> {
+    let mut text = serde_json::to_vec_pretty(value)?;
+    text.push(b'\n');
+    print(&text)
+}

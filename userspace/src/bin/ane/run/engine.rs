@@ -1,0 +1,67 @@
+//! An embedded engine, watched: its timeline from the start of a run to the end.
+
+use std::io::BufWriter;
+use std::path::Path;
+use std::time::Instant;
+
+use ane::device::Device;
+use ane::timeline::Summary;
+use ane_device::counters::Report;
+use ane_device::trace::chrome::Writer;
+use ane_device::trace::{Record, Timeline};
+use anyhow::{Context, Result};
+
+use super::report::EngineReport;
+use crate::failure::{Exit, Failure};
+use crate::files::{self, Existing};
+
+/// An engine that notes what it does.
+pub(crate) struct Watch {
+    device: Device,
+}
+
+impl Watch {
+    /// Turns the timeline on, if the engine is in this process.
+    pub(crate) fn start(device: &Device, is_needed: bool) -> Result<Self> {
+        let start = Instant::now();
+        let clock = move || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let is_here = device.with_embedded(|driver| {
+            let timeline = Timeline::on(Box::new(clock), Timeline::CAPACITY);
+            driver.bus_mut().device_mut().ane().set_timeline(timeline);
+        });
+        if is_needed && is_here.is_none() {
+            let what = format!("device {} keeps its timeline to itself", device.location());
+            let advice = "start the device with --trace, or leave --device out";
+            return Err(Failure::new(Exit::CommandLine, what, advice).into());
+        }
+        Ok(Self { device: device.clone() })
+    }
+
+    /// What the engine did since then, written to a file if one is named.
+    pub(crate) fn finish(self, trace: Option<&Path>) -> Result<Option<EngineReport>> {
+        let seen = self.device.with_embedded(|driver| {
+            let is_checking = driver.bus_mut().device_mut().is_checking();
+            let ane = driver.bus_mut().device_mut().ane();
+            let lost = ane.timeline_mut().lost();
+            let records: Vec<Record> = ane.timeline_mut().drain().collect();
+            let report = EngineReport {
+                timeline: Summary::of(&records),
+                bytes_read: ane.report(Report::BytesRead),
+                bytes_written: ane.report(Report::BytesWritten),
+                inferred: Some(ane.inferred()).filter(|inferred| !inferred.is_none()).map(|i| i.to_string()),
+                findings: is_checking.then(|| ane.take_reports().iter().map(ToString::to_string).collect()),
+            };
+            (records, lost, report)
+        });
+        let Some((records, lost, report)) = seen else { return Ok(None) };
+        if let Some(path) = trace {
+            files::save_with(path, Existing::Replace, |file| {
+                let mut writer = Writer::new(BufWriter::new(file))?;
+                records.iter().try_for_each(|record| writer.write(record))?;
+                writer.finish(lost)
+            })
+            .context("--trace")?;
+        }
+        Ok(Some(report))
+    }
+}

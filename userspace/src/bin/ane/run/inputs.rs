@@ -1,0 +1,114 @@
+//! The inputs of a run: from files, random, or constant.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use ane::container::Surface;
+use ane::decode::printable;
+use ane::session::Session;
+use ane::tensor::npy::{Array, Conversion, Error};
+use ane::tensor::{Tensor, elements};
+use anyhow::Result;
+use half::f16;
+
+use crate::args::{Assignment, Run};
+use crate::failure::{Advise, Exit, Failure};
+use crate::files;
+
+/// An input, and how it came about.
+pub(crate) struct Input {
+    /// Number in the order of BARs.
+    pub(crate) index: usize,
+    pub(crate) tensor: Tensor,
+    /// For people: a file, or how the values were made.
+    pub(crate) source: String,
+}
+
+/// Every input of the session's program.
+pub(crate) fn gather(args: &Run, session: &Session) -> Result<Vec<Input>> {
+    let surfaces: Vec<&Surface<'_>> = session.inputs().collect();
+    let mut files = vec![None; surfaces.len()];
+    for assignment in &args.inputs {
+        let index = find(&surfaces, assignment)?;
+        if files[index].replace(assignment).is_some() {
+            let what = format!("input {:?} is given twice", assignment.input);
+            return Err(Failure::new(Exit::CommandLine, what, "give each input once").into());
+        }
+    }
+    let each = surfaces.iter().zip(files).enumerate();
+    each.map(|(index, (surface, file))| {
+        let shape = surface.shape;
+        let (tensor, source) = match file {
+            Some(assignment) => read(&assignment.file, surface, args.allow_nan)?,
+            None => match args.constant {
+                Some(value) => {
+                    let half = f16::from_f32(value);
+                    (Tensor::from_fn(shape, |_| half), format!("constant {half}"))
+                }
+                None => {
+                    // Each input has values of its own, and those of a program with one input are the seed's.
+                    let seed = args.seed.wrapping_add(index as u64);
+                    (Tensor::random(shape, seed), format!("random, seed {seed}"))
+                }
+            },
+        };
+        Ok(Input { index, tensor, source })
+    })
+    .collect()
+}
+
+/// The number of the input that an argument names.
+fn find(surfaces: &[&Surface<'_>], assignment: &Assignment) -> Result<usize> {
+    let asked = &assignment.input;
+    let named = surfaces.iter().position(|surface| surface.name == *asked);
+    let numbered = || asked.parse().ok().filter(|&index: &usize| index < surfaces.len());
+    named.or_else(numbered).ok_or_else(|| {
+        let names: Vec<_> = (0..)
+            .zip(surfaces)
+            .map(|(index, surface): (usize, _)| format!("{index} ({})", printable(&surface.name)))
+            .collect();
+        let what = format!("program has no input {asked:?}");
+        Failure::new(Exit::CommandLine, what, format!("its inputs are {}", names.join(", "))).into()
+    })
+}
+
+fn read(path: &Path, surface: &Surface<'_>, allow_nan: bool) -> Result<(Tensor, String)> {
+    let name = files::name(path);
+    let limit = elements(surface.shape);
+    let array = if path.as_os_str() == "-" {
+        Array::read(io::stdin().lock(), limit)
+    } else {
+        File::open(path).map_err(Error::Io).and_then(|file| Array::read(BufReader::new(file), limit))
+    };
+    let array = array.map_err(|why| refused(&name, &why))?;
+    let number = array.header().number;
+    let (tensor, conversion) = array.to_tensor(surface.shape).map_err(|why| refused(&name, &why))?;
+    let Conversion { rounded, overflowed, nans, first_nan } = conversion;
+    if nans > 0 && !allow_nan {
+        let place = first_nan.unwrap_or_default();
+        let what = format!("{name}: {nans} elements are no numbers, the first is element {place}");
+        return Err(Failure::new(Exit::Refused, what, "mend the array, or run with --allow-nan").into());
+    }
+    let mut source = name;
+    if !number.is_half() {
+        source.push_str(&format!(", converted from {number} to fp16"));
+        for (count, what) in [(rounded, "rounded"), (overflowed, "beyond the largest half")] {
+            if count > 0 {
+                source.push_str(&format!(", {count} {what}"));
+            }
+        }
+    }
+    Ok((tensor, source))
+}
+
+fn refused(name: &str, why: &Error) -> anyhow::Error {
+    let advice = match why {
+        Error::Io(why) if why.kind() == io::ErrorKind::NotFound => "check the path",
+        Error::Io(_) => "check who may read it, or name another file",
+        Error::Shape { .. } | Error::TooMany { .. } => "reshape it, or see `ane info MODEL`",
+        Error::Short { .. } | Error::Long { .. } | Error::Header(_) => "write it again with numpy.save",
+    };
+    let failed: Result<(), _> = Err(anyhow::anyhow!("{name}: {why}"));
+    failed.advise(Exit::Refused, advice).unwrap_err()
+}

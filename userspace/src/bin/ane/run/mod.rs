@@ -1,0 +1,141 @@
+//! `ane run`.
+
+pub(crate) mod engine;
+mod inputs;
+pub(crate) mod report;
+
+use std::time::{Duration, Instant};
+
+use ane::container;
+use ane::container::Surface;
+use ane::device::Device;
+use ane::model::{Model, file_names};
+use ane::session::{self, Session};
+use ane::tensor::{Tensor, npy};
+use ane_device::options::Numerics;
+use ane_uapi::ioctl::param::Param;
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::failure::{Advise, Exit};
+use crate::files::{self, Existing, Folder};
+use crate::{args, device};
+use engine::Watch;
+use report::{InputReport, OutputReport, Report};
+
+pub(crate) fn run(args: &args::Run) -> Result<()> {
+    // Everything that can be refused is refused before anything runs.
+    let folder = match &args.output {
+        Some(path) => Some(Folder::new(path, Existing::forced(args.force))?),
+        None => None,
+    };
+    let name = files::name(&args.model);
+    let model = load(&args.model)?;
+    let device = device::open(&args.device)?;
+    let watch = Watch::start(&device, args.trace.is_some())?;
+    let failed = |why: session::Error| device::session_failure(&why, &device);
+    let mut session = Session::load(&device, &model)
+        .map_err(|why| device::session_failure(&why, &device))
+        .with_context(|| name.clone())?;
+    let inputs = inputs::gather(args, &session)?;
+    for input in &inputs {
+        session.set(&input.index.to_string(), &input.tensor).map_err(failed)?;
+    }
+    let times = (0..args.repeat).map(|_| {
+        let start = Instant::now();
+        session.run().map(|()| start.elapsed())
+    });
+    let times: Result<Vec<Duration>, _> = times.collect();
+    // The timeline of a run that failed is what one wants to look at.
+    let engine = watch.finish(args.trace.as_deref())?;
+    let times = times.map_err(failed).with_context(|| name.clone())?;
+    let outputs = outputs(&session).map_err(failed)?;
+    let surfaces: Vec<&Surface<'_>> = session.outputs().collect();
+    let files = folder.map(|folder| save(folder, &surfaces, &outputs)).transpose()?;
+    let inputs = session.inputs().zip(inputs);
+    let reports = surfaces.iter().zip(&outputs).enumerate().map(|(index, (surface, tensor))| {
+        OutputReport::of(surface, tensor, files.as_ref().and_then(|files| files.get(index).cloned()))
+    });
+    let report = Report {
+        model: name,
+        device: device.location().to_string(),
+        chip: chip(&device),
+        numerics: engine.is_some().then(|| numerics(args.device.options.numerics)),
+        tasks: model.task_count(),
+        outputs: reports.collect(),
+        inputs: inputs.map(|(surface, input)| InputReport::of(surface, input.source)).collect(),
+        runs: args.repeat,
+        fastest_nanoseconds: nanoseconds(times.iter().min()),
+        average_nanoseconds: nanoseconds(times.iter().sum::<Duration>().checked_div(args.repeat).as_ref()),
+        engine,
+        driver: report::counted(&device),
+    };
+    if args.json { files::print_json(&report) } else { files::print(report.page()?.as_bytes()) }
+}
+
+/// The program in a file.
+pub(crate) fn load(path: &std::path::Path) -> Result<Model> {
+    let name = files::name(path);
+    let bytes = files::read(path)?;
+    let program = container::open(&bytes).with_context(|| name.clone())?;
+    Model::check(&program)
+        .with_context(|| name.clone())
+        .advise(Exit::Refused, "compile it for h13; `ane info` shows what it says of itself")?;
+    for warning in &program.warnings {
+        eprintln!("ane: {name}: warning: {warning}");
+    }
+    Ok(Model::of(&program))
+}
+
+/// Every output by rising BAR.
+pub(crate) fn outputs(session: &Session) -> Result<Vec<Tensor>, session::Error> {
+    (0..session.outputs().len()).map(|index| session.get(&index.to_string())).collect()
+}
+
+/// The chip as the driver has it, `t` and four digits.
+pub(crate) fn chip(device: &Device) -> String {
+    device.parameter(Param::Chip).map_or_else(|_| "unknown chip".to_owned(), |chip| format!("t{chip:x}"))
+}
+
+pub(crate) fn numerics(numerics: Numerics) -> &'static str {
+    Numerics::NAMES.into_iter().find(|(_, known)| *known == numerics).map_or("unknown", |(name, _)| name)
+}
+
+fn nanoseconds(duration: Option<&Duration>) -> u64 {
+    duration.map_or(0, |duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// One line of `outputs.json`.
+#[derive(Serialize)]
+struct Listed<'a> {
+    name: &'a str,
+    file: &'a str,
+    bar: u8,
+    shape: [u32; 4],
+}
+
+/// Writes each output and their list; says what the files are called.
+fn save(mut folder: Folder, surfaces: &[&Surface<'_>], outputs: &[Tensor]) -> Result<Vec<String>> {
+    // Only names that the file has: an ANEC's are made up, and its outputs are numbered.
+    let names = file_names(surfaces.iter().map(|surface| surface.name.as_ref()), "output");
+    let names: Vec<String> = names.into_iter().map(|name| format!("{name}.npy")).collect();
+    let listed: Vec<_> = surfaces
+        .iter()
+        .zip(&names)
+        .map(|(surface, file)| {
+            let shape = surface.shape;
+            let shape = [shape.n, shape.c, shape.h, shape.w];
+            Listed { name: &surface.name, file, bar: surface.bar, shape }
+        })
+        .collect();
+    for (tensor, name) in outputs.iter().zip(&names) {
+        let mut bytes = Vec::new();
+        npy::write(&mut bytes, tensor)?;
+        folder.add(name, bytes);
+    }
+    let mut list = serde_json::to_vec_pretty(&listed)?;
+    list.push(b'\n');
+    folder.add("outputs.json", list);
+    let path = folder.publish()?;
+    Ok(names.into_iter().map(|name| files::name(&path.join(name))).collect())
+}

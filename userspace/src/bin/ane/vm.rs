@@ -1,0 +1,167 @@
+//! `ane vm`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use ane::vm::hotplug;
+use ane::vm::machine::{Accelerator, Kernel, Machine, shell};
+use ane::vm::qemu::{self, Arch, Carrier, NoQemu, Qemu};
+use ane::vm::qmp::Monitor;
+use ane::vm::run::{self, Invocation, Run};
+use ane::vm::setup;
+use anyhow::Result;
+
+use crate::args;
+use crate::failure::{Advise, Exit, Failure};
+use crate::files;
+
+/// The device's program.
+const DEVICE: &str = "vhost-device-ane";
+
+pub(crate) fn run(args: &args::Vm) -> Result<()> {
+    match &args.command {
+        args::VmCommand::Run(args) => start(args),
+        args::VmCommand::Recover(args) => recover(args),
+        args::VmCommand::Check(args) => check(args),
+        args::VmCommand::Setup(args) => set_up(args),
+    }
+}
+
+fn start(args: &args::VmRun) -> Result<()> {
+    let arch = match args.arch {
+        args::VmArch::X86_64 => Arch::X86_64,
+        args::VmArch::Aarch64 => Arch::Aarch64,
+    };
+    if arch == Arch::Aarch64 && !args.dry_run {
+        let what = "a machine of aarch64 has never been run with this device";
+        return Err(
+            Failure::new(Exit::CommandLine, what, "print its command with --dry-run, and run that").into()
+        );
+    }
+    let qemu = match Qemu::find(args.qemu.as_deref(), arch) {
+        // What is printed may be for another machine.
+        Err(NoQemu::Missing { .. }) if args.dry_run && args.qemu.is_none() => {
+            eprintln!(
+                "ane: there is no {} here; this is for version {}",
+                arch.program(),
+                qemu::GENERIC_SINCE
+            );
+            Qemu { path: arch.program().into(), version: qemu::GENERIC_SINCE }
+        }
+        other => other.advise(Exit::NoDevice, "docs/qemu.md says which distributions have one")?,
+    };
+    let carrier = qemu.carrier().map_err(|version| NoQemu::Old { path: qemu.path.clone(), version });
+    let carrier = carrier.advise(Exit::NoDevice, "tools/guest/fetch fetches one, without being root")?;
+    if carrier == Carrier::Block {
+        eprintln!(
+            "ane: QEMU {} cannot create the generic device, so the guest sees a disk controller (1af4:1042): keep \
+             virtio_blk away from it",
+            qemu.version
+        );
+    }
+    let kernel = kernel(args)?;
+    let folder = match (&args.folder, args.dry_run) {
+        (Some(folder), true) => folder.clone(),
+        (None, true) => std::env::temp_dir().join("ane-vm"),
+        (folder, false) => {
+            run::folder(folder.as_deref()).advise(Exit::Refused, "name another with --folder")?
+        }
+    };
+    let (socket, monitor) = (folder.join("ane.sock"), folder.join("monitor.sock"));
+    let machine = Machine {
+        arch,
+        accelerator: Accelerator::best(arch),
+        carrier,
+        memory_mib: args.memory,
+        cpus: args.cpus,
+        socket: socket.clone(),
+        monitor: monitor.clone(),
+        kernel,
+        extra: args.extra.clone(),
+    };
+    let mut arguments = vec![OsString::from("--socket-path"), socket.clone().into()];
+    arguments.extend(args.device_arg.iter().cloned());
+    let device = Invocation { program: device_program(args.device_program.as_deref()), arguments };
+    let qemu = Invocation { program: qemu.path, arguments: machine.arguments() };
+    if args.dry_run {
+        let page = format!(
+            "{} &\n{}\n",
+            shell(&device.program, &device.arguments),
+            shell(&qemu.program, &qemu.arguments)
+        );
+        return files::print(page.as_bytes());
+    }
+    let ran = Run { device, socket, qemu, monitor }.run(|text| eprintln!("ane: {text}"));
+    if args.folder.is_none() {
+        // What is in it is of no use any more.
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+    let status = ran.advise(Exit::NoDevice, "its own message stands above")?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::NoDevice, format!("QEMU ended: {status}"), "its own message stands above").into())
+}
+
+/// What to boot, if anything is to be booted that is not in QEMU's own arguments.
+fn kernel(args: &args::VmRun) -> Result<Option<Kernel>> {
+    let fetched = |name: &str| qemu::cache().map(|cache| cache.join(name)).filter(|file| file.is_file());
+    let (image, initrd) = match &args.kernel {
+        Some(kernel) => (Some(kernel.clone()), args.initrd.clone()),
+        None if !args.extra.is_empty() => return Ok(None),
+        None => (fetched("vmlinuz"), args.initrd.clone().or_else(|| fetched("guest.img"))),
+    };
+    match image {
+        Some(image) => Ok(Some(Kernel { image, initrd, append: args.append.clone() })),
+        None if args.dry_run => Ok(None),
+        None => {
+            let advice = "name a --kernel, or a disk behind --, or have tools/guest/fetch fetch a kernel";
+            Err(Failure::new(Exit::CommandLine, "there is nothing to boot", advice).into())
+        }
+    }
+}
+
+/// Beside this program, as it is built and as it is installed, else wherever the system finds it.
+fn device_program(named: Option<&Path>) -> PathBuf {
+    if let Some(program) = named {
+        return program.to_owned();
+    }
+    let beside = std::env::current_exe().ok().and_then(|this| Some(this.parent()?.join(DEVICE)));
+    beside.filter(|program| program.is_file()).unwrap_or_else(|| DEVICE.into())
+}
+
+fn recover(args: &args::VmRecover) -> Result<()> {
+    let advice = "is it the monitor that `ane vm run` printed, and has the guest let go of the function?";
+    let mut monitor = Monitor::connect(&args.monitor).advise(Exit::NoDevice, advice)?;
+    let beside = args.monitor.parent().unwrap_or(Path::new(".")).join("ane.sock");
+    let socket = args.socket.clone().unwrap_or(beside);
+    let socket = std::path::absolute(&socket).unwrap_or(socket);
+    let name = hotplug::recover(&mut monitor, Carrier::Generic, &socket).advise(Exit::NoDevice, advice)?;
+    files::print(format!("{name} is plugged in\n").as_bytes())
+}
+
+fn check(args: &args::VmCheck) -> Result<()> {
+    let advice = "it has to be a QMP socket that nobody else uses (-qmp unix:PATH,server=on,wait=off)";
+    let mut monitor = Monitor::connect(&args.monitor).advise(Exit::NoDevice, advice)?;
+    let unshared = hotplug::unshared(&mut monitor).advise(Exit::NoDevice, advice)?;
+    if unshared.is_empty() {
+        return files::print(b"the machine's memory is shared\n");
+    }
+    let what =
+        format!("the machine's memory ({}) is not shared: no device can reach it", unshared.join(", "));
+    let advice =
+        "start it with -object memory-backend-memfd,id=ram,size=..,share=on -machine memory-backend=ram";
+    Err(Failure::new(Exit::Differs, what, advice).into())
+}
+
+fn set_up(args: &args::VmSetup) -> Result<()> {
+    let kernel = setup::Kernel::default();
+    let advice = "it takes root, in the guest; `ane doctor` looks at everything";
+    let bdf = match args.function {
+        Some(bdf) => bdf,
+        None => kernel.function_of_its_kind().advise(Exit::NoDevice, advice)?,
+    };
+    kernel.bind(bdf).advise(Exit::NoDevice, advice)?;
+    let pages = kernel.reserve(args.pages).advise(Exit::NoDevice, advice)?;
+    files::print(format!("{bdf} belongs to vfio-pci; {pages} huge pages of 2 MiB\n").as_bytes())
+}

@@ -1,0 +1,101 @@
+//! What can be wrong with a script.
+
+use thiserror::Error as ThisError;
+
+use super::super::BuildError;
+use super::{LINES_MAX, VALUES_MAX};
+
+/// A script that makes no program.
+#[derive(Debug, ThisError)]
+#[error("line {line}: {why}")]
+pub struct Error {
+    /// Counted from 1; the one behind the last if something is missing.
+    pub line: usize,
+    /// What is wrong there.
+    pub why: Why,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, ThisError)]
+pub enum Why {
+    /// It has another form.
+    #[error("has another form than {wanted:?}")]
+    Form {
+        /// The form.
+        wanted: &'static str,
+    },
+    /// No tensor has the name.
+    #[error("there is no tensor {name:?} before it")]
+    NoTensor {
+        /// The name.
+        name: String,
+    },
+    /// The name is taken.
+    #[error("there is a tensor {name:?} already")]
+    Twice {
+        /// The name.
+        name: String,
+    },
+    /// No operation has the name.
+    #[error("{name:?} is no operation")]
+    NoOperation {
+        /// The name.
+        name: String,
+    },
+    /// A key that the operation does not know.
+    #[error("{operation} knows no {key:?}")]
+    Key {
+        /// The operation.
+        operation: String,
+        /// The key.
+        key: String,
+    },
+    /// A key that is missing.
+    #[error("{operation} needs {key}=")]
+    Missing {
+        /// The operation.
+        operation: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// A value that cannot be read.
+    #[error("{key}={value} is not {wanted}")]
+    Value {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+        /// What it should be.
+        wanted: &'static str,
+    },
+    /// Another number of operands.
+    #[error("{operation} takes {wanted} operands, here are {given}")]
+    Operands {
+        /// The operation.
+        operation: String,
+        /// How many it takes.
+        wanted: usize,
+        /// How many there are.
+        given: usize,
+    },
+    /// Too many values.
+    #[error("{count} values are more than {VALUES_MAX}")]
+    TooMany {
+        /// How many.
+        count: u64,
+    },
+    /// Too many lines.
+    #[error("a script has at most {LINES_MAX} lines")]
+    TooLong,
+    /// An array that the caller does not have.
+    #[error("{name}: {why}")]
+    Array {
+        /// Its name.
+        name: String,
+        /// Why not.
+        why: String,
+    },
+    /// What the builder refuses.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}

@@ -1,0 +1,313 @@
+//! Graphs as text: a line for each tensor.
+//!
+//! ```text
+//! # A convolution with ReLU, then softmax over its channels.
+//! x = input 16x8x8
+//! c = convolution x outputs=32 kernel=3x3 padding=1 weights=random:1 relu
+//! m = mean c
+//! y = softmax m
+//! output y
+//! ```
+//!
+//! A line names a tensor, an operation, its operands, and what else the operation wants as `key=value` or a word alone.
+//! [`OPERATIONS`] lists them. Values are a number, which stands for all of them, `random:SEED`, or the name of an array
+//! that the caller looks up.
+
+mod error;
+mod words;
+
+use std::collections::BTreeMap;
+
+use ane_uapi::hw::td::activation::ActivationTable;
+use half::f16;
+
+pub use error::{Error, Why};
+
+use words::{Words, count, extents, number, range, shape, wrong};
+
+use super::{
+    Axis, Built, Convolution, Element, Graph, Over, Padding, Reduce, Tail, Tensor, Weights, activation,
+};
+use crate::container::Axes;
+use crate::tensor;
+
+/// Longest script, in lines: as many as a program has tasks, near enough.
+const LINES_MAX: usize = 1 << 16;
+
+/// Most values that a script has made for it at once: coefficients beyond the kernel's memory are of no use.
+const VALUES_MAX: u64 = 1 << 28;
+
+/// Every operation: its form, and what it does.
+pub const OPERATIONS: &[(&str, &str)] = &[
+    ("input CxHxW", "a tensor that the client fills"),
+    ("constant CxHxW values=V", "a tensor of constants"),
+    ("scalar VALUE", "one constant, for any shape"),
+    ("convolution X outputs=N [kernel=WxH] [stride=WxH] [padding=N] weights=V [relu]", "a dense convolution"),
+    ("linear X outputs=N weights=V", "constant weights times the channels of X"),
+    ("matmul X Y [relu]", "[M,K] times [K,N]: channels are rows, columns are columns"),
+    ("add|subtract|multiply|maximum|minimum X Y [relu]", "element by element"),
+    ("square X", "each element times itself"),
+    ("relu|sigmoid|silu|gelu|tanh|exp|exp2|ln|log2|sqrt|rsqrt|reciprocal X", "a function of each element"),
+    ("leaky_relu X slope=S", "elements below zero times S"),
+    ("clamp X low=A high=B", "elements no smaller than A and no larger than B"),
+    ("transpose X", "channels and columns change places"),
+    ("concat channels|rows X Y...", "one behind the other"),
+    ("slice X [channels=A..B] [rows=A..B]", "a part"),
+    ("sum|mean|largest X [over=plane|columns]", "one value for each channel, or for each row of it"),
+    ("softmax|softmax_columns X", "over channels; over the columns of each row"),
+    ("layer_norm|instance_norm X [epsilon=E]", "over everything; over each channel"),
+];
+
+/// Builds the program that `text` describes. `array` is asked for values by name, and told how many are wanted.
+///
+/// # Errors
+///
+/// [`Error`] says in which line.
+///
+/// # Examples
+///
+/// ```
+/// let text = "x = input 512x1x1\ny = softmax x\noutput y";
+/// let built = ane::build::script::build(text, |name, _| Err(format!("there is no array {name}")))?;
+/// assert_eq!(built.surfaces().len(), 2);
+/// # Ok::<(), ane::build::script::Error>(())
+/// ```
+pub fn build(
+    text: &str,
+    mut array: impl FnMut(&str, u64) -> Result<Vec<f16>, String>,
+) -> Result<Built, Error> {
+    let mut script = Script { graph: Graph::new(), tensors: BTreeMap::new(), array: &mut array };
+    let mut lines = 0;
+    for (line, text) in (1..).zip(text.lines()) {
+        lines = line;
+        let outcome = if line > LINES_MAX { Err(Why::TooLong) } else { script.line(text) };
+        outcome.map_err(|why| Error { line, why })?;
+    }
+    script.graph.build().map_err(|why| Error { line: lines + 1, why: why.into() })
+}
+
+/// Where a script's values come from.
+type Arrays<'a> = &'a mut dyn FnMut(&str, u64) -> Result<Vec<f16>, String>;
+
+struct Script<'a> {
+    graph: Graph,
+    tensors: BTreeMap<String, Tensor>,
+    array: Arrays<'a>,
+}
+
+impl Script<'_> {
+    fn line(&mut self, line: &str) -> Result<(), Why> {
+        let line = line.split('#').next().unwrap_or_default();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [] => Ok(()),
+            ["output", name] => {
+                let tensor = self.tensor(name)?;
+                Ok(self.graph.output(name, tensor)?)
+            }
+            [name, "=", operation, ref words @ ..] => {
+                if self.tensors.contains_key(name) {
+                    return Err(Why::Twice { name: name.to_owned() });
+                }
+                let tensor = self.operation(name, operation, words)?;
+                self.tensors.insert(name.to_owned(), tensor);
+                Ok(())
+            }
+            _ => Err(Why::Form { wanted: "NAME = OPERATION ... or output NAME" }),
+        }
+    }
+
+    fn tensor(&self, name: &str) -> Result<Tensor, Why> {
+        self.tensors.get(name).copied().ok_or_else(|| Why::NoTensor { name: name.to_owned() })
+    }
+
+    fn operation(&mut self, name: &str, operation: &str, words: &[&str]) -> Result<Tensor, Why> {
+        let mut words = Words::of(operation, words);
+        let made = self.make(name, operation, &mut words)?;
+        words.finish()?;
+        Ok(made)
+    }
+
+    fn make(&mut self, name: &str, operation: &str, words: &mut Words<'_>) -> Result<Tensor, Why> {
+        if let Some(element) = element(operation) {
+            let [a, b] = self.operands(words)?;
+            return Ok(self.graph.binary(a, b, Element { relu: words.has("relu"), ..element })?);
+        }
+        if let Some(table) = table(operation) {
+            let [x] = self.operands(words)?;
+            return Ok(self.graph.activation(x, table())?);
+        }
+        let graph = match operation {
+            "input" => {
+                let shape = shape("shape", words.only()?)?;
+                return Ok(self.graph.input(name, shape)?);
+            }
+            "scalar" => {
+                let value = number("value", words.only()?)?;
+                return Ok(self.graph.scalar(value)?);
+            }
+            "constant" => {
+                let shape = shape("shape", words.only()?)?;
+                let values = self.values("values", words.need("values")?, shape.elements())?;
+                return Ok(self.graph.constant(shape, &values)?);
+            }
+            "convolution" | "linear" => return self.convolution(operation, words),
+            "concat" => return self.concat(words),
+            "slice" => return self.slice(words),
+            "leaky_relu" => activation::leaky_relu(number("slope", words.need("slope")?)?),
+            "clamp" => {
+                activation::clamp(number("low", words.need("low")?)?, number("high", words.need("high")?)?)
+            }
+            _ => return self.rest(operation, words),
+        };
+        let [x] = self.operands(words)?;
+        Ok(self.graph.activation(x, graph)?)
+    }
+
+    /// Operations of whole tensors.
+    fn rest(&mut self, operation: &str, words: &mut Words<'_>) -> Result<Tensor, Why> {
+        if operation == "matmul" {
+            let [x, y] = self.operands(words)?;
+            return Ok(self.graph.matmul(x, y, tail(words))?);
+        }
+        let epsilon = f16::from_f32(1e-5);
+        let reduce = match operation {
+            "sum" => Some(Reduce::SUM),
+            "mean" => Some(Reduce::MEAN),
+            "largest" => Some(Reduce::MAXIMUM),
+            _ => None,
+        };
+        let [x] = match operation {
+            "square" | "relu" | "exp" | "ln" | "transpose" | "softmax" | "softmax_columns" | "layer_norm"
+            | "instance_norm" => self.operands(words)?,
+            _ if reduce.is_some() => self.operands(words)?,
+            _ => return Err(Why::NoOperation { name: operation.to_owned() }),
+        };
+        let graph = &mut self.graph;
+        Ok(match (operation, reduce) {
+            (_, Some(reduce)) => graph.reduce(x, Element::COPY, reduce, over(words)?)?,
+            ("square", _) => graph.unary(x, Element::SQUARE)?,
+            ("relu", _) => graph.relu(x)?,
+            ("exp", _) => graph.exp(x)?,
+            ("ln", _) => graph.ln(x)?,
+            ("transpose", _) => graph.transpose(x)?,
+            ("softmax", _) => graph.softmax(x)?,
+            ("softmax_columns", _) => graph.softmax_columns(x)?,
+            ("layer_norm", _) => graph.layer_norm(x, words.number("epsilon", epsilon)?)?,
+            _ => graph.instance_norm(x, words.number("epsilon", epsilon)?)?,
+        })
+    }
+
+    fn convolution(&mut self, operation: &str, words: &mut Words<'_>) -> Result<Tensor, Why> {
+        let [x] = self.operands(words)?;
+        let outputs = count("outputs", words.need("outputs")?)?;
+        let is_linear = operation == "linear";
+        let pair = |words: &mut Words<'_>, key: &str| match words.take(key).filter(|_| !is_linear) {
+            Some(value) => extents(key, value),
+            None => Ok((1, 1)),
+        };
+        let (kernel, stride) = (pair(words, "kernel")?, pair(words, "stride")?);
+        let padding = match words.take("padding").filter(|_| !is_linear) {
+            Some(value) => Padding::all(count("padding", value)?),
+            None => Padding::NONE,
+        };
+        let each = u64::from(self.graph.shape(x)?.c) * u64::from(kernel.0) * u64::from(kernel.1);
+        let wanted = each.saturating_mul(outputs.into());
+        let weights = self.values("weights", words.need("weights")?, wanted)?;
+        let convolution = Convolution {
+            stride,
+            padding,
+            tail: tail(words),
+            ..Convolution::new(outputs, kernel, Weights::Half(&weights))
+        };
+        Ok(self.graph.convolution(x, &convolution)?)
+    }
+
+    fn concat(&mut self, words: &mut Words<'_>) -> Result<Tensor, Why> {
+        let form = Why::Form { wanted: "NAME = concat channels|rows X Y..." };
+        let (axis, parts) = match std::mem::take(&mut words.operands).split_first() {
+            Some((&"channels", parts)) => (Axis::Channels, parts.to_vec()),
+            Some((&"rows", parts)) => (Axis::Rows, parts.to_vec()),
+            _ => return Err(form),
+        };
+        let parts = parts.into_iter().map(|part| self.tensor(part)).collect::<Result<Vec<_>, _>>()?;
+        Ok(self.graph.concat(&parts, axis)?)
+    }
+
+    fn slice(&mut self, words: &mut Words<'_>) -> Result<Tensor, Why> {
+        let [x] = self.operands(words)?;
+        let whole = self.graph.shape(x)?;
+        let mut part = |key: &str, extent: u32| match words.take(key) {
+            Some(value) => range(key, value),
+            None => Ok(0..extent),
+        };
+        let (channels, rows) = (part("channels", whole.c)?, part("rows", whole.h)?);
+        Ok(self.graph.slice(x, channels, rows)?)
+    }
+
+    /// The operands that the words name.
+    fn operands<const N: usize>(&self, words: &mut Words<'_>) -> Result<[Tensor; N], Why> {
+        let names = std::mem::take(&mut words.operands);
+        let wrong = Why::Operands { operation: words.operation.to_owned(), wanted: N, given: names.len() };
+        let tensors: Vec<Tensor> = names.iter().map(|name| self.tensor(name)).collect::<Result<_, _>>()?;
+        tensors.try_into().map_err(|_| wrong)
+    }
+
+    fn values(&mut self, key: &str, value: &str, count: u64) -> Result<Vec<f16>, Why> {
+        if count > VALUES_MAX {
+            return Err(Why::TooMany { count });
+        }
+        if let Ok(all) = value.parse::<f32>() {
+            return Ok(vec![f16::from_f32(all); count as usize]);
+        }
+        if let Some(seed) = value.strip_prefix("random:") {
+            let wrong =
+                |_| Why::Value { key: key.to_owned(), value: value.to_owned(), wanted: "random:SEED" };
+            let seed: u64 = seed.parse().map_err(wrong)?;
+            let shape = Axes { n: 1, c: 1, h: 1, w: count as u32 };
+            return Ok(tensor::Tensor::random(shape, seed).into_values());
+        }
+        (self.array)(value, count).map_err(|why| Why::Array { name: value.to_owned(), why })
+    }
+}
+
+fn element(operation: &str) -> Option<Element> {
+    Some(match operation {
+        "add" => Element::ADD,
+        "subtract" => Element::SUBTRACT,
+        "multiply" => Element::MULTIPLY,
+        "maximum" => Element::MAXIMUM,
+        "minimum" => Element::MINIMUM,
+        _ => return None,
+    })
+}
+
+fn table(operation: &str) -> Option<fn() -> ActivationTable> {
+    Some(match operation {
+        "sigmoid" => activation::sigmoid,
+        "silu" => activation::silu,
+        "gelu" => activation::gelu,
+        "tanh" => activation::tanh,
+        "exp2" => activation::exp2,
+        "log2" => activation::log2,
+        "sqrt" => activation::sqrt,
+        "rsqrt" => activation::rsqrt,
+        "reciprocal" => activation::reciprocal,
+        _ => return None,
+    })
+}
+
+fn tail(words: &mut Words<'_>) -> Tail {
+    if words.has("relu") { Tail::RELU } else { Tail::NONE }
+}
+
+fn over(words: &mut Words<'_>) -> Result<Over, Why> {
+    match words.take("over") {
+        None | Some("plane") => Ok(Over::Plane),
+        Some("columns") => Ok(Over::Columns),
+        Some(value) => Err(wrong("over", value, "plane or columns")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

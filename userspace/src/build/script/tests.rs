@@ -1,0 +1,89 @@
+use super::super::Shape;
+use super::*;
+
+fn no_arrays(name: &str, count: u64) -> Result<Vec<f16>, String> {
+    match name {
+        "ones.npy" => Ok(vec![f16::ONE; count as usize]),
+        _ => Err("no such file".to_owned()),
+    }
+}
+
+fn refused(text: &str) -> String {
+    build(text, no_arrays).unwrap_err().to_string()
+}
+
+#[test]
+fn every_operation_makes_its_tensor() {
+    let text = "
+        x = input 8x4x16   # comment
+        k = constant 8x4x16 values=random:7
+        s = scalar 0.5
+        a = add x k relu
+        b = multiply a s
+        d = subtract b x
+        e = maximum d k
+        f = minimum e x
+        g = convolution f outputs=4 kernel=3x3 stride=1 padding=1 weights=ones.npy relu
+        h = linear g outputs=8 weights=0.25
+        i = sigmoid h
+        j = leaky_relu i slope=0.1
+        l = clamp j low=-1 high=1
+        m = square l
+        n = concat channels m x
+        o = slice n channels=0..8 rows=1..3
+        p = largest o over=columns
+        q = instance_norm n epsilon=0.001
+        r = mean q
+        t = softmax r
+        v = sum n
+        w = layer_norm x
+        y = gelu w
+        output t
+        output p
+        output v
+        output y";
+    let built = build(text, no_arrays).unwrap();
+    assert_eq!(built.surfaces().len(), 5);
+}
+
+#[test]
+fn script_and_calls_make_the_same_program() {
+    let text = "a = input 64x1x48\nb = input 48x1x80\nproduct = matmul a b\noutput product";
+    let mut graph = Graph::new();
+    let a = graph.input("a", Shape::new(64, 1, 48)).unwrap();
+    let b = graph.input("b", Shape::new(48, 1, 80)).unwrap();
+    let product = graph.matmul(a, b, Tail::NONE).unwrap();
+    graph.output("product", product).unwrap();
+    assert_eq!(build(text, no_arrays).unwrap(), graph.build().unwrap());
+}
+
+#[test]
+fn line_that_is_wrong_is_named_with_what_is_wrong() {
+    for (text, message) in [
+        ("x", "line 1: has another form than \"NAME = OPERATION ... or output NAME\""),
+        ("\nx = inpt 1x1x1", "line 2: \"inpt\" is no operation"),
+        ("x = input 1x1", "line 1: shape=1x1 is not channels x rows x columns, such as 3x32x32"),
+        ("x = input 1x1x1\nx = relu x", "line 2: there is a tensor \"x\" already"),
+        ("y = relu x", "line 1: there is no tensor \"x\" before it"),
+        ("x = input 4x1x1\ny = add x", "line 2: add takes 2 operands, here are 1"),
+        ("x = input 4x1x1\ny = relu x size=3", "line 2: relu knows no \"size\""),
+        ("x = input 4x1x1\ny = linear x outputs=4", "line 2: linear needs weights="),
+        ("x = input 4x1x1\ny = linear x outputs=4 weights=w.npy", "line 2: w.npy: no such file"),
+        (
+            "x = input 4x1x1\ny = linear x outputs=4000000000 weights=1",
+            "line 2: 16000000000 values are more than 268435456",
+        ),
+        ("x = input 4x1x1", "line 2: the graph has no output"),
+    ] {
+        assert_eq!(refused(text), message, "{text}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_built_or_refused_and_never_panics(
+        text in "(([xyz] = (input|relu|add|softmax|concat|slice|convolution|linear|constant|scalar)( ([xyz]|[0-9]{1,2}x[0-9]x[0-9]|channels=[0-9]..[0-9]|outputs=[0-9]|kernel=[0-9]x[0-9]|weights=1|values=2|-?[0-9])){0,4}|output [xyz])\n){0,8}",
+    ) {
+        let _ = build(&text, no_arrays);
+    }
+}

@@ -1,0 +1,97 @@
+//! The words of a line, and how each is read.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use half::f16;
+
+use super::super::Shape;
+use super::Why;
+
+/// The words behind an operation.
+pub(super) struct Words<'a> {
+    pub(super) operation: &'a str,
+    pub(super) operands: Vec<&'a str>,
+    pairs: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn of(operation: &'a str, words: &[&'a str]) -> Self {
+        let mut split = Self { operation, operands: Vec::new(), pairs: BTreeMap::new() };
+        for &word in words {
+            match word.split_once('=') {
+                Some((key, value)) => drop(split.pairs.insert(key, value)),
+                None if word == "relu" => drop(split.pairs.insert(word, "")),
+                None => split.operands.push(word),
+            }
+        }
+        split
+    }
+
+    pub(super) fn take(&mut self, key: &str) -> Option<&'a str> {
+        self.pairs.remove(key)
+    }
+
+    pub(super) fn need(&mut self, key: &'static str) -> Result<&'a str, Why> {
+        self.take(key).ok_or_else(|| Why::Missing { operation: self.operation.to_owned(), key })
+    }
+
+    pub(super) fn has(&mut self, key: &str) -> bool {
+        self.take(key).is_some()
+    }
+
+    pub(super) fn number(&mut self, key: &str, otherwise: f16) -> Result<f16, Why> {
+        self.take(key).map_or(Ok(otherwise), |value| number(key, value))
+    }
+
+    /// The one word that is no pair.
+    pub(super) fn only(&mut self) -> Result<&'a str, Why> {
+        match std::mem::take(&mut self.operands)[..] {
+            [only] => Ok(only),
+            ref words => {
+                Err(Why::Operands { operation: self.operation.to_owned(), wanted: 1, given: words.len() })
+            }
+        }
+    }
+
+    /// Nothing may be left that nobody took.
+    pub(super) fn finish(self) -> Result<(), Why> {
+        let left = self.pairs.keys().chain(&self.operands).next();
+        left.map_or(Ok(()), |key| {
+            Err(Why::Key { operation: self.operation.to_owned(), key: (*key).to_owned() })
+        })
+    }
+}
+
+pub(super) fn wrong(key: &str, value: &str, wanted: &'static str) -> Why {
+    Why::Value { key: key.to_owned(), value: value.to_owned(), wanted }
+}
+
+pub(super) fn number(key: &str, value: &str) -> Result<f16, Why> {
+    value.parse::<f32>().map(f16::from_f32).map_err(|_| wrong(key, value, "a number"))
+}
+
+pub(super) fn count(key: &str, value: &str) -> Result<u32, Why> {
+    value.parse().map_err(|_| wrong(key, value, "a whole number"))
+}
+
+pub(super) fn extents(key: &str, value: &str) -> Result<(u32, u32), Why> {
+    let (columns, rows) = value.split_once('x').unwrap_or((value, value));
+    let bad = |_| wrong(key, value, "columns x rows, such as 3x3");
+    Ok((columns.parse().map_err(bad)?, rows.parse().map_err(bad)?))
+}
+
+pub(super) fn range(key: &str, value: &str) -> Result<Range<u32>, Why> {
+    let bad = || wrong(key, value, "a range such as 0..4");
+    let (start, end) = value.split_once("..").ok_or_else(bad)?;
+    Ok(start.parse().map_err(|_| bad())?..end.parse().map_err(|_| bad())?)
+}
+
+pub(super) fn shape(key: &str, value: &str) -> Result<Shape, Why> {
+    let bad = || wrong(key, value, "channels x rows x columns, such as 3x32x32");
+    let extents: Vec<u32> = value.split('x').map(str::parse).collect::<Result<_, _>>().map_err(|_| bad())?;
+    match extents[..] {
+        [c, h, w] => Ok(Shape::new(c, h, w)),
+        _ => Err(bad()),
+    }
+}

@@ -1,0 +1,98 @@
+//! A driver behind a daemon's socket.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use ane_driver::aned::client::{Client, ClientError, File, Settings, default_socket};
+use ane_driver::front::Segments;
+use ane_uapi::ioctl::errno::Errno;
+
+use super::connection::{Connection, Failed};
+use super::error::Error;
+use super::in_process::copy_back;
+use super::mapping::Mapping;
+
+/// A file of the daemon's driver.
+pub(super) struct Aned {
+    client: Arc<Client>,
+    file: File,
+}
+
+impl Aned {
+    /// Connects to the daemon at `path`, or where daemons listen, and opens a file.
+    pub(super) fn connect(path: Option<&Path>) -> Result<Self, ClientError> {
+        let default = default_socket();
+        let client = Client::connect(path.unwrap_or(&default), Settings::default())?;
+        Self::open(Arc::new(client))
+    }
+
+    fn open(client: Arc<Client>) -> Result<Self, ClientError> {
+        let file = client.open()?.file;
+        Ok(Self { client, file })
+    }
+
+    fn failed(why: &ClientError) -> Error {
+        Error::Gone { why: why.to_string() }
+    }
+}
+
+impl Connection for Aned {
+    fn ioctl(&self, number: u32, argument: &mut [u8], memory: &mut [&mut [u8]]) -> Result<(), Failed> {
+        let mut segments = Segments::new();
+        for slice in memory.iter() {
+            segments.push(slice.as_ptr().addr() as u64, slice.to_vec());
+        }
+        loop {
+            let outcome = self.client.ioctl(self.file, number, argument, &mut segments);
+            copy_back(&segments, memory);
+            return match outcome {
+                Ok(()) => Ok(()),
+                // Nothing was interrupted that the caller could know of.
+                Err(ClientError::Errno(Errno::EINTR)) => continue,
+                Err(ClientError::Errno(errno)) => Err(errno.into()),
+                Err(ClientError::Unknown(code)) => Err(Failed::Code(code.saturating_abs())),
+                Err(ClientError::Gone(why)) => Err(Failed::Gone(why)),
+            };
+        }
+    }
+
+    fn map(&self, offset: u64, bytes: u64) -> Result<Mapping, Error> {
+        let extents = self.client.map(self.file, offset, bytes).map_err(|why| match why {
+            ClientError::Errno(errno) => {
+                Error::Map { bytes, why: std::io::Error::from_raw_os_error(errno as i32) }
+            }
+            other => Self::failed(&other),
+        })?;
+        Mapping::of(&extents).map_err(|why| Error::Map { bytes, why })
+    }
+
+    fn unmap(&self, offset: u64, bytes: u64) {
+        // Told out of politeness: the daemon lets go of it with the file at the latest.
+        let _ = self.client.unmap(self.file, offset, bytes);
+    }
+
+    fn signal(&self, fence: u64) -> Result<OwnedFd, Error> {
+        self.client.signal(self.file, fence).map_err(|why| Self::failed(&why))
+    }
+
+    fn again(&self) -> Result<Box<dyn Connection>, Error> {
+        let opened = Self::open(Arc::clone(&self.client));
+        Ok(Box::new(opened.map_err(|why| Self::failed(&why))?))
+    }
+
+    fn report(&self, what: &str) -> Result<Option<String>, Error> {
+        match self.client.report(what) {
+            Ok(text) => Ok(Some(text)),
+            Err(ClientError::Errno(Errno::EINVAL)) => Ok(None),
+            Err(why) => Err(Self::failed(&why)),
+        }
+    }
+}
+
+impl Drop for Aned {
+    fn drop(&mut self) {
+        // A daemon that is gone has closed it.
+        let _ = self.client.close(self.file);
+    }
+}

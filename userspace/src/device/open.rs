@@ -1,0 +1,123 @@
+//! Opening a device where it is.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ane_device::Options;
+use ane_driver::Driver;
+use ane_driver::bus::in_process;
+use ane_driver::bus::vhost_user::{self, VhostUser};
+use ane_driver::dart::CONTEXT_BYTES;
+use ane_driver::front::Files;
+use ane_uapi::hw::dart::iso::ContextId;
+use ane_uapi::ioctl::errno::Errno;
+
+use super::aned::Aned;
+use super::connection::Connection;
+use super::error::Error;
+use super::in_process::{InProcess, Shared};
+use super::location::Location;
+use super::node::Node;
+use super::{Device, Open};
+use crate::embedded::{self, Embedded};
+
+/// Memory of an embedded device for page tables, in bytes; buffers have memory of their own.
+const TABLES: usize = CONTEXT_BYTES * ContextId::COUNT as usize;
+
+/// The driver of a device in this process.
+pub type EmbeddedDriver = Driver<in_process::InProcess<Embedded>>;
+
+/// A driver with a device in this process: what a daemon serves, and what [`Device::open`] opens a file of.
+///
+/// # Errors
+///
+/// [`Error::Open`].
+pub fn embedded_driver(options: &Options) -> Result<EmbeddedDriver, Error> {
+    let failed = |why| Error::Open { location: Location::Embedded, why };
+    let bus = embedded::open(options, TABLES).map_err(|why| failed(why.into()))?;
+    Driver::probe(bus).map_err(|why| failed(why.into()))
+}
+
+impl Device {
+    /// Opens a file of the device at `location`. The options are those of a device that is made for it; one that is
+    /// there already has its own.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Open`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use ane::device::{Device, Location};
+    /// use ane_device::Options;
+    /// use ane_uapi::ioctl::param::Param;
+    ///
+    /// let device = Device::open(&Location::Embedded, &Options::default())?;
+    /// assert_eq!(device.parameter(Param::PageSize)?, 0x4000);
+    /// # Ok::<(), ane::device::Error>(())
+    /// ```
+    pub fn open(location: &Location, options: &Options) -> Result<Self, Error> {
+        let failed = |why| Error::Open { location: location.clone(), why };
+        match location {
+            Location::Embedded => Self::over_embedded(embedded_driver(options)?),
+            Location::Aned(path) => {
+                let aned = Aned::connect(path.as_deref()).map_err(|why| failed(why.into()))?;
+                Ok(Self::new(location.clone(), Box::new(aned)))
+            }
+            Location::VhostUser(path) => {
+                let bus = VhostUser::connect(path, vhost_user::Settings::default());
+                let bus = bus.map_err(|why| failed(why.into()))?;
+                Self::over(location.clone(), Driver::probe(bus).map_err(|why| failed(why.into()))?)
+            }
+            Location::Vfio(_) => Err(Error::Unable { location: location.clone(), what: "be opened here" }),
+            Location::Node(path) => Self::node(path),
+        }
+    }
+
+    /// A file of a driver in this process.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Open`] if the driver gives none.
+    pub fn over(location: Location, files: impl Files + Send + 'static) -> Result<Self, Error> {
+        let shared = Arc::new(Shared::new(files));
+        let opened = file_of(&location, shared)?;
+        Ok(Self::new(location, opened))
+    }
+
+    /// A file of a driver with a device in this process.
+    fn over_embedded(driver: EmbeddedDriver) -> Result<Self, Error> {
+        let shared = Arc::new(Shared::new(driver));
+        let connection = file_of(&Location::Embedded, Arc::clone(&shared))?;
+        let open = Open { location: Location::Embedded, connection, embedded: Some(shared) };
+        Ok(Self { open: Arc::new(open) })
+    }
+
+    /// A device node of the system.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Open`].
+    pub fn node(path: &Path) -> Result<Self, Error> {
+        let location = Location::Node(path.to_owned());
+        match Node::open(path) {
+            Ok(node) => Ok(Self::new(location, Box::new(node))),
+            Err(why) => Err(Error::Open { location, why: why.into() }),
+        }
+    }
+
+    /// Does something with driver and device, if both are in this process: look at registers, arm a fault.
+    pub fn with_embedded<R>(&self, action: impl FnOnce(&mut EmbeddedDriver) -> R) -> Option<R> {
+        self.open.embedded.as_ref().map(|shared| action(&mut shared.lock()))
+    }
+}
+
+fn file_of<F: Files + Send + 'static>(
+    location: &Location,
+    shared: Arc<Shared<F>>,
+) -> Result<Box<dyn Connection>, Error> {
+    let opened = InProcess::open(shared);
+    let failed = |errno: Errno| Error::Open { location: location.clone(), why: errno.to_string().into() };
+    Ok(Box::new(opened.map_err(failed)?))
+}

@@ -1,0 +1,73 @@
+//! Comparing: two programs, two arrays, two timelines.
+//!
+//! Each comparison says what is different, where, and what stands on either side. What is the same is not listed; of
+//! what is different there may be more than is listed, and the count tells.
+//!
+//! * [`programs`]: by surface, BAR, header word and register field;
+//! * [`arrays`]: by element, in values and in units of the last place;
+//! * [`timelines`]: by event, whatever the times.
+
+pub mod arrays;
+pub mod programs;
+pub mod timelines;
+
+use serde::Serialize;
+
+/// Differences that are listed; more are counted.
+pub const LISTED: usize = 64;
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// Where.
+    pub place: String,
+    /// What the first has there.
+    pub a: String,
+    /// What the second has there.
+    pub b: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Comparison {
+    /// How many differences there are.
+    pub count: u64,
+    /// The first [`LISTED`] of them.
+    pub differences: Vec<Difference>,
+    /// What is worth knowing about the whole.
+    pub notes: Vec<String>,
+}
+
+impl Comparison {
+    /// True if nothing differs.
+    pub const fn is_same(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds what another comparison found, under a name.
+    pub fn include(&mut self, name: &str, other: Self) {
+        self.count += other.count;
+        let room = LISTED.saturating_sub(self.differences.len());
+        let prefixed = |difference: Difference| Difference {
+            place: format!("{name}: {}", difference.place),
+            ..difference
+        };
+        self.differences.extend(other.differences.into_iter().take(room).map(prefixed));
+        self.notes.extend(other.notes.into_iter().map(|note| format!("{name}: {note}")));
+    }
+
+    /// Notes a difference.
+    pub fn differs(&mut self, place: impl Into<String>, a: impl ToString, b: impl ToString) {
+        self.count += 1;
+        if self.differences.len() < LISTED {
+            self.differences.push(Difference { place: place.into(), a: a.to_string(), b: b.to_string() });
+        }
+    }
+
+    /// Notes a difference if there is one.
+    fn expect<T: PartialEq + ToString>(&mut self, place: impl FnOnce() -> String, a: &T, b: &T) {
+        if a != b {
+            self.differs(place(), a.to_string(), b.to_string());
+        }
+    }
+}

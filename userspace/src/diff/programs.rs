@@ -1,0 +1,148 @@
+//! Two programs: what each says of itself, and what their tasks write.
+
+use std::collections::BTreeMap;
+
+use super::Comparison;
+use crate::container::Program;
+use crate::decode::{FieldReport, ProgramReport, RegisterReport, Report, TaskReport, printable};
+
+/// What stands where the other has something and this one nothing.
+const NOTHING: &str = "-";
+
+/// Compares two programs. The containers may be of different kinds: what only one kind can say is not compared.
+pub fn compare(a: &Program<'_>, b: &Program<'_>) -> Comparison {
+    let mut found = Comparison::default();
+    let (one, other) = (Report::of(a), Report::of(b));
+    if a.container != b.container {
+        found.notes.push(format!("{} against {}", a.container.name(), b.container.name()));
+    }
+    whole(&mut found, &one.program, &other.program, a.container == b.container);
+    constants(&mut found, a, b);
+    let tasks = one.tasks.len().max(other.tasks.len());
+    for index in 0..tasks {
+        match (one.tasks.get(index), other.tasks.get(index)) {
+            (Some(a), Some(b)) => task(&mut found, a, b),
+            (Some(a), None) => found.differs(format!("task {index}"), &a.summary, NOTHING),
+            (None, b) => {
+                found.differs(format!("task {index}"), NOTHING, b.map_or(NOTHING, |task| &task.summary));
+            }
+        }
+    }
+    for (damage, which) in [(&one.damage, "first"), (&other.damage, "second")] {
+        found.notes.extend(damage.map(|damage| format!("the {which} is damaged: {damage}")));
+    }
+    found
+}
+
+fn whole(found: &mut Comparison, a: &ProgramReport, b: &ProgramReport, names: bool) {
+    found.expect(|| "engine".into(), &a.generation, &b.generation);
+    found.expect(|| "tasks".into(), &a.task_count, &b.task_count);
+    found.expect(|| "scratch bytes".into(), &a.scratch_bytes, &b.scratch_bytes);
+    for direction in ["input", "output"] {
+        let side = |report: &ProgramReport| {
+            let surfaces = report.surfaces.iter().filter(|surface| surface.direction == direction);
+            let mut listed: Vec<_> = surfaces
+                .map(|surface| {
+                    let name = if names { printable(&surface.name) } else { String::new() };
+                    (surface.bar, name, format!("{:?} strides {:?}", surface.shape, surface.strides))
+                })
+                .collect();
+            listed.sort();
+            listed
+        };
+        let (a, b) = (side(a), side(b));
+        for index in 0..a.len().max(b.len()) {
+            let told = |side: &[(u8, String, String)]| {
+                side.get(index)
+                    .map_or(NOTHING.to_owned(), |(bar, name, shape)| format!("BAR {bar} {name} {shape}"))
+            };
+            found.expect(|| format!("{direction} {index}"), &told(&a), &told(&b));
+        }
+    }
+}
+
+fn constants(found: &mut Comparison, a: &Program<'_>, b: &Program<'_>) {
+    // Files may pad a section or split it; what is compared is its bytes, one section behind the other.
+    let joined = |program: &Program<'_>| -> Vec<u8> {
+        program.constants.iter().flat_map(|constants| constants.bytes).copied().collect()
+    };
+    let (a, b) = (joined(a), joined(b));
+    found.expect(|| "bytes of constants".into(), &a.len(), &b.len());
+    let mut different = a.iter().zip(&b).enumerate().filter(|(_, (a, b))| a != b);
+    if let Some((at, (first, second))) = different.next() {
+        let more = different.count();
+        found.differs(
+            format!("constants at {at:#x}, and {more} bytes more"),
+            format!("{first:#04x}"),
+            format!("{second:#04x}"),
+        );
+    }
+}
+
+fn task(found: &mut Comparison, a: &TaskReport, b: &TaskReport) {
+    let index = a.index;
+    found.expect(|| format!("task {index}"), &a.summary, &b.summary);
+    registers(found, &format!("task {index} header"), a.header.iter(), b.header.iter());
+    let blocks = |task: &'_ TaskReport| -> BTreeMap<u64, &'static str> {
+        let registers = task
+            .blocks
+            .iter()
+            .flat_map(|block| block.registers.iter().map(|register| (register.address.0, block.name)));
+        registers.collect()
+    };
+    let names: BTreeMap<u64, &'static str> = blocks(a).into_iter().chain(blocks(b)).collect();
+    let writes = |task| -> BTreeMap<u64, &RegisterReport> { writes_of(task) };
+    let (a, b) = (writes(a), writes(b));
+    for (&address, block) in &names {
+        let place = format!("task {index} {block}");
+        registers(found, &place, a.get(&address).copied().into_iter(), b.get(&address).copied().into_iter());
+    }
+}
+
+fn writes_of(task: &TaskReport) -> BTreeMap<u64, &RegisterReport> {
+    let registers = task.blocks.iter().flat_map(|block| &block.registers);
+    registers.map(|register| (register.address.0, register)).collect()
+}
+
+fn registers<'a>(
+    found: &mut Comparison,
+    place: &str,
+    mut a: impl Iterator<Item = &'a RegisterReport>,
+    mut b: impl Iterator<Item = &'a RegisterReport>,
+) {
+    loop {
+        match (a.next(), b.next()) {
+            (None, None) => return,
+            (Some(a), Some(b)) => register(found, place, a, b),
+            (Some(only), None) => found.differs(name(place, only), only.value, NOTHING),
+            (None, Some(only)) => found.differs(name(place, only), NOTHING, only.value),
+        }
+    }
+}
+
+fn name(place: &str, register: &RegisterReport) -> String {
+    let index = register.index.map_or(String::new(), |index| format!("[{index}]"));
+    format!("{place} {}{index} at {}", register.name.unwrap_or("unknown register"), register.address)
+}
+
+/// By field where the word has fields, and by word where it has none that differs.
+fn register(found: &mut Comparison, place: &str, a: &RegisterReport, b: &RegisterReport) {
+    if a.value == b.value {
+        return;
+    }
+    let before = found.count;
+    let mut b_fields: BTreeMap<_, &FieldReport> = b.fields.iter().map(|field| (field.name, field)).collect();
+    for field in &a.fields {
+        let other = b_fields.remove(field.name);
+        let shown = other.map_or_else(|| "0".to_owned(), |other| other.shown.clone());
+        if other.map_or(0, |other| other.value) != field.value {
+            found.differs(format!("{} {}", name(place, a), field.name), &field.shown, shown);
+        }
+    }
+    for field in b_fields.into_values().filter(|field| field.value != 0) {
+        found.differs(format!("{} {}", name(place, b), field.name), "0", &field.shown);
+    }
+    if found.count == before {
+        found.differs(name(place, a), a.value, b.value);
+    }
+}

@@ -1,0 +1,333 @@
+//! A program on a device: buffers bound, ready to run any number of times.
+//!
+//! Loading gives each BAR of the program a buffer under the usage that its role has, fills in what the file has, and
+//! makes a program of them in the driver. A run is then a request without any field of its own.
+
+use std::time::Duration;
+
+use ane_uapi::hw::usage::Usage;
+use ane_uapi::ioctl::handle;
+use ane_uapi::ioctl::program::{self, ProgramBinding, ProgramBuffer, ProgramCreate, ProgramDestroy};
+use ane_uapi::ioctl::request::{self, PRIORITY_DEFAULT, Request};
+use half::f16;
+use thiserror::Error as ThisError;
+use zerocopy::{FromZeros, IntoBytes};
+
+use crate::container::{Bar, Direction, Role, Surface};
+use crate::device::{self, Buffer, Device, Fault, Fence, Outcome, WaitFor, address};
+use crate::model::Model;
+use crate::tensor::Tensor;
+use crate::tensor::tile::{self, Layout};
+
+/// What can go wrong with a program on a device.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    /// The device, or the driver.
+    #[error(transparent)]
+    Device(#[from] device::Error),
+    /// A surface that cannot be tiled.
+    #[error("{direction} {name:?}: {why}", direction = direction.name())]
+    Surface {
+        /// Who writes it.
+        direction: Direction,
+        /// Its name.
+        name: String,
+        /// Why not.
+        why: tile::Error,
+    },
+    /// A program without tasks, as which none can be run.
+    #[error("program has no task")]
+    Empty,
+    /// A surface that is asked for by a name or number that none has.
+    #[error("program has no {direction} {asked:?}", direction = direction.name())]
+    Unknown {
+        /// Who writes it.
+        direction: Direction,
+        /// What was asked for.
+        asked: String,
+    },
+    /// A tensor of another shape.
+    #[error("{direction} {name:?} has shape {wanted:?}, the tensor has {given:?}", direction = direction.name())]
+    Shape {
+        /// Who writes it.
+        direction: Direction,
+        /// Its name.
+        name: String,
+        /// The surface's shape: N, C, H, W.
+        wanted: [u32; 4],
+        /// The tensor's.
+        given: [u32; 4],
+    },
+    /// The request did not end well.
+    #[error("request {outcome}{}", fault.as_ref().map_or(String::new(), |fault| format!(": {fault}")))]
+    Failed {
+        /// How it ended.
+        outcome: Outcome,
+        /// The fault that ended it.
+        fault: Option<Box<Fault>>,
+    },
+}
+
+/// How a request is to be run.
+#[derive(Clone, Debug)]
+pub struct Submission<'a> {
+    /// From 0, the most urgent, to 7.
+    pub priority: u32,
+    /// When to abort it, on the driver's clock in nanoseconds.
+    pub deadline: Option<u64>,
+    /// Requests that have to end well before.
+    pub after: &'a [Fence],
+}
+
+impl Default for Submission<'_> {
+    fn default() -> Self {
+        Self { priority: PRIORITY_DEFAULT, deadline: None, after: &[] }
+    }
+}
+
+/// A surface with its buffer.
+#[derive(Debug)]
+struct Bound {
+    surface: Surface<'static>,
+    layout: Layout,
+    /// Index into the buffers.
+    buffer: usize,
+}
+
+/// A program on a device.
+///
+/// # Examples
+///
+/// ```
+/// use ane::build::{Element, Graph, Shape};
+/// use ane::container::Axes;
+/// use ane::device::{Device, Location};
+/// use ane::model::Model;
+/// use ane::session::Session;
+/// use ane::tensor::Tensor;
+/// use half::f16;
+///
+/// let mut graph = Graph::new();
+/// let (a, b) = (graph.input("a", Shape::new(4, 1, 1))?, graph.input("b", Shape::new(4, 1, 1))?);
+/// let sum = graph.binary(a, b, Element::ADD)?;
+/// graph.output("sum", sum)?;
+/// let model = Model::from(&graph.build()?);
+///
+/// let device = Device::open(&Location::Embedded, &ane_device::Options::default())?;
+/// let mut session = Session::load(&device, &model)?;
+/// let shape = Axes { n: 1, c: 4, h: 1, w: 1 };
+/// session.set("a", &Tensor::from_fn(shape, |_| f16::from_f32(3.0)))?;
+/// session.set("b", &Tensor::from_fn(shape, |_| f16::from_f32(2.0)))?;
+/// session.run()?;
+/// assert_eq!(session.get("sum")?.values(), [f16::from_f32(5.0); 4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Session {
+    device: Device,
+    program: u32,
+    buffers: Vec<(Bar, Buffer)>,
+    inputs: Vec<Bound>,
+    outputs: Vec<Bound>,
+}
+
+impl Session {
+    /// Loads a program.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Surface`], [`Error::Empty`] or [`Error::Device`].
+    pub fn load(device: &Device, model: &Model) -> Result<Self, Error> {
+        if model.task_count() == 0 || model.stream().is_empty() {
+            return Err(Error::Empty);
+        }
+        let mut buffers = Vec::with_capacity(model.bars().len());
+        for bar in model.bars() {
+            let buffer = Buffer::new(device, model.bar_bytes(bar).max(1), usage(model, bar))?;
+            match bar.role {
+                Role::Tasks => buffer.write(0, model.stream())?,
+                Role::Constants(index) => {
+                    buffer.write(0, model.constants().get(index).map_or(&[], |bytes| &bytes[..]))?;
+                }
+                Role::Scratch | Role::Surface(_) | Role::Unassigned => {}
+            }
+            buffers.push((*bar, buffer));
+        }
+        let bind = |surface: &Surface<'static>| {
+            let named =
+                |why| Error::Surface { direction: surface.direction, name: surface.name.to_string(), why };
+            let layout = Layout::of(surface).map_err(named)?;
+            let buffer = buffers.iter().position(|(bar, _)| bar.index == surface.bar);
+            let buffer = buffer.ok_or_else(|| named(tile::Error::Beyond))?;
+            Ok(Bound { surface: surface.clone(), layout, buffer })
+        };
+        let inputs = model.inputs().into_iter().map(bind).collect::<Result<_, Error>>()?;
+        let outputs = model.outputs().into_iter().map(bind).collect::<Result<_, Error>>()?;
+        let program = create(device, model, &buffers)?;
+        Ok(Self { device: device.clone(), program, buffers, inputs, outputs })
+    }
+
+    /// The device that it is on.
+    pub const fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The buffer of each BAR.
+    pub fn buffers(&self) -> impl Iterator<Item = (&Bar, &Buffer)> {
+        self.buffers.iter().map(|(bar, buffer)| (bar, buffer))
+    }
+
+    /// The inputs by rising BAR.
+    pub fn inputs(&self) -> impl ExactSizeIterator<Item = &Surface<'static>> {
+        self.inputs.iter().map(|bound| &bound.surface)
+    }
+
+    /// The outputs by rising BAR.
+    pub fn outputs(&self) -> impl ExactSizeIterator<Item = &Surface<'static>> {
+        self.outputs.iter().map(|bound| &bound.surface)
+    }
+
+    /// Fills an input, by its name or its number in the order of BARs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unknown`], [`Error::Shape`] or [`Error::Device`].
+    pub fn set(&mut self, input: &str, tensor: &Tensor) -> Result<(), Error> {
+        let bound = find(&self.inputs, Direction::Input, input)?;
+        let (wanted, given) = (bound.surface.shape, tensor.shape());
+        if wanted != given {
+            return Err(Error::Shape {
+                direction: Direction::Input,
+                name: bound.surface.name.to_string(),
+                wanted: [wanted.n, wanted.c, wanted.h, wanted.w],
+                given: [given.n, given.c, given.h, given.w],
+            });
+        }
+        Ok(self.buffers[bound.buffer].1.tile(&bound.layout, tensor.values())?)
+    }
+
+    /// Takes an output, by its name or its number in the order of BARs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unknown`] or [`Error::Device`].
+    pub fn get(&self, output: &str) -> Result<Tensor, Error> {
+        let bound = find(&self.outputs, Direction::Output, output)?;
+        let mut values = vec![f16::ZERO; bound.layout.elements()];
+        self.buffers[bound.buffer].1.untile(&bound.layout, &mut values)?;
+        let shape = bound.surface.shape;
+        let tensor = Tensor::new(shape, values);
+        // The layout has as many elements as its shape.
+        tensor.map_err(|_| Error::Unknown { direction: Direction::Output, asked: output.to_owned() })
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Failed`] or [`Error::Device`].
+    pub fn run(&mut self) -> Result<(), Error> {
+        let fence = self.submit(&Submission::default())?;
+        self.finish(fence, None)
+    }
+
+    /// Starts it, and does not wait.
+    ///
+    /// Requests of one session use the same buffers and run in the order in which they were submitted.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Device`].
+    pub fn submit(&mut self, how: &Submission<'_>) -> Result<Fence, Error> {
+        let mut fences: Vec<u64> = how.after.iter().map(|fence| fence.0).collect();
+        let memory = fences.as_mut_bytes();
+        let mut request = Request::new_zeroed();
+        request.program = self.program;
+        request.priority = how.priority;
+        request.bar_size = size_of::<request::Bar>() as u32;
+        request.in_fences = address(memory);
+        request.in_fence_count = u32::try_from(how.after.len()).unwrap_or(u32::MAX);
+        request.deadline_ns = how.deadline.unwrap_or(0);
+        self.device.call(&request::SUBMIT_REQUEST, &mut request, &mut [memory])?;
+        Ok(Fence(request.out_fence))
+    }
+
+    /// Waits for the end of a request, and says why it did not end well if it did not.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Failed`], also if it has not ended within `limit`; [`Error::Device`].
+    pub fn finish(&self, fence: Fence, limit: Option<Duration>) -> Result<(), Error> {
+        let outcomes = self.device.wait(&[fence], WaitFor::All, limit)?;
+        let outcome = outcomes.first().copied().unwrap_or(Outcome::Forgotten);
+        if outcome == Outcome::Done {
+            return Ok(());
+        }
+        let fault = match outcome {
+            Outcome::Failed { fault, .. } if fault != 0 => self.device.fault_of(fault)?,
+            _ => None,
+        };
+        Err(Error::Failed { outcome, fault: fault.map(Box::new) })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let mut destroy = ProgramDestroy { handle: self.program, reserved: 0 };
+        // If the device is gone, so is the program.
+        let _ = self.device.call(&program::PROGRAM_DESTROY, &mut destroy, &mut []);
+    }
+}
+
+/// What a BAR's buffer is for.
+fn usage(model: &Model, bar: &Bar) -> Usage {
+    match bar.role {
+        Role::Tasks => Usage::Program,
+        Role::Constants(_) => Usage::Weights,
+        Role::Scratch | Role::Unassigned => Usage::Intermediate,
+        Role::Surface(index) => match model.surfaces().get(index).map(|surface| surface.direction) {
+            Some(Direction::Input) => Usage::Input,
+            _ => Usage::Output,
+        },
+    }
+}
+
+/// Makes a program of a model whose BARs have these buffers.
+fn create(device: &Device, model: &Model, buffers: &[(Bar, Buffer)]) -> Result<u32, Error> {
+    let mut parts: Vec<ProgramBuffer> = buffers
+        .iter()
+        .map(|(bar, buffer)| ProgramBuffer {
+            handle: buffer.handle(),
+            usage: usage(model, bar) as u32,
+            offset: 0,
+            size: buffer.bytes(),
+        })
+        .collect();
+    let mut bindings: Vec<ProgramBinding> = (0..)
+        .zip(buffers)
+        .map(|(index, (bar, _))| ProgramBinding { bar: bar.index.into(), buffer: index, offset: 0 })
+        .collect();
+    let text = buffers.iter().position(|(bar, _)| bar.role == Role::Tasks).ok_or(Error::Empty)?;
+    let mut create = ProgramCreate::new_zeroed();
+    // Both lists are at most as long as the table of BARs, 32.
+    create.buffer_count = parts.len() as u32;
+    create.buffer_size = size_of::<ProgramBuffer>() as u32;
+    create.binding_count = bindings.len() as u32;
+    create.binding_size = size_of::<ProgramBinding>() as u32;
+    create.text = text as u32;
+    create.stream_size = model.stream().len() as u64;
+    create.task_count = model.task_count();
+    create.first_size = model.first_task_bytes();
+    create.pool = handle::NONE;
+    let (parts, bindings) = (parts.as_mut_bytes(), bindings.as_mut_bytes());
+    (create.buffers, create.bindings) = (address(parts), address(bindings));
+    device.call(&program::PROGRAM_CREATE, &mut create, &mut [parts, bindings])?;
+    Ok(create.handle)
+}
+
+/// The surface of that name, or of that number if none has the name.
+fn find<'a>(surfaces: &'a [Bound], direction: Direction, asked: &str) -> Result<&'a Bound, Error> {
+    let named = surfaces.iter().find(|bound| bound.surface.name == asked);
+    let numbered = || asked.parse::<usize>().ok().and_then(|index| surfaces.get(index));
+    named.or_else(numbered).ok_or_else(|| Error::Unknown { direction, asked: asked.to_owned() })
+}

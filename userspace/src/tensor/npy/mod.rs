@@ -1,0 +1,195 @@
+//! The files of NumPy: one array each, behind a header in the words of Python.
+//!
+//! A file is untrusted and may be a pipe. The header is bounded, the shape is checked against what the caller can
+//! take before a byte of the data is read, and then exactly as many bytes are read as the shape says.
+//!
+//! * [`header`]: the dictionary.
+//! * [`Array`]: a header with data, and the way from its numbers to halves.
+
+pub mod header;
+mod numbers;
+
+use std::io::{self, Read, Write};
+
+use half::f16;
+use thiserror::Error;
+use zerocopy::IntoBytes;
+
+pub use header::{BadHeader, Header};
+pub use numbers::{Kind, Number};
+
+use super::Tensor;
+
+use crate::container::Axes;
+
+/// A file that is no array that can be used.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The system.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The header.
+    #[error(transparent)]
+    Header(#[from] BadHeader),
+    /// More elements than the caller takes.
+    #[error("array of shape {shape:?} has more than the {limit} elements that are wanted")]
+    TooMany {
+        /// Its shape.
+        shape: Vec<u64>,
+        /// What the caller takes.
+        limit: u64,
+    },
+    /// The file ends early.
+    #[error("file ends {missing} bytes before the array of shape {shape:?} does")]
+    Short {
+        /// Its shape.
+        shape: Vec<u64>,
+        /// Bytes that are not there.
+        missing: u64,
+    },
+    /// The file goes on.
+    #[error("file goes on behind the array of shape {shape:?}")]
+    Long {
+        /// Its shape.
+        shape: Vec<u64>,
+    },
+    /// Another shape than is wanted.
+    #[error("array has shape {given:?}, wanted is {wanted:?} or the same without axes of length 1")]
+    Shape {
+        /// Its shape.
+        given: Vec<u64>,
+        /// The shape that is wanted: N, C, H, W.
+        wanted: [u32; 4],
+    },
+}
+
+/// What happened to the numbers on their way to halves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Conversion {
+    /// Elements that a half does not hold exactly, and are rounded.
+    pub rounded: u64,
+    /// Elements beyond the largest half, of which infinities are made.
+    pub overflowed: u64,
+    /// Elements that are no numbers.
+    pub nans: u64,
+    /// Place of the first of those in the dense order.
+    pub first_nan: Option<u64>,
+}
+
+/// An array as the file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    header: Header,
+    bytes: Vec<u8>,
+}
+
+impl Array {
+    /// Reads an array of at most `limit` elements.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps it from being one, [`Error::Shape`] excepted.
+    pub fn read(mut from: impl Read, limit: u64) -> Result<Self, Error> {
+        let header = Header::read(&mut from)?;
+        let shape = || header.shape.clone();
+        let count = header.elements().filter(|&count| count <= limit);
+        let too_many = || Error::TooMany { shape: shape(), limit };
+        let bytes = count.and_then(|count| count.checked_mul(header.number.bytes() as u64));
+        let bytes = bytes.ok_or_else(too_many)?;
+        let mut data = Vec::new();
+        // One more, to see whether the file goes on. Memory grows with what arrives, not with what is promised.
+        from.take(bytes.saturating_add(1)).read_to_end(&mut data)?;
+        match (data.len() as u64).cmp(&bytes) {
+            std::cmp::Ordering::Less => {
+                Err(Error::Short { shape: shape(), missing: bytes - data.len() as u64 })
+            }
+            std::cmp::Ordering::Greater => Err(Error::Long { shape: shape() }),
+            std::cmp::Ordering::Equal => Ok(Self { header, bytes: data }),
+        }
+    }
+
+    /// What the file says of it.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The array as a tensor of `shape`; axes of length 1 count for nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`].
+    pub fn to_tensor(&self, shape: Axes<u32>) -> Result<(Tensor, Conversion), Error> {
+        let wanted = [shape.n, shape.c, shape.h, shape.w];
+        let squeezed = wanted.iter().map(|&extent| u64::from(extent)).filter(|&extent| extent != 1);
+        if !self.header.shape.iter().copied().filter(|&extent| extent != 1).eq(squeezed) {
+            return Err(Error::Shape { given: self.header.shape.clone(), wanted });
+        }
+        let (values, conversion) = self.halves();
+        Ok((Tensor { shape, values }, conversion))
+    }
+
+    /// The elements in the order of C, as halves.
+    pub fn halves(&self) -> (Vec<f16>, Conversion) {
+        let (mut values, mut conversion) = numbers::to_halves(self.header.number, &self.bytes);
+        if self.header.is_fortran {
+            values = in_order_of_c(&self.header.shape, &values);
+        }
+        conversion.first_nan = values.iter().position(|value| value.is_nan()).map(|place| place as u64);
+        (values, conversion)
+    }
+}
+
+/// Elements whose first axis is the fastest, with the last one the fastest.
+fn in_order_of_c(shape: &[u64], fortran: &[f16]) -> Vec<f16> {
+    let mut place = vec![0; shape.len()];
+    let mut strides = Vec::with_capacity(shape.len());
+    let mut stride = 1;
+    for &extent in shape {
+        strides.push(stride);
+        // The product of all extents is the length of a list that is in memory.
+        stride *= extent;
+    }
+    let mut at = 0;
+    let mut values = Vec::with_capacity(fortran.len());
+    while values.len() < fortran.len() {
+        values.push(fortran[at as usize]);
+        for axis in (0..shape.len()).rev() {
+            place[axis] += 1;
+            at += strides[axis];
+            if place[axis] < shape[axis] {
+                break;
+            }
+            at -= strides[axis] * place[axis];
+            place[axis] = 0;
+        }
+    }
+    values
+}
+
+/// Writes a tensor: version 1.0, little-endian halves, the order of C.
+///
+/// # Errors
+///
+/// Those of the sink.
+///
+/// # Examples
+///
+/// ```
+/// use ane::container::Axes;
+/// use ane::tensor::{Tensor, npy};
+///
+/// let shape = Axes { n: 1, c: 2, h: 3, w: 4 };
+/// let tensor = Tensor::random(shape, 7);
+/// let mut file = Vec::new();
+/// npy::write(&mut file, &tensor)?;
+/// let array = npy::Array::read(&file[..], 24)?;
+/// assert_eq!(array.to_tensor(shape)?.0, tensor);
+/// # Ok::<(), npy::Error>(())
+/// ```
+pub fn write(mut into: impl Write, tensor: &Tensor) -> io::Result<()> {
+    into.write_all(&Header::of_halves(tensor.shape()).encode())?;
+    into.write_all(tensor.values().as_bytes())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! The numbers that a file may hold, and what halves they become.
+
+use std::fmt;
+use std::str::FromStr;
+
+use half::f16;
+
+use super::Conversion;
+
+/// The kinds of number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// IEEE 754.
+    Float,
+    /// Two's complement.
+    Signed,
+    /// No sign.
+    Unsigned,
+    /// One byte, 0 or 1.
+    Boolean,
+}
+
+/// What an element of a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Number {
+    /// Its kind.
+    pub kind: Kind,
+    bytes: usize,
+    is_big_endian: bool,
+}
+
+impl Number {
+    /// Little-endian halves.
+    pub const HALF: Self = Self { kind: Kind::Float, bytes: 2, is_big_endian: false };
+
+    /// Bytes of an element.
+    pub const fn bytes(self) -> usize {
+        self.bytes
+    }
+
+    /// True of halves: nothing has to be converted.
+    pub const fn is_half(self) -> bool {
+        matches!(self.kind, Kind::Float) && self.bytes == 2
+    }
+}
+
+/// As NumPy writes it.
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let order = match (self.bytes, self.is_big_endian) {
+            (1, _) => '|',
+            (_, true) => '>',
+            (_, false) => '<',
+        };
+        let kind = match self.kind {
+            Kind::Float => 'f',
+            Kind::Signed => 'i',
+            Kind::Unsigned => 'u',
+            Kind::Boolean => 'b',
+        };
+        write!(f, "{order}{kind}{}", self.bytes)
+    }
+}
+
+impl FromStr for Number {
+    type Err = ();
+
+    fn from_str(descr: &str) -> Result<Self, ()> {
+        let (order, name) = descr.split_at_checked(1).ok_or(())?;
+        let (kind, bytes) = match name {
+            "f2" => (Kind::Float, 2),
+            "f4" => (Kind::Float, 4),
+            "f8" => (Kind::Float, 8),
+            "i1" => (Kind::Signed, 1),
+            "i2" => (Kind::Signed, 2),
+            "i4" => (Kind::Signed, 4),
+            "i8" => (Kind::Signed, 8),
+            "u1" => (Kind::Unsigned, 1),
+            "u2" => (Kind::Unsigned, 2),
+            "u4" => (Kind::Unsigned, 4),
+            "u8" => (Kind::Unsigned, 8),
+            "b1" => (Kind::Boolean, 1),
+            _ => return Err(()),
+        };
+        let is_big_endian = match order {
+            "<" | "=" => false,
+            ">" => true,
+            "|" if bytes == 1 => false,
+            _ => return Err(()),
+        };
+        Ok(Self { kind, bytes, is_big_endian })
+    }
+}
+
+/// Each element as the nearest half, ties to even.
+pub(super) fn to_halves(number: Number, bytes: &[u8]) -> (Vec<f16>, Conversion) {
+    let mut conversion = Conversion::default();
+    let values = bytes.chunks_exact(number.bytes).map(|element| {
+        let mut word = [0; 8];
+        word[..element.len()].copy_from_slice(element);
+        if number.is_big_endian {
+            word[..element.len()].reverse();
+        }
+        half(number, u64::from_le_bytes(word), &mut conversion)
+    });
+    (values.collect(), conversion)
+}
+
+fn half(number: Number, word: u64, conversion: &mut Conversion) -> f16 {
+    // A double holds each of these exactly, but for integers beyond 2^53, all of which are infinite as halves.
+    let value = match (number.kind, number.bytes) {
+        (Kind::Float, 2) => {
+            let value = f16::from_bits(word as u16);
+            conversion.nans += u64::from(value.is_nan());
+            return value;
+        }
+        (Kind::Float, 4) => f64::from(f32::from_bits(word as u32)),
+        (Kind::Float, _) => f64::from_bits(word),
+        (Kind::Signed, bytes) => {
+            let unused = 64 - 8 * bytes as u32;
+            ((word << unused) as i64 >> unused) as f64
+        }
+        (Kind::Unsigned, _) => word as f64,
+        (Kind::Boolean, _) => f64::from(u8::from(word != 0)),
+    };
+    let half = f16::from_f64(value);
+    conversion.nans += u64::from(value.is_nan());
+    conversion.overflowed += u64::from(half.is_infinite() && value.is_finite());
+    conversion.rounded += u64::from(half.is_finite() && half.to_f64() != value);
+    half
+}

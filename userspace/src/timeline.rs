@@ -1,0 +1,68 @@
+//! What the engine did, summed up: from the device's own timeline.
+
+use std::collections::BTreeMap;
+
+use ane_device::trace::{Record, What};
+use ane_uapi::hw::td::common::TaskClass;
+use serde::Serialize;
+
+/// All events of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// What they are: a circuit, or an engine.
+    pub what: String,
+    /// How many.
+    pub events: u64,
+    /// Bytes that were moved.
+    pub bytes: u64,
+    /// Multiplications with a coefficient.
+    pub macs: u64,
+    /// Time that they took on this machine.
+    pub nanoseconds: u64,
+}
+
+/// A timeline, summed up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Requests that began.
+    pub requests: u64,
+    /// Passes that were computed.
+    pub passes: u64,
+    /// Transfers that faulted.
+    pub faults: u64,
+    /// By circuit, then by engine.
+    pub rows: Vec<Row>,
+}
+
+impl Summary {
+    /// The sums of these events.
+    pub fn of(records: &[Record]) -> Self {
+        let mut summary = Self::default();
+        let mut rows: BTreeMap<(u32, &'static str), Row> = BTreeMap::new();
+        for record in records {
+            let (place, name, bytes, macs) = match record.event.what {
+                What::Transfer { circuit, bytes } => (circuit.axi_master(), circuit.name(), bytes, 0),
+                What::Pass { class: TaskClass::Neural, macs, .. } => (100, "neural engine", 0, macs),
+                What::Pass { macs, .. } => (101, "planar engine", 0, macs),
+                What::RequestBegin { .. } => {
+                    summary.requests += 1;
+                    continue;
+                }
+                What::Fault { .. } => {
+                    summary.faults += 1;
+                    continue;
+                }
+                What::RequestEnd { .. } => continue,
+            };
+            summary.passes += u64::from(place >= 100);
+            let row = rows.entry((place, name)).or_default();
+            row.events += 1;
+            row.bytes += bytes;
+            row.macs += macs;
+            row.nanoseconds += record.end.0.saturating_sub(record.start.0);
+        }
+        let named = rows.into_iter().map(|((_, name), row)| Row { what: name.to_owned(), ..row });
+        summary.rows = named.collect();
+        summary
+    }
+}

@@ -1,0 +1,243 @@
+//! The two processes of a machine, from start to end.
+//!
+//! The device has to listen before QEMU connects, and outlives a QEMU that is started again. When it dies the
+//! machine goes on without it, so another is started at the same place: whoever watches the machine can plug it
+//! in ([`super::hotplug`]) when the guest is ready to let go of the dead one.
+
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Pid;
+use thiserror::Error;
+
+use super::hotplug;
+use super::qmp::Monitor;
+
+/// How long a process may take to start listening.
+const START: Duration = Duration::from_secs(20);
+
+/// How long the device may take to end when it is asked to.
+const END: Duration = Duration::from_secs(5);
+
+/// How often the processes are looked at.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Devices that may die one after the other before it is taken for hopeless: each within this time of its start.
+const HOPELESS: Duration = Duration::from_secs(2);
+
+/// What goes wrong with the processes.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// One cannot be started.
+    #[error("{} does not start: {why}", program.display())]
+    Start {
+        /// Which.
+        program: PathBuf,
+        /// What the system says.
+        why: io::Error,
+    },
+    /// It ended, or does not listen.
+    #[error("{} {what}", program.display())]
+    Failed {
+        /// Which.
+        program: PathBuf,
+        /// What it did.
+        what: String,
+    },
+    /// The system refuses something.
+    #[error("{what}: {why}")]
+    System {
+        /// What.
+        what: String,
+        /// Why.
+        why: io::Error,
+    },
+}
+
+/// A program and its arguments.
+#[derive(Clone, Debug)]
+pub struct Invocation {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl Invocation {
+    fn start(&self) -> Result<Child, RunError> {
+        let started = Command::new(&self.program).args(&self.arguments).spawn();
+        started.map_err(|why| RunError::Start { program: self.program.clone(), why })
+    }
+
+    fn failed(&self, what: impl Into<String>) -> RunError {
+        RunError::Failed { program: self.program.clone(), what: what.into() }
+    }
+
+    /// Waits until `socket` is there.
+    fn wait_for(&self, child: &mut Child, socket: &Path) -> Result<(), RunError> {
+        let start = Instant::now();
+        while !socket.exists() {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Err(self.failed(format!("ended at once, {status}")));
+            }
+            if start.elapsed() > START {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(self.failed(format!("does not listen at {}", socket.display())));
+            }
+            std::thread::sleep(TICK);
+        }
+        Ok(())
+    }
+}
+
+/// A machine to run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The device.
+    pub device: Invocation,
+    /// Its socket.
+    pub socket: PathBuf,
+    /// QEMU.
+    pub qemu: Invocation,
+    /// Where its monitor listens.
+    pub monitor: PathBuf,
+}
+
+/// A folder for sockets that only this user can look into.
+///
+/// # Errors
+///
+/// If it cannot be made.
+pub fn folder(wanted: Option<&Path>) -> Result<PathBuf, RunError> {
+    let folder = match wanted {
+        Some(folder) => folder.to_owned(),
+        None => {
+            let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+            base.join(format!("ane-vm-{}", std::process::id()))
+        }
+    };
+    let made = DirBuilder::new().mode(0o700).recursive(wanted.is_some()).create(&folder);
+    made.map_err(|why| RunError::System { what: format!("folder {}", folder.display()), why })?;
+    Ok(folder)
+}
+
+impl Run {
+    /// Starts both, and stays until QEMU ends; `tell` hears what there is to say meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// If one does not start, or the device dies again and again.
+    pub fn run(&self, mut tell: impl FnMut(&str)) -> Result<ExitStatus, RunError> {
+        let signals = signals()?;
+        for socket in [&self.socket, &self.monitor] {
+            // What an earlier machine left; if it cannot be removed, who wants to listen there will say so.
+            let _ = std::fs::remove_file(socket);
+        }
+        let mut device = Device::start(self)?;
+        let mut qemu = Guard(self.qemu.start()?);
+        self.qemu.wait_for(&mut qemu.0, &self.monitor)?;
+        self.look_at_memory(&mut tell);
+        tell(&format!("the machine's monitor is {}", self.monitor.display()));
+        loop {
+            if let Some(status) = qemu.0.try_wait().map_err(|why| system("waiting for QEMU", why))? {
+                return Ok(status);
+            }
+            if let Some(status) = device.ended()? {
+                if device.since.elapsed() < HOPELESS {
+                    return Err(self.device.failed(format!("{}, at once", ended(status))));
+                }
+                device = Device::start(self)?;
+                tell(&format!(
+                    "the device {}; another is ready: ane vm recover {}",
+                    ended(status),
+                    self.monitor.display()
+                ));
+            }
+            if let Ok(Some(_)) = signals.read_signal() {
+                let _ = kill(Pid::from_raw(qemu.0.id() as i32), Signal::SIGTERM);
+            }
+            std::thread::sleep(TICK);
+        }
+    }
+
+    fn look_at_memory(&self, tell: &mut impl FnMut(&str)) {
+        let unshared =
+            Monitor::connect(&self.monitor).and_then(|mut monitor| hotplug::unshared(&mut monitor));
+        match unshared {
+            Ok(names) if names.is_empty() => {}
+            Ok(names) => tell(&format!(
+                "the machine's memory ({}) is not shared, so the device cannot reach it: it takes -object \
+                 memory-backend-memfd,share=on",
+                names.join(", ")
+            )),
+            Err(why) => tell(&format!("whether its memory is shared cannot be told: {why}")),
+        }
+    }
+}
+
+fn system(what: impl Into<String>, why: io::Error) -> RunError {
+    RunError::System { what: what.into(), why }
+}
+
+/// The signals that end a program, as something to be read: the machine is to end first.
+fn signals() -> Result<SignalFd, RunError> {
+    let mut ends = SigSet::empty();
+    ends.extend([Signal::SIGTERM, Signal::SIGHUP]);
+    let made = ends
+        .thread_block()
+        .and_then(|()| SignalFd::with_flags(&ends, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC));
+    made.map_err(|why| system("watching for signals", why.into()))
+}
+
+fn ended(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(signal) => format!("was ended by signal {signal}"),
+        None => format!("ended, {status}"),
+    }
+}
+
+/// A process that ends with whoever started it.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(None)) {
+            let _ = kill(Pid::from_raw(self.0.id() as i32), Signal::SIGTERM);
+            let start = Instant::now();
+            while matches!(self.0.try_wait(), Ok(None)) && start.elapsed() < END {
+                std::thread::sleep(TICK);
+            }
+            let _ = self.0.kill();
+        }
+        let _ = self.0.wait();
+    }
+}
+
+/// The device's process.
+struct Device {
+    process: Guard,
+    since: Instant,
+}
+
+impl Device {
+    fn start(run: &Run) -> Result<Self, RunError> {
+        // It removes what another left there, and the path is only there again once it listens.
+        let _ = std::fs::remove_file(&run.socket);
+        let mut process = Guard(run.device.start()?);
+        run.device.wait_for(&mut process.0, &run.socket)?;
+        Ok(Self { process, since: Instant::now() })
+    }
+
+    fn ended(&mut self) -> Result<Option<ExitStatus>, RunError> {
+        self.process.0.try_wait().map_err(|why| system("waiting for the device", why))
+    }
+}
