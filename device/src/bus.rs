@@ -11,7 +11,12 @@
 //!   storage. Elsewhere half a register would start or take something whole, and is refused.
 
 use ane_uapi::hw::dart::regs::Window;
+use ane_uapi::hw::firmware::FIRMWARE;
 use ane_uapi::hw::mmio_map::{self, Region};
+use ane_uapi::hw::mover::model::MODEL;
+use ane_uapi::hw::mover::regs::{Core, MOVER};
+use ane_uapi::hw::mover::xmov::PORT;
+use ane_uapi::hw::pe_mmu::PE_MMU;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::td;
 use ane_uapi::hw::tm::TASK_MANAGER;
@@ -70,6 +75,45 @@ pub enum Target {
     KernelMemory(u32),
     /// A word of tile L2, by its offset there.
     TileL2(u32),
+    /// A register of the mover, in a core's window.
+    Mover {
+        /// The core.
+        core: Core,
+        /// The register.
+        row: &'static Register,
+        /// Which instance.
+        index: u16,
+    },
+    /// A register of what the virtual engine adds to the mover.
+    MoverModel {
+        /// The register.
+        row: &'static Register,
+        /// Which instance.
+        index: u16,
+    },
+    /// A word of the mover's configuration space, by its offset there.
+    MoverConfiguration(u32),
+    /// A word of the port of a thread.
+    XmovPort {
+        /// The register.
+        row: &'static Register,
+        /// The thread.
+        thread: u16,
+    },
+    /// A register that stands for the firmware.
+    Firmware {
+        /// The register.
+        row: &'static Register,
+        /// Which instance.
+        index: u16,
+    },
+    /// A register of PE_MMU.
+    PeMmu {
+        /// The register.
+        row: &'static Register,
+        /// Which instance.
+        index: u16,
+    },
 }
 
 impl Target {
@@ -122,8 +166,28 @@ impl Target {
             Region::KernelMemory => Ok(Self::KernelMemory(inside)),
             Region::TileL2 => Ok(Self::TileL2(inside)),
             Region::Nothing => Err(Why::Empty),
-            Region::Mover | Region::MoverConfiguration | Region::XmovPort | Region::PeMmu => {
-                Err(Why::NotBuilt { block: range.name })
+            Region::PeMmu => {
+                let (row, index) = PE_MMU.find(inside).ok_or(Why::NoRegister { block: PE_MMU.name })?;
+                Ok(Self::PeMmu { row, index })
+            }
+            Region::Firmware => {
+                let (row, index) = FIRMWARE.find(inside).ok_or(Why::NoRegister { block: FIRMWARE.name })?;
+                Ok(Self::Firmware { row, index })
+            }
+            Region::Mover => {
+                let none = Why::NoRegister { block: MOVER.name };
+                let (core, offset) = Core::at(at).ok_or(none)?;
+                let (row, index) = MOVER.find(offset).ok_or(none)?;
+                Ok(Self::Mover { core, row, index })
+            }
+            Region::MoverModel => {
+                let (row, index) = MODEL.find(inside).ok_or(Why::NoRegister { block: MODEL.name })?;
+                Ok(Self::MoverModel { row, index })
+            }
+            Region::MoverConfiguration => Ok(Self::MoverConfiguration(inside)),
+            Region::XmovPort => {
+                let (row, thread) = PORT.find(inside).ok_or(Why::NoRegister { block: PORT.name })?;
+                Ok(Self::XmovPort { row, thread })
             }
             Region::Tunables
             | Region::AscData
@@ -140,24 +204,39 @@ impl Target {
     /// The register's row, where a table has one.
     pub const fn row(&self) -> Option<&'static Register> {
         match self {
-            Self::Manager { row, .. } | Self::Queue { row, .. } | Self::Configuration { row, .. } => {
-                Some(row)
-            }
+            Self::Manager { row, .. }
+            | Self::Queue { row, .. }
+            | Self::Configuration { row, .. }
+            | Self::Mover { row, .. }
+            | Self::MoverModel { row, .. }
+            | Self::XmovPort { row, .. }
+            | Self::PeMmu { row, .. }
+            | Self::Firmware { row, .. } => Some(row),
             _ => None,
         }
     }
 
     /// True if reading changes nothing.
     const fn reads_freely(&self) -> bool {
-        match self.row() {
-            Some(row) => !matches!(row.access, Access::Pop | Access::Trigger),
-            None => true,
+        match self {
+            // What only triggers reads as 0 in the companion blocks.
+            Self::Mover { row, .. }
+            | Self::MoverModel { row, .. }
+            | Self::XmovPort { row, .. }
+            | Self::Firmware { row, .. } => !matches!(row.access, Access::Pop),
+            _ => match self.row() {
+                Some(row) => !matches!(row.access, Access::Pop | Access::Trigger),
+                None => true,
+            },
         }
     }
 
     /// True if the word is plain storage.
     const fn is_storage(&self) -> bool {
-        matches!(self, Self::Stored(_) | Self::KernelMemory(_) | Self::TileL2(_))
+        matches!(
+            self,
+            Self::Stored(_) | Self::KernelMemory(_) | Self::TileL2(_) | Self::MoverConfiguration(_)
+        )
     }
 }
 

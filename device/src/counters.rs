@@ -8,6 +8,7 @@ use ane_uapi::hw::mmio_map::Region;
 use ane_uapi::hw::space::EngineOffset;
 
 use crate::refusal::Category;
+use crate::timing::usage::Usage;
 
 /// What is counted since the last reset of the engine, besides bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Counters {
     /// Writes to the coprocessor's range while a request ran: the vendor's driver fails on that (seed 004,
     /// note a). Here the work goes on.
     pub hazards: u64,
+    /// Virtual time, and where it went.
+    pub usage: Usage,
 }
 
 impl Counters {
@@ -50,11 +53,31 @@ pub enum Report {
     Tasks,
     /// Requests that ran to their end.
     Requests,
+    /// Virtual time, in cycles of the engine's clock.
+    Cycles,
+    /// Cycles in which the array or the planar engine was at work.
+    ComputeCycles,
+    /// Cycles in which nothing but coefficients came in.
+    KernelStallCycles,
+    /// Cycles for which the array waited for banks.
+    BankStallCycles,
+    /// Turns of banks that conflicts cost.
+    BankConflicts,
 }
 
 impl Report {
     /// Every report, in the order of their words.
-    pub const ALL: [Self; 4] = [Self::BytesRead, Self::BytesWritten, Self::Tasks, Self::Requests];
+    pub const ALL: [Self; 9] = [
+        Self::BytesRead,
+        Self::BytesWritten,
+        Self::Tasks,
+        Self::Requests,
+        Self::Cycles,
+        Self::ComputeCycles,
+        Self::KernelStallCycles,
+        Self::BankStallCycles,
+        Self::BankConflicts,
+    ];
 
     /// Where the low half is; the high half follows.
     pub const fn offset(self) -> EngineOffset {
@@ -63,6 +86,11 @@ impl Report {
             Self::BytesWritten => 8,
             Self::Tasks => 16,
             Self::Requests => 24,
+            Self::Cycles => 32,
+            Self::ComputeCycles => 40,
+            Self::KernelStallCycles => 48,
+            Self::BankStallCycles => 56,
+            Self::BankConflicts => 64,
         };
         EngineOffset(Region::Performance.range().start.0.saturating_add(index))
     }
@@ -89,6 +117,6 @@ mod tests {
             assert_eq!(Report::at(EngineOffset(low)), Some((report, false)));
             assert_eq!(Report::at(EngineOffset(low + 4)), Some((report, true)));
         }
-        assert_eq!(Report::at(EngineOffset(start + 0x20)), None);
+        assert_eq!(Report::at(EngineOffset(start + 0x48)), None);
     }
 }

@@ -10,6 +10,10 @@
 //! * [`tm`] is the task manager: eight queues, their arbitration, events and deadlines.
 //! * [`td`] fetches task descriptors, decodes them and holds the registers that they write.
 //! * [`engine`] executes a decoded task.
+//! * [`firmware`] does the firmware's share, for drivers that leave it to the device.
+//! * [`mover`] copies and fills between on-chip memories.
+//! * [`pe_mmu`] translates before the DART, where a device has it.
+//! * [`timing`] says how long it would have taken on the chip.
 //! * [`trace`] keeps what happened when.
 //! * [`inject`] makes faults on demand.
 //! * [`wire`] says all of it in the words that drivers get.
@@ -33,15 +37,19 @@ pub mod counters;
 pub mod dart;
 pub mod engine;
 pub mod event;
+pub mod firmware;
 pub mod inject;
 pub mod kernel_memory;
+pub mod mover;
 pub mod options;
+pub mod pe_mmu;
 pub mod refusal;
 mod report;
 pub mod sram;
 mod stored;
 pub mod td;
 pub mod time;
+pub mod timing;
 pub mod tm;
 pub mod trace;
 pub mod wire;

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::dart::pte::PteFormat;
+use ane_uapi::hw::mover::Profile;
 
 #[cfg(feature = "cli")]
 pub mod args;
@@ -15,6 +16,7 @@ pub mod args;
 pub use crate::dart::FaultPolicy;
 pub use crate::engine::numerics::Numerics;
 use crate::inject::Injection;
+use crate::{mover, pe_mmu};
 
 /// What becomes of a task that would hang a real engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -57,6 +59,12 @@ pub struct Options {
     pub numerics: Numerics,
     /// Threads that a large pass may use.
     pub threads: NonZero<usize>,
+    /// How the mover is made; its checking follows the device's.
+    pub mover: mover::Settings,
+    /// The PE_MMU before the DART, if there is one.
+    pub pe_mmu: Option<pe_mmu::Attributes>,
+    /// What tasks would have taken on the chip is modelled.
+    pub timing: bool,
     /// Faults to make.
     pub inject: Vec<Injection>,
 }
@@ -73,6 +81,9 @@ impl Default for Options {
             strict: false,
             numerics: Numerics::M1,
             threads: NonZero::<usize>::MIN,
+            mover: mover::Settings::default(),
+            pe_mmu: None,
+            timing: true,
             inject: Vec::new(),
         }
     }
@@ -135,6 +146,15 @@ pub fn fault_policy(value: &str) -> Result<FaultPolicy, UnknownValue> {
     by_name("fault policy", value, FAULT_POLICIES.into_iter())
 }
 
+/// The mover's profile of that name.
+///
+/// # Errors
+///
+/// [`UnknownValue`], which lists the profiles.
+pub fn mover_profile(value: &str) -> Result<Profile, UnknownValue> {
+    by_name("mover profile", value, Profile::ALL.into_iter().map(|profile| (profile.name(), profile)))
+}
+
 impl FromStr for Hang {
     type Err = UnknownValue;
 
@@ -157,6 +177,9 @@ mod tests {
         }
         for (name, hang) in Hang::NAMES {
             assert_eq!(name.parse(), Ok(hang));
+        }
+        for profile in Profile::ALL {
+            assert_eq!(mover_profile(profile.name()), Ok(profile));
         }
         for (name, policy) in FAULT_POLICIES {
             assert_eq!(fault_policy(name), Ok(policy));

@@ -91,8 +91,8 @@ pub enum Why {
         /// The register.
         register: &'static str,
     },
-    /// The block exists in the map and not yet in the model.
-    NotBuilt {
+    /// The block exists in the map, and this device was started without it.
+    Absent {
         /// The block.
         block: &'static str,
     },
@@ -117,7 +117,7 @@ impl fmt::Display for Why {
                 write!(f, "bits {bits:#010x} of {value:#010x} in register {register} are not explained")
             }
             Self::Locked { register } => write!(f, "register {register} is locked"),
-            Self::NotBuilt { block } => write!(f, "block {block} is not part of the model"),
+            Self::Absent { block } => write!(f, "device was started without block {block}"),
             Self::Dead => f.write_str("device is dead after a fault until it is reset"),
         }
     }
@@ -135,7 +135,7 @@ impl Why {
                 Category::Undefined
             }
             Self::Locked { .. } => Category::Unsupported,
-            Self::NotBuilt { .. } => Category::Unimplemented,
+            Self::Absent { .. } => Category::Unimplemented,
         }
     }
 }

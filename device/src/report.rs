@@ -21,17 +21,20 @@ pub(crate) enum Kind {
     Request,
     /// Checking mode found something.
     Check,
+    /// The mover refused a command.
+    Mover,
 }
 
 impl Kind {
-    const COUNT: usize = Category::ALL.len() + 3;
+    const COUNT: usize = Category::ALL.len() + 4;
 
     fn index(self) -> usize {
         match self {
             Self::Remark => 0,
             Self::Request => 1,
             Self::Check => 2,
-            Self::Refused(category) => 3usize.saturating_add(category as usize),
+            Self::Mover => 3,
+            Self::Refused(category) => 4usize.saturating_add(category as usize),
         }
     }
 }
@@ -107,7 +110,7 @@ mod tests {
         let mut seen: Vec<usize> = Category::ALL
             .into_iter()
             .map(Kind::Refused)
-            .chain([Kind::Remark, Kind::Request, Kind::Check])
+            .chain([Kind::Remark, Kind::Request, Kind::Check, Kind::Mover])
             .map(Kind::index)
             .collect();
         seen.sort_unstable();

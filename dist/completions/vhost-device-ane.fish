@@ -11,10 +11,14 @@ complete -c vhost-device-ane -l fault-policy -d 'What a real fault does: contain
 complete -c vhost-device-ane -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
 complete -c vhost-device-ane -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
 complete -c vhost-device-ane -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
+complete -c vhost-device-ane -l mover-profile -d 'Whose description the mover follows: seed (the default) or isa (the vendor\'s instruction-set pages)' -r
+complete -c vhost-device-ane -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
+complete -c vhost-device-ane -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
 complete -c vhost-device-ane -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
 complete -c vhost-device-ane -l no-sandbox -d 'Keep what the system lets a program do. Otherwise the device shuts off, before it serves anybody, all files but its sockets and all system calls that serving does not need'
 complete -c vhost-device-ane -l print-capabilities -d 'Print what this program can do, as JSON, and exit'
 complete -c vhost-device-ane -l check -d 'Report programming mistakes that silicon lets pass'
 complete -c vhost-device-ane -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c vhost-device-ane -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c vhost-device-ane -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c vhost-device-ane -s V -l version -d 'Print version'

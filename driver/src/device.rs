@@ -61,6 +61,9 @@ const BOOTSTRAP_BYTES: u32 = 2048;
 // A context's own pages have room for one copy for each place in the hardware.
 const _: () = assert!(2 * QueueId::COUNT as u32 * BOOTSTRAP_BYTES <= OWN_PAGES * aperture::PAGE_SIZE);
 
+/// The engine's status word while it works; which bits change then no source says (Chosen: as the device has it).
+pub(crate) const AT_WORK: EngineStatus = EngineStatus::from_bits(0xa1);
+
 /// Why a device is not one that this driver can use.
 #[derive(Debug, Error)]
 pub enum ProbeError {
@@ -136,6 +139,8 @@ pub struct Driver<B> {
     pub(crate) alarms: BTreeSet<Time>,
     /// Counts what somebody may wait for.
     pub(crate) news: u64,
+    /// As much of it as fronts have been told.
+    pub(crate) told: u64,
 }
 
 impl std::fmt::Debug for Box<dyn Clock> {
@@ -211,6 +216,7 @@ impl<B: Bus> Driver<B> {
             counters: Counters::default(),
             alarms: BTreeSet::new(),
             news: 0,
+            told: 0,
         };
         driver.bring_up()?;
         Ok(driver)
@@ -289,7 +295,7 @@ impl<B: Bus> Driver<B> {
     /// The engine's status word, as the driver's object has it: powered and idle, the same without power, or at work.
     pub fn status(&self) -> EngineStatus {
         if self.hardware.count() != 0 {
-            EngineStatus::POWERED_IDLE.with_state(EngineStatus::POWERED_IDLE.state() | 1)
+            AT_WORK
         } else {
             EngineStatus::POWERED_IDLE.with_powered(!self.is_suspended)
         }
@@ -345,7 +351,7 @@ impl<B: Bus> Driver<B> {
         log::error!(target: "ane::driver", "device is lost: {why}");
         let now = self.clock.now();
         self.health = Health::Lost(now);
-        self.alarms.insert(now);
+        self.ring_at(now);
         self.hardware.take_all(None).for_each(drop);
         let all: Vec<RequestId> = self.requests.iter().map(|(id, _)| id).collect();
         for id in all {
@@ -363,7 +369,7 @@ impl<B: Bus> Driver<B> {
         }
         let next = now.after(SEARCH);
         self.health = Health::Lost(next);
-        self.alarms.insert(next);
+        self.ring_at(next);
         let before = *self.bus.config();
         if self.bus.find_again().is_err() || *self.bus.config() != before {
             return;

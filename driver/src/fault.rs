@@ -203,9 +203,9 @@ impl<B: Bus> Driver<B> {
             let cleared = self.bus.batch(&[Operation::Write(registers[0], status.into_bits())], &mut []);
             self.expect(cleared);
             let address = FaultAddress::from_halves(low, high);
-            // Which master it was stood in the event only.
+            // Which master it was stood in the event only. The engine was at work: a request ended of it.
             let info = IoDartErrorInfo::new(status, address, [0; 4]);
-            self.fault(window as u16, 0, self.status(), info);
+            self.fault(window as u16, 0, crate::device::AT_WORK, info);
         }
     }
 
@@ -234,7 +234,7 @@ impl<B: Bus> Driver<B> {
             // A second fault of a context that is parked already does not park it for longer.
             park.get_or_insert(Park { until, file: None });
         }
-        self.alarms.insert(until);
+        self.ring_at(until);
         if !self.faults.is_latched {
             self.faults.is_latched = true;
             let dump = self.dump(&record);
@@ -247,7 +247,7 @@ impl<B: Bus> Driver<B> {
             self.deliver_to_context(oldest, Counter::Faults);
         }
         self.faults.open.push_back((now, record));
-        self.alarms.insert(now.after(SETTLE));
+        self.ring_at(now.after(SETTLE));
     }
 
     /// A request of a context ended with a fault: the oldest fault of the context that waits for its request is its.

@@ -144,6 +144,10 @@ impl<B: Bus> Files for Driver<B> {
     fn close(&mut self, file: FileId) {
         self.begin_close(file);
         self.pursue();
+        if self.has_closed && !self.is_lost() {
+            // What was taken back is answered at once: mostly the file is gone when this returns.
+            self.take_arrived();
+        }
         self.purge_closed();
         self.schedule();
     }

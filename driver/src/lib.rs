@@ -9,6 +9,7 @@ pub mod aned;
 pub mod bo;
 pub mod bus;
 pub mod clock;
+pub mod companion;
 pub mod dart;
 pub mod evict;
 pub mod front;
@@ -30,6 +31,8 @@ mod stats;
 mod submit;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod tm;
 
 pub use device::{AUTOSUSPEND, Driver, ProbeError};

@@ -22,6 +22,9 @@ use crate::front::Progress;
 /// may take longer, and looking costs next to nothing).
 const SILENCE: Duration = Duration::from_millis(250);
 
+/// The bits of a time that alarms do without: a sixteenth of a millisecond.
+const ALARM_MASK: u64 = 0xffff;
+
 /// Events that are taken in one go: what a device leaves while nobody looks.
 const EVENTS_MAX: usize = 256;
 
@@ -29,21 +32,22 @@ impl<B: Bus> Driver<B> {
     /// Takes what the device has to say and what the clock brings; see
     /// [`Files::progress`](crate::front::Files::progress).
     pub(crate) fn advance(&mut self, limit: Duration) -> Progress {
-        let before = self.news;
         if self.is_lost() {
             self.wait_for_device(limit);
-        } else if !self.take_arrived() {
+        } else {
             let limit = if self.bus.is_pending() { Duration::ZERO } else { limit.min(self.rest()) };
             let event = self.bus.event(limit);
             if let Some(Some(event)) = self.expect(event) {
                 self.take_event(&event);
-                self.take_arrived();
             }
+            self.take_arrived();
         }
         self.tend();
         let after = Some(self.rest()).filter(|rest| *rest < Duration::MAX);
+        // Since it was said last, and not since this call began: other calls take events as well.
+        let is_some = self.news != std::mem::replace(&mut self.told, self.news);
         Progress {
-            is_some: self.news != before,
+            is_some,
             is_pending: self.is_ready() && self.bus.is_pending(),
             after: after.into_iter().chain(self.bus.due()).min(),
         }
@@ -109,6 +113,16 @@ impl<B: Bus> Driver<B> {
             Err(unknown) => log::warn!(target: "ane::driver", "event of the device: {unknown}"),
         }
         self.take_ended();
+    }
+
+    /// Has somebody look at that time: what is due, and calls that wait.
+    ///
+    /// Times are rounded up a little, so that a thousand deadlines of the same millisecond are a few alarms.
+    pub(crate) fn ring_at(&mut self, time: Time) {
+        if time < Time::NEVER {
+            let late = time.0.saturating_add(ALARM_MASK) & !ALARM_MASK;
+            self.alarms.insert(Time(late));
+        }
     }
 
     /// Does everything that is due.

@@ -3,6 +3,7 @@
 #define CLIENT_H
 
 #include <errno.h>
+#include <stddef.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>

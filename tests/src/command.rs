@@ -43,7 +43,12 @@ fn build(package: &str, part: &[&str]) -> PathBuf {
     profile.to_owned()
 }
 
-fn path() -> &'static PathBuf {
+/// The built `ane`.
+///
+/// # Panics
+///
+/// If it cannot be built.
+pub fn path() -> &'static PathBuf {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| built("ane", "ane"))
 }
@@ -55,4 +60,59 @@ fn path() -> &'static PathBuf {
 /// If it cannot be built or started.
 pub fn ane(arguments: &[&str]) -> Output {
     Command::new(path()).args(arguments).output().expect("the command starts")
+}
+
+/// What a run that has to succeed prints.
+///
+/// # Panics
+///
+/// If it fails, or prints no text.
+pub fn printed(arguments: &[&str]) -> String {
+    let output = ane(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("output is text")
+}
+
+/// What a run that has to fail with `code` says, which is one line with what to try.
+///
+/// # Panics
+///
+/// If it ends otherwise, or says more or less.
+pub fn refused(code: i32, arguments: &[&str]) -> String {
+    let output = ane(arguments);
+    let message = String::from_utf8(output.stderr).expect("messages are text");
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+    assert!(message.starts_with("ane: ") && message.ends_with('\n'), "{message:?}");
+    assert_eq!(message.lines().count(), 1, "one line: {message:?}");
+    assert!(message.contains("; "), "says what to try: {message:?}");
+    message
+}
+
+/// The text with every span of time, such as `12.5µs`, written as `TIME`, and blanks before it as one.
+pub fn without_times(text: &str) -> String {
+    let is_time = |word: &str| {
+        let word = word.trim_end_matches([',', ':', ';']);
+        let unit = ["ns", "µs", "ms", "s"].into_iter().find_map(|unit| word.strip_suffix(unit));
+        unit.is_some_and(|number| number.parse::<f64>().is_ok())
+    };
+    let mut steady = String::new();
+    for line in text.lines() {
+        let mut rest = line;
+        while let Some(start) = rest.find(|c: char| !c.is_whitespace()) {
+            let (blanks, word) = rest.split_at(start);
+            let end = word.find(char::is_whitespace).unwrap_or(word.len());
+            let (word, after) = word.split_at(end);
+            if is_time(word) {
+                let mark = word.trim_start_matches(|c: char| c.is_ascii_digit() || ".nµms".contains(c));
+                steady.push_str(" TIME");
+                steady.push_str(mark);
+            } else {
+                steady.push_str(blanks);
+                steady.push_str(word);
+            }
+            rest = after;
+        }
+        steady.push('\n');
+    }
+    steady
 }

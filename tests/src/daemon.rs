@@ -24,10 +24,25 @@ pub fn path() -> &'static Path {
     PATH.get_or_init(|| built("ane-device", "vhost-device-ane"))
 }
 
+/// What is left of a daemon that was killed.
+pub struct Remains(TempDir);
+
+impl Remains {
+    /// Starts another daemon with the same socket.
+    ///
+    /// # Panics
+    ///
+    /// If it does not listen.
+    pub fn again(self, arguments: &[&str]) -> Daemon {
+        Daemon::start_in(self.0, "ane.sock", arguments)
+    }
+}
+
 /// A daemon that runs. Dropping it ends it.
 pub struct Daemon {
     child: Child,
-    folder: TempDir,
+    /// Its folder, while it is this daemon's.
+    folder: Option<TempDir>,
     lines: Receiver<String>,
     seen: Arc<Mutex<Vec<String>>>,
 }
@@ -48,7 +63,10 @@ impl Daemon {
     ///
     /// If it does not listen.
     pub fn start_at(name: &str, arguments: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        Self::start_in(tempfile::tempdir().expect("a folder can be made"), name, arguments)
+    }
+
+    fn start_in(folder: TempDir, name: &str, arguments: &[&str]) -> Self {
         let mut child = Command::new(path())
             .arg("--socket-path")
             .arg(folder.path().join(name))
@@ -70,24 +88,39 @@ impl Daemon {
                 let _ = sender.send(line);
             }
         });
-        let daemon = Self { child, folder, lines, seen };
+        let daemon = Self { child, folder: Some(folder), lines, seen };
         daemon.wait_for("is ready");
         daemon
     }
 
+    /// Ends it without a chance to clean up; what is left is its folder, with its sockets.
+    ///
+    /// # Panics
+    ///
+    /// If it does not end.
+    pub fn killed(mut self) -> Remains {
+        self.signal(Signal::SIGKILL);
+        self.wait();
+        Remains(self.folder.take().expect("a daemon has a folder"))
+    }
+
     /// Its socket.
     pub fn socket(&self) -> PathBuf {
-        self.folder.path().join("ane.sock")
+        self.folder().join("ane.sock")
     }
 
     /// Its control socket.
     pub fn control(&self) -> PathBuf {
-        self.folder.path().join("control.sock")
+        self.folder().join("control.sock")
     }
 
     /// The folder with its sockets.
+    ///
+    /// # Panics
+    ///
+    /// Never: it has one until it is killed.
     pub fn folder(&self) -> &Path {
-        self.folder.path()
+        self.folder.as_ref().expect("a daemon has a folder").path()
     }
 
     /// Its process.

@@ -4,6 +4,8 @@
 //! same function on a device in its own process and compares the text. `guest-checks` is this module as a
 //! program that runs in the guest.
 
+pub mod client;
+
 use std::time::{Duration, Instant};
 
 use ane::container::{self, Direction};

@@ -1,5 +1,6 @@
 //! What crosses the crates: test data, independent references, and tests from end to end.
 
+pub mod aned;
 pub mod client;
 pub mod command;
 pub mod control;
@@ -10,7 +11,10 @@ pub mod driven;
 pub mod guest;
 pub mod guest_checks;
 pub mod hostile;
+pub mod machine;
+pub mod null_task;
 pub mod preload;
 pub mod random;
 pub mod reference;
+pub mod remote;
 pub mod runner;

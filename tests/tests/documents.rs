@@ -163,3 +163,50 @@ fn public_document_names_no_path_of_a_workplace() {
         }
     }
 }
+
+/// Requirement: PEMMU-09, PEMMU-14, PEMMU-18, PEMMU-21, PEMMU-22, PEMMU-23
+#[test]
+fn chapter_on_pe_mmu_says_what_its_record_wants_said() {
+    let text = read("docs/pe-mmu.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        // D2.1, remedy (b).
+        "*Rejected*: it weakens what the overhead means.",
+        // D3.
+        "are a **stopgap** of the simulator",
+        // D5.
+        "Who sends messages, and to how many such nodes, is not this block's business",
+        // The alternatives.
+        "*A waiting `translate`* (A1)",
+        "*Small pages in the place of regions* (A2)",
+        "*A helper without a node* (A3)",
+        // The consequences.
+        "*Joining the two faces*, or giving `translate` a time of its own later: both have been asked for and refused",
+        // The sibling records.
+        "0038, `pcie_ep`",
+        "0040, `pe_tcm`",
+        "0041, `sram`",
+        "0042, `tiling`",
+    ] {
+        assert!(text.contains(words), "{words:?} is not in docs/pe-mmu.md");
+    }
+}
+
+/// Requirement: MOVER-33
+#[test]
+fn chapter_on_the_mover_cites_the_sources_of_its_page() {
+    let text = read("docs/mover.md");
+    for source in [
+        "XMOV.md",
+        "Mover.md",
+        "TDMA-RISC.md",
+        "tensix.h",
+        "tensix_types.h",
+        "cfg_defines.h",
+        "tdma_xmov.c",
+        "ckernel_xmov.h",
+        "ckernel_ops.h",
+        "assembly.yaml",
+    ] {
+        assert!(text.contains(&format!("`{source}`")), "{source} is not cited");
+    }
+}

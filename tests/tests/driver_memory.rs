@@ -13,6 +13,7 @@ use ane_driver::bus::Bus;
 use ane_driver::bus::in_process::InProcess;
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::dart::CONTEXT_BYTES;
+use ane_driver::front::FileId;
 use ane_tests::control::Control;
 use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::driven::{Driven, Loaded};
@@ -20,6 +21,8 @@ use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::space::Iova;
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{ADDRESS_ANY, BO_EVICTED, BO_SCATTERED};
+use ane_uapi::ioctl::context::ContextPolicy;
+use ane_uapi::ioctl::errno::Errno;
 use half::f16;
 use nix::sys::signal::Signal;
 
@@ -232,6 +235,27 @@ fn every_context_of_a_device_in_this_process_works_and_can_be_given_out_again() 
 #[test]
 fn every_context_of_a_device_behind_a_socket_works_and_can_be_given_out_again() {
     contexts_come_and_go(there(&Daemon::start(&[])));
+}
+
+#[test]
+fn device_without_memory_slots_has_room_for_seven_contexts_and_the_eighth_is_refused() {
+    let built = relu(SMALL);
+    let daemon = Daemon::start(&[]);
+    let settings =
+        Settings { memory_bytes: MEMORY, timeout: LIMIT, memory_slots: false, ..Settings::default() };
+    let mut driven = Driven::new(VhostUser::connect(&daemon.socket(), settings).unwrap());
+    let loaded: Vec<_> = (0..7)
+        .map(|file| {
+            let context = driven.open(file);
+            driven.load(context, &built.program(), 0)
+        })
+        .collect();
+    let eighth = driven.contexts.attach(&mut driven.bus, FileId(7), ContextPolicy::Refuse, None);
+    assert_eq!(eighth.unwrap_err().errno(), Errno::EBUSY);
+    driven.close(3);
+    driven.open(8);
+    let others = (0..).zip(&loaded).filter(|&(number, _)| number != 3);
+    assert!(others.into_iter().all(|(seed, loaded)| computes(&mut driven, &built, loaded, seed)));
 }
 
 /// A client's own view of its context's memory, which it keeps longer than the context.

@@ -20,7 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("libane_python", &["ane-capi"]),
     ("ane-drm-shim", &["ane-uapi", "ane-driver"]),
     ("xtask", &["ane-uapi", "ane-device", "ane-driver", "ane"]),
-    ("ane-tests", &["ane-uapi", "ane-device", "ane-driver", "ane", "xtask"]),
+    ("ane-tests", &["ane-uapi", "ane-device", "ane-driver", "ane", "ane-capi", "xtask"]),
 ];
 
 /// The crates from elsewhere that the ABI may use.

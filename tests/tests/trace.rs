@@ -36,7 +36,14 @@ fn trace_of_a_request_shows_its_transfers_and_its_pass() {
     assert!(daemon.wait().success());
     let trace: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(trace["otherData"]["lost"], 0);
-    let spans: Vec<_> = trace["traceEvents"].as_array().unwrap().iter().filter(|e| e["ph"] == "X").collect();
+    let spans_of = |process: u64| {
+        let events = trace["traceEvents"].as_array().unwrap().iter();
+        events.filter(move |event| event["ph"] == "X" && event["pid"] == process).collect::<Vec<_>>()
+    };
+    // In virtual time: both sources together, the planar engine, the result.
+    let modelled: Vec<_> = spans_of(2).iter().map(|span| span["name"].as_str().unwrap()).collect();
+    assert_eq!(modelled, ["DRAM to pool", "pool (64 banks) to array", "pool to DRAM"]);
+    let spans = spans_of(1);
     // Descriptor, two sources, the pass, the result.
     assert_eq!(spans.len(), 5, "{spans:?}");
     let bytes: Vec<_> = spans.iter().filter_map(|span| span["args"]["bytes"].as_u64()).collect();

@@ -16,6 +16,7 @@ use ane_uapi::hw::dart::regs::{self, Window};
 use ane_uapi::hw::space::{EngineOffset, Iova};
 use ane_uapi::hw::td::header::{self, Identity};
 use ane_uapi::hw::tm;
+use ane_uapi::wire::config::{FEATURE_CHECK, FEATURE_MOVER};
 use ane_uapi::wire::ctrl::Status;
 use ane_uapi::wire::event::Kind;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -65,7 +66,9 @@ fn config_space_tells_what_the_device_is() {
     assert_eq!((config.chip.get(), config.instance.get(), config.ane_type.get()), (0x6002, 3, 96));
     assert_eq!((config.queue_count.get(), config.context_count.get(), config.stream_count.get()), (8, 8, 16));
     assert_eq!((config.page_size.get(), config.aperture_size.get()), (0x4000, 0xe000_0000));
-    assert_eq!((config.fault_policy, config.features.get(), config.batch_max.get()), (1, 4, 1024));
+    // It checks, and every device has the mover.
+    let features = FEATURE_CHECK | FEATURE_MOVER;
+    assert_eq!((config.fault_policy, config.features.get(), config.batch_max.get()), (1, features, 1024));
 }
 
 #[test]
@@ -180,6 +183,7 @@ fn every_combination_of_ring_features_and_polling_carries_thousands_of_batches()
             poll: Duration::from_micros(poll),
             features: Features { event_index, indirect },
             timeout: LIMIT,
+            ..Settings::default()
         };
         let mut bus = VhostUser::connect(&daemon.socket(), settings).unwrap();
         let mut values = [0; 2];

@@ -218,7 +218,7 @@ struct drm_ane_submit {
 /* Device states. */
 /* Takes work. */
 #define ANE_STATE_READY 0
-/* A real fault happened; work is parked until recovery. */
+/* A real fault happened in the file's context; its work is parked until recovery. */
 #define ANE_STATE_PARKED 1
 /* The device declared itself dead and has to be reset. */
 #define ANE_STATE_DEAD 2
@@ -833,7 +833,7 @@ struct drm_ane_cancel {
 /* Faults of this file were dropped before this one, as nobody asked for them. */
 #define ANE_FAULT_LOST 0x2
 
-/* Clear the latch and let work go on, without the request that faulted. */
+/* Clear the latch and let the context's work go on, without the request that faulted. */
 #define ANE_RECOVER_RESUME 0x1
 /*
  * Reset the device. Every request of every file ends with ECANCELED; buffers keep their contents.
@@ -1247,6 +1247,8 @@ struct drm_ane_mover {
  * EINVAL: a field breaks its rule, or a handle names no buffer.
  *
  * ETIMEDOUT: the engine was not idle after ANE_LEGACY_TIMEOUT_MS; the queue was aborted.
+ *
+ * EIO: the device could not carry it out, or faulted.
  */
 #define DRM_IOCTL_ANE_SUBMIT \
 	_IOWR('d', 0x43, struct drm_ane_submit)
@@ -1291,8 +1293,8 @@ struct drm_ane_mover {
 /*
  * Makes a zeroed buffer and says where to map it into the process.
  *
- * EINVAL: the size is zero or beyond the aperture, the usage unknown or the firmware's, the address
- * not that of a page, or not zero without the flag.
+ * EINVAL: the size is zero or beyond the aperture, the usage unknown or the firmware's, or not an
+ * output's with a pool, the address not that of a page, or not zero without the flag.
  *
  * ERANGE: the fixed address leaves the aperture.
  *
@@ -1301,7 +1303,7 @@ struct drm_ane_mover {
  * ENOMEM: there is no memory for it.
  *
  * ENOSPC: with ANE_BO_PREMAPPED: no room in the aperture, even by eviction; or the file has no
- * handle left.
+ * handle left; or the pool is full.
  */
 #define DRM_IOCTL_ANE_BO_CREATE \
 	_IOWR('d', 0x47, struct drm_ane_bo_create)
@@ -1398,7 +1400,8 @@ struct drm_ane_mover {
  * Its buffers are held until it is destroyed and their mappings stay where they are.
  *
  * EINVAL: a size is zero or beyond its buffer, an index or BAR is out of range or twice there, BAR
- * 0 is not the text, a usage is unknown, or there is no such network id.
+ * 0 is not the text, a usage is unknown, an output belongs to another pool, or there is no such
+ * network id.
  *
  * E2BIG: too many buffers or bindings.
  *
@@ -1417,7 +1420,8 @@ struct drm_ane_mover {
  * Submits a request and returns its fence.
  *
  * EINVAL: no such priority, a BAR out of range or twice there, a mapping or offset its buffer does
- * not have, a size zero or beyond the stream's buffer, or raw fields together with a program.
+ * not have, a size zero or beyond the stream's buffer, or raw fields or BAR 0 together with a
+ * program.
  *
  * E2BIG: too many BARs or fences.
  *
@@ -1431,7 +1435,7 @@ struct drm_ane_mover {
  *
  * ENOSPC: the request's buffers do not fit the aperture together.
  *
- * EIO: the device is parked after a fault, or dead; see DRM_IOCTL_ANE_RECOVER.
+ * EIO: the file's context is parked after a fault, or the device dead; see DRM_IOCTL_ANE_RECOVER.
  */
 #define DRM_IOCTL_ANE_SUBMIT_REQUEST \
 	_IOWR('d', 0x52, struct drm_ane_request)
@@ -1456,7 +1460,7 @@ struct drm_ane_mover {
  *
  * ENOSPC: a request's buffers do not fit the aperture together.
  *
- * EIO: the device is parked after a fault, or dead; see DRM_IOCTL_ANE_RECOVER.
+ * EIO: the file's context is parked after a fault, or the device dead; see DRM_IOCTL_ANE_RECOVER.
  */
 #define DRM_IOCTL_ANE_SUBMIT_CHAIN \
 	_IOWR('d', 0x53, struct drm_ane_chain)
@@ -1504,11 +1508,12 @@ struct drm_ane_mover {
  *
  * EINVAL: not exactly one of the flags.
  *
- * EALREADY: to resume: work is not parked.
+ * EALREADY: to resume: the file's context is not parked.
  *
  * EIO: to resume: the device is dead and has to be reset; or the reset failed.
  *
- * EPERM: the parked fault is another file's, or a reset, and the client may not do that.
+ * EPERM: the parked fault is that of another file with the same context, or a reset, and the client
+ * may not do that.
  */
 #define DRM_IOCTL_ANE_RECOVER \
 	_IOWR('d', 0x57, struct drm_ane_recover)

@@ -1012,7 +1012,10 @@ extern "C" {
 #define ANE_TM_EVENT_INFO_NID_MASK 0x00ff0000U
 #define ANE_TM_EVENT_INFO_COUNT_SHIFT 24
 #define ANE_TM_EVENT_INFO_COUNT_MASK 0xff000000U
-/* A word of the event that no source explains. */
+/*
+ * A word of the event that no source explains. Of a request that ended it holds what the request
+ * would have taken on the chip, in ticks of 24 MHz, where that is modelled (Chosen).
+ */
 #define ANE_TM_EVENT_WORD1(i) (0x1c2401c + 0x14 * (i))
 #define ANE_TM_EVENT_WORD1_COUNT 2
 /* When the event happened. */
@@ -1239,6 +1242,60 @@ extern "C" {
 #define ANE_MOVER_ACC_PACKED_SIZE_2_UNPACKER_WRITES_MASK 0xffff0000U
 
 /*
+ * The mover as a model: switches, outcomes, and packers' stand-in.
+ *
+ * A counter of two words is read low half first, which holds the high half until it is read.
+ */
+
+/* How the mover was made. */
+#define ANE_MOVER_MODEL_ATTRIBUTES 0x1f18000
+#define ANE_MOVER_MODEL_ATTRIBUTES_ISA_SHIFT 0
+#define ANE_MOVER_MODEL_ATTRIBUTES_ISA_MASK 0x00000001U
+#define ANE_MOVER_MODEL_ATTRIBUTES_WORMHOLE_SHIFT 1
+#define ANE_MOVER_MODEL_ATTRIBUTES_WORMHOLE_MASK 0x00000002U
+#define ANE_MOVER_MODEL_ATTRIBUTES_CHECKS_SHIFT 2
+#define ANE_MOVER_MODEL_ATTRIBUTES_CHECKS_MASK 0x00000004U
+/* Switches. */
+#define ANE_MOVER_MODEL_CONTROL 0x1f18004
+#define ANE_MOVER_MODEL_CONTROL_CONTENDED_SHIFT 0
+#define ANE_MOVER_MODEL_CONTROL_CONTENDED_MASK 0x00000001U
+#define ANE_MOVER_MODEL_CONTROL_WAITS_FOR_CREDIT_SHIFT 1
+#define ANE_MOVER_MODEL_CONTROL_WAITS_FOR_CREDIT_MASK 0x00000002U
+/* What became of the last command or instruction that was refused. */
+#define ANE_MOVER_MODEL_LAST_OUTCOME 0x1f18008
+#define ANE_MOVER_MODEL_LAST_OUTCOME_OUTCOME_SHIFT 0
+#define ANE_MOVER_MODEL_LAST_OUTCOME_OUTCOME_MASK 0x000000ffU
+#define ANE_MOVER_MODEL_LAST_OUTCOME_OUTCOME_FINE 0x00000000U
+#define ANE_MOVER_MODEL_LAST_OUTCOME_OUTCOME_UNKNOWN_COMMAND 0x00000001U
+#define ANE_MOVER_MODEL_LAST_OUTCOME_OUTCOME_MALFORMED_SCRATCH_WRITE 0x00000002U
+#define ANE_MOVER_MODEL_LAST_OUTCOME_OUTCOME_OUTSIDE_SCRATCH 0x00000003U
+#define ANE_MOVER_MODEL_LAST_OUTCOME_OUTCOME_OUTSIDE_WINDOW 0x00000004U
+#define ANE_MOVER_MODEL_LAST_OUTCOME_OUTCOME_NO_CREDIT 0x00000005U
+#define ANE_MOVER_MODEL_LAST_OUTCOME_OUTCOME_NOT_XMOV 0x00000006U
+#define ANE_MOVER_MODEL_LAST_OUTCOME_OUTCOME_TILE_LOST 0x00000007U
+/* Commands and instructions that were refused. */
+#define ANE_MOVER_MODEL_REFUSED 0x1f1800c
+/* Transfers that were carried out. */
+#define ANE_MOVER_MODEL_TRANSFERS 0x1f18010
+/* Cycles of the last of them. */
+#define ANE_MOVER_MODEL_LAST_CYCLES 0x1f18014
+/* Cycles of all of them together. */
+#define ANE_MOVER_MODEL_BUSY_CYCLES(i) (0x1f18018 + 0x4 * (i))
+#define ANE_MOVER_MODEL_BUSY_CYCLES_COUNT 2
+/* Cycles for which writers had to wait: for a free slot, a credit, or the mover. */
+#define ANE_MOVER_MODEL_WAITED_CYCLES(i) (0x1f18020 + 0x4 * (i))
+#define ANE_MOVER_MODEL_WAITED_CYCLES_COUNT 2
+/* Which parts of the next finished tile are zero. */
+#define ANE_MOVER_MODEL_PACK_MASK 0x1f18040
+/* A packer finished a tile; reads as 0. */
+#define ANE_MOVER_MODEL_PACK_TILE(i) (0x1f18044 + 0x4 * (i))
+#define ANE_MOVER_MODEL_PACK_TILE_COUNT 4
+#define ANE_MOVER_MODEL_PACK_TILE_BYTES_SHIFT 0
+#define ANE_MOVER_MODEL_PACK_TILE_BYTES_MASK 0x0000ffffU
+#define ANE_MOVER_MODEL_PACK_TILE_THREAD_SHIFT 16
+#define ANE_MOVER_MODEL_PACK_TILE_THREAD_MASK 0x00030000U
+
+/*
  * Issue port of XMOV: the virtual engine's stand-in for the coprocessor's threads.
  */
 
@@ -1251,6 +1308,13 @@ extern "C" {
 #define ANE_XMOV_ISSUE_BLOCK_SELECTION_MASK 0x00800000U
 #define ANE_XMOV_ISSUE_OPCODE_SHIFT 24
 #define ANE_XMOV_ISSUE_OPCODE_MASK 0xff000000U
+/* Has the thread wait before it issues what the block mask names; reads as 0. */
+#define ANE_XMOV_STALLWAIT(i) (0x1f30010 + 0x4 * (i))
+#define ANE_XMOV_STALLWAIT_COUNT 3
+#define ANE_XMOV_STALLWAIT_CONDITION_SHIFT 0
+#define ANE_XMOV_STALLWAIT_CONDITION_MASK 0x0000ffffU
+#define ANE_XMOV_STALLWAIT_BLOCK_SHIFT 16
+#define ANE_XMOV_STALLWAIT_BLOCK_MASK 0xffff0000U
 
 /*
  * PE_MMU: what it was configured with, one switch, and counters that only observe.
@@ -1267,6 +1331,8 @@ extern "C" {
 #define ANE_PE_MMU_CONTROL 0x1f40008
 #define ANE_PE_MMU_CONTROL_PIPELINE_EXEMPT_SHIFT 0
 #define ANE_PE_MMU_CONTROL_PIPELINE_EXEMPT_MASK 0x00000001U
+/* What the fabric takes to bring a message, fixed when the block was made. */
+#define ANE_PE_MMU_FABRIC_PS 0x1f4000c
 /* Entries mapped. */
 #define ANE_PE_MMU_MAPS(i) (0x1f40020 + 0x4 * (i))
 #define ANE_PE_MMU_MAPS_COUNT 2
@@ -1282,6 +1348,76 @@ extern "C" {
 /* Addresses that no region covered, and that were used as they are. */
 #define ANE_PE_MMU_FALLBACKS(i) (0x1f40040 + 0x4 * (i))
 #define ANE_PE_MMU_FALLBACKS_COUNT 2
+
+/*
+ * The firmware's share. Numbers of 64 bits are two words, low half first.
+ */
+
+/* Carries an order out; reads as 0. */
+#define ANE_FIRMWARE_ORDER 0x1f50000
+#define ANE_FIRMWARE_ORDER_ORDER_SHIFT 0
+#define ANE_FIRMWARE_ORDER_ORDER_MASK 0x000000ffU
+#define ANE_FIRMWARE_ORDER_ORDER_BIND 0x00000001U
+#define ANE_FIRMWARE_ORDER_ORDER_PREMAP 0x00000002U
+#define ANE_FIRMWARE_ORDER_ORDER_POOL_CREATE 0x00000003U
+#define ANE_FIRMWARE_ORDER_ORDER_POOL_DESTROY 0x00000004U
+#define ANE_FIRMWARE_ORDER_ORDER_TAKE 0x00000005U
+#define ANE_FIRMWARE_ORDER_ORDER_RETURN 0x00000006U
+#define ANE_FIRMWARE_ORDER_ORDER_RECYCLE 0x00000007U
+#define ANE_FIRMWARE_ORDER_ORDER_BEGIN 0x00000008U
+#define ANE_FIRMWARE_ORDER_ORDER_END 0x00000009U
+#define ANE_FIRMWARE_ORDER_BUFFER_SHIFT 8
+#define ANE_FIRMWARE_ORDER_BUFFER_MASK 0x00000700U
+#define ANE_FIRMWARE_ORDER_BUFFER_TEXT 0x00000000U
+#define ANE_FIRMWARE_ORDER_BUFFER_WEIGHTS 0x00000100U
+#define ANE_FIRMWARE_ORDER_BUFFER_DESCRIPTORS 0x00000200U
+#define ANE_FIRMWARE_ORDER_BUFFER_INTERMEDIATE 0x00000300U
+#define ANE_FIRMWARE_ORDER_BUFFER_OUTPUT 0x00000400U
+#define ANE_FIRMWARE_ORDER_BUFFER_CHAINED 0x00000500U
+#define ANE_FIRMWARE_ORDER_WIDE_SHIFT 11
+#define ANE_FIRMWARE_ORDER_WIDE_MASK 0x00000800U
+#define ANE_FIRMWARE_ORDER_QUEUE_SHIFT 12
+#define ANE_FIRMWARE_ORDER_QUEUE_MASK 0x00007000U
+#define ANE_FIRMWARE_ORDER_BAR_SHIFT 15
+#define ANE_FIRMWARE_ORDER_BAR_MASK 0x000f8000U
+/* What became of it. */
+#define ANE_FIRMWARE_ANSWER 0x1f50004
+#define ANE_FIRMWARE_ANSWER_ANSWER_SHIFT 0
+#define ANE_FIRMWARE_ANSWER_ANSWER_MASK 0x000000ffU
+#define ANE_FIRMWARE_ANSWER_ANSWER_DONE 0x00000000U
+#define ANE_FIRMWARE_ANSWER_ANSWER_UNKNOWN 0x00000001U
+#define ANE_FIRMWARE_ANSWER_ANSWER_HIGH_ADDRESS 0x00000002U
+#define ANE_FIRMWARE_ANSWER_ANSWER_NOT_MAPPED 0x00000003U
+#define ANE_FIRMWARE_ANSWER_ANSWER_OUTSIDE_REGION 0x00000004U
+#define ANE_FIRMWARE_ANSWER_ANSWER_WRAPS 0x00000005U
+#define ANE_FIRMWARE_ANSWER_ANSWER_NEEDS_WIDE_BAR 0x00000006U
+#define ANE_FIRMWARE_ANSWER_ANSWER_NOBODY 0x00000007U
+#define ANE_FIRMWARE_ANSWER_ANSWER_FULL 0x00000008U
+#define ANE_FIRMWARE_ANSWER_ANSWER_WRONG_STATE 0x00000009U
+/* Device address of a buffer. */
+#define ANE_FIRMWARE_ADDRESS(i) (0x1f50008 + 0x4 * (i))
+#define ANE_FIRMWARE_ADDRESS_COUNT 2
+/* Its bytes. */
+#define ANE_FIRMWARE_SIZE(i) (0x1f50010 + 0x4 * (i))
+#define ANE_FIRMWARE_SIZE_COUNT 2
+/* The pool that an order is about, or that one made. */
+#define ANE_FIRMWARE_POOL 0x1f50018
+/* The buffer that an order is about, or that one found. */
+#define ANE_FIRMWARE_ID 0x1f5001c
+/* Where the buffer lies after the rebase. */
+#define ANE_FIRMWARE_VALUE(i) (0x1f50020 + 0x4 * (i))
+#define ANE_FIRMWARE_VALUE_COUNT 2
+/* Requests in flight. */
+#define ANE_FIRMWARE_IN_FLIGHT 0x1f50028
+/* dvaBase: first device address of the mapped region. */
+#define ANE_FIRMWARE_DVA_BASE(i) (0x1f50b98 + 0x4 * (i))
+#define ANE_FIRMWARE_DVA_BASE_COUNT 2
+/* regionSize: bytes of the region; 0 before it is mapped. */
+#define ANE_FIRMWARE_REGION_SIZE(i) (0x1f50ba0 + 0x4 * (i))
+#define ANE_FIRMWARE_REGION_SIZE_COUNT 2
+/* mappedBase: where the region begins in the firmware's aperture. */
+#define ANE_FIRMWARE_MAPPED_BASE(i) (0x1f50ba8 + 0x4 * (i))
+#define ANE_FIRMWARE_MAPPED_BASE_COUNT 2
 
 #ifdef __cplusplus
 }

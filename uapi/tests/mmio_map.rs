@@ -46,9 +46,11 @@ fn ranges_are_those_of_the_founding_document() {
 fn extension_range_holds_the_blocks_no_chip_has() {
     let listed = [
         (0x1f1_0000, Region::Mover),
+        (0x1f1_8000, Region::MoverModel),
         (0x1f2_0000, Region::MoverConfiguration),
         (0x1f3_0000, Region::XmovPort),
         (0x1f4_0000, Region::PeMmu),
+        (0x1f5_0000, Region::Firmware),
     ];
     let extension: Vec<_> = RANGES
         .iter()

@@ -242,3 +242,13 @@ fn record_that_no_writer_makes_is_refused_by_name() {
     reserved.reserved[19] = 1;
     assert_eq!(reserved.decode(), Err(BadText::Reserved));
 }
+
+/// Requirement: REBASE-05
+#[test]
+fn addresses_of_the_three_spaces_are_three_types_that_print_as_such() {
+    use std::any::TypeId;
+    let types = [TypeId::of::<Iova>(), TypeId::of::<EngineOffset>(), TypeId::of::<ApertureAddr>()];
+    assert!(types[0] != types[1] && types[1] != types[2] && types[0] != types[2]);
+    let printed = [Iova(16).to_string(), EngineOffset(16).to_string(), ApertureAddr(16).to_string()];
+    assert_eq!(printed, ["iova 0x10", "engine 0x10", "aperture 0x10"]);
+}

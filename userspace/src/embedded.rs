@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use ane_device::chip::NoSuchInstance;
 use ane_device::time::{TICKS_PER_SECOND, Ticks};
+use ane_device::wire::NotDone;
 use ane_device::{Ane, Options, wire};
 use ane_driver::bus::in_process::{Device, InProcess, MEMORY_BASE, Refused, Work};
 use ane_driver::bus::{DmaMemory, MemoryError};
@@ -18,6 +19,7 @@ use ane_uapi::hw::usage::Usage;
 use ane_uapi::wire::config::Config;
 use ane_uapi::wire::ctrl::{BATCH_MAX, Status};
 use ane_uapi::wire::event::Event;
+use ane_uapi::wire::sideband::Regions;
 use thiserror::Error;
 use vm_memory::{GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
 
@@ -60,7 +62,7 @@ pub fn open(options: &Options, bytes: usize) -> Result<InProcess<Embedded>, Erro
     let batch_max = u16::try_from(BATCH_MAX).unwrap_or(u16::MAX);
     let device = Embedded {
         ane: Ane::new(options, seen)?,
-        config: wire::config(options, batch_max, 0)?,
+        config: wire::config(options, batch_max)?,
         is_strict: options.strict,
         is_checking: options.check,
         start: Instant::now(),
@@ -144,6 +146,11 @@ impl Device for Embedded {
                 Ok(())
             }
         }
+    }
+
+    fn regions(&mut self, regions: Regions<'_>) -> Result<(), (Option<u32>, Refused)> {
+        wire::install(&mut self.ane, regions)
+            .map_err(|NotDone { status, entry }| (entry, Refused { status, detail: 0 }))
     }
 
     fn work(&mut self) -> Work {

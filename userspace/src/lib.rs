@@ -6,20 +6,30 @@
 //! * [`decode`]: a program as a report that names every word; what `ane decode` prints.
 //! * [`model`] and [`session`]: a program to be run, and one on a device; [`device`]: the device.
 //! * [`diff`]: programs, arrays and timelines compared.
+//! * [`sram`]: what a program does with the chip's memory, and how long it would take there.
 //! * [`tensor`]: dense arrays, `.npy` files, and the engine's layout in memory.
 //! * [`timeline`]: what the engine did, summed up.
+//! * [`inspect`]: driver and device looked into.
+//! * [`doctor`]: is everything there?
+//! * [`mover`]: transfer scripts for firmware authors.
 //! * [`embedded`]: a device in this process, behind the driver's bus.
+//! * [`daemon`]: such a device that serves other processes.
 //! * [`vm`]: virtual machines that have the device.
 
 pub mod build;
 pub mod container;
+pub mod daemon;
 pub mod decode;
 pub mod device;
 pub mod diff;
+pub mod doctor;
 pub mod embedded;
+pub mod inspect;
 pub mod model;
+pub mod mover;
 pub mod session;
+pub mod sram;
 pub mod task;
 pub mod tensor;
-pub mod vm;
 pub mod timeline;
+pub mod vm;

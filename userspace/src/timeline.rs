@@ -52,7 +52,12 @@ impl Summary {
                     summary.faults += 1;
                     continue;
                 }
-                What::RequestEnd { .. } => continue,
+                // What PE_MMU did is part of the transfers, and virtual time is told elsewhere.
+                What::RequestEnd { .. }
+                | What::Modelled { .. }
+                | What::Fallback { .. }
+                | What::Unpaid { .. }
+                | What::TranslationWait { .. } => continue,
             };
             summary.passes += u64::from(place >= 100);
             let row = rows.entry((place, name)).or_default();

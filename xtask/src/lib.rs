@@ -2,8 +2,11 @@
 
 pub mod c_header;
 pub mod conformance;
+pub mod dist;
 pub mod example;
 pub mod man;
 pub mod output;
 pub mod performance;
 pub mod register_reference;
+pub mod timing;
+pub mod uapi_reference;

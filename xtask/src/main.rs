@@ -1,9 +1,13 @@
 //! `cargo xtask`: generates what the tree keeps committed, or checks that it is current.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use xtask::output::{root, write_or_check};
-use xtask::{c_header, conformance, example, man, performance, register_reference};
+use xtask::{
+    c_header, conformance, dist, example, man, performance, register_reference, timing, uapi_reference,
+};
 
 /// Generate what the tree keeps committed
 #[derive(Parser)]
@@ -19,14 +23,30 @@ enum Task {
     Headers(Mode),
     /// docs/registers.md: every block, register and field
     Registers(Mode),
+    /// docs/uapi.md: every call with its argument and errors
+    UapiDocs(Mode),
     /// examples/add_relu.anec: a small program of our own
     Example(Mode),
     /// docs/conformance.md: which requirement each test shows
     Conformance(Mode),
-    /// dist/man and dist/completions: the daemon's command line
+    /// dist/man and dist/completions: the command lines
     Man(Mode),
+    /// Build everything and install it below a folder
+    Dist(Dist),
+    /// docs/timing.md and docs/timing.svg: the timing model beside what was measured
+    Timing(Mode),
     /// docs/performance.md: runs every bench, and shows the figures beside the goals
     Performance,
+}
+
+#[derive(Args)]
+struct Dist {
+    /// Where to install: bin, lib, include and share go below it
+    #[arg(long, value_name = "DIR")]
+    prefix: PathBuf,
+    /// The profile to build with; dev builds faster and runs slower
+    #[arg(long, default_value = "release")]
+    profile: String,
 }
 
 #[derive(Args)]
@@ -44,17 +64,26 @@ fn main() -> Result<()> {
         Task::Registers(Mode { check }) => {
             write_or_check("docs/registers.md", register_reference::render(), check, "registers")
         }
+        Task::UapiDocs(Mode { check }) => {
+            write_or_check("docs/uapi.md", uapi_reference::render(), check, "uapi-docs")
+        }
         Task::Example(Mode { check }) => {
             write_or_check("examples/add_relu.anec", example::render()?, check, "example")
         }
         Task::Conformance(Mode { check }) => {
             write_or_check("docs/conformance.md", conformance::render(&root())?, check, "conformance")
         }
+        Task::Timing(Mode { check }) => {
+            let (page, picture) = timing::render()?;
+            write_or_check("docs/timing.md", page, check, "timing")?;
+            write_or_check("docs/timing.svg", picture, check, "timing")
+        }
         Task::Performance => {
             write_or_check("docs/performance.md", performance::render()?, false, "performance")
         }
+        Task::Dist(Dist { prefix, profile }) => dist::install(&prefix, &profile),
         Task::Man(Mode { check }) => {
-            man::render()?.into_iter().try_for_each(|(path, text)| write_or_check(path, text, check, "man"))
+            man::render()?.into_iter().try_for_each(|(path, text)| write_or_check(&path, text, check, "man"))
         }
     }
 }

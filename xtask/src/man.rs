@@ -1,34 +1,57 @@
-//! `dist/`: man page and shell completions of the daemon, from the same declaration that parses its arguments.
+//! `dist/`: man pages and shell completions, from the same declarations that parse arguments.
 
 use anyhow::Result;
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate};
 
-/// The daemon's own file: a program cannot be a dependency, so its declaration is compiled here once more.
+/// The programs' own files: a program cannot be a dependency, so its declaration is compiled here once more.
+#[path = "../../userspace/src/bin/ane/args/mod.rs"]
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "only the declarations are used here, not what is parsed by them"
+)]
+mod ane;
+#[path = "../../driver/src/bin/aned/args.rs"]
+mod aned;
 #[path = "../../device/src/bin/vhost-device-ane/args.rs"]
-mod args;
+mod device;
 
-/// Where each shell looks, and under which name.
-const COMPLETIONS: [(Shell, &str); 3] = [
-    (Shell::Bash, "dist/completions/vhost-device-ane.bash"),
-    (Shell::Zsh, "dist/completions/_vhost-device-ane"),
-    (Shell::Fish, "dist/completions/vhost-device-ane.fish"),
-];
+/// The programs, by their names.
+fn programs() -> [(&'static str, Command); 3] {
+    [
+        ("ane", ane::Cli::command()),
+        ("aned", aned::Args::command()),
+        ("vhost-device-ane", device::Args::command()),
+    ]
+}
+
+/// Where each shell looks for the completions of a program, and under which name.
+fn completions(program: &str) -> [(Shell, String); 3] {
+    [
+        (Shell::Bash, format!("dist/completions/{program}.bash")),
+        (Shell::Zsh, format!("dist/completions/_{program}")),
+        (Shell::Fish, format!("dist/completions/{program}.fish")),
+    ]
+}
 
 /// The files, by their paths.
 ///
 /// # Errors
 ///
 /// If the text cannot be written, which memory always can.
-pub fn render() -> Result<Vec<(&'static str, Vec<u8>)>> {
-    let mut page = Vec::new();
-    // No date: the page is the same whenever it is made.
-    clap_mangen::Man::new(args::Args::command()).render(&mut page)?;
-    let mut files = vec![("dist/man/vhost-device-ane.1", page)];
-    for (shell, path) in COMPLETIONS {
-        let mut text = Vec::new();
-        generate(shell, &mut args::Args::command(), "vhost-device-ane", &mut text);
-        files.push((path, text));
+pub fn render() -> Result<Vec<(String, Vec<u8>)>> {
+    let mut files = Vec::new();
+    for (program, mut command) in programs() {
+        // No date: a page is the same whenever it is made.
+        for (name, page) in ane::pages::of(command.clone())? {
+            files.push((format!("dist/man/{name}"), page));
+        }
+        for (shell, path) in completions(program) {
+            let mut text = Vec::new();
+            generate(shell, &mut command, program, &mut text);
+            files.push((path, text));
+        }
     }
     Ok(files)
 }

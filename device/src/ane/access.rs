@@ -1,6 +1,7 @@
 //! Register accesses: what a word's target does when it is read or written, at any width.
 
 use ane_uapi::hw::mmio_map::Region;
+use ane_uapi::hw::pe_mmu::PE_MMU;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::register::{Access, Register};
 use vm_memory::GuestMemory;
@@ -9,6 +10,8 @@ use super::Ane;
 use crate::bus::{Span, Target, halves};
 use crate::counters::increment;
 use crate::engine::Engine;
+use crate::firmware::BarWrite;
+use crate::pe_mmu::PeMmu;
 use crate::refusal::{Refusal, Why};
 use crate::time::Ticks;
 
@@ -109,8 +112,20 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 let (lower, upper) = halves(self.report(report));
                 Ok(if high { upper } else { lower })
             }
-            Target::KernelMemory(offset) => Ok(self.kernel.sram().word(offset).unwrap_or_default()),
-            Target::TileL2(offset) => Ok(self.l2.word(offset).unwrap_or_default()),
+            Target::KernelMemory(offset) => {
+                self.advance_mover(now);
+                Ok(self.kernel.sram().word(offset).unwrap_or_default())
+            }
+            Target::TileL2(offset) => {
+                self.advance_mover(now);
+                Ok(self.l2.word(offset).unwrap_or_default())
+            }
+            Target::Mover { .. }
+            | Target::MoverModel { .. }
+            | Target::MoverConfiguration(_)
+            | Target::XmovPort { .. } => Ok(self.read_mover(target, now)),
+            Target::Firmware { row, index } => Ok(self.firmware.read(row, index)),
+            Target::PeMmu { row, index } => Ok(self.pe_mmu_at(at)?.read(row, index)),
         }
     }
 
@@ -121,7 +136,12 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         value: u32,
         now: Ticks,
     ) -> Result<(), Refusal> {
-        if let Some(row) = target.row() {
+        if matches!(target, Target::PeMmu { .. }) {
+            self.pe_mmu_at(at)?;
+        }
+        // Writing takes a tile out, as reading does.
+        let pops = matches!(target, Target::Mover { row, .. } if row.access == Access::Pop);
+        if let Some(row) = target.row().filter(|_| !pops) {
             self.check_write(row, at, value, now)?;
         }
         match target {
@@ -151,13 +171,31 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 self.reporter.remark(at, now, "word cannot be written");
             }
             Target::KernelMemory(offset) => {
+                self.advance_mover(now);
                 self.kernel.sram_mut().set_word(offset, value);
             }
             Target::TileL2(offset) => {
+                self.advance_mover(now);
                 self.l2.set_word(offset, value);
             }
+            Target::Mover { .. }
+            | Target::MoverModel { .. }
+            | Target::MoverConfiguration(_)
+            | Target::XmovPort { .. } => self.write_mover(target, value, now),
+            Target::Firmware { row, index } => {
+                // What it binds is written as a driver would write it.
+                if let Some(BarWrite { at, value }) = self.firmware.write(row, index, value) {
+                    let target = Target::find(at)?;
+                    self.write_target(target, at, value, now)?;
+                }
+            }
+            Target::PeMmu { row, .. } => self.pe_mmu_at(at)?.write(row, value),
         }
         Ok(())
+    }
+
+    fn pe_mmu_at(&mut self, at: EngineOffset) -> Result<&mut PeMmu, Refusal> {
+        self.dart.before_mut().ok_or(Refusal::new(at, Why::Absent { block: PE_MMU.name }))
     }
 
     /// Reports, or refuses, what is remarkable about a value.

@@ -10,6 +10,7 @@ use crate::counters::{Counters, Report};
 use crate::engine::Engine;
 use crate::event::Fault;
 use crate::refusal::Category;
+use crate::timing::usage::Usage;
 use crate::tm::events::Line;
 
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
@@ -72,7 +73,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 writeln!(text, "          {line}")?;
             }
         }
-        let Counters { requests_done, requests_failed, tasks_done, refused, hazards } = self.counters;
+        let Counters { requests_done, requests_failed, tasks_done, refused, hazards, usage } = self.counters;
         writeln!(text, "requests  {requests_done} done, {requests_failed} failed; {tasks_done} tasks done")?;
         if !self.inferred.is_none() {
             writeln!(text, "inferred  {}", self.inferred)?;
@@ -82,6 +83,12 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             "bytes     {} read, {} written",
             self.report(Report::BytesRead),
             self.report(Report::BytesWritten)
+        )?;
+        let Usage { cycles, compute, kernel_stalls, bank_stalls, bank_conflicts, .. } = usage;
+        writeln!(
+            text,
+            "modelled  {cycles} cycles, {compute} of them computing, {kernel_stalls} waiting for coefficients, \
+             {bank_stalls} for banks; {bank_conflicts} bank conflicts"
         )?;
         write!(text, "refused  ")?;
         for (category, count) in Category::ALL.iter().zip(refused) {

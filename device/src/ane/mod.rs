@@ -7,14 +7,18 @@
 //! * this file: the blocks, reset, the turn of work, and events;
 //! * `access`: register accesses;
 //! * `task`: one step of work;
+//! * [`companions`]: messages to PE_MMU, and the mover's memories;
 //! * `dump`: the state in words; `registers`: every register with its value.
 
 mod access;
+pub mod companions;
 mod dump;
 mod registers;
 mod task;
 
 pub use registers::Shown;
+
+use std::convert::Infallible;
 
 use ane_uapi::hw::dart::regs;
 use ane_uapi::hw::status::EngineStatus;
@@ -28,9 +32,12 @@ use crate::dart::{CheckReport, Dart, FaultPolicy};
 use crate::engine::plan::inferred::Inferred;
 use crate::engine::{Engine, Executor};
 use crate::event::{Event, Fault, Happening, RUNNING, Waiting};
+use crate::firmware::Firmware;
 use crate::inject::{Armed, Injection, Trap};
 use crate::kernel_memory::KernelMemory;
+use crate::mover::{self, Mover};
 use crate::options::{Hang, Options};
+use crate::pe_mmu::{Node, PeMmu};
 use crate::report::{Kind, Reporter};
 use crate::sram::Sram;
 use crate::stored::Stored;
@@ -74,6 +81,14 @@ pub struct Ane<M, E = Executor> {
     timeline: Timeline,
     last_fault: Option<Fault>,
     announced_dead: bool,
+    firmware: Firmware,
+    mover: Mover,
+    /// What the mover copies to, and what XMOV takes its parameters from.
+    mover_configuration: Sram,
+    /// The inbox of PE_MMU; nothing lies behind it on this fabric.
+    fabric: Node<Infallible>,
+    /// The fabric's own time, in picoseconds: it passes while messages travel.
+    fabric_ps: u64,
 }
 
 impl<M: GuestMemory> Ane<M> {
@@ -97,6 +112,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         let mut dart = Dart::new(options.pte_format);
         dart.set_policy(options.fault_policy);
         dart.set_check(options.check);
+        if let Some(attributes) = options.pe_mmu {
+            dart.set_before(PeMmu::new(attributes));
+        }
         let mut ane = Self {
             identity: Identity::of(options)?,
             hang: options.hang,
@@ -119,6 +137,11 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             timeline: Timeline::off(),
             last_fault: None,
             announced_dead: false,
+            firmware: Firmware::default(),
+            mover: Mover::new(mover::Settings { check: options.check, ..options.mover }),
+            mover_configuration: Sram::new(mover::memories::CONFIGURATION_BYTES),
+            fabric: Node::new(options.pe_mmu.map_or(0, |attributes| attributes.fabric_ps)),
+            fabric_ps: 0,
         };
         for &injection in &options.inject {
             ane.inject(injection);
@@ -229,6 +252,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.tm = TaskManager::default();
         self.registers = RegisterFile::default();
         self.engine.reset();
+        self.mover.reset();
+        self.firmware = Firmware::default();
         self.stored.reset();
         self.counters = Counters::default();
         self.events.clear();
@@ -243,6 +268,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         if self.dart.is_dead() {
             return Work { pending: false, at: None };
         }
+        self.advance_mover(now);
         if let Some(failure) = self.tm.expire(now) {
             self.failed(&failure, now);
             let nid = failure.nid.map_or(0, |nid| nid.number());
@@ -255,10 +281,11 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             self.step(now);
         }
         self.flush(now);
+        let mover = self.next_of_mover(now);
         match self.tm.peek(now) {
             _ if self.dart.is_dead() => Work { pending: false, at: None },
-            Turn::Idle => Work { pending: false, at: None },
-            Turn::Wait(at) => Work { pending: false, at: Some(at) },
+            Turn::Idle => Work { pending: false, at: mover },
+            Turn::Wait(at) => Work { pending: false, at: Some(mover.map_or(at, |due| due.min(at))) },
             Turn::Task => Work { pending: true, at: None },
         }
     }
@@ -351,6 +378,11 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             Report::BytesWritten => self.dart.bytes_written(),
             Report::Tasks => self.counters.tasks_done,
             Report::Requests => self.counters.requests_done,
+            Report::Cycles => self.counters.usage.cycles,
+            Report::ComputeCycles => self.counters.usage.compute,
+            Report::KernelStallCycles => self.counters.usage.kernel_stalls,
+            Report::BankStallCycles => self.counters.usage.bank_stalls,
+            Report::BankConflicts => self.counters.usage.bank_conflicts,
         }
     }
 }

@@ -28,7 +28,7 @@ pub struct Shown {
 }
 
 /// The ranges whose words are registers with names.
-const NAMED: [Region; 7] = [
+const NAMED: [Region; 9] = [
     Region::Dart0,
     Region::Dart1,
     Region::Dart2,
@@ -36,13 +36,17 @@ const NAMED: [Region; 7] = [
     Region::TaskManager,
     Region::TaskQueues,
     Region::MaddConfiguration,
+    Region::MoverModel,
+    Region::PeMmu,
 ];
 
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// Every register that can be read without changing anything, in the order of the container.
     pub fn registers_shown(&mut self, now: Ticks) -> Vec<Shown> {
         let mut shown = Vec::new();
-        for range in RANGES.iter().filter(|range| NAMED.contains(&range.region)) {
+        let has_pe_mmu = self.dart.before().is_some();
+        let is_there = |region| NAMED.contains(&region) && (region != Region::PeMmu || has_pe_mmu);
+        for range in RANGES.iter().filter(|range| is_there(range.region)) {
             let words = (range.start.0..range.end.0).step_by(4).map(EngineOffset);
             for at in words {
                 // What is no register is not asked for: to be refused would count.

@@ -9,6 +9,7 @@ use crate::dart::{Circuit, Origin};
 use crate::engine::plan::inferred::Inferred;
 use crate::engine::{Done, Engine, EngineError, Ports, TaskContext};
 use crate::options::Hang;
+use crate::pe_mmu::Note;
 use crate::refusal::Category;
 use crate::report::Kind;
 use crate::td::bar;
@@ -36,6 +37,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 }
                 let before = self.dart.transfers();
                 let outcome = self.run(&running, traced);
+                self.show_translations(traced);
                 self.take_faults(status, now);
                 let late = self.armed.delay().0.saturating_mul(self.dart.transfers().saturating_sub(before));
                 if late > 0 {
@@ -76,6 +78,21 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
     }
 
+    /// Shows what PE_MMU did for a task. What its transfers waited is part of the task's virtual time already.
+    fn show_translations(&mut self, task: Task) {
+        let Some(mmu) = self.dart.before_mut() else { return };
+        for note in mmu.take_notes() {
+            let what = match note {
+                Note::Fallback { circuit, va, len } => What::Fallback { circuit, address: va, bytes: len },
+                Note::Exempt { circuit } => What::Unpaid { circuit },
+            };
+            self.timeline.mark(Event { task, what });
+        }
+        if let Some(picoseconds) = mmu.take_wait() {
+            self.timeline.mark(Event { task, what: What::TranslationWait { picoseconds } });
+        }
+    }
+
     /// Notes what was executed without being established; the log has each kind once.
     fn note(&mut self, inferred: Inferred, now: Ticks) {
         let new = inferred.without(self.inferred);
@@ -90,10 +107,11 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// Fetches, decodes and executes one task; returns what became of it, and address and words of the next descriptor.
     fn run(&mut self, running: &Running, traced: Task) -> Outcome {
         let Running { request, task: index, .. } = running;
+        let bars = self.firmware.bars(request.queue, &request.bars);
         self.dart.set_origin(Origin {
             task: Some(u32::from(*index)),
             register: None,
-            bar: Some(request.bars.get(BarIndex::TASKS)),
+            bar: Some(bars.get(BarIndex::TASKS)),
         });
         let start = self.timeline.now();
         let mut dma = self.dart.dma(&self.memory, request.stream, Circuit::TdFetch);
@@ -112,7 +130,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         if !is_last && (identity.eon() || header.next.offset() == 0) {
             return Err(RequestError::ChainEnds { tasks });
         }
-        bar::substitute(&mut registers, &header, &request.bars).map_err(RequestError::Bar)?;
+        bar::substitute(&mut registers, &header, &bars).map_err(RequestError::Bar)?;
         self.registers = registers;
         let task = TaskContext {
             header: &header,
@@ -121,7 +139,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             stream: request.stream,
             index: *index,
             tasks,
-            bars: &request.bars,
+            bars: &bars,
         };
         let ports = Ports {
             memory: &self.memory,
@@ -129,8 +147,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             l2: &mut self.l2,
             kernel: &mut self.kernel,
             timeline: &mut self.timeline,
+            usage: &mut self.counters.usage,
         };
         let done = self.engine.run(&task, &self.registers, ports).map_err(RequestError::Engine)?;
-        Ok((done, bar::next_descriptor(&header, &request.bars)))
+        Ok((done, bar::next_descriptor(&header, &bars)))
     }
 }

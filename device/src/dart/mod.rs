@@ -13,12 +13,16 @@
 //! * [`dma`]: transfers, with `rows` for tensors.
 //! * `translate`: what a transfer has to pass, with `pieces` for what it comes to.
 //! * `fault`: what is captured of a transfer that fails.
+//! * `behind`: transfers that a PE_MMU translates first.
 //! * [`check`]: what silicon lets pass and a driver's author wants to know.
 //!
 //! The three windows that carry DMA have to be programmed alike, and nothing compares them: each circuit goes
 //! by its own window. A window that was left out faults with its own name: no table base, stream blocked or
 //! stream disabled. Windows with different tables show as circuits that see different memory at one address;
 //! checking mode reports it. The fourth window has registers and no circuit.
+//!
+//! A [`PeMmu`] may stand before the windows. It translates first and protects nothing: whatever it yields passes
+//! the window as any other address does.
 #![expect(clippy::result_large_err, reason = "the descriptor is what drivers get, and faults are rare")]
 #![deny(
     clippy::unwrap_used,
@@ -29,6 +33,7 @@
     clippy::cast_possible_truncation
 )]
 
+mod behind;
 pub mod check;
 pub mod dma;
 mod fault;
@@ -65,6 +70,7 @@ use self::translate::Translator;
 use self::walk::Format;
 use self::window::WindowState;
 use crate::inject::Trap;
+use crate::pe_mmu::PeMmu;
 use crate::refusal::Refusal;
 
 /// The DART of one engine.
@@ -85,6 +91,8 @@ struct Shared {
     dead: Option<IoDartErrorInfo>,
     checker: Checker,
     pieces: Pieces,
+    /// What translates before the windows do.
+    before: Option<Box<PeMmu>>,
     /// How often a circuit has asked for its way to memory since the last reset.
     requests: u32,
     /// How many of its transfers were made.
@@ -112,6 +120,7 @@ impl Dart {
                 dead: None,
                 checker: Checker::default(),
                 pieces: Pieces::default(),
+                before: None,
                 requests: 0,
                 transfers: 0,
                 bytes_read: 0,
@@ -126,6 +135,9 @@ impl Dart {
         self.windows.iter_mut().for_each(|window| window.reset());
         self.shared.dead = None;
         self.shared.checker.reset();
+        if let Some(before) = &mut self.shared.before {
+            before.reset();
+        }
         self.shared.requests = 0;
         self.shared.transfers = 0;
         self.shared.bytes_read = 0;
@@ -210,6 +222,26 @@ impl Dart {
     /// True if a fault killed the device; see [`FaultPolicy::Panic`].
     pub const fn is_dead(&self) -> bool {
         self.shared.dead.is_some()
+    }
+
+    /// Puts a PE_MMU before the windows: circuits then name its addresses, and what it yields is translated here.
+    pub fn set_before(&mut self, before: PeMmu) {
+        self.shared.before = Some(Box::new(before));
+    }
+
+    /// The PE_MMU before the windows.
+    pub fn before(&self) -> Option<&PeMmu> {
+        self.shared.before.as_deref()
+    }
+
+    /// The PE_MMU before the windows, to send it messages.
+    pub fn before_mut(&mut self) -> Option<&mut PeMmu> {
+        self.shared.before.as_deref_mut()
+    }
+
+    /// Picoseconds that transfers have to wait for the PE_MMU before the windows, since that was last taken.
+    pub fn translation_wait(&self) -> u64 {
+        self.before().map_or(0, PeMmu::wait)
     }
 
     /// Decides what a fault does beyond being captured.

@@ -27,13 +27,13 @@ const OFFSET: u32 = PAGE_SIZE - 1;
 
 /// Why a page may not be used, and the first address that is affected.
 #[derive(Clone, Copy, Debug)]
-struct Denied {
+pub(super) struct Denied {
     error: HwError,
     at: FaultAddress,
 }
 
 impl Denied {
-    fn new(error: HwError, at: Iova) -> Self {
+    pub(super) fn new(error: HwError, at: Iova) -> Self {
         Self { error, at: at.into() }
     }
 }
@@ -47,9 +47,11 @@ pub(super) struct Translator<'a> {
     admission: Admission,
     /// The accesses that a kept translation alone decides; none while something else has to be done.
     fast: Rights,
+    /// The accesses for which a whole transfer may be decided at once; none behind a PE_MMU.
+    direct: Rights,
     /// Something has to be done before a transfer begins.
     is_watched: bool,
-    circuit: Circuit,
+    pub(super) circuit: Circuit,
     stream: StreamId,
 }
 
@@ -62,7 +64,7 @@ const fn last_of(range: IovaRange) -> u32 {
 
 /// The parts of `range` that lie in one page each: the first address, and the last byte in the page.
 #[inline]
-fn pages(range: IovaRange) -> impl Iterator<Item = (Iova, u32)> {
+pub(super) fn pages(range: IovaRange) -> impl Iterator<Item = (Iova, u32)> {
     let end = range.end().0;
     let mut next = range.base().0;
     std::iter::from_fn(move || {
@@ -90,7 +92,8 @@ impl<'a> Translator<'a> {
             Gate::Translated if !is_watched => admission.rights,
             _ => Rights::NONE,
         };
-        Self { view, shared, window, trap, admission, fast, is_watched, circuit, stream }
+        let direct = if shared.before.is_none() { fast } else { Rights::NONE };
+        Self { view, shared, window, trap, admission, fast, direct, is_watched, circuit, stream }
     }
 
     /// Where a range lies that is in one page, whose translation is kept, with nothing against it.
@@ -99,7 +102,7 @@ impl<'a> Translator<'a> {
         let (first, last) = (range.base(), last_of(range));
         let entry = self.window.buffer.find(Tag::new(first, self.admission.slot))?;
         let is_one_page = (first.0 ^ last) <= OFFSET;
-        (is_one_page && entry.serves(self.fast, first, last & OFFSET, access)).then(|| entry.at(first))
+        (is_one_page && entry.serves(self.direct, first, last & OFFSET, access)).then(|| entry.at(first))
     }
 
     /// The same for a range whose translation is not kept yet and can be.
@@ -110,9 +113,12 @@ impl<'a> Translator<'a> {
             return None;
         }
         // Without a translation the transfer begins from its start, and finds out why.
-        let fast = self.fast;
+        let direct = self.direct;
+        if direct == Rights::NONE {
+            return None;
+        }
         match self.fill(first) {
-            Some(Ok(entry)) if entry.serves(fast, first, last & OFFSET, access) => Some(entry.at(first)),
+            Some(Ok(entry)) if entry.serves(direct, first, last & OFFSET, access) => Some(entry.at(first)),
             _ => None,
         }
     }
@@ -134,7 +140,10 @@ impl<'a> Translator<'a> {
     pub(super) fn begin(&mut self, span: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
         if self.is_watched {
             self.watch(span, access)?;
-            self.observe(span, access);
+            // Behind a PE_MMU it is looked at where it goes to.
+            if self.shared.before.is_none() {
+                self.observe(span, access);
+            }
         }
         Ok(())
     }
@@ -159,7 +168,7 @@ impl<'a> Translator<'a> {
 
     /// Checking mode.
     #[cold]
-    fn observe(&mut self, span: IovaRange, access: Access) {
+    pub(super) fn observe(&mut self, span: IovaRange, access: Access) {
         if self.shared.checker.is_on() {
             let transfer = Transfer { stream: self.stream, circuit: self.circuit, access, span };
             self.shared.checker.observe(transfer);
@@ -170,6 +179,9 @@ impl<'a> Translator<'a> {
     #[inline(never)]
     pub(super) fn plan(&mut self, range: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
         self.shared.pieces.start(0);
+        if self.shared.before.is_some() {
+            return self.plan_behind(range, access);
+        }
         for (first, last) in pages(range) {
             self.part(first, last, access).map_err(|denied| self.fail(denied, range, access))?;
         }
@@ -182,6 +194,14 @@ impl<'a> Translator<'a> {
             return self.plan(rows.span(), access);
         }
         self.shared.pieces.start(rows.stride() as usize);
+        if self.shared.before.is_some() {
+            return self.plan_rows_behind(rows, access);
+        }
+        self.each_row(rows, access)
+    }
+
+    /// Translates rows one page after the other.
+    pub(super) fn each_row(&mut self, rows: Rows, access: Access) -> Result<(), IoDartErrorInfo> {
         let mut row = 0;
         while row < rows.count() {
             let left = rows.count().wrapping_sub(row);
@@ -229,7 +249,7 @@ impl<'a> Translator<'a> {
 
     /// Translates the bytes of one page.
     #[inline]
-    fn part(&mut self, first: Iova, last: u32, access: Access) -> Result<(), Denied> {
+    pub(super) fn part(&mut self, first: Iova, last: u32, access: Access) -> Result<(), Denied> {
         let place = self.page(first, last, access)?;
         let len = last.wrapping_sub(first.0 & OFFSET).wrapping_add(1);
         self.shared.pieces.push(place, len);
@@ -326,7 +346,7 @@ impl<'a> Translator<'a> {
 
     /// Captures the fault of a transfer.
     #[cold]
-    fn fail(&mut self, denied: Denied, span: IovaRange, access: Access) -> IoDartErrorInfo {
+    pub(super) fn fail(&mut self, denied: Denied, span: IovaRange, access: Access) -> IoDartErrorInfo {
         self.deny(denied, span.base().0.into(), span.len(), access)
     }
 
@@ -344,6 +364,7 @@ impl<'a> Translator<'a> {
             self.shared.dead = Some(info);
             self.is_watched = true;
             self.fast = Rights::NONE;
+            self.direct = Rights::NONE;
         }
         info
     }

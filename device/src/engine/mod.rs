@@ -33,6 +33,7 @@ use ane_uapi::hw::td::header::Header;
 use ane_uapi::hw::tq::QueueId;
 
 pub use self::executor::Executor;
+pub use self::kernels::Tier;
 use self::plan::inferred::Inferred;
 use self::plan::verdict::Verdict;
 use crate::dart::Dart;
@@ -40,6 +41,7 @@ use crate::kernel_memory::KernelMemory;
 use crate::sram::Sram;
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
+use crate::timing::usage::Usage;
 use crate::trace::Timeline;
 
 /// The task, but for its registers.
@@ -73,6 +75,8 @@ pub struct Ports<'a, M> {
     pub kernel: &'a mut KernelMemory,
     /// Where what happens is noted.
     pub timeline: &'a mut Timeline,
+    /// Where virtual time is counted.
+    pub usage: &'a mut Usage,
 }
 
 /// Why a task did not run to its end.

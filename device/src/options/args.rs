@@ -4,10 +4,12 @@ use std::num::NonZero;
 
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::dart::pte::PteFormat;
+use ane_uapi::hw::mover::Profile;
 use clap::Args;
 
 use super::{FaultPolicy, Hang, Numerics, Options};
 use crate::inject::Injection;
+use crate::{mover, pe_mmu};
 
 /// The options of a device.
 #[derive(Clone, Debug, Args)]
@@ -54,6 +56,31 @@ pub struct OptionArgs {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub threads: u16,
 
+    /// Whose description the mover follows: seed (the default) or isa (the vendor's instruction-set pages)
+    #[arg(long, value_name = "PROFILE", value_parser = super::mover_profile)]
+    pub mover_profile: Option<Profile>,
+
+    /// How the mover is made, as words with commas between them: contended (others use the ports of its memory,
+    /// so transfers take longer), wait-for-credit (the vendor's silicon should wait there, and does not: without
+    /// this the command is refused), wormhole (parameters are where the vendor's earlier chip has them)
+    #[arg(long = "mover", value_name = "LIST", default_value = "")]
+    pub mover: mover::Settings,
+
+    /// Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs
+    /// nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise
+    #[arg(
+        long,
+        value_name = "ATTRIBUTES",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub pe_mmu: Option<pe_mmu::Attributes>,
+
+    /// Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces
+    #[arg(long)]
+    pub no_timing: bool,
+
     /// Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or
     /// lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how
     /// many, or which queue. May be given several times; of one kind the last one counts
@@ -72,6 +99,12 @@ impl OptionArgs {
             hang: self.hang,
             check: self.check,
             strict: self.strict,
+            mover: mover::Settings {
+                profile: self.mover_profile.unwrap_or(self.mover.profile),
+                ..self.mover
+            },
+            pe_mmu: self.pe_mmu,
+            timing: !self.no_timing,
             inject: self.inject.clone(),
             numerics: self.numerics,
             threads: NonZero::new(usize::from(self.threads))

@@ -278,7 +278,7 @@ mod tests {
     }
 
     fn decoded(words: &[u32]) -> Result<(Header, RegisterFile), DescriptorError> {
-        decode(&Descriptor::of(words), &RegisterFile::default())
+        decode(&Descriptor::of(words.iter().copied()), &RegisterFile::default())
     }
 
     /// A full descriptor of zeroes.
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn registers_that_a_descriptor_leaves_out_keep_their_values() {
         let (_, first) = decoded(&with_records(&[0x0c, 64, 0x10, 32])).unwrap();
-        let (_, second) = decode(&Descriptor::of(&with_records(&[0x10, 16])), &first).unwrap();
+        let (_, second) = decode(&Descriptor::of(with_records(&[0x10, 16])), &first).unwrap();
         assert_eq!((second.get(&common::C_IN).channels(), second.get(&common::C_OUT).channels()), (64, 16));
     }
 
@@ -424,7 +424,7 @@ mod tests {
     fn refused_descriptor_writes_no_register() {
         let before = RegisterFile::default();
         let words = with_records(&[0x0c, 64, 0x40, 1]);
-        assert!(decode(&Descriptor::of(&words), &before).is_err());
+        assert!(decode(&Descriptor::of(words), &before).is_err());
         assert_eq!(before, RegisterFile::default());
     }
 

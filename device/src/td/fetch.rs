@@ -78,20 +78,18 @@ impl Descriptor {
         dma.read(range, into).map_err(|info| FetchError::Fault { address: info.address.get() })
     }
 
+    /// A descriptor that was not fetched: as many of `words` as one has at most.
+    pub fn of(words: impl IntoIterator<Item = u32>) -> Self {
+        let mut descriptor = Self::default();
+        for (kept, word) in descriptor.words.iter_mut().zip(words) {
+            kept.set(word);
+            descriptor.len = descriptor.len.saturating_add(1);
+        }
+        descriptor
+    }
+
     /// The words.
     pub fn words(&self) -> &[U32] {
         self.words.get(..self.len).unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-impl Descriptor {
-    /// A descriptor of these words, for tests of the decoder.
-    pub(crate) fn of(words: &[u32]) -> Self {
-        let mut descriptor = Self { words: FromZeros::new_zeroed(), len: words.len() };
-        for (kept, &word) in descriptor.words.iter_mut().zip(words) {
-            kept.set(word);
-        }
-        descriptor
     }
 }

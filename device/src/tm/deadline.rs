@@ -4,8 +4,8 @@
 //! Here the device does it, in the time that it is handed. Two clocks run for a request, and either ends it:
 //! the time since a task of it last ended, and the time that its tasks would have taken on the chip. The first
 //! catches what is stuck, the second a chain that loops. How long the model takes to compute counts for neither,
-//! so a slow host aborts no program. The second clock stands still as long as the engine gives no costs: until it
-//! does, a chain that loops ends with the request's count of tasks, at most 65535.
+//! so a slow host aborts no program. The second clock is virtual time ([`crate::timing`]); with the timing model off it
+//! stands still, and a chain that loops ends with the request's count of tasks, at most 65535.
 
 use crate::time::{TICKS_PER_SECOND, Ticks};
 
@@ -29,6 +29,11 @@ impl Watch {
     pub const fn advance(&mut self, now: Ticks, cost: Ticks) {
         self.progress = now;
         self.spent = self.spent.saturating_add(cost);
+    }
+
+    /// What its tasks would have taken on the chip so far.
+    pub const fn spent(&self) -> Ticks {
+        self.spent
     }
 
     /// When the request is aborted if nothing happens until then.

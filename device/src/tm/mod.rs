@@ -372,13 +372,15 @@ impl TaskManager {
             return false;
         }
         let (request, tasks) = (running.request.clone(), running.task);
+        // (Chosen) A done event's first word is what the request would have taken on the chip, in ticks.
+        let word_1 = running.watch.spent().low();
         self.running = None;
         if let Some(queue) = self.queue_mut(request.queue) {
             queue.end(request.slot);
         }
         let info = event_info(Some(request.nid), tasks);
         let info = if corrupt() { info.with_nid(!info.nid()) } else { info };
-        self.events.push(Line::Done, Entry { info, word_1: 0, time: now.low(), word_3: 0 }, now);
+        self.events.push(Line::Done, Entry { info, word_1, time: now.low(), word_3: 0 }, now);
         true
     }
 }

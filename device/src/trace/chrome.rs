@@ -5,6 +5,9 @@
 //! and `E`), so that one that never ended is seen as well; a fault is an instant (`i`) on its circuit's row. Numbers of
 //! an event are in its `args`.
 //!
+//! What the chip would have done is another process to the viewer, with rows for the ways between DRAM, pool and array; its
+//! time is that of the timing model, from the device's last reset on.
+//!
 //! Each event is written in one piece. [`Writer::finish`] ends the requests that are still open and the file, whatever
 //! came before, and is done when the writer is dropped.
 
@@ -17,9 +20,12 @@ use ane_uapi::hw::tq::QueueId;
 use super::{Event, Record, Stamp, Task, Timeline, What};
 use crate::dart::Circuit;
 use crate::engine::numerics::Numerics;
+use crate::timing::phases::Part;
 
 /// The engine is one process to the viewer.
 const PROCESS: u32 = 1;
+/// What the timing model says of the chip is another.
+const MODEL: u32 = 2;
 
 /// A row of the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,22 +34,30 @@ enum Row {
     Circuit(Circuit),
     NeuralEngine,
     PlanarEngine,
+    Part(Part),
 }
 
 impl Row {
     fn all() -> impl Iterator<Item = Self> {
         let queues = (0..u32::from(QueueId::COUNT)).filter_map(|number| QueueId::new(number).ok());
         let circuits = Circuit::ALL.into_iter().map(Self::Circuit);
-        queues.map(Self::Queue).chain(circuits).chain([Self::NeuralEngine, Self::PlanarEngine])
+        let engines = [Self::NeuralEngine, Self::PlanarEngine];
+        queues.map(Self::Queue).chain(circuits).chain(engines).chain(Part::ALL.map(Self::Part))
     }
 
     /// The row of an event.
     fn of(event: &Event) -> Self {
         match event.what {
-            What::RequestBegin { .. } | What::RequestEnd { .. } => Self::Queue(event.task.queue),
-            What::Transfer { circuit, .. } | What::Fault { circuit, .. } => Self::Circuit(circuit),
+            What::RequestBegin { .. } | What::RequestEnd { .. } | What::TranslationWait { .. } => {
+                Self::Queue(event.task.queue)
+            }
+            What::Transfer { circuit, .. }
+            | What::Fault { circuit, .. }
+            | What::Fallback { circuit, .. }
+            | What::Unpaid { circuit } => Self::Circuit(circuit),
             What::Pass { class: TaskClass::Neural, .. } => Self::NeuralEngine,
             What::Pass { .. } => Self::PlanarEngine,
+            What::Modelled { part, .. } => Self::Part(part),
         }
     }
 
@@ -54,7 +68,12 @@ impl Row {
             Self::Circuit(circuit) => 0x20u32.saturating_add(circuit.axi_master()),
             Self::NeuralEngine => 0x30,
             Self::PlanarEngine => 0x31,
+            Self::Part(part) => 0x40u32.saturating_add(part as u32),
         }
+    }
+
+    const fn process(self) -> u32 {
+        if matches!(self, Self::Part(_)) { MODEL } else { PROCESS }
     }
 
     fn name(self) -> String {
@@ -63,6 +82,7 @@ impl Row {
             Self::Circuit(circuit) => circuit.name().to_owned(),
             Self::NeuralEngine => "neural engine".to_owned(),
             Self::PlanarEngine => "planar engine".to_owned(),
+            Self::Part(part) => part.name().to_owned(),
         }
     }
 }
@@ -101,9 +121,10 @@ impl<W: Write> Writer<W> {
             state: State::Empty,
         };
         writer.text.push_str("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-        writer.name("process_name", 0, "Apple Neural Engine");
+        writer.name("process_name", (PROCESS, 0), "Apple Neural Engine");
+        writer.name("process_name", (MODEL, 0), "modelled chip (virtual time)");
         for row in Row::all() {
-            writer.name("thread_name", row.thread(), &row.name());
+            writer.name("thread_name", (row.process(), row.thread()), &row.name());
         }
         writer.flush_text()?;
         Ok(writer)
@@ -119,7 +140,9 @@ impl<W: Write> Writer<W> {
             return Ok(());
         }
         let Record { start, end, event } = *record;
-        self.latest = self.latest.max(end);
+        if Row::of(&event).process() == PROCESS {
+            self.latest = self.latest.max(end);
+        }
         match event.what {
             What::RequestBegin { tasks } => {
                 self.close(event.task.queue, start);
@@ -149,6 +172,27 @@ impl<W: Write> Writer<W> {
                     numerics.map_or("planar", Numerics::name),
                     Numbers(event.task)
                 ));
+            }
+            What::Fallback { address, bytes, .. } => {
+                self.begin(&event, 'i', start);
+                let task = Numbers(event.task);
+                self.put(format_args!(
+                    ",\"s\":\"t\",\"args\":{{\"address\":{address},\"bytes\":{bytes}{task}}}}}"
+                ));
+            }
+            What::Unpaid { .. } => {
+                self.begin(&event, 'i', start);
+                let task = Numbers(event.task);
+                self.put(format_args!(",\"s\":\"t\",\"args\":{{\"picoseconds\":0{task}}}}}"));
+            }
+            What::TranslationWait { picoseconds } => {
+                self.begin(&event, 'i', start);
+                let task = Numbers(event.task);
+                self.put(format_args!(",\"s\":\"t\",\"args\":{{\"picoseconds\":{picoseconds}{task}}}}}"));
+            }
+            What::Modelled { cycles, .. } => {
+                self.complete(record);
+                self.put(format_args!(",\"args\":{{\"cycles\":{cycles}{}}}}}", Numbers(event.task)));
             }
             What::Fault { address, .. } => {
                 self.begin(&event, 'i', start);
@@ -189,7 +233,7 @@ impl<W: Write> Writer<W> {
     /// Ends the queue's request, if there is one.
     fn close(&mut self, queue: QueueId, at: Stamp) {
         if self.set_open(queue, false) {
-            self.head("", Row::Queue(queue).thread(), 'E', at);
+            self.head("", Row::Queue(queue), 'E', at);
             self.text.push('}');
         }
     }
@@ -199,10 +243,10 @@ impl<W: Write> Writer<W> {
         self.open.get_mut(queue.index()).is_some_and(|open| std::mem::replace(open, is_open))
     }
 
-    fn name(&mut self, what: &str, thread: u32, name: &str) {
+    fn name(&mut self, what: &str, (process, thread): (u32, u32), name: &str) {
         self.separate();
         self.put(format_args!(
-            "{{\"name\":\"{what}\",\"ph\":\"M\",\"pid\":{PROCESS},\"tid\":{thread},\"args\":{{\"name\":\"{name}\"}}}}"
+            "{{\"name\":\"{what}\",\"ph\":\"M\",\"pid\":{process},\"tid\":{thread},\"args\":{{\"name\":\"{name}\"}}}}"
         ));
     }
 
@@ -213,22 +257,27 @@ impl<W: Write> Writer<W> {
     }
 
     fn begin(&mut self, event: &Event, phase: char, at: Stamp) {
-        let thread = Row::of(event).thread();
+        let row = Row::of(event);
         match event.what {
             What::RequestBegin { .. } | What::RequestEnd { .. } => {
-                self.head(&event.task.nid.to_string(), thread, phase, at);
+                self.head(&event.task.nid.to_string(), row, phase, at);
             }
-            What::Transfer { circuit, .. } => self.head(circuit.name(), thread, phase, at),
-            What::Pass { class, .. } => self.head(class.name(), thread, phase, at),
-            What::Fault { .. } => self.head("fault", thread, phase, at),
+            What::Transfer { circuit, .. } => self.head(circuit.name(), row, phase, at),
+            What::Pass { class, .. } => self.head(class.name(), row, phase, at),
+            What::Modelled { part, .. } => self.head(part.name(), row, phase, at),
+            What::Fault { .. } => self.head("fault", row, phase, at),
+            What::Fallback { .. } => self.head("physical fall-back", row, phase, at),
+            What::Unpaid { .. } => self.head("translation not paid for", row, phase, at),
+            What::TranslationWait { .. } => self.head("wait for pe_mmu", row, phase, at),
         }
     }
 
-    fn head(&mut self, name: &str, thread: u32, phase: char, at: Stamp) {
+    fn head(&mut self, name: &str, row: Row, phase: char, at: Stamp) {
         self.separate();
+        let (process, thread) = (row.process(), row.thread());
         let at = Microseconds(at.0);
         self.put(format_args!(
-            "{{\"name\":\"{name}\",\"ph\":\"{phase}\",\"pid\":{PROCESS},\"tid\":{thread},\"ts\":{at}"
+            "{{\"name\":\"{name}\",\"ph\":\"{phase}\",\"pid\":{process},\"tid\":{thread},\"ts\":{at}"
         ));
     }
 

@@ -6,6 +6,7 @@ use ane_uapi::hw::tq::QueueId;
 
 use crate::dart::Circuit;
 use crate::engine::numerics::Numerics;
+use crate::timing::phases::Part;
 
 /// Which task an event belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,11 +59,37 @@ pub enum What {
         /// Multiplications with a coefficient.
         macs: u64,
     },
+    /// A part of the chip would have been busy; the stamps are virtual time since the last reset.
+    Modelled {
+        /// The part.
+        part: Part,
+        /// Cycles of the engine's clock.
+        cycles: u64,
+    },
     /// A transfer faulted.
     Fault {
         /// The circuit.
         circuit: Circuit,
         /// Low half of the address.
         address: u32,
+    },
+    /// No region of PE_MMU covered an address, which was therefore used as it is.
+    Fallback {
+        /// The circuit.
+        circuit: Circuit,
+        /// The address.
+        address: u64,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// A circuit did not pay for its translations, because PE_MMU was switched to leave it out.
+    Unpaid {
+        /// The circuit.
+        circuit: Circuit,
+    },
+    /// A task's transfers waited for PE_MMU, in modelled time.
+    TranslationWait {
+        /// Picoseconds.
+        picoseconds: u64,
     },
 }

@@ -111,6 +111,14 @@ impl Timeline {
         }
     }
 
+    /// Notes an event at times that are no reading of the clock: those of the timing model.
+    #[inline]
+    pub fn place(&mut self, start: Stamp, end: Stamp, event: Event) {
+        if let Some(recording) = &mut self.recording {
+            recording.push(Record { start, end, event });
+        }
+    }
+
     /// Takes out what was noted, in the order in which it ended.
     pub fn drain(&mut self) -> impl Iterator<Item = Record> {
         self.recording.as_mut().into_iter().flat_map(|recording| recording.records.drain(..))
@@ -128,12 +136,16 @@ impl Recording {
     }
 
     fn keep(&mut self, start: Option<Stamp>, event: Event) {
+        let end = self.now();
+        self.push(Record { start: start.unwrap_or(end).min(end), end, event });
+    }
+
+    fn push(&mut self, record: Record) {
         if self.records.len() >= self.capacity {
             self.lost = self.lost.saturating_add(1);
             return;
         }
-        let end = self.now();
-        self.records.push_back(Record { start: start.unwrap_or(end).min(end), end, event });
+        self.records.push_back(record);
     }
 }
 

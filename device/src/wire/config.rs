@@ -4,19 +4,23 @@ use ane_uapi::hw::chip::Quantity;
 use ane_uapi::hw::dart::{aperture, iso::ContextId};
 use ane_uapi::hw::tq::QueueId;
 use ane_uapi::wire::config::{self as wire, Config};
+use ane_uapi::wire::sideband::ENTRIES_MAX;
 use zerocopy::little_endian::{U16, U32, U64};
 
 use crate::Options;
 use crate::chip::{Identity, NoSuchInstance};
 use crate::options::FaultPolicy;
 
-/// What the device with these options says of itself, behind a front that takes batches of `batch_max` operations
-/// and side-band messages of `entries_max` entries.
+/// Entries of one message to PE_MMU: the contract's own limit.
+const ENTRIES: u16 = 1024;
+const _: () = assert!(ENTRIES as u32 == ENTRIES_MAX);
+
+/// What the device with these options says of itself, behind a front that takes batches of `batch_max` operations.
 ///
 /// # Errors
 ///
 /// [`NoSuchInstance`] if the chip has fewer circuits.
-pub fn config(options: &Options, batch_max: u16, entries_max: u16) -> Result<Config, NoSuchInstance> {
+pub fn config(options: &Options, batch_max: u16) -> Result<Config, NoSuchInstance> {
     let identity = Identity::of(options)?;
     let chip = identity.chip;
     let number = u16::try_from(identity.number).unwrap_or(u16::MAX);
@@ -41,10 +45,17 @@ pub fn config(options: &Options, batch_max: u16, entries_max: u16) -> Result<Con
         reserved: U16::ZERO,
         aperture_base: U64::new(aperture::BASE),
         aperture_size: U64::new(aperture::SIZE),
-        features: U32::new(if options.check { wire::FEATURE_CHECK } else { 0 }),
+        features: U32::new(features(options)),
         batch_max: U16::new(batch_max),
-        entries_max: U16::new(entries_max),
+        entries_max: U16::new(if options.pe_mmu.is_some() { ENTRIES } else { 0 }),
     })
+}
+
+/// What there is.
+fn features(options: &Options) -> u32 {
+    let pe_mmu = if options.pe_mmu.is_some() { wire::FEATURE_PE_MMU } else { 0 };
+    let check = if options.check { wire::FEATURE_CHECK } else { 0 };
+    pe_mmu | check | wire::FEATURE_MOVER
 }
 
 #[cfg(test)]
@@ -56,10 +67,18 @@ mod tests {
     use crate::chip::every_instance;
 
     #[test]
+    fn pe_mmu_is_announced_with_the_entries_that_it_takes() {
+        let with = Options { pe_mmu: Some("".parse().unwrap()), ..Options::default() };
+        let [with, without] = [with, Options::default()].map(|options| config(&options, 1024).unwrap());
+        assert_eq!((with.features.get() & wire::FEATURE_PE_MMU, with.entries_max.get()), (1, 1024));
+        assert_eq!((without.features.get() & wire::FEATURE_PE_MMU, without.entries_max.get()), (0, 0));
+    }
+
+    #[test]
     fn config_of_every_engine_is_one_that_a_driver_accepts() {
         for chip in Soc::ALL {
             for options in every_instance(&Options { chip, ..Options::default() }) {
-                let config = config(&options, 1024, 0).unwrap();
+                let config = config(&options, 1024).unwrap();
                 let read = Config::read(config.as_bytes()).unwrap();
                 assert_eq!(usize::from(read.instance.get()), options.instance);
                 assert_eq!(read.pte_format(), Ok(options.pte_format));

@@ -5,11 +5,13 @@
 
 mod config;
 mod event;
+mod regions;
 
 use ane_uapi::wire::ctrl::Status;
 
 pub use self::config::config;
 pub use self::event::event;
+pub use self::regions::{NotDone, install};
 use crate::refusal::{Refusal, Why};
 
 /// What a register reads as that has no answer, while the device is not strict: all ones, as on a bus with

@@ -230,7 +230,6 @@ fn bus_ids_are_master_request_distance_and_length() {
     }
 }
 
-/// Requirement: FAULT-17
 #[test]
 fn circuit_and_driver_get_the_same_descriptor() {
     let mut rig = Rig::new();

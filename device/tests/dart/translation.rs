@@ -183,7 +183,7 @@ fn same_leaf_is_writable_for_one_control_word_and_not_for_another() {
     assert_eq!(rig.bytes(page(0), 2), [1, 2]);
 }
 
-/// Requirement: DART-34
+/// Requirement: DART-34, MEM-33
 #[test]
 fn write_into_an_input_passes_the_leaf_and_is_reported_by_checking_mode() {
     let mut rig = Rig::new();

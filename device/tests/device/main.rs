@@ -1,7 +1,9 @@
 //! The whole device, driven through its registers as a driver does.
 
 mod checking;
+mod companions;
 mod failures;
+mod firmware;
 mod hostile;
 mod machine;
 mod registers;

@@ -113,7 +113,7 @@ fn performance_reports_count_the_bytes_that_dma_moved() {
     assert_eq!(machine.read(Report::BytesWritten.offset()), 2 * 0x1230);
     assert_eq!(machine.read(Report::Tasks.offset()), 2);
     assert_eq!(machine.read(Report::Requests.offset()), 1);
-    let behind = EngineOffset(Report::Requests.offset().0 + 8);
+    let behind = EngineOffset(Report::BankConflicts.offset().0 + 8);
     assert_eq!(machine.try_read(behind).unwrap_err().why, Why::NoRegister { block: "performance" });
 }
 
@@ -160,7 +160,9 @@ fn every_width_agrees_with_whole_words_over_the_whole_container() {
     for at in (0..EngineOffset::CONTAINER).step_by(0x404) {
         let _ = machine.try_write(EngineOffset(at & !3), at.wrapping_mul(0x9e37_79b9) & 0x0101_0101);
     }
-    for at in (0..EngineOffset::CONTAINER).step_by(0x404).map(|at| at & !3) {
+    // But for the one that reading takes a tile out of, and that therefore comes only whole.
+    let places = (0..EngineOffset::CONTAINER).step_by(0x404).map(|at| at & !3).filter(|&at| at != 0x1f1_2334);
+    for at in places {
         let word = machine.try_read(EngineOffset(at));
         for byte in 0..4 {
             let part = machine.ane.read_wide(EngineOffset(at + byte), 1, machine.now);
@@ -209,7 +211,7 @@ fn every_refusal_is_counted_by_its_category() {
     for (at, category) in [
         (0x0000_1000, Category::WouldHang),
         (0x0187_4000, Category::Undefined),
-        (0x01f1_0000, Category::Unimplemented),
+        (0x01f4_0000, Category::Unimplemented),
         (0x0200_0000, Category::Unsupported),
     ] {
         assert_eq!(machine.try_read(EngineOffset(at)).unwrap_err().category, category, "{at:#x}");
@@ -251,9 +253,8 @@ fn every_range_of_the_map_is_answered_or_refused_with_a_reason() {
         let expected = match range.region {
             Region::Nothing => Some(Category::Undefined),
             Region::MaddConfiguration => None,
-            Region::Mover | Region::MoverConfiguration | Region::XmovPort | Region::PeMmu => {
-                Some(Category::Unimplemented)
-            }
+            // Devices have one only if they were started with it.
+            Region::PeMmu => Some(Category::Unimplemented),
             _ => None,
         };
         assert_eq!(refused, expected, "{}", range.name);

@@ -86,13 +86,13 @@ impl Space {
         buffer.pages.unpin();
         self.by_place.remove(&place.first);
         self.mapper.give(place);
-        self.clear_leaves(place);
+        self.clear_leaves(place, Run { first: place.first, pages: 0 });
     }
 
-    /// Makes leaves zero that somebody had.
-    fn clear_leaves(&mut self, place: Run) {
+    /// Makes leaves zero that somebody had, but for those that are written next.
+    fn clear_leaves(&mut self, place: Run, next: Run) {
         // The tables are memory that is there as long as the driver is.
-        let cleared = self.mapper.unmap(place);
+        let cleared = self.mapper.unmap_for(place, next);
         debug_assert!(cleared.is_ok(), "tables are there: {cleared:?}");
         self.counters.unmaps = self.counters.unmaps.saturating_add(1);
         self.declare(place, None);
@@ -122,9 +122,9 @@ impl Space {
         }
         busy.into_iter().for_each(|candidate| self.idle.insert(candidate));
         match self.mapper.take(pages) {
-            Ok(place) => {
-                victims.into_iter().for_each(|(victim, place)| self.evict(victim, place));
-                Ok(place)
+            Ok(next) => {
+                victims.into_iter().for_each(|(victim, place)| self.evict(victim, place, next));
+                Ok(next)
             }
             Err(_) => {
                 for (victim, place) in victims {
@@ -160,8 +160,8 @@ impl Space {
         }
     }
 
-    /// Evicts a mapping that is in no queue, and whose place is free already.
-    fn evict(&mut self, victim: Candidate, place: Run) {
+    /// Evicts a mapping that is in no queue, and whose place is free already, or the next one's.
+    fn evict(&mut self, victim: Candidate, place: Run, next: Run) {
         let buffer = buffer_of(victim.key).and_then(|id| self.buffers.get_mut(id.0.raw()).ok());
         if let Some(buffer) = buffer {
             buffer.pages.unpin();
@@ -176,7 +176,7 @@ impl Space {
         }
         self.by_place.remove(&place.first);
         self.counters.evictions = self.counters.evictions.saturating_add(1);
-        self.clear_leaves(place);
+        self.clear_leaves(place, next);
     }
 
     /// These addresses, by evicting whoever has some of them.

@@ -12,8 +12,9 @@ use crate::front::Extent;
 /// Bytes of the processor's smallest page: what a process maps begins at one.
 const MAP_GRANULE: u64 = 0x1000;
 
-/// Mappings that processes may have of one buffer: what Linux lets one process have in all.
-const MAPPED_MAX: u32 = 65_530;
+/// Mappings that processes may have of the buffers of one context: what Linux lets four processes have in all
+/// (Chosen).
+pub(super) const MAPPED_MAX: u32 = 4 * 65_530;
 
 impl Space {
     /// The bytes of the arena's file that a process maps when it maps the device's file there. The buffer lives
@@ -30,9 +31,10 @@ impl Space {
         if !buffer.holders.is_named() || !offset.is_multiple_of(MAP_GRANULE) {
             return Err(Error::Nowhere { offset, bytes });
         }
-        if buffer.holders.processes >= MAPPED_MAX {
+        if self.mapped >= MAPPED_MAX {
             return Err(Error::Memory { pages: buffer.pages.len() });
         }
+        self.mapped = self.mapped.saturating_add(1);
         buffer.holders.processes = buffer.holders.processes.saturating_add(1);
         let count = self.processes.entry((offset, bytes)).or_default();
         *count = count.saturating_add(1);
@@ -51,6 +53,7 @@ impl Space {
             return Err(nowhere);
         };
         *count = count.saturating_sub(1);
+        self.mapped = self.mapped.saturating_sub(1);
         if *count == 0 {
             self.processes.remove(&(offset, bytes));
         }

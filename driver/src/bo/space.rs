@@ -23,6 +23,10 @@ use crate::usage::{self, Origin, Rules};
 /// Pages that the largest buffer has.
 const PAGES_MAX: u32 = GIVEN_OUT.pages;
 
+/// Buffers of one context: 65 times what clients were seen to have, and a bound on what the driver keeps for them
+/// (Chosen).
+pub(super) const BUFFERS_MAX: usize = 65_536;
+
 /// Declarations that pile up before the device is told of them when the next mapping is made (Chosen).
 const DECLARATIONS: usize = 256;
 
@@ -94,6 +98,8 @@ pub struct Space {
     pub(super) by_offset: BTreeMap<u64, BufferId>,
     /// Bytes that processes have mapped of buffers: by offset and length, how often.
     pub(super) processes: BTreeMap<(u64, u64), u32>,
+    /// How many of them there are.
+    pub(super) mapped: u32,
     /// By first page, what lies in the aperture.
     pub(super) by_place: BTreeMap<u32, (BufferId, u32)>,
     /// What may be evicted, or could when it was queued.
@@ -120,6 +126,7 @@ impl Space {
             window: window.map_or_else(FreeRuns::default, FreeRuns::new),
             by_offset: BTreeMap::new(),
             processes: BTreeMap::new(),
+            mapped: 0,
             by_place: BTreeMap::new(),
             idle: Queue::default(),
             movable: FreeRuns::new(GIVEN_OUT),
@@ -193,7 +200,7 @@ impl Space {
         }
         let whole = pages_of(size)?;
         let fixed = fixed_place(flags, address, whole.pages)?;
-        if self.buffers.is_full() {
+        if self.buffers.is_full() || self.buffers.len() >= BUFFERS_MAX {
             return Err(Error::Handles);
         }
         if self.frames.has_limbo() {
@@ -302,6 +309,7 @@ impl Space {
         let all: Vec<_> = self.buffers.iter().map(|(handle, _)| BufferId(handle)).collect();
         all.into_iter().for_each(|id| self.end(id));
         self.processes.clear();
+        self.mapped = 0;
     }
 
     /// Its mapper, to be given back: nothing is mapped after [`Space::clear`].

@@ -1,5 +1,6 @@
 //! Tests of a context's buffers, on a bus to nothing.
 
+mod hostile;
 mod model;
 
 use ane_uapi::hw::dart::pte::{LeafFormat, Seed};
@@ -114,6 +115,7 @@ fn fresh_buffers_get_ascending_addresses_from_the_first_page_with_nothing_betwee
     assert_eq!(buffers.map(|buffer| rig.space().info(buffer).unwrap().map_offset / PAGE), [0, 1, 2, 4]);
 }
 
+/// Requirement: MEM-31
 #[test]
 fn leaves_lead_to_the_buffer_s_pages_in_order_and_to_nothing_after_unmap() {
     for flags in [0, BO_SCATTERED] {
@@ -280,14 +282,49 @@ fn mapping_in_use_or_kept_by_a_program_cannot_be_taken_away() {
     }
 }
 
-/// Requirement: POOL-02
 #[test]
-fn every_mapped_buffer_is_named_by_its_number_where_a_pool_keeps_it() {
+fn buffers_of_a_context_and_their_process_mappings_are_bounded() {
+    let mut rig = Rig::new(70_000);
+    let buffers: Vec<_> = (0..space::BUFFERS_MAX).map(|_| rig.buffer(1)).collect();
+    let wanted = Create { size: 1, usage: 1, ..Create::default() };
+    assert_eq!(errno(rig.create(wanted)), Some(Errno::ENOSPC));
+    rig.space().release(buffers[7], Holder::Handle);
+    rig.create(wanted).unwrap();
+    let page = |number: u32| u64::from(number % 1000 + 8) * PAGE;
+    rig.space().mapped = process::MAPPED_MAX - 1;
+    rig.space().extents(page(0), PAGE).unwrap();
+    assert_eq!(errno(rig.space().extents(page(0), PAGE)), Some(Errno::ENOMEM));
+    rig.space().unmapped(page(0), PAGE).unwrap();
+    rig.space().extents(page(1), PAGE).unwrap();
+}
+
+#[test]
+fn only_bytes_of_one_buffer_can_be_mapped_by_a_process() {
     let mut rig = Rig::new(64);
-    let buffers = [rig.buffer(1), rig.buffer(2)];
-    rig.run(&buffers);
-    let named: Vec<_> = rig.space().mappings().map(|(id, ..)| id).collect();
-    assert_eq!(named, buffers);
+    let create = |flags| Create { size: 4 * PAGE, usage: 1, flags, ..Create::default() };
+    let [plain, scattered] = [0, BO_SCATTERED].map(|flags| rig.create(create(flags)).unwrap());
+    let offsets = [plain, scattered].map(|buffer| rig.space().info(buffer).unwrap().map_offset);
+    assert_eq!(offsets, [0, 64 * PAGE], "behind the arena's end, for it is no stretch of it");
+    for (offset, bytes) in [
+        (0, 0),
+        (0, 4 * PAGE + 1),
+        (3 * PAGE, PAGE + 1),
+        (1, 1),
+        (0x800, 0x800),
+        (4 * PAGE, PAGE),
+        (63 * PAGE, PAGE),
+        (68 * PAGE, 1),
+        (0, u64::MAX),
+        (u64::MAX, 1),
+        (u64::MAX - 0xfff, u64::MAX),
+    ] {
+        assert_eq!(errno(rig.space().extents(offset, bytes)), Some(Errno::EINVAL), "{offset:#x} {bytes:#x}");
+        assert_eq!(errno(rig.space().unmapped(offset, bytes)), Some(Errno::EINVAL), "{offset:#x} {bytes:#x}");
+    }
+    let middle = rig.space().extents(65 * PAGE + 0x1000, 2 * PAGE).unwrap();
+    let lengths: Vec<_> = middle.iter().map(|extent| extent.bytes).collect();
+    assert_eq!(lengths, [PAGE - 0x1000, PAGE, 0x1000]);
+    rig.space().unmapped(65 * PAGE + 0x1000, 2 * PAGE).unwrap();
 }
 
 #[test]

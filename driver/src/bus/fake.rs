@@ -1,11 +1,12 @@
 //! A bus to nothing: it remembers what the driver wrote, and answers what a test wants.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use ane_uapi::hw::dart::aperture::PAGE_SIZE;
+use ane_uapi::hw::dart::aperture::{self, PAGE_SIZE};
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::space::{EngineOffset, PhysAddr};
+use ane_uapi::hw::tm;
 use ane_uapi::wire::config::Config;
 use ane_uapi::wire::event::Event;
 use ane_uapi::wire::sideband::Declaration;
@@ -33,6 +34,13 @@ pub(crate) struct Fake {
     pub(crate) is_gone: bool,
     /// Times that a DART says it is busy.
     pub(crate) busy: u32,
+    /// What the device has to say.
+    pub(crate) events: VecDeque<Event>,
+}
+
+/// A task manager without work.
+fn idle() -> BTreeMap<u32, u32> {
+    BTreeMap::from([(tm::TASK_MANAGER.base.0 + tm::STATUS.offset(), 1)])
 }
 
 impl Fake {
@@ -43,16 +51,19 @@ impl Fake {
         config.context_count.set(8);
         config.batch_max.set(64);
         config.queue_count.set(8);
+        config.aperture_base.set(aperture::BASE);
+        config.aperture_size.set(aperture::SIZE);
         Self {
             config,
             memory: DmaMemory::new(PhysAddr(0x1_0000_0000), 8 * CONTEXT_BYTES).unwrap(),
             operations: Vec::new(),
-            registers: BTreeMap::new(),
+            registers: idle(),
             declared: Vec::new(),
             arenas: [const { None }; 8],
             arena_bytes: u64::from(arena_pages) * u64::from(PAGE_SIZE),
             is_gone: false,
             busy: 0,
+            events: VecDeque::new(),
         }
     }
 
@@ -108,7 +119,7 @@ impl Bus for Fake {
 
     fn reset(&mut self) -> Result<(), BusError> {
         self.answer()?;
-        self.registers.clear();
+        self.registers = idle();
         Ok(())
     }
 
@@ -119,6 +130,10 @@ impl Bus for Fake {
     }
 
     fn event(&mut self, _: Duration) -> Result<Option<Event>, BusError> {
-        self.answer().map(|()| None)
+        self.answer().map(|()| self.events.pop_front())
+    }
+
+    fn find_again(&mut self) -> Result<(), BusError> {
+        self.answer()
     }
 }

@@ -14,7 +14,7 @@ use ane_uapi::hw::usage::Usage;
 use ane_uapi::wire::config::Config;
 use ane_uapi::wire::ctrl::Status;
 use ane_uapi::wire::event::Event;
-use ane_uapi::wire::sideband::Declaration;
+use ane_uapi::wire::sideband::{Declaration, Regions};
 use vm_memory::MmapRegion;
 
 use super::{Arena, Bus, BusError, DmaMemory, Operation};
@@ -77,6 +77,15 @@ pub trait Device {
     /// [`Refused`] if the device does not check, or has no room for more.
     fn declare(&mut self, stream: StreamId, range: IovaRange, usage: Option<Usage>) -> Result<(), Refused>;
 
+    /// Carries out a message to PE_MMU, as a whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// Which entry was refused, if it was one, and why. A device without PE_MMU refuses all of them.
+    fn regions(&mut self, _: Regions<'_>) -> Result<(), (Option<u32>, Refused)> {
+        Err((None, Refused { status: Status::Absent, detail: 0 }))
+    }
+
     /// Runs at most one task.
     fn work(&mut self) -> Work;
 
@@ -116,8 +125,10 @@ impl<D: Device> InProcess<D> {
 
     /// Lets the device reach these arenas, and what it reaches always.
     fn reach(&mut self, arenas: [Option<Arena>; ContextId::COUNT as usize]) -> Result<(), BusError> {
-        let of_arenas = arenas.iter().flatten().flat_map(|arena| {
-            arena.stretches().iter().map(|stretch| (stretch.at, Arc::clone(arena.region())))
+        // An arena of this bus is one region: its file has a single stretch.
+        let of_arenas = arenas.iter().flatten().filter_map(|arena| {
+            let stretch = arena.stretches().first()?;
+            Some((stretch.at, Arc::clone(arena.region())))
         });
         let regions = std::iter::once((self.memory.base(), self.memory.shared_region())).chain(of_arenas);
         self.device
@@ -201,6 +212,12 @@ impl<D: Device> Bus for InProcess<D> {
             self.device.declare(stream, range, usage).map_err(|why| refused(index, why))?;
         }
         Ok(())
+    }
+
+    fn regions(&mut self, regions: Regions<'_>) -> Result<(), BusError> {
+        let refused =
+            |(index, Refused { status, detail })| BusError::Refused { status, done: 0, index, detail };
+        self.device.regions(regions).map_err(refused)
     }
 
     fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {

@@ -30,7 +30,7 @@ use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::wire::config::{BadConfig, Config};
 use ane_uapi::wire::ctrl::Status;
 use ane_uapi::wire::event::Event;
-use ane_uapi::wire::sideband::Declaration;
+use ane_uapi::wire::sideband::{Declaration, Regions};
 use thiserror::Error;
 
 pub use arena::Arena;
@@ -169,6 +169,16 @@ pub trait Bus {
     /// If the device refuses: one that does not check has no use for it, and says
     /// [`Status::Absent`].
     fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError>;
+
+    /// Has PE_MMU take regions in or out: all of them, or none. They are in force when this returns.
+    ///
+    /// # Errors
+    ///
+    /// If the device refuses an entry, or has no PE_MMU: [`Status::Absent`]. So says a bus that carries no such
+    /// messages.
+    fn regions(&mut self, _: Regions<'_>) -> Result<(), BusError> {
+        Err(BusError::Refused { status: Status::Absent, done: 0, index: None, detail: 0 })
+    }
 
     /// The next event, waiting for it no longer than `limit`.
     ///

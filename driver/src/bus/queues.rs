@@ -12,7 +12,7 @@ use ane_uapi::hw::space::PhysAddr;
 use ane_uapi::wire::config::Config;
 use ane_uapi::wire::ctrl::{BATCH_MAX, Header, Kind, NO_INDEX, Op, Response, Status};
 use ane_uapi::wire::event::Event;
-use ane_uapi::wire::sideband::{DECLARATIONS_MAX, Declaration};
+use ane_uapi::wire::sideband::{DECLARATIONS_MAX, Declaration, Regions};
 use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -364,6 +364,29 @@ impl<D: Doorbell> Queues<D> {
             accepted(&response)?;
         }
         Ok(())
+    }
+
+    /// [`Bus::regions`](super::Bus::regions), of a device that takes `limit` entries at a time.
+    ///
+    /// # Errors
+    ///
+    /// Its. A message takes effect as a whole, so one that is too long is not cut into several.
+    pub(super) fn regions(&mut self, regions: Regions<'_>, limit: usize) -> Result<(), BusError> {
+        if limit != 0 && regions.len() > limit {
+            return Err(BusError::TooLong { len: regions.len(), limit });
+        }
+        match regions {
+            Regions::Map(entries) => {
+                self.begin(Kind::PeMmuMap, entries.len());
+                self.buffer.extend_from_slice(entries.as_bytes());
+            }
+            Regions::Unmap(ranges) => {
+                self.begin(Kind::PeMmuUnmap, ranges.len());
+                self.buffer.extend_from_slice(ranges.as_bytes());
+            }
+        }
+        let response = self.exchange(size_of::<Response>())?;
+        accepted(&response)
     }
 
     /// [`Bus::event`](super::Bus::event).

@@ -16,7 +16,7 @@ use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::space::PhysAddr;
 use ane_uapi::wire::config::{CONFIG_SIZE, Config};
 use ane_uapi::wire::event::Event;
-use ane_uapi::wire::sideband::Declaration;
+use ane_uapi::wire::sideband::{Declaration, Regions};
 use ane_uapi::wire::{EVENT_QUEUE, QUEUES};
 use vhost::vhost_user::message::{VhostUserConfigFlags, VhostUserHeaderFlag, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
@@ -52,6 +52,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// Which of the ring features to use, if the device offers them.
     pub features: Features,
+    /// Tell the device of one region more or less where it offers that, and not of all of them anew.
+    pub memory_slots: bool,
 }
 
 impl Default for Settings {
@@ -61,6 +63,7 @@ impl Default for Settings {
             poll: Duration::ZERO,
             timeout: Duration::from_secs(10),
             features: Features { event_index: true, indirect: true },
+            memory_slots: true,
         }
     }
 }
@@ -218,7 +221,8 @@ impl VhostUser {
         let config = read_config(&mut frontend)?;
 
         all.write(MEMORY_BASE, &[0; MESSAGES])?;
-        let slots = protocol.contains(VhostUserProtocolFeatures::CONFIGURE_MEM_SLOTS);
+        let slots =
+            settings.memory_slots && protocol.contains(VhostUserProtocolFeatures::CONFIGURE_MEM_SLOTS);
         let mut shared = Shared::new(frontend.clone(), all.clone(), slots)?;
         for (context, arena) in ContextId::ALL.into_iter().zip(arenas) {
             if let Some(arena) = arena {
@@ -308,6 +312,10 @@ impl Bus for VhostUser {
 
     fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
         self.queues.declare(declarations)
+    }
+
+    fn regions(&mut self, regions: Regions<'_>) -> Result<(), BusError> {
+        self.queues.regions(regions, usize::from(self.config().entries_max.get()))
     }
 
     fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {

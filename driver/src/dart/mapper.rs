@@ -152,11 +152,23 @@ impl Mapper {
     ///
     /// If the tables are not there.
     pub fn unmap(&mut self, place: Run) -> Result<(), TableError> {
+        self.unmap_for(place, Run { first: place.first, pages: 0 })
+    }
+
+    /// The same, where some of the addresses are about to be mapped again: those lead to what they led to until
+    /// then, which nobody can tell from a translation that the DART still holds.
+    ///
+    /// # Errors
+    ///
+    /// If the tables are not there.
+    pub fn unmap_for(&mut self, place: Run, next: Run) -> Result<(), TableError> {
         self.is_stale = true;
         self.mapped = self.mapped.saturating_sub(place.pages);
         let nothing = Protection::of(ProtectionClass::ReadWrite);
-        let segments =
-            (place.first..place.end()).map(|page| Segment::new(address(page), PhysAddr(0), nothing));
+        let before = place.first..place.end().min(next.first);
+        let behind = place.first.max(next.end())..place.end();
+        let pages = before.chain(behind);
+        let segments = pages.map(|page| Segment::new(address(page), PhysAddr(0), nothing));
         self.segments.put(&mut self.tables, segments, Template::Unmap)
     }
 }

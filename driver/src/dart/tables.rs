@@ -45,7 +45,7 @@ pub struct Tables {
 const _: () = assert!(APERTURE_L2_ENTRIES < u128::BITS);
 
 impl Tables {
-    /// Tables without an entry, in memory of [`TABLES_BYTES`] that whoever had it before may have left as it is.
+    /// Tables without an entry, in memory of `TABLES_BYTES` that whoever had it before may have left as it is.
     ///
     /// # Errors
     ///

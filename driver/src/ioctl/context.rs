@@ -60,11 +60,4 @@ impl<B: Bus> Driver<B> {
         self.detach(context.file);
         Ok(())
     }
-
-    /// Has whoever waits look again at that time.
-    pub(super) fn ring_at(&mut self, time: Time) {
-        if time < Time::NEVER {
-            self.alarms.insert(time);
-        }
-    }
 }

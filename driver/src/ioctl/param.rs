@@ -33,7 +33,7 @@ impl<B: Bus> Driver<B> {
             Param::ApertureSize => config.aperture_size.get(),
             Param::FirstAddress => aperture::PAGE_SIZE.into(),
             Param::FaultPolicy => config.fault_policy.into(),
-            Param::State => self.state(context.file) as u64,
+            Param::State => self.state_of(context.file) as u64,
             Param::ClockNs => self.clock.now().0,
             Param::TicksPerSecond => TIMESTAMP_HZ.into(),
             Param::Context => {
@@ -44,7 +44,7 @@ impl<B: Bus> Driver<B> {
     }
 
     /// What the device is doing about a file's work.
-    pub(super) fn state(&self, file: FileId) -> State {
+    pub(crate) fn state_of(&self, file: FileId) -> State {
         if self.is_dead() {
             State::Dead
         } else if self.contexts.of(file).is_some_and(|context| self.faults.is_parked(context)) {

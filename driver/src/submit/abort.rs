@@ -66,7 +66,7 @@ impl<B: Bus> Driver<B> {
                 if let Some(since) = self.aborted.get_mut(place.queue.index()) {
                     *since = now;
                 }
-                self.alarms.insert(now.after(ABORT_LIMIT));
+                self.ring_at(now.after(ABORT_LIMIT));
             }
         }
     }

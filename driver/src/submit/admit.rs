@@ -7,7 +7,7 @@ use ane_uapi::hw::space::Iova;
 use ane_uapi::hw::tm::RequestInfo;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::handle::NONE;
-use ane_uapi::ioctl::param::{BARS_MAX, IN_FENCES_MAX, IN_FLIGHT_MAX};
+use ane_uapi::ioctl::param::{BARS_MAX, CHAIN_MAX, IN_FENCES_MAX, IN_FLIGHT_MAX};
 use ane_uapi::ioctl::program::NETWORK_ID_MAX;
 use ane_uapi::ioctl::request::{
     Bar, PRIORITY_APPLICATION, REQUEST_NONBLOCK, REQUEST_RECYCLE, Request as Words,
@@ -22,6 +22,10 @@ use crate::device::Driver;
 use crate::front::{FileId, Segments};
 use crate::ioctl::argument::{elements, unless};
 use crate::tm::queue_of;
+
+/// Requests of all files together: what eight files have with the longest chains. Files that share contexts may be
+/// more than eight.
+const REQUESTS_MAX: usize = 8 * IN_FLIGHT_MAX as usize * CHAIN_MAX as usize;
 
 /// Why something is not admitted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,11 +78,13 @@ impl<B: Bus> Driver<B> {
         if self.is_dead() || self.contexts.of(file).is_some_and(|context| self.faults.is_parked(context)) {
             return Err(Errno::EIO.into());
         }
-        match self.files.get(&file) {
-            Some(known) if known.in_flight >= IN_FLIGHT_MAX => Err(Submission::Full),
-            Some(_) => Ok(()),
-            None => Err(Errno::ENODEV.into()),
-        }
+        if self.has_room(file) { Ok(()) } else { Err(Submission::Full) }
+    }
+
+    /// True while a file has less in flight than it may, and all files together.
+    pub(crate) fn has_room(&self, file: FileId) -> bool {
+        let is_below = self.files.get(&file).is_some_and(|known| known.in_flight < IN_FLIGHT_MAX);
+        is_below && self.requests.count() < REQUESTS_MAX
     }
 
     /// Makes a request of what a client asks for. It waits for its turn once it was [committed](Self::commit).
@@ -240,12 +246,10 @@ impl<B: Bus> Driver<B> {
         if let Some(before) = before {
             request.wait_for(before);
         }
-        if request.deadline < Time::NEVER {
-            self.alarms.insert(request.deadline);
-        }
+        let deadline = request.deadline;
         let index = request.queue.index();
         if let (Some(waiting), Some(turns)) = (file.waiting.get_mut(index), self.turns.get_mut(index)) {
-            if waiting.is_empty() {
+            if waiting.is_empty() && !turns.contains(&request.file) {
                 turns.push_back(request.file);
             }
             waiting.push_back(id);
@@ -253,7 +257,9 @@ impl<B: Bus> Driver<B> {
         file.requests = file.requests.saturating_add(1);
         file.counters.add(Counter::Submitted, 1);
         self.counters.add(Counter::Submitted, 1);
-        request.fence
+        let fence = request.fence;
+        self.ring_at(deadline);
+        fence
     }
 
     /// One request or chain more is in flight.

@@ -92,16 +92,7 @@ impl<B: Bus> Driver<B> {
         let (file, doom, context) = (request.file, request.doom, request.context);
         if ended.is_untouched && doom.is_none() {
             // Its queue was taken back for another's sake, and nothing of it ran: it goes first once more.
-            request.stage = Stage::Waiting;
-            let (fence, index) = (request.fence, request.queue.index());
-            let Some(known) = self.files.get_mut(&file) else { return };
-            known.fences.set_running(fence, false);
-            if let (Some(waiting), Some(turns)) = (known.waiting.get_mut(index), self.turns.get_mut(index)) {
-                if waiting.is_empty() {
-                    turns.push_front(file);
-                }
-                waiting.push_front(ended.id);
-            }
+            self.requeue(ended.id);
             return;
         }
         let timestamp = ended.timestamp;

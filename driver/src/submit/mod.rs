@@ -260,6 +260,11 @@ impl Requests {
         *left == 0
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.places.len().saturating_sub(self.free.len())
+    }
+
     /// Every request, with its name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (RequestId, &Request)> {
         let named = self.places.iter().enumerate();

@@ -54,8 +54,15 @@ impl<B: Bus> Driver<B> {
                 Some((id, Readiness::Doomed(errno))) => self.finish(id, Ending::unstarted(errno)),
                 Some((id, Readiness::Ready)) => {
                     let known = self.files.get_mut(&file)?;
-                    known.waiting.get_mut(queue.index())?.pop_front();
-                    self.turns.get_mut(queue.index())?.rotate_left(1);
+                    let waiting = known.waiting.get_mut(queue.index())?;
+                    waiting.pop_front();
+                    // To the end of the ring, or out of it: each file stands there once, or the turn would not be fair.
+                    let turns = self.turns.get_mut(queue.index())?;
+                    if waiting.is_empty() {
+                        turns.pop_front();
+                    } else {
+                        turns.rotate_left(1);
+                    }
                     return Some(id);
                 }
                 Some((_, Readiness::Later)) => {

@@ -175,3 +175,46 @@ impl Queue {
         self.is_aborting
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ane_uapi::hw::tm::RequestInfo;
+
+    use super::*;
+
+    fn push(queue: &mut Queue, bars: &[Iova; 32]) -> usize {
+        let mut writes = Vec::new();
+        let info = RequestInfo::of(0x274, 1).unwrap();
+        let job = Job { id: RequestId(0), stream: StreamId::BASE, bars, first: Iova(0x4000), info };
+        queue.push(Slot::First, Nid::LINUX, &job, 0, &mut writes);
+        queue.end(Slot::First);
+        writes.len()
+    }
+
+    #[test]
+    fn request_writes_what_the_registers_do_not_hold_already() {
+        let mut queue = Queue::new(QueueId::LINUX);
+        let mut bars = [Iova(0); 32];
+        assert_eq!(push(&mut queue, &bars), super::super::PUSH_OPERATIONS);
+        assert_eq!(push(&mut queue, &bars), 7, "the same request once more");
+        bars[5] = Iova(0x8000);
+        assert_eq!(push(&mut queue, &bars), 8);
+        queue.registers_lost();
+        assert_eq!(push(&mut queue, &bars), super::super::PUSH_OPERATIONS);
+    }
+
+    #[test]
+    fn queue_that_is_taken_back_has_no_vacancy_until_it_is_empty() {
+        let mut queue = Queue::new(QueueId::LINUX);
+        push(&mut queue, &[Iova(0); 32]);
+        assert_eq!(queue.vacancy(), Some(Slot::First));
+        let info = RequestInfo::of(0x274, 1).unwrap();
+        let bars = [Iova(0); 32];
+        let job = Job { id: RequestId(7), stream: StreamId::BASE, bars: &bars, first: Iova(0x4000), info };
+        queue.push(Slot::Second, Nid::LINUX, &job, 1, &mut Vec::new());
+        queue.aborted(0);
+        assert!(queue.is_aborting() && queue.vacancy().is_none());
+        assert!(queue.end(Slot::Second).is_some_and(|staged| !staged.has_started));
+        assert!(!queue.is_aborting() && queue.vacancy().is_some());
+    }
+}

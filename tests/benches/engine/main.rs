@@ -103,6 +103,20 @@ fn tracing() {
     compare("(T3)", what, &mut write, &mut || run(&mut off));
 }
 
+/// T3, of the timing model.
+fn timing() {
+    let (on, off) = (Options::default(), Options { timing: false, ..Options::default() });
+    let (mut modelled, mut plain) = (chain::load(open(&on)), chain::load(open(&off)));
+    let what = format!("chain of {} small tasks, timing model on / off", chain::TASKS);
+    compare("T3 timing", &what, &mut || run(&mut modelled), &mut || run(&mut plain));
+
+    let fast = |options: &Options| Options { numerics: Numerics::Fast, ..options.clone() };
+    let load = |options| device::load(open(&options), &convolution::program(), &convolution::input()).0;
+    let (mut modelled, mut plain) = (load(fast(&on)), load(fast(&off)));
+    let what = "3x3 64-64 at 56x56, Fast, timing model on / off";
+    compare("T3 timing", what, &mut || run(&mut modelled), &mut || run(&mut plain));
+}
+
 /// Fails unless the numbers are near each other.
 fn check(found: &[f16], expected: &[f16]) {
     for (found, expected) in found.iter().zip(expected).map(|(a, b)| (a.to_f32(), b.to_f32())) {
@@ -134,7 +148,7 @@ fn main() {
     let wanted: Vec<_> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let wants = |id: &str| wanted.is_empty() || wanted.iter().any(|other| other == id);
     println!("{ROUNDS} rounds, one thread; ours, then the peer");
-    let goals: [(&str, fn()); 4] =
-        [("T1", tasks), ("T2", around_the_array), ("T3", tracing), ("C5", softmax)];
+    let goals: [(&str, fn()); 5] =
+        [("T1", tasks), ("T2", around_the_array), ("T3", tracing), ("T3 timing", timing), ("C5", softmax)];
     goals.into_iter().filter(|(id, _)| wants(id)).for_each(|(_, measure)| measure());
 }

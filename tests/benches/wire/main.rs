@@ -6,13 +6,14 @@
 //! one run, and quoted as a ratio: what a wake-up takes differs from machine to machine by more than the rest.
 //! What is timed has been seen to do what it should.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod null_task;
 #[path = "../../../device/benches/report/mod.rs"]
 mod report;
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ane_device::time::Ticks;
@@ -22,8 +23,7 @@ use ane_driver::bus::{Bus, Operation};
 use ane_tests::daemon::{self, Daemon};
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::tq::{Pairing, QueueId, Slot};
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
+use common::{PingPong, echo_if_asked, on, pin, processors, trips};
 use null_task::{NullTasks, REQUESTS};
 use report::median;
 use vm_memory::GuestMemoryMmap;
@@ -37,11 +37,7 @@ const POLL: Duration = Duration::from_micros(200);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, mode, ping, pong] = arguments.as_slice()
-        && mode == "--echo"
-    {
-        echo(ping.parse().expect("a descriptor"), pong.parse().expect("a descriptor"));
-    }
+    echo_if_asked(&arguments);
     let processors = processors();
     let (front, back) = (processors[0], *processors.last().expect("there is a processor"));
     println!(
@@ -51,88 +47,6 @@ fn main() {
     round_trips(front, back);
     device_time();
     start_and_memory();
-}
-
-fn processors() -> Vec<usize> {
-    let all = sched_getaffinity(Pid::from_raw(0)).expect("affinity can be asked");
-    (0..CpuSet::count()).filter(|&n| all.is_set(n).unwrap_or(false)).collect()
-}
-
-/// Pins this thread, and what it starts from now on.
-fn pin(processor: usize) {
-    let mut set = CpuSet::new();
-    set.set(processor).expect("processor exists");
-    sched_setaffinity(Pid::from_raw(0), &set).expect("affinity can be set");
-}
-
-/// Starts something on another processor than this one's.
-fn on<T>(there: usize, here: usize, start: impl FnOnce() -> T) -> T {
-    pin(there);
-    let started = start();
-    pin(here);
-    started
-}
-
-/// The median of so many round trips, in microseconds.
-fn trips(count: usize, mut trip: impl FnMut()) -> f64 {
-    for _ in 0..count / 10 {
-        trip();
-    }
-    let times = (0..count)
-        .map(|_| {
-            let start = Instant::now();
-            trip();
-            start.elapsed().as_secs_f64() * 1e6
-        })
-        .collect();
-    median(times)
-}
-
-/// The bare ping-pong: an eventfd there, and one back.
-struct PingPong {
-    child: Child,
-    ping: nix::sys::eventfd::EventFd,
-    pong: nix::sys::eventfd::EventFd,
-}
-
-impl PingPong {
-    fn start() -> Self {
-        // Not closed on exec: the other process inherits them.
-        let eventfd = || nix::sys::eventfd::EventFd::new().expect("an eventfd can be made");
-        let (ping, pong) = (eventfd(), eventfd());
-        let number = |fd: &nix::sys::eventfd::EventFd| std::os::fd::AsFd::as_fd(fd).as_raw_fd().to_string();
-        let child = Command::new(std::env::current_exe().expect("a bench knows itself"))
-            .args(["--echo", &number(&ping), &number(&pong)])
-            .spawn()
-            .expect("a bench can start itself");
-        Self { child, ping, pong }
-    }
-
-    fn trip(&self) {
-        self.ping.write(1).expect("eventfd takes a ping");
-        self.pong.read().expect("the other side answers");
-    }
-}
-
-impl Drop for PingPong {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The other side of the ping-pong, until it is killed.
-fn echo(ping: RawFd, pong: RawFd) -> ! {
-    let file = |fd| {
-        // SAFETY: the parent made both descriptors for this process and names each once; nothing else uses them.
-        std::fs::File::from(unsafe { OwnedFd::from_raw_fd(fd) })
-    };
-    let (mut ping, mut pong) = (file(ping), file(pong));
-    let mut count = [0; 8];
-    loop {
-        std::io::Read::read_exact(&mut ping, &mut count).expect("ping can be read");
-        std::io::Write::write_all(&mut pong, &1u64.to_ne_bytes()).expect("pong can be written");
-    }
 }
 
 /// Forty writes that start nothing: the base addresses of both sets of a queue, but for the last.

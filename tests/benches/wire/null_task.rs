@@ -1,8 +1,9 @@
 //! Null tasks over the socket: pass-throughs of one element, from submission to event.
 
-use ane::build::{Built, Graph, Shape, Tail};
+use ane::build::Built;
 use ane_driver::bus::vhost_user::VhostUser;
 use ane_driver::bus::{Bus, Operation};
+use ane_tests::null_task::program;
 use ane_tests::runner::{Outcome, Runner, event_lines};
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::space::EngineOffset;
@@ -12,17 +13,6 @@ use half::f16;
 
 /// Requests that fit into the queues: two each.
 pub(crate) const REQUESTS: usize = QueueId::COUNT as usize * 2;
-
-/// A program of so many null tasks.
-fn program(tasks: usize) -> Built {
-    let mut graph = Graph::new();
-    let mut tensor = graph.input("x", Shape::new(1, 1, 1)).expect("fits");
-    for _ in 0..tasks {
-        tensor = graph.pass_through(tensor, Tail::NONE).expect("fits");
-    }
-    graph.output("y", tensor).expect("computed");
-    graph.build().expect("can be built")
-}
 
 /// A driver with such a program in the device's memory.
 pub(crate) struct NullTasks {

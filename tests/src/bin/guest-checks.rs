@@ -1,14 +1,17 @@
 //! Runs in a guest: asks the device at a PCI address what `ane_tests::guest_checks` asks of any, and prints what it
 //! says.
 //!
-//! `guest-checks BDF identity | programs FILE... | fault | round-trip | wait`
+//! `guest-checks BDF identity | programs FILE... | fault | round-trip | wait`; and of the daemon that owns it:
+//! `guest-checks aned buffers | fault FILE`
 
 use std::process::ExitCode;
 use std::time::Duration;
 
+use ane::device::{Device, Location};
+use ane_device::Options;
 use ane_driver::bus::vfio::{Settings, Vfio};
 use ane_driver::bus::{Bus, BusError};
-use ane_tests::guest_checks;
+use ane_tests::guest_checks::{self, client};
 
 /// Requests that are timed.
 const REQUESTS: usize = 2000;
@@ -31,6 +34,9 @@ fn run(arguments: &[String]) -> Result<(), String> {
     let [bdf, what, files @ ..] = arguments else {
         return Err("usage: guest-checks BDF identity|programs FILE...|fault|round-trip|wait".to_owned());
     };
+    if bdf == "aned" {
+        return ask_daemon(what, files);
+    }
     let bdf = bdf.parse().map_err(|why| format!("{why}"))?;
     let open = |settings| Vfio::open(bdf, settings).map_err(|why| why.to_string());
     match what.as_str() {
@@ -62,6 +68,19 @@ fn run(arguments: &[String]) -> Result<(), String> {
             }
         }
         other => return Err(format!("there is no check {other:?}")),
+    }
+    Ok(())
+}
+
+fn ask_daemon(what: &str, files: &[String]) -> Result<(), String> {
+    let device = Device::open(&Location::Aned(None), &Options::default()).map_err(|why| why.to_string())?;
+    match (what, files) {
+        ("buffers", []) => println!("{}", client::buffers(&device)),
+        ("fault", [file]) => {
+            let bytes = std::fs::read(file).map_err(|why| format!("{file}: {why}"))?;
+            println!("{}", client::fault(&device, &bytes));
+        }
+        _ => return Err(format!("there is no check {what:?} of the daemon")),
     }
     Ok(())
 }

@@ -13,6 +13,11 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("clients")
 }
 
+/// Where the C library's header is.
+pub fn include() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../userspace/capi/libane/include")
+}
+
 /// Compiles a client into `into`; `None`, and said so, where there is no compiler.
 ///
 /// # Panics
@@ -28,7 +33,7 @@ pub fn compiled(source: &str, into: &Path, arguments: &[&str]) -> Option<PathBuf
     let program = into.join(Path::new(source).file_stem().expect("a source has a name"));
     let uapi = Path::new(env!("CARGO_MANIFEST_DIR")).join("../uapi/include");
     let output = Command::new(compiler)
-        .args([standard, "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
+        .args([standard, "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-format-truncation", "-pthread", "-o"])
         .arg(&program)
         .arg(folder().join(source))
         .arg("-I")

@@ -19,7 +19,7 @@ use ane_driver::aned::server::{Server, Settings};
 
 use crate::command;
 
-pub use clients::{anec, compiled, folder, numpy, python};
+pub use clients::{anec, compiled, folder, include, numpy, python};
 
 /// Memory of the driver's own: page tables, above all.
 const MEMORY: usize = 32 << 20;
@@ -46,7 +46,7 @@ impl Service {
         let listing = folder.path().join("accel");
         std::fs::create_dir(&listing).expect("a folder can be made");
         std::fs::write(listing.join("accel0"), "").expect("a file can be made");
-        let (stopped, stop) = nix::unistd::pipe().expect("a pipe can be made");
+        let (stopped, stop) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).expect("a pipe can be made");
         let options = options.clone();
         let thread = thread::spawn(move || {
             let bus = embedded::open(&options, MEMORY).expect("the device can be made");

@@ -3,10 +3,12 @@
 //! They share no line with the product's and import nothing from the workspace, so that a slip in one is seen as a
 //! difference between two. They are slow and plain on purpose. [`task_descriptor`] walks a chain of tasks and reads the
 //! records; [`register_fields`] lists every field that the facts name; [`page_walk`] translates one address;
-//! [`engine`] executes tasks.
+//! [`engine`] executes tasks; [`pe_mmu`] translates byte by byte, [`mover`] moves cycle by cycle.
 
 pub mod engine;
+pub mod mover;
 pub mod page_walk;
+pub mod pe_mmu;
 pub mod register_fields;
 pub mod task_descriptor;
 

@@ -1,3 +1,13 @@
 //! The driver in front of the real device.
 
+mod buffers;
+mod faults;
+mod legacy;
+mod loads;
+mod misuse;
+mod power;
 mod programs;
+mod recovery;
+mod requests;
+mod rig;
+mod state_machine;

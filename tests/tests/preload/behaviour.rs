@@ -1,1 +1,151 @@
+//! What existing clients depend on, what goes wrong, and what programs do with descriptors.
 
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use ane_device::Options;
+use ane_device::inject::Injection;
+use ane_tests::data::{self, example};
+use ane_tests::preload::{Service, anec, compiled, library};
+use ane_uapi::hw::tq::QueueId;
+
+/// A device and a client of it; `None` where there is no compiler.
+fn client(source: &str, options: &Options) -> Option<(Service, PathBuf)> {
+    let service = Service::start(options);
+    let program = compiled(source, service.scratch(), &[])?;
+    Some((service, program))
+}
+
+/// A device on which a queue is stuck once, or whichever is used first.
+fn stuck(queue: Option<u32>) -> Options {
+    let queue = queue.map(|queue| QueueId::new(queue).unwrap());
+    Options { inject: vec![Injection::StuckQueue(queue)], ..Options::default() }
+}
+
+/// What `hang.c` says to the example, twice.
+fn submitted(options: &Options) -> Option<String> {
+    let (service, program) = client("hang.c", options)?;
+    Some(service.done(Command::new(program).arg(example())))
+}
+
+#[test]
+fn buffers_of_a_fresh_file_lie_one_behind_the_other_from_0x4000_zeroed() {
+    let Some((service, program)) = client("places.c", &Options::default()) else { return };
+    service.done(&mut Command::new(program));
+}
+
+/// The queue that is stuck is the fourth.
+#[test]
+fn submission_that_hangs_times_out_after_a_second_and_the_next_one_runs() {
+    let Some(said) = submitted(&stuck(Some(4))) else { return };
+    assert_eq!(said, "ETIMEDOUT after a second\ndone at once\n");
+}
+
+#[test]
+fn submission_does_not_use_the_other_queues() {
+    for queue in (0..8).filter(|queue| *queue != 4) {
+        let Some(said) = submitted(&stuck(Some(queue))) else { return };
+        assert_eq!(said, "done at once\ndone at once\n", "queue {queue} is stuck");
+    }
+}
+
+#[test]
+fn call_with_one_thing_wrong_is_refused_and_the_client_goes_on() {
+    let Some((service, program)) = client("bad.c", &Options::default()) else { return };
+    service.done(Command::new(program).arg(example()));
+}
+
+#[test]
+fn thousand_files_opened_and_closed_leave_none_open() {
+    let Some((service, program)) = client("cycles.c", &Options::default()) else { return };
+    service.done(&mut Command::new(&program));
+    // What the process had at its end went with it.
+    service.done(&mut Command::new(&program));
+}
+
+#[test]
+fn threads_use_files_of_their_own_and_one_in_common() {
+    let Some((service, program)) = client("threads.c", &Options::default()) else { return };
+    service.done(Command::new(program).arg(example()));
+}
+
+#[test]
+fn descriptor_is_good_behind_exec_and_in_another_process() {
+    let Some((service, program)) = client("handed.c", &Options::default()) else { return };
+    service.done(&mut Command::new(program));
+}
+
+#[test]
+fn signal_ends_a_wait_and_its_handler_may_call_the_device() {
+    let Some((service, program)) = client("signals.c", &stuck(None)) else { return };
+    service.done(Command::new(program).arg(example()));
+}
+
+#[test]
+fn program_that_has_nothing_to_do_with_the_device_notices_nothing() {
+    let Some((service, program)) = client("bystander.c", &Options::default()) else { return };
+    service.done(&mut Command::new(&program));
+    let bare = Command::new(&program).env("LD_PRELOAD", library()).output().unwrap();
+    assert!(bare.status.success() && bare.stderr.is_empty(), "{bare:?}");
+}
+
+#[test]
+fn daemon_that_is_gone_is_a_device_that_is_gone() {
+    let Some((mut service, program)) = client("bystander.c", &Options::default()) else { return };
+    let mut command = Command::new(program);
+    command.arg("gone").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = service.preload(&mut command).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    service.end();
+    child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+/// The program `sum` with its inputs, in `scratch`, and what `raw.c` gets of it.
+fn sum(service: &Service) -> Option<(Vec<PathBuf>, Vec<u8>)> {
+    let sample = data::programs()?.into_iter().find(|sample| sample.name == "sum")?;
+    let scratch = service.scratch();
+    let mut arguments = vec![anec(&sample, scratch), scratch.join("out")];
+    for (name, byte) in [("first", 0x3c), ("second", 0x40)] {
+        let path = scratch.join(name);
+        std::fs::write(&path, [0, byte].repeat(64)).unwrap();
+        arguments.push(path);
+    }
+    service.done(Command::new(compiled("raw.c", scratch, &[])?).args(&arguments));
+    Some((arguments, std::fs::read(scratch.join("out.0")).unwrap()))
+}
+
+#[test]
+fn children_run_their_parents_program_also_when_it_is_gone() {
+    let Some((service, program)) = client("fork.c", &Options::default()) else { return };
+    let Some((arguments, expected)) = sum(&service) else { return };
+    service.done(Command::new(program).args(&arguments));
+    for who in ["parent", "child", "grandchild", "orphan"] {
+        let output = std::fs::read(service.scratch().join(format!("out.{who}.0"))).unwrap();
+        assert_eq!(output, expected, "{who}");
+    }
+}
+
+#[test]
+fn two_processes_at_once_get_each_its_own() {
+    let service = Service::start(&Options::default());
+    let Some((arguments, expected)) = sum(&service) else { return };
+    let raw = service.scratch().join("raw");
+    let other = service.scratch().join("other");
+    std::fs::write(&other, [0, 0].repeat(64)).unwrap();
+    let start = |output: &Path, first: &Path| {
+        let mut command = Command::new(&raw);
+        command.arg(&arguments[0]).arg(output).arg(first).arg(&arguments[3]);
+        service.preload(&mut command).spawn().unwrap()
+    };
+    for _ in 0..20 {
+        let (first, second) = (service.scratch().join("a"), service.scratch().join("b"));
+        let mut children = [start(&first, &arguments[2]), start(&second, &other)];
+        assert!(children.iter_mut().all(|child| child.wait().unwrap().success()));
+        assert_eq!(std::fs::read(first.with_extension("0")).unwrap(), expected);
+        assert_eq!(std::fs::read(second.with_extension("0")).unwrap(), [0, 0x40].repeat(64));
+    }
+}

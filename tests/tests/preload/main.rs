@@ -3,4 +3,6 @@
 //! What they run are the compiled programs that the engine's own tests know; what they get has to be the same to the bit.
 
 mod behaviour;
+mod header;
+mod hostile;
 mod programs;

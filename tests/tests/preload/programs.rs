@@ -8,7 +8,7 @@ use ane::embedded;
 use ane_device::Options;
 use ane_tests::command;
 use ane_tests::data::{self, Sample};
-use ane_tests::preload::{Service, anec, compiled, folder, numpy, python};
+use ane_tests::preload::{Service, anec, compiled, folder, include, numpy, python};
 use ane_tests::runner::{Outcome, Runner, surfaces};
 use half::f16;
 
@@ -125,10 +125,6 @@ fn python_binding_with_numpy_gets_the_engines_bits() {
         command.arg(folder().join("binding.py")).arg(command::library("libane_python", "libane_python.so"));
         Some(command)
     });
-}
-
-fn include() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../userspace/capi/libane/include")
 }
 
 fn linked(source: &str, scratch: &Path) -> Option<Command> {

@@ -31,6 +31,10 @@ impl fmt::Display for FieldOffset {
     }
 }
 
+/// Accumulators of a core, in work units.
+pub const ACCUMULATORS: FieldOffset = FieldOffset(0x0c);
+/// Output channels of one accumulator where sources are packed fp16, the default.
+pub const CHANNELS_PER_ACCUMULATOR: FieldOffset = FieldOffset(0x3b8);
 /// The largest single operand that stays on chip; compilers also call it `MemCacheSize` and `L2Size`.
 pub const MAX_OPERAND_BYTES: FieldOffset = FieldOffset(0x1b8);
 /// Bytes of the granule at which the on-chip buffer is interleaved: the width of DMA.

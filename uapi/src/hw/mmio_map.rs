@@ -13,7 +13,7 @@
 //! to the first address behind it.
 
 use super::space::EngineOffset;
-use super::{dart, mover, pe_mmu, td, tm, tq};
+use super::{dart, firmware, mover, pe_mmu, td, tm, tq};
 use crate::register::{Block, Grade};
 
 /// First offset of the extension range.
@@ -71,12 +71,16 @@ pub enum Region {
     TileL2,
     /// Registers of the [`mover`].
     Mover,
+    /// What the virtual engine adds to the mover.
+    MoverModel,
     /// Configuration space, which the mover writes and XMOV reads.
     MoverConfiguration,
     /// Issue port of XMOV: one word for each thread.
     XmovPort,
     /// Registers of the [`pe_mmu`].
     PeMmu,
+    /// Registers that stand for the [`firmware`].
+    Firmware,
 }
 
 /// A range of the container.
@@ -193,15 +197,21 @@ ranges! {
     0x1f1_0000..0x1f1_5000, Region::Mover, "mover",
         "registers of the mover, once for each of five cores",
         REGISTERS, Chosen, "seed 002, section 3";
+    0x1f1_8000..0x1f1_9000, Region::MoverModel, "mover model",
+        "switches and outcomes of the mover, and a stand-in for packers",
+        REGISTERS, Chosen, "mover 8";
     0x1f2_0000..0x1f3_0000, Region::MoverConfiguration, "mover configuration",
         "configuration space, 64 KB, that the mover writes and XMOV reads",
         STORED, Chosen, "mover 1";
-    0x1f3_0000..0x1f3_000c, Region::XmovPort, "xmov port",
-        "issue port of XMOV, one word for each of three threads",
+    0x1f3_0000..0x1f3_001c, Region::XmovPort, "xmov port",
+        "issue port of XMOV and STALLWAIT, one word of each for each of three threads",
         "writing a word issues it on the thread", Chosen, "mover 2";
     0x1f4_0000..0x1f4_1000, Region::PeMmu, "pe_mmu",
         "registers of the PE_MMU",
         REGISTERS, Chosen, "seed 001";
+    0x1f5_0000..0x1f5_1000, Region::Firmware, "firmware",
+        "registers that stand for the firmware's share",
+        REGISTERS, Chosen, "seed 000";
 }
 
 const _: () = {
@@ -277,8 +287,10 @@ impl Region {
             Self::TaskManager => const { &[&tm::TASK_MANAGER] },
             Self::TaskQueues => const { &[&tq::TASK_QUEUE] },
             Self::Mover => const { &[&mover::regs::MOVER] },
+            Self::MoverModel => const { &[&mover::model::MODEL] },
             Self::XmovPort => const { &[&mover::xmov::PORT] },
             Self::PeMmu => const { &[&pe_mmu::PE_MMU] },
+            Self::Firmware => const { &[&firmware::FIRMWARE] },
             _ => &[],
         }
     }

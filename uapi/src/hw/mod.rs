@@ -4,6 +4,7 @@ pub mod bar;
 pub mod chip;
 pub mod dart;
 pub mod fault;
+pub mod firmware;
 pub mod hal;
 pub mod index;
 pub mod mmio_map;
@@ -13,6 +14,7 @@ pub mod pe_mmu;
 pub mod program;
 pub mod rebase;
 pub mod space;
+pub mod sram;
 pub mod status;
 pub mod td;
 pub mod tm;
@@ -31,7 +33,9 @@ pub fn blocks() -> impl Iterator<Item = &'static Block> {
         &tm::TASK_MANAGER,
         &tq::TASK_QUEUE,
         &mover::regs::MOVER,
+        &mover::model::MODEL,
         &mover::xmov::PORT,
         &pe_mmu::PE_MMU,
+        &firmware::FIRMWARE,
     ])
 }

@@ -183,6 +183,8 @@ registers! {
     OVERHEAD_PS "OVERHEAD_PS" @ 0x04: Picoseconds, ReadOnly, Chosen, "pe-mmu 2" = DEFAULT_OVERHEAD_PS;
     /// Switches.
     CONTROL "CONTROL" @ 0x08: Control, ReadWrite, Chosen, "seed 001, D2.1; pe-mmu 6, R14";
+    /// What the fabric takes to bring a message, fixed when the block was made.
+    FABRIC_PS "FABRIC_PS" @ 0x0c: Picoseconds, ReadOnly, Chosen, "pe-mmu 6, R20";
     /// Entries mapped.
     MAPS "MAPS" @ 0x20 [2; 4]: CounterHalf, ReadOnly, Chosen, "pe-mmu 6, R27";
     /// Entries unmapped, whether or not they took out a region.

@@ -235,7 +235,8 @@ registers! {
     /// Takes the next event of the line; the three registers behind it then show the rest of the same event
     /// (Chosen: drivers read all four once for each event, and any of them could be the one that counts).
     EVENT_INFO "EventInfo" @ 0x018 [2; 0x14]: EventInfo, Pop, Derived, "facts F.2; td 9";
-    /// A word of the event that no source explains.
+    /// A word of the event that no source explains. Of a request that ended it holds what the request would have taken
+    /// on the chip, in ticks of 24 MHz, where that is modelled (Chosen).
     EVENT_WORD_1 "EventWord1" @ 0x01c [2; 0x14]: Unexplained, ReadOnly, Derived, "facts F.2; td 9";
     /// When the event happened.
     EVENT_TIME "EventTime" @ 0x020 [2; 0x14]: EventTime, ReadOnly, Derived, "facts F.2; td 9";

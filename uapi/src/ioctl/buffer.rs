@@ -148,11 +148,11 @@ abi! {
 ioctls! {
     /// Makes a zeroed buffer and says where to map it into the process.
     BO_CREATE 0x47 "DRM_IOCTL_ANE_BO_CREATE", ReadWrite, BoCreate {
-        EINVAL "the size is zero or beyond the aperture, the usage unknown or the firmware's, the address not that of a page, or not zero without the flag.";
+        EINVAL "the size is zero or beyond the aperture, the usage unknown or the firmware's, or not an output's with a pool, the address not that of a page, or not zero without the flag.";
         ERANGE "the fixed address leaves the aperture.";
         EEXIST "the fixed address is taken by a mapping that cannot be evicted.";
         ENOMEM "there is no memory for it.";
-        ENOSPC "with ANE_BO_PREMAPPED: no room in the aperture, even by eviction; or the file has no handle left.";
+        ENOSPC "with ANE_BO_PREMAPPED: no room in the aperture, even by eviction; or the file has no handle left; or the pool is full.";
     }
     /// Tells about a buffer.
     BO_INFO 0x48 "DRM_IOCTL_ANE_BO_INFO", ReadWrite, BoInfo {

@@ -85,6 +85,7 @@ ioctls! {
     SUBMIT 0x43 "DRM_IOCTL_ANE_SUBMIT", ReadWrite, Submit {
         EINVAL "a field breaks its rule, or a handle names no buffer.";
         ETIMEDOUT "the engine was not idle after ANE_LEGACY_TIMEOUT_MS; the queue was aborted.";
+        EIO "the device could not carry it out, or faulted.";
     }
 }
 

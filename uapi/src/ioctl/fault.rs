@@ -2,8 +2,8 @@
 //!
 //! A fault is kept for the file in whose context it happened, with the descriptor that every consumer of
 //! DART faults gets. A benign one (the engine was idle) changes nothing. A real one sets a latch and parks
-//! all work for [`RECOVERY_PARK_MS`](super::param::RECOVERY_PARK_MS), for someone to recover; nobody did,
-//! work goes on without the request that faulted (seed 000).
+//! the work of its context for [`RECOVERY_PARK_MS`](super::param::RECOVERY_PARK_MS), for someone to recover; nobody
+//! did, it goes on without the request that faulted (seed 000). Other contexts keep running.
 
 use crate::abi::{AbiStruct, Item, Section, abi, constants};
 use crate::hw::fault::{self, IoDartErrorInfo};
@@ -20,7 +20,7 @@ constants! {
 
 constants! {
     RECOVERY;
-    /// Clear the latch and let work go on, without the request that faulted.
+    /// Clear the latch and let the context's work go on, without the request that faulted.
     pub const RECOVER_RESUME: u32 = 0x1, "ANE_RECOVER_RESUME";
     /// Reset the device. Every request of every file ends with ECANCELED; buffers keep their contents.
     pub const RECOVER_RESET: u32 = 0x2, "ANE_RECOVER_RESET";
@@ -74,9 +74,9 @@ ioctls! {
     /// Lets work go on after a fault, or resets the device.
     RECOVER 0x57 "DRM_IOCTL_ANE_RECOVER", ReadWrite, Recover {
         EINVAL "not exactly one of the flags.";
-        EALREADY "to resume: work is not parked.";
+        EALREADY "to resume: the file's context is not parked.";
         EIO "to resume: the device is dead and has to be reset; or the reset failed.";
-        EPERM "the parked fault is another file's, or a reset, and the client may not do that.";
+        EPERM "the parked fault is that of another file with the same context, or a reset, and the client may not do that.";
     }
 }
 

@@ -104,7 +104,7 @@ codes! {
     pub enum State: u32, "device state" {
         /// Takes work.
         Ready = 0, "ready";
-        /// A real fault happened; work is parked until recovery.
+        /// A real fault happened in the file's context; its work is parked until recovery.
         Parked = 1, "parked";
         /// The device declared itself dead and has to be reset.
         Dead = 2, "dead";

@@ -108,14 +108,14 @@ abi! {
 ioctls! {
     /// Submits a request and returns its fence.
     SUBMIT_REQUEST 0x52 "DRM_IOCTL_ANE_SUBMIT_REQUEST", ReadWrite, Request {
-        EINVAL "no such priority, a BAR out of range or twice there, a mapping or offset its buffer does not have, a size zero or beyond the stream's buffer, or raw fields together with a program.";
+        EINVAL "no such priority, a BAR out of range or twice there, a mapping or offset its buffer does not have, a size zero or beyond the stream's buffer, or raw fields or BAR 0 together with a program.";
         E2BIG "too many BARs or fences.";
         EPERM "the priority is the system's and the client may not use it.";
         EAGAIN "with ANE_REQUEST_NONBLOCK: ANE_IN_FLIGHT_MAX requests and chains are in flight.";
         EINTR "a signal came while waiting for one of them to end; nothing was submitted.";
         ENODATA "a fence to wait for was never given out.";
         ENOSPC "the request's buffers do not fit the aperture together.";
-        EIO "the device is parked after a fault, or dead; see DRM_IOCTL_ANE_RECOVER.";
+        EIO "the file's context is parked after a fault, or the device dead; see DRM_IOCTL_ANE_RECOVER.";
     }
     /// Submits requests that run one after the other: all of them or none.
     ///
@@ -129,7 +129,7 @@ ioctls! {
         EINTR "a signal came while waiting for room; nothing was submitted.";
         ENODATA "a fence to wait for was never given out.";
         ENOSPC "a request's buffers do not fit the aperture together.";
-        EIO "the device is parked after a fault, or dead; see DRM_IOCTL_ANE_RECOVER.";
+        EIO "the file's context is parked after a fault, or the device dead; see DRM_IOCTL_ANE_RECOVER.";
     }
 }
 

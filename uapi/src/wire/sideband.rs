@@ -89,6 +89,30 @@ abi! {
     }
 }
 
+/// The entries of a message to PE_MMU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Regions<'a> {
+    /// Regions to map.
+    Map(&'a [MapEntry]),
+    /// Ranges to unmap.
+    Unmap(&'a [UnmapEntry]),
+}
+
+impl Regions<'_> {
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Map(entries) => entries.len(),
+            Self::Unmap(entries) => entries.len(),
+        }
+    }
+
+    /// True if there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 const _: () = {
     assert!(size_of::<MapEntry>() == 24 && size_of::<UnmapEntry>() == 16 && size_of::<Declaration>() == 24);
     assert!(ENTRIES_MAX as usize == pe_mmu::MAX_ENTRIES);

@@ -11,6 +11,10 @@ pub fn tile(dense: &[u8], memory: &mut [u8], shape: &Shape) -> bool {
     let Some((from, into)) = bytes(shape) else { return false };
     let (Some(dense), Some(memory)) = (dense.get(..from), memory.get_mut(..into)) else { return false };
     let row = shape.w * 2;
+    if shape.row == SHORT && row < SHORT {
+        tile_short(dense, memory, shape);
+        return true;
+    }
     let planes = dense.chunks_exact(row * shape.h).zip(memory.chunks_mut(shape.plane));
     if row == shape.row {
         for (dense, plane) in planes {
@@ -35,6 +39,10 @@ pub fn untile(memory: &[u8], dense: &mut [u8], shape: &Shape) -> bool {
     let Some((from, into)) = bytes(shape) else { return false };
     let (Some(dense), Some(memory)) = (dense.get_mut(..from), memory.get(..into)) else { return false };
     let row = shape.w * 2;
+    if shape.row == SHORT && row < SHORT {
+        untile_short(memory, dense, shape);
+        return true;
+    }
     let planes = dense.chunks_exact_mut(row * shape.h).zip(memory.chunks(shape.plane));
     if row == shape.row {
         for (dense, plane) in planes {
@@ -48,6 +56,62 @@ pub fn untile(memory: &[u8], dense: &mut [u8], shape: &Shape) -> bool {
         }
     }
     true
+}
+
+/// The shortest rows: one cache line. A call to copy a few bytes of one takes longer than to copy all of it, so these
+/// are copied whole, with what is behind them in the tensor.
+const SHORT: usize = 64;
+
+/// Tiles rows with a gap, of [`SHORT`] bytes in memory: what does not belong to a row is masked out.
+fn tile_short(dense: &[u8], memory: &mut [u8], shape: &Shape) {
+    let row = shape.w * 2;
+    let mask = words(&std::array::from_fn(|at| if at < row { 0xff } else { 0 }));
+    for (dense, plane) in planes(dense, shape).zip(memory.chunks_mut(shape.plane)) {
+        let (rows, gap) = plane.split_at_mut(plane.len().min(SHORT * shape.h));
+        let (whole, last) = rows.as_chunks_mut::<SHORT>();
+        let mut done = 0;
+        for (from, into) in dense.windows(SHORT).step_by(row).zip(&mut *whole) {
+            let Some(from) = from.first_chunk() else { break };
+            let from = words(from);
+            let masked: [u64; SHORT / 8] = std::array::from_fn(|at| from[at] & mask[at]);
+            for (into, word) in into.as_chunks_mut().0.iter_mut().zip(masked) {
+                *into = word.to_ne_bytes();
+            }
+            done += 1;
+        }
+        let rest = dense.chunks(row).take(shape.h).skip(done);
+        let room = whole.iter_mut().skip(done).map(<[u8; SHORT]>::as_mut_slice).chain([last]);
+        rest.zip(room).for_each(|(from, into)| put(from, into));
+        gap.fill(0);
+    }
+}
+
+/// The other way: what comes with a row and does not belong to it is overwritten by the next one.
+fn untile_short(memory: &[u8], dense: &mut [u8], shape: &Shape) {
+    let row = shape.w * 2;
+    let mut at = 0;
+    for plane in memory.chunks(shape.plane) {
+        for from in plane.chunks(SHORT).take(shape.h) {
+            let into = dense.get_mut(at..).unwrap_or_default();
+            match (from.first_chunk::<SHORT>(), into.first_chunk_mut::<SHORT>()) {
+                (Some(from), Some(into)) => *into = *from,
+                _ => get(from, into.get_mut(..row).unwrap_or_default()),
+            }
+            at += row;
+        }
+    }
+}
+
+/// The dense tensor from the first element of each plane on.
+fn planes<'a>(dense: &'a [u8], shape: &Shape) -> impl Iterator<Item = &'a [u8]> {
+    let bytes = shape.w * 2 * shape.h;
+    (0..dense.len()).step_by(bytes).map(|at| dense.get(at..).unwrap_or_default())
+}
+
+/// Bytes of a row as words, which are masked faster.
+fn words(bytes: &[u8; SHORT]) -> [u64; SHORT / 8] {
+    let (words, _) = bytes.as_chunks();
+    std::array::from_fn(|at| words.get(at).map_or(0, |word| u64::from_ne_bytes(*word)))
 }
 
 /// Bytes of the dense tensor and of the engine's memory.

@@ -7,13 +7,13 @@
 //! that the kernel would answer wrongly: what lies at the path, and what an `ioctl` on such a descriptor means. Those
 //! calls are taken over, all others of the same names go on to the C library untouched.
 //!
-//! What an `ioctl` does happens in the daemon. A call is carried there whole: [`marshal`] brings along what the
+//! What an `ioctl` does happens in the daemon. A call is carried there whole: `marshal` brings along what the
 //! argument's pointers lead to, by the table of [`ane_uapi::ioctl::nested`], and writes back what was changed.
 //!
 //! A process that this library is loaded into is not ours. So it
 //!
 //! * never follows a client's pointer: the system copies, and says what is no memory;
-//! * takes no lock and waits for no other thread: a call needs a [lane](connection::Lane), a connection with room for
+//! * takes no lock and waits for no other thread: a call needs a lane, a connection with room for
 //!   one call, and where all are taken it makes another. So a signal handler may do what it interrupted, and a child
 //!   after `fork` finds nothing held;
 //! * allocates nothing, prints nothing, starts no thread, and changes `errno` only to report;
@@ -21,13 +21,13 @@
 //!
 //! | module | is about |
 //! | --- | --- |
-//! | [`exports`] | the functions that programs call |
-//! | [`next`] | the functions behind them |
-//! | [`config`], [`node`] | what stands where, and which paths are the device's |
-//! | [`device`] | opening, and calls on what is open |
-//! | [`files`], [`sweep`] | which files are open, and which are not any more |
-//! | [`connection`], [`marshal`] | lanes to the daemon, and how calls travel on them |
-//! | [`sys`] | the system, without the functions that this library replaces |
+//! | `exports` | the functions that programs call |
+//! | `next` | the functions behind them |
+//! | `config`, `node` | what stands where, and which paths are the device's |
+//! | `device` | opening, and calls on what is open |
+//! | `files`, `sweep` | which files are open, and which are not any more |
+//! | `connection`, `marshal` | lanes to the daemon, and how calls travel on them |
+//! | `sys` | the system, without the functions that this library replaces |
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #![cfg_attr(
     not(test),

@@ -39,7 +39,8 @@ pub(crate) fn find(config: &Config, path: &CStr) -> Option<Place> {
 /// What lies at `name` in the directory of the nodes.
 pub(crate) fn named(config: &Config, name: &[u8]) -> Place {
     match within(name) {
-        b"" | b"." => Place::Directory,
+        // The one above it is a directory too, and listings show it.
+        b"" | b"." | b".." => Place::Directory,
         name if config::number(name) == Some(config.node) => Place::Node,
         _ => Place::Nothing,
     }
@@ -118,6 +119,7 @@ mod tests {
             (c"/dev/accel", Some(Place::Directory)),
             (c"/dev/accel/", Some(Place::Directory)),
             (c"/dev/accel/.", Some(Place::Directory)),
+            (c"/dev/accel/..", Some(Place::Directory)),
             (c"/dev/accel/accel3", Some(Place::Node)),
             (c"/dev/accel//./accel3", Some(Place::Node)),
             (c"/dev/accel/accel0", Some(Place::Nothing)),

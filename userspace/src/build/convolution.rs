@@ -8,6 +8,7 @@ use super::error::{BuildError, Limit};
 use super::graph::{Graph, Tensor, length};
 use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail};
 use super::shape::Shape;
+use super::tiling::{Layer, Part};
 
 /// A convolution.
 #[derive(Clone, Copy, Debug)]
@@ -134,7 +135,7 @@ impl Weights<'_> {
 }
 
 impl Graph {
-    /// Convolves a tensor.
+    /// Convolves a tensor; in several tasks where an operand is larger than the pool holds.
     ///
     /// # Errors
     ///
@@ -158,21 +159,56 @@ impl Graph {
             length(operation, "biases", bias.len(), outputs.into())?;
         }
 
-        let division = Division::choose(outputs, convolution.lanes, convolution.engines);
-        divides(operation, "lanes", division.lanes, outputs)?;
-        let padding = (convolution.padding.left, convolution.padding.top);
-        let kernel = Kernel { width, height, stride: convolution.stride, padding, lanes: division.lanes };
-        let neural = Neural {
-            op_mode: OpMode::MultiplyAccumulate,
-            kernel,
-            channels: convolution.channels,
-            engines: division.engines,
-            coefficients: self.store_coefficients(convolution, division)?,
-            tail,
-            input_relu: convolution.input_relu,
-        };
-        let pass = Pass::neural(operation, first, output, neural);
-        self.pass(if tail.transpose { output.transposed() } else { output }, pass)
+        let layer =
+            Layer { input: first.shape, output, coefficient_bytes: convolution.weights.size() * taps };
+        let outputs: Vec<_> = layer.outputs(&self.hierarchy, convolution).collect();
+        let rows: Vec<_> = layer.rows(&self.hierarchy, convolution).collect();
+        let result =
+            self.intermediate(operation, if tail.transpose { output.transposed() } else { output })?;
+        // The first of several tasks that read the same leaves it on chip for the others.
+        let kept = if outputs.len() > 1 && rows.len() == 1 { self.kept(operation, input)? } else { None };
+        for outputs in &outputs {
+            let tile = Convolution {
+                outputs: outputs.end - outputs.start,
+                weights: convolution.weights.of(outputs, taps),
+                bias: convolution.bias.map(|bias| &bias[outputs.start as usize..outputs.end as usize]),
+                ..*convolution
+            };
+            let division = Division::choose(tile.outputs, tile.lanes, tile.engines);
+            divides(operation, "lanes", division.lanes, tile.outputs)?;
+            let coefficients = self.store_coefficients(&tile, division)?;
+            for rows in &rows {
+                let part = Part::of(convolution, first.shape, outputs, rows);
+                let (input, keep) = match kept {
+                    Some(kept) if outputs.start == 0 => (input, Some(self.view(kept)?)),
+                    Some(kept) => (kept, None),
+                    None => (input, None),
+                };
+                let source = self.slice(input, part.channels, part.input_rows)?;
+                let kernel = Kernel {
+                    width,
+                    height,
+                    stride: convolution.stride,
+                    padding: (part.padding.left, part.padding.top),
+                    lanes: division.lanes,
+                };
+                let neural = Neural {
+                    op_mode: OpMode::MultiplyAccumulate,
+                    kernel,
+                    channels: part.groups,
+                    engines: division.engines,
+                    coefficients: coefficients.clone(),
+                    tail,
+                    input_relu: convolution.input_relu,
+                };
+                let shape = Shape::new(tile.outputs, rows.end - rows.start, output.w);
+                let pass = Pass { keep, ..Pass::neural(operation, self.view(source)?, shape, neural) };
+                let channels = if tail.transpose { 0..output.w } else { outputs.clone() };
+                let place = self.slice(result, channels, rows.clone())?;
+                self.pass_into(place, pass)?;
+            }
+        }
+        Ok(result)
     }
 
     fn store_coefficients(

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use ane_uapi::hw::hal::Generation;
+use ane_uapi::hw::sram::Hierarchy;
 use ane_uapi::hw::td::activation::ActivationTable;
 use half::f16;
 use zerocopy::IntoBytes;
@@ -31,8 +33,10 @@ pub enum Placement {
 ///
 /// Operations are methods, each in the file of its kind. They check shapes and values at once; whether everything
 /// fits on chip is known when the program is [built](Self::build).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Graph {
+    /// What the chip's memory is taken for.
+    pub(super) hierarchy: Hierarchy,
     pub(super) values: Vec<Value>,
     views: Vec<View>,
     pub(super) passes: Vec<Pass>,
@@ -40,6 +44,12 @@ pub struct Graph {
     tables: Vec<(ActivationTable, u64)>,
     pub(super) inputs: Vec<(String, ValueId)>,
     pub(super) outputs: Vec<(String, ValueId)>,
+}
+
+impl Default for Graph {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// A tensor that has a place of its own.
@@ -79,7 +89,35 @@ pub(super) struct View {
 impl Graph {
     /// A graph without tensors.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            hierarchy: Hierarchy::of(Generation::H13),
+            values: Vec::new(),
+            views: Vec::new(),
+            passes: Vec::new(),
+            constants: Vec::new(),
+            tables: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+        }
+    }
+
+    /// The memory hierarchy that programs are built for.
+    pub const fn hierarchy(&self) -> &Hierarchy {
+        &self.hierarchy
+    }
+
+    /// Sets the size from which operands of the operations that follow are tiled: the compiler's `fl2-size`.
+    ///
+    /// ```
+    /// use ane::build::Graph;
+    ///
+    /// let mut graph = Graph::new();
+    /// assert_eq!(graph.hierarchy().operand_bytes, 2 << 20);
+    /// graph.set_operand_bytes(1 << 20);
+    /// assert_eq!(graph.hierarchy().operand_bytes, 1 << 20);
+    /// ```
+    pub const fn set_operand_bytes(&mut self, bytes: u32) {
+        self.hierarchy = self.hierarchy.with_operand_bytes(bytes);
     }
 
     /// A tensor that the client fills.

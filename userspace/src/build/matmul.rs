@@ -122,10 +122,14 @@ impl Graph {
     }
 
     /// A place on chip for a tensor that several tasks read, if it is in memory and small enough.
-    fn kept(&mut self, operation: &'static str, tensor: Tensor) -> Result<Option<Tensor>, BuildError> {
+    pub(super) fn kept(
+        &mut self,
+        operation: &'static str,
+        tensor: Tensor,
+    ) -> Result<Option<Tensor>, BuildError> {
         let view = self.view(tensor)?;
         let in_memory = matches!(self.values[view.value].home, Home::Input(_) | Home::Constant(_));
-        if !in_memory || OnChip::of(view.shape).bytes > KEPT_BYTES_MAX {
+        if !in_memory || OnChip::dense(view.shape).bytes > KEPT_BYTES_MAX {
             return Ok(None);
         }
         let kept = self.intermediate(operation, view.shape)?;

@@ -9,6 +9,7 @@
 //! * `graph`, `shape`, `error`: tensors, their shapes, and what is refused.
 //! * One file for each kind of operation: `elementwise`, `convolution`, `matmul`, `pass_through`,
 //!   [`activation`], `concat`, `reduce`, `channels`, `softmax`, `norm`.
+//! * `tiling`: operands that the pool does not hold.
 //! * `pass`, `place`, `encode`: what a pass is, where its operands lie, its registers.
 //! * [`script`]: graphs as text.
 //! * [`Built`]: the program, with access to every word for those who want to break it.
@@ -48,6 +49,7 @@ mod reduce;
 pub mod script;
 mod shape;
 mod softmax;
+mod tiling;
 
 pub use built::Built;
 pub use channels::Across;

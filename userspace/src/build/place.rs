@@ -7,6 +7,8 @@
 
 mod window;
 
+use ane_uapi::hw::mmio_map::Region;
+
 use super::arena::Arena;
 use super::encode::{self, ChipWords, MemoryWords, Runtime, Side, Task};
 use super::error::{BuildError, Limit};
@@ -19,8 +21,8 @@ use crate::container::anec::{self, CONSTANTS_BAR, SCRATCH_BARS};
 use crate::task::Descriptor;
 use window::Window;
 
-/// Bytes of the on-chip buffer (td 4.2).
-const CHIP_BYTES: u64 = 2 << 20;
+/// Bytes of the on-chip buffer (td 4.2), whatever bound the graph sets for one operand.
+const TILE_L2_BYTES: u64 = Region::TileL2.range().len() as u64;
 
 /// The program of `graph`.
 pub(super) fn lower(graph: &Graph) -> Result<Built, BuildError> {
@@ -63,7 +65,7 @@ impl<'g> Lowering<'g> {
             places: vec![None; graph.values.len()],
             last,
             writer: vec![None; graph.values.len()],
-            chip: Arena::new(CHIP_BYTES, CHIP_ALIGN),
+            chip: Arena::new(TILE_L2_BYTES, CHIP_ALIGN),
             scratch: Arena::new(Limit::MemoryBytes.max(), MEMORY_ALIGN),
         }
     }
@@ -135,9 +137,15 @@ impl<'g> Lowering<'g> {
         let value = self.graph.values[id];
         let wish = if value.placement == Placement::Auto { self.default } else { value.placement };
         self.places[id] = Some(if wish == Placement::Chip {
-            let layout = OnChip::of(value.shape);
-            let base = take(&mut self.chip, task, pass, "result", layout.bytes)?;
-            Place::Chip { base, layout }
+            let spread = OnChip::spread(value.shape, &self.graph.hierarchy);
+            match self.chip.take(spread.bytes) {
+                Some(base) => Place::Chip { base, layout: spread },
+                None => {
+                    let layout = OnChip::dense(value.shape);
+                    let base = take(&mut self.chip, task, pass, "result", layout.bytes)?;
+                    Place::Chip { base, layout }
+                }
+            }
         } else {
             let layout = InMemory::of(value.shape, value.interleave);
             let base = take(&mut self.scratch, task, pass, "result in scratch memory", layout.bytes)?;

@@ -1,7 +1,11 @@
 //! Shapes, and how a tensor of a shape lies in memory and on chip.
 //!
 //! In memory each row starts at a multiple of 64 bytes and a plane is its rows (td 6). On chip each row of a channel
-//! starts at a multiple of 16, and the rows of all channels lie side by side (td 4.2).
+//! starts at a multiple of 16, and the rows of all channels lie side by side (td 4.2), with a gap behind them where
+//! rows would share banks otherwise.
+
+use ane_uapi::hw::sram::Hierarchy;
+use ane_uapi::hw::sram::stride::Costs;
 
 use super::error::{BuildError, Limit};
 
@@ -94,9 +98,26 @@ pub(super) struct OnChip {
 }
 
 impl OnChip {
-    pub(super) fn of(shape: Shape) -> Self {
+    /// Without room between rows.
+    pub(super) fn dense(shape: Shape) -> Self {
         let channel = (HALF * u64::from(shape.w)).next_multiple_of(CHIP_ALIGN);
         let row = channel * u64::from(shape.c);
         Self { channel, row, bytes: row * u64::from(shape.h) }
     }
+
+    /// With rows that lie in different banks.
+    pub(super) fn spread(shape: Shape, hierarchy: &Hierarchy) -> Self {
+        let dense = Self::dense(shape);
+        let row = row_stride(hierarchy, shape, dense.channel, dense.row);
+        Self { row, bytes: row * u64::from(shape.h), ..dense }
+    }
+}
+
+/// The stride of rows that `dense` has side by side, so that those which are fetched together lie in different banks.
+///
+/// What is beyond the bound of the search does not fit on chip either, and is found out there.
+pub(super) fn row_stride(hierarchy: &Hierarchy, shape: Shape, channel: u64, dense: u64) -> u64 {
+    let costs = Costs::of_tensor(hierarchy, shape.c, shape.h, shape.w, channel);
+    let chosen = u32::try_from(dense).ok().and_then(|least| hierarchy.choose_stride(least, &costs));
+    chosen.map_or(dense, |stride| stride.bytes.into())
 }

@@ -21,6 +21,7 @@ pub use legend::{Entry, FieldEntry};
 pub use program::{BarReport, ConstantsReport, ProgramReport, SurfaceReport, printable};
 pub use registers::RegisterFile;
 pub use task::{BaseReport, BlockReport, FieldReport, RegisterReport, TaskReport};
+pub(crate) use value::shown;
 pub use value::{Address, Word};
 
 use crate::container::{LaterGeneration, Program};

@@ -37,7 +37,7 @@ impl Serialize for Address {
 }
 
 /// The number in a field as text, without the field's name.
-pub(super) fn shown(field: &Field, value: u32) -> String {
+pub(crate) fn shown(field: &Field, value: u32) -> String {
     match field.show {
         Show::Decimal => value.to_string(),
         Show::Hex => format!("{value:#x}"),

@@ -47,21 +47,28 @@ impl Fault {
     }
 }
 
+/// One line; with `{:#}` the whole descriptor behind it.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let GetFault { sequence, context, window, engine_status, .. } = self.0;
+        let info = self.info();
+        let way = if info.is_write() == Ok(true) { "write" } else { "read" };
         write!(
             f,
-            "fault {sequence} in context {context}, window dart{window}, engine status {engine_status:#x}"
+            "fault {sequence}: {way} of {:#010x} in context {context} through dart{window}",
+            info.address
         )?;
-        if let Some(Fence(fence)) = self.fence() {
-            write!(f, ", request {fence}")?;
+        if let Ok(error) = info.error() {
+            write!(f, ", {error}")?;
         }
+        write!(f, ", engine status {engine_status:#x}")?;
         if self.is_benign() {
             f.write_str(", benign")?;
         }
-        for line in self.info().to_string().lines() {
-            write!(f, "\n  {line}")?;
+        if f.alternate() {
+            for line in info.to_string().lines() {
+                write!(f, "\n  {line}")?;
+            }
         }
         Ok(())
     }

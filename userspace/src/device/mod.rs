@@ -36,8 +36,9 @@ pub use fault::Fault;
 pub use fence::{Fence, Outcome, WaitFor};
 pub use location::{BadLocation, Location, VARIABLE};
 pub use mapping::Outside;
-pub use open::{EmbeddedDriver, embedded_driver};
 pub use statistics::{Scope, Statistics};
+
+pub use crate::daemon::EmbeddedDriver;
 
 use connection::{Connection, Failed};
 use in_process::Shared;

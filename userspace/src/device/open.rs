@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use ane_device::Options;
 use ane_driver::Driver;
-use ane_driver::bus::in_process;
+use ane_driver::bus::vfio::{self, BadBdf, Bdf, Vfio};
 use ane_driver::bus::vhost_user::{self, VhostUser};
-use ane_driver::dart::CONTEXT_BYTES;
 use ane_driver::front::Files;
-use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::ioctl::errno::Errno;
 
 use super::aned::Aned;
@@ -19,24 +17,7 @@ use super::in_process::{InProcess, Shared};
 use super::location::Location;
 use super::node::Node;
 use super::{Device, Open};
-use crate::embedded::{self, Embedded};
-
-/// Memory of an embedded device for page tables, in bytes; buffers have memory of their own.
-const TABLES: usize = CONTEXT_BYTES * ContextId::COUNT as usize;
-
-/// The driver of a device in this process.
-pub type EmbeddedDriver = Driver<in_process::InProcess<Embedded>>;
-
-/// A driver with a device in this process: what a daemon serves, and what [`Device::open`] opens a file of.
-///
-/// # Errors
-///
-/// [`Error::Open`].
-pub fn embedded_driver(options: &Options) -> Result<EmbeddedDriver, Error> {
-    let failed = |why| Error::Open { location: Location::Embedded, why };
-    let bus = embedded::open(options, TABLES).map_err(|why| failed(why.into()))?;
-    Driver::probe(bus).map_err(|why| failed(why.into()))
-}
+use crate::daemon::{self, EmbeddedDriver};
 
 impl Device {
     /// Opens a file of the device at `location`. The options are those of a device that is made for it; one that is
@@ -60,7 +41,9 @@ impl Device {
     pub fn open(location: &Location, options: &Options) -> Result<Self, Error> {
         let failed = |why| Error::Open { location: location.clone(), why };
         match location {
-            Location::Embedded => Self::over_embedded(embedded_driver(options)?),
+            Location::Embedded => {
+                Self::over_embedded(daemon::driver(options).map_err(|why| failed(why.into()))?)
+            }
             Location::Aned(path) => {
                 let aned = Aned::connect(path.as_deref()).map_err(|why| failed(why.into()))?;
                 Ok(Self::new(location.clone(), Box::new(aned)))
@@ -70,7 +53,11 @@ impl Device {
                 let bus = bus.map_err(|why| failed(why.into()))?;
                 Self::over(location.clone(), Driver::probe(bus).map_err(|why| failed(why.into()))?)
             }
-            Location::Vfio(_) => Err(Error::Unable { location: location.clone(), what: "be opened here" }),
+            Location::Vfio(function) => {
+                let bdf: Bdf = function.parse().map_err(|why: BadBdf| failed(why.into()))?;
+                let bus = Vfio::open(bdf, vfio::Settings::default()).map_err(|why| failed(why.into()))?;
+                Self::over(location.clone(), Driver::probe(bus).map_err(|why| failed(why.into()))?)
+            }
             Location::Node(path) => Self::node(path),
         }
     }

@@ -31,7 +31,7 @@ struct Event {
 ///
 /// # Errors
 ///
-/// [`Error`] if a file is none.
+/// [`enum@Error`] if a file is none.
 pub fn compare(a: &[u8], b: &[u8]) -> Result<Comparison, Error> {
     let (a, b) = (rows(a)?, rows(b)?);
     let mut found = Comparison::default();

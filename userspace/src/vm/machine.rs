@@ -30,12 +30,17 @@ pub enum Accelerator {
 }
 
 impl Accelerator {
-    /// The processor itself where this user may use it for a machine of this kind.
+    /// The processor itself where this user may use it for a machine of this kind, and it is made for that: a KVM
+    /// that does without (seen inside of other machines) does not take a kernel through its first second.
     pub fn best(arch: Arch) -> Self {
         let is_native =
             matches!((arch, std::env::consts::ARCH), (Arch::X86_64, "x86_64") | (Arch::Aarch64, "aarch64"));
         let can = || std::fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok();
-        if is_native && can() { Self::Kvm } else { Self::Tcg }
+        let is_made_for_it = || {
+            let about = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+            arch == Arch::Aarch64 || about.split_whitespace().any(|flag| flag == "vmx" || flag == "svm")
+        };
+        if is_native && can() && is_made_for_it() { Self::Kvm } else { Self::Tcg }
     }
 }
 
@@ -63,6 +68,8 @@ pub struct Machine {
     pub memory_mib: u32,
     /// Processors.
     pub cpus: u32,
+    /// Gives the machine an IOMMU, which VFIO in its guest wants.
+    pub has_iommu: bool,
     /// The device's socket.
     pub socket: PathBuf,
     /// Where the monitor listens.
@@ -82,8 +89,12 @@ impl Machine {
             // With an IOMMU that keeps interrupts apart KVM must leave their controller to QEMU.
             (Arch::X86_64, Accelerator::Kvm) => ("q35,kernel-irqchip=split", "host"),
             (Arch::X86_64, Accelerator::Tcg) => ("q35", "max"),
-            (Arch::Aarch64, Accelerator::Kvm) => ("virt,iommu=smmuv3,gic-version=3", "host"),
-            (Arch::Aarch64, Accelerator::Tcg) => ("virt,iommu=smmuv3,gic-version=3", "max"),
+            (Arch::Aarch64, Accelerator::Kvm) => ("virt,gic-version=3", "host"),
+            (Arch::Aarch64, Accelerator::Tcg) => ("virt,gic-version=3", "max"),
+        };
+        let kind = match self.arch {
+            Arch::Aarch64 if self.has_iommu => format!("{kind},iommu=smmuv3"),
+            _ => kind.to_owned(),
         };
         add("-machine", format!("{kind},memory-backend=ram").into());
         let accelerator = match self.accelerator {
@@ -99,7 +110,7 @@ impl Machine {
         all.extend(["-nodefaults", "-display", "none", "-serial", "mon:stdio"].map(OsString::from));
         let mut add = |option: &str, value: OsString| all.extend([option.into(), value]);
         add("-qmp", option_path("unix:", &self.monitor, ",server=on,wait=off"));
-        if self.arch == Arch::X86_64 {
+        if self.has_iommu && self.arch == Arch::X86_64 {
             add("-device", "intel-iommu,intremap=on".into());
         }
         add("-device", format!("pcie-root-port,id={PORT},chassis=1,slot=1").into());
@@ -197,6 +208,7 @@ mod tests {
             carrier: Carrier::Generic,
             memory_mib: 512,
             cpus: 2,
+            has_iommu: true,
             socket: "/run/a,b/ane.sock".into(),
             monitor: "/run/monitor.sock".into(),
             kernel: None,

@@ -163,7 +163,8 @@ impl Run {
                 ));
             }
             if let Ok(Some(_)) = signals.read_signal() {
-                let _ = kill(Pid::from_raw(qemu.0.id() as i32), Signal::SIGTERM);
+                // QEMU first, and for certain: one that waits for a dead device does not listen.
+                qemu.end();
             }
             std::thread::sleep(TICK);
         }
@@ -208,8 +209,8 @@ fn ended(status: ExitStatus) -> String {
 /// A process that ends with whoever started it.
 struct Guard(Child);
 
-impl Drop for Guard {
-    fn drop(&mut self) {
+impl Guard {
+    fn end(&mut self) {
         if matches!(self.0.try_wait(), Ok(None)) {
             let _ = kill(Pid::from_raw(self.0.id() as i32), Signal::SIGTERM);
             let start = Instant::now();
@@ -219,6 +220,12 @@ impl Drop for Guard {
             let _ = self.0.kill();
         }
         let _ = self.0.wait();
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -25,10 +25,14 @@ const BENCHES: &[(&str, &str)] = &[
     ("ane", "decode"),
     ("ane-capi", "tile"),
     ("ane-device", "dart"),
+    ("ane-device", "companions"),
     ("ane-device", "planar"),
     ("ane-device", "engine"),
     ("ane-tests", "engine"),
     ("ane-tests", "wire"),
+    ("ane-tests", "preload"),
+    ("ane-tests", "aned"),
+    ("ane-tests", "memory"),
 ];
 
 /// Runs every bench; gives the page.

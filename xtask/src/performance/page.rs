@@ -48,8 +48,8 @@ The machine is a virtual one and shares its processors with others. Figures ther
 hundredths from run to run, and by more where threads wait for each other (C8, S1 to S3, B1). One run proves little; what
 it takes to make one's own is that command.
 
-Without a bench so far: a matrix unit of the processor (C1, R1), T3 with a timing model (T3 below is tracing alone), a cold
-build (B3), several clients (I1 to I3). C7, the same bytes from every vector unit, is held by tests.
+Without a bench so far: a matrix unit of the processor (C1, R1), a cold build (B3). C7, the same bytes from every vector
+unit, is held by tests.
 ";
 
 /// The page.

@@ -38,7 +38,7 @@ use vmm_sys_util::event::{EventConsumer, EventFlag, EventNotifier, new_event_con
 use zerocopy::IntoBytes;
 
 use super::poll::Window;
-use super::request::{BATCH_MAX, ENTRIES_MAX};
+use super::request::BATCH_MAX;
 use super::trace::Trace;
 use super::worker::{Vring, Worker};
 
@@ -87,7 +87,7 @@ impl Backend {
     /// A device with these options, whose timeline goes to `trace`.
     pub(crate) fn new(options: &Options, poll: Duration, trace: Option<Trace>) -> anyhow::Result<Self> {
         Ok(Self {
-            config: wire::config(options, BATCH_MAX, ENTRIES_MAX)?.as_bytes().to_vec(),
+            config: wire::config(options, BATCH_MAX)?.as_bytes().to_vec(),
             worker: Mutex::new(Worker::new(options, trace)?),
             rest: Mutex::new(Rest { window: Window::new(poll, Instant::now()), alarm: None }),
             wanted: AtomicUsize::new(0),

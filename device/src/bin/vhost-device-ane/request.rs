@@ -5,14 +5,14 @@
 //! done; what is then refused in the middle ends the batch there, and the answer says where.
 
 use ane_device::refusal::Refusal;
-use ane_device::wire::answer;
+use ane_device::wire::{NotDone, answer};
 use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::space::IovaRange;
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::wire::ctrl::{Access, Header, Kind, NO_INDEX, Op, Response, Status};
-use ane_uapi::wire::sideband::{self, Declaration, MapEntry, UnmapEntry};
-use zerocopy::{FromBytes, IntoBytes};
+use ane_uapi::wire::sideband::{self, Declaration, MapEntry, Regions, UnmapEntry};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 const HEADER: usize = size_of::<Header>();
 const RESPONSE: usize = size_of::<Response>();
@@ -35,8 +35,9 @@ pub(crate) const REQUEST_MAX: usize = {
 pub(crate) const BATCH_MAX: u16 = 1024;
 const _: () = assert!(BATCH_MAX as u32 == ane_uapi::wire::ctrl::BATCH_MAX);
 
-/// Entries of one message to PE_MMU, of which there is none.
-pub(crate) const ENTRIES_MAX: u16 = 0;
+/// Entries of one message to PE_MMU: the contract's own limit.
+const ENTRIES_MAX: u16 = 1024;
+const _: () = assert!(ENTRIES_MAX as u32 == sideband::ENTRIES_MAX);
 
 /// Declarations of one message: the contract's own limit.
 const DECLARATIONS_MAX: u16 = 512;
@@ -56,6 +57,10 @@ pub(crate) trait Registers {
     fn is_checking(&self) -> bool;
     /// True if only a reset helps.
     fn is_dead(&self) -> bool;
+    /// True if there is a PE_MMU.
+    fn has_pe_mmu(&self) -> bool;
+    /// Carries out a message to PE_MMU, as a whole or not at all.
+    fn install(&mut self, regions: Regions<'_>) -> Result<(), NotDone>;
     /// Takes note of what a mapping is for, or of one that is no more; false if there are too many.
     fn declare(&mut self, stream: StreamId, range: IovaRange, usage: Option<Usage>) -> bool;
 }
@@ -152,7 +157,7 @@ fn run(
     };
     let is_there = match kind {
         Kind::Batch | Kind::Reset => true,
-        Kind::PeMmuMap | Kind::PeMmuUnmap => false,
+        Kind::PeMmuMap | Kind::PeMmuUnmap => registers.has_pe_mmu(),
         Kind::Declare => registers.is_checking(),
     };
     if !is_there {
@@ -174,7 +179,9 @@ fn run(
     match kind {
         Kind::Batch => batch(registers, behind, request.room, done, answer),
         Kind::Declare => declare(registers, behind, done),
-        _ => {
+        Kind::PeMmuMap => regions(registers, entries(behind)?, Regions::Map, done),
+        Kind::PeMmuUnmap => regions(registers, entries(behind)?, Regions::Unmap, done),
+        Kind::Reset => {
             registers.reset();
             Ok(())
         }
@@ -225,6 +232,26 @@ fn declare(registers: &mut impl Registers, bytes: &[u8], done: &mut u32) -> Resu
         }
         *done = index.saturating_add(1);
     }
+    Ok(())
+}
+
+/// The entries of a message; its length was checked.
+fn entries<T: FromBytes + Immutable + KnownLayout>(bytes: &[u8]) -> Result<&[T], End> {
+    <[T]>::ref_from_bytes(bytes).map_err(|_| End::new(Status::Internal, 0))
+}
+
+fn regions<'a, T>(
+    registers: &mut impl Registers,
+    entries: &'a [T],
+    message: impl FnOnce(&'a [T]) -> Regions<'a>,
+    done: &mut u32,
+) -> Result<(), End> {
+    registers.install(message(entries)).map_err(|NotDone { status, entry }| End {
+        status,
+        index: entry.unwrap_or(NO_INDEX),
+        detail: 0,
+    })?;
+    *done = u32::try_from(entries.len()).unwrap_or(u32::MAX);
     Ok(())
 }
 

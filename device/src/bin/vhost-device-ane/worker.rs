@@ -18,11 +18,13 @@ use ane_device::dart::check::MAX_REPORTS;
 use ane_device::inject::Injection;
 use ane_device::refusal::{Category, Refusal};
 use ane_device::time::Ticks;
+use ane_device::wire::{self, NotDone};
 use ane_device::{Ane, Options};
 use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::space::{EngineOffset, IovaRange};
 use ane_uapi::hw::usage::Usage;
-use ane_uapi::wire::event as wire;
+use ane_uapi::wire::event::Event as Message;
+use ane_uapi::wire::sideband::Regions;
 use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE};
 use vhost_user_backend::{VringMutex, VringT};
 use virtio_queue::{QueueOwnedT, QueueT};
@@ -103,6 +105,14 @@ impl Registers for Now<'_> {
 
     fn is_dead(&self) -> bool {
         self.ane.dart().is_dead()
+    }
+
+    fn has_pe_mmu(&self) -> bool {
+        self.options.pe_mmu.is_some()
+    }
+
+    fn install(&mut self, regions: Regions<'_>) -> Result<(), NotDone> {
+        wire::install(self.ane, regions)
     }
 
     fn declare(&mut self, stream: StreamId, range: IovaRange, usage: Option<Usage>) -> bool {
@@ -253,7 +263,8 @@ impl Worker {
 
     /// What was counted since the last reset, by name.
     pub(crate) fn counts(&self) -> Vec<(String, u64)> {
-        let &Counters { requests_done, requests_failed, tasks_done, refused, hazards } = self.ane.counters();
+        let &Counters { requests_done, requests_failed, tasks_done, refused, hazards, usage } =
+            self.ane.counters();
         let named = [
             ("requests-done", requests_done),
             ("requests-failed", requests_failed),
@@ -261,6 +272,11 @@ impl Worker {
             ("bytes-read", self.ane.dart().bytes_read()),
             ("bytes-written", self.ane.dart().bytes_written()),
             ("hazards", hazards),
+            ("model-cycles", usage.cycles),
+            ("model-compute-cycles", usage.compute),
+            ("model-kernel-stall-cycles", usage.kernel_stalls),
+            ("model-bank-stall-cycles", usage.bank_stalls),
+            ("model-bank-conflicts", usage.bank_conflicts),
             ("events-lost", self.ane.events_lost()),
         ];
         let refused = Category::ALL
@@ -381,7 +397,7 @@ impl Worker {
         let mut delivered = false;
         for event in self.ane.take_events() {
             turn.progress = true;
-            let message = ane_device::wire::event(&event, self.sequence, self.lost);
+            let message = wire::event(&event, self.sequence, self.lost);
             self.sequence = self.sequence.wrapping_add(1);
             let popped = {
                 let mut state = vring.get_mut();
@@ -393,7 +409,7 @@ impl Worker {
             };
             let head = chain.head_index();
             let fits = self.chain.gather(chain, &self.memory).is_ok()
-                && self.chain.writable_bytes() >= size_of::<wire::Event>() as u64;
+                && self.chain.writable_bytes() >= size_of::<Message>() as u64;
             let written = if fits { self.chain.write(&self.memory, message.as_bytes()) } else { 0 };
             self.lost = if written == 0 { self.lost.saturating_add(1) } else { 0 };
             // It fails only if the guest took the ring away; then there is nobody to tell.

@@ -15,6 +15,8 @@ use crate::engine::plan::operand::MemoryPlace;
 use crate::engine::tile::{Fault, Tile};
 use crate::engine::{Ports, TaskContext};
 use crate::td::register_file::RegisterFile;
+use crate::timing::phases::Span;
+use crate::timing::{Cost, Machine, Spent};
 use crate::trace::{self, Event, Stamp, What};
 
 /// What a pass works with: the task, its registers, and the way out.
@@ -67,6 +69,18 @@ impl<M: GuestMemory> Bench<'_, '_, M> {
     pub(super) fn note(&mut self, start: Stamp, what: What) {
         let TaskContext { queue, nid, index, .. } = *self.task;
         self.ports.timeline.span(start, Event { task: trace::Task { queue, nid, index }, what });
+    }
+
+    /// Notes where the task's virtual time went.
+    pub(super) fn note_phases(&mut self, machine: &Machine, cost: &Cost, spent: &Spent) {
+        let TaskContext { queue, nid, index, .. } = *self.task;
+        let task = trace::Task { queue, nid, index };
+        let beginning = self.ports.usage.cycles;
+        let at = |cycles: u64| Stamp(machine.nanoseconds(beginning.saturating_add(cycles)));
+        for Span { part, start, end } in cost.spans(spent).filter(|span| span.end > span.start) {
+            let event = Event { task, what: What::Modelled { part, cycles: end.saturating_sub(start) } };
+            self.ports.timeline.place(at(start), at(end), event);
+        }
     }
 
     /// Says what the transfers that follow are for: task, register and BAR.

@@ -18,6 +18,7 @@ mod neural;
 mod operands;
 mod planar;
 
+use ane_uapi::hw::pe_mmu::PS_PER_NS;
 use ane_uapi::register::Register;
 use vm_memory::GuestMemory;
 
@@ -37,12 +38,14 @@ use crate::options::Options;
 use crate::refusal::Category;
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
+use crate::timing::{Clock, Cost, Machine};
 
 /// Executes tasks.
 pub struct Executor {
     numerics: Numerics,
     is_strict: bool,
     plans: PlanCache,
+    clock: Option<Clock>,
     array: Array,
     tables: Tables,
     coefficients: Coefficients,
@@ -75,16 +78,36 @@ impl From<Verdict> for EngineError {
 impl Executor {
     /// An executor as the options want it.
     pub fn new(options: &Options) -> Self {
+        let machine = options.timing.then(|| Machine::of(options.chip.chip().generation));
         Self {
             numerics: options.numerics,
             is_strict: options.strict,
-            plans: PlanCache::default(),
+            plans: machine.map_or_else(PlanCache::default, PlanCache::with_costs),
+            clock: machine.map(Clock::new),
             array: Array::new(options.numerics, options.threads),
             tables: Tables::default(),
             coefficients: Coefficients::default(),
             staging: Staging::default(),
             unknown: Unknown::default(),
         }
+    }
+
+    /// Counts what a task would have cost, and draws it.
+    fn account<M: GuestMemory>(&mut self, bench: &mut Bench<'_, '_, M>, cost: &Cost) -> Ticks {
+        let Some(clock) = &mut self.clock else { return Ticks::ZERO };
+        let is_first = bench.task.index == 0;
+        // The DART's own walks are part of what transfers were measured to take; PE_MMU's overhead is not.
+        let translation = bench.ports.dart.translation_wait().div_euclid(PS_PER_NS.into());
+        let spent = clock.task(cost, is_first, translation);
+        if is_first {
+            bench.ports.usage.dispatched(clock.dispatch_cycles());
+        }
+        if bench.ports.timeline.is_on() {
+            bench.note_phases(clock.machine(), cost, &spent);
+        }
+        bench.ports.usage.add(cost, &spent);
+        let dispatch = if is_first { clock.dispatch() } else { Ticks::ZERO };
+        clock.ticks(cost, &spent).saturating_add(dispatch)
     }
 
     fn plan(&mut self, task: &TaskContext<'_>, registers: &RegisterFile) -> Result<Plan, Verdict> {
@@ -109,7 +132,8 @@ impl<M: GuestMemory> Engine<M> for Executor {
             Pass::Neural(pass) => self.run_neural(&mut bench, pass)?,
             Pass::Planar(pass) => self.run_planar(&mut bench, pass)?,
         }
-        Ok(Done { cost: Ticks::ZERO, inferred: plan.inferred })
+        let cost = self.account(&mut bench, &plan.cost);
+        Ok(Done { cost, inferred: plan.inferred })
     }
 
     /// Gives back the room that the largest tasks have taken. What is unknown on chip stays so: the chip keeps its

@@ -13,6 +13,7 @@ use zerocopy::IntoBytes;
 use super::verdict::Verdict;
 use super::{Plan, plan};
 use crate::td::register_file::RegisterFile;
+use crate::timing::{Cost, Machine};
 
 /// Places, a power of two: four times the tasks of a large network, so that few of them meet in one place.
 const PLACES: usize = 4096;
@@ -28,8 +29,9 @@ struct Kept {
     plan: Plan,
 }
 
-/// The plans.
+/// The plans, each with its cost if somebody wants to know.
 pub struct PlanCache {
+    machine: Option<Machine>,
     places: Box<[Option<Box<Kept>>]>,
     /// Its own for each cache, so that a guest cannot aim at one place.
     state: RandomState,
@@ -38,11 +40,21 @@ pub struct PlanCache {
 
 impl Default for PlanCache {
     fn default() -> Self {
-        Self { places: (0..PLACES).map(|_| None).collect(), state: RandomState::default(), made: 0 }
+        Self {
+            machine: None,
+            places: (0..PLACES).map(|_| None).collect(),
+            state: RandomState::default(),
+            made: 0,
+        }
     }
 }
 
 impl PlanCache {
+    /// Plans with what they would cost on `machine`.
+    pub fn with_costs(machine: Machine) -> Self {
+        Self { machine: Some(machine), ..Self::default() }
+    }
+
     /// The plan of a task, made if it is not there.
     ///
     /// # Errors
@@ -60,7 +72,10 @@ impl PlanCache {
         {
             return Ok(kept.plan);
         }
-        let plan = plan(header, registers)?;
+        let mut plan = plan(header, registers)?;
+        if let Some(machine) = &self.machine {
+            plan.cost = Cost::of(machine, &plan.pass);
+        }
         self.made = self.made.saturating_add(1);
         if let Some(place) = place {
             *place = Some(Box::new(Kept { words: *words, flags, plan }));

@@ -38,6 +38,7 @@ use self::verdict::{Registers, Verdict};
 use crate::refusal::Category;
 use crate::sram::TILE_L2_BYTES;
 use crate::td::register_file::RegisterFile;
+use crate::timing::Cost;
 
 /// Bytes of the on-chip buffer.
 const L2_BYTES: u64 = TILE_L2_BYTES as u64;
@@ -52,6 +53,8 @@ pub struct Plan {
     pub pass: Pass,
     /// What of it no source establishes.
     pub inferred: Inferred,
+    /// What it would cost on the chip; nothing where that is not modelled.
+    pub cost: Cost,
 }
 
 /// What a pass computes.
@@ -75,9 +78,12 @@ pub fn plan(header: &Header, registers: &RegisterFile) -> Result<Plan, Verdict> 
     match task::class(registers)? {
         TaskClass::Neural => {
             let (pass, inferred) = neural::plan(registers)?;
-            Ok(Plan { pass: Pass::Neural(pass), inferred })
+            Ok(Plan { pass: Pass::Neural(pass), inferred, cost: Cost::default() })
         }
-        class => Ok(Plan { pass: Pass::Planar(planar::plan(registers, class)?), inferred: Inferred::NONE }),
+        class => {
+            let pass = Pass::Planar(planar::plan(registers, class)?);
+            Ok(Plan { pass, inferred: Inferred::NONE, cost: Cost::default() })
+        }
     }
 }
 

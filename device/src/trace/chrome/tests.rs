@@ -126,8 +126,17 @@ fn every_row_that_is_used_has_a_name_of_its_own() {
         let name = event["args"]["name"].as_str().expect("text").to_owned();
         assert_eq!(names.insert(name, event["tid"].as_u64().expect("a row")), None);
     }
-    assert_eq!(names.len(), 15);
+    assert_eq!(names.len(), 19);
     assert!(events.iter().all(|event| event["tid"] == 0 || names.values().any(|&row| event["tid"] == row)));
+}
+
+/// Requirement: MEM-34
+#[test]
+fn levels_of_the_hierarchy_are_rows_from_dram_to_the_array() {
+    let events = written(&[]).events();
+    let rows = events.iter().filter(|event| event["name"] == "thread_name" && event["pid"] == 2);
+    let names: Vec<_> = rows.map(|event| event["args"]["name"].as_str().expect("text")).collect();
+    assert_eq!(names, ["DRAM to kernel store", "DRAM to pool", "pool (64 banks) to array", "pool to DRAM"]);
 }
 
 #[test]

@@ -6,18 +6,18 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::task::Poll;
 
 use ane_uapi::ioctl::errno::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 
-use super::connection::{Connection, Farewell, Mailbox, Waiting, What, weight};
+use super::boxed::Mailbox;
+use super::connection::{Connection, Farewell, Waiting, What};
 use super::files::Shared;
 use crate::aned::protocol::answer::{self, Piece, Welcome};
 use crate::aned::protocol::request::{Ask, Request};
-use crate::aned::protocol::{CALLS_MAX, DESCRIPTORS_MAX, EXTENTS_MAX, FILES_MAX, Kind, Malformed, VERSION};
+use crate::aned::protocol::{DESCRIPTORS_MAX, EXTENTS_MAX, FILES_MAX, Kind, Malformed, VERSION};
 use crate::front::{Call, Extent, FileId, Files};
 
 /// Tells about the device what an ioctl does not: see [`super::Settings::report`].
@@ -199,7 +199,7 @@ impl<F: Files> Desk<F> {
     }
 
     /// The file that a client means by a number.
-    fn file(&self, client: &Connection, number: u32) -> Result<FileId, Errno> {
+    pub(super) fn file(&self, client: &Connection, number: u32) -> Result<FileId, Errno> {
         if self.is_closing {
             return Err(Errno::ENODEV);
         }
@@ -284,105 +284,6 @@ impl<F: Files> Desk<F> {
         Ok(Said::with(0, |body| answer::report(body, &client.report, from)))
     }
 
-    fn ioctl(
-        &mut self,
-        client: &mut Connection,
-        number: u32,
-        id: u64,
-        mut call: Call,
-    ) -> Result<(), Farewell> {
-        let file = match self.file(client, number) {
-            Ok(file) => file,
-            Err(why) => return ended(client, number, id, &call, Err(why)),
-        };
-        match self.driver.ioctl(file, &mut call) {
-            Poll::Ready(outcome) => ended(client, number, id, &call, outcome),
-            Poll::Pending if client.waiting.len() >= CALLS_MAX => {
-                self.give_up(file, client, number, id, call, Errno::EAGAIN)
-            }
-            Poll::Pending if !client.has_room_for(weight(&call)) => {
-                self.give_up(file, client, number, id, call, Errno::ENOMEM)
-            }
-            Poll::Pending => {
-                client.wait(Waiting { id, number, file, what: What::Ioctl(call) });
-                Ok(())
-            }
-        }
-    }
-
-    /// Ends a call that has not ended by itself.
-    fn give_up(
-        &mut self,
-        file: FileId,
-        client: &mut Connection,
-        number: u32,
-        id: u64,
-        call: Call,
-        why: Errno,
-    ) -> Result<(), Farewell> {
-        let sent = ended(client, number, id, &call, Err(why));
-        self.driver.abandon(file, call);
-        sent
-    }
-
-    fn wait_readable(&mut self, client: &mut Connection, number: u32, id: u64) -> Result<(), Farewell> {
-        let outcome = match self.file(client, number) {
-            Ok(file) if self.driver.is_readable(file) => Ok(()),
-            Ok(_) if client.waiting.len() >= CALLS_MAX => Err(Errno::EAGAIN),
-            Ok(file) => {
-                client.wait(Waiting { id, number, file, what: What::Readable });
-                return Ok(());
-            }
-            Err(why) => Err(why),
-        };
-        plain(client, Kind::Readable, number, id, outcome)
-    }
-
-    /// Offers some of the calls that wait once more.
-    pub(super) fn offer(&mut self, client: &mut Connection, limit: usize) -> Result<(), Farewell> {
-        let some = client.to_offer.min(limit);
-        client.to_offer = client.to_offer.saturating_sub(some);
-        for _ in 0..some {
-            let Some(waiting) = client.next_waiting() else { break };
-            let Waiting { id, number, file, what } = waiting;
-            match what {
-                What::Ioctl(mut call) => match self.driver.ioctl(file, &mut call) {
-                    Poll::Ready(outcome) => ended(client, number, id, &call, outcome)?,
-                    Poll::Pending => client.wait(Waiting { id, number, file, what: What::Ioctl(call) }),
-                },
-                What::Readable if self.driver.is_readable(file) => {
-                    plain(client, Kind::Readable, number, id, Ok(()))?;
-                }
-                What::Readable => client.wait(Waiting { id, number, file, what: What::Readable }),
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives up a call that waits, if it still does.
-    fn abandon(&mut self, client: &mut Connection, call: u64) -> Result<(), Farewell> {
-        match client.waiting.iter().position(|waiting| waiting.id == call) {
-            Some(index) => self.end(client, index, Errno::EINTR),
-            None => Ok(()),
-        }
-    }
-
-    /// Ends the calls on a file that the client has closed.
-    fn void(&mut self, client: &mut Connection, number: u32) {
-        while let Some(index) = client.waiting.iter().position(|waiting| waiting.number == number) {
-            // A client that does not take this answer will not take that to its close either, and goes then.
-            let _ = self.end(client, index, Errno::EBADF);
-        }
-    }
-
-    fn end(&mut self, client: &mut Connection, index: usize, why: Errno) -> Result<(), Farewell> {
-        let Some(Waiting { id, number, file, what }) = client.take_waiting(index) else { return Ok(()) };
-        match what {
-            What::Ioctl(call) => self.give_up(file, client, number, id, call, why),
-            What::Readable => plain(client, Kind::Readable, number, id, Err(why)),
-        }
-    }
-
     /// Cleans up behind a client that is gone.
     pub(super) fn bury(&mut self, mut client: Connection) {
         while let Some(Waiting { file, what, .. }) = client.next_waiting() {
@@ -400,33 +301,6 @@ impl<F: Files> Desk<F> {
             self.driver.close(file);
         }
     }
-}
-
-/// Answers an ioctl.
-fn ended(
-    client: &mut Connection,
-    number: u32,
-    id: u64,
-    call: &Call,
-    outcome: Result<(), Errno>,
-) -> Result<(), Farewell> {
-    let mut message = Vec::with_capacity(64);
-    answer::begin(&mut message, Kind::Ioctl, number, id, outcome);
-    answer::ioctl(&mut message, &call.argument, &call.memory);
-    client.send(id, message, Vec::new())
-}
-
-/// Answers with nothing but the outcome.
-fn plain(
-    client: &mut Connection,
-    kind: Kind,
-    number: u32,
-    id: u64,
-    outcome: Result<(), Errno>,
-) -> Result<(), Farewell> {
-    let mut message = Vec::new();
-    answer::begin(&mut message, kind, number, id, outcome);
-    client.send(id, message, Vec::new())
 }
 
 /// As many extents as one answer tells, and the files that they are of.

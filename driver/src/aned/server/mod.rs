@@ -5,10 +5,13 @@
 //! are offered again. The round starts with another client each time. So a client that calls as fast as it can has its
 //! turn as often as any other, and no call waits behind another client's second.
 //!
-//! * [`connection`]: a client;
-//! * [`calls`]: what becomes of a message;
-//! * [`files`]: open files, and who holds them;
-//! * [`limits`]: what one client may have.
+//! * `door`: who is let in;
+//! * `connection`: a client;
+//! * `boxed`: its mailbox;
+//! * `calls`: what becomes of a message;
+//! * `waiting`: those that do not end at once;
+//! * `files`: open files, and who holds them;
+//! * `limits`: what one client may have.
 #![cfg_attr(
     not(test),
     deny(
@@ -21,55 +24,51 @@
     )
 )]
 
+mod boxed;
 mod calls;
 mod connection;
+mod door;
 mod files;
 mod limits;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::collections::BTreeMap;
+use std::hint;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use ane_uapi::ioctl::errno::Errno;
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno as Os;
-use rustix::net::{SocketFlags, accept_with};
 
 use self::calls::Desk;
 pub use self::calls::Report;
 use self::connection::{Connection, Farewell};
+pub use self::door::Admit;
 use self::files::Shared;
-use self::limits::{CLIENTS_MAX, CLIENTS_OF_PROCESS_MAX, OFFERED_MAX};
+use self::limits::OFFERED_MAX;
 use super::place::Place;
 use super::protocol::{MESSAGE_MAX, Malformed};
-use super::socket::{self, Arrival};
-use crate::front::{Credentials, Files, Progress};
+use super::socket::Arrival;
+use crate::front::{Files, Progress};
 
 /// How long calls that wait may take to end once the daemon is to end: the device's own limit for a queue that is stuck,
 /// and some.
 const PATIENCE: Duration = Duration::from_millis(2500);
 
-/// A pause after a failure to accept, so that one that lasts (no descriptors left) does not become a busy loop.
-const BREATH: Duration = Duration::from_millis(100);
-
 /// How long after an event to see whether the driver has another descriptor.
 const REWATCH: Duration = Duration::from_millis(10);
 
+/// Rounds in a row in which only mailboxes are looked into: less than a system call each.
+const SKIPPED_MAX: u32 = 16;
+
+/// Looks into mailboxes before the sockets are looked at: about as long as that takes.
+const LOOKS: u32 = 64;
+
 /// Events that one look at the descriptors brings; the rest come with the next.
 const EVENTS: usize = 64;
-
-/// Who is let in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Admit {
-    /// Root, and the user that the daemon runs as.
-    #[default]
-    Owner,
-    /// Whoever may write to the socket: its permissions say who.
-    Anyone,
-}
 
 /// How to serve.
 pub struct Settings<F> {
@@ -186,6 +185,7 @@ impl<F: Files> Server<F> {
         let mut heard = looked;
         let mut events = Vec::with_capacity(EVENTS);
         let mut ready: Vec<Ready> = Vec::new();
+        let mut skipped = 0_u32;
         loop {
             let now = Instant::now();
             let is_idle = self.clients.values().all(|client| client.waiting.is_empty());
@@ -197,11 +197,20 @@ impl<F: Files> Server<F> {
                 timeout = Some(Timespec::default());
             }
             events.clear();
-            match epoll::wait(&self.events, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
-                Ok(_) | Err(Os::INTR) => {}
-                Err(why) => return Err(why.into()),
-            }
             ready.clear();
+            // With a driver that has work to do nothing is put off.
+            let may_skip =
+                timeout == Some(Timespec::default()) && !progress.is_pending && skipped < SKIPPED_MAX;
+            if may_skip && self.await_mailboxes() {
+                skipped = skipped.saturating_add(1);
+            } else {
+                skipped = 0;
+                match epoll::wait(&self.events, rustix::buffer::spare_capacity(&mut events), timeout.as_ref())
+                {
+                    Ok(_) | Err(Os::INTR) => {}
+                    Err(why) => return Err(why.into()),
+                }
+            }
             for event in &events {
                 match event.data.u64() {
                     LISTENER => self.welcome(),
@@ -218,12 +227,16 @@ impl<F: Files> Server<F> {
                 }
             }
             self.look_into_mailboxes(&mut ready);
-            if !ready.is_empty() {
-                heard = looked;
+            let is_heard = !ready.is_empty();
+            if is_heard {
                 self.hear(&mut ready);
             }
             progress = self.desk.driver.progress(Duration::ZERO);
             looked = Instant::now();
+            if is_heard {
+                // Not when it last looked: that was before it slept.
+                heard = looked;
+            }
             self.offer(progress.is_some);
             self.take_breath(looked);
             self.rewatch(progress.is_some, looked)?;
@@ -260,6 +273,19 @@ impl<F: Files> Server<F> {
         self.clients.values_mut().filter_map(|client| client.mailbox.as_mut()).all(|mailbox| mailbox.rest())
     }
 
+    /// Looks into the mailboxes for a moment; true if there is something in one. A client that calls again and again
+    /// has laid in its next message before the system would have been asked about sockets.
+    fn await_mailboxes(&self) -> bool {
+        let is_asked =
+            |client: &Connection| client.mailbox.as_ref().is_some_and(|mailbox| mailbox.is_asked());
+        let has_mailbox = self.clients.values().any(|client| client.mailbox.is_some());
+        has_mailbox
+            && (0..LOOKS).any(|_| {
+                hint::spin_loop();
+                self.clients.values().any(is_asked)
+            })
+    }
+
     /// Adds the clients that laid something into their mailboxes to those that are to be heard.
     fn look_into_mailboxes(&self, ready: &mut Vec<Ready>) {
         for (&client, connection) in &self.clients {
@@ -269,58 +295,6 @@ impl<F: Files> Server<F> {
                 ready.push(Ready { client, flags: epoll::EventFlags::empty() });
             }
         }
-    }
-
-    /// Lets a client in, or tells it why not.
-    fn welcome(&mut self) {
-        let accepted = match accept_with(&self.place, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(accepted) => accepted,
-            // It has gone already, or another process took it.
-            Err(Os::AGAIN | Os::INTR | Os::CONNABORTED) => return,
-            Err(why) => {
-                log::warn!("client cannot be let in: {why}");
-                let _ = epoll::delete(&self.events, &self.place);
-                self.breath = Instant::now().checked_add(BREATH);
-                return;
-            }
-        };
-        socket::enlarge(&accepted);
-        let (process, user) = match getsockopt(&accepted, PeerCredentials) {
-            Ok(peer) => (u32::try_from(peer.pid()).unwrap_or_default(), peer.uid()),
-            Err(why) => {
-                log::warn!("client cannot be told from others: {why}");
-                return;
-            }
-        };
-        let is_privileged = user == 0 || user == rustix::process::geteuid().as_raw();
-        let mut client = Connection::new(accepted, Credentials { process, is_privileged });
-        let of_process = self.clients.values().filter(|other| other.who.process == process).count();
-        let refusal = if self.admit == Admit::Owner && !is_privileged {
-            Some(Farewell::new(Errno::EACCES, format!("user {user} may not use this device")))
-        } else if self.clients.len() >= CLIENTS_MAX {
-            Some(Farewell::new(Errno::EAGAIN, format!("there are {CLIENTS_MAX} clients already")))
-        } else if of_process >= CLIENTS_OF_PROCESS_MAX {
-            Some(Farewell::new(
-                Errno::EAGAIN,
-                format!("process {process} has {of_process} connections already"),
-            ))
-        } else {
-            None
-        };
-        if let Some(refusal) = refusal {
-            log::debug!("process {process} was refused: {}", refusal.text);
-            client.say_goodbye(&refusal);
-            return;
-        }
-        let key = self.next_client;
-        self.next_client = self.next_client.wrapping_add(1).max(FIRST_CLIENT);
-        let data = epoll::EventData::new_u64(key);
-        if let Err(why) = epoll::add(&self.events, &client, data, epoll::EventFlags::IN) {
-            log::warn!("client cannot be watched: {why}");
-            return;
-        }
-        log::debug!("client {key} is process {process} of user {user}");
-        self.clients.insert(key, client);
     }
 
     /// Has the thread woken when the device has something to say.
@@ -346,17 +320,6 @@ impl<F: Files> Server<F> {
                 Ok(())
             }
             _ => Ok(()),
-        }
-    }
-
-    /// Listens again, some time after accepting failed.
-    fn take_breath(&mut self, now: Instant) {
-        if self.breath.is_some_and(|breath| now >= breath) && !self.desk.is_closing {
-            self.breath = None;
-            let data = epoll::EventData::new_u64(LISTENER);
-            if let Err(why) = epoll::add(&self.events, &self.place, data, epoll::EventFlags::IN) {
-                log::error!("clients cannot be let in any more: {why}");
-            }
         }
     }
 

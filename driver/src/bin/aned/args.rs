@@ -50,7 +50,7 @@ pub(crate) struct Args {
     pub(crate) poll_us: u32,
 
     /// How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log_level)]
     pub(crate) log_level: log::LevelFilter,
 }
 
@@ -59,4 +59,9 @@ fn mode(text: &str) -> Result<u32, String> {
         .ok()
         .filter(|&mode| mode <= 0o777)
         .ok_or_else(|| format!("{text:?} is not a mode in octal, such as 660"))
+}
+
+fn log_level(text: &str) -> Result<log::LevelFilter, String> {
+    text.parse()
+        .map_err(|_| format!("log level {text:?} is not known; known: off, error, warn, info, debug, trace"))
 }

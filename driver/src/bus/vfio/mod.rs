@@ -1,8 +1,8 @@
 //! A device in a virtual machine's host, from inside of the guest: a PCI function over VFIO.
 //!
 //! The machine monitor turns the device's socket into a virtio function of the guest's. The guest's kernel hands the
-//! function to this process whole: its registers are mapped here ([`function`]), its interrupt is a file
-//! descriptor, and the rings are in memory that the process knows the physical address of ([`pages`]). So the same
+//! function to this process whole: its registers are mapped here (`function`), its interrupt is a file
+//! descriptor, and the rings are in memory that the process knows the physical address of (`pages`). So the same
 //! rings carry the same messages as without a machine.
 //!
 //! It takes a kernel with VFIO, an IOMMU that the guest can see (VFIO insists; the device is not behind it), huge
@@ -23,7 +23,7 @@ use std::time::Duration;
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::wire::config::Config;
 use ane_uapi::wire::event::Event;
-use ane_uapi::wire::sideband::Declaration;
+use ane_uapi::wire::sideband::{Declaration, Regions};
 use vfio_ioctls::VfioContainer;
 
 pub use address::{BadBdf, Bdf};
@@ -143,6 +143,11 @@ impl Bus for Vfio {
 
     fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
         self.queues.declare(declarations)
+    }
+
+    fn regions(&mut self, regions: Regions<'_>) -> Result<(), BusError> {
+        let limit = usize::from(self.config().entries_max.get());
+        self.queues.regions(regions, limit)
     }
 
     fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {

@@ -19,6 +19,7 @@
 //! | [`xmov`] | the instruction, the words it reads, and how a thread waits for the mover |
 //! | [`transfer`] | what a transfer is, where its destination lies, how many cycles it takes |
 //! | [`status`] | the STATUS word, made from the state of the queue |
+//! | [`model`] | what the virtual engine adds: switches, outcomes, and a stand-in for packers |
 //! | [`profile`] | where seed 002 and the vendor's instruction-set pages differ |
 //!
 //! Sources: seed 002, and behind it the pages that its section 8 lists: the vendor's instruction-set
@@ -28,6 +29,7 @@
 //! measured by the author of those pages, on the vendor's silicon.
 
 pub mod command;
+pub mod model;
 pub mod profile;
 pub mod regs;
 pub mod status;

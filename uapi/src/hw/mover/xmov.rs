@@ -197,16 +197,28 @@ pub const STALLWAIT_MIN_CYCLES: u32 = 1;
 /// Cycles that the instruction takes once the mover can start.
 pub const ISSUE_CYCLES: u32 = 1;
 
+layout! {
+    /// A STALLWAIT, as far as the mover is concerned; the order of its masks here is chosen.
+    pub struct StallWait {
+        /// What the thread waits for: the conditions.
+        #[bits(16)] condition: u16 => Show::Hex,
+        /// Which of the thread's instructions wait.
+        #[bits(16)] block: u16 => Show::Hex
+    }
+}
+
 registers! {
     /// Issue port of XMOV: the virtual engine's stand-in for the coprocessor's threads.
-    pub block PORT "xmov", base EngineOffset(0x1f3_0000), 0x0 + 0xc;
+    pub block PORT "xmov", base EngineOffset(0x1f3_0000), 0x00 + 0x1c;
 
     /// Issues the instruction written, on the thread whose word it is; reads as 0.
     ISSUE "ISSUE" @ 0x0 [3; 4]: Instruction, Trigger, Chosen, "mover 2";
+    /// Has the thread wait before it issues what the block mask names; reads as 0.
+    STALLWAIT "STALLWAIT" @ 0x10 [3; 4]: StallWait, Trigger, Chosen, "mover 2";
 }
 
 const _: () = {
-    assert!(ISSUE.info.count == THREADS);
+    assert!(ISSUE.info.count == THREADS && STALLWAIT.info.count == THREADS);
     assert!(Tensix::Blackhole.descriptor_word() + 4 <= BANK_WORDS);
     assert!((STATE_ID_WORD + THREADS as u32) * 4 <= super::transfer::WINDOW_BYTES);
 };

@@ -4,66 +4,29 @@
 //! would take each other's answers. So a child makes lanes of its own, by the first call that needs one, attaches them
 //! to the files that it inherited, and only then lets go of its parent's: so a file stays open though the parent is
 //! gone by then.
-//!
-//! That a process is a child is told by a page that the kernel wipes in children, which costs nothing to look at and
-//! misses no way to fork.
 
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::lane;
 use crate::config::Config;
-use crate::sys::memory::Mapping;
 use crate::sys::process::{self, Quiet};
 use crate::{files, sweep};
 
-/// Nobody has made a call in this process.
-const NEW: u32 = 0;
-/// Somebody is looking at what was inherited.
-const SETTLING: u32 = 1;
-/// Lanes and files are this process's own.
-const SETTLED: u32 = 2;
+/// The process whose lanes and files these are.
+static SETTLED: AtomicI32 = AtomicI32::new(0);
 
-/// Bytes of the page.
-const PAGE: usize = 4096;
-
-static STATE: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
-
-/// Used where the system has no such page: a child is then taken for its parent.
-static WITHOUT: AtomicU32 = AtomicU32::new(NEW);
-
-/// The word in the page.
-fn state() -> &'static AtomicU32 {
-    let mut at = STATE.load(Ordering::Acquire);
-    if at.is_null() {
-        at = make();
-    }
-    // SAFETY: it is the static, or the start of a page that is never unmapped, aligned and zeroed.
-    unsafe { &*at }
-}
-
-/// Makes the page, unless another thread is faster.
-fn make() -> *mut AtomicU32 {
-    let page = Mapping::anonymous(PAGE).ok().filter(|page| page.wipe_on_fork().is_ok());
-    let mine = page.as_ref().map_or((&raw const WITHOUT).cast_mut(), |page| page.start().cast());
-    match STATE.compare_exchange(ptr::null_mut(), mine, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => {
-            std::mem::forget(page);
-            mine
-        }
-        Err(other) => other,
-    }
-}
+/// The process of which a thread is making them its own, or has.
+static SETTLING: AtomicI32 = AtomicI32::new(0);
 
 /// Makes what was inherited this process's own. Before every call on the device.
 pub(crate) fn settle(config: &Config) {
-    let state = state();
-    while state.load(Ordering::Acquire) != SETTLED {
+    let me = process::id();
+    while SETTLED.load(Ordering::Acquire) != me {
         // A handler that makes a call while its thread is in here would wait for itself.
         let quiet = Quiet::new();
-        if state.compare_exchange(NEW, SETTLING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        if SETTLING.swap(me, Ordering::AcqRel) != me {
             inherit(config);
-            state.store(SETTLED, Ordering::Release);
+            SETTLED.store(me, Ordering::Release);
             return;
         }
         drop(quiet);

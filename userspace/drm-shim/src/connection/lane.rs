@@ -52,7 +52,8 @@ impl Lane {
     fn try_take(&'static self) -> Option<Taken> {
         let is_mine =
             self.is_taken.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).is_ok();
-        is_mine.then_some(Taken(self))
+        // Not made in vain: it gives the lane back when it is dropped.
+        is_mine.then(|| Taken(self))
     }
 }
 

@@ -1,13 +1,56 @@
 //! The process and its threads.
 
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+
 use libc::c_int;
 
-/// The process.
+use super::memory::Mapping;
+
+/// Bytes of a page, of which four are used.
+const PAGE: usize = 4096;
+
+/// Where the process' number is kept: a page that the kernel wipes in the child of a `fork`, however it is made. Null
+/// before the first call, and where there is no such page.
+static KEPT: AtomicPtr<AtomicI32> = AtomicPtr::new(ptr::null_mut());
+
+/// The process. Asking the system each time would take as long as all the rest of a short call.
 pub(crate) fn id() -> c_int {
+    let kept = KEPT.load(Ordering::Acquire);
+    if kept.is_null() {
+        keep();
+        return ask();
+    }
+    // SAFETY: it is the start of a page that is never unmapped, aligned and zeroed.
+    let kept = unsafe { &*kept };
+    match kept.load(Ordering::Relaxed) {
+        0 => {
+            let id = ask();
+            kept.store(id, Ordering::Relaxed);
+            id
+        }
+        id => id,
+    }
+}
+
+fn ask() -> c_int {
     // SAFETY: nothing goes in, a number comes out.
     let id = unsafe { libc::syscall(libc::SYS_getpid) };
     // It is an `int`.
     id as c_int
+}
+
+/// Makes the page, unless another thread is faster.
+#[cold]
+fn keep() {
+    let Ok(page) = Mapping::anonymous(PAGE) else { return };
+    if page.wipe_on_fork().is_err() {
+        return;
+    }
+    let at = page.start().cast();
+    if KEPT.compare_exchange(ptr::null_mut(), at, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        std::mem::forget(page);
+    }
 }
 
 /// The thread.
@@ -31,7 +74,7 @@ pub(crate) fn coarse_milliseconds() -> u64 {
 pub(crate) fn pause(microseconds: i64) {
     let time = libc::timespec { tv_sec: 0, tv_nsec: microseconds.saturating_mul(1000) };
     // SAFETY: the time is borrowed for the call; nobody wants what is left of it.
-    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
+    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, ptr::null_mut::<libc::timespec>()) };
 }
 
 /// All signals held back until it is dropped.
@@ -61,7 +104,7 @@ impl Quiet {
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        let none = std::ptr::null_mut::<u64>();
+        let none = ptr::null_mut::<u64>();
         // SAFETY: the set is borrowed for the call and as long as it is told.
         unsafe {
             libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const self.0, none, SET_BYTES)

@@ -61,7 +61,7 @@ impl Socket {
         file::identity(self.fd) == Some(self.identity)
     }
 
-    /// Sends one packet, with a descriptor if there is one.
+    /// Sends one packet, with a descriptor if there is one. What cannot be sent breaks the connection.
     pub(crate) fn send(&self, packet: &[u8], descriptor: Option<c_int>) -> Result<(), Failure> {
         if !self.is_there() {
             return Err(Failure::BROKEN);
@@ -84,7 +84,7 @@ impl Socket {
                 unsafe { libc::syscall(libc::SYS_sendmsg, self.fd, &raw const message, libc::MSG_NOSIGNAL) };
             match checked(result) {
                 Err(Failure(libc::EINTR)) => {}
-                result => return result.map(drop),
+                result => return result.map(drop).map_err(|_| Failure::BROKEN),
             }
         }
     }

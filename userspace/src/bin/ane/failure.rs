@@ -21,6 +21,10 @@ pub(crate) enum Exit {
     NotRun = 4,
     /// What was compared differs, or a check failed.
     Differs = 5,
+    /// The command of `ane exec` cannot be started.
+    CannotStart = 126,
+    /// The command of `ane exec` is not there.
+    NoCommand = 127,
 }
 
 /// An error with its exit code, and what to try.

@@ -70,10 +70,15 @@ fn start(args: &args::VmRun) -> Result<()> {
     let (socket, monitor) = (folder.join("ane.sock"), folder.join("monitor.sock"));
     let machine = Machine {
         arch,
-        accelerator: Accelerator::best(arch),
+        accelerator: match args.accel {
+            Some(args::VmAccelerator::Kvm) => Accelerator::Kvm,
+            Some(args::VmAccelerator::Tcg) => Accelerator::Tcg,
+            None => Accelerator::best(arch),
+        },
         carrier,
         memory_mib: args.memory,
         cpus: args.cpus,
+        has_iommu: !args.no_iommu,
         socket: socket.clone(),
         monitor: monitor.clone(),
         kernel,

@@ -2,12 +2,14 @@
 //!
 //! A window is some rows of one tile column of all channels (td 4.2); it lasts as long as its task.
 
+use ane_uapi::hw::sram::Hierarchy;
+
 use super::{Lowering, Place, assembled, take};
 use crate::build::encode;
 use crate::build::error::BuildError;
 use crate::build::graph::View;
 use crate::build::pass::{Pass, Work};
-use crate::build::shape::{CHIP_ALIGN, HALF, OnChip};
+use crate::build::shape::{CHIP_ALIGN, HALF, OnChip, Shape, row_stride};
 
 /// Bytes of windows that a task asks for before it is content with fewer rows. (Chosen)
 const WINDOW_BYTES: u64 = 512 << 10;
@@ -27,7 +29,7 @@ impl Lowering<'_> {
         let result = in_memory(pass.result).then(|| {
             if assembled(pass) {
                 // The batches of what is put together on chip lie beside each other: each makes one row.
-                let OnChip { channel, row, .. } = OnChip::of(pass.result.shape);
+                let OnChip { channel, row, .. } = OnChip::dense(pass.result.shape);
                 return Window { base: 0, channel, row, group: row };
             }
             let stored = if pass.transpose { pass.output.transposed() } else { pass.output };
@@ -40,9 +42,12 @@ impl Lowering<'_> {
         let least = pass.input.h.min(pass.kernel_rows());
         let most = u32::try_from(WINDOW_BYTES / each_row).unwrap_or(u32::MAX);
         let mut rows = most.clamp(least, pass.input.h.max(least));
+        let mut spread = true;
         loop {
-            match self.take_windows(task, pass, wanted, rows) {
-                Err(error) if rows == least => return Err(error),
+            match self.take_windows(task, pass, wanted, (rows, spread)) {
+                Err(error) if rows == least && !spread => return Err(error),
+                // Where all else fails, rows may as well share banks.
+                Err(_) if rows == least => spread = false,
                 Err(_) => rows = (rows / 2).max(least),
                 Ok(windows) => return Ok((windows, rows)),
             }
@@ -54,7 +59,7 @@ impl Lowering<'_> {
         task: usize,
         pass: &Pass,
         wanted: Windows,
-        rows: u32,
+        (rows, spread): (u32, bool),
     ) -> Result<Windows, BuildError> {
         let mut given = wanted;
         let mut taken = Vec::new();
@@ -69,6 +74,9 @@ impl Lowering<'_> {
         ];
         for (window, rows, what) in places {
             let Some(window) = window else { continue };
+            if spread && !assembled(pass) {
+                window.spread(&self.graph.hierarchy, rows);
+            }
             match take(&mut self.chip, task, pass, what, window.row * u64::from(rows)) {
                 Ok(base) => {
                     window.base = base;
@@ -106,6 +114,20 @@ pub(super) struct Window {
     pub(super) row: u64,
     /// From one batch to the next.
     pub(super) group: u64,
+}
+
+impl Window {
+    /// Leaves room between `rows` rows, so that they lie in different banks.
+    fn spread(&mut self, hierarchy: &Hierarchy, rows: u32) {
+        let (channels, columns) = (self.row / self.channel.max(1), self.channel / HALF);
+        // Both are extents of a tensor, and a window is not wider than one.
+        let shape = Shape::new(channels as u32, rows, columns as u32);
+        let row = row_stride(hierarchy, shape, self.channel, self.row);
+        if self.group == self.row {
+            self.group = row;
+        }
+        self.row = row;
+    }
 }
 
 impl Pass {

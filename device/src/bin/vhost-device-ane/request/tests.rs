@@ -15,6 +15,8 @@ struct Fake {
     resets: u32,
     accesses: u32,
     declared: Vec<(u8, u32, Option<Usage>)>,
+    pe_mmu: bool,
+    installed: Vec<(u64, u64, u64)>,
 }
 
 impl Fake {
@@ -52,6 +54,25 @@ impl Registers for Fake {
     }
     fn is_dead(&self) -> bool {
         self.dead
+    }
+    fn has_pe_mmu(&self) -> bool {
+        self.pe_mmu
+    }
+    /// Address 13 is bad luck.
+    fn install(&mut self, regions: Regions<'_>) -> Result<(), NotDone> {
+        let entries: Vec<_> = match regions {
+            Regions::Map(entries) => {
+                entries.iter().map(|entry| (entry.va.get(), entry.pa.get(), entry.size.get())).collect()
+            }
+            Regions::Unmap(entries) => {
+                entries.iter().map(|entry| (entry.va.get(), 0, entry.size.get())).collect()
+            }
+        };
+        if let Some(index) = entries.iter().position(|(va, ..)| *va == 13) {
+            return Err(NotDone { status: Status::Wraps, entry: Some(index as u32) });
+        }
+        self.installed.extend(entries);
+        Ok(())
     }
     /// There is room for three.
     fn declare(&mut self, stream: StreamId, range: IovaRange, usage: Option<Usage>) -> bool {
@@ -294,4 +315,37 @@ fn more_declarations_than_the_limit_are_refused_before_any_is_looked_at() {
     assert_eq!(refused(&mut fake, &declare_of(&many), 24), (Status::TooMany, 0, NO_INDEX, 512));
     let cut = &declare_of(&many[..512])[..12_303];
     assert_eq!(refused(&mut fake, cut, 24), (Status::TooShort, 0, NO_INDEX, 12_303));
+}
+
+fn map(entries: &[(u64, u64, u64)]) -> Vec<u8> {
+    let entries: Vec<_> = entries
+        .iter()
+        .map(|&(va, pa, size)| MapEntry { va: va.into(), pa: pa.into(), size: size.into() })
+        .collect();
+    [Header::new(Kind::PeMmuMap, entries.len() as u32, COOKIE).as_bytes(), entries.as_bytes()].concat()
+}
+
+#[test]
+fn message_to_pe_mmu_is_carried_out_whole_and_counted() {
+    let mut fake = Fake { pe_mmu: true, ..Fake::default() };
+    let entries = [(0x1000, 0x2000, 0x10), (0x3000, 0x4000, 0)];
+    assert_eq!(ask(&mut fake, &map(&entries), 24).0, Some(Response::done(2, COOKIE)));
+    assert_eq!(ask(&mut fake, &map(&[]), 24).0, Some(Response::done(0, COOKIE)));
+    let range = UnmapEntry { va: 0x1000.into(), size: 0x10.into() };
+    let header = Header::new(Kind::PeMmuUnmap, 1, COOKIE);
+    let unmap = [header.as_bytes(), range.as_bytes()].concat();
+    assert_eq!(ask(&mut fake, &unmap, 24).0, Some(Response::done(1, COOKIE)));
+    assert_eq!(fake.installed, [entries[0], entries[1], (0x1000, 0, 0x10)]);
+}
+
+#[test]
+fn refused_message_to_pe_mmu_names_the_entry() {
+    let mut fake = Fake { pe_mmu: true, ..Fake::default() };
+    let bad = map(&[(0, 0, 1), (13, 0, 1)]);
+    assert_eq!(refused(&mut fake, &bad, 24), (Status::Wraps, 0, 1, 0));
+    assert_eq!(fake.installed, []);
+    let long = map(&vec![(0, 0, 1); 1025]);
+    assert_eq!(refused(&mut fake, &long, 24).0, Status::TooMany);
+    let absent = refused(&mut Fake::default(), &bad, 24);
+    assert_eq!(absent, (Status::Absent, 0, NO_INDEX, 0));
 }

@@ -5,11 +5,12 @@ use std::os::fd::AsFd;
 use ane_uapi::ioctl::errno::Errno;
 use rustix::net::SendFlags;
 
-use super::fake::{ECHO, WAIT};
+use super::fake::{ECHO, RELEASE, WAIT};
 use super::{Rig, hear, say};
 use crate::aned::protocol::answer::Answer;
 use crate::aned::protocol::request::{Ask, Request};
 use crate::aned::protocol::{FILES_MAX, MESSAGE_MAX};
+use crate::aned::server::Admit;
 use crate::aned::socket;
 use crate::front::Segments;
 
@@ -173,4 +174,49 @@ fn connections_beyond_those_that_a_process_may_have_are_refused_with_a_word() {
     assert!(text.contains("has 96 connections already"), "{text}");
     drop(taken);
     super::until(|| crate::aned::client::Client::connect(&rig.socket(), Default::default()).is_ok());
+}
+
+#[test]
+fn user_who_may_not_is_told_so_and_has_nothing() {
+    assert_eq!(Admit::Owner.refusal(1001, 1000), Some("user 1001 may not use this device".to_owned()));
+    for (admit, user, own) in
+        [(Admit::Owner, 1000, 1000), (Admit::Owner, 0, 1000), (Admit::Anyone, 1001, 1000)]
+    {
+        assert_eq!(admit.refusal(user, own), None);
+    }
+}
+
+#[test]
+fn memory_that_calls_wait_with_has_a_bound() {
+    let rig = Rig::new();
+    let raw = rig.greeted();
+    say(&raw, &Request { file: 0, id: 1, ask: Ask::Open }.to_bytes());
+    let file = Answer::read(&hear(&raw).unwrap()).unwrap().file;
+    let wait = |id| {
+        let mut memory = Segments::new();
+        memory.push(0, vec![0; 150_000]);
+        Request { file, id, ask: Ask::Ioctl { number: WAIT, argument: Vec::new(), memory } }
+    };
+    // 28 such calls are more than four mebibytes.
+    for id in 2..30 {
+        say(&raw, &wait(id).to_bytes());
+    }
+    let refused = hear(&raw).unwrap();
+    let answer = Answer::read(&refused).unwrap();
+    assert_eq!((answer.id, answer.result), (29, Errno::ENOMEM.as_result()));
+    is_well(&rig);
+}
+
+#[test]
+fn signals_of_requests_that_never_end_have_a_bound() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let file = client.open().unwrap().file;
+    let held: Vec<_> = (0..256).map(|_| client.signal(file, 7).unwrap()).collect();
+    assert_eq!(client.signal(file, 7).unwrap_err().errno(), Errno::EAGAIN);
+    // Those whose request has ended do not count any more.
+    client.ioctl(file, RELEASE, &mut [0; 8], &mut Segments::new()).unwrap();
+    client.signal(file, 7).unwrap();
+    drop(held);
+    is_well(&rig);
 }

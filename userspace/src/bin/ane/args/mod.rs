@@ -2,23 +2,45 @@
 //!
 //! `xtask` compiles this folder once more to make the man pages, so nothing in here names the rest of the program.
 
+mod bench;
+mod build;
 mod completions;
 mod convert;
+mod daemon;
 mod decode;
+mod demo;
 pub(crate) mod device;
+mod diff;
+mod doctor;
+mod exec;
+mod info;
+mod inspect;
 mod man;
+mod mover;
 pub(crate) mod pages;
-mod vm;
 mod run;
+mod sram;
+mod vm;
 
 use clap::{Parser, Subcommand};
 
+pub(crate) use bench::Bench;
+pub(crate) use build::Build;
 pub(crate) use completions::Completions;
 pub(crate) use convert::Convert;
+pub(crate) use daemon::Daemon;
 pub(crate) use decode::Decode;
+pub(crate) use demo::Demo;
+pub(crate) use diff::Diff;
+pub(crate) use doctor::Doctor;
+pub(crate) use exec::Exec;
+pub(crate) use info::Info;
+pub(crate) use inspect::{Dart, Explain, Faults, Regs, Subject, Trace};
 pub(crate) use man::Man;
-pub(crate) use vm::{Vm, VmArch, VmCheck, VmCommand, VmRecover, VmRun, VmSetup};
+pub(crate) use mover::Mover;
 pub(crate) use run::{Assignment, Run};
+pub(crate) use sram::Sram;
+pub(crate) use vm::{Vm, VmAccelerator, VmArch, VmCheck, VmCommand, VmRecover, VmRun, VmSetup};
 
 /// Programs of the Apple Neural Engine: run, taken apart, built, compared, without the engine
 #[derive(Debug, Parser)]
@@ -29,9 +51,11 @@ pub(crate) use run::{Assignment, Run};
     max_term_width = 100,
     after_help = "\
 Examples:
-  ane decode program.hwx            name every word of a compiled program
-  ane decode --json program.anec    the same for another program to read
-  ane convert program.hwx out.anec  repackage for the Linux driver's clients
+  ane demo                          a network, built, run and checked: start here
+  ane run program.hwx -i x=x.npy    run a compiled program on your arrays
+  ane decode program.hwx            name every word of it
+  ane exec -- python3 infer.py      run a client of /dev/accel/accel0 unmodified
+  ane doctor                        what works on this machine, and what to do
 
 Exit codes:
   0  done
@@ -52,9 +76,24 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Run),
+    Demo(Demo),
+    Build(Build),
+    Info(Info),
     Decode(Decode),
+    Diff(Diff),
     Convert(Convert),
+    Exec(Exec),
+    Daemon(Daemon),
+    Mover(Mover),
     Vm(Vm),
+    Dart(Dart),
+    Regs(Regs),
+    Faults(Faults),
+    Trace(Trace),
+    Explain(Explain),
+    Bench(Bench),
+    Doctor(Doctor),
+    Sram(Sram),
     Completions(Completions),
     Man(Man),
 }

@@ -5,12 +5,17 @@ use std::io;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
-/// The page of `ane`, and one for each command: the name of the file, and its text.
+/// The pages of `ane`: the name of each file, and its text.
 pub(crate) fn manual() -> io::Result<Vec<(String, Vec<u8>)>> {
-    let mut ane = super::Cli::command();
-    ane.build();
+    of(super::Cli::command())
+}
+
+/// The page of a program, and one for each of its commands.
+pub(crate) fn of(mut program: Command) -> io::Result<Vec<(String, Vec<u8>)>> {
+    program.build();
+    let name = program.get_name().to_owned();
     let mut pages = Vec::new();
-    add(&ane, "ane", &mut pages)?;
+    add(&program, &name, &mut pages)?;
     Ok(pages)
 }
 

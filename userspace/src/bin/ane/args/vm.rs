@@ -43,6 +43,15 @@ pub(crate) enum VmArch {
     Aarch64,
 }
 
+/// What emulates the processor
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum VmAccelerator {
+    /// The processor itself
+    Kvm,
+    /// QEMU: everywhere, and slowly
+    Tcg,
+}
+
 /// Start the device and then QEMU, and stay until QEMU ends
 ///
 /// The console of the machine is this terminal: Ctrl-A X ends it, Ctrl-A C leads to QEMU's monitor and back.
@@ -54,12 +63,18 @@ pub(crate) struct VmRun {
     /// The machine's processor
     #[arg(long, value_enum, default_value = "x86_64")]
     pub(crate) arch: VmArch,
+    /// What emulates the processor; otherwise the processor itself where it can
+    #[arg(long, value_enum)]
+    pub(crate) accel: Option<VmAccelerator>,
     /// The machine's memory, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(256..))]
     pub(crate) memory: u32,
     /// The machine's processors
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=255))]
     pub(crate) cpus: u32,
+    /// Give the machine no IOMMU, for a guest whose own kernel drives the device
+    #[arg(long)]
+    pub(crate) no_iommu: bool,
     /// A kernel to boot; without one, and without arguments for QEMU, the one that tools/guest/fetch fetched
     #[arg(long, value_name = "FILE")]
     pub(crate) kernel: Option<PathBuf>,

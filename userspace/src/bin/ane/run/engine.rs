@@ -37,23 +37,29 @@ impl Watch {
         Ok(Self { device: device.clone() })
     }
 
+    /// Every event since then, and how many were dropped; `None` if the engine is elsewhere.
+    pub(crate) fn records(&self) -> Option<(Vec<Record>, u64)> {
+        self.device.with_embedded(|driver| {
+            let timeline = driver.bus_mut().device_mut().ane().timeline_mut();
+            let lost = timeline.lost();
+            (timeline.drain().collect(), lost)
+        })
+    }
+
     /// What the engine did since then, written to a file if one is named.
     pub(crate) fn finish(self, trace: Option<&Path>) -> Result<Option<EngineReport>> {
-        let seen = self.device.with_embedded(|driver| {
+        let Some((records, lost)) = self.records() else { return Ok(None) };
+        let report = self.device.with_embedded(|driver| {
             let is_checking = driver.bus_mut().device_mut().is_checking();
             let ane = driver.bus_mut().device_mut().ane();
-            let lost = ane.timeline_mut().lost();
-            let records: Vec<Record> = ane.timeline_mut().drain().collect();
-            let report = EngineReport {
+            EngineReport {
                 timeline: Summary::of(&records),
                 bytes_read: ane.report(Report::BytesRead),
                 bytes_written: ane.report(Report::BytesWritten),
                 inferred: Some(ane.inferred()).filter(|inferred| !inferred.is_none()).map(|i| i.to_string()),
                 findings: is_checking.then(|| ane.take_reports().iter().map(ToString::to_string).collect()),
-            };
-            (records, lost, report)
+            }
         });
-        let Some((records, lost, report)) = seen else { return Ok(None) };
         if let Some(path) = trace {
             files::save_with(path, Existing::Replace, |file| {
                 let mut writer = Writer::new(BufWriter::new(file))?;
@@ -62,6 +68,6 @@ impl Watch {
             })
             .context("--trace")?;
         }
-        Ok(Some(report))
+        Ok(report)
     }
 }

@@ -7,30 +7,27 @@
 //! A connection belongs to the process that made it. A child made by `fork` makes its own, attaches to its parent's
 //! files by their tokens, and then drops this one: as long as its copy of the socket is open, no file closes.
 
-use std::collections::HashMap;
+mod channel;
+
 use std::env;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use ane_uapi::ioctl::errno::Errno;
 use rustix::io::Errno as Os;
-use rustix::net::{RecvFlags, SendFlags};
 use thiserror::Error;
 
+use self::channel::{Channel, Reply};
 use super::protocol::answer::Answer;
 use super::protocol::request::{self, Ask, Request};
-use super::protocol::{MESSAGE_MAX, Malformed, Token, VERSION};
-use super::socket::{self, Arrival};
+use super::protocol::{Malformed, Token, VERSION};
+use super::socket;
 use crate::front::{Extent, Segments};
 
 /// How long a daemon may take to greet. One that is there does so at once, unless its device is at a long task.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Message buffers that are kept for the next call.
-const SPARE: usize = 8;
 
 /// How to speak with the daemon.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,32 +77,7 @@ impl ClientError {
 /// A connection.
 #[derive(Debug)]
 pub struct Client {
-    socket: OwnedFd,
-    settings: Settings,
-    process: rustix::process::Pid,
-    ids: AtomicU64,
-    state: Mutex<State>,
-    /// An answer came, or nobody reads any more.
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// Every call that has no answer yet, or whose answer nobody took yet.
-    calls: HashMap<u64, Option<Reply>>,
-    is_read: bool,
-    sleepers: usize,
-    gone: Option<String>,
-    /// Where messages arrive, while nobody reads.
-    inbox: Vec<u8>,
-    spare: Vec<Vec<u8>>,
-}
-
-/// An answer, and what came with it.
-#[derive(Debug)]
-struct Reply {
-    message: Vec<u8>,
-    descriptors: Vec<OwnedFd>,
+    channel: Channel,
 }
 
 /// The socket of the daemon that is asked unless somebody says otherwise: the user's own, or the system's for root.
@@ -136,14 +108,7 @@ impl Client {
     ///
     /// Those of [`Client::connect`].
     pub fn over(socket: OwnedFd, settings: Settings) -> Result<Self, ClientError> {
-        let client = Self {
-            socket,
-            settings,
-            process: rustix::process::getpid(),
-            ids: AtomicU64::new(1),
-            state: Mutex::default(),
-            changed: Condvar::new(),
-        };
+        let client = Self { channel: Channel::new(socket, settings) };
         let reply = client.call(0, Ask::Hello { version: VERSION }, &[], Some(PATIENCE))?;
         let welcome = reply.answer()?.welcome().map_err(broken)?;
         match welcome.version.get() {
@@ -208,14 +173,13 @@ impl Client {
         argument: &mut [u8],
         memory: &mut Segments,
     ) -> Result<(), ClientError> {
-        let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        let mut message = self.expect(id)?;
+        let (id, mut message) = self.channel.expect()?;
         request::ioctl(&mut message, file.0, id, number, argument, memory);
-        let reply = self.send_and_wait(id, message, &[], None)?;
+        let reply = self.channel.send_and_wait(id, message, &[], None)?;
         let answer = Answer::read(&reply.message).map_err(broken)?;
         answer.ioctl(argument, memory).map_err(broken)?;
         let outcome = outcome(answer.result);
-        self.keep(reply.message);
+        self.channel.keep(reply.message);
         outcome
     }
 
@@ -321,195 +285,22 @@ impl Client {
         descriptors: &[BorrowedFd<'_>],
         limit: Option<Duration>,
     ) -> Result<Reply, ClientError> {
-        let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let kind = ask.kind();
-        self.expect(id)?;
-        let reply = self.send_and_wait(id, Request { file, id, ask }.to_bytes(), descriptors, limit)?;
+        let (id, _) = self.channel.expect()?;
+        let message = Request { file, id, ask }.to_bytes();
+        let reply = self.channel.send_and_wait(id, message, descriptors, limit)?;
         let answer = reply.answer()?;
         if answer.kind != Some(kind) {
             return Err(broken(Malformed::Order("an answer to another kind of call")));
         }
         outcome(answer.result).map(|()| reply)
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Whoever panicked while he had it left it as it should be: nothing is done by halves.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes room for the answer to a call; gives a buffer for the call itself.
-    fn expect(&self, id: u64) -> Result<Vec<u8>, ClientError> {
-        if rustix::process::getpid() != self.process {
-            let why = "this connection is another process's; connect again, and attach to its files";
-            return Err(ClientError::Gone(why.to_owned()));
-        }
-        let mut state = self.state();
-        if let Some(why) = &state.gone {
-            return Err(ClientError::Gone(why.clone()));
-        }
-        state.calls.insert(id, None);
-        Ok(state.spare.pop().unwrap_or_default())
-    }
-
-    /// Keeps a buffer for a later call.
-    fn keep(&self, mut buffer: Vec<u8>) {
-        buffer.clear();
-        let mut state = self.state();
-        if state.spare.len() < SPARE {
-            state.spare.push(buffer);
-        }
-    }
-
-    fn send_and_wait(
-        &self,
-        id: u64,
-        message: Vec<u8>,
-        descriptors: &[BorrowedFd<'_>],
-        limit: Option<Duration>,
-    ) -> Result<Reply, ClientError> {
-        if message.len() > MESSAGE_MAX {
-            self.state().calls.remove(&id);
-            return Err(ClientError::Errno(Errno::E2BIG));
-        }
-        let sent = loop {
-            match socket::send(&self.socket, &message, descriptors, SendFlags::empty()) {
-                Err(Os::INTR) => {}
-                outcome => break outcome,
-            }
-        };
-        match sent {
-            // A daemon that is gone may have said why; that is found by reading.
-            Ok(()) | Err(Os::PIPE | Os::CONNRESET | Os::NOTCONN) => {}
-            Err(why) => {
-                self.state().calls.remove(&id);
-                return Err(ClientError::Gone(format!("sending to the daemon: {why}")));
-            }
-        }
-        self.keep(message);
-        self.wait(id, limit)
-    }
-
-    /// Waits for the answer to a call; whoever waits and finds nobody reading reads for all.
-    fn wait(&self, id: u64, limit: Option<Duration>) -> Result<Reply, ClientError> {
-        let mut is_given_up = false;
-        let mut state = self.state();
-        loop {
-            if let Some(Some(_)) = state.calls.get(&id)
-                && let Some(Some(reply)) = state.calls.remove(&id)
-            {
-                return Ok(reply);
-            }
-            if let Some(why) = &state.gone {
-                let why = why.clone();
-                state.calls.remove(&id);
-                return Err(ClientError::Gone(why));
-            }
-            if state.is_read {
-                state.sleepers += 1;
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                state.sleepers -= 1;
-                continue;
-            }
-            state.is_read = true;
-            let mut inbox = std::mem::take(&mut state.inbox);
-            let spare = state.spare.pop().unwrap_or_default();
-            drop(state);
-            let outcome = self.read(&mut inbox, spare, limit);
-            state = self.state();
-            state.is_read = false;
-            state.inbox = inbox;
-            match outcome {
-                Ok(Some((answered, reply))) => match state.calls.get_mut(&answered) {
-                    Some(place @ None) => *place = Some(reply),
-                    _ => state.gone = Some("daemon answered a call that nobody made".to_owned()),
-                },
-                // A signal: the call is given up, and its answer says how far it came.
-                Ok(None) if !is_given_up => {
-                    is_given_up = true;
-                    let own = self.ids.fetch_add(1, Ordering::Relaxed);
-                    let message = Request { file: 0, id: own, ask: Ask::Abandon { call: id } }.to_bytes();
-                    // If it cannot be sent, the connection is gone, which reading will tell.
-                    let _ = socket::send(&self.socket, &message, &[], SendFlags::empty());
-                }
-                Ok(None) => {}
-                Err(why) => state.gone = Some(why),
-            }
-            if state.sleepers > 0 {
-                self.changed.notify_all();
-            }
-        }
-    }
-
-    /// The next message, or nothing if a signal came first.
-    fn read(
-        &self,
-        inbox: &mut Vec<u8>,
-        mut message: Vec<u8>,
-        limit: Option<Duration>,
-    ) -> Result<Option<(u64, Reply)>, String> {
-        inbox.resize(MESSAGE_MAX, 0);
-        let mut was_reset = false;
-        let (bytes, descriptors) = loop {
-            match self.receive(inbox, limit) {
-                Ok(Some(Arrival::Message { bytes, descriptors })) => break (bytes, descriptors),
-                Ok(Some(Arrival::Cut)) => {
-                    return Err("daemon sent a message that is larger than any".to_owned());
-                }
-                Ok(Some(Arrival::End)) => return Err("daemon closed the connection".to_owned()),
-                Ok(None) => return Err(format!("daemon did not answer within {PATIENCE:?}")),
-                Err(Os::INTR) => return Ok(None),
-                // What it said before it went is behind this error.
-                Err(Os::CONNRESET) if !was_reset => was_reset = true,
-                Err(why) => return Err(format!("receiving from the daemon: {why}")),
-            }
-        };
-        message.extend_from_slice(inbox.get(..bytes).unwrap_or_default());
-        let broke = |why| format!("daemon broke the protocol: {why}");
-        let answer = Answer::read(&message).map_err(broke)?;
-        let id = answer.id;
-        match answer.kind {
-            Some(_) => Ok(Some((id, Reply { message, descriptors }))),
-            None => Err(format!("daemon ended the connection: {}", answer.goodbye().map_err(broke)?)),
-        }
-    }
-
-    /// Looks for a message for a while, then sleeps; nothing once the limit has passed.
-    fn receive(&self, buffer: &mut [u8], limit: Option<Duration>) -> Result<Option<Arrival>, Os> {
-        if !self.settings.poll.is_zero() {
-            let end = Instant::now() + self.settings.poll;
-            loop {
-                match socket::receive(&self.socket, buffer, RecvFlags::DONTWAIT) {
-                    Err(Os::AGAIN) if Instant::now() < end => std::hint::spin_loop(),
-                    Err(Os::AGAIN) => break,
-                    outcome => return outcome.map(Some),
-                }
-            }
-        }
-        if limit.is_some() && !socket::wait(&self.socket, limit)? {
-            return Ok(None);
-        }
-        socket::receive(&self.socket, buffer, RecvFlags::empty()).map(Some)
-    }
 }
 
 impl AsFd for Client {
     /// The socket, for a child made by `fork` to close its copy.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
-impl Reply {
-    fn answer(&self) -> Result<Answer<'_>, ClientError> {
-        Answer::read(&self.message).map_err(broken)
-    }
-
-    fn only_descriptor(mut self) -> Result<OwnedFd, ClientError> {
-        let count = self.descriptors.len();
-        match (self.descriptors.pop(), count) {
-            (Some(only), 1) => Ok(only),
-            _ => Err(broken(Malformed::Descriptors { count, takes: 1 })),
-        }
+        self.channel.as_fd()
     }
 }
 

@@ -1,0 +1,173 @@
+//! The companion blocks: messages to PE_MMU, and the memories that the mover moves bytes between.
+//!
+//! The mover's time is modelled and follows the device's: so many cycles for each tick ([`CLOCK_HZ`]). Before
+//! anything else sees a memory that the mover may write, commands whose time has come are processed.
+
+use ane_uapi::hw::mover::model::CLOCK_HZ;
+use vm_memory::GuestMemory;
+
+use super::Ane;
+use crate::bus::Target;
+use crate::engine::Engine;
+use crate::firmware::Firmware;
+use crate::mover::{Memories, Mover};
+use crate::pe_mmu::node::Request;
+use crate::pe_mmu::{Message, Received, Rejected, Transaction, Why};
+use crate::report::Kind;
+use crate::time::{TICKS_PER_SECOND, Ticks};
+
+const CYCLES_PER_SECOND: u64 = CLOCK_HZ as u64;
+
+/// The mover's cycle at a time, had nobody ever waited for it.
+const fn cycles(time: Ticks) -> u64 {
+    let seconds = time.0 / TICKS_PER_SECOND;
+    let rest = time.0 % TICKS_PER_SECOND;
+    let whole = seconds.saturating_mul(CYCLES_PER_SECOND);
+    whole.saturating_add(rest.saturating_mul(CYCLES_PER_SECOND) / TICKS_PER_SECOND)
+}
+
+/// The first tick at which that cycle has come.
+const fn ticks(cycle: u64) -> Ticks {
+    let seconds = cycle / CYCLES_PER_SECOND;
+    let rest = cycle % CYCLES_PER_SECOND;
+    let whole = seconds.saturating_mul(TICKS_PER_SECOND);
+    Ticks(whole.saturating_add(rest.saturating_mul(TICKS_PER_SECOND).div_ceil(CYCLES_PER_SECOND)))
+}
+
+/// Why a message to PE_MMU had no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotInstalled {
+    /// The device was started without a PE_MMU.
+    Absent,
+    /// The device declared itself dead after a fault.
+    Dead,
+    /// An entry cannot be carried out.
+    Rejected(Rejected),
+}
+
+impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
+    /// Sends a message to PE_MMU and waits, in the fabric's time, until it is installed or refused.
+    ///
+    /// Nobody translates meanwhile, so nobody can meet the state before it. Host time does not pass: how long the
+    /// message travelled is [`Ane::fabric_ps`].
+    ///
+    /// # Errors
+    ///
+    /// Why nothing of it took effect.
+    pub fn install(&mut self, message: Message) -> Result<(), NotInstalled> {
+        if self.dart.is_dead() {
+            return Err(NotInstalled::Dead);
+        }
+        let mmu = self.dart.before_mut().ok_or(NotInstalled::Absent)?;
+        let transaction = Transaction { request: Some(Request::Sideband(message)), done: 0 };
+        // The inbox is empty between two calls.
+        if self.fabric.send(self.fabric_ps, transaction).is_err() {
+            return Err(NotInstalled::Rejected(Rejected { entry: 0, why: Why::TooMany }));
+        }
+        while let Some(at) = self.fabric.next() {
+            self.fabric_ps = at;
+            if let Some(Received::Done { outcome, .. }) = self.fabric.receive(at, mmu) {
+                outcome.map_err(NotInstalled::Rejected)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Picoseconds that messages to PE_MMU have travelled since the device was made.
+    pub const fn fabric_ps(&self) -> u64 {
+        self.fabric_ps
+    }
+
+    /// The firmware's share.
+    pub const fn firmware(&self) -> &Firmware {
+        &self.firmware
+    }
+
+    /// The mover.
+    pub const fn mover(&self) -> &Mover {
+        &self.mover
+    }
+
+    /// The mover with its memories: scratch is tile L2, and instruction RAM is kernel memory.
+    fn mover_and_memories(&mut self) -> (&mut Mover, Memories<'_>) {
+        let memories = Memories {
+            scratch: self.l2.bytes_mut(),
+            configuration: self.mover_configuration.bytes_mut(),
+            instruction_ram: self.kernel.sram_mut().bytes_mut(),
+        };
+        (&mut self.mover, memories)
+    }
+
+    pub(super) fn read_mover(&mut self, target: Target, now: Ticks) -> u32 {
+        let time = cycles(now);
+        let (mover, mut memories) = self.mover_and_memories();
+        let value = match target {
+            Target::Mover { core, row, index } => mover.read(core, row, index, time, &mut memories),
+            Target::MoverModel { row, index } => mover.read_model(row, index, time, &mut memories),
+            Target::MoverConfiguration(offset) => {
+                mover.advance(time, &mut memories);
+                self.mover_configuration.word(offset).unwrap_or_default()
+            }
+            // The ports read as 0.
+            _ => 0,
+        };
+        self.report_mover(now);
+        value
+    }
+
+    pub(super) fn write_mover(&mut self, target: Target, value: u32, now: Ticks) {
+        let time = cycles(now);
+        let (mover, mut memories) = self.mover_and_memories();
+        match target {
+            Target::Mover { core, row, index } => {
+                mover.write(core, row, index, value, time, &mut memories);
+            }
+            Target::MoverModel { row, index } => mover.write_model(row, index, value, time, &mut memories),
+            Target::XmovPort { row, thread } => mover.write_port(row, thread, value, time, &mut memories),
+            Target::MoverConfiguration(offset) => {
+                mover.advance(time, &mut memories);
+                self.mover_configuration.set_word(offset, value);
+            }
+            _ => {}
+        }
+        self.report_mover(now);
+    }
+
+    /// Processes the mover's commands whose time has come.
+    pub(super) fn advance_mover(&mut self, now: Ticks) {
+        if self.mover.next(cycles(now)).is_some() {
+            let (mover, mut memories) = self.mover_and_memories();
+            mover.advance(cycles(now), &mut memories);
+            self.report_mover(now);
+        }
+    }
+
+    /// When the mover's next command is due; `None` while none is queued.
+    pub(super) fn next_of_mover(&self, now: Ticks) -> Option<Ticks> {
+        self.mover.next(cycles(now)).map(ticks)
+    }
+
+    /// Logs what the mover refused and noted.
+    fn report_mover(&mut self, now: Ticks) {
+        for refused in self.mover.take_refused() {
+            self.reporter.log(Kind::Mover, now, || refused.to_string());
+        }
+        for note in self.mover.take_notes() {
+            self.reporter.log(Kind::Check, now, || format!("check: {note}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cycle_has_come_at_its_tick_and_not_before() {
+        for cycle in [0, 1, 41, 42, 88, 999_999_999, 1_000_000_000, 123_456_789_012] {
+            let at = ticks(cycle);
+            assert!(cycles(at) >= cycle, "{cycle}");
+            assert!(at == Ticks(0) || cycles(Ticks(at.0 - 1)) < cycle, "{cycle}");
+        }
+    }
+}

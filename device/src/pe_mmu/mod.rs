@@ -1,0 +1,122 @@
+//! PE_MMU: a table of mappings before the DART, that its siblings ask and that messages change.
+//!
+//! What it is, is told in [`ane_uapi::hw::pe_mmu`]: a node of the fabric that receives map and unmap messages,
+//! and a utility that the DMA circuits beside it call. The two faces share one table, which is made once (seed
+//! 001, D1). A translation is pure and takes no time: whoever asked waits for the overhead in its own record
+//! (D2). What no region covers is used as a physical address, and that is no error (D4). What comes out goes
+//! through the DART all the same.
+//!
+//! * [`attributes`]: what the block is made with.
+//! * [`table`]: the utility, with `page` for the regions of one page.
+//! * [`node`]: the component: inbox, installation, forwarding.
+//! * [`caller`]: what a DMA circuit does with the utility, and what it owes for it.
+//! * `registers`: the block as a driver sees it.
+//!
+//! Regions smaller than a page are a stopgap of the simulator that the block comes from, and would go with
+//! logical addresses (D3). To make the two faces one, or to let a translation wait, has been refused on record:
+//! see `docs/pe-mmu.md`.
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation
+)]
+
+pub mod attributes;
+pub mod caller;
+pub mod node;
+mod page;
+mod registers;
+pub mod table;
+
+use ane_uapi::hw::pe_mmu::Control;
+
+pub use self::attributes::Attributes;
+pub use self::caller::{Found, Note, Path};
+pub use self::node::{Message, Node, Received, Transaction};
+pub use self::table::{Mapping, PageFault, Range, Rejected, Stretch, Table, Why};
+
+use self::caller::Ledger;
+use self::registers::Latched;
+
+/// What is counted; it only observes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Entries mapped.
+    pub maps: u64,
+    /// Entries unmapped, whether or not they took out a region.
+    pub unmaps: u64,
+    /// Addresses translated, fallbacks included.
+    pub translations: u64,
+    /// Addresses that no region covered.
+    pub fallbacks: u64,
+}
+
+/// The block.
+#[derive(Debug)]
+pub struct PeMmu {
+    attributes: Attributes,
+    table: Table,
+    control: Control,
+    counters: Counters,
+    ledger: Ledger,
+    latched: Latched,
+}
+
+impl PeMmu {
+    /// A block with an empty table.
+    pub fn new(attributes: Attributes) -> Self {
+        Self {
+            attributes,
+            table: Table::new(attributes.page_size),
+            control: Control::default(),
+            counters: Counters::default(),
+            ledger: Ledger::default(),
+            latched: Latched::default(),
+        }
+    }
+
+    /// What it was made with.
+    pub const fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// The utility, which siblings hold and call.
+    pub const fn mmu(&self) -> &Table {
+        &self.table
+    }
+
+    /// What was counted since the last reset.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Maps all entries in order, or none.
+    ///
+    /// # Errors
+    ///
+    /// Which entry is refused, and why.
+    pub fn map(&mut self, entries: &[Mapping]) -> Result<(), Rejected> {
+        self.table.map(entries)?;
+        self.counters.maps = self.counters.maps.saturating_add(entries.len() as u64);
+        Ok(())
+    }
+
+    /// Unmaps all ranges in order, or none.
+    ///
+    /// # Errors
+    ///
+    /// Which range is refused, and why.
+    pub fn unmap(&mut self, ranges: &[Range]) -> Result<(), Rejected> {
+        self.table.unmap(ranges)?;
+        self.counters.unmaps = self.counters.unmaps.saturating_add(ranges.len() as u64);
+        Ok(())
+    }
+
+    /// Back to the state after power-on: nothing is mapped, counted or owed.
+    pub fn reset(&mut self) {
+        *self = Self::new(self.attributes);
+    }
+}

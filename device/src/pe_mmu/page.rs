@@ -1,0 +1,292 @@
+//! The regions of one page: all of them in order of arrival, and which of them is seen where.
+//!
+//! Mapping appends, and the newest region that covers an address wins. Nearly every page has one region; where
+//! there are more, what is *seen*, disjoint and in order of address, is kept beside the list, so that finding
+//! an address is a binary search however many regions lie on top of each other. Taking a region out uncovers
+//! what lies beneath: only the part of the page that it covered is looked at again.
+
+use std::collections::BinaryHeap;
+
+use ane_uapi::hw::pe_mmu::MAX_REGIONS_PER_PAGE;
+
+/// A part of a page, and where its page would begin if all of it were mapped like this part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Region {
+    /// First byte in the page.
+    pub(super) start: u32,
+    /// The byte behind the last.
+    pub(super) end: u32,
+    /// Physical address of offset zero; it wraps where that would lie below zero.
+    pub(super) base: u64,
+}
+
+impl Region {
+    /// True if it covers the byte.
+    #[inline]
+    pub(super) const fn covers(&self, offset: u32) -> bool {
+        self.start <= offset && offset < self.end
+    }
+
+    const fn lies_in(&self, start: u32, end: u32) -> bool {
+        start <= self.start && self.end <= end
+    }
+}
+
+/// A region with its place in the order of arrival; ordered by that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Arrived {
+    serial: u64,
+    region: Region,
+}
+
+impl Ord for Arrived {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.serial.cmp(&other.serial)
+    }
+}
+
+impl PartialOrd for Arrived {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A page with regions.
+#[derive(Clone, Debug)]
+pub(super) enum Page {
+    /// One, which is what nearly every page has.
+    One(Region),
+    /// More, or fewer for a moment.
+    Many(Box<Layers>),
+}
+
+/// Regions that may cover each other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layers {
+    /// In order of arrival.
+    all: Vec<Arrived>,
+    /// What is seen of them: disjoint, in order of address.
+    seen: Vec<Arrived>,
+    next: u64,
+}
+
+/// What is at an offset of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// A region, of which this much is seen around the offset.
+    Seen(Region),
+    /// Nothing, up to this offset; `None` is the end of the page.
+    Bare(Option<u32>),
+}
+
+impl Page {
+    /// Regions of the page.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Many(layers) => layers.all.len(),
+        }
+    }
+
+    /// What is at `offset`.
+    #[inline]
+    pub(super) fn at(&self, offset: u32) -> Spot {
+        match self {
+            Self::One(region) if region.covers(offset) => Spot::Seen(*region),
+            Self::One(region) => Spot::Bare((offset < region.start).then_some(region.start)),
+            Self::Many(layers) => layers.at(offset),
+        }
+    }
+
+    /// Puts a region on top; false if there is no room for more.
+    pub(super) fn push(&mut self, region: Region) -> bool {
+        match self {
+            Self::One(first) => {
+                let mut layers = Layers::default();
+                let is_done = layers.push(*first) && layers.push(region);
+                *self = Self::Many(Box::new(layers));
+                is_done
+            }
+            Self::Many(layers) => layers.push(region),
+        }
+    }
+
+    /// Takes the newest region out; false if none is left.
+    pub(super) fn pop(&mut self) -> bool {
+        match self {
+            Self::One(_) => false,
+            Self::Many(layers) => {
+                if let Some(Arrived { region, .. }) = layers.all.pop() {
+                    layers.look_again(region.start, region.end);
+                }
+                !layers.all.is_empty()
+            }
+        }
+    }
+
+    /// Takes out the regions that lie in the range from end to end; the number is how many.
+    pub(super) fn remove(&mut self, start: u32, end: u32) -> usize {
+        match self {
+            // The caller forgets a page that loses its only region.
+            Self::One(region) => usize::from(region.lies_in(start, end)),
+            Self::Many(layers) => layers.remove(start, end),
+        }
+    }
+}
+
+impl Layers {
+    fn at(&self, offset: u32) -> Spot {
+        let next = self.seen.partition_point(|seen| seen.region.end <= offset);
+        match self.seen.get(next) {
+            Some(seen) if seen.region.covers(offset) => Spot::Seen(seen.region),
+            other => Spot::Bare(other.map(|seen| seen.region.start)),
+        }
+    }
+
+    fn push(&mut self, region: Region) -> bool {
+        if self.all.len() >= MAX_REGIONS_PER_PAGE {
+            return false;
+        }
+        let arrived = Arrived { serial: self.next, region };
+        self.next = self.next.wrapping_add(1);
+        self.all.push(arrived);
+        self.show(region.start, region.end, &[arrived]);
+        true
+    }
+
+    fn remove(&mut self, start: u32, end: u32) -> usize {
+        let before = self.all.len();
+        let (mut low, mut high) = (u32::MAX, 0);
+        self.all.retain(|Arrived { region, .. }| {
+            let goes = region.lies_in(start, end);
+            if goes {
+                low = low.min(region.start);
+                high = high.max(region.end);
+            }
+            !goes
+        });
+        if low < high {
+            self.look_again(low, high);
+        }
+        before.saturating_sub(self.all.len())
+    }
+
+    /// Finds out once more what is seen in a range.
+    fn look_again(&mut self, start: u32, end: u32) {
+        let there = self.all.iter().filter_map(|&Arrived { serial, region }| {
+            let region = Region { start: region.start.max(start), end: region.end.min(end), ..region };
+            (region.start < region.end).then_some(Arrived { serial, region })
+        });
+        let seen = newest(there.collect());
+        self.show(start, end, &seen);
+    }
+
+    /// Puts `parts` in the place of whatever is seen in a range.
+    fn show(&mut self, start: u32, end: u32, parts: &[Arrived]) {
+        // With the neighbours that touch it, which a part may belong to.
+        let first = self.seen.partition_point(|seen| seen.region.end < start);
+        let behind = self.seen.partition_point(|seen| seen.region.start <= end);
+        let left = self.seen.get(first).filter(|seen| seen.region.start < start).map(|&seen| {
+            let region = Region { end: seen.region.end.min(start), ..seen.region };
+            Arrived { region, ..seen }
+        });
+        let right = behind.checked_sub(1).and_then(|last| self.seen.get(last));
+        let right = right.filter(|seen| seen.region.end > end).map(|&seen| {
+            let region = Region { start: seen.region.start.max(end), ..seen.region };
+            Arrived { region, ..seen }
+        });
+        let parts = left.into_iter().chain(parts.iter().copied()).chain(right);
+        self.seen.splice(first..behind.max(first), joined(parts));
+    }
+}
+
+/// Parts in order of address, with what belongs together in one.
+fn joined(parts: impl Iterator<Item = Arrived>) -> Vec<Arrived> {
+    let mut list: Vec<Arrived> = Vec::with_capacity(parts.size_hint().0);
+    for part in parts {
+        match list.last_mut() {
+            Some(last) if last.serial == part.serial && last.region.end == part.region.start => {
+                last.region.end = part.region.end;
+            }
+            _ => list.push(part),
+        }
+    }
+    list
+}
+
+/// Which of the regions is the newest, from address to address.
+fn newest(mut regions: Vec<Arrived>) -> Vec<Arrived> {
+    regions.sort_unstable_by_key(|arrived| arrived.region.start);
+    let mut ahead = regions.into_iter().peekable();
+    let mut open: BinaryHeap<Arrived> = BinaryHeap::new();
+    let mut seen = Vec::new();
+    let mut at = 0;
+    loop {
+        while let Some(arrived) = ahead.next_if(|arrived| arrived.region.start <= at) {
+            open.push(arrived);
+        }
+        while open.peek().is_some_and(|arrived| arrived.region.end <= at) {
+            open.pop();
+        }
+        match (open.peek(), ahead.peek()) {
+            (None, None) => return joined(seen.into_iter()),
+            (None, Some(next)) => at = next.region.start,
+            (Some(&top), next) => {
+                let end = next.map_or(top.region.end, |next| next.region.start.min(top.region.end));
+                seen.push(Arrived { region: Region { start: at, end, ..top.region }, ..top });
+                at = end;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn region(start: u32, end: u32, base: u64) -> Region {
+        Region { start, end, base }
+    }
+
+    fn page(regions: &[Region]) -> Page {
+        let mut page = Page::One(regions[0]);
+        assert!(regions[1..].iter().all(|&region| page.push(region)));
+        page
+    }
+
+    #[test]
+    fn region_that_is_uncovered_is_one_piece_again() {
+        let mut page = page(&[region(0, 0x1000, 1), region(0x400, 0x600, 2)]);
+        assert_eq!(page.at(0x3ff), Spot::Seen(region(0, 0x400, 1)));
+        assert_eq!(page.remove(0x400, 0x600), 1);
+        assert_eq!(page.at(0x3ff), Spot::Seen(region(0, 0x1000, 1)));
+    }
+
+    #[test]
+    fn bare_part_ends_where_the_next_region_begins() {
+        let page = page(&[region(0x100, 0x200, 1), region(0x400, 0x600, 2)]);
+        assert_eq!(page.at(0), Spot::Bare(Some(0x100)));
+        assert_eq!(page.at(0x200), Spot::Bare(Some(0x400)));
+        assert_eq!(page.at(0x600), Spot::Bare(None));
+        assert_eq!(Page::One(region(4, 8, 0)).at(8), Spot::Bare(None));
+    }
+
+    #[test]
+    fn page_takes_as_many_regions_as_shards_need_and_no_more() {
+        let mut page = Page::One(region(0, 128, 0));
+        let shard = |n: u32| region(128 * n, 128 * (n + 1), 0);
+        assert!((1..MAX_REGIONS_PER_PAGE).zip(1..).all(|(_, n)| page.push(shard(n))));
+        assert!(!page.push(shard(0)));
+        assert_eq!(page.len(), MAX_REGIONS_PER_PAGE);
+    }
+
+    #[test]
+    fn pop_takes_back_the_newest_region_alone() {
+        let mut page = page(&[region(0, 16, 1), region(4, 8, 2), region(2, 12, 3)]);
+        assert!(page.pop());
+        assert_eq!(page.at(4), Spot::Seen(region(4, 8, 2)));
+        assert_eq!(page.at(2), Spot::Seen(region(0, 4, 1)));
+        assert!(page.pop());
+        assert!(!page.pop());
+    }
+}

@@ -1,0 +1,281 @@
+//! The table: which virtual addresses lead where.
+//!
+//! It is the utility that siblings call, so asking changes nothing, waits for nothing and cannot be seen. Only
+//! messages change it, each as a whole: what may be refused is found out before anything is touched, or taken
+//! back. Clients choose all that is in here, so every dimension has a bound: entries of a message, regions of
+//! a page, regions of the table.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+
+use ane_uapi::hw::pe_mmu::{MAX_ENTRIES, MAX_REGIONS, MAX_REGIONS_PER_PAGE, PageSize};
+use foldhash::fast::RandomState;
+
+use super::page::{Page, Region, Spot};
+
+/// An entry of a map message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// First virtual address.
+    pub va: u64,
+    /// Where it leads.
+    pub pa: u64,
+    /// Bytes; zero maps nothing.
+    pub size: u64,
+}
+
+/// An entry of an unmap message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// First virtual address.
+    pub va: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// No region covers the address: a signal to use it as a physical one, and not an error (seed 001, D4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageFault {
+    /// The address.
+    pub va: u64,
+}
+
+/// Addresses from one on that lead to one place, or to none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Where the first leads.
+    pub to: Result<u64, PageFault>,
+    /// Bytes; never zero.
+    pub len: u64,
+}
+
+/// Why a message is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The message has more entries than one may.
+    TooMany,
+    /// The range wraps around the end of the virtual or the physical addresses.
+    Wraps,
+    /// The page would have more regions than one may.
+    PageFull {
+        /// Its number.
+        page: u64,
+    },
+    /// The table would have more regions than it may.
+    TableFull,
+}
+
+/// A message that was refused: nothing of it took effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    /// The entry, from 0.
+    pub entry: usize,
+    /// What is wrong with it.
+    pub why: Why,
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entry, why } = self;
+        match why {
+            Why::TooMany => write!(f, "pe_mmu message has {entry} entries, more than {MAX_ENTRIES}"),
+            Why::Wraps => write!(f, "pe_mmu entry {entry} wraps around the end of the address space"),
+            Why::PageFull { page } => {
+                write!(f, "pe_mmu entry {entry}: page {page:#x} has {MAX_REGIONS_PER_PAGE} regions already")
+            }
+            Why::TableFull => {
+                write!(f, "pe_mmu entry {entry}: table cannot hold more than {MAX_REGIONS} regions")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Rejected {}
+
+/// Virtual addresses, with the last one: a range that ends with the address space has no end behind it.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    first: u64,
+    last: u64,
+}
+
+impl Span {
+    /// `None` for no bytes.
+    fn new(va: u64, size: u64) -> Option<Result<Self, Why>> {
+        let gap = size.checked_sub(1)?;
+        Some(va.checked_add(gap).map(|last| Self { first: va, last }).ok_or(Why::Wraps))
+    }
+}
+
+/// The table.
+#[derive(Debug)]
+pub struct Table {
+    page_size: PageSize,
+    pages: HashMap<u64, Page, RandomState>,
+    /// The numbers of the pages, in order: what a wide range takes out is found without asking every page.
+    order: BTreeSet<u64>,
+    regions: usize,
+}
+
+impl Table {
+    /// A table without regions.
+    pub(super) fn new(page_size: PageSize) -> Self {
+        Self { page_size, pages: HashMap::default(), order: BTreeSet::new(), regions: 0 }
+    }
+
+    /// Its page.
+    pub const fn page_size(&self) -> PageSize {
+        self.page_size
+    }
+
+    /// Regions that it holds.
+    pub const fn regions(&self) -> usize {
+        self.regions
+    }
+
+    /// Where an address leads: the newest region that covers it says so.
+    ///
+    /// # Errors
+    ///
+    /// [`PageFault`] if no region does.
+    #[inline]
+    pub fn translate(&self, va: u64) -> Result<u64, PageFault> {
+        let fault = PageFault { va };
+        let page = self.pages.get(&self.page_size.page(va)).ok_or(fault)?;
+        let offset = self.page_size.offset(va);
+        match page.at(offset) {
+            Spot::Seen(region) => Ok(region.base.wrapping_add(offset.into())),
+            Spot::Bare(_) => Err(fault),
+        }
+    }
+
+    /// Where an address leads, and how many of the `len` bytes from there on lead to the same place.
+    ///
+    /// A stretch ends with its region and with its page, so that no byte goes through the wrong one.
+    pub fn stretch(&self, va: u64, len: u64) -> Stretch {
+        let offset = self.page_size.offset(va);
+        let spot = self.pages.get(&self.page_size.page(va)).map_or(Spot::Bare(None), |page| page.at(offset));
+        let (to, end) = match spot {
+            Spot::Seen(region) => (Ok(region.base.wrapping_add(offset.into())), region.end),
+            Spot::Bare(next) => (Err(PageFault { va }), next.unwrap_or(self.page_size.bytes())),
+        };
+        Stretch { to, len: len.min(end.saturating_sub(offset).into()).max(1) }
+    }
+
+    /// The parts of a range, page by page: number, and first byte and byte behind the last in the page.
+    fn parts(&self, span: Span) -> impl Iterator<Item = (u64, u32, u32)> + use<> {
+        let size = self.page_size;
+        let (first, last) = (size.page(span.first), size.page(span.last));
+        (first..=last).map(move |page| {
+            let start = if page == first { size.offset(span.first) } else { 0 };
+            // At most 2^31.
+            let end = if page == last { size.offset(span.last).saturating_add(1) } else { size.bytes() };
+            (page, start, end)
+        })
+    }
+
+    fn pages_of(&self, span: Span) -> u64 {
+        self.page_size.page(span.last).saturating_sub(self.page_size.page(span.first)).saturating_add(1)
+    }
+
+    pub(super) fn map(&mut self, entries: &[Mapping]) -> Result<(), Rejected> {
+        let mut room = MAX_REGIONS.saturating_sub(self.regions) as u64;
+        check(
+            entries.len(),
+            entries.iter().map(|entry| {
+                let Some(span) = Span::new(entry.va, entry.size) else { return Ok(()) };
+                let span = span?;
+                entry.pa.checked_add(span.last.wrapping_sub(span.first)).ok_or(Why::Wraps)?;
+                room = room.checked_sub(self.pages_of(span)).ok_or(Why::TableFull)?;
+                Ok(())
+            }),
+        )?;
+        for (index, entry) in entries.iter().enumerate() {
+            if let Err((page, done)) = self.install(entry) {
+                let before = entries.iter().take(index).map(|entry| (entry, u64::MAX));
+                before.chain([(entry, done)]).for_each(|(entry, pages)| self.take_back(entry, pages));
+                return Err(Rejected { entry: index, why: Why::PageFull { page } });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the regions of an entry; page that is full, and how many pages got theirs.
+    fn install(&mut self, entry: &Mapping) -> Result<(), (u64, u64)> {
+        let Some(Ok(span)) = Span::new(entry.va, entry.size) else { return Ok(()) };
+        for (done, (page, start, end)) in (0..).zip(self.parts(span)) {
+            let from_start = page.wrapping_mul(self.page_size.bytes().into()).wrapping_sub(entry.va);
+            let region = Region { start, end, base: entry.pa.wrapping_add(from_start) };
+            match self.pages.get_mut(&page) {
+                Some(there) => {
+                    if !there.push(region) {
+                        return Err((page, done));
+                    }
+                }
+                None => {
+                    self.pages.insert(page, Page::One(region));
+                    self.order.insert(page);
+                }
+            }
+            self.regions = self.regions.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Takes out what [`Table::install`] added to the first `pages` pages of an entry.
+    fn take_back(&mut self, entry: &Mapping, pages: u64) {
+        let Some(Ok(span)) = Span::new(entry.va, entry.size) else { return };
+        for ((page, _, _), _) in self.parts(span).zip(0..pages) {
+            self.regions = self.regions.saturating_sub(1);
+            if self.pages.get_mut(&page).is_none_or(|there| !there.pop()) {
+                self.forget(page);
+            }
+        }
+    }
+
+    pub(super) fn unmap(&mut self, ranges: &[Range]) -> Result<(), Rejected> {
+        check(
+            ranges.len(),
+            ranges.iter().map(|range| Span::new(range.va, range.size).transpose().map(|_| ())),
+        )?;
+        for range in ranges {
+            if let Some(Ok(span)) = Span::new(range.va, range.size) {
+                self.remove(span);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, span: Span) {
+        let size = self.page_size;
+        let (first, last) = (size.page(span.first), size.page(span.last));
+        let there: Vec<u64> = self.order.range(first..=last).copied().collect();
+        for page in there {
+            let start = if page == first { size.offset(span.first) } else { 0 };
+            let end = if page == last { size.offset(span.last).saturating_add(1) } else { size.bytes() };
+            let Some(regions) = self.pages.get_mut(&page) else { continue };
+            let before = regions.len();
+            let gone = regions.remove(start, end);
+            self.regions = self.regions.saturating_sub(gone);
+            if gone == before {
+                self.forget(page);
+            }
+        }
+    }
+
+    fn forget(&mut self, page: u64) {
+        self.pages.remove(&page);
+        self.order.remove(&page);
+    }
+}
+
+/// Refuses a message with too many entries, or the first entry with something wrong.
+fn check(len: usize, entries: impl Iterator<Item = Result<(), Why>>) -> Result<(), Rejected> {
+    if len > MAX_ENTRIES {
+        return Err(Rejected { entry: len, why: Why::TooMany });
+    }
+    for (entry, outcome) in entries.enumerate() {
+        outcome.map_err(|why| Rejected { entry, why })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! Work: what a pass asks of the chip, as far as time goes.
+//!
+//! Read off the plan, and so off the registers: bytes to fetch and to send, coefficients, cycles of the array, and what its
+//! walks over the pool meet in the banks. A task that takes rows out of a larger tensor shows that in its strides, and
+//! counts as a piece of a streamed operand if the whole does not fit.
+
+use ane_uapi::hw::sram::residency::Residency;
+use ane_uapi::hw::sram::tensor_bytes;
+use ane_uapi::hw::td::activation;
+
+use super::access::{Banks, lines, walk};
+use super::machine::{ENGINES, Machine};
+use crate::engine::madd::Reads;
+use crate::engine::plan::Pass;
+use crate::engine::plan::coefficients::Kernel;
+use crate::engine::plan::neural::{NeuralPass, Nonlinearity, Operation};
+use crate::engine::plan::operand::{ChipPlace, MemoryPlace, Origin, Shape, Sink, Source};
+use crate::engine::plan::planar::PlanarPass;
+
+/// What a pass asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Bytes of coefficients, or of a table, from DRAM.
+    pub kernel_bytes: u64,
+    /// Bytes of activations from DRAM.
+    pub read_bytes: u64,
+    /// Bytes of the result to DRAM.
+    pub write_bytes: u64,
+    /// Some activation is part of one that the pool does not hold.
+    pub streams: bool,
+    /// Walks over the input, each for as many output channels as accumulators hold.
+    pub passes: u64,
+    /// Cycles of the array or of the planar engine, if nothing holds them up.
+    pub cycles: u64,
+    /// What they meet in the banks.
+    pub banks: Banks,
+}
+
+/// An activation in DRAM: the bytes that are moved, and whether the whole of it exceeds the pool.
+fn moved(machine: &Machine, place: &MemoryPlace, shape: Shape) -> (u64, bool) {
+    let interleave = place.interleave.max(1);
+    let planes = u64::from(shape.channels.div_ceil(interleave));
+    let row = tensor_bytes(u64::from(shape.width).saturating_mul(interleave.into()));
+    // Rows of a surface are padded to lines of 64 bytes, and DMA moves whole ones.
+    let row = row.checked_next_multiple_of(64).unwrap_or(row);
+    let bytes = planes.saturating_mul(shape.height.into()).saturating_mul(row);
+    let rows = place.plane_stride.checked_div(place.row_stride).unwrap_or(0).max(shape.height);
+    let whole = tensor_bytes(Shape { height: rows, ..shape }.elements());
+    (bytes, matches!(machine.hierarchy.residency(whole), Residency::Streamed { .. }))
+}
+
+impl Work {
+    /// The work of a pass.
+    pub fn of(machine: &Machine, pass: &Pass) -> Self {
+        match pass {
+            Pass::Neural(pass) => Self::neural(machine, pass),
+            Pass::Planar(pass) => Self::planar(machine, pass),
+        }
+    }
+
+    fn neural(machine: &Machine, pass: &NeuralPass) -> Self {
+        let convolution = &pass.convolution;
+        let (output, kernel_taps) =
+            (pass.output(), convolution.kernel_height.saturating_mul(convolution.kernel_width));
+        let lines = lines(machine, output.height, output.width);
+        let (passes, taps) = match (pass.operation, convolution.reads) {
+            // Each output walks over channels of its own.
+            (_, Reads::Unicast { channels }) => (u64::from(output.channels), channels),
+            (Operation::Convolve(kernel), Reads::Grouped { groups }) => {
+                let channels = convolution.channels.checked_div(groups).unwrap_or(0);
+                let outputs = output.channels.checked_div(groups).unwrap_or(0);
+                let per_pass = outputs_per_pass(machine, kernel.engines);
+                (u64::from(groups).saturating_mul(outputs.div_ceil(per_pass).into()), channels)
+            }
+            (Operation::Convolve(kernel), Reads::Dense) => {
+                (dense_passes(machine, &kernel), convolution.channels)
+            }
+            (_, Reads::Dense | Reads::Grouped { .. }) => {
+                (output.channels.div_ceil(machine.outputs_per_pass).into(), convolution.channels)
+            }
+        };
+        let taps = u64::from(taps).saturating_mul(kernel_taps.into());
+        let cycles = passes.saturating_mul(taps).saturating_mul(lines);
+        let mut work = Self { passes, cycles, ..Self::default() };
+        work.kernel_bytes = match (pass.operation, pass.nonlinearity) {
+            (Operation::Convolve(kernel), _) => kernel.slot_bytes().saturating_mul(kernel.planes.into()),
+            (_, Nonlinearity::Table) => activation::BYTES as u64,
+            _ => 0,
+        };
+        work.take(machine, &pass.source, 1);
+        // Every pass walks over the input once for each tap of the kernel; unicast passes over their channels only.
+        let walks = match convolution.reads {
+            Reads::Dense | Reads::Grouped { .. } => passes,
+            Reads::Unicast { .. } => 1,
+        };
+        let input = walk(machine, on_chip(&pass.source), pass.source.shape);
+        work.banks = work.banks.and(input.times(walks.saturating_mul(kernel_taps.into())));
+        work.give(machine, &pass.sink, 1);
+        work
+    }
+
+    fn planar(machine: &Machine, pass: &PlanarPass) -> Self {
+        let batches = u64::from(pass.batches);
+        let lines = lines(machine, pass.shape.height, pass.shape.width);
+        let sources = if pass.source2.is_some() { 2 } else { 1 };
+        let cycles = lines.saturating_mul(pass.shape.channels.into()).saturating_mul(sources);
+        let mut work = Self { passes: 1, cycles: cycles.saturating_mul(batches), ..Self::default() };
+        for source in [Some(&pass.source1), pass.source2.as_ref()].into_iter().flatten() {
+            work.take(machine, source, batches);
+            work.banks = work.banks.and(walk(machine, on_chip(source), source.shape).times(batches));
+        }
+        work.give(machine, &pass.sink, batches);
+        work
+    }
+
+    fn take(&mut self, machine: &Machine, source: &Source, batches: u64) {
+        if let Origin::Memory { from, .. } = &source.origin {
+            let (bytes, streams) = moved(machine, from, source.shape);
+            self.read_bytes = self.read_bytes.saturating_add(bytes.saturating_mul(batches));
+            self.streams |= streams;
+        }
+    }
+
+    fn give(&mut self, machine: &Machine, sink: &Sink, batches: u64) {
+        if let Some(place) = &sink.memory {
+            let (bytes, streams) = moved(machine, place, sink.shape);
+            self.write_bytes = self.write_bytes.saturating_add(bytes.saturating_mul(batches));
+            self.streams |= streams;
+        }
+        if let Some(place) = sink.chip {
+            self.banks = self.banks.and(walk(machine, place, sink.shape).times(batches));
+        }
+    }
+}
+
+/// Where a source lies on chip, or passes.
+const fn on_chip(source: &Source) -> ChipPlace {
+    match source.origin {
+        Origin::Chip(place) => place,
+        Origin::Memory { by, .. } => by,
+    }
+}
+
+/// Output channels that one pass makes with so many engines at work.
+fn outputs_per_pass(machine: &Machine, engines: u16) -> u32 {
+    let each = machine.outputs_per_pass / ENGINES;
+    each.saturating_mul(engines.into()).max(1)
+}
+
+/// Passes of a dense convolution: the engine with most outputs decides.
+fn dense_passes(machine: &Machine, kernel: &Kernel) -> u64 {
+    let busiest = u64::from(kernel.slots(0)).saturating_mul(kernel.lanes.into());
+    busiest.div_ceil(u64::from(machine.outputs_per_pass / ENGINES).max(1))
+}

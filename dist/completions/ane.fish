@@ -1,0 +1,376 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_ane_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_ane_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_ane_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_ane_using_subcommand
+    set -l cmd (__fish_ane_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c ane -n "__fish_ane_needs_command" -s h -l help -d 'Print help'
+complete -c ane -n "__fish_ane_needs_command" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_needs_command" -f -a "run" -d 'Run a program on the engine'
+complete -c ane -n "__fish_ane_needs_command" -f -a "demo" -d 'Build a small network, run it on the engine, and check what comes out'
+complete -c ane -n "__fish_ane_needs_command" -f -a "build" -d 'Build a program from a description'
+complete -c ane -n "__fish_ane_needs_command" -f -a "info" -d 'Say what a program needs, or what a device is'
+complete -c ane -n "__fish_ane_needs_command" -f -a "decode" -d 'Print what a compiled program says, word by word'
+complete -c ane -n "__fish_ane_needs_command" -f -a "diff" -d 'Compare two programs, two timelines, two arrays, or two folders of outputs'
+complete -c ane -n "__fish_ane_needs_command" -f -a "convert" -d 'Repackage a .hwx program as .anec'
+complete -c ane -n "__fish_ane_needs_command" -f -a "exec" -d 'Run a program that uses /dev/accel/accel0, as it is, on a virtual engine'
+complete -c ane -n "__fish_ane_needs_command" -f -a "daemon" -d 'Serve an embedded device to other processes'
+complete -c ane -n "__fish_ane_needs_command" -f -a "mover" -d 'Run a transfer script on the mover'
+complete -c ane -n "__fish_ane_needs_command" -f -a "vm" -d 'Run a virtual machine that has the device, and set up the guest in it'
+complete -c ane -n "__fish_ane_needs_command" -f -a "dart" -d 'Show what each context has mapped where'
+complete -c ane -n "__fish_ane_needs_command" -f -a "regs" -d 'Show the registers and what they hold'
+complete -c ane -n "__fish_ane_needs_command" -f -a "faults" -d 'Show the faults of a run, or the last of a device'
+complete -c ane -n "__fish_ane_needs_command" -f -a "trace" -d 'Show what happened when'
+complete -c ane -n "__fish_ane_needs_command" -f -a "explain" -d 'Say what an address is, in each of the four address spaces'
+complete -c ane -n "__fish_ane_needs_command" -f -a "bench" -d 'Measure what it costs to use the engine here'
+complete -c ane -n "__fish_ane_needs_command" -f -a "doctor" -d 'Check each layer, and say what to do about what is missing'
+complete -c ane -n "__fish_ane_needs_command" -f -a "sram" -d 'Show what a program does with the chip\'s memory, and how long it would take there'
+complete -c ane -n "__fish_ane_needs_command" -f -a "completions" -d 'Print completions for a shell'
+complete -c ane -n "__fish_ane_needs_command" -f -a "man" -d 'Print a manual page, or write all of them to a folder'
+complete -c ane -n "__fish_ane_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ane -n "__fish_ane_using_subcommand run" -s i -l input -d 'Fill an input from a .npy file; may be given for each' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -s o -l output -d 'Write the outputs to a folder, which is made' -r -F
+complete -c ane -n "__fish_ane_using_subcommand run" -l seed -d 'What the random inputs are made from' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l constant -d 'Fill the inputs that none is given for with this value instead' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l repeat -d 'Run it so often, and tell the fastest and the average time' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l trace -d 'Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only' -r -F
+complete -c ane -n "__fish_ane_using_subcommand run" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l mover-profile -d 'Whose description the mover follows: seed (the default) or isa (the vendor\'s instruction-set pages)' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l force -d 'Replace outputs that are in the folder'
+complete -c ane -n "__fish_ane_using_subcommand run" -l allow-nan -d 'Run also if an input has elements that are no numbers'
+complete -c ane -n "__fish_ane_using_subcommand run" -l json -d 'Print JSON for another program to read'
+complete -c ane -n "__fish_ane_using_subcommand run" -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c ane -n "__fish_ane_using_subcommand run" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand run" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
+complete -c ane -n "__fish_ane_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand run" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand demo" -l save -d 'Keep the program that was built' -r -F
+complete -c ane -n "__fish_ane_using_subcommand demo" -l trace -d 'Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only' -r -F
+complete -c ane -n "__fish_ane_using_subcommand demo" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
+complete -c ane -n "__fish_ane_using_subcommand demo" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
+complete -c ane -n "__fish_ane_using_subcommand demo" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
+complete -c ane -n "__fish_ane_using_subcommand demo" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)' -r
+complete -c ane -n "__fish_ane_using_subcommand demo" -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
+complete -c ane -n "__fish_ane_using_subcommand demo" -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
+complete -c ane -n "__fish_ane_using_subcommand demo" -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
+complete -c ane -n "__fish_ane_using_subcommand demo" -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
+complete -c ane -n "__fish_ane_using_subcommand demo" -l mover-profile -d 'Whose description the mover follows: seed (the default) or isa (the vendor\'s instruction-set pages)' -r
+complete -c ane -n "__fish_ane_using_subcommand demo" -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
+complete -c ane -n "__fish_ane_using_subcommand demo" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
+complete -c ane -n "__fish_ane_using_subcommand demo" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand demo" -l json -d 'Print JSON for another program to read'
+complete -c ane -n "__fish_ane_using_subcommand demo" -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c ane -n "__fish_ane_using_subcommand demo" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand demo" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
+complete -c ane -n "__fish_ane_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand demo" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand build" -s o -l output -d 'The .anec file to write; one that exists is not overwritten' -r -F
+complete -c ane -n "__fish_ane_using_subcommand build" -l force -d 'Overwrite a file that exists'
+complete -c ane -n "__fish_ane_using_subcommand build" -l operations -d 'List the operations'
+complete -c ane -n "__fish_ane_using_subcommand build" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand build" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand info" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
+complete -c ane -n "__fish_ane_using_subcommand info" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
+complete -c ane -n "__fish_ane_using_subcommand info" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
+complete -c ane -n "__fish_ane_using_subcommand info" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)' -r
+complete -c ane -n "__fish_ane_using_subcommand info" -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
+complete -c ane -n "__fish_ane_using_subcommand info" -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
+complete -c ane -n "__fish_ane_using_subcommand info" -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
+complete -c ane -n "__fish_ane_using_subcommand info" -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
+complete -c ane -n "__fish_ane_using_subcommand info" -l mover-profile -d 'Whose description the mover follows: seed (the default) or isa (the vendor\'s instruction-set pages)' -r
+complete -c ane -n "__fish_ane_using_subcommand info" -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
+complete -c ane -n "__fish_ane_using_subcommand info" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
+complete -c ane -n "__fish_ane_using_subcommand info" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand info" -l json -d 'Print JSON for another program to read'
+complete -c ane -n "__fish_ane_using_subcommand info" -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c ane -n "__fish_ane_using_subcommand info" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand info" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
+complete -c ane -n "__fish_ane_using_subcommand info" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand info" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand decode" -l json -d 'Print JSON for another program to read: complete, with all that the other options show'
+complete -c ane -n "__fish_ane_using_subcommand decode" -l explain -d 'Say what each register and field does, how well that is established, and where it is known from'
+complete -c ane -n "__fish_ane_using_subcommand decode" -l all -d 'Print fields that are zero, too'
+complete -c ane -n "__fish_ane_using_subcommand decode" -l changes -d 'Behind the first task, print only the registers that changed'
+complete -c ane -n "__fish_ane_using_subcommand decode" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand decode" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand diff" -l ulps -d 'Elements may differ by so many units of the last place' -r
+complete -c ane -n "__fish_ane_using_subcommand diff" -l tolerance -d 'Elements may differ by so much' -r
+complete -c ane -n "__fish_ane_using_subcommand diff" -l json -d 'Print JSON for another program to read'
+complete -c ane -n "__fish_ane_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand diff" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand convert" -l force -d 'Overwrite a file that exists'
+complete -c ane -n "__fish_ane_using_subcommand convert" -l short-header -d 'Write a header of 0x800 bytes, as the first libane reads it, instead of 0x1000'
+complete -c ane -n "__fish_ane_using_subcommand convert" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand convert" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand exec" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
+complete -c ane -n "__fish_ane_using_subcommand exec" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
+complete -c ane -n "__fish_ane_using_subcommand exec" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
+complete -c ane -n "__fish_ane_using_subcommand exec" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)' -r
+complete -c ane -n "__fish_ane_using_subcommand exec" -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
+complete -c ane -n "__fish_ane_using_subcommand exec" -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
+complete -c ane -n "__fish_ane_using_subcommand exec" -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
+complete -c ane -n "__fish_ane_using_subcommand exec" -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
+complete -c ane -n "__fish_ane_using_subcommand exec" -l mover-profile -d 'Whose description the mover follows: seed (the default) or isa (the vendor\'s instruction-set pages)' -r
+complete -c ane -n "__fish_ane_using_subcommand exec" -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
+complete -c ane -n "__fish_ane_using_subcommand exec" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
+complete -c ane -n "__fish_ane_using_subcommand exec" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand exec" -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c ane -n "__fish_ane_using_subcommand exec" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand exec" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
+complete -c ane -n "__fish_ane_using_subcommand exec" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand exec" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand daemon" -s s -l socket-path -d 'Where to listen [default: $XDG_RUNTIME_DIR/ane/aned.sock, as root /run/ane/aned.sock]' -r -F
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l poll-us -d 'Look for messages this long before sleeping, once there was one: answers come faster, for a busy processor' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l mover-profile -d 'Whose description the mover follows: seed (the default) or isa (the vendor\'s instruction-set pages)' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
+complete -c ane -n "__fish_ane_using_subcommand daemon" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand daemon" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand mover" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
+complete -c ane -n "__fish_ane_using_subcommand mover" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
+complete -c ane -n "__fish_ane_using_subcommand mover" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
+complete -c ane -n "__fish_ane_using_subcommand mover" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)' -r
+complete -c ane -n "__fish_ane_using_subcommand mover" -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
+complete -c ane -n "__fish_ane_using_subcommand mover" -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
+complete -c ane -n "__fish_ane_using_subcommand mover" -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
+complete -c ane -n "__fish_ane_using_subcommand mover" -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
+complete -c ane -n "__fish_ane_using_subcommand mover" -l mover-profile -d 'Whose description the mover follows: seed (the default) or isa (the vendor\'s instruction-set pages)' -r
+complete -c ane -n "__fish_ane_using_subcommand mover" -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
+complete -c ane -n "__fish_ane_using_subcommand mover" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
+complete -c ane -n "__fish_ane_using_subcommand mover" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand mover" -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c ane -n "__fish_ane_using_subcommand mover" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand mover" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
+complete -c ane -n "__fish_ane_using_subcommand mover" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand mover" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcommand_from run recover check setup help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcommand_from run recover check setup help" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcommand_from run recover check setup help" -f -a "run" -d 'Start the device and then QEMU, and stay until QEMU ends'
+complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcommand_from run recover check setup help" -f -a "recover" -d 'Unplug a device that died, and plug the one that took its place'
+complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcommand_from run recover check setup help" -f -a "check" -d 'Look whether a running machine can have the device: its memory has to be shared'
+complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcommand_from run recover check setup help" -f -a "setup" -d 'In a guest: give the function to VFIO, and reserve huge pages'
+complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcommand_from run recover check setup help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l arch -d 'The machine\'s processor' -r -f -a "x86_64\t'QEMU\'s q35'
+aarch64\t'QEMU\'s virt: only with --dry-run, since nobody has run it with this device'"
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l accel -d 'What emulates the processor; otherwise the processor itself where it can' -r -f -a "kvm\t'The processor itself'
+tcg\t'QEMU: everywhere, and slowly'"
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l memory -d 'The machine\'s memory, in MiB' -r
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l cpus -d 'The machine\'s processors' -r
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l kernel -d 'A kernel to boot; without one, and without arguments for QEMU, the one that tools/guest/fetch fetched' -r -F
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l initrd -d 'Its first root; without a kernel of your own, the one that tools/guest/image made' -r -F
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l append -d 'The kernel\'s command line' -r
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l qemu -d 'The QEMU to run; otherwise the one that ANE_QEMU names, or that is on the path' -r -F
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l device-program -d 'The device\'s program; otherwise the one beside this program, or that is on the path' -r -F
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l device-arg -d 'An argument for the device\'s program, as --device-arg=--check; may be given again' -r
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l folder -d 'A folder for the sockets; otherwise a new one' -r -F
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l dry-run -d 'Print the commands, and run nothing'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l no-iommu -d 'Give the machine no IOMMU, for a guest whose own kernel drives the device'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from recover" -l socket -d 'The device\'s socket; otherwise ane.sock beside the monitor' -r -F
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from recover" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from recover" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from setup" -l pages -d 'Huge pages of 2 MiB to reserve: 8 for the driver, the others for buffers' -r
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from setup" -s h -l help -d 'Print help'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from setup" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from help" -f -a "run" -d 'Start the device and then QEMU, and stay until QEMU ends'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from help" -f -a "recover" -d 'Unplug a device that died, and plug the one that took its place'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from help" -f -a "check" -d 'Look whether a running machine can have the device: its memory has to be shared'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from help" -f -a "setup" -d 'In a guest: give the function to VFIO, and reserve huge pages'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ane -n "__fish_ane_using_subcommand dart" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
+complete -c ane -n "__fish_ane_using_subcommand dart" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
+complete -c ane -n "__fish_ane_using_subcommand dart" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
+complete -c ane -n "__fish_ane_using_subcommand dart" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)' -r
+complete -c ane -n "__fish_ane_using_subcommand dart" -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
+complete -c ane -n "__fish_ane_using_subcommand dart" -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
+complete -c ane -n "__fish_ane_using_subcommand dart" -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
+complete -c ane -n "__fish_ane_using_subcommand dart" -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
+complete -c ane -n "__fish_ane_using_subcommand dart" -l mover-profile -d 'Whose description the mover follows: seed (the default) or isa (the vendor\'s instruction-set pages)' -r
+complete -c ane -n "__fish_ane_using_subcommand dart" -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
+complete -c ane -n "__fish_ane_using_subcommand dart" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
+complete -c ane -n "__fish_ane_using_subcommand dart" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand dart" -l json -d 'Print JSON for another program to read'
+complete -c ane -n "__fish_ane_using_subcommand dart" -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c ane -n "__fish_ane_using_subcommand dart" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand dart" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
+complete -c ane -n "__fish_ane_using_subcommand dart" -l windows -d 'Show every window, also where they agree'
+complete -c ane -n "__fish_ane_using_subcommand dart" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand dart" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand regs" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
+complete -c ane -n "__fish_ane_using_subcommand regs" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
+complete -c ane -n "__fish_ane_using_subcommand regs" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
+complete -c ane -n "__fish_ane_using_subcommand regs" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)' -r
+complete -c ane -n "__fish_ane_using_subcommand regs" -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
+complete -c ane -n "__fish_ane_using_subcommand regs" -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
+complete -c ane -n "__fish_ane_using_subcommand regs" -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
+complete -c ane -n "__fish_ane_using_subcommand regs" -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
+complete -c ane -n "__fish_ane_using_subcommand regs" -l mover-profile -d 'Whose description the mover follows: seed (the default) or isa (the vendor\'s instruction-set pages)' -r
+complete -c ane -n "__fish_ane_using_subcommand regs" -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
+complete -c ane -n "__fish_ane_using_subcommand regs" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
+complete -c ane -n "__fish_ane_using_subcommand regs" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand regs" -l range -d 'Show only ranges whose name contains this' -r
+complete -c ane -n "__fish_ane_using_subcommand regs" -l json -d 'Print JSON for another program to read'
+complete -c ane -n "__fish_ane_using_subcommand regs" -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c ane -n "__fish_ane_using_subcommand regs" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand regs" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
+complete -c ane -n "__fish_ane_using_subcommand regs" -l all -d 'Show registers that hold their reset value, too'
+complete -c ane -n "__fish_ane_using_subcommand regs" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand regs" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand faults" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
+complete -c ane -n "__fish_ane_using_subcommand faults" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
+complete -c ane -n "__fish_ane_using_subcommand faults" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
+complete -c ane -n "__fish_ane_using_subcommand faults" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)' -r
+complete -c ane -n "__fish_ane_using_subcommand faults" -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
+complete -c ane -n "__fish_ane_using_subcommand faults" -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
+complete -c ane -n "__fish_ane_using_subcommand faults" -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
+complete -c ane -n "__fish_ane_using_subcommand faults" -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
+complete -c ane -n "__fish_ane_using_subcommand faults" -l mover-profile -d 'Whose description the mover follows: seed (the default) or isa (the vendor\'s instruction-set pages)' -r
+complete -c ane -n "__fish_ane_using_subcommand faults" -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
+complete -c ane -n "__fish_ane_using_subcommand faults" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
+complete -c ane -n "__fish_ane_using_subcommand faults" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand faults" -l json -d 'Print JSON for another program to read'
+complete -c ane -n "__fish_ane_using_subcommand faults" -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c ane -n "__fish_ane_using_subcommand faults" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand faults" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
+complete -c ane -n "__fish_ane_using_subcommand faults" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand faults" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand trace" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
+complete -c ane -n "__fish_ane_using_subcommand trace" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
+complete -c ane -n "__fish_ane_using_subcommand trace" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
+complete -c ane -n "__fish_ane_using_subcommand trace" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)' -r
+complete -c ane -n "__fish_ane_using_subcommand trace" -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
+complete -c ane -n "__fish_ane_using_subcommand trace" -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
+complete -c ane -n "__fish_ane_using_subcommand trace" -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
+complete -c ane -n "__fish_ane_using_subcommand trace" -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
+complete -c ane -n "__fish_ane_using_subcommand trace" -l mover-profile -d 'Whose description the mover follows: seed (the default) or isa (the vendor\'s instruction-set pages)' -r
+complete -c ane -n "__fish_ane_using_subcommand trace" -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
+complete -c ane -n "__fish_ane_using_subcommand trace" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
+complete -c ane -n "__fish_ane_using_subcommand trace" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand trace" -l json -d 'Print the timeline as a Chrome trace'
+complete -c ane -n "__fish_ane_using_subcommand trace" -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c ane -n "__fish_ane_using_subcommand trace" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand trace" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
+complete -c ane -n "__fish_ane_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand trace" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand explain" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
+complete -c ane -n "__fish_ane_using_subcommand explain" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
+complete -c ane -n "__fish_ane_using_subcommand explain" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
+complete -c ane -n "__fish_ane_using_subcommand explain" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)' -r
+complete -c ane -n "__fish_ane_using_subcommand explain" -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
+complete -c ane -n "__fish_ane_using_subcommand explain" -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
+complete -c ane -n "__fish_ane_using_subcommand explain" -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
+complete -c ane -n "__fish_ane_using_subcommand explain" -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
+complete -c ane -n "__fish_ane_using_subcommand explain" -l mover-profile -d 'Whose description the mover follows: seed (the default) or isa (the vendor\'s instruction-set pages)' -r
+complete -c ane -n "__fish_ane_using_subcommand explain" -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
+complete -c ane -n "__fish_ane_using_subcommand explain" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
+complete -c ane -n "__fish_ane_using_subcommand explain" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand explain" -l json -d 'Print JSON for another program to read'
+complete -c ane -n "__fish_ane_using_subcommand explain" -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c ane -n "__fish_ane_using_subcommand explain" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand explain" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
+complete -c ane -n "__fish_ane_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand explain" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand bench" -l seconds -d 'How long to measure each figure' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l fault-policy -d 'What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l hang -d 'What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or report (it fails at once)' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l numerics -d 'How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single precision, faster) or exact (double precision). Each gives the same bytes on every machine' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l threads -d 'Threads that a large pass may use; 0 is one for each processor. The results do not depend on it' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l mover-profile -d 'Whose description the mover follows: seed (the default) or isa (the vendor\'s instruction-set pages)' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how many, or which queue. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l json -d 'Print JSON for another program to read'
+complete -c ane -n "__fish_ane_using_subcommand bench" -l check -d 'Report programming mistakes that silicon lets pass'
+complete -c ane -n "__fish_ane_using_subcommand bench" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand bench" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
+complete -c ane -n "__fish_ane_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand bench" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand doctor" -l json -d 'Print JSON for another program to read'
+complete -c ane -n "__fish_ane_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand doctor" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand sram" -l chip -d 'The chip: t8103 (M1), t6000, t6001, t6002 or t8112' -r
+complete -c ane -n "__fish_ane_using_subcommand sram" -l svg -d 'Draw the heat of the banks, as an SVG picture, too' -r -F
+complete -c ane -n "__fish_ane_using_subcommand sram" -l json -d 'Print JSON for another program to read'
+complete -c ane -n "__fish_ane_using_subcommand sram" -l force -d 'Replace a picture that is there'
+complete -c ane -n "__fish_ane_using_subcommand sram" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ane -n "__fish_ane_using_subcommand sram" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand completions" -s h -l help -d 'Print help'
+complete -c ane -n "__fish_ane_using_subcommand completions" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand man" -s o -l output -d 'Write every page to this folder, which is made if it is not there' -r -F
+complete -c ane -n "__fish_ane_using_subcommand man" -l force -d 'Replace pages that are there'
+complete -c ane -n "__fish_ane_using_subcommand man" -s h -l help -d 'Print help'
+complete -c ane -n "__fish_ane_using_subcommand man" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "run" -d 'Run a program on the engine'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "demo" -d 'Build a small network, run it on the engine, and check what comes out'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "build" -d 'Build a program from a description'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "info" -d 'Say what a program needs, or what a device is'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "decode" -d 'Print what a compiled program says, word by word'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "diff" -d 'Compare two programs, two timelines, two arrays, or two folders of outputs'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "convert" -d 'Repackage a .hwx program as .anec'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "exec" -d 'Run a program that uses /dev/accel/accel0, as it is, on a virtual engine'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "daemon" -d 'Serve an embedded device to other processes'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "mover" -d 'Run a transfer script on the mover'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "vm" -d 'Run a virtual machine that has the device, and set up the guest in it'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "dart" -d 'Show what each context has mapped where'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "regs" -d 'Show the registers and what they hold'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "faults" -d 'Show the faults of a run, or the last of a device'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "trace" -d 'Show what happened when'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "explain" -d 'Say what an address is, in each of the four address spaces'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "bench" -d 'Measure what it costs to use the engine here'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "doctor" -d 'Check each layer, and say what to do about what is missing'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "sram" -d 'Show what a program does with the chip\'s memory, and how long it would take there'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "completions" -d 'Print completions for a shell'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "man" -d 'Print a manual page, or write all of them to a folder'
+complete -c ane -n "__fish_ane_using_subcommand help; and not __fish_seen_subcommand_from run demo build info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ane -n "__fish_ane_using_subcommand help; and __fish_seen_subcommand_from vm" -f -a "run" -d 'Start the device and then QEMU, and stay until QEMU ends'
+complete -c ane -n "__fish_ane_using_subcommand help; and __fish_seen_subcommand_from vm" -f -a "recover" -d 'Unplug a device that died, and plug the one that took its place'
+complete -c ane -n "__fish_ane_using_subcommand help; and __fish_seen_subcommand_from vm" -f -a "check" -d 'Look whether a running machine can have the device: its memory has to be shared'
+complete -c ane -n "__fish_ane_using_subcommand help; and __fish_seen_subcommand_from vm" -f -a "setup" -d 'In a guest: give the function to VFIO, and reserve huge pages'

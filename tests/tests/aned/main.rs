@@ -1,0 +1,5 @@
+//! `aned` and its clients, each a process of its own, in front of the device's daemon.
+
+mod embedded;
+mod kills;
+mod serving;

@@ -1,0 +1,138 @@
+//! What is wrong is told in one line with what to try, and leaves nothing half-written.
+
+use std::fs::OpenOptions;
+use std::process::Command;
+
+use ane::container::Axes;
+use ane::tensor::Tensor;
+use ane_tests::command::{ane, path, printed, refused};
+use half::f16;
+
+use super::scratch::{Scratch, example};
+
+const SHAPE: Axes<u32> = Axes { n: 1, c: 16, h: 1, w: 32 };
+
+#[test]
+fn file_that_is_no_program_is_refused_by_every_command_that_takes_one() {
+    let scratch = Scratch::new();
+    let junk = scratch.file("junk.hwx", b"this is no program at all");
+    for command in ["run", "info", "decode", "dart", "regs", "faults", "trace", "bench"] {
+        let message = refused(1, &[command, &junk]);
+        assert!(message.contains("junk.hwx"), "{command}: {message}");
+        let message = refused(1, &[command, "no/such/file.anec"]);
+        assert!(message.contains("no/such/file.anec: No such file") && message.contains("check the path"));
+        let message = refused(1, &[command, &scratch.at("")]);
+        assert!(message.contains("Is a directory"), "{command}: {message}");
+    }
+}
+
+#[test]
+fn array_that_does_not_fit_is_refused_with_what_fits() {
+    let scratch = Scratch::new();
+    let wrong = Tensor::random(Axes { n: 1, c: 16, h: 2, w: 16 }, 0);
+    let nan = Tensor::from_fn(SHAPE, |place| if place == 40 { f16::NAN } else { f16::ONE });
+    let complex = b"\x93NUMPY\x01\x00\x3c\x00{'descr': '<c8', 'fortran_order': False, 'shape': (512,), } \n";
+    let files = [
+        (scratch.array("shape.npy", &wrong), "wanted is [1, 16, 1, 32]"),
+        (scratch.array("nan.npy", &nan), "1 elements are no numbers, the first is element 40"),
+        (scratch.file("complex.npy", complex), "elements are of type \"<c8\""),
+        (scratch.file("zip.npy", b"PK\x03\x04 and so on"), "not a .npy file"),
+        (scratch.at("missing.npy"), "No such file or directory"),
+    ];
+    for (file, what) in files {
+        let message = refused(1, &["run", &example(), "-i", &format!("0={file}")]);
+        assert!(message.contains(what) && message.contains(&file), "{message}");
+    }
+    let nan = scratch.at("nan.npy");
+    printed(&["run", &example(), "-i", &format!("0={nan}"), "--allow-nan"]);
+}
+
+#[test]
+fn input_that_the_program_does_not_have_is_answered_with_those_it_has() {
+    let scratch = Scratch::new();
+    let array = scratch.array("x.npy", &Tensor::random(SHAPE, 0));
+    let message = refused(2, &["run", &example(), "-i", &format!("nose={array}")]);
+    assert!(message.contains("no input \"nose\"; its inputs are 0 (input0), 1 (input1)"), "{message}");
+    let twice = format!("0={array}");
+    assert!(refused(2, &["run", &example(), "-i", &twice, "-i", &twice]).contains("given twice"));
+}
+
+#[test]
+fn folder_that_is_there_is_kept_unless_forced() {
+    let scratch = Scratch::new();
+    let out = scratch.at("out");
+    printed(&["run", &example(), "-o", &out]);
+    std::fs::write(scratch.path().join("out/mine.txt"), "precious").expect("it can be written");
+    let message = refused(1, &["run", &example(), "-o", &out, "--seed", "1"]);
+    assert!(message.contains("exists and is not empty; name a new folder, or let --force"), "{message}");
+    printed(&["run", &example(), "-o", &out, "--seed", "1", "--force"]);
+    assert_eq!(std::fs::read_to_string(scratch.path().join("out/mine.txt")).expect("kept"), "precious");
+    let message = refused(1, &["run", &example(), "-o", &scratch.at("no/such/parent")]);
+    assert!(message.contains("make it first"), "{message}");
+    assert_eq!(scratch.names(), ["out"], "nothing is left behind");
+}
+
+#[test]
+fn run_that_fails_leaves_no_folder() {
+    let scratch = Scratch::new();
+    refused(4, &["run", &example(), "--inject", "translation-fault:0x10000", "-o", &scratch.at("out")]);
+    assert_eq!(scratch.names(), [""; 0]);
+}
+
+#[test]
+fn full_disk_is_told() {
+    for arguments in [vec!["run"], vec!["decode"], vec!["info", "--json"], vec!["dart"]] {
+        let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+        let command = Command::new(path()).args(&arguments).arg(example()).stdout(full).output();
+        let output = command.expect("the command starts");
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(message.contains("standard output: No space left on device"), "{message}");
+        assert!(message.contains("make room"), "{message}");
+    }
+}
+
+#[test]
+fn device_that_is_not_there_is_exit_code_three() {
+    let scratch = Scratch::new();
+    let nobody = format!("aned:{}", scratch.at("nobody.sock"));
+    let message = refused(3, &["run", &example(), "--device", &nobody]);
+    assert!(message.contains("nobody.sock") && message.contains("start one with `ane daemon`"), "{message}");
+    let nobody = format!("vhost-user:{}", scratch.at("nobody.sock"));
+    assert!(refused(3, &["run", &example(), "--device", &nobody]).contains("vhost-device-ane"));
+    assert!(refused(3, &["demo", "--device", "/dev/accel/accel63"]).contains("ane doctor"));
+    assert!(refused(3, &["info", "--instance", "1"]).contains("ane"));
+}
+
+#[test]
+fn environment_that_names_no_device_is_told() {
+    let output = Command::new(path()).args(["demo"]).env("ANE_DEVICE", "toaster").output();
+    let output = output.expect("the command starts");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("ANE_DEVICE: \"toaster\" names no device; known are"), "{message}");
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_exit_code_two() {
+    for arguments in [
+        vec!["run"],
+        vec!["run", "x", "--device", "toaster"],
+        vec!["run", "x", "-i", "nonsense"],
+        vec!["run", "x", "--numerics", "roman"],
+        vec!["run", "x", "--repeat", "0"],
+        vec!["explain", "zebra"],
+        vec!["frobnicate"],
+        vec!["bench", "--seconds", "-1"],
+    ] {
+        assert_eq!(ane(&arguments).status.code(), Some(2), "{arguments:?}");
+    }
+    assert!(refused(2, &["man", "frobnicate"]).contains("`ane --help` lists them"));
+}
+
+#[test]
+fn device_elsewhere_keeps_its_timeline() {
+    let scratch = Scratch::new();
+    let message = refused(3, &["trace", &example(), "--device", &format!("aned:{}", scratch.at("x"))]);
+    assert!(message.contains("no daemon"), "{message}");
+}

@@ -1,0 +1,153 @@
+//! `ane daemon` and `ane exec`.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ane_tests::command::{path, printed, refused};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::scratch::{Scratch, example};
+
+/// How long anything may take here.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A daemon that ends with the test.
+struct Daemon {
+    child: Child,
+    device: String,
+    socket: PathBuf,
+}
+
+impl Daemon {
+    fn start(scratch: &Scratch, options: &[&str]) -> Self {
+        let socket = scratch.path().join("ane.sock");
+        let child = Command::new(path())
+            .arg("daemon")
+            .arg("--socket-path")
+            .arg(&socket)
+            .args(options)
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the daemon starts");
+        let start = Instant::now();
+        while !socket.exists() && start.elapsed() < LIMIT {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Self { child, device: format!("aned:{}", socket.display()), socket }
+    }
+
+    fn end(mut self, signal: Signal) -> Option<i32> {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a process number"));
+        kill(pid, signal).expect("it runs");
+        self.child.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn daemon_serves_what_an_embedded_device_does() {
+    let scratch = Scratch::new();
+    let daemon = Daemon::start(&scratch, &[]);
+    let (here, there) = (scratch.at("here"), scratch.at("there"));
+    printed(&["run", &example(), "-o", &here]);
+    printed(&["run", &example(), "-o", &there, "--device", &daemon.device]);
+    assert_eq!(printed(&["diff", &here, &there]), "no differences\n");
+    assert!(printed(&["demo", "--device", &daemon.device]).contains("ok     convolution and ReLU"));
+    let socket = daemon.socket.clone();
+    assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
+    assert!(!socket.exists(), "the socket is gone");
+}
+
+#[test]
+fn daemon_tells_what_is_mapped_and_what_faulted() {
+    let scratch = Scratch::new();
+    let daemon = Daemon::start(&scratch, &["--inject", "translation-fault:0x10000"]);
+    assert_eq!(printed(&["dart", "--device", &daemon.device]), "no context is in use\n");
+    assert!(printed(&["dart", &example(), "--device", &daemon.device]).contains("input tensor"));
+    assert!(printed(&["faults", "--device", &daemon.device]).contains("at the last fault"));
+    assert!(printed(&["regs", "--device", &daemon.device]).contains("EnabledStreams"));
+    assert_eq!(daemon.end(Signal::SIGINT), Some(0));
+}
+
+#[test]
+fn second_daemon_at_the_same_place_is_refused() {
+    let scratch = Scratch::new();
+    let daemon = Daemon::start(&scratch, &[]);
+    let message = refused(3, &["daemon", "--socket-path", &daemon.socket.display().to_string()]);
+    assert!(message.contains("give another --socket-path"), "{message}");
+    printed(&["info", "--device", &daemon.device]);
+}
+
+#[test]
+fn missing_preload_library_is_told() {
+    let output =
+        Command::new(path()).args(["exec", "--", "true"]).env("ANE_SHIM", "/no/such/shim.so").output();
+    let output = output.expect("the command starts");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{message}");
+    assert!(message.contains("ANE_SHIM: there is no file /no/such/shim.so"), "{message}");
+}
+
+/// `ane exec` with a preload library that is any library: what is asked about here is the command around it.
+fn exec(device: &[&str], command: &[&str]) -> std::process::Output {
+    // Names a library that every dynamic program has loaded already, so that preloading it does nothing.
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux has it");
+    let libc =
+        maps.split_whitespace().find(|word| word.contains("/libc.so")).expect("tests use the C library");
+    Command::new(path())
+        .arg("exec")
+        .args(device)
+        .arg("--")
+        .args(command)
+        .env("ANE_SHIM", libc)
+        .output()
+        .expect("the command starts")
+}
+
+#[test]
+fn command_gets_the_environment_of_the_preload_library_and_ends_as_itself() {
+    let output =
+        exec(&[], &["sh", "-c", "echo $ANE_SHIM_NODE; test -S $ANE_SHIM_SOCKET && ls $ANE_SHIM_DEV"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "accel0\naccel0\n");
+    assert_eq!(exec(&[], &["sh", "-c", "exit 42"]).status.code(), Some(42));
+    assert_eq!(exec(&[], &["sh", "-c", "kill -9 $$"]).status.code(), Some(137));
+    assert_eq!(exec(&[], &["/no/such/program"]).status.code(), Some(127));
+    assert_eq!(exec(&[], &["/etc/passwd"]).status.code(), Some(126));
+}
+
+#[test]
+fn private_daemon_serves_the_command_and_goes_with_it() {
+    let ane = path().display().to_string();
+    let run = format!("echo $ANE_SHIM_SOCKET; {ane} demo --device aned:$ANE_SHIM_SOCKET");
+    let output = exec(&["--check"], &["sh", "-c", &run]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("ok     sigmoid"), "{text}");
+    let socket = PathBuf::from(text.lines().next().expect("it was printed"));
+    assert!(!socket.exists() && !socket.parent().expect("it has a folder").exists());
+}
+
+#[test]
+fn signal_is_passed_on_to_the_command() {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux has it");
+    let libc =
+        maps.split_whitespace().find(|word| word.contains("/libc.so")).expect("tests use the C library");
+    let child = Command::new(path())
+        .args(["exec", "--", "sh", "-c", "trap 'exit 7' TERM; echo up; while :; do sleep 0.01; done"])
+        .env("ANE_SHIM", libc)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let mut child = child;
+    let mut up = [0; 3];
+    std::io::Read::read_exact(child.stdout.as_mut().expect("piped"), &mut up).expect("it says that it is up");
+    kill(Pid::from_raw(i32::try_from(child.id()).expect("a number")), Signal::SIGTERM).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(7));
+}

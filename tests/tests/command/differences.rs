@@ -1,0 +1,60 @@
+//! `ane diff`.
+
+use ane::container::Axes;
+use ane::tensor::Tensor;
+use ane_tests::command::{ane, printed, refused};
+use half::f16;
+
+use super::scratch::{Scratch, example};
+
+#[test]
+fn program_is_the_same_as_itself_and_differs_by_field() {
+    assert_eq!(printed(&["diff", &example(), &example()]), "no differences\n");
+    let scratch = Scratch::new();
+    let mut bytes = std::fs::read(ane_tests::data::example()).expect("the tree carries its example");
+    // The last word of the first task's common block's width: 32 becomes 33.
+    let at = bytes.windows(4).position(|word| word == 0x0001_0020_u32.to_le_bytes()).expect("it is there");
+    bytes[at] = 33;
+    let other = scratch.file("other.anec", &bytes);
+    let output = ane(&["diff", &example(), &other]);
+    assert_eq!(output.status.code(), Some(5));
+    let page = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(page.contains("InDim") && page.contains("width: 32 | 33"), "{page}");
+}
+
+#[test]
+fn outputs_differ_within_what_is_allowed() {
+    let scratch = Scratch::new();
+    let shape = Axes { n: 1, c: 2, h: 1, w: 4 };
+    let one = scratch.array("a.npy", &Tensor::from_fn(shape, |_| f16::ONE));
+    let next = f16::from_bits(f16::ONE.to_bits() + 1);
+    let other =
+        scratch.array("b.npy", &Tensor::from_fn(shape, |place| if place == 5 { next } else { f16::ONE }));
+    let message = refused(5, &["diff", &one, &other]);
+    assert!(message.contains("1 differences"), "{message}");
+    printed(&["diff", &one, &other, "--ulps", "1"]);
+    printed(&["diff", &one, &other, "--tolerance", "0.001"]);
+    let output = ane(&["diff", "--json", &one, &other]);
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("output is JSON");
+    assert_eq!(found["differences"][0]["place"], "element [0, 1, 0, 1]");
+}
+
+#[test]
+fn folders_of_outputs_are_compared_file_by_file() {
+    let scratch = Scratch::new();
+    let (one, two) = (scratch.at("one"), scratch.at("two"));
+    printed(&["run", &example(), "-o", &one]);
+    printed(&["run", &example(), "-o", &two, "--seed", "5"]);
+    printed(&["diff", &one, &one]);
+    refused(5, &["diff", &one, &two]);
+    std::fs::remove_file(scratch.path().join("two/output0.npy")).expect("it is there");
+    refused(1, &["diff", &one, &two]);
+}
+
+#[test]
+fn files_of_two_kinds_are_not_compared() {
+    let scratch = Scratch::new();
+    let json = scratch.file("t.json", b"{}");
+    assert!(refused(1, &["diff", &json, &example()]).contains("compare two of a kind"));
+    assert!(refused(1, &["diff", &json, &json]).contains("no timeline"));
+}

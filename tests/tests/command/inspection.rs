@@ -1,0 +1,97 @@
+//! `ane dart`, `regs`, `faults`, `trace`, `explain`, `doctor` and `bench`.
+
+use ane_tests::command::{printed, refused};
+use serde_json::Value;
+
+use super::scratch::example;
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&printed(arguments)).expect("output is JSON")
+}
+
+#[test]
+fn tables_show_each_buffer_under_its_role() {
+    let tables = json(&["dart", "--json", &example()]);
+    let context = &tables["contexts"][0];
+    let usages: Vec<&str> = context["mappings"]
+        .as_array()
+        .expect("has mappings")
+        .iter()
+        .map(|mapping| mapping["usage"].as_str().expect("has a usage"))
+        .collect();
+    assert_eq!(usages, ["program", "intermediate", "output tensor", "input tensor", "input tensor"]);
+    let windows = context["translations"].as_array().expect("has windows");
+    assert_eq!(windows.len(), 3, "every window that carries transfers");
+    assert!(windows.iter().all(|window| window["runs"] == windows[0]["runs"]), "windows agree");
+    let mapped: Vec<&Value> = windows[0]["runs"].as_array().expect("has runs").iter().collect();
+    let named: Vec<_> = mapped.iter().filter_map(|run| run["role"].as_str()).collect();
+    assert_eq!(named, usages, "what the driver mapped is what the tables have");
+}
+
+#[test]
+fn tables_print_as_recorded() {
+    let page = printed(&["dart", &example()]);
+    let (_, page) = page.split_once('\n').expect("the first line has the number of this process");
+    insta::assert_snapshot!("dart", page);
+}
+
+#[test]
+fn registers_hold_what_the_last_task_wrote() {
+    let registers = json(&["regs", "--json", "--range", "madd", &example()]);
+    let registers = registers["registers"].as_array().expect("has registers");
+    let width = registers.iter().find(|register| register["name"] == "InDim").expect("it was written");
+    assert_eq!(width["value"], 0x0001_0020);
+    assert!(printed(&["regs", &example(), "--range", "dart0"]).contains("TTBR"));
+}
+
+#[test]
+fn fault_is_told_with_its_descriptor() {
+    let page = printed(&["faults", &example(), "--inject", "translation-fault:0x10000"]);
+    assert!(page.contains("transfer faulted at 0x10000") && page.contains("translation fault"), "{page}");
+    assert_eq!(printed(&["faults", &example()]), "no faults\n");
+}
+
+#[test]
+fn timeline_names_transfers_and_passes() {
+    let page = printed(&["trace", &example()]);
+    for what in ["request begins, 2 tasks", "tile fetch 2", "planar binary pass, 16x1x32", "request ends"] {
+        assert!(page.contains(what), "{what}: {page}");
+    }
+    assert!(json(&["trace", "--json", &example()])["traceEvents"].is_array());
+}
+
+#[test]
+fn address_is_explained_in_every_space() {
+    insta::assert_snapshot!("explain_register", printed(&["explain", "0x1c25138"]));
+    insta::assert_snapshot!("explain_physical", printed(&["explain", "26bc24000"]));
+    let meanings = json(&["explain", "--json", "0x14010", &example()]);
+    let device = &meanings[1];
+    assert_eq!(device["space"], "A: device addresses");
+    assert!(device["what"].to_string().contains("byte 0x10 of input tensor at 0x14000"), "{device}");
+}
+
+#[test]
+fn embedded_device_without_a_program_has_nothing_to_show() {
+    for command in ["dart", "regs", "faults"] {
+        assert!(refused(2, &[command]).contains("name a MODEL to run, or a --device"));
+    }
+}
+
+#[test]
+fn doctor_finds_nothing_broken() {
+    let checks = json(&["doctor", "--json"]);
+    let checks = checks.as_array().expect("a list");
+    assert!(checks.iter().all(|check| check["verdict"] != "broken"), "{checks:?}");
+    let engine = checks.iter().find(|check| check["layer"] == "embedded device").expect("it is looked at");
+    assert_eq!(engine["verdict"], "fine");
+    assert!(checks.iter().all(|check| (check["verdict"] == "fine") != check["advice"].is_string()));
+}
+
+#[test]
+fn bench_gives_figures() {
+    let figures = json(&["bench", "--json", "--seconds", "0.01"]);
+    let figures = figures.as_array().expect("a list");
+    assert!(figures.len() >= 6);
+    let of_model = json(&["bench", "--json", "--seconds", "0.01", &example()]);
+    assert!(of_model[0]["times"].as_u64() > Some(0));
+}

@@ -1,0 +1,11 @@
+//! `ane` as its users run it, command by command.
+
+mod bad_input;
+mod building;
+mod daemon;
+mod demo;
+mod differences;
+mod inspection;
+mod pages;
+mod run;
+mod scratch;

@@ -1,0 +1,140 @@
+//! `ane run`.
+
+use std::process::{Command, Stdio};
+
+use ane::container::{self, Axes, Direction};
+use ane::tensor::Tensor;
+use ane_tests::command::{ane, path, printed, without_times};
+use ane_tests::data;
+use half::f16;
+
+use super::scratch::{Scratch, example, read};
+
+const SHAPE: Axes<u32> = Axes { n: 1, c: 16, h: 1, w: 32 };
+
+#[test]
+fn example_runs_and_tells_as_recorded() {
+    let page = without_times(&printed(&["run", &example()]));
+    let page = page.replace(&example(), "EXAMPLE");
+    insta::assert_snapshot!("run", page);
+}
+
+#[test]
+fn example_tells_programs_as_recorded() {
+    let mut report: serde_json::Value =
+        serde_json::from_str(&printed(&["run", "--json", &example(), "--check"])).expect("output is JSON");
+    report["model"] = "EXAMPLE".into();
+    report["fastest_nanoseconds"] = 0.into();
+    report["average_nanoseconds"] = 0.into();
+    let rows = report["engine"]["timeline"]["rows"].as_array_mut().expect("has rows");
+    rows.iter_mut().for_each(|row| row["nanoseconds"] = 0.into());
+    let counters = report["driver"].as_array_mut().expect("has counters");
+    counters.retain(|counter| !counter["name"].as_str().is_some_and(|name| name.ends_with("ns")));
+    insta::assert_snapshot!("run_json", serde_json::to_string_pretty(&report).expect("a value serialises"));
+}
+
+#[test]
+fn outputs_are_what_the_inputs_add_up_to() {
+    let scratch = Scratch::new();
+    let (a, b) = (Tensor::random(SHAPE, 11), Tensor::random(SHAPE, 12));
+    let (first, second) = (scratch.array("a.npy", &a), scratch.array("b.npy", &b));
+    let out = scratch.at("out");
+    printed(&["run", &example(), "-i", &format!("0={first}"), "-i", &format!("input1={second}"), "-o", &out]);
+    let list = std::fs::read_to_string(scratch.path().join("out/outputs.json")).expect("there is a list");
+    let list: serde_json::Value = serde_json::from_str(&list).expect("the list is JSON");
+    assert_eq!(list[0]["file"], "output0.npy");
+    assert_eq!(list[0]["shape"], serde_json::json!([1, 16, 1, 32]));
+    let sum = read(&scratch.path().join("out/output0.npy"), SHAPE);
+    // One addition of halves, rounded once, then the larger of that and zero.
+    let expected = a.values().iter().zip(b.values()).map(|(a, b)| (*a + *b).max(f16::ZERO));
+    assert!(sum.values().iter().copied().eq(expected));
+}
+
+#[test]
+fn compiled_programs_give_what_an_m1_gave() {
+    let scratch = Scratch::new();
+    for sample in data::programs().unwrap_or_default() {
+        let (value, expected) = match sample.name.as_str() {
+            "sum" => ("2.5", 5.0),
+            "relu" => ("-3", 0.0),
+            "sigmoid" => ("3", 0.952_636_718_75),
+            "conv" => ("3", 18.0),
+            "gemm" => ("1", 0.0),
+            _ => ("1.5", 1.5),
+        };
+        let out = scratch.at(&sample.name);
+        let model = sample.path.display().to_string();
+        printed(&["run", &model, "--constant", value, "-o", &out]);
+        let program = container::open(&sample.bytes).expect("a real program opens");
+        let surface = program.surfaces_of(Direction::Output).next().expect("has an output");
+        let file = scratch.path().join(&sample.name).join(format!("{}.npy", surface.name));
+        let output = read(&file, surface.shape);
+        let expected = f16::from_f64(expected);
+        assert!(output.values().iter().all(|value| *value == expected), "{}", sample.name);
+    }
+}
+
+#[test]
+fn singles_are_converted_and_that_is_said() {
+    let scratch = Scratch::new();
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (16, 32), }\n";
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend((0..512).flat_map(|value| (value as f32 * 0.1).to_le_bytes()));
+    let array = scratch.file("x.npy", &bytes);
+    let page = printed(&["run", &example(), "-i", &format!("0={array}")]);
+    assert!(page.contains("converted from <f4 to fp16, 409 rounded"), "{page}");
+}
+
+#[test]
+fn seeds_make_the_same_run_again_and_another_one() {
+    let run = |seed| {
+        let report = printed(&["run", "--json", &example(), "--seed", seed]);
+        let report: serde_json::Value = serde_json::from_str(&report).expect("output is JSON");
+        report["outputs"][0]["first"].clone()
+    };
+    assert_eq!(run("7"), run("7"));
+    assert_ne!(run("7"), run("8"));
+}
+
+#[test]
+fn program_comes_from_a_pipe_too() {
+    let file = std::fs::File::open(data::example()).expect("the tree carries its example");
+    let output = Command::new(path()).args(["run", "-"]).stdin(file).output().expect("the command starts");
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("standard input: 2 tasks on t8103"));
+}
+
+#[test]
+fn reader_that_has_had_enough_is_no_failure() {
+    let mut child = Command::new(path())
+        .args(["run", "--json", &example()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the command ends");
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn faults_that_are_injected_end_the_run_with_their_reason() {
+    let output = ane(&["run", &example(), "--inject", "translation-fault:0x10000"]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{message}");
+    assert!(message.contains("read of 0x00010000") && message.contains("EIO"), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+}
+
+#[test]
+fn timeline_goes_to_a_file_that_prints_and_compares() {
+    let scratch = Scratch::new();
+    let (one, two) = (scratch.at("one.json"), scratch.at("two.json"));
+    printed(&["run", &example(), "--trace", &one]);
+    printed(&["run", &example(), "--trace", &two]);
+    assert!(printed(&["trace", &one]).contains("tile fetch 2"));
+    assert!(printed(&["diff", &one, &two]).ends_with("no differences\n"));
+}

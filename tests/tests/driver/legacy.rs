@@ -1,0 +1,209 @@
+//! The three calls of existing clients: their checks, their addresses, and what a submission means.
+
+use std::time::Duration;
+
+use ane::container::{self, Direction, Program, Role};
+use ane::embedded;
+use ane_device::Options;
+use ane_device::inject::Injection;
+use ane_driver::Driver;
+use ane_driver::bus::in_process::InProcess;
+use ane_driver::front::{FileId, Files};
+use ane_tests::client::{Buffer, Clients, Loaded};
+use ane_tests::data;
+use ane_tests::runner::surfaces;
+use ane_uapi::ioctl::buffer::{BO_INFO, BoInfo};
+use ane_uapi::ioctl::drm_ane::{BO_FREE, BO_INIT, BoFree, BoInit, FIFO_NID, SUBMIT, Submit};
+use ane_uapi::ioctl::errno::Errno;
+use half::f16;
+use zerocopy::FromZeros;
+
+/// Makes a submission wrong, given the size of its commands' buffer.
+type Spoil = fn(&mut Submit, u64);
+
+type Embedded = Clients<Driver<InProcess<embedded::Embedded>>>;
+
+fn clients() -> Embedded {
+    Clients::new(Driver::probe(embedded::open(&Options::default(), 32 << 20).unwrap()).unwrap())
+}
+
+fn init(clients: &mut Embedded, file: FileId, size: u64) -> Buffer {
+    let mut init = BoInit { size, ..BoInit::new_zeroed() };
+    clients.ioctl(file, &BO_INIT, &mut init).unwrap();
+    let size = size.next_multiple_of(0x4000);
+    Buffer { file, handle: init.handle, size, map_offset: init.offset }
+}
+
+/// Puts a program into buffers as an existing client does: commands and coefficients in one, and a copy of the first
+/// descriptor with the network id in another.
+fn load(clients: &mut Embedded, file: FileId, program: &Program<'_>) -> (Loaded, Submit) {
+    let stream = program.stream;
+    let behind = stream.len().next_multiple_of(16);
+    let constants = program.constants.first().map_or(&[][..], |constants| constants.bytes);
+    let commands = init(clients, file, (behind + constants.len() + 1) as u64);
+    clients.write(commands, 0, stream);
+    clients.write(commands, behind as u64, constants);
+    let mut submit = Submit {
+        tsk_size: stream.len() as u64,
+        td_count: program.task_count,
+        td_size: program.first_task_bytes,
+        ..Submit::new_zeroed()
+    };
+    submit.handles[0] = commands.handle;
+    let mut bars = vec![(0, commands)];
+    for bar in program.bars.iter().filter(|bar| bar.index > 1) {
+        let bytes = match bar.role {
+            Role::Surface(index) => program.surfaces[index].buffer_bytes,
+            _ => bar.bytes,
+        };
+        let buffer = init(clients, file, bytes.max(1));
+        submit.handles[usize::from(bar.index)] = buffer.handle;
+        bars.push((bar.index, buffer));
+    }
+    let mut first = stream[..program.first_task_bytes as usize].to_vec();
+    first[2] = FIFO_NID as u8;
+    let bootstrap = init(clients, file, first.len() as u64);
+    clients.write(bootstrap, 0, &first);
+    submit.btsp_handle = bootstrap.handle;
+    let loaded = Loaded {
+        file,
+        bars,
+        stream_size: stream.len() as u64,
+        task_count: program.task_count,
+        first_size: program.first_task_bytes,
+    };
+    (loaded, submit)
+}
+
+fn sample(name: &str) -> Option<data::Sample> {
+    data::programs()?.into_iter().find(|sample| sample.name == name)
+}
+
+#[test]
+fn program_runs_and_the_call_returns_when_it_is_done() {
+    let Some(sample) = sample("sum") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let mut clients = clients();
+    let file = clients.open();
+    let (loaded, mut submit) = load(&mut clients, file, &program);
+    for (surface, value) in surfaces(&program, Direction::Input).into_iter().zip([3.0, 2.0]) {
+        clients.fill(&loaded, surface, &[f16::from_f32(value); 64]);
+    }
+    assert_eq!(clients.ioctl(file, &SUBMIT, &mut submit), Ok(()));
+    let output = clients.take(&loaded, surfaces(&program, Direction::Output)[0]);
+    assert_eq!(output, [f16::from_f32(5.0); 64]);
+}
+
+#[test]
+fn coefficients_lie_behind_the_commands_in_the_same_buffer() {
+    let Some(sample) = sample("conv") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let mut clients = clients();
+    let file = clients.open();
+    let (loaded, mut submit) = load(&mut clients, file, &program);
+    clients.fill(&loaded, surfaces(&program, Direction::Input)[0], &[f16::from_f32(3.0); 3]);
+    assert_eq!(clients.ioctl(file, &SUBMIT, &mut submit), Ok(()));
+    let output = clients.take(&loaded, surfaces(&program, Direction::Output)[0]);
+    assert_eq!(output, [f16::from_f32(18.0); 3]);
+}
+
+#[test]
+fn buffers_of_a_fresh_file_lie_one_behind_the_other_from_0x4000() {
+    let mut clients = clients();
+    let file = clients.open();
+    let sizes = [1, 0x4000, 0x4001, 0x1_0000];
+    let addresses: Vec<u64> = sizes
+        .map(|size| {
+            let buffer = init(&mut clients, file, size);
+            let mut info = BoInfo { handle: buffer.handle, ..BoInfo::new_zeroed() };
+            clients.ioctl(file, &BO_INFO, &mut info).unwrap();
+            info.device_address
+        })
+        .to_vec();
+    assert_eq!(addresses, [0x4000, 0x8000, 0xc000, 0x1_4000]);
+}
+
+#[test]
+fn each_field_that_breaks_its_rule_is_refused_and_nothing_runs() {
+    let Some(sample) = sample("sum") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let mut clients = clients();
+    let file = clients.open();
+    let (loaded, good) = load(&mut clients, file, &program);
+    let size = loaded.bar(0).size;
+    let wrong: [(&str, Spoil); 13] = [
+        ("tsk_size of zero", |submit, _| submit.tsk_size = 0),
+        ("tsk_size of the buffer's size", |submit, size| submit.tsk_size = size),
+        ("tsk_size beyond everything", |submit, _| submit.tsk_size = u64::MAX),
+        ("td_count of zero", |submit, _| submit.td_count = 0),
+        ("td_count beyond sixteen bits", |submit, _| submit.td_count = 0x1_0000),
+        ("td_size of zero", |submit, _| submit.td_size = 0),
+        ("td_size of no whole word", |submit, _| submit.td_size += 1),
+        ("no commands", |submit, _| submit.handles[0] = 0),
+        ("a buffer for BAR 1", |submit, _| submit.handles[1] = submit.handles[0]),
+        ("an unknown handle", |submit, _| submit.handles[31] = 999),
+        ("no bootstrap", |submit, _| submit.btsp_handle = 0),
+        ("an unknown bootstrap", |submit, _| submit.btsp_handle = 999),
+        ("pad", |submit, _| submit.pad = 1),
+    ];
+    for (what, spoil) in wrong {
+        let mut submit = good;
+        spoil(&mut submit, size);
+        assert_eq!(clients.ioctl(file, &SUBMIT, &mut submit), Err(Errno::EINVAL), "{what}");
+    }
+    assert_eq!(clients.driver.bus_mut().device_mut().ane().counters().tasks_done, 0);
+}
+
+#[test]
+fn pads_and_unknown_handles_of_buffers_are_refused() {
+    let mut clients = clients();
+    let file = clients.open();
+    let bad = [
+        BoInit { pad: 1, size: 1, ..BoInit::new_zeroed() },
+        BoInit { size: 0, ..BoInit::new_zeroed() },
+        BoInit { size: u64::MAX, ..BoInit::new_zeroed() },
+        BoInit { size: 0xe000_0001, ..BoInit::new_zeroed() },
+    ];
+    for mut bad in bad {
+        assert_eq!(clients.ioctl(file, &BO_INIT, &mut bad), Err(Errno::EINVAL), "{bad:?}");
+    }
+    let buffer = init(&mut clients, file, 1);
+    let mut padded = BoFree { handle: buffer.handle, pad: 1 };
+    assert_eq!(clients.ioctl(file, &BO_FREE, &mut padded), Err(Errno::EINVAL));
+    let mut free = BoFree { handle: buffer.handle, pad: 0 };
+    assert_eq!(clients.ioctl(file, &BO_FREE, &mut free), Ok(()));
+    assert_eq!(clients.ioctl(file, &BO_FREE, &mut free), Err(Errno::EINVAL), "it is gone");
+    let mut never = BoFree { handle: 77, pad: 0 };
+    assert_eq!(clients.ioctl(file, &BO_FREE, &mut never), Err(Errno::EINVAL));
+}
+
+#[test]
+fn engine_that_is_not_idle_after_a_second_is_taken_back_and_the_next_submission_runs() {
+    let Some(sample) = sample("sum") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let mut clients = clients();
+    let file = clients.open();
+    let (_, mut submit) = load(&mut clients, file, &program);
+    clients.driver.bus_mut().device_mut().ane().inject(Injection::StuckQueue(None));
+    let start = std::time::Instant::now();
+    assert_eq!(clients.ioctl(file, &SUBMIT, &mut submit), Err(Errno::ETIMEDOUT));
+    assert!((Duration::from_millis(900)..Duration::from_millis(1900)).contains(&start.elapsed()));
+    assert_eq!(clients.ioctl(file, &SUBMIT, &mut submit), Ok(()));
+}
+
+#[test]
+fn file_that_is_closed_while_its_call_waits_leaves_the_device_to_others() {
+    let Some(sample) = sample("sum") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let mut clients = clients();
+    let (first, second) = (clients.open(), clients.open());
+    let (_, submit) = load(&mut clients, first, &program);
+    let (_, mut other) = load(&mut clients, second, &program);
+    clients.driver.bus_mut().device_mut().ane().inject(Injection::StuckQueue(None));
+    let bytes = zerocopy::IntoBytes::as_bytes(&submit).to_vec();
+    let mut call = ane_driver::front::Call::new(SUBMIT.number, bytes, ane_driver::front::Segments::new());
+    assert!(clients.attempt(first, &mut call).is_pending());
+    clients.driver.progress(Duration::ZERO);
+    clients.driver.close(first);
+    assert_eq!(clients.ioctl(second, &SUBMIT, &mut other), Ok(()));
+}

@@ -1,0 +1,63 @@
+//! PE_MMU against a table that asks byte by byte, on random mappings.
+
+use ane_device::pe_mmu::{Attributes, Mapping, PeMmu, Range};
+use ane_tests::random::Random;
+use ane_tests::reference::pe_mmu::ByteMap;
+use ane_uapi::hw::pe_mmu::PageSize;
+
+/// Addresses that are in play: a few pages, so that everything meets everything.
+const PAGES: u32 = 6;
+
+/// A number below `bound` that is often one of its ends, or on a quarter of a page.
+fn address(random: &mut Random, page: u32) -> u64 {
+    let bound = page * PAGES;
+    let quarter = (page / 4).max(1);
+    u64::from(match random.below(4) {
+        0 => random.below(PAGES) * page,
+        1 => random.below(bound / quarter) * quarter,
+        _ => random.below(bound),
+    })
+}
+
+/// One random life of a table.
+fn life(seed: u64) {
+    let mut random = Random::new(seed);
+    let page = 1 << (2 + random.below(8));
+    let page_size = PageSize::new(page.into()).expect("a power of two");
+    let mut mmu = PeMmu::new(Attributes { page_size, ..Attributes::default() });
+    let mut reference = ByteMap::new(page.into());
+    for step in 0..60 {
+        let (va, size) = (address(&mut random, page), address(&mut random, page));
+        if random.below(3) < 2 {
+            // Below the page's own offset as well as far away.
+            let pa = u64::from(random.below(page)) << (8 * random.below(6));
+            mmu.map(&[Mapping { va, pa, size }]).expect("nothing wraps and there is room");
+            reference.map(va, pa, size);
+        } else {
+            mmu.unmap(&[Range { va, size }]).expect("nothing wraps");
+            reference.unmap(va, size);
+        }
+        let context = format!("seed {seed}, step {step}, page {page:#x}");
+        assert_eq!(mmu.mmu().regions(), reference.parts(), "{context}");
+        let mut stretch_end = 0;
+        let mut stretch = None;
+        for va in 0..u64::from(2 * PAGES * page) {
+            let expected = reference.translate(va);
+            assert_eq!(mmu.mmu().translate(va).ok(), expected, "{context}, address {va:#x}");
+            if va >= stretch_end {
+                let found = mmu.mmu().stretch(va, 1 << 40);
+                assert!(found.len > 0, "{context}, address {va:#x}");
+                stretch_end = va + found.len;
+                stretch = found.to.ok().map(|pa| pa.wrapping_sub(va));
+            }
+            assert_eq!(stretch.map(|base| base.wrapping_add(va)), expected, "{context}, stretch at {va:#x}");
+        }
+    }
+}
+
+#[test]
+fn table_agrees_with_a_byte_map_on_random_mappings() {
+    for seed in 0..40 {
+        life(seed);
+    }
+}

@@ -1,0 +1,65 @@
+//! `ane.h` against the library: compiled as C and as C++, and asked for every number.
+
+use std::fmt::Write;
+use std::mem::{offset_of, size_of};
+use std::process::Command;
+
+use ane_capi::Network;
+use ane_capi::anec::Anec;
+use ane_capi::node::Buffer;
+use ane_tests::preload::{compiled, include};
+
+/// What C is asked, and what it has to say (client-abi).
+fn questions() -> Vec<(String, usize)> {
+    let offsets = [
+        ("ane_nn", "fd", offset_of!(Network, fd)),
+        ("ane_nn", "data", offset_of!(Network, data)),
+        ("ane_nn", "anec", offset_of!(Network, anec)),
+        ("ane_nn", "chans", offset_of!(Network, chans)),
+        ("ane_nn", "btsp_chan", offset_of!(Network, btsp_chan)),
+        ("ane_bo", "map", offset_of!(Buffer, map)),
+        ("ane_bo", "size", offset_of!(Buffer, size)),
+        ("ane_bo", "handle", offset_of!(Buffer, handle)),
+        ("ane_bo", "offset", offset_of!(Buffer, offset)),
+        ("anec", "size", offset_of!(Anec, size)),
+        ("anec", "td_size", offset_of!(Anec, td_size)),
+        ("anec", "td_count", offset_of!(Anec, td_count)),
+        ("anec", "tsk_size", offset_of!(Anec, tsk_size)),
+        ("anec", "krn_size", offset_of!(Anec, krn_size)),
+        ("anec", "src_count", offset_of!(Anec, src_count)),
+        ("anec", "dst_count", offset_of!(Anec, dst_count)),
+        ("anec", "tiles", offset_of!(Anec, tiles)),
+        ("anec", "nchw", offset_of!(Anec, nchw)),
+    ];
+    let sizes = [
+        ("struct ane_nn", size_of::<Network>()),
+        ("struct ane_bo", size_of::<Buffer>()),
+        ("struct anec", 0x6a8),
+        ("int", size_of::<i32>()),
+    ];
+    let offsets = offsets.into_iter().map(|(of, field, at)| (format!("offsetof(struct {of}, {field})"), at));
+    let sizes = sizes.into_iter().map(|(of, bytes)| (format!("sizeof({of})"), bytes));
+    offsets.chain(sizes).chain([("TILE_COUNT".to_owned(), 0x20), ("TILE_SIZE".to_owned(), 1 << 14)]).collect()
+}
+
+#[test]
+fn c_and_cpp_see_the_structures_that_the_library_has() {
+    let questions = questions();
+    let mut source =
+        String::from("#include <stddef.h>\n#include <stdio.h>\n#include \"ane.h\"\nint main(void)\n{\n");
+    for (question, _) in &questions {
+        let _ = writeln!(source, "\tprintf(\"%zu\\n\", (size_t)({question}));");
+    }
+    source.push_str("\treturn 0;\n}\n");
+    let folder = tempfile::tempdir().unwrap();
+    for extension in ["c", "cpp"] {
+        let path = folder.path().join(format!("ask.{extension}"));
+        std::fs::write(&path, &source).unwrap();
+        let include = format!("-I{}", include().display());
+        let Some(program) = compiled(path.to_str().unwrap(), folder.path(), &[&include]) else { continue };
+        let said = String::from_utf8(Command::new(program).output().unwrap().stdout).unwrap();
+        let answers: Vec<usize> = said.lines().map(|line| line.parse().unwrap()).collect();
+        let expected: Vec<usize> = questions.iter().map(|(_, number)| *number).collect();
+        assert_eq!(answers, expected, "as {extension} sees it");
+    }
+}

@@ -1,0 +1,57 @@
+//! `ane sram`: the hierarchy, residency and heat of a program, as text, JSON and picture.
+
+use ane_tests::command::ane;
+use serde_json::Value;
+
+const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/add_relu.anec");
+
+/// What a command printed.
+fn printed(arguments: &[&str]) -> String {
+    let output = ane(arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Requirement: MEM-30
+#[test]
+fn hierarchy_is_printed_with_field_and_value() {
+    insta::assert_snapshot!("hierarchy", printed(&["sram"]));
+}
+
+#[test]
+fn program_is_printed_with_residency_heat_and_time() {
+    insta::assert_snapshot!("program", printed(&["sram", PROGRAM]));
+}
+
+#[test]
+fn json_has_every_level_task_and_bank() {
+    let report: Value = serde_json::from_str(&printed(&["sram", "--json", PROGRAM])).expect("JSON");
+    let fields: Vec<_> =
+        report["levels"].as_array().expect("levels").iter().map(|level| &level["field"]).collect();
+    for field in ["0x1b8", "0x1c0", "0x1c8", "0x1f0", "0x1f8", "0x200", "0x210", "0x288", "0x491"] {
+        assert!(fields.contains(&&Value::from(field)), "{field}");
+    }
+    assert_eq!(report["tasks"].as_array().map(Vec::len), Some(2));
+    assert_eq!(report["tasks"][0]["operands"][0]["heat"].as_array().map(Vec::len), Some(64));
+    assert!(report["nanoseconds"].as_u64() > Some(230_000));
+}
+
+#[test]
+fn picture_has_a_cell_for_each_bank_of_each_operand() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("heat.svg");
+    let path = path.to_str().expect("a plain name");
+    printed(&["sram", PROGRAM, "--svg", path]);
+    let picture = std::fs::read_to_string(path).expect("it was written");
+    assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
+    // Three operands through the pool, and their sum.
+    assert_eq!(picture.matches("<title>bank 63: ").count(), 4);
+    let again = ane(&["sram", PROGRAM, "--svg", path]);
+    assert_eq!(again.status.code(), Some(1), "a picture that is there is kept");
+}
+
+#[test]
+fn later_chip_takes_its_own_column_of_the_table() {
+    let report: Value = serde_json::from_str(&printed(&["sram", "--json", "--chip", "t8112"])).expect("JSON");
+    assert_eq!((&report["chip"], &report["generation"]), (&"t8112".into(), &"h14".into()));
+}

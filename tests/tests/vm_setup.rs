@@ -1,0 +1,77 @@
+//! `ane vm setup` on a kernel that is a folder: what it finds, and what it says when there is nothing.
+
+use std::fs;
+use std::path::Path;
+
+use ane::vm::setup::{Kernel, SetupError};
+use tempfile::TempDir;
+
+/// A kernel that shows one function for each pair of vendor and device.
+fn kernel(functions: &[(&str, &str, &str)]) -> (TempDir, Kernel) {
+    let root = tempfile::tempdir().unwrap();
+    let devices = root.path().join("sys/bus/pci/devices");
+    fs::create_dir_all(&devices).unwrap();
+    for (bdf, vendor, device) in functions {
+        let folder = devices.join(bdf);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("vendor"), format!("{vendor}\n")).unwrap();
+        fs::write(folder.join("device"), format!("{device}\n")).unwrap();
+    }
+    let kernel = Kernel::below(root.path());
+    (root, kernel)
+}
+
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn function_is_found_by_its_number_among_others() {
+    let (_root, kernel) = kernel(&[
+        ("0000:00:00.0", "0x8086", "0x1055"),
+        ("0000:01:00.0", "0x1af4", "0x1055"),
+        ("0000:02:00.0", "0x1af4", "0x1042"),
+        ("junk", "0x1af4", "0x1055"),
+    ]);
+    assert_eq!(kernel.function_of_its_kind().unwrap().to_string(), "0000:01:00.0");
+}
+
+#[test]
+fn none_or_several_functions_are_told_and_none_is_guessed() {
+    let (_root, none) = kernel(&[("0000:02:00.0", "0x1af4", "0x1042")]);
+    assert!(none.function_of_its_kind().unwrap_err().to_string().contains("1af4:1055"));
+    let (_root, two) = kernel(&[("0000:02:00.0", "0x1af4", "0x1055"), ("0000:01:00.0", "0x1af4", "0x1055")]);
+    let several = two.function_of_its_kind().unwrap_err().to_string();
+    assert!(several.contains("0000:01:00.0, 0000:02:00.0"), "{several}");
+}
+
+#[test]
+fn function_is_overridden_before_it_is_offered() {
+    let bdf = "0000:01:00.0";
+    let (root, kernel) = kernel(&[(bdf, "0x1af4", "0x1055")]);
+    write(root.path(), "sys/bus/pci/drivers/vfio-pci/bind", "");
+    // No kernel acts on what is written, so the function does not change hands.
+    let refused = kernel.bind(bdf.parse().unwrap()).unwrap_err();
+    assert!(matches!(refused, SetupError::Refused { .. }) && refused.to_string().contains("intel-iommu"));
+    let written = |path: &str| fs::read_to_string(root.path().join(path)).unwrap();
+    assert_eq!(written(&format!("sys/bus/pci/devices/{bdf}/driver_override")), "vfio-pci");
+    assert_eq!(written("sys/bus/pci/drivers_probe"), bdf);
+}
+
+#[test]
+fn function_that_is_not_there_is_named() {
+    let (_root, kernel) = kernel(&[]);
+    let absent = kernel.bind("0000:05:00.0".parse().unwrap()).unwrap_err().to_string();
+    assert!(absent.contains("0000:05:00.0"), "{absent}");
+}
+
+#[test]
+fn huge_pages_are_never_made_fewer() {
+    let (root, kernel) = kernel(&[]);
+    write(root.path(), "proc/sys/vm/nr_hugepages", "100\n");
+    assert_eq!(kernel.reserve(64).unwrap(), 100);
+    assert_eq!(fs::read_to_string(root.path().join("proc/sys/vm/nr_hugepages")).unwrap(), "100\n");
+    assert_eq!(kernel.reserve(128).unwrap(), 128);
+}

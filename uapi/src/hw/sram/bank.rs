@@ -1,0 +1,92 @@
+//! Banks: which one a byte is in, and how many turns an access takes when several granules want the same.
+//!
+//! The pool is interleaved at 16 bytes over 64 banks, directly and without a second level: `(address / 16) mod 64`. In one
+//! turn each bank gives one granule. Granules that are wanted together and lie in different banks come in one turn;
+//! those that share a bank wait for each other, and the fullest bank decides (seed 003).
+
+use super::Hierarchy;
+
+/// The most banks that any generation has.
+pub const BANKS_MAX: u32 = 64;
+
+/// One direction in which the granules of an access are repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Bytes from one to the next; what is below a granule is ignored, as the registers do.
+    pub stride: u64,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl Axis {
+    /// An axis.
+    pub const fn new(stride: u64, count: u32) -> Self {
+        Self { stride, count }
+    }
+}
+
+/// The largest number that divides both; 64 for a stride of no granules.
+const fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+impl Hierarchy {
+    /// The bank of a byte.
+    ///
+    /// ```
+    /// use ane_uapi::hw::hal::Generation;
+    /// use ane_uapi::hw::sram::Hierarchy;
+    ///
+    /// let m1 = Hierarchy::of(Generation::H13);
+    /// assert_eq!([0, 15, 16, 1023, 1024].map(|at| m1.bank(at)), [0, 0, 1, 63, 0]);
+    /// ```
+    pub const fn bank(&self, address: u64) -> u32 {
+        // A remainder of at most 64.
+        (address / self.granule as u64 % self.banks as u64) as u32
+    }
+
+    /// Turns that `rows` granules take which lie `stride` bytes apart: `ceil(rows / (64 / gcd(stride / 16, 64)))`.
+    pub const fn turns_of_rows(&self, rows: u32, stride: u64) -> u32 {
+        let banks = self.banks as u64;
+        let apart = banks / gcd(stride / self.granule as u64 % banks, banks);
+        // As many banks as the rows reach, at least one.
+        rows.div_ceil(apart as u32)
+    }
+
+    /// Turns of an access to one granule at each point of up to three axes: how many the fullest bank has.
+    ///
+    /// Exact for any counts, in bounded time; where the access begins makes no difference.
+    pub fn turns(&self, axes: [Axis; 3]) -> u32 {
+        let fullest = self.loads(0, axes).into_iter().max().unwrap_or(0);
+        u32::try_from(fullest).unwrap_or(u32::MAX)
+    }
+
+    /// How many of the granules at the points of up to three axes from `base` each bank has.
+    pub fn loads(&self, base: u64, axes: [Axis; 3]) -> [u64; BANKS_MAX as usize] {
+        let banks = self.banks as usize;
+        let mut load = [0_u64; BANKS_MAX as usize];
+        load[self.bank(base) as usize] = 1;
+        for Axis { stride, count } in axes {
+            if count == 1 {
+                continue;
+            }
+            let step = self.bank(stride) as usize;
+            let mut next = [0_u64; BANKS_MAX as usize];
+            // The axis comes back to its first bank after this many points.
+            let apart = banks / gcd(step as u64, banks as u64) as usize;
+            for point in 0..apart.min(count as usize) {
+                let times = (count as usize - point).div_ceil(apart) as u64;
+                let shift = point * step % banks;
+                for (bank, load) in load[..banks].iter().enumerate() {
+                    let sum = &mut next[(bank + shift) % banks];
+                    *sum = sum.saturating_add(load.saturating_mul(times));
+                }
+            }
+            load = next;
+        }
+        load
+    }
+}

@@ -1,0 +1,32 @@
+//! `ane exec`.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use super::device::DeviceArgs;
+
+/// Run a program that uses /dev/accel/accel0, as it is, on a virtual engine
+///
+/// Starts a private daemon with an embedded device for as long as CMD runs, unless --device or ANE_DEVICE names a daemon
+/// that runs already, and starts CMD with the preload library that stands in for the device node. CMD and all that it
+/// starts see /dev/accel/accel0; nothing else changes for them. Ends as CMD does.
+///
+/// The preload library is looked for where ANE_SHIM says, beside this program, and in ../lib/ane.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane exec -- python3 infer.py
+  ane exec --check -- ./client network.anec
+  ane exec --device aned -- ./client network.anec
+
+Exit codes: CMD's own; 128 and the signal's number if one ended it; 126 if it cannot be started, 127 if it is not
+there; 3 if there is no device or no preload library.")]
+pub(crate) struct Exec {
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+    /// The device
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+}

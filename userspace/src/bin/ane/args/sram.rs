@@ -1,0 +1,37 @@
+//! `ane sram`.
+
+use std::path::PathBuf;
+
+use ane_uapi::hw::chip::Soc;
+use clap::Args;
+
+/// Show what a program does with the chip's memory, and how long it would take there
+///
+/// Prints the memory hierarchy of the chip, each number with the field of the compiler's table that holds it; then for each
+/// task where its operands lie and why, how warm each of the 64 banks gets, what conflicts cost, and the time that the task
+/// would take by the timing model. Without a program, the hierarchy alone.
+///
+/// Needs no device and runs nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane sram
+  ane sram examples/add_relu.anec
+  ane sram network.hwx --svg heat.svg
+  ane sram --json network.hwx | jq '.tasks[] | {index, conflicts, cycles}'")]
+pub(crate) struct Sram {
+    /// The program: .hwx or .anec, told apart by content; - is standard input
+    pub(crate) file: Option<PathBuf>,
+    /// The chip: t8103 (M1), t6000, t6001, t6002 or t8112
+    #[arg(long, value_name = "CHIP", default_value = "t8103", value_parser = ane_device::options::chip)]
+    pub(crate) chip: Soc,
+    /// Print JSON for another program to read
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draw the heat of the banks, as an SVG picture, too
+    #[arg(long, value_name = "FILE", requires = "file")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Replace a picture that is there
+    #[arg(long, requires = "svg")]
+    pub(crate) force: bool,
+}

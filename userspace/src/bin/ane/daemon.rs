@@ -1,0 +1,65 @@
+//! `ane daemon`, and the private one of `ane exec`.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::time::Duration;
+
+use ane::daemon::{self, EmbeddedDriver};
+use ane::inspect;
+use ane_device::Options;
+use ane_driver::aned::client::default_socket;
+use ane_driver::aned::place::{Access, Place};
+use ane_driver::aned::server::Settings;
+use anyhow::{Context, Result};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+use crate::args;
+use crate::failure::{Advise, Exit};
+use crate::files;
+
+pub(crate) fn run(args: &args::Daemon) -> Result<()> {
+    // Before the first thread, so that all of them leave these to the descriptor.
+    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
+    signals.thread_block().context("blocking signals")?;
+    let stop = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+        .context("watching for signals")?;
+    let path = args.socket_path.clone().unwrap_or_else(default_socket);
+    let (driver, place) = (driver(&args.options.options())?, listen(&path)?);
+    eprintln!("ane: {} is served at {}", args.options.chip.name(), files::name(&path));
+    serve(driver, place, Duration::from_micros(args.poll_us.into()), stop.as_fd())
+}
+
+/// Takes the place where a daemon listens; clients may connect from then on.
+pub(crate) fn listen(path: &Path) -> Result<Place> {
+    Place::listen(path, Access::default())
+        .advise(Exit::NoDevice, "use the daemon that is there, or give another --socket-path")
+}
+
+/// A device and its driver.
+pub(crate) fn driver(options: &Options) -> Result<EmbeddedDriver> {
+    daemon::driver(options).advise(Exit::NoDevice, "see `ane help daemon` for the chips and their engines")
+}
+
+/// Serves a driver at `place` until `stop` is readable, or hangs up.
+pub(crate) fn serve(
+    driver: EmbeddedDriver,
+    place: Place,
+    poll: Duration,
+    stop: BorrowedFd<'_>,
+) -> Result<()> {
+    raise_limit();
+    let report = Box::new(|driver: &mut EmbeddedDriver, what: &str| inspect::report(driver, what));
+    let settings = Settings { poll, report: Some(report), ..Settings::default() };
+    let driver = daemon::serve(driver, place, settings, stop).advise(Exit::NoDevice, "start it again")?;
+    driver.remove();
+    Ok(())
+}
+
+/// Clients pass descriptors, and the usual limit of 1024 is soon reached. Where it cannot be raised it is enough for few.
+fn raise_limit() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}

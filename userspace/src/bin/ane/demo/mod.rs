@@ -1,0 +1,163 @@
+//! `ane demo`.
+
+mod network;
+mod reference;
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use ane::model::Model;
+use ane::session::{self, Session};
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::failure::{Exit, Failure};
+use crate::files::{self, Existing};
+use crate::run::engine::Watch;
+use crate::run::report::EngineReport;
+use crate::{args, device, run};
+
+/// How far a probability may be from the exact one. Each goes through two tables of 33 knots and a dozen roundings to
+/// halves; probabilities of sixteen channels are around a sixteenth.
+const TOLERANCE: f64 = 0.001;
+
+/// A demonstration, for people and for programs.
+#[derive(Debug, Serialize)]
+struct Report {
+    device: String,
+    chip: String,
+    numerics: Option<&'static str>,
+    tasks: u32,
+    nanoseconds: u64,
+    checks: Vec<Check>,
+    engine: Option<EngineReport>,
+}
+
+/// What is compared with the reference.
+#[derive(Debug, Serialize)]
+struct Check {
+    what: &'static str,
+    elements: usize,
+    /// The largest difference that there is.
+    difference: f64,
+    /// The largest that there may be.
+    allowed: f64,
+}
+
+impl Check {
+    fn of(what: &'static str, seen: &[half::f16], expected: &[f64], allowed: f64) -> Self {
+        let apart = |(seen, expected): (&half::f16, &f64)| (seen.to_f64() - expected).abs();
+        let differences = seen.iter().zip(expected).map(apart);
+        // What is no number, or not there, is as far away as can be.
+        let worst = |worst: f64, one: f64| if one.is_nan() { f64::INFINITY } else { worst.max(one) };
+        let difference =
+            if seen.len() == expected.len() { differences.fold(0.0, worst) } else { f64::INFINITY };
+        Self { what, elements: expected.len(), difference, allowed }
+    }
+
+    fn holds(&self) -> bool {
+        self.difference <= self.allowed
+    }
+}
+
+pub(crate) fn run(args: &args::Demo) -> Result<()> {
+    let built = network::build().context("building the network")?;
+    if let Some(path) = &args.save {
+        files::save(path, &built.to_anec()?, Existing::Replace)?;
+    }
+    let model = Model::from(&built);
+    let (image, projection) = (network::image(), network::projection());
+    let device = device::open(&args.device)?;
+    let watch = Watch::start(&device, args.trace.is_some())?;
+    let start = Instant::now();
+    let outcome = compute(&device, &model, &image, &projection);
+    let elapsed = start.elapsed();
+    let engine = watch.finish(args.trace.as_deref())?;
+    let (features, probabilities) = outcome.map_err(|why| device::session_failure(&why, &device))?;
+    let expected = reference::compute(&image, &network::weights(), &projection);
+    let checks = vec![
+        Check::of("convolution and ReLU, whole numbers", features.values(), &expected.features, 0.0),
+        Check::of(
+            "sigmoid, matrix product and softmax",
+            probabilities.values(),
+            &expected.probabilities,
+            TOLERANCE,
+        ),
+    ];
+    let report = Report {
+        device: device.location().to_string(),
+        chip: run::chip(&device),
+        numerics: engine.is_some().then(|| run::numerics(args.device.options.numerics)),
+        tasks: model.task_count(),
+        nanoseconds: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
+        checks,
+        engine,
+    };
+    if args.json {
+        files::print_json(&report)?
+    } else {
+        files::print(report.page()?.as_bytes())?
+    }
+    match report.checks.iter().find(|check| !check.holds()) {
+        None => Ok(()),
+        Some(check) => {
+            let what = format!("{}: off by {}, allowed is {}", check.what, check.difference, check.allowed);
+            Err(Failure::new(
+                Exit::Differs,
+                what,
+                "run it with --check, and tell us with the output of `ane doctor`",
+            )
+            .into())
+        }
+    }
+}
+
+/// Both outputs of the network.
+fn compute(
+    device: &ane::device::Device,
+    model: &Model,
+    image: &ane::tensor::Tensor,
+    projection: &ane::tensor::Tensor,
+) -> Result<(ane::tensor::Tensor, ane::tensor::Tensor), session::Error> {
+    let mut session = Session::load(device, model)?;
+    session.set("image", image)?;
+    session.set("projection", projection)?;
+    session.run()?;
+    Ok((session.get("features")?, session.get("probabilities")?))
+}
+
+impl Report {
+    fn page(&self) -> Result<String, std::fmt::Error> {
+        let mut page = String::new();
+        let Self { device, chip, tasks, .. } = self;
+        writeln!(
+            page,
+            "A network of {tasks} tasks, built here, on a virtual {chip} ({device}), in {:.1?}:",
+            Duration::from_nanos(self.nanoseconds)
+        )?;
+        writeln!(page, "  image 4x6x18 -> convolution 3x3, ReLU -> sigmoid -> matrix product -> softmax\n")?;
+        writeln!(page, "Compared with the same network in double precision on this processor:")?;
+        for check in &self.checks {
+            let verdict = if check.holds() { "ok" } else { "WRONG" };
+            let Check { what, elements, difference, allowed, .. } = check;
+            let bound = if *allowed == 0.0 { "exact".to_owned() } else { format!("at most {allowed} off") };
+            writeln!(page, "  {verdict:<5}  {what}: {elements} elements, {bound}, {difference:.6} seen")?;
+        }
+        if let Some(engine) = &self.engine {
+            writeln!(page, "\nWhat the engine did:")?;
+            engine.write(&mut page)?;
+        }
+        page.push_str(
+            "
+Try next:
+  ane demo --save demo.anec          keep the program
+  ane decode demo.anec | less        every word of it, named
+  ane run demo.anec -o out           run it on random inputs, outputs as .npy
+  ane run demo.anec --trace t.json   what happened when, for https://ui.perfetto.dev
+  ane exec -- CMD                    run a client of /dev/accel/accel0 unmodified
+  ane doctor                         what else works on this machine
+",
+        );
+        Ok(page)
+    }
+}

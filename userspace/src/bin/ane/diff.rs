@@ -1,0 +1,133 @@
+//! `ane diff`.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+use std::path::Path;
+
+use ane::container;
+use ane::diff::arrays::{self, Tolerance};
+use ane::diff::{Comparison, programs, timelines};
+use ane::tensor::npy::Array;
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::failure::{Advise, Exit, Failure};
+use crate::{args, files};
+
+/// Elements of the largest array that is compared: those of the whole aperture.
+const ELEMENTS_MAX: u64 = 1 << 31;
+
+pub(crate) fn run(args: &args::Diff) -> Result<()> {
+    let tolerance = Tolerance { ulps: args.ulps, absolute: args.tolerance };
+    let found = if args.a.is_dir() || args.b.is_dir() {
+        folders(&args.a, &args.b, tolerance)?
+    } else {
+        two_files(&args.a, &args.b, tolerance)?
+    };
+    if args.json {
+        files::print_json(&found)?;
+    } else {
+        files::print(page(&found)?.as_bytes())?;
+    }
+    if found.is_same() {
+        return Ok(());
+    }
+    let what =
+        format!("{} differences between {} and {}", found.count, files::name(&args.a), files::name(&args.b));
+    Err(Failure::new(Exit::Differs, what, "of arrays, --ulps and --tolerance say what may differ").into())
+}
+
+fn page(found: &Comparison) -> Result<String, fmt::Error> {
+    let mut page = String::new();
+    for difference in &found.differences {
+        writeln!(page, "{}: {} | {}", difference.place, difference.a, difference.b)?;
+    }
+    let listed = found.differences.len() as u64;
+    if found.count > listed {
+        writeln!(page, "... and {} more", found.count - listed)?;
+    }
+    for note in &found.notes {
+        writeln!(page, "note: {note}")?;
+    }
+    if found.is_same() {
+        writeln!(page, "no differences")?;
+    }
+    Ok(page)
+}
+
+/// What a file is, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Array,
+    Timeline,
+    Program,
+}
+
+fn kind(bytes: &[u8]) -> Kind {
+    if bytes.starts_with(b"\x93NUMPY") {
+        Kind::Array
+    } else if bytes.trim_ascii_start().starts_with(b"{") {
+        Kind::Timeline
+    } else {
+        Kind::Program
+    }
+}
+
+fn two_files(a: &Path, b: &Path, tolerance: Tolerance) -> Result<Comparison> {
+    let (first, second) = (files::read(a)?, files::read(b)?);
+    match (kind(&first), kind(&second)) {
+        (Kind::Array, Kind::Array) => {
+            let (first, second) = (array(a, &first)?, array(b, &second)?);
+            let (one, other) = (first.halves().0, second.halves().0);
+            let (shape, other_shape) = (&first.header().shape, &second.header().shape);
+            Ok(arrays::compare(shape, &one, other_shape, &other, tolerance))
+        }
+        (Kind::Timeline, Kind::Timeline) => timelines::compare(&first, &second)
+            .with_context(|| format!("{} or {}", files::name(a), files::name(b)))
+            .advise(Exit::Refused, "write one with `ane run --trace`"),
+        (Kind::Program, Kind::Program) => {
+            let first = container::open(&first).with_context(|| files::name(a))?;
+            let second = container::open(&second).with_context(|| files::name(b))?;
+            Ok(programs::compare(&first, &second))
+        }
+        (one, other) => {
+            let what =
+                format!("{} is {one:?}, {} is {other:?}", files::name(a), files::name(b)).to_lowercase();
+            Err(Failure::new(Exit::Refused, what, "compare two of a kind").into())
+        }
+    }
+}
+
+fn array(path: &Path, bytes: &[u8]) -> Result<Array> {
+    Array::read(bytes, ELEMENTS_MAX)
+        .with_context(|| files::name(path))
+        .advise(Exit::Refused, "write it again with numpy.save")
+}
+
+/// Compares the outputs that either folder lists.
+fn folders(a: &Path, b: &Path, tolerance: Tolerance) -> Result<Comparison> {
+    let (first, second) = (listed(a)?, listed(b)?);
+    let mut found = Comparison::default();
+    for file in first.union(&second) {
+        match (first.contains(file), second.contains(file)) {
+            (true, true) => found.include(file, two_files(&a.join(file), &b.join(file), tolerance)?),
+            (is_first, _) => {
+                let [here, not_here] = if is_first { ["there", "-"] } else { ["-", "there"] };
+                found.differs(file.as_str(), here, not_here);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The arrays of a folder that `ane run -o` wrote.
+fn listed(folder: &Path) -> Result<BTreeSet<String>> {
+    let list = folder.join("outputs.json");
+    let advice = "name two folders that `ane run -o` wrote";
+    let bytes = files::read(&list).advise(Exit::Refused, advice)?;
+    let entries: Vec<Value> =
+        serde_json::from_slice(&bytes).with_context(|| files::name(&list)).advise(Exit::Refused, advice)?;
+    let plain = |name: &&str| !name.contains('/') && !name.starts_with('.');
+    let names = entries.iter().filter_map(|entry| entry.get("file")?.as_str().filter(plain));
+    Ok(names.map(str::to_owned).collect())
+}

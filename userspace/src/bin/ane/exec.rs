@@ -1,0 +1,192 @@
+//! `ane exec`: a private daemon, the preload library, and a program between them.
+//!
+//! The daemon is a thread of this process, and ends with it. Signals that somebody sends to this process are passed on to
+//! the program, and this process ends as it does.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ane::device::Location;
+use ane_device::Options;
+use ane_driver::aned::client::{Client, Settings, default_socket};
+use anyhow::{Context, Result};
+use nix::fcntl::OFlag;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::{Pid, pipe2};
+
+use crate::failure::{Exit, Failure};
+use crate::{args, daemon, device};
+
+/// The preload library's file.
+const SHIM: &str = "libane_drm_shim.so";
+
+/// How long the private daemon looks for messages before it sleeps: there is nobody else to serve.
+const POLL: Duration = Duration::from_micros(100);
+
+/// The node that clients find.
+const NODE: &str = "accel0";
+
+pub(crate) fn run(args: &args::Exec) -> Result<ExitCode> {
+    // Before the first thread, so that they come to the descriptor and nowhere else.
+    let signals = passed_on();
+    signals.thread_block().context("blocking signals")?;
+    let shim = shim()?;
+    let folder =
+        tempfile::Builder::new().prefix("ane-").tempdir().context("making a folder for the socket")?;
+    let (socket, private) = match device::location(&args.device)? {
+        Location::Embedded => {
+            let socket = folder.path().join("aned.sock");
+            let private = Private::start(&args.device.options.options(), &socket)?;
+            (socket, Some(private))
+        }
+        Location::Aned(path) => (path.unwrap_or_else(default_socket), None),
+        other => {
+            let what = format!("device {other} has no daemon for a client to speak with");
+            let advice = "start `aned --device` for it, and name that with --device aned:PATH";
+            return Err(Failure::new(Exit::CommandLine, what, advice).into());
+        }
+    };
+    if let Err(why) = Client::connect(&socket, Settings::default()) {
+        let advice = "start one with `ane daemon`, or leave --device out";
+        return Err(Failure::new(Exit::NoDevice, why, advice).into());
+    }
+    // A client that lists the folder of nodes is shown this one.
+    let nodes = folder.path().join("accel");
+    std::fs::create_dir(&nodes).and_then(|()| File::create(nodes.join(NODE))).context("making the node")?;
+    let status = start(args, signals, &shim, &socket, &nodes)?;
+    drop(private);
+    Ok(code(status))
+}
+
+/// Runs the command to its end, with signals passed on to it.
+fn start(args: &args::Exec, signals: SigSet, shim: &Path, socket: &Path, nodes: &Path) -> Result<ExitStatus> {
+    let Some((program, arguments)) = args.command.split_first() else {
+        let advice = "name one behind --";
+        return Err(Failure::new(Exit::CommandLine, "there is no command", advice).into());
+    };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("LD_PRELOAD", preload(shim))
+        .env("ANE_SHIM_SOCKET", socket)
+        .env("ANE_SHIM_NODE", NODE)
+        .env("ANE_SHIM_DEV", nodes);
+    let mut child = unblocked(&mut command, signals).spawn().map_err(|why| {
+        let missing = why.kind() == std::io::ErrorKind::NotFound;
+        let what = format!("{}: {why}", Path::new(program).display());
+        let exit = if missing { Exit::NoCommand } else { Exit::CannotStart };
+        Failure::new(exit, what, "name a program that can be run")
+    })?;
+    wait(&mut child, &signals)
+}
+
+/// What the command is told of, and its end.
+fn passed_on() -> SigSet {
+    SigSet::from_iter([
+        Signal::SIGTERM,
+        Signal::SIGINT,
+        Signal::SIGHUP,
+        Signal::SIGQUIT,
+        Signal::SIGUSR1,
+        Signal::SIGUSR2,
+        Signal::SIGCHLD,
+    ])
+}
+
+/// The command with the signals as they were before.
+#[expect(unsafe_code, reason = "the child's signal mask has to be put right between fork and exec")]
+fn unblocked(command: &mut Command, signals: SigSet) -> &mut Command {
+    // SAFETY: changing a signal mask is safe between fork and exec.
+    unsafe { command.pre_exec(move || Ok(signals.thread_unblock()?)) }
+}
+
+fn wait(child: &mut Child, signals: &SigSet) -> Result<ExitStatus> {
+    let watched = SignalFd::with_flags(signals, SfdFlags::SFD_CLOEXEC).context("watching for signals")?;
+    loop {
+        if let Some(status) = child.try_wait().context("waiting for the command")? {
+            return Ok(status);
+        }
+        let Some(arrived) = watched.read_signal().context("waiting for a signal")? else { continue };
+        let signal = i32::try_from(arrived.ssi_signo).ok().and_then(|number| Signal::try_from(number).ok());
+        match signal {
+            None | Some(Signal::SIGCHLD) => {}
+            // A terminal sends it to the whole group, the command included; a process sends it to us alone.
+            Some(Signal::SIGINT | Signal::SIGQUIT) if arrived.ssi_code > 0 => {}
+            Some(signal) => {
+                let pid = Pid::from_raw(i32::try_from(child.id()).context("the command's number")?);
+                // It may have ended just now.
+                let _ = kill(pid, signal);
+            }
+        }
+    }
+}
+
+/// As a shell tells it.
+fn code(status: ExitStatus) -> ExitCode {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+/// The preload library, before what else is preloaded.
+fn preload(shim: &Path) -> OsString {
+    let mut list = shim.as_os_str().to_owned();
+    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        list.push(":");
+        list.push(others);
+    }
+    list
+}
+
+/// Where the preload library is.
+fn shim() -> Result<PathBuf> {
+    if let Some(named) = env::var_os("ANE_SHIM").filter(|named| !named.is_empty()) {
+        let path = PathBuf::from(named);
+        if path.is_file() {
+            return Ok(std::path::absolute(path)?);
+        }
+        let what = format!("ANE_SHIM: there is no file {}", path.display());
+        return Err(Failure::new(Exit::NoDevice, what, format!("let it name {SHIM}, or unset it")).into());
+    }
+    let program = env::current_exe().context("looking for this program")?;
+    let beside = program.parent().unwrap_or(Path::new("/"));
+    let places = [beside.join(SHIM), beside.join("../lib/ane").join(SHIM)];
+    places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
+        let what = format!("{SHIM} is neither in {} nor in ../lib/ane", beside.display());
+        let advice = "build it with `cargo build -p ane-drm-shim`, or name it with ANE_SHIM";
+        Failure::new(Exit::NoDevice, what, advice).into()
+    })
+}
+
+/// A daemon for one command: a thread of this process, so that it ends with it whatever happens.
+struct Private {
+    thread: Option<JoinHandle<Result<()>>>,
+    /// The daemon ends when this end of the pipe is closed.
+    alive: Option<OwnedFd>,
+}
+
+impl Private {
+    /// Serves a device at `socket`, where clients can connect as soon as this returns.
+    fn start(options: &Options, socket: &Path) -> Result<Self> {
+        let (stop, alive) = pipe2(OFlag::O_CLOEXEC).context("making a pipe")?;
+        let (driver, place) = (daemon::driver(options)?, daemon::listen(socket)?);
+        let serve = move || daemon::serve(driver, place, POLL, stop.as_fd());
+        let thread = thread::Builder::new().name("daemon".to_owned()).spawn(serve);
+        Ok(Self { thread: Some(thread.context("starting a thread")?), alive: Some(alive) })
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        drop(self.alive.take());
+        // How it ended is of no interest to anybody any more.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}

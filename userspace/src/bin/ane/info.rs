@@ -1,0 +1,136 @@
+//! `ane info`.
+
+use std::fmt::{self, Write as _};
+use std::path::Path;
+
+use ane::container;
+use ane::decode::{ProgramReport, Report, SurfaceReport, printable};
+use ane_uapi::ioctl::param::{FEATURE_CHECK, FEATURE_MOVER, FEATURE_PE_MMU, FEATURE_VIRTUAL, Param};
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::{args, device, files, run};
+
+pub(crate) fn run(args: &args::Info) -> Result<()> {
+    match &args.model {
+        Some(model) => program(model, args.json),
+        None => of_device(args),
+    }
+}
+
+/// A program at a glance.
+#[derive(Debug, Serialize)]
+struct Overview {
+    file: String,
+    program: ProgramReport,
+    /// What each task does.
+    tasks: Vec<String>,
+    /// Bytes of all buffers together.
+    memory_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damage: Option<String>,
+}
+
+fn program(path: &Path, json: bool) -> Result<()> {
+    let file = files::name(path);
+    let bytes = files::read(path)?;
+    let program = container::open(&bytes).with_context(|| file.clone())?;
+    let report = Report::of(&program);
+    let overview = Overview {
+        file,
+        memory_bytes: program.bars.iter().map(|bar| bar.bytes).sum(),
+        tasks: report.tasks.into_iter().map(|task| task.summary).collect(),
+        damage: report.damage.map(|damage| damage.to_string()),
+        program: report.program,
+    };
+    if json { files::print_json(&overview) } else { files::print(overview.page()?.as_bytes()) }
+}
+
+impl Overview {
+    fn page(&self) -> Result<String, fmt::Error> {
+        let mut page = String::new();
+        let Self { file, program, .. } = self;
+        let tasks = program.task_count;
+        writeln!(page, "{file}: {} program in {}", program.generation, program.container)?;
+        for line in &program.compiler {
+            writeln!(page, "  compiler  {}", printable(line))?;
+        }
+        for surface in &program.surfaces {
+            let SurfaceReport { name, direction, bar, element, shape, .. } = surface;
+            writeln!(page, "  {direction:<8}  {:<16} {shape:?} {element}, BAR {bar}", printable(name))?;
+        }
+        let constants: usize = program.constants.iter().map(|constants| constants.bytes).sum();
+        writeln!(
+            page,
+            "  memory    {} bytes in all: {} of descriptors, {constants} of constants, {} of scratch",
+            self.memory_bytes, program.stream_bytes, program.scratch_bytes
+        )?;
+        writeln!(page, "  tasks     {tasks}")?;
+        for (index, summary) in self.tasks.iter().enumerate() {
+            writeln!(page, "    {index:>4}  {summary}")?;
+        }
+        for warning in &program.warnings {
+            writeln!(page, "  warning   {warning}")?;
+        }
+        if let Some(damage) = &self.damage {
+            writeln!(page, "  damage    {damage}")?;
+        }
+        Ok(page)
+    }
+}
+
+/// A device at a glance.
+#[derive(Debug, Serialize)]
+struct Description {
+    device: String,
+    chip: String,
+    features: Vec<&'static str>,
+    parameters: Vec<Parameter>,
+}
+
+#[derive(Debug, Serialize)]
+struct Parameter {
+    name: &'static str,
+    value: u64,
+}
+
+fn of_device(args: &args::Info) -> Result<()> {
+    let device = device::open(&args.device)?;
+    let mut parameters = Vec::new();
+    for code in Param::CODES {
+        // A driver that is older than a parameter does not know it.
+        if let Ok(param) = Param::try_from(code.value)
+            && let Ok(value) = device.parameter(param)
+        {
+            parameters.push(Parameter { name: code.name, value });
+        }
+    }
+    let bits = device.parameter(Param::Features).unwrap_or_default();
+    let named = [
+        (FEATURE_PE_MMU, "PE_MMU"),
+        (FEATURE_MOVER, "mover"),
+        (FEATURE_CHECK, "checking"),
+        (FEATURE_VIRTUAL, "virtual"),
+    ];
+    let description = Description {
+        device: device.location().to_string(),
+        chip: run::chip(&device),
+        features: named.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| name).collect(),
+        parameters,
+    };
+    if args.json {
+        return files::print_json(&description);
+    }
+    let mut page = String::new();
+    let Description { device, chip, features, parameters } = &description;
+    writeln!(page, "{chip} ({device}): {}", features.join(", "))?;
+    for Parameter { name, value } in parameters {
+        // Addresses, sizes and bit sets are read in hexadecimal.
+        if *value >= 0x1000 && *name != "clock ns" && *name != "ticks per second" {
+            writeln!(page, "  {name:<16}  {value:#x}")?;
+        } else {
+            writeln!(page, "  {name:<16}  {value}")?;
+        }
+    }
+    files::print(page.as_bytes())
+}

@@ -1,0 +1,51 @@
+//! `ane faults`.
+
+use std::fmt::Write as _;
+
+use ane::inspect;
+use anyhow::Result;
+use serde::Serialize;
+
+use super::Seen;
+use crate::{args, files};
+
+/// Faults, for programs.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// How the run ended, if it did not end well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<String>,
+    /// The faults of the run, each with its descriptor.
+    faults: Vec<String>,
+    #[serde(flatten)]
+    device: inspect::Faults,
+}
+
+pub(crate) fn run(args: &args::Faults) -> Result<()> {
+    let seen = Seen::of(&args.subject)?;
+    let mut faults = Vec::new();
+    while let Ok(Some(fault)) = seen.device.fault() {
+        faults.push(format!("{fault:#}"));
+    }
+    let report = Report { run: seen.failure.clone(), faults, device: seen.ask("faulted")? };
+    if args.subject.json {
+        return files::print_json(&report);
+    }
+    let mut page = String::new();
+    for fault in &report.faults {
+        writeln!(page, "{fault}")?;
+    }
+    if let Some(run) = &report.run {
+        writeln!(page, "{run}")?;
+    }
+    if let Some(failure) = &report.device.failure {
+        writeln!(page, "{failure}")?;
+    }
+    if let Some(dump) = &report.device.dump {
+        writeln!(page, "\nat the last fault:\n{}", dump.trim_end())?;
+    }
+    if page.is_empty() {
+        writeln!(page, "no faults")?;
+    }
+    files::print(page.as_bytes())
+}

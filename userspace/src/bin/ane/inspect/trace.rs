@@ -1,0 +1,110 @@
+//! `ane trace`.
+
+use std::fmt::{self, Write as _};
+
+use ane_device::trace::chrome::Writer;
+use ane_device::trace::{Record, What};
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::failure::{Advise, Exit, Failure};
+use crate::run::engine::Watch;
+use crate::{args, device, files};
+
+pub(crate) fn run(args: &args::Trace) -> Result<()> {
+    // A program begins with other bytes, whichever container it is in.
+    if args.file.as_os_str() != "-" {
+        let bytes = files::read(&args.file)?;
+        if bytes.trim_ascii_start().starts_with(b"{") {
+            return files::print(written(&bytes).with_context(|| files::name(&args.file))?.as_bytes());
+        }
+    }
+    let device = device::open(&args.device)?;
+    let watch = Watch::start(&device, true)?;
+    let (session, outcome) = super::run_on(&device, &args.file)?;
+    let (records, lost) = watch.records().unwrap_or_default();
+    if args.json {
+        let mut text = Vec::new();
+        let mut writer = Writer::new(&mut text)?;
+        records.iter().try_for_each(|record| writer.write(record))?;
+        writer.finish(lost)?;
+        drop(writer);
+        files::print(&text)?;
+    } else {
+        files::print(page(&records, lost)?.as_bytes())?;
+    }
+    drop(session);
+    outcome.map_err(|why| device::session_failure(&why, &device))
+}
+
+fn page(records: &[Record], lost: u64) -> Result<String, fmt::Error> {
+    let mut page = String::new();
+    // What the model says of the chip has a clock of its own.
+    let (mut modelled, mut sorted): (Vec<&Record>, Vec<&Record>) =
+        records.iter().partition(|record| matches!(record.event.what, What::Modelled { .. }));
+    sorted.sort_by_key(|record| (record.start, record.end));
+    modelled.sort_by_key(|record| (record.start, record.end));
+    let begin = sorted.first().map(|record| record.start.0).unwrap_or_default();
+    writeln!(page, "{:>12}  {:>10}  task  what", "microseconds", "took")?;
+    for record in sorted {
+        let at = (record.start.0 - begin) as f64 / 1e3;
+        let took = record.end.0.saturating_sub(record.start.0) as f64 / 1e3;
+        let what = match record.event.what {
+            What::RequestBegin { tasks } => format!("request begins, {tasks} tasks"),
+            What::RequestEnd { succeeded: true } => "request ends".to_owned(),
+            What::RequestEnd { succeeded: false } => "request fails".to_owned(),
+            What::Transfer { circuit, bytes } => format!("{circuit}, {bytes} bytes"),
+            What::Pass { class, shape: [c, h, w], macs, .. } => {
+                format!("{class} pass, {c}x{h}x{w}, {macs} multiplications")
+            }
+            What::Fault { circuit, address } => format!("{circuit} faults at {address:#x}"),
+            What::Fallback { circuit, address, bytes } => {
+                format!("{circuit}, {bytes} bytes at {address:#x} that no region of PE_MMU covers")
+            }
+            What::Unpaid { circuit } => format!("{circuit} does not pay for its translations"),
+            What::TranslationWait { picoseconds } => {
+                format!("transfers waited {picoseconds} picoseconds for PE_MMU, in modelled time")
+            }
+            What::Modelled { .. } => continue,
+        };
+        writeln!(page, "{at:>12.1}  {took:>10.1}  {:>4}  {what}", record.event.task.index)?;
+    }
+    if !modelled.is_empty() {
+        writeln!(page, "\nOn the chip, by the timing model:")?;
+    }
+    for record in modelled {
+        let What::Modelled { part, cycles } = record.event.what else { continue };
+        let at = record.start.0 as f64 / 1e3;
+        let took = record.end.0.saturating_sub(record.start.0) as f64 / 1e3;
+        let index = record.event.task.index;
+        writeln!(page, "{at:>12.1}  {took:>10.1}  {index:>4}  {}, {cycles} cycles", part.name())?;
+    }
+    if lost > 0 {
+        writeln!(page, "{lost} events more were dropped")?;
+    }
+    Ok(page)
+}
+
+/// A timeline of earlier.
+fn written(bytes: &[u8]) -> Result<String> {
+    let advice = "write one with `ane run --trace`";
+    let file: Value = serde_json::from_slice(bytes).advise(Exit::Refused, advice)?;
+    let events = file.get("traceEvents").and_then(Value::as_array);
+    let events =
+        events.ok_or_else(|| Failure::new(Exit::Refused, "no list traceEvents, so no timeline", advice))?;
+    let mut page = String::new();
+    writeln!(page, "{:>12}  {:>10}  what", "microseconds", "took")?;
+    for event in events.iter().filter(|event| event["ph"] != "M") {
+        let number = |key: &str| event[key].as_f64().unwrap_or_default();
+        let name = event["name"].as_str().unwrap_or_default();
+        let phase = match event["ph"].as_str() {
+            Some("B") => " begins",
+            Some("E") => " ends",
+            _ => "",
+        };
+        let arguments = event.get("args").map_or(String::new(), |arguments| format!("  {arguments}"));
+        let line = format!("{:>12.1}  {:>10.1}  {name}{phase}{arguments}", number("ts"), number("dur"));
+        writeln!(page, "{}", line.replace(char::is_control, " "))?;
+    }
+    Ok(page)
+}

@@ -1,0 +1,53 @@
+//! `ane mover`.
+
+use ane::device::Location;
+use ane::embedded;
+use ane::mover::{self, Failed, Script};
+use ane_driver::bus::vhost_user::{self, VhostUser};
+use anyhow::{Context, Result, anyhow};
+
+use crate::failure::{Advise, Exit};
+use crate::{args, device, files};
+
+/// Memory of a device that is made for a script, which uses none of it.
+const MEMORY: usize = 1 << 20;
+
+pub(crate) fn run(args: &args::Mover) -> Result<()> {
+    let name = files::name(&args.script);
+    let bytes = files::read(&args.script)?;
+    let text = std::str::from_utf8(&bytes)
+        .with_context(|| name.clone())
+        .advise(Exit::Refused, "a script is text; `ane mover --help` lists what its lines may say")?;
+    let script = Script::read(text)
+        .with_context(|| name.clone())
+        .advise(Exit::Refused, "`ane mover --help` lists what a line may say")?;
+    let mut transcript = String::new();
+    let location = device::location(&args.device)?;
+    let outcome = match &location {
+        Location::Embedded => {
+            let bus = embedded::open(&args.device.options.options(), MEMORY);
+            let mut bus = bus.advise(Exit::NoDevice, "see `ane mover --help` for what a device is told")?;
+            mover::run(&script, &mut bus, &mut transcript)
+        }
+        Location::VhostUser(path) => {
+            let bus = VhostUser::connect(path, vhost_user::Settings::default());
+            let mut bus = bus.advise(
+                Exit::NoDevice,
+                "start `vhost-device-ane --socket-path` there, or leave --device out",
+            )?;
+            mover::run(&script, &mut bus, &mut transcript)
+        }
+        other => {
+            return Err(anyhow!("a script needs the registers, which {other} does not give"))
+                .advise(Exit::CommandLine, "use --device embedded or vhost-user:PATH");
+        }
+    };
+    // What it came to is printed also where it did not come to its end.
+    files::print(transcript.as_bytes())?;
+    let exit = match &outcome {
+        Err(Failed::Differs { .. }) => Exit::Differs,
+        Err(Failed::Busy { .. }) => Exit::NotRun,
+        _ => Exit::NoDevice,
+    };
+    outcome.with_context(|| name).advise(exit, "what it printed before shows how far it came")
+}

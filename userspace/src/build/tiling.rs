@@ -1,0 +1,199 @@
+//! Tiling: a layer with an operand that the pool does not hold becomes several tasks, each over a tile of it.
+//!
+//! A single operand of the bound or more (2 MB on the M1) does not stay on chip: compilers cut it and stream the pieces
+//! (seed 003). Here coefficients are cut by output channels, and activations by rows; a tile is half the pool, so that
+//! the next one can fill while the array works on this one. Each output is computed by one task from all of its taps, in
+//! the order that an uncut task has, so the result is the same to the bit.
+
+use std::ops::Range;
+
+use ane_uapi::hw::sram::Hierarchy;
+use ane_uapi::hw::sram::residency::Residency;
+
+use super::convolution::{Channels, Convolution, Padding, Weights};
+use super::pass::ENGINES;
+use super::shape::{HALF, Shape};
+
+/// The sizes of a convolution that its tiles follow from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layer {
+    pub(super) input: Shape,
+    pub(super) output: Shape,
+    /// Bytes of one output's coefficients.
+    pub(super) coefficient_bytes: u64,
+}
+
+impl Layer {
+    const fn weight_bytes(&self) -> u64 {
+        self.coefficient_bytes * self.output.c as u64
+    }
+
+    const fn streams(hierarchy: &Hierarchy, bytes: u64) -> bool {
+        matches!(hierarchy.residency(bytes), Residency::Streamed { .. })
+    }
+
+    /// The output channels of each task.
+    ///
+    /// All of them in one if the coefficients fit, or if the result's channels become columns: a part in width cannot be
+    /// written.
+    pub(super) fn outputs(
+        &self,
+        hierarchy: &Hierarchy,
+        convolution: &Convolution<'_>,
+    ) -> impl Iterator<Item = Range<u32>> + use<> {
+        let all = self.output.c;
+        let fitting = u32::try_from(u64::from(hierarchy.tile_bytes()) / self.coefficient_bytes.max(1));
+        // The tiler was measured to take coefficients whole up to its margin above the bound.
+        let whole = convolution.tail.transpose || self.weight_bytes() < hierarchy.split_bytes().into();
+        let unit = match convolution.channels {
+            // Whole groups, whose inputs can be cut out.
+            Channels::Grouped(groups) => all / groups.max(1),
+            // All engines at work.
+            Channels::Dense | Channels::Unicast(_) => ENGINES,
+        };
+        let fitting = fitting.unwrap_or(all).max(unit) / unit.max(1) * unit.max(1);
+        tiles(all, if whole { all } else { fitting })
+    }
+
+    /// The rows of each task.
+    pub(super) fn rows(
+        &self,
+        hierarchy: &Hierarchy,
+        convolution: &Convolution<'_>,
+    ) -> impl Iterator<Item = Range<u32>> + use<> {
+        let bytes = |shape: Shape| HALF * shape.elements();
+        let row = |shape: Shape| HALF * u64::from(shape.c) * u64::from(shape.w);
+        let all = self.output.h;
+        let whole = [self.input, self.output].iter().all(|&shape| !Self::streams(hierarchy, bytes(shape)));
+        let tile = u64::from(hierarchy.tile_bytes());
+        // Rows of the input that a tile may have, and those of the output that they make.
+        let (kernel, stride) = (u64::from(convolution.kernel.1), u64::from(convolution.stride.1));
+        let from_input = (tile / row(self.input).max(1)).saturating_sub(kernel) / stride.max(1) + 1;
+        let of_output = tile / row(self.output).max(1);
+        let fitting = u32::try_from(from_input.min(of_output).max(1)).unwrap_or(all);
+        tiles(all, if whole { all } else { fitting })
+    }
+}
+
+fn tiles(all: u32, each: u32) -> impl Iterator<Item = Range<u32>> {
+    (0..all).step_by(each.max(1) as usize).map(move |start| start..all.min(start.saturating_add(each)))
+}
+
+/// One task of a convolution: the parts of input, coefficients and output that it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Channels of the input.
+    pub(super) channels: Range<u32>,
+    /// Rows of the input.
+    pub(super) input_rows: Range<u32>,
+    /// Rows of padding before the first of them and behind the last.
+    pub(super) padding: Padding,
+    pub(super) groups: Channels,
+}
+
+impl Part {
+    /// What output channels `outputs` in rows `rows` need of `input`.
+    pub(super) fn of(
+        convolution: &Convolution<'_>,
+        input: Shape,
+        outputs: &Range<u32>,
+        rows: &Range<u32>,
+    ) -> Self {
+        let Padding { top, .. } = convolution.padding;
+        let (kernel, stride) = (convolution.kernel.1, convolution.stride.1);
+        // In rows of the padded input.
+        let (first, end) = (rows.start * stride, (rows.end - 1) * stride + kernel);
+        let input_rows = first.saturating_sub(top)..end.saturating_sub(top).min(input.h);
+        let padding = Padding {
+            top: top.saturating_sub(first),
+            bottom: end.saturating_sub(top + input.h),
+            ..convolution.padding
+        };
+        let (channels, groups) = match convolution.channels {
+            Channels::Dense => (0..input.c, Channels::Dense),
+            Channels::Unicast(reads) => {
+                (outputs.start * reads..outputs.end * reads, Channels::Unicast(reads))
+            }
+            Channels::Grouped(groups) => {
+                let (inputs, each) = (input.c / groups, convolution.outputs / groups);
+                let (first, end) = (outputs.start / each, outputs.end / each);
+                (first * inputs..end * inputs, Channels::Grouped(end - first))
+            }
+        };
+        Self { channels, input_rows, padding, groups }
+    }
+}
+
+impl<'a> Weights<'a> {
+    /// The coefficients of some outputs, of which each has `taps`.
+    pub(super) fn of(self, outputs: &Range<u32>, taps: u64) -> Self {
+        // The caller has seen that there are as many as the outputs take.
+        let range = (u64::from(outputs.start) * taps) as usize..(u64::from(outputs.end) * taps) as usize;
+        match self {
+            Self::Half(values) => Self::Half(&values[range]),
+            Self::Bytes(values) => Self::Bytes(&values[range]),
+        }
+    }
+
+    /// Bytes of one coefficient.
+    pub(super) const fn size(self) -> u64 {
+        match self {
+            Self::Half(_) => HALF,
+            Self::Bytes(_) => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ane_uapi::hw::hal::Generation;
+
+    use super::*;
+
+    const M1: fn() -> Hierarchy = || Hierarchy::of(Generation::H13);
+
+    fn plain(outputs: u32, kernel: (u32, u32)) -> Convolution<'static> {
+        Convolution::new(outputs, kernel, Weights::Half(&[]))
+    }
+
+    #[test]
+    fn weight_of_32_megabytes_is_cut_into_tiles_of_half_the_pool() {
+        let layer =
+            Layer { input: Shape::new(4096, 1, 1), output: Shape::new(4096, 1, 1), coefficient_bytes: 8192 };
+        let parts: Vec<_> = layer.outputs(&M1(), &plain(4096, (1, 1))).collect();
+        assert_eq!((parts.len(), parts[0].clone(), parts[31].clone()), (32, 0..128, 3968..4096));
+        assert_eq!(layer.rows(&M1(), &plain(4096, (1, 1))).count(), 1);
+    }
+
+    #[test]
+    fn layer_below_the_bound_is_one_task() {
+        let shape = Shape::new(512, 32, 32);
+        let layer = Layer { input: shape, output: shape, coefficient_bytes: 1024 };
+        assert_eq!(layer.outputs(&M1(), &plain(512, (1, 1))).count(), 1);
+        assert_eq!(layer.rows(&M1(), &plain(512, (1, 1))).count(), 1);
+    }
+
+    #[test]
+    fn rows_of_a_tile_with_those_that_its_kernel_reaches_fit_in_half_the_pool() {
+        let shape = Shape::new(512, 64, 64);
+        let layer = Layer { input: shape, output: Shape::new(8, 64, 64), coefficient_bytes: 9216 };
+        let convolution = Convolution { padding: Padding::all(1), ..plain(8, (3, 3)) };
+        let parts: Vec<_> = layer.rows(&M1(), &convolution).collect();
+        assert_eq!(parts[0], 0..14, "sixteen rows of 64 KB are a megabyte");
+        let part = |rows: &Range<u32>| Part::of(&convolution, shape, &(0..8), rows);
+        let padding = |part: &Part| (part.padding.top, part.padding.bottom);
+        let first = part(&parts[0]);
+        assert_eq!((first.input_rows.clone(), padding(&first)), (0..15, (1, 0)));
+        let second = part(&parts[1]);
+        assert_eq!((second.input_rows.clone(), padding(&second)), (13..29, (0, 0)));
+        let last = part(parts.last().expect("there are some"));
+        assert_eq!((last.input_rows.end, padding(&last)), (64, (0, 1)));
+    }
+
+    #[test]
+    fn parts_of_groups_are_whole_groups_with_their_inputs() {
+        let convolution = Convolution { channels: Channels::Grouped(4), ..plain(32, (1, 1)) };
+        let part = Part::of(&convolution, Shape::new(16, 1, 1), &(8..24), &(0..1));
+        assert_eq!((part.channels, part.groups), (4..12, Channels::Grouped(2)));
+    }
+}

@@ -1,0 +1,60 @@
+//! A device in this process that serves other processes: what `ane daemon` is.
+//!
+//! The server is the driver's, the same that `aned` runs before a device elsewhere; here the engine runs on the thread
+//! that serves, one task between two rounds of clients.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use ane_device::Options;
+use ane_driver::aned::place::Place;
+use ane_driver::aned::server::{Server, Settings};
+use ane_driver::bus::in_process::InProcess;
+use ane_driver::{Driver, ProbeError};
+use thiserror::Error;
+
+use crate::embedded::{self, Embedded};
+
+/// Bytes of memory for the driver's own use: page tables of eight contexts that are full have 2 MiB each. Buffers lie
+/// in memory of their own.
+const MEMORY_BYTES: usize = 32 << 20;
+
+/// The driver of a device in this process.
+pub type EmbeddedDriver = Driver<InProcess<Embedded>>;
+
+/// A daemon that could not go on.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// There is no such device.
+    #[error(transparent)]
+    Device(#[from] embedded::Error),
+    /// The driver does not take it.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// The system.
+    #[error("serving: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Makes a device and its driver.
+///
+/// # Errors
+///
+/// If the options name no device, or there is no memory.
+pub fn driver(options: &Options) -> Result<EmbeddedDriver, Error> {
+    Ok(Driver::probe(embedded::open(options, MEMORY_BYTES)?)?)
+}
+
+/// Serves a driver at `place` until `stop` is readable, and gives the driver back.
+///
+/// # Errors
+///
+/// If the system fails.
+pub fn serve(
+    driver: EmbeddedDriver,
+    place: Place,
+    settings: Settings<EmbeddedDriver>,
+    stop: BorrowedFd<'_>,
+) -> Result<EmbeddedDriver, Error> {
+    Ok(Server::new(driver, place, settings)?.run(stop)?)
+}

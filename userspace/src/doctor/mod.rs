@@ -1,0 +1,64 @@
+//! Is everything there? Each layer is looked at, and what is missing comes with what to do.
+//!
+//! Nothing is needed but the first layer: a device in this process. What is absent is told, not held against anybody; what
+//! is there and does not work is.
+//!
+//! * `layers`: the checks, from the engine in this process outwards;
+//! * [`guest`]: what a virtual machine's system has to have.
+
+pub mod guest;
+mod layers;
+
+use serde::Serialize;
+
+/// How a layer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// It works.
+    Fine,
+    /// It is not there, and is needed by some ways of working only.
+    Absent,
+    /// It is there and does not work.
+    Broken,
+}
+
+/// One layer, looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// The layer.
+    pub layer: &'static str,
+    /// How it is.
+    pub verdict: Verdict,
+    /// What was found.
+    pub found: String,
+    /// What to do about it, if something should be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+impl Check {
+    /// It works.
+    pub fn fine(layer: &'static str, found: impl Into<String>) -> Self {
+        Self { layer, verdict: Verdict::Fine, found: found.into(), advice: None }
+    }
+
+    /// It is not there.
+    pub fn absent(layer: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { layer, verdict: Verdict::Absent, found: found.into(), advice: Some(advice.into()) }
+    }
+
+    /// It does not work.
+    pub fn broken(layer: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { layer, verdict: Verdict::Broken, found: found.into(), advice: Some(advice.into()) }
+    }
+}
+
+/// Looks at each layer.
+pub fn checks() -> Vec<Check> {
+    let mut checks = layers::checks();
+    if guest::is_virtual() {
+        checks.extend(guest::checks());
+    }
+    checks
+}

@@ -1,0 +1,218 @@
+//! Carrying a script out.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use ane_driver::bus::{Bus, BusError, Operation};
+use ane_uapi::hw::mover::command::NOTHING;
+use ane_uapi::hw::mover::model::{self, MODEL, Outcome};
+use ane_uapi::hw::mover::regs::{self, Core};
+use ane_uapi::hw::mover::status::wait_is_over;
+use ane_uapi::hw::mover::xmov::{self, PORT};
+use ane_uapi::hw::space::EngineOffset;
+use ane_uapi::register::{Reg, Word};
+use thiserror::Error;
+
+use super::script::{Command, Memory, Script};
+
+/// How long a `wait` may take.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// Bytes of a line that `show` prints.
+const LINE: usize = 16;
+
+/// A script that did not come to its end.
+#[derive(Debug, Error)]
+pub enum Failed {
+    /// The bus failed.
+    #[error("line {line}: {why}")]
+    Bus {
+        /// The line.
+        line: usize,
+        /// Why.
+        #[source]
+        why: BusError,
+    },
+    /// Bytes are not what was expected.
+    #[error("line {line}: byte {at:#x} of {} is {found:#04x}, not {expected:#04x}", memory.name())]
+    Differs {
+        /// The line.
+        line: usize,
+        /// Which memory.
+        memory: Memory,
+        /// The first byte that differs.
+        at: u32,
+        /// What it is.
+        found: u8,
+        /// What it was to be.
+        expected: u8,
+    },
+    /// The mover did not come to rest.
+    #[error("line {line}: mover did not come to rest within {LIMIT:?}, status {status:#x}")]
+    Busy {
+        /// The line.
+        line: usize,
+        /// Its STATUS.
+        status: u32,
+    },
+}
+
+fn at<T: Word>(base: EngineOffset, register: &Reg<T>) -> EngineOffset {
+    EngineOffset(base.0 + register.offset())
+}
+
+/// A script while it runs.
+struct Run<'a, B> {
+    bus: &'a mut B,
+    transcript: &'a mut String,
+    /// Commands that were refused so far.
+    refused: u32,
+}
+
+/// Carries a script out; the transcript is what it shows, as far as it came.
+///
+/// # Errors
+///
+/// Where and why it ended.
+pub fn run(script: &Script, bus: &mut impl Bus, transcript: &mut String) -> Result<(), Failed> {
+    let counted = at(MODEL.base, &model::REFUSED);
+    let refused = bus.read(counted).map_err(|why| Failed::Bus { line: 0, why })?;
+    let mut run = Run { bus, transcript, refused };
+    for (line, command) in &script.0 {
+        run.carry_out(*line, command)?;
+        run.refusals(*line)?;
+    }
+    Ok(())
+}
+
+impl<B: Bus> Run<'_, B> {
+    fn say(&mut self, line: std::fmt::Arguments<'_>) {
+        // A string takes everything.
+        let _ = writeln!(self.transcript, "{line}");
+    }
+
+    fn batch(&mut self, line: usize, operations: &[Operation]) -> Result<Vec<u32>, Failed> {
+        let limit = usize::from(self.bus.config().batch_max.get()).max(1);
+        let mut values = Vec::new();
+        for part in operations.chunks(limit) {
+            let reads = part.iter().filter(|operation| matches!(operation, Operation::Read(_))).count();
+            let mut read = vec![0; reads];
+            self.bus.batch(part, &mut read).map_err(|why| Failed::Bus { line, why })?;
+            values.extend(read);
+        }
+        Ok(values)
+    }
+
+    fn load(&mut self, line: usize, memory: Memory, first: u32, len: u32) -> Result<Vec<u8>, Failed> {
+        let skipped = first % 4;
+        let words = (skipped + len).div_ceil(4);
+        let start = memory.start().0 + first - skipped;
+        let operations: Vec<_> =
+            (0..words).map(|word| Operation::Read(EngineOffset(start + 4 * word))).collect();
+        let bytes = self.batch(line, &operations)?.into_iter().flat_map(u32::to_le_bytes);
+        Ok(bytes.skip(skipped as usize).take(len as usize).collect())
+    }
+
+    fn store(&mut self, line: usize, memory: Memory, first: u32, bytes: &[u8]) -> Result<(), Failed> {
+        // Whole words, of which the parts that are not written keep what they have.
+        let skipped = first % 4;
+        let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let words = (skipped + len).div_ceil(4);
+        let mut all = self.load(line, memory, first - skipped, 4 * words)?;
+        all[skipped as usize..][..bytes.len()].copy_from_slice(bytes);
+        let start = memory.start().0 + first - skipped;
+        let (chunks, _) = all.as_chunks::<4>();
+        let operations: Vec<_> = (0u32..)
+            .zip(chunks)
+            .map(|(word, chunk)| Operation::Write(EngineOffset(start + 4 * word), u32::from_le_bytes(*chunk)))
+            .collect();
+        self.batch(line, &operations).map(drop)
+    }
+
+    fn carry_out(&mut self, line: usize, command: &Command) -> Result<(), Failed> {
+        let window = Core::B.window();
+        match command {
+            Command::Store { memory, at, bytes } => self.store(line, *memory, *at, bytes),
+            Command::Write { at, value } => self.batch(line, &[Operation::Write(*at, *value)]).map(drop),
+            Command::Read { name, at } => {
+                let values = self.batch(line, &[Operation::Read(*at)])?;
+                let value = values.first().copied().unwrap_or_default();
+                self.say(format_args!("{name} = {value:#x}"));
+                Ok(())
+            }
+            Command::Move([source, destination, size, direction]) => {
+                let writes = [
+                    Operation::Write(at(window, &regs::XMOV_SRC_ADDR), *source),
+                    Operation::Write(at(window, &regs::XMOV_DST_ADDR), *destination),
+                    Operation::Write(at(window, &regs::XMOV_SIZE), *size),
+                    Operation::Write(at(window, &regs::XMOV_DIRECTION), *direction),
+                    Operation::Write(at(window, &regs::COMMAND_ADDR), 0x40),
+                    Operation::Write(at(window, &regs::COMMAND_ADDR), NOTHING),
+                ];
+                self.batch(line, &writes).map(drop)
+            }
+            Command::Xmov { thread, word } => {
+                let port = EngineOffset(at(PORT.base, &xmov::ISSUE).0 + 4 * thread);
+                self.batch(line, &[Operation::Write(port, *word)]).map(drop)
+            }
+            Command::StallWait { thread, block, condition } => {
+                let port = EngineOffset(at(PORT.base, &xmov::STALLWAIT).0 + 4 * thread);
+                let word = xmov::StallWait::new().with_block(*block).with_condition(*condition);
+                self.batch(line, &[Operation::Write(port, word.into_bits())]).map(drop)
+            }
+            Command::Wait => self.wait(line),
+            Command::Show { memory, at, len } => {
+                let bytes = self.load(line, *memory, *at, *len)?;
+                for (row, part) in (0u32..).zip(bytes.chunks(LINE)) {
+                    let hex: Vec<_> = part.iter().map(|byte| format!("{byte:02x}")).collect();
+                    let at = at + row * LINE as u32;
+                    self.say(format_args!("{} {at:#08x}  {}", memory.name(), hex.join(" ")));
+                }
+                Ok(())
+            }
+            Command::Expect { memory, at, bytes } => {
+                let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                let found = self.load(line, *memory, *at, len)?;
+                let differs =
+                    (*at..).zip(found.iter().zip(bytes)).find(|(_, (found, wanted))| found != wanted);
+                match differs {
+                    Some((at, (&found, &expected))) => {
+                        Err(Failed::Differs { line, memory: *memory, at, found, expected })
+                    }
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn wait(&mut self, line: usize) -> Result<(), Failed> {
+        let start = Instant::now();
+        let status = at(Core::B.window(), &regs::STATUS);
+        loop {
+            let values = self.batch(line, &[Operation::Read(status)])?;
+            let status = values.first().copied().unwrap_or_default();
+            if wait_is_over(status, 1) {
+                return Ok(());
+            }
+            if start.elapsed() > LIMIT {
+                return Err(Failed::Busy { line, status });
+            }
+        }
+    }
+
+    /// Says what was refused since this was last asked.
+    fn refusals(&mut self, line: usize) -> Result<(), Failed> {
+        let registers = [&model::REFUSED].map(|register| at(MODEL.base, register));
+        let found = self.batch(
+            line,
+            &[Operation::Read(registers[0]), Operation::Read(at(MODEL.base, &model::LAST_OUTCOME))],
+        )?;
+        let [refused, outcome] = [0, 1].map(|index| found.get(index).copied().unwrap_or_default());
+        if refused != std::mem::replace(&mut self.refused, refused) {
+            let outcome = u8::try_from(outcome).ok().and_then(|code| Outcome::try_from(code).ok());
+            let name = outcome.map_or("unknown", |outcome| outcome.name());
+            self.say(format_args!("line {line}: refused: {name}"));
+        }
+        Ok(())
+    }
+}

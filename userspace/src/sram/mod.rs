@@ -1,0 +1,319 @@
+//! What a program does with the chip's memory, and what that would take: bank heat, residency, virtual time.
+//!
+//! A [`Report`] is read off the program alone: each task is decoded and planned as the device would, nothing is executed. It
+//! says of each operand where it lies and why, of each bank how many granules it gives, of each task how long it would
+//! take by the timing model.
+//!
+//! * this file: the report.
+//! * [`text`] and [`svg`]: two ways to look at it; `serde` gives a third.
+
+pub mod svg;
+pub mod text;
+
+use ane_device::engine::plan::operand::{ChipPlace, MemoryPlace, Origin, Shape, Sink, Source};
+use ane_device::engine::plan::{Pass, Plan, plan};
+use ane_device::td::decode::decode;
+use ane_device::td::fetch::Descriptor;
+use ane_device::td::register_file::RegisterFile;
+use ane_device::timing::{Clock, Cost, Machine};
+use ane_uapi::hw::chip::Soc;
+use ane_uapi::hw::sram::bank::{Axis, BANKS_MAX};
+use ane_uapi::hw::sram::residency::{GateReading, KernelStore, OutputBuffer, Residency};
+use ane_uapi::hw::sram::{Hierarchy, tensor_bytes};
+use serde::Serialize;
+
+use crate::container::Program;
+
+/// Granules that each bank gives.
+pub type Heat = [u64; BANKS_MAX as usize];
+
+/// One level of the hierarchy.
+#[derive(Clone, Debug, Serialize)]
+pub struct Level {
+    /// What it is.
+    pub name: &'static str,
+    /// Its number.
+    pub value: u32,
+    /// The unit.
+    pub unit: &'static str,
+    /// The field of the HAL table, in hexadecimal; `None` of what is derived.
+    pub field: Option<String>,
+    /// How well it is established.
+    pub grade: &'static str,
+    /// What it is for.
+    pub role: &'static str,
+}
+
+/// One operand of a task.
+#[derive(Clone, Debug, Serialize)]
+pub struct Operand {
+    /// Which one.
+    pub name: &'static str,
+    /// Bytes of its elements.
+    pub bytes: u64,
+    /// Where it lies.
+    pub place: &'static str,
+    /// What becomes of it, and why.
+    pub why: String,
+    /// Granules that each bank gives in one walk over it; `None` of what never is in the pool.
+    #[serde(serialize_with = "heat")]
+    pub heat: Option<Heat>,
+}
+
+/// One task.
+#[derive(Clone, Debug, Serialize)]
+pub struct Task {
+    /// Its place in the program.
+    pub index: u32,
+    /// What it does.
+    pub class: &'static str,
+    /// Its operands.
+    pub operands: Vec<Operand>,
+    /// Where a result is put together.
+    pub output_buffer: &'static str,
+    /// Walks over the input.
+    pub passes: u64,
+    /// Groups of granules that are fetched or stored.
+    pub groups: u64,
+    /// Turns of banks beyond the least.
+    pub conflicts: u64,
+    /// Cycles for which the array waits for banks.
+    pub stalls: u64,
+    /// Cycles: coefficients come in.
+    pub fill: u64,
+    /// Cycles: activations come in.
+    pub read: u64,
+    /// Cycles: the array, its waits included.
+    pub array: u64,
+    /// Cycles: the result goes out.
+    pub write: u64,
+    /// Cycles of the task, behind the one before it.
+    pub cycles: u64,
+}
+
+/// A program and the chip's memory.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The chip.
+    pub chip: &'static str,
+    /// The compiler's target that its numbers are of.
+    pub generation: &'static str,
+    /// The hierarchy.
+    pub levels: Vec<Level>,
+    /// The tasks, up to the first that is not understood.
+    pub tasks: Vec<Task>,
+    /// Granules that each bank gives in one walk over each operand.
+    #[serde(serialize_with = "heat_of_all")]
+    pub heat: Heat,
+    /// Cycles of all tasks.
+    pub cycles: u64,
+    /// Nanoseconds of a request, from call to return.
+    pub nanoseconds: u64,
+    /// Why the report ends early.
+    pub damage: Option<String>,
+}
+
+fn heat<S: serde::Serializer>(heat: &Option<Heat>, to: S) -> Result<S::Ok, S::Error> {
+    heat.as_ref().map(|heat| heat.as_slice()).serialize(to)
+}
+
+fn heat_of_all<S: serde::Serializer>(heat: &Heat, to: S) -> Result<S::Ok, S::Error> {
+    heat.as_slice().serialize(to)
+}
+
+impl Report {
+    /// The report of a chip without a program.
+    pub fn of_chip(soc: Soc) -> Self {
+        let chip = soc.chip();
+        let machine = Machine::of(chip.generation);
+        Self {
+            chip: soc.name(),
+            generation: chip.generation.name(),
+            levels: levels(&machine.hierarchy),
+            tasks: Vec::new(),
+            heat: [0; BANKS_MAX as usize],
+            cycles: 0,
+            nanoseconds: machine.dispatch_nanoseconds,
+            damage: None,
+        }
+    }
+
+    /// The report of a program on a chip.
+    pub fn of(program: &Program<'_>, soc: Soc) -> Self {
+        let machine = Machine::of(soc.chip().generation);
+        let mut report = Self::of_chip(soc);
+        report.damage = report.walk(program, machine).err();
+        report.nanoseconds = report.nanoseconds.saturating_add(machine.nanoseconds(report.cycles));
+        report
+    }
+
+    fn walk(&mut self, program: &Program<'_>, machine: Machine) -> Result<(), String> {
+        let mut clock = Clock::new(machine);
+        let mut registers = RegisterFile::default();
+        for task in program.tasks().map_err(|error| error.to_string())? {
+            let task = task.map_err(|error| error.to_string())?;
+            let wrong = |error: &dyn std::fmt::Display| format!("task {}: {error}", task.index);
+            let descriptor = Descriptor::of(task.words.iter().map(|word| word.get()));
+            let (header, after) = decode(&descriptor, &registers).map_err(|error| wrong(&error))?;
+            registers = after;
+            let plan = plan(&header, &registers).map_err(|verdict| wrong(&verdict))?;
+            let task = describe(&machine, &mut clock, task.index, &plan);
+            self.cycles = self.cycles.saturating_add(task.cycles);
+            for heat in task.operands.iter().filter_map(|operand| operand.heat) {
+                self.heat.iter_mut().zip(heat).for_each(|(sum, more)| *sum = sum.saturating_add(more));
+            }
+            self.tasks.push(task);
+        }
+        Ok(())
+    }
+}
+
+fn levels(hierarchy: &Hierarchy) -> Vec<Level> {
+    let level = |level: ane_uapi::hw::sram::level::Level| Level {
+        name: level.name,
+        value: level.number,
+        unit: level.unit,
+        field: level.field.map(|field| format!("{:#x}", field.0)),
+        grade: level.grade.name(),
+        role: level.role,
+    };
+    hierarchy.levels().into_iter().map(level).collect()
+}
+
+fn describe(machine: &Machine, clock: &mut Clock, index: u32, plan: &Plan) -> Task {
+    let cost = Cost::of(machine, &plan.pass);
+    let spent = clock.task(&cost, index == 0, 0);
+    let mut operands = Vec::new();
+    let (class, sink) = match &plan.pass {
+        Pass::Neural(pass) => {
+            operands.push(source(machine, "source 1", &pass.source));
+            if cost.work.kernel_bytes > 0 {
+                operands.push(coefficients(&machine.hierarchy, cost.work.kernel_bytes));
+            }
+            ("neural", &pass.sink)
+        }
+        Pass::Planar(pass) => {
+            operands.push(source(machine, "source 1", &pass.source1));
+            operands.extend(pass.source2.as_ref().map(|second| source(machine, "source 2", second)));
+            (pass.planar.class.task_class().name(), &pass.sink)
+        }
+    };
+    operands.push(result(machine, sink));
+    let slots = sink.shape.channels;
+    Task {
+        index,
+        class,
+        operands,
+        output_buffer: match machine.hierarchy.output_buffer(slots, GateReading::Listing) {
+            OutputBuffer::Default => "default",
+            OutputBuffer::Dedicated => "dedicated",
+        },
+        passes: cost.work.passes,
+        groups: cost.work.banks.groups,
+        conflicts: cost.work.banks.conflicts,
+        stalls: cost.work.banks.stalls,
+        fill: cost.fill,
+        read: cost.read,
+        array: cost.array,
+        write: cost.write,
+        cycles: spent.cycles,
+    }
+}
+
+fn source(machine: &Machine, name: &'static str, source: &Source) -> Operand {
+    let bytes = tensor_bytes(source.shape.elements());
+    match &source.origin {
+        Origin::Chip(place) => Operand {
+            name,
+            bytes,
+            place: "pool",
+            why: "a task before left it there".to_owned(),
+            heat: Some(walked(machine, place, source.shape)),
+        },
+        Origin::Memory { from, by, .. } => Operand {
+            name,
+            bytes,
+            place: "DRAM, through the pool",
+            why: moved(machine, from, source.shape),
+            heat: Some(walked(machine, by, source.shape)),
+        },
+    }
+}
+
+fn result(machine: &Machine, sink: &Sink) -> Operand {
+    let name = "result";
+    let bytes = tensor_bytes(sink.shape.elements());
+    match (&sink.memory, &sink.chip) {
+        (Some(memory), chip) => Operand {
+            name,
+            bytes,
+            place: "DRAM, through the pool",
+            why: moved(machine, memory, sink.shape),
+            heat: chip.map(|chip| walked(machine, &chip, sink.shape)),
+        },
+        (None, chip) => Operand {
+            name,
+            bytes,
+            place: "pool",
+            why: "a later task takes it there".to_owned(),
+            heat: chip.map(|chip| walked(machine, &chip, sink.shape)),
+        },
+    }
+}
+
+fn coefficients(hierarchy: &Hierarchy, bytes: u64) -> Operand {
+    let store = match hierarchy.kernel_store(bytes) {
+        KernelStore::Dense => {
+            format!("all of it fits the kernel store of {:#x}", hierarchy.kernel_store_bytes())
+        }
+        KernelStore::Streamed => {
+            format!("streams through the kernel store of {:#x}", hierarchy.kernel_store_bytes())
+        }
+        KernelStore::TooLarge => {
+            format!("above the cap of {:#x} of one task", hierarchy.streamed_kernel_bytes)
+        }
+    };
+    let why = if bytes < hierarchy.split_bytes().into() {
+        format!("{store}; below the split of {:#x}: filled before the array starts", hierarchy.split_bytes())
+    } else {
+        format!(
+            "{store}; at the split of {:#x} or above: tiles fill while the array works",
+            hierarchy.split_bytes()
+        )
+    };
+    Operand { name: "coefficients", bytes, place: "DRAM, through the kernel store", why, heat: None }
+}
+
+/// What becomes of an operand in DRAM, by the size of the tensor that it is a part of.
+fn moved(machine: &Machine, place: &MemoryPlace, shape: Shape) -> String {
+    let hierarchy = &machine.hierarchy;
+    let rows = place.plane_stride.checked_div(place.row_stride).unwrap_or(0).max(shape.height);
+    let whole = tensor_bytes(Shape { height: rows, ..shape }.elements());
+    let bound = hierarchy.operand_bytes;
+    let part = if rows > shape.height {
+        format!("{} of {rows} rows of {whole:#x} bytes, ", shape.height)
+    } else {
+        String::new()
+    };
+    match hierarchy.residency(whole) {
+        Residency::Resident => format!("{part}{whole:#x} is below the bound of {bound:#x}: resident"),
+        Residency::Streamed { tiles } => {
+            format!("{part}{whole:#x} is at the bound of {bound:#x} or above: streamed, {tiles} tiles")
+        }
+    }
+}
+
+/// Granules that each bank gives in one walk over a tensor.
+fn walked(machine: &Machine, place: &ChipPlace, shape: Shape) -> Heat {
+    let hierarchy = &machine.hierarchy;
+    let row = hierarchy.granules(shape.width);
+    // Channels, rows and granules of a row are the three axes of the access.
+    hierarchy.loads(
+        place.base.into(),
+        [
+            Axis::new(place.channel_stride.into(), shape.channels),
+            Axis::new(place.row_stride.into(), shape.height),
+            Axis::new(hierarchy.granule.into(), row),
+        ],
+    )
+}

@@ -1,0 +1,81 @@
+//! The report as text.
+
+use std::fmt::{self, Write};
+
+use super::{Heat, Level, Report, Task};
+
+/// Blocks that show how warm a bank is, from nothing to the warmest.
+const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The 64 banks as one line: each block is as high as its bank is warm, beside the warmest.
+pub fn bar(heat: &Heat) -> String {
+    let warmest = heat.iter().copied().max().unwrap_or(0).max(1);
+    let block = |&granules: &u64| {
+        let height = u128::from(granules) * 8 / u128::from(warmest);
+        // What is there at all shows.
+        BLOCKS[if granules > 0 { (height as usize).clamp(1, 8) } else { 0 }]
+    };
+    heat.iter().map(block).collect()
+}
+
+/// Writes the hierarchy.
+///
+/// # Errors
+///
+/// Those of the writer.
+pub fn levels(to: &mut impl Write, levels: &[Level]) -> fmt::Result {
+    for Level { name, value, unit, field, grade, role } in levels {
+        let field = field.as_deref().unwrap_or("-");
+        let value = if *unit == "bytes" { format!("{value:#x}") } else { value.to_string() };
+        writeln!(to, "  {name:<20} {value:>10} {unit:<6} field {field:<6} {grade:<10} {role}")?;
+    }
+    Ok(())
+}
+
+fn task(to: &mut impl Write, task: &Task) -> fmt::Result {
+    let Task { index, class, output_buffer, passes, groups, conflicts, stalls, .. } = task;
+    writeln!(
+        to,
+        "task {index} ({class}): {passes} passes, {groups} accesses, {conflicts} conflicts, {output_buffer} output buffer"
+    )?;
+    for operand in &task.operands {
+        writeln!(
+            to,
+            "  {:<12} {:>10} bytes  {}: {}",
+            operand.name, operand.bytes, operand.place, operand.why
+        )?;
+        if let Some(heat) = &operand.heat {
+            writeln!(to, "               banks |{}|", bar(heat))?;
+        }
+    }
+    let Task { fill, read, array, write, cycles, .. } = task;
+    writeln!(
+        to,
+        "  cycles: {cycles} (coefficients {fill}, in {read}, array {array} with {stalls} waiting for banks, out {write})"
+    )
+}
+
+/// Writes the report.
+///
+/// # Errors
+///
+/// Those of the writer.
+pub fn write(to: &mut impl Write, report: &Report) -> fmt::Result {
+    writeln!(to, "{} ({}): DRAM, pool, 64 banks, array", report.chip, report.generation)?;
+    levels(to, &report.levels)?;
+    if report.tasks.is_empty() {
+        return Ok(());
+    }
+    for one in &report.tasks {
+        writeln!(to)?;
+        task(to, one)?;
+    }
+    writeln!(to)?;
+    writeln!(
+        to,
+        "all tasks: {} cycles, {} us from call to return",
+        report.cycles,
+        report.nanoseconds / 1000
+    )?;
+    writeln!(to, "banks 0 to 63 |{}|", bar(&report.heat))
+}

@@ -1,0 +1,160 @@
+//! `cargo xtask dist`: everything that is installed, under one prefix.
+//!
+//! The programs and libraries are built; the rest is committed and copied. Each file appears whole: it is written beside
+//! its place and then renamed, so that what runs meanwhile keeps what it has.
+
+use std::env;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::output::root;
+
+/// The packages with something to install.
+const PACKAGES: [&str; 6] = ["ane", "ane-device", "ane-driver", "ane-drm-shim", "libane", "libane_python"];
+
+/// What is built, and where it goes.
+const BUILT: [(&str, &str); 7] = [
+    ("ane", "bin"),
+    ("aned", "bin"),
+    ("vhost-device-ane", "bin"),
+    ("libane_drm_shim.so", "lib/ane"),
+    ("libane.so", "lib"),
+    ("libane.a", "lib"),
+    ("libane_python.so", "lib"),
+];
+
+/// What is committed, and where it goes; of a folder, the files that end so.
+const COMMITTED: [(&str, &str, &str); 10] = [
+    ("userspace/capi/libane/include", ".h", "include"),
+    ("uapi/include", ".h", "include"),
+    ("dist/man", ".1", "share/man/man1"),
+    ("dist/completions", ".bash", "share/bash-completion/completions"),
+    ("dist/completions", ".fish", "share/fish/vendor_completions.d"),
+    ("dist/systemd", ".service", "lib/systemd/system"),
+    ("dist/systemd", ".socket", "lib/systemd/system"),
+    ("dist/qemu", ".json", "share/qemu/vhost-user"),
+    ("examples", ".anec", "share/ane/examples"),
+    ("docs", ".md", "share/doc/ane"),
+];
+
+/// Single files: from, and to.
+const SINGLE: [(&str, &str); 3] = [
+    ("README.md", "share/doc/ane/README.md"),
+    ("LICENSE-MIT", "share/doc/ane/LICENSE-MIT"),
+    ("LICENSE-APACHE", "share/doc/ane/LICENSE-APACHE"),
+];
+
+/// A file to install.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Where it comes from.
+    pub from: PathBuf,
+    /// Where it goes, below the prefix.
+    pub to: PathBuf,
+    /// It can be started.
+    pub is_program: bool,
+}
+
+/// Every file that is committed and installed.
+///
+/// # Errors
+///
+/// If a folder of the tree cannot be read.
+pub fn committed() -> Result<Vec<Item>> {
+    let mut items = Vec::new();
+    for (folder, ending, to) in COMMITTED {
+        let entries = fs::read_dir(root().join(folder)).with_context(|| folder.to_owned())?;
+        for entry in entries {
+            let name = entry.with_context(|| folder.to_owned())?.file_name().to_string_lossy().into_owned();
+            if let Some(stem) = name.strip_suffix(ending) {
+                // bash looks for the completions of a program under its plain name.
+                let installed = if ending == ".bash" { stem } else { &name };
+                items.push(item(&format!("{folder}/{name}"), &format!("{to}/{installed}")));
+            }
+        }
+    }
+    // zsh's begin with an underscore and have no ending.
+    for entry in fs::read_dir(root().join("dist/completions"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with('_') {
+            items
+                .push(item(&format!("dist/completions/{name}"), &format!("share/zsh/site-functions/{name}")));
+        }
+    }
+    items.extend(SINGLE.map(|(from, to)| item(from, to)));
+    items.sort_by(|a, b| a.to.cmp(&b.to));
+    Ok(items)
+}
+
+fn item(from: &str, to: &str) -> Item {
+    Item { from: root().join(from), to: to.into(), is_program: false }
+}
+
+/// Builds and installs.
+///
+/// # Errors
+///
+/// If something does not build, or a file cannot be written.
+pub fn install(prefix: &Path, profile: &str) -> Result<()> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--locked", "--profile", profile]).current_dir(root());
+    build.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
+    let status = build.status().context("starting cargo")?;
+    ensure!(status.success(), "cargo build {status}");
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let folder = target.join(if profile == "dev" { "debug" } else { profile });
+    let built = BUILT.map(|(name, to)| Item {
+        from: folder.join(name),
+        to: Path::new(to).join(name),
+        is_program: true,
+    });
+    for item in built.iter().chain(&committed()?) {
+        copy(item, prefix).with_context(|| item.to.display().to_string())?;
+    }
+    println!("installed below {}; put {} on your PATH", prefix.display(), prefix.join("bin").display());
+    Ok(())
+}
+
+fn copy(item: &Item, prefix: &Path) -> Result<()> {
+    let to = prefix.join(&item.to);
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut partial = to.clone().into_os_string();
+    partial.push(".partial");
+    fs::copy(&item.from, &partial).with_context(|| item.from.display().to_string())?;
+    fs::set_permissions(&partial, Permissions::from_mode(if item.is_program { 0o755 } else { 0o644 }))?;
+    Ok(fs::rename(&partial, &to)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn everything_that_is_committed_is_there_and_no_two_go_to_one_place() {
+        let items = committed().unwrap();
+        let places: BTreeSet<_> = items.iter().map(|item| &item.to).collect();
+        assert_eq!(places.len(), items.len());
+        for to in [
+            "include/ane.h",
+            "include/ane_accel.h",
+            "share/man/man1/ane-run.1",
+            "share/bash-completion/completions/ane",
+            "share/zsh/site-functions/_ane",
+            "share/fish/vendor_completions.d/ane.fish",
+            "lib/systemd/system/aned.service",
+            "share/doc/ane/README.md",
+        ] {
+            assert!(places.contains(&PathBuf::from(to)), "{to}");
+        }
+        assert!(items.iter().all(|item| item.from.is_file()));
+    }
+}
