@@ -1,13 +1,7 @@
-//! The device as the driver holds it: probe and remove, power, reset, and its loss.
+//! The device as the driver holds it: probe and remove. Its power is in `power`, its loss and reset in `loss`.
 //!
 //! *Probe* checks that it is a device that this driver knows, brings it to the state after power-on, gives the queues
-//! their priorities and lets them run. *Remove* takes all of that back, in reverse. In between the device sleeps when
-//! nobody has used it for a second: it then has no power, which means that whatever its registers held is gone. Before
-//! the next work everything is written again: table bases and control words of every context in all three windows,
-//! priorities, enables. A device that was resumed without that finds no tables and faults at its first transfer.
-//!
-//! A device that does not answer any more is *lost*: what was in flight ends with `ENODEV`, and so does every call
-//! until it is found again. The memory is the driver's, so buffers and tables are all still there then.
+//! their priorities and lets them run. *Remove* takes all of that back, in reverse.
 #![deny(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,51 +12,37 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::Duration;
 
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::dart::aperture;
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::space::{Iova, PhysAddr};
-use ane_uapi::hw::status::EngineStatus;
 use ane_uapi::hw::tm;
 use ane_uapi::hw::tq::QueueId;
 use ane_uapi::ioctl::context::ContextPolicy;
 use ane_uapi::ioctl::errno::Errno;
-use ane_uapi::ioctl::stats::Counter;
 use ane_uapi::wire::config::Config;
-use ane_uapi::wire::ctrl::Status;
 use thiserror::Error;
 
 use crate::bo::{BufferId, Space};
-use crate::bus::{Bus, BusError, Operation};
+use crate::bus::{Bus, BusError};
 use crate::clock::{Clock, Monotonic, Time};
 use crate::dart::OWN_PAGES;
 use crate::fault::Faults;
-use crate::fence::Ending;
 use crate::file::File;
 use crate::front::FileId;
 use crate::iso::{self, Contexts};
 use crate::program::Programs;
 use crate::stats::Counters;
-use crate::submit::{RequestId, Requests, Stage};
+use crate::submit::Requests;
 use crate::tm::{Place, TaskManager, manager};
-
-/// How long the device has to be idle before it is suspended (facts D.8: the existing driver's second).
-pub const AUTOSUSPEND: Duration = Duration::from_secs(1);
-
-/// How often a lost device is looked for.
-const SEARCH: Duration = Duration::from_millis(20);
 
 /// Bytes that a first descriptor's copy has: the longest is 512 words.
 const BOOTSTRAP_BYTES: u32 = 2048;
 
 // A context's own pages have room for one copy for each place in the hardware.
 const _: () = assert!(2 * QueueId::COUNT as u32 * BOOTSTRAP_BYTES <= OWN_PAGES * aperture::PAGE_SIZE);
-
-/// The engine's status word while it works; which bits change then no source says (Chosen: as the device has it).
-pub(crate) const AT_WORK: EngineStatus = EngineStatus::from_bits(0xa1);
 
 /// Why a device is not one that this driver can use.
 #[derive(Debug, Error)]
@@ -125,7 +105,7 @@ pub struct Driver<B> {
     /// Files that have requests for a queue, in the order of their turns.
     pub(crate) turns: [VecDeque<FileId>; QueueId::COUNT as usize],
     pub(crate) health: Health,
-    is_suspended: bool,
+    pub(crate) is_suspended: bool,
     /// When the device last had, got or ended work.
     pub(crate) last_work: Time,
     /// When the registers were last looked at, or an event came.
@@ -249,34 +229,6 @@ impl<B: Bus> Driver<B> {
         &mut self.bus
     }
 
-    /// Writes everything that the device has to know before it takes work.
-    fn bring_up(&mut self) -> Result<(), BusError> {
-        let mut writes = Vec::new();
-        self.contexts.restore(&mut writes);
-        TaskManager::enable(&mut writes);
-        self.carry_out(&writes)
-    }
-
-    /// Takes that back, in reverse.
-    fn shut_down(&mut self) -> Result<(), BusError> {
-        self.hardware.settle(&mut self.bus, true)?;
-        let mut writes = Vec::new();
-        TaskManager::disable(&mut writes);
-        self.contexts.withdraw(&mut writes);
-        self.carry_out(&writes)?;
-        self.hardware.registers_lost();
-        Ok(())
-    }
-
-    /// Writes in as many batches as the device needs.
-    fn carry_out(&mut self, writes: &[Operation]) -> Result<(), BusError> {
-        let limit = usize::from(self.bus.config().batch_max.get()).max(1);
-        for part in writes.chunks(limit) {
-            self.bus.batch(part, &mut [])?;
-        }
-        Ok(())
-    }
-
     /// True if the device takes work.
     pub(crate) fn is_ready(&self) -> bool {
         self.health == Health::Ready
@@ -290,167 +242,6 @@ impl<B: Bus> Driver<B> {
     /// True if the device does not answer.
     pub(crate) const fn is_lost(&self) -> bool {
         matches!(self.health, Health::Lost(_))
-    }
-
-    /// The engine's status word, as the driver's object has it: powered and idle, the same without power, or at work.
-    pub fn status(&self) -> EngineStatus {
-        if self.hardware.count() != 0 {
-            AT_WORK
-        } else {
-            EngineStatus::POWERED_IDLE.with_powered(!self.is_suspended)
-        }
-    }
-
-    /// Suspends the device if it was idle for long enough; says when to look again.
-    pub(crate) fn autosuspend(&mut self, now: Time) -> Option<Time> {
-        if !self.is_ready() || !self.status().is_powered_idle() {
-            return None;
-        }
-        let at = self.last_work.after(AUTOSUSPEND);
-        if now < at {
-            return Some(at);
-        }
-        let shut = self.shut_down();
-        self.expect(shut)?;
-        self.is_suspended = true;
-        None
-    }
-
-    /// Gives the device its power back, and everything that it forgot without. False if it is lost.
-    pub(crate) fn wake(&mut self) -> bool {
-        if self.is_suspended {
-            let up = self.bring_up();
-            if self.expect(up).is_none() {
-                return false;
-            }
-            self.is_suspended = false;
-        }
-        true
-    }
-
-    /// What the bus said; the device is dead or lost if it said no.
-    pub(crate) fn expect<T>(&mut self, outcome: Result<T, BusError>) -> Option<T> {
-        match outcome {
-            Ok(value) => Some(value),
-            Err(BusError::Refused { status: Status::Dead, .. }) => {
-                self.die();
-                None
-            }
-            Err(why) => {
-                self.lose(&why);
-                None
-            }
-        }
-    }
-
-    /// The device does not answer: everything that was in flight ends.
-    pub(crate) fn lose(&mut self, why: &BusError) {
-        if self.is_lost() {
-            return;
-        }
-        log::error!(target: "ane::driver", "device is lost: {why}");
-        let now = self.clock.now();
-        self.health = Health::Lost(now);
-        self.ring_at(now);
-        self.hardware.take_all(None).for_each(drop);
-        let all: Vec<RequestId> = self.requests.iter().map(|(id, _)| id).collect();
-        for id in all {
-            self.finish(id, Ending::unstarted(Errno::ENODEV));
-        }
-        self.purge_closed();
-        self.news = self.news.wrapping_add(1);
-    }
-
-    /// Looks for a lost device.
-    pub(crate) fn search(&mut self, now: Time) {
-        let Health::Lost(at) = self.health else { return };
-        if now < at {
-            return;
-        }
-        let next = now.after(SEARCH);
-        self.health = Health::Lost(next);
-        self.ring_at(next);
-        let before = *self.bus.config();
-        if self.bus.find_again().is_err() || *self.bus.config() != before {
-            return;
-        }
-        if self.start_anew().is_ok() {
-            log::info!(target: "ane::driver", "device was found again");
-            self.health = Health::Ready;
-            self.news = self.news.wrapping_add(1);
-        }
-    }
-
-    /// Resets the device and writes everything again.
-    fn start_anew(&mut self) -> Result<(), BusError> {
-        self.bus.reset()?;
-        // What was on its way when the device was reset is about requests that are no more.
-        while self.bus.arrived()?.is_some() {}
-        self.hardware.registers_lost();
-        self.faults.clear();
-        self.bring_up()?;
-        self.is_suspended = false;
-        self.last_work = self.clock.now();
-        self.last_sign = self.last_work;
-        self.counters.add(Counter::Recoveries, 1);
-        Ok(())
-    }
-
-    /// Resets the device. With an error, every request of every file ends with it. Without one, the requests that
-    /// had not started go to the device again, and what had ends with `EIO`.
-    ///
-    /// How many requests have ended; `None` if the reset failed, and the device is lost.
-    pub(crate) fn reset_for(&mut self, all: Option<Errno>) -> Option<usize> {
-        let committed = self.bus.read(manager(&tm::COMMITTED)).map(tm::Committed::from_bits).ok();
-        let taken: Vec<(RequestId, bool)> =
-            self.hardware.take_all(committed.map(|committed| committed.nid())).collect();
-        let before = self.requests.iter().count();
-        self.health = Health::Ready;
-        let anew = self.start_anew();
-        if let Some(errno) = all {
-            let ids: Vec<RequestId> = self.requests.iter().map(|(id, _)| id).collect();
-            for id in ids {
-                self.finish(id, Ending::unstarted(errno));
-            }
-        }
-        // The youngest first, as each goes to the head of its line.
-        for (id, has_started) in taken.into_iter().rev() {
-            let doom = self.requests.get(id).and_then(|request| request.doom);
-            match (doom, has_started) {
-                (Some(errno), _) => self.finish(id, Ending::unstarted(errno)),
-                (None, true) => self.finish(id, Ending::unstarted(Errno::EIO)),
-                (None, false) => self.requeue(id),
-            }
-        }
-        self.has_doomed = false;
-        let ended = before.saturating_sub(self.requests.iter().count());
-        self.news = self.news.wrapping_add(1);
-        self.expect(anew)?;
-        self.purge_closed();
-        Some(ended)
-    }
-
-    /// Puts a request that did not run back to the head of its line.
-    pub(crate) fn requeue(&mut self, id: RequestId) {
-        let Some(request) = self.requests.get_mut(id) else { return };
-        request.stage = Stage::Waiting;
-        let (file, fence, index) = (request.file, request.fence, request.queue.index());
-        let Some(known) = self.files.get_mut(&file) else { return };
-        known.fences.set_running(fence, false);
-        if let (Some(waiting), Some(turns)) = (known.waiting.get_mut(index), self.turns.get_mut(index)) {
-            if waiting.is_empty() && !turns.contains(&file) {
-                turns.push_front(file);
-            }
-            waiting.push_front(id);
-        }
-    }
-
-    /// Compares what the registers say with what is known, and takes note of all that has ended.
-    pub(crate) fn check_hardware(&mut self) {
-        self.last_sign = self.clock.now();
-        let checked = self.hardware.check(&mut self.bus);
-        self.expect(checked);
-        self.take_ended();
     }
 
     /// A number for a new file.

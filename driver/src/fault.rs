@@ -205,7 +205,7 @@ impl<B: Bus> Driver<B> {
             let address = FaultAddress::from_halves(low, high);
             // Which master it was stood in the event only. The engine was at work: a request ended of it.
             let info = IoDartErrorInfo::new(status, address, [0; 4]);
-            self.fault(window as u16, 0, crate::device::AT_WORK, info);
+            self.fault(window as u16, 0, crate::power::AT_WORK, info);
         }
     }
 

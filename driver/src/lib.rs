@@ -25,7 +25,9 @@ mod fence;
 mod file;
 mod files;
 mod ioctl;
+mod loss;
 mod pool;
+mod power;
 mod progress;
 mod stats;
 mod submit;
@@ -35,6 +37,7 @@ mod testing;
 mod tests;
 mod tm;
 
-pub use device::{AUTOSUSPEND, Driver, ProbeError};
+pub use device::{Driver, ProbeError};
 pub use fault::Consumer;
 pub use files::{ContextInfo, MappingInfo};
+pub use power::AUTOSUSPEND;

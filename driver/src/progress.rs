@@ -68,7 +68,7 @@ impl<B: Bus> Driver<B> {
         if self.hardware.count() != 0 {
             self.last_sign.after(SILENCE)
         } else if self.status().is_powered_idle() {
-            self.last_work.after(crate::device::AUTOSUSPEND)
+            self.last_work.after(crate::power::AUTOSUSPEND)
         } else {
             Time::NEVER
         }
