@@ -22,8 +22,9 @@ const COPY_FROM: usize = 8;
 const VECTOR: usize = 16;
 /// Panels that are worked on together.
 pub(super) const PANELS: usize = 4;
-/// Pieces for each thread: enough that none waits long for the last of another.
-const PIECES: usize = 6;
+/// Pieces for each thread: enough that none waits long for the last of another, and not more, as each band copies its panels
+/// anew.
+const PIECES: usize = 2;
 /// Tiles of rows that a band has at least: copying the panel for each band has to be worth it.
 const BAND: usize = 8;
 
