@@ -33,7 +33,7 @@ struct Guest {
 }
 
 impl Guest {
-    /// The checks and the command, with the compiled programs in the guest's /root.
+    /// The checks and the command, with the compiled programs in the guest's /srv.
     fn make() -> Option<Self> {
         let (cache, samples) = (machine::cache()?, data::programs()?);
         let folder = tempfile::tempdir().unwrap();
@@ -70,7 +70,7 @@ fn programs_and_faults_in_a_guest_are_bit_for_bit_those_of_this_process() {
     let fault = machine.ok(&format!("guest-checks {FUNCTION} fault"));
     assert_eq!(fault, guest_checks::fault(here()));
 
-    let there = machine.ok(&format!("cd /root; guest-checks {FUNCTION} programs *.hwx"));
+    let there = machine.ok(&format!("cd /srv; guest-checks {FUNCTION} programs *.hwx"));
     let here: Vec<_> = guest
         .samples
         .iter()
@@ -135,10 +135,10 @@ fn clients_of_the_daemon_in_a_guest_are_served_as_those_of_this_process() {
     // The six programs, by the command, on the same random inputs as here.
     // Another process runs one of them all the while, in a context of its own at the same addresses.
     machine
-        .ok("(ane run /root/concat.hwx --device aned --repeat 30 -o /tmp/steady > /tmp/steady.log 2>&1 &)");
+        .ok("(ane run /srv/concat.hwx --device aned --repeat 30 -o /tmp/steady > /tmp/steady.log 2>&1 &)");
     for sample in &guest.samples {
         let (name, out) = (&sample.name, guest.folder.path().join(&sample.name));
-        machine.ok(&format!("cd /root; ane run {name}.hwx --device aned -o /tmp/{name}"));
+        machine.ok(&format!("cd /srv; ane run {name}.hwx --device aned -o /tmp/{name}"));
         let here = ane(&["run", sample.path.to_str().unwrap(), "-o", out.to_str().unwrap()]);
         assert!(here.status.success(), "{}", String::from_utf8_lossy(&here.stderr));
         let sums = |text: &str| {
@@ -165,7 +165,7 @@ fn clients_of_the_daemon_in_a_guest_are_served_as_those_of_this_process() {
 
     let mut faults = Control::connect(&control);
     faults.ask("inject translation-fault:after=1").unwrap();
-    let there = machine.ok("guest-checks aned fault /root/sum.hwx");
+    let there = machine.ok("guest-checks aned fault /srv/sum.hwx");
     let inject = vec!["translation-fault:after=1".parse().unwrap()];
     let device = Device::open(&Location::Embedded, &Options { inject, ..Options::default() }).unwrap();
     let sum = guest.samples.iter().find(|sample| sample.name == "sum").unwrap();
@@ -194,16 +194,16 @@ fn device_that_died_is_unplugged_and_another_plugged_while_a_driver_waits() {
 
     // The same to the daemon, whose clients are told; it is started anew, as the function is another.
     machine.ok(&format!("(aned --device vfio:{FUNCTION} > /tmp/aned 2>&1 &) ; sleep 3"));
-    machine.ok("ane run /root/add_relu.anec --device aned");
+    machine.ok("ane run /srv/add_relu.anec --device aned");
     kill(Pid::from_raw(machine.device() as i32), Signal::SIGKILL).unwrap();
     machine.wait_for_messages("another is ready", 2);
     let recovered = ane(&["vm", "recover", machine.monitor().to_str().unwrap()]);
     assert_eq!(String::from_utf8_lossy(&recovered.stdout), "ane2 is plugged in\n");
-    let lost = machine.run("ane run /root/add_relu.anec --device aned");
+    let lost = machine.run("ane run /srv/add_relu.anec --device aned");
     assert_eq!(lost.code, 3, "{}", lost.text);
     machine.ok("killall aned; ane vm setup");
     machine.ok(&format!("(aned --device vfio:{FUNCTION} > /tmp/aned 2>&1 &) ; sleep 3"));
-    machine.ok("ane run /root/add_relu.anec --device aned");
+    machine.ok("ane run /srv/add_relu.anec --device aned");
 
     // And once more over a reboot, with the device that was plugged.
     machine.reboot();
