@@ -25,7 +25,6 @@ use ane_uapi::register::{Access, Register};
 
 use crate::counters::Report;
 use crate::refusal::{Refusal, Why};
-use crate::td::register_file;
 
 /// What an offset is.
 #[derive(Clone, Copy, Debug)]
@@ -153,7 +152,7 @@ impl Target {
             }
             Region::MaddConfiguration => {
                 let none = Why::NoRegister { block: range.name };
-                let address = register_file::shown_at(at).ok_or(none)?;
+                let address = td::shown_at(at).ok_or(none)?;
                 let row = td::find(address).ok_or(none)?.register;
                 Ok(Self::Configuration { row, address })
             }

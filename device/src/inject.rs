@@ -9,6 +9,7 @@
 //! | `translation-fault:after=N` | the transfer after the next N finds no leaf at its start |
 //! | `lost-interrupt` or `lost-interrupt:N` | the next N events reach the registers and raise no interrupt |
 //! | `stuck-queue` or `stuck-queue:Q` | the next request, on any queue or on Q, never gets anywhere |
+//! | `ignored-abort` or `ignored-abort:N` | the next N times that the driver takes a queue back nothing comes of it |
 //! | `corrupted-completion` or `corrupted-completion:N` | the next N completions name the wrong request: the network id inverted |
 //! | `slow-dma:N` | every transfer takes N microseconds longer, until cleared with 0 |
 
@@ -31,6 +32,8 @@ pub enum Injection {
     LostInterrupt(u32),
     /// A request never gets anywhere.
     StuckQueue(Option<QueueId>),
+    /// So many times a queue that is taken back keeps its requests.
+    IgnoredAbort(u32),
     /// So many completions name the wrong request.
     CorruptedCompletion(u32),
     /// Each transfer takes this much longer.
@@ -54,8 +57,14 @@ pub enum BadInjection {
 }
 
 /// The kinds, as they are written.
-pub const KINDS: [&str; 5] =
-    ["translation-fault", "lost-interrupt", "stuck-queue", "corrupted-completion", "slow-dma"];
+pub const KINDS: [&str; 6] = [
+    "translation-fault",
+    "lost-interrupt",
+    "stuck-queue",
+    "ignored-abort",
+    "corrupted-completion",
+    "slow-dma",
+];
 
 impl fmt::Display for BadInjection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,6 +84,7 @@ fn form(kind: &str) -> &'static str {
         "translation-fault" => "translation-fault:ADDRESS or translation-fault:after=N",
         "lost-interrupt" => "lost-interrupt or lost-interrupt:N",
         "stuck-queue" => "stuck-queue or stuck-queue:Q, a queue from 0 to 7",
+        "ignored-abort" => "ignored-abort or ignored-abort:N",
         "corrupted-completion" => "corrupted-completion or corrupted-completion:N",
         _ => "slow-dma:MICROSECONDS",
     }
@@ -115,6 +125,7 @@ impl FromStr for Injection {
                 }
             }
             "lost-interrupt" => times().map(Self::LostInterrupt),
+            "ignored-abort" => times().map(Self::IgnoredAbort),
             "corrupted-completion" => times().map(Self::CorruptedCompletion),
             "stuck-queue" => match argument {
                 Some(queue) => {
@@ -138,6 +149,7 @@ impl fmt::Display for Injection {
             Self::LostInterrupt(count) => write!(f, "lost-interrupt:{count}"),
             Self::StuckQueue(None) => f.write_str("stuck-queue"),
             Self::StuckQueue(Some(queue)) => write!(f, "stuck-queue:{}", queue.number()),
+            Self::IgnoredAbort(count) => write!(f, "ignored-abort:{count}"),
             Self::CorruptedCompletion(count) => write!(f, "corrupted-completion:{count}"),
             Self::SlowDma(delay) => {
                 write!(f, "slow-dma:{}", delay.0 / (crate::time::TICKS_PER_SECOND / 1_000_000))
@@ -187,6 +199,7 @@ impl Trap {
 pub(crate) struct Armed {
     lost_interrupts: u32,
     stuck: Option<Option<QueueId>>,
+    ignored_aborts: u32,
     corrupted: u32,
     slow: Ticks,
 }
@@ -210,6 +223,7 @@ impl Armed {
             Injection::FaultAfter(count) => trap.after = Some(count),
             Injection::LostInterrupt(count) => self.lost_interrupts = count,
             Injection::StuckQueue(queue) => self.stuck = Some(queue),
+            Injection::IgnoredAbort(count) => self.ignored_aborts = count,
             Injection::CorruptedCompletion(count) => self.corrupted = count,
             Injection::SlowDma(delay) => self.slow = delay,
         }
@@ -223,6 +237,7 @@ impl Armed {
             trap.after.map(Injection::FaultAfter),
             some(self.lost_interrupts).map(Injection::LostInterrupt),
             self.stuck.map(Injection::StuckQueue),
+            some(self.ignored_aborts).map(Injection::IgnoredAbort),
             some(self.corrupted).map(Injection::CorruptedCompletion),
             (self.slow > Ticks::ZERO).then_some(Injection::SlowDma(self.slow)),
         ]
@@ -245,6 +260,11 @@ impl Armed {
             }
             _ => false,
         }
+    }
+
+    /// True if this abort is to come to nothing.
+    pub(crate) fn ignores_abort(&mut self) -> bool {
+        take_one(&mut self.ignored_aborts)
     }
 
     /// True if this completion is to name the wrong request.
@@ -270,6 +290,7 @@ mod tests {
             "lost-interrupt:1",
             "stuck-queue",
             "stuck-queue:4",
+            "ignored-abort:3",
             "corrupted-completion:2",
             "slow-dma:250",
         ] {
@@ -286,7 +307,7 @@ mod tests {
         assert_eq!(
             refusal("bit-rot"),
             "fault \"bit-rot\" is not known; known: translation-fault, lost-interrupt, stuck-queue, \
-             corrupted-completion, slow-dma"
+             ignored-abort, corrupted-completion, slow-dma"
         );
         assert_eq!(
             refusal("translation-fault"),

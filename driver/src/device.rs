@@ -114,6 +114,8 @@ pub struct Driver<B> {
     pub(crate) aborted: [Time; QueueId::COUNT as usize],
     pub(crate) has_doomed: bool,
     pub(crate) has_closed: bool,
+    /// Requests were submitted that nobody has tried to start yet.
+    pub(crate) has_queued: bool,
     pub(crate) counters: Counters,
     /// Times at which something is to be looked at.
     pub(crate) alarms: BTreeSet<Time>,
@@ -193,6 +195,7 @@ impl<B: Bus> Driver<B> {
             aborted: [Time(0); QueueId::COUNT as usize],
             has_doomed: false,
             has_closed: false,
+            has_queued: false,
             counters: Counters::default(),
             alarms: BTreeSet::new(),
             news: 0,

@@ -16,6 +16,7 @@ use std::time::Duration;
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::space::IovaRange;
 use ane_uapi::hw::usage::Usage;
+use ane_uapi::ioctl::context::CONTEXT_ATTACH;
 use ane_uapi::ioctl::errno::Errno;
 
 use crate::bo::Holder;
@@ -75,6 +76,7 @@ impl<B: Bus> Driver<B> {
     pub(crate) fn begin_close(&mut self, file: FileId) {
         let Some(known) = self.files.get_mut(&file) else { return };
         known.is_closed = true;
+        self.contexts.give_up_all(file);
         self.doom_file(file, Errno::ECANCELED);
         self.has_closed = true;
     }
@@ -159,8 +161,12 @@ impl<B: Bus> Files for Driver<B> {
         self.dispatch(file, call)
     }
 
-    fn abandon(&mut self, _: FileId, _: Call) {
-        // A call that waits has changed nothing but what it started, and that goes on.
+    fn abandon(&mut self, _: FileId, call: Call) {
+        // A call that waits has changed nothing but what it started, which goes on; and its place in a line.
+        if let Some(place) = call.ticket.filter(|_| call.number == CONTEXT_ATTACH.number) {
+            self.contexts.give_up(place);
+            self.news = self.news.wrapping_add(1);
+        }
     }
 
     fn map(&mut self, file: FileId, offset: u64, bytes: u64) -> Result<Vec<Extent>, Errno> {
@@ -189,6 +195,16 @@ impl<B: Bus> Files for Driver<B> {
         }
         let context = self.attached(file)?;
         Ok(Arc::clone(self.contexts.space(context).ok_or(Errno::ENODEV)?.arena().file()))
+    }
+
+    fn has_queued(&self) -> bool {
+        self.has_queued
+    }
+
+    fn push(&mut self) {
+        if self.has_queued {
+            self.schedule();
+        }
     }
 
     fn progress(&mut self, limit: Duration) -> Progress {

@@ -5,6 +5,9 @@
 //! driver is a state machine without threads: a call that cannot end yet says so, and the front offers it again
 //! once [`Files::progress`] says that something happened. So one front may keep any number of calls waiting, and a
 //! test may have any interleaving it wants.
+//!
+//! What calls submit is queued, and goes to the device with the next progress: a trip to the device costs a wake-up at
+//! each end, whether it brings one request or sixteen.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -130,7 +133,14 @@ pub trait Files {
     /// Those of attaching a context: `EBUSY` if none is free; `ENOMEM`.
     fn arena(&mut self, file: FileId) -> Result<Arc<OwnedFd>, Errno>;
 
-    /// Takes what the device has to say and whatever the clock brings, waiting for it no longer than `limit`.
+    /// True if calls have left something that the device does not know of yet: requests that were submitted.
+    fn has_queued(&self) -> bool;
+
+    /// Tells the device of it. [`Files::progress`] does so too, so this is for a front that may not come to that soon.
+    fn push(&mut self);
+
+    /// Tells the device what was queued, all at once, and takes what it has to say and whatever the clock brings,
+    /// waiting for that no longer than `limit`.
     fn progress(&mut self, limit: Duration) -> Progress;
 
     /// Readable when the device has something to say, if there is such a thing on this bus.

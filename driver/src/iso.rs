@@ -2,7 +2,7 @@
 //!
 //! A context is a stream of the DART with page tables and an arena of its own; what one maps, requests of another
 //! cannot reach. The base context is one like the others, and the first that is given out. A file that comes when
-//! all are taken is refused, waits, or shares, as it says itself, and never gets somebody else's by accident.
+//! all are taken is refused, waits (in `line`), or shares, as it says itself, and never gets somebody else's by accident.
 //!
 //! A context that is given back takes everything along: its mappings, its tables' place in the windows, what the
 //! translation buffer holds of it, and its arena, of which the next client gets another.
@@ -14,6 +14,8 @@
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation
 )]
+
+mod line;
 
 use std::collections::BTreeMap;
 
@@ -29,6 +31,7 @@ use crate::bus::{Bus, BusError, Operation};
 use crate::dart::{Controller, Nub, TableError};
 use crate::front::FileId;
 use crate::usage::Rules;
+use line::Line;
 
 /// A context that cannot be had or given back.
 #[derive(Debug, Error)]
@@ -90,6 +93,7 @@ pub struct Contexts {
     count: u32,
     slots: [Option<Slot>; ContextId::COUNT as usize],
     of: BTreeMap<FileId, ContextId>,
+    line: Line,
 }
 
 /// A context that is in use.
@@ -120,6 +124,7 @@ impl Contexts {
             count: u32::from(config.context_count.get()).min(ContextId::COUNT.into()),
             slots: [const { None }; ContextId::COUNT as usize],
             of: BTreeMap::new(),
+            line: Line::default(),
         })
     }
 
@@ -168,13 +173,44 @@ impl Contexts {
     ///
     /// # Errors
     ///
-    /// As `DRM_IOCTL_ANE_CONTEXT_ATTACH` has them. A file that would wait is refused and may ask again.
+    /// As `DRM_IOCTL_ANE_CONTEXT_ATTACH` has them. A file that would wait is refused, and may [wait](Self::wait).
     pub fn attach(
         &mut self,
         bus: &mut impl Bus,
         file: FileId,
         policy: ContextPolicy,
         wanted: Option<ContextId>,
+    ) -> Result<Attached, Error> {
+        self.attach_in_turn(bus, file, policy, wanted, None)
+    }
+
+    /// Has a file wait for a context behind all that wait already; its place in the line.
+    pub(crate) fn wait(&mut self, file: FileId, wanted: Option<ContextId>) -> u64 {
+        self.line.join(file, wanted)
+    }
+
+    /// Who has this place in the line waits no more.
+    pub(crate) fn give_up(&mut self, place: u64) {
+        self.line.leave(place);
+    }
+
+    /// A file that is closed waits no more.
+    pub(crate) fn give_up_all(&mut self, file: FileId) {
+        self.line.leave_all(file);
+    }
+
+    /// The same for who has a place in the line, or none: those before it are to be served first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Contexts::attach`].
+    pub(crate) fn attach_in_turn(
+        &mut self,
+        bus: &mut impl Bus,
+        file: FileId,
+        policy: ContextPolicy,
+        wanted: Option<ContextId>,
+        place: Option<u64>,
     ) -> Result<Attached, Error> {
         if let Some(context) = self.of(file) {
             return Err(Error::Attached(context));
@@ -184,7 +220,11 @@ impl Contexts {
         }
         let shares = policy == ContextPolicy::Share;
         let eligible = || self.all().filter(|&context| wanted.is_none_or(|wanted| wanted == context));
-        let free = eligible().find(|&context| self.slot(context).is_none());
+        let mut all_free = self.all().filter(|&context| self.slot(context).is_none()).peekable();
+        // Mostly there is none, and then the line does not matter.
+        let free = all_free.peek().is_some().then(|| self.line.left_for(place, all_free));
+        let free =
+            free.and_then(|mut left| left.find(|&context| wanted.is_none_or(|wanted| wanted == context)));
         let shared = eligible()
             .filter(|&context| shares && self.slot(context).is_some_and(|slot| slot.is_shared))
             .min_by_key(|&context| self.sharers(context));

@@ -16,7 +16,7 @@ use ane_uapi::wire::event::{Event, Kind};
 use crate::bus::Bus;
 use crate::clock::Time;
 use crate::device::Driver;
-use crate::front::Progress;
+use crate::front::{Files, Progress};
 
 /// How long the device may say nothing about requests that it has before the registers are looked at (Chosen: a task
 /// may take longer, and looking costs next to nothing).
@@ -32,6 +32,8 @@ impl<B: Bus> Driver<B> {
     /// Takes what the device has to say and what the clock brings; see
     /// [`Files::progress`](crate::front::Files::progress).
     pub(crate) fn advance(&mut self, limit: Duration) -> Progress {
+        // First of all: the device works while this waits.
+        self.push();
         if self.is_lost() {
             self.wait_for_device(limit);
         } else {

@@ -85,6 +85,12 @@ impl Files for Remote {
         self.client.arena(number(file)).map(Arc::new).map_err(|why| why.errno())
     }
 
+    fn has_queued(&self) -> bool {
+        false
+    }
+
+    fn push(&mut self) {}
+
     fn progress(&mut self, _: Duration) -> Progress {
         Progress { is_some: true, is_pending: false, after: None }
     }

@@ -7,6 +7,7 @@ use ane_driver::bus::{Bus, Operation};
 use ane_tests::control::Control;
 use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::guest::Guest;
+use ane_tests::stranger;
 use ane_uapi::hw::dart::regs::{self, Window};
 use ane_uapi::hw::space::{EngineOffset, Iova};
 use ane_uapi::hw::td::header;
@@ -168,4 +169,11 @@ fn client_that_reads_no_answers_delays_no_guest() {
     }
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
     flood.join().unwrap();
+}
+
+#[test]
+fn stranger_is_told_so_and_gets_no_answer_whatever_the_permissions_of_the_socket() {
+    let daemon = Daemon::start(&[]);
+    let Some(heard) = stranger::hears(&daemon.control(), "SOCK_STREAM", "counters\n") else { return };
+    assert_eq!(heard, format!("error user {} may not control this device\n", stranger::USER));
 }

@@ -55,6 +55,80 @@ fn life(seed: u64) {
     }
 }
 
+/// Pages where the table changes from one way of keeping them to another: the ends of a leaf of 64, the end of
+/// the window of low leaves, the end of the address space.
+const CORNERS: [u64; 16] = [
+    0,
+    1,
+    31,
+    62,
+    63,
+    64,
+    65,
+    127,
+    128,
+    (1 << 26) - 65,
+    (1 << 26) - 1,
+    1 << 26,
+    (1 << 26) + 64,
+    (1 << 52) - 65,
+    (1 << 52) - 2,
+    (1 << 52) - 1,
+];
+
+/// One random life of a table whose pages lie far apart.
+fn scattered_life(seed: u64) {
+    const PAGE: u64 = 0x1000;
+    let mut random = Random::new(seed);
+    let page_size = PageSize::new(PAGE).expect("a power of two");
+    let mut mmu = PeMmu::new(Attributes { page_size, ..Attributes::default() });
+    let mut reference = ByteMap::new(PAGE);
+    for step in 0..200 {
+        let page = CORNERS[random.below(CORNERS.len() as u32) as usize];
+        // Whole pages most often, from one to three leaves of them; now and then a part of one.
+        let (start, size) = match random.below(4) {
+            0 => (u64::from(random.below(PAGE as u32)), u64::from(random.below(PAGE as u32))),
+            1 => (0, PAGE * u64::from(random.below(150))),
+            _ => (0, PAGE * u64::from(1 + random.below(3))),
+        };
+        let va = page * PAGE + start;
+        let size = size.min(u64::MAX - va);
+        match random.below(8) {
+            0..5 => {
+                let pa = u64::from(random.below(1 << 16)) << (8 * random.below(6));
+                mmu.map(&[Mapping { va, pa, size }]).expect("nothing wraps and there is room");
+                reference.map(va, pa, size);
+            }
+            5 => {
+                mmu.unmap(&[Range { va: 0, size: va }]).expect("nothing wraps");
+                reference.unmap(0, va);
+            }
+            _ => {
+                mmu.unmap(&[Range { va, size }]).expect("nothing wraps");
+                reference.unmap(va, size);
+            }
+        }
+        let context = format!("seed {seed}, step {step}");
+        assert_eq!(mmu.mmu().regions(), reference.parts(), "{context}");
+        for page in CORNERS {
+            for va in [0, 1, 0x7ff, 0x800, 0xfff].map(|offset| page * PAGE + offset) {
+                assert_eq!(
+                    mmu.mmu().translate(va).ok(),
+                    reference.translate(va),
+                    "{context}, address {va:#x}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn table_agrees_with_a_byte_map_where_leaves_begin_and_end() {
+    for seed in 0..60 {
+        scattered_life(seed);
+    }
+}
+
 #[test]
 fn table_agrees_with_a_byte_map_on_random_mappings() {
     for seed in 0..40 {

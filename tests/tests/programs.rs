@@ -11,6 +11,7 @@ use ane_driver::bus::Bus;
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::data::{self, Sample};
+use ane_tests::known::{self, Known, halves};
 use ane_tests::runner::{Outcome, Runner, surfaces};
 use ane_uapi::hw::space::Iova;
 use half::f16;
@@ -20,10 +21,6 @@ const MEMORY: usize = 16 << 20;
 
 fn sample(name: &str) -> Option<Sample> {
     data::programs()?.into_iter().find(|sample| sample.name == name)
-}
-
-fn halves(values: impl IntoIterator<Item = f32>) -> Vec<f16> {
-    values.into_iter().map(f16::from_f32).collect()
 }
 
 /// Runs a program on inputs in the order of the file; gives its first output.
@@ -47,50 +44,42 @@ fn run(program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16> {
     here
 }
 
+/// Runs a program whose output is known.
+fn assert_known(known: Known) {
+    let program = container::open(&known.bytes).unwrap();
+    assert_eq!(run(&program, &known.inputs), known.output);
+}
+
 #[test]
 fn sum_of_threes_and_twos_is_five() {
-    let Some(sample) = sample("sum") else { return };
-    let program = container::open(&sample.bytes).unwrap();
-    let output = run(&program, &[halves([3.0; 64]), halves([2.0; 64])]);
-    assert_eq!(output, halves([5.0; 64]));
+    known::sum().into_iter().for_each(assert_known);
 }
 
 #[test]
 fn relu_keeps_what_is_above_zero() {
-    let Some(sample) = sample("relu") else { return };
-    let program = container::open(&sample.bytes).unwrap();
-    let mut input = vec![-3.0, 5.0];
-    input.resize(77, -0.25);
-    let mut expected = vec![0.0, 5.0];
-    expected.resize(77, 0.0);
-    assert_eq!(run(&program, &[halves(input)]), halves(expected));
+    known::relu().into_iter().for_each(assert_known);
 }
 
 #[test]
 fn sigmoid_of_three_is_the_knot_that_the_m1_gives() {
-    let Some(sample) = sample("sigmoid") else { return };
-    let program = container::open(&sample.bytes).unwrap();
-    assert_eq!(run(&program, &[halves([3.0; 77])]), halves([0.952_636_7; 77]));
+    known::sigmoid().into_iter().for_each(assert_known);
 }
 
 #[test]
 fn convolution_with_twos_gives_what_the_m1_gives() {
-    let Some(sample) = sample("conv") else { return };
-    let program = container::open(&sample.bytes).unwrap();
+    let Some(convolution) = known::convolution() else { return };
+    let program = container::open(&convolution.bytes).unwrap();
     assert_eq!(run(&program, &[halves([3.0; 3])]), halves([18.0; 3]));
-    assert_eq!(run(&program, &[halves([1.0, 2.0, 3.0])]), halves([12.0; 3]));
+    assert_known(convolution);
 }
 
 #[test]
 fn inner_product_uses_the_weights_in_the_constant_section() {
     let Some(mut sample) = sample("gemm") else { return };
     let program = container::open(&sample.bytes).unwrap();
-    let input = halves((0..512).map(|i| (i % 7) as f32 - 3.0));
-    assert_eq!(
-        run(&program, std::slice::from_ref(&input)),
-        halves([0.0; 512]),
-        "as compiled, all weights are zero"
-    );
+    let Some(zeros) = known::inner_product() else { return };
+    let input = zeros.inputs[0].clone();
+    assert_known(zeros);
     // Output o takes input o twice: sixteen engines of 32 lanes each, rows of lanes (td 7.1).
     let weights = program.constants[0].bytes.as_ptr() as usize - sample.bytes.as_ptr() as usize;
     for output in 0..512 {
@@ -105,16 +94,7 @@ fn inner_product_uses_the_weights_in_the_constant_section() {
 
 #[test]
 fn concatenation_puts_the_second_input_first() {
-    let Some(sample) = sample("concat") else { return };
-    let program = container::open(&sample.bytes).unwrap();
-    let inputs = surfaces(&program, Direction::Input);
-    let values: Vec<Vec<f16>> = inputs
-        .iter()
-        .map(|input| halves((0..input.shape.c).map(|c| (c % 1024) as f32 + input.shape.c as f32)))
-        .collect();
-    let mut expected: Vec<Vec<f16>> = values.clone();
-    expected.sort_by_key(|values| std::cmp::Reverse(values.len()));
-    assert_eq!(run(&program, &values), expected.concat());
+    known::concatenation().into_iter().for_each(assert_known);
 }
 
 /// With one task the second half of the output stays as it was (measured, td 8.1).

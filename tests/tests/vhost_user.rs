@@ -20,6 +20,7 @@ use ane_uapi::wire::config::{FEATURE_CHECK, FEATURE_MOVER};
 use ane_uapi::wire::ctrl::Status;
 use ane_uapi::wire::event::Kind;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -150,6 +151,24 @@ fn frontend_that_comes_back_finds_a_device_as_after_power_on() {
         drop(guest);
     }
     assert!(daemon.is_running());
+}
+
+/// Otherwise whoever waits for the bus would be woken without end until the device is back.
+#[test]
+fn device_that_hung_up_wakes_its_waiter_once_and_is_gone_for_all_calls() {
+    let device = Daemon::start(&[]);
+    let mut bus = guest(&device).bus;
+    assert!(bus.arrived().unwrap().is_none());
+    let _remains = device.killed();
+    let is_readable = |bus: &VhostUser| {
+        let mut wakeup = [PollFd::new(bus.wakeup().unwrap(), PollFlags::POLLIN)];
+        poll(&mut wakeup, PollTimeout::from(200u8)).unwrap() == 1
+    };
+    assert!(is_readable(&bus));
+    assert!(matches!(bus.arrived(), Err(BusError::HungUp)));
+    assert!(!is_readable(&bus));
+    assert!(matches!(bus.arrived(), Err(BusError::HungUp)));
+    assert!(matches!(bus.reset(), Err(BusError::HungUp)));
 }
 
 #[test]

@@ -1,9 +1,12 @@
-//! `ane vm setup` on a kernel that is a folder: what it finds, and what it says when there is nothing.
+//! `ane vm` without a machine: `setup` on a kernel that is a folder, and what `run` would run.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use ane::vm::setup::{Kernel, SetupError};
+use ane_driver::bus::vfio::BindError;
+use ane_tests::command::{printed, refused};
 use tempfile::TempDir;
 
 /// A kernel that shows one function for each pair of vendor and device.
@@ -54,7 +57,10 @@ fn function_is_overridden_before_it_is_offered() {
     write(root.path(), "sys/bus/pci/drivers/vfio-pci/bind", "");
     // No kernel acts on what is written, so the function does not change hands.
     let refused = kernel.bind(bdf.parse().unwrap()).unwrap_err();
-    assert!(matches!(refused, SetupError::Refused { .. }) && refused.to_string().contains("intel-iommu"));
+    assert!(
+        matches!(refused, SetupError::Bind(BindError::Refused { .. }))
+            && refused.to_string().contains("intel-iommu")
+    );
     let written = |path: &str| fs::read_to_string(root.path().join(path)).unwrap();
     assert_eq!(written(&format!("sys/bus/pci/devices/{bdf}/driver_override")), "vfio-pci");
     assert_eq!(written("sys/bus/pci/drivers_probe"), bdf);
@@ -74,4 +80,40 @@ fn huge_pages_are_never_made_fewer() {
     assert_eq!(kernel.reserve(64).unwrap(), 100);
     assert_eq!(fs::read_to_string(root.path().join("proc/sys/vm/nr_hugepages")).unwrap(), "100\n");
     assert_eq!(kernel.reserve(128).unwrap(), 128);
+}
+
+/// A QEMU that only knows its version.
+fn qemu(folder: &Path, version: &str) -> String {
+    write(folder, "qemu", &format!("#!/bin/sh\necho QEMU emulator version {version}\n"));
+    let qemu = folder.join("qemu");
+    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+    qemu.display().to_string()
+}
+
+#[test]
+fn machine_of_aarch64_is_printed_whole_and_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let qemu = qemu(folder.path(), "11.1.3");
+    let text = printed(&["vm", "run", "--arch", "aarch64", "--accel", "tcg", "--dry-run", "--qemu", &qemu]);
+    for part in [
+        "--socket-path",
+        "-machine virt,gic-version=3,iommu=smmuv3,memory-backend=ram",
+        "memory-backend-memfd,id=ram,size=1024M,share=on",
+        "pcie-root-port,id=ane-port",
+        "vhost-user-test-device-pci,id=ane,bus=ane-port",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let why = refused(2, &["vm", "run", "--arch", "aarch64", "--qemu", &qemu]);
+    assert!(why.contains("--dry-run"), "{why}");
+}
+
+#[test]
+fn qemu_of_before_the_generic_device_gets_the_block_device_and_the_one_before_that_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = qemu(folder.path(), "10.0.2");
+    assert!(printed(&["vm", "run", "--dry-run", "--qemu", &old]).contains("vhost-user-blk-pci,id=ane"));
+    let older = qemu(folder.path(), "7.2.9");
+    let why = refused(3, &["vm", "run", "--dry-run", "--qemu", &older]);
+    assert!(why.contains("is QEMU 7.2") && why.contains("10.2 or later is needed"), "{why}");
 }

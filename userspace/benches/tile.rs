@@ -1,6 +1,12 @@
-//! Tiling against a plain copy of as many bytes: half of its speed is the goal of the Python binding's send and read.
+//! Tiling by the library against a plain copy: half of its speed is the goal of goal U1, as for the C libraries.
 //!
-//! `cargo bench -p ane --bench tile`. Both are measured in turns, and quoted as a ratio.
+//! The copy moves as many bytes as the surface has in memory, from its first row to its last, gaps included. That is what a
+//! client would do that keeps its tensors in the engine's layout, and both touch the same lines of the surface.
+//!
+//! `cargo bench -p ane --bench tile`. All run in turns on one thread; the figure is the median of the ratios.
+
+#[path = "../../device/benches/report/mod.rs"]
+mod report;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -9,6 +15,7 @@ use ane::container::Axes;
 use ane::tensor::Tensor;
 use ane::tensor::tile::{Layout, tile, untile};
 use half::f16;
+use report::median;
 
 /// Rounds, of which the median counts.
 const ROUNDS: usize = 31;
@@ -44,11 +51,10 @@ fn measure(name: &str, layout: &Layout) {
         tiling.push(copy.as_secs_f64() / there.as_secs_f64());
         untiling.push(copy.as_secs_f64() / again.as_secs_f64());
     }
-    let median = |mut values: Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
-    println!("{name:<20} tile {:.2} of memcpy, untile {:.2} of memcpy", median(tiling), median(untiling));
+    for (what, ratios) in [("tiling", tiling), ("untiling", untiling)] {
+        let what = format!("{what} of {name}, library, one thread / memcpy of the tiled bytes");
+        report::line("U1", &what, &format!("{} KiB tiled", layout.bytes() >> 10), median(ratios));
+    }
 }
 
 /// How long something takes, the average of many times.

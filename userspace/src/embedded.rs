@@ -1,4 +1,4 @@
-//! A device in this process: the one place that knows both the driver and the device.
+//! A device in this process: the one place that joins the driver to the device.
 //!
 //! No daemon, no socket, no root: the engine runs on the thread that waits for it. Everything that uses a device
 //! uses it through the driver's bus, so it cannot tell.
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use ane_device::chip::NoSuchInstance;
 use ane_device::time::{TICKS_PER_SECOND, Ticks};
+use ane_device::trace::{Recent, Timeline};
 use ane_device::wire::NotDone;
 use ane_device::{Ane, Options, wire};
 use ane_driver::bus::in_process::{Device, InProcess, MEMORY_BASE, Refused, Work};
@@ -49,6 +50,8 @@ pub struct Embedded {
     start: Instant,
     events: VecDeque<ane_device::event::Event>,
     sequence: u64,
+    /// What happened last, while somebody wants to know.
+    recent: Option<Recent>,
 }
 
 /// Makes a device with `bytes` bytes of memory.
@@ -68,6 +71,7 @@ pub fn open(options: &Options, bytes: usize) -> Result<InProcess<Embedded>, Erro
         start: Instant::now(),
         events: VecDeque::new(),
         sequence: 0,
+        recent: None,
     };
     Ok(InProcess::new(device, memory))
 }
@@ -93,6 +97,27 @@ impl Embedded {
     /// True if it reports programming mistakes that silicon lets pass.
     pub const fn is_checking(&self) -> bool {
         self.is_checking
+    }
+
+    /// Keeps what happens from now on, if it is not kept already, or forgets it.
+    pub fn keep_timeline(&mut self, is_wanted: bool) {
+        if self.recent.is_some() == is_wanted {
+            return;
+        }
+        self.recent = is_wanted.then(Recent::default);
+        let start = self.start;
+        let clock = move || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.ane.set_timeline(match is_wanted {
+            true => Timeline::on(Box::new(clock), Timeline::CAPACITY),
+            false => Timeline::off(),
+        });
+    }
+
+    /// What happened last, as lines, if it is kept.
+    pub fn timeline(&mut self) -> Option<String> {
+        let recent = self.recent.as_mut()?;
+        recent.note(self.ane.timeline_mut().drain());
+        Some(recent.told())
     }
 
     /// The time that the device is shown.
@@ -156,6 +181,9 @@ impl Device for Embedded {
     fn work(&mut self) -> Work {
         let now = self.now();
         let work = self.ane.work(now);
+        if let Some(recent) = &mut self.recent {
+            recent.note(self.ane.timeline_mut().drain());
+        }
         let after = work.at.map(|at| {
             let ticks = at.saturating_sub(now).0;
             Duration::from_secs(ticks / TICKS_PER_SECOND)

@@ -1,7 +1,9 @@
 //! `cargo xtask dist`: everything that is installed, under one prefix.
 //!
-//! The programs and libraries are built; the rest is committed and copied. Each file appears whole: it is written beside
-//! its place and then renamed, so that what runs meanwhile keeps what it has.
+//! The programs and libraries are built; the rest is committed and copied. Files that name a program by its place, such
+//! as units, are committed with the place that distributions use, and name the one below the prefix once they are
+//! installed. Each file appears whole: it is written beside its place and then renamed, so that what runs meanwhile keeps
+//! what it has.
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -27,8 +29,11 @@ const BUILT: [(&str, &str); 7] = [
     ("libane_python.so", "lib"),
 ];
 
+/// Where committed files say that the daemons are.
+const DAEMONS: &str = "/usr/libexec/";
+
 /// What is committed, and where it goes; of a folder, the files that end so.
-const COMMITTED: [(&str, &str, &str); 10] = [
+const COMMITTED: [(&str, &str, &str); 13] = [
     ("userspace/capi/libane/include", ".h", "include"),
     ("uapi/include", ".h", "include"),
     ("dist/man", ".1", "share/man/man1"),
@@ -36,14 +41,18 @@ const COMMITTED: [(&str, &str, &str); 10] = [
     ("dist/completions", ".fish", "share/fish/vendor_completions.d"),
     ("dist/systemd", ".service", "lib/systemd/system"),
     ("dist/systemd", ".socket", "lib/systemd/system"),
+    ("dist/sysusers", ".conf", "lib/sysusers.d"),
     ("dist/qemu", ".json", "share/qemu/vhost-user"),
     ("examples", ".anec", "share/ane/examples"),
-    ("docs", ".md", "share/doc/ane"),
+    ("docs", ".md", "share/doc/ane/docs"),
+    ("docs", ".svg", "share/doc/ane/docs"),
+    ("docs/adr", ".md", "share/doc/ane/docs/adr"),
 ];
 
 /// Single files: from, and to.
-const SINGLE: [(&str, &str); 3] = [
+const SINGLE: [(&str, &str); 4] = [
     ("README.md", "share/doc/ane/README.md"),
+    ("Kconfig-notes.md", "share/doc/ane/Kconfig-notes.md"),
     ("LICENSE-MIT", "share/doc/ane/LICENSE-MIT"),
     ("LICENSE-APACHE", "share/doc/ane/LICENSE-APACHE"),
 ];
@@ -113,6 +122,7 @@ pub fn install(prefix: &Path, profile: &str) -> Result<()> {
         to: Path::new(to).join(name),
         is_program: true,
     });
+    let prefix = &std::path::absolute(prefix)?;
     for item in built.iter().chain(&committed()?) {
         copy(item, prefix).with_context(|| item.to.display().to_string())?;
     }
@@ -127,9 +137,18 @@ fn copy(item: &Item, prefix: &Path) -> Result<()> {
     }
     let mut partial = to.clone().into_os_string();
     partial.push(".partial");
-    fs::copy(&item.from, &partial).with_context(|| item.from.display().to_string())?;
+    let bytes = fs::read(&item.from).with_context(|| item.from.display().to_string())?;
+    fs::write(&partial, if item.is_program { bytes } else { placed(bytes, prefix) })?;
     fs::set_permissions(&partial, Permissions::from_mode(if item.is_program { 0o755 } else { 0o644 }))?;
     Ok(fs::rename(&partial, &to)?)
+}
+
+/// A file that names the daemons where they are installed; others, and those that are no text, stay as they are.
+fn placed(bytes: Vec<u8>, prefix: &Path) -> Vec<u8> {
+    match str::from_utf8(&bytes) {
+        Ok(text) => text.replace(DAEMONS, &format!("{}/", prefix.join("bin").display())).into_bytes(),
+        Err(_) => bytes,
+    }
 }
 
 #[cfg(test)]
@@ -151,10 +170,33 @@ mod tests {
             "share/zsh/site-functions/_ane",
             "share/fish/vendor_completions.d/ane.fish",
             "lib/systemd/system/aned.service",
+            "lib/sysusers.d/ane.conf",
             "share/doc/ane/README.md",
+            "share/doc/ane/docs/adr/README.md",
+            "share/doc/ane/docs/timing.svg",
         ] {
             assert!(places.contains(&PathBuf::from(to)), "{to}");
         }
         assert!(items.iter().all(|item| item.from.is_file()));
+    }
+
+    #[test]
+    fn unit_and_descriptor_name_the_daemon_below_the_prefix() {
+        for file in ["dist/systemd/aned.service", "dist/qemu/50-vhost-device-ane.json"] {
+            let bytes = fs::read(root().join(file)).unwrap();
+            let text = String::from_utf8(placed(bytes, Path::new("/opt/ane"))).unwrap();
+            assert!(text.contains("/opt/ane/bin/"), "{text}");
+            assert!(!text.contains(DAEMONS), "{text}");
+        }
+    }
+
+    #[test]
+    fn user_of_aneds_unit_may_use_the_devices_socket() {
+        let read = |name: &str| fs::read_to_string(root().join("dist/systemd").join(name)).unwrap();
+        let socket = read("vhost-device-ane.socket");
+        let group = socket.lines().find_map(|line| line.strip_prefix("SocketGroup=")).unwrap();
+        assert!(read("aned.service").contains(&format!("SupplementaryGroups={group}\n")));
+        let made = fs::read_to_string(root().join("dist/sysusers/ane.conf")).unwrap();
+        assert!(made.contains(&format!("g {group} -\n")) && made.contains("g ane -\n"));
     }
 }

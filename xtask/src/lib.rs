@@ -1,4 +1,5 @@
 //! Generators of the files that the tree keeps committed; `cargo xtask` runs them.
+#![forbid(unsafe_code)]
 
 pub mod c_header;
 pub mod conformance;

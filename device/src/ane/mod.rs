@@ -16,8 +16,6 @@ mod dump;
 mod registers;
 mod task;
 
-pub use registers::Shown;
-
 use std::convert::Infallible;
 
 use ane_uapi::hw::dart::regs;
@@ -311,6 +309,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
 
     /// Ends every request of a queue.
     fn abort(&mut self, queue: QueueId, now: Ticks) {
+        if self.armed.ignores_abort() {
+            return;
+        }
         for failure in self.tm.abort(queue, now) {
             self.failed(&failure, now);
         }

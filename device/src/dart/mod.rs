@@ -60,7 +60,6 @@ pub use self::dma::{Dma, Runs};
 pub use self::fault::FaultPolicy;
 pub use self::rows::Rows;
 pub use self::stream::{Access, Circuit};
-pub use self::tables::{Run, StreamTables};
 
 use self::check::Checker;
 use self::dma::View;

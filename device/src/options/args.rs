@@ -82,8 +82,8 @@ pub struct OptionArgs {
     pub no_timing: bool,
 
     /// Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or
-    /// lost-interrupt, stuck-queue or corrupted-completion, which may have a number behind a colon too: how
-    /// many, or which queue. May be given several times; of one kind the last one counts
+    /// lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon
+    /// too: how many, or which queue. May be given several times; of one kind the last one counts
     #[arg(long, value_name = "KIND[:ARG]")]
     pub inject: Vec<Injection>,
 }

@@ -7,7 +7,8 @@
 //! through the DART all the same.
 //!
 //! * [`attributes`]: what the block is made with.
-//! * [`table`]: the utility, with `page` for the regions of one page.
+//! * [`table`]: the utility. Its pages are in `directory`, `leaf`, `arena` and `memory`, the regions of one that has several
+//!   in `layers`.
 //! * [`node`]: the component: inbox, installation, forwarding.
 //! * [`caller`]: what a DMA circuit does with the utility, and what it owes for it.
 //! * `registers`: the block as a driver sees it.
@@ -24,10 +25,14 @@
     clippy::cast_possible_truncation
 )]
 
+mod arena;
 pub mod attributes;
 pub mod caller;
+mod directory;
+mod layers;
+mod leaf;
+mod memory;
 pub mod node;
-mod page;
 mod registers;
 pub mod table;
 

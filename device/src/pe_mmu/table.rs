@@ -5,13 +5,12 @@
 //! back. Clients choose all that is in here, so every dimension has a bound: entries of a message, regions of
 //! a page, regions of the table.
 
-use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use ane_uapi::hw::pe_mmu::{MAX_ENTRIES, MAX_REGIONS, MAX_REGIONS_PER_PAGE, PageSize};
-use foldhash::fast::RandomState;
 
-use super::page::{Page, Region, Spot};
+use super::directory::{Directory, Full};
+use super::layers::{Region, Spot};
 
 /// An entry of a map message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +60,7 @@ pub enum Why {
         /// Its number.
         page: u64,
     },
-    /// The table would have more regions than it may.
+    /// The table would have more regions than it may, or than the host has memory for.
     TableFull,
 }
 
@@ -111,16 +110,14 @@ impl Span {
 #[derive(Debug)]
 pub struct Table {
     page_size: PageSize,
-    pages: HashMap<u64, Page, RandomState>,
-    /// The numbers of the pages, in order: what a wide range takes out is found without asking every page.
-    order: BTreeSet<u64>,
+    pages: Directory,
     regions: usize,
 }
 
 impl Table {
     /// A table without regions.
     pub(super) fn new(page_size: PageSize) -> Self {
-        Self { page_size, pages: HashMap::default(), order: BTreeSet::new(), regions: 0 }
+        Self { page_size, pages: Directory::new(page_size), regions: 0 }
     }
 
     /// Its page.
@@ -140,12 +137,10 @@ impl Table {
     /// [`PageFault`] if no region does.
     #[inline]
     pub fn translate(&self, va: u64) -> Result<u64, PageFault> {
-        let fault = PageFault { va };
-        let page = self.pages.get(&self.page_size.page(va)).ok_or(fault)?;
         let offset = self.page_size.offset(va);
-        match page.at(offset) {
+        match self.pages.at(self.page_size.page(va), offset) {
             Spot::Seen(region) => Ok(region.base.wrapping_add(offset.into())),
-            Spot::Bare(_) => Err(fault),
+            Spot::Bare(_) => Err(PageFault { va }),
         }
     }
 
@@ -154,8 +149,7 @@ impl Table {
     /// A stretch ends with its region and with its page, so that no byte goes through the wrong one.
     pub fn stretch(&self, va: u64, len: u64) -> Stretch {
         let offset = self.page_size.offset(va);
-        let spot = self.pages.get(&self.page_size.page(va)).map_or(Spot::Bare(None), |page| page.at(offset));
-        let (to, end) = match spot {
+        let (to, end) = match self.pages.at(self.page_size.page(va), offset) {
             Spot::Seen(region) => (Ok(region.base.wrapping_add(offset.into())), region.end),
             Spot::Bare(next) => (Err(PageFault { va }), next.unwrap_or(self.page_size.bytes())),
         };
@@ -191,32 +185,25 @@ impl Table {
             }),
         )?;
         for (index, entry) in entries.iter().enumerate() {
-            if let Err((page, done)) = self.install(entry) {
+            if let Err((why, done)) = self.install(entry) {
                 let before = entries.iter().take(index).map(|entry| (entry, u64::MAX));
                 before.chain([(entry, done)]).for_each(|(entry, pages)| self.take_back(entry, pages));
-                return Err(Rejected { entry: index, why: Why::PageFull { page } });
+                return Err(Rejected { entry: index, why });
             }
         }
         Ok(())
     }
 
-    /// Adds the regions of an entry; page that is full, and how many pages got theirs.
-    fn install(&mut self, entry: &Mapping) -> Result<(), (u64, u64)> {
+    /// Adds the regions of an entry; if that fails, why, and how many pages got theirs.
+    fn install(&mut self, entry: &Mapping) -> Result<(), (Why, u64)> {
         let Some(Ok(span)) = Span::new(entry.va, entry.size) else { return Ok(()) };
         for (done, (page, start, end)) in (0..).zip(self.parts(span)) {
             let from_start = page.wrapping_mul(self.page_size.bytes().into()).wrapping_sub(entry.va);
             let region = Region { start, end, base: entry.pa.wrapping_add(from_start) };
-            match self.pages.get_mut(&page) {
-                Some(there) => {
-                    if !there.push(region) {
-                        return Err((page, done));
-                    }
-                }
-                None => {
-                    self.pages.insert(page, Page::One(region));
-                    self.order.insert(page);
-                }
-            }
+            self.pages.push(page, region).map_err(|full| match full {
+                Full::Page => (Why::PageFull { page }, done),
+                Full::Memory => (Why::TableFull, done),
+            })?;
             self.regions = self.regions.saturating_add(1);
         }
         Ok(())
@@ -225,12 +212,9 @@ impl Table {
     /// Takes out what [`Table::install`] added to the first `pages` pages of an entry.
     fn take_back(&mut self, entry: &Mapping, pages: u64) {
         let Some(Ok(span)) = Span::new(entry.va, entry.size) else { return };
-        for ((page, _, _), _) in self.parts(span).zip(0..pages) {
-            self.regions = self.regions.saturating_sub(1);
-            if self.pages.get_mut(&page).is_none_or(|there| !there.pop()) {
-                self.forget(page);
-            }
-        }
+        let Some(more) = pages.min(self.pages_of(span)).checked_sub(1) else { return };
+        let first = self.page_size.page(span.first);
+        self.regions = self.regions.saturating_sub(self.pages.pop(first, first.saturating_add(more)));
     }
 
     pub(super) fn unmap(&mut self, ranges: &[Range]) -> Result<(), Rejected> {
@@ -249,23 +233,12 @@ impl Table {
     fn remove(&mut self, span: Span) {
         let size = self.page_size;
         let (first, last) = (size.page(span.first), size.page(span.last));
-        let there: Vec<u64> = self.order.range(first..=last).copied().collect();
-        for page in there {
+        let gone = self.pages.remove(first, last, |page| {
             let start = if page == first { size.offset(span.first) } else { 0 };
             let end = if page == last { size.offset(span.last).saturating_add(1) } else { size.bytes() };
-            let Some(regions) = self.pages.get_mut(&page) else { continue };
-            let before = regions.len();
-            let gone = regions.remove(start, end);
-            self.regions = self.regions.saturating_sub(gone);
-            if gone == before {
-                self.forget(page);
-            }
-        }
-    }
-
-    fn forget(&mut self, page: u64) {
-        self.pages.remove(&page);
-        self.order.remove(&page);
+            (start, end)
+        });
+        self.regions = self.regions.saturating_sub(gone);
     }
 }
 

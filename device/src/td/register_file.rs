@@ -10,9 +10,9 @@
 
 use std::ops::Range;
 
-use ane_uapi::hw::space::{EngineOffset, Iova};
+use ane_uapi::hw::space::Iova;
 use ane_uapi::hw::td::words::DmaBytes;
-use ane_uapi::hw::td::{self, COMMON_ECHO_BELOW, REGISTER_WORDS, common};
+use ane_uapi::hw::td::{self, REGISTER_WORDS};
 use ane_uapi::register::{Reg, Word};
 
 /// The first word of each block in the dense array, in the order of [`td::BLOCKS`].
@@ -59,20 +59,6 @@ pub(crate) fn base_index(address: u32) -> Option<usize> {
     let channel = address.checked_sub(kernel_dma::COEFF_BASE_ADDR.info.offset)? >> 2;
     (address.is_multiple_of(4) && channel < u32::from(kernel_dma::CHANNELS))
         .then(|| FIXED.len().saturating_add(channel as usize))
-}
-
-/// The record address that a container offset shows, common registers through their echoes included.
-pub fn shown_at(at: EngineOffset) -> Option<u32> {
-    let address = at.0.checked_sub(td::BASE.0)?;
-    if let Some(block) = td::block_at(address) {
-        return (block.start != common::COMMON.start).then_some(address);
-    }
-    let block = td::block_at(address.checked_add(COMMON_ECHO_BELOW)? & !0x7ff)?;
-    if block.start == common::COMMON.start {
-        return None;
-    }
-    let inside = address.checked_add(COMMON_ECHO_BELOW)?.checked_sub(block.start)?;
-    common::COMMON.contains(inside).then_some(inside)
 }
 
 impl RegisterFile {
@@ -164,6 +150,7 @@ impl RegisterFile {
 
 #[cfg(test)]
 mod tests {
+    use ane_uapi::hw::space::EngineOffset;
     use ane_uapi::hw::td::{kernel_dma, tile_destination, tile_source};
 
     use super::*;
@@ -189,7 +176,7 @@ mod tests {
     fn registers_show_at_their_record_address_from_container_offset_0x1c00000() {
         for block in td::BLOCKS.iter().filter(|block| block.name != "common") {
             for address in (block.start..block.start + block.len).step_by(4) {
-                assert_eq!(shown_at(EngineOffset(0x1c0_0000 + address)), Some(address), "{address:#x}");
+                assert_eq!(td::shown_at(EngineOffset(0x1c0_0000 + address)), Some(address), "{address:#x}");
             }
         }
     }
@@ -199,7 +186,7 @@ mod tests {
     fn common_registers_show_0x800_below_each_other_block_and_nowhere_else() {
         let mut seen = Vec::new();
         for at in (0x1c0_0000..0x1c2_0000).step_by(4) {
-            if let Some(address) = shown_at(EngineOffset(at))
+            if let Some(address) = td::shown_at(EngineOffset(at))
                 && address < 0x40
             {
                 seen.push((at - 0x1c0_0000 - address, address));

@@ -11,14 +11,18 @@
 //! * [`Timeline`]: the buffer.
 //! * [`event`]: what can be noted.
 //! * [`chrome`]: the file.
+//! * [`line`] and [`recent`]: what happened last, told to another process.
 
 pub mod chrome;
 pub mod event;
+pub mod line;
+pub mod recent;
 
 use std::collections::VecDeque;
 use std::fmt;
 
 pub use self::event::{Event, Task, What};
+pub use self::recent::Recent;
 
 /// Where the time comes from: nanoseconds from any beginning, never going back.
 pub type Clock = Box<dyn Fn() -> u64 + Send>;

@@ -284,6 +284,23 @@ fn stuck_queue_on_demand_is_aborted_at_its_deadline() {
 }
 
 #[test]
+fn abort_that_is_ignored_on_demand_leaves_the_queue_as_it_is_until_the_next() {
+    let mut machine = Machine::new();
+    machine.ane.inject("stuck-queue:4".parse().unwrap());
+    machine.ane.inject("ignored-abort".parse().unwrap());
+    machine.submit_chain(1);
+    machine.run();
+    let queue = QueueId::LINUX.base();
+    machine.set(queue, &tq::STATUS, 0);
+    assert_eq!(machine.drain(1), []);
+    assert!(!machine.manager(&tm::STATUS).idle());
+    machine.set(queue, &tq::STATUS, 1);
+    machine.set(queue, &tq::STATUS, 0);
+    assert_eq!(machine.drain(1), [(0x40, 0)]);
+    assert!(machine.manager(&tm::STATUS).idle());
+}
+
+#[test]
 fn lost_interrupt_on_demand_leaves_the_event_to_be_polled() {
     let mut machine = Machine::new();
     machine.ane.inject("lost-interrupt".parse().unwrap());

@@ -207,8 +207,8 @@ pub trait Bus {
         None
     }
 
-    /// Readable when an event has arrived since [`Bus::arrived`] found none, or the device is gone; `None` on a bus
-    /// where nothing arrives by itself. Another one after [`Bus::find_again`].
+    /// Readable when an event has arrived since [`Bus::arrived`] found none, or the device is gone, until that has been
+    /// told; `None` on a bus where nothing arrives by itself. Another one after [`Bus::find_again`].
     fn wakeup(&self) -> Option<BorrowedFd<'_>> {
         None
     }

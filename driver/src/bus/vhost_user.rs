@@ -7,7 +7,7 @@
 
 mod share;
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -95,7 +95,13 @@ const CALLED: u64 = 0;
 const HUNG_UP: u64 = 1;
 
 /// The descriptors by which the two sides of each queue wake each other.
-struct Descriptors([Pair; QUEUES as usize]);
+struct Descriptors {
+    pairs: [Pair; QUEUES as usize],
+    /// The connection's.
+    socket: RawFd,
+    /// The device has hung up.
+    is_gone: bool,
+}
 
 /// Those of one queue.
 struct Pair {
@@ -146,7 +152,16 @@ impl Pair {
 
 impl Descriptors {
     fn of(&self, queue: u16) -> Result<&Pair, BusError> {
-        self.0.get(usize::from(queue)).ok_or(BusError::Lacks { feature: "the queue" })
+        self.pairs.get(usize::from(queue)).ok_or(BusError::Lacks { feature: "the queue" })
+    }
+
+    /// Everybody is told from now on that the device has hung up; nobody has to be woken for that again and again.
+    fn hang_up(&mut self) {
+        self.is_gone = true;
+        for pair in &self.pairs {
+            // It was added when the pair was made.
+            let _ = pair.calls.ctl(ControlOperation::Delete, self.socket, EpollEvent::default());
+        }
     }
 }
 
@@ -156,6 +171,9 @@ impl Doorbell for Descriptors {
     }
 
     fn sleep(&mut self, queue: u16, limit: Duration) -> Result<bool, BusError> {
+        if self.is_gone {
+            return Ok(true);
+        }
         let pair = self.of(queue)?;
         let mut woken = [EpollEvent::default(); 2];
         let count = match pair.calls.wait(milliseconds(limit), &mut woken) {
@@ -164,7 +182,14 @@ impl Doorbell for Descriptors {
         };
         // Nothing to read is a wake-up that someone else took, or none at all.
         let _ = pair.call.read();
-        Ok(woken.iter().take(count).any(|event| event.data() == HUNG_UP))
+        if woken.iter().take(count).any(|event| event.data() == HUNG_UP) {
+            self.hang_up();
+        }
+        Ok(self.is_gone)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_gone
     }
 }
 
@@ -231,8 +256,9 @@ impl VhostUser {
         }
         let host = all.region().as_ptr() as u64;
         let pairs = [Pair::new(&frontend)?, Pair::new(&frontend)?];
+        let descriptors = Descriptors { pairs, socket: frontend.as_raw_fd(), is_gone: false };
         let working = queues::Settings { poll: settings.poll, timeout: settings.timeout, features };
-        let mut queues = Queues::new(config, all.part(0, MESSAGES)?, Descriptors(pairs), working)?;
+        let mut queues = Queues::new(config, all.part(0, MESSAGES)?, descriptors, working)?;
         for place in &PLACES {
             queues.doorbell().of(place.index)?.announce(&mut frontend, place, host)?;
         }
@@ -331,6 +357,8 @@ impl Bus for VhostUser {
     }
 
     fn find_again(&mut self) -> Result<(), BusError> {
+        // One that did not answer may have hung up since.
+        self.queues.doorbell_mut().sleep(EVENT_QUEUE, Duration::ZERO)?;
         let path = self.path.clone().ok_or(BusError::Lacks { feature: "an address" })?;
         self.reconnect(&path)
     }

@@ -1,13 +1,13 @@
 //! Buffers: what a client asks about them. What is right about a number decides [`crate::bo`].
 
 use ane_uapi::hw::usage::Usage;
-use ane_uapi::ioctl::buffer::{BO_AVAILABLE, BoCreate, BoInfo, BoMap, BoPremap, BoUnmap};
+use ane_uapi::ioctl::buffer::{BO_AVAILABLE, BO_BUSY, BoCreate, BoInfo, BoMap, BoPremap, BoUnmap};
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::handle::NONE;
 
 use super::Context;
 use super::argument::unless;
-use crate::bo::{BufferId, Create, Error, Holder, Map, Premap, Space};
+use crate::bo::{BufferId, Create, Error, Holder, Map, Premap, Space, Use};
 use crate::bus::Bus;
 use crate::device::Driver;
 use crate::file::{Buffer, Object};
@@ -111,6 +111,11 @@ impl<B: Bus> Driver<B> {
 
     pub(super) fn bo_unmap(&mut self, unmap: &mut BoUnmap, context: &mut Context<'_>) -> Result<(), Errno> {
         let (_, space, buffer) = self.reach(context.file, unmap.handle)?;
+        let is_busy = space.info(buffer.id).is_some_and(|info| info.state & BO_BUSY != 0);
+        // One that waits for room uses none of its mappings yet, but is to find them.
+        let named = Use { buffer: buffer.id, mapping: unmap.mapping };
+        unless(is_busy && self.is_in_flight(context.file, named), Errno::EBUSY)?;
+        let (_, space, _) = self.reach(context.file, unmap.handle)?;
         space.unmap(buffer.id, unmap.mapping, unmap.usage).map_err(|error| error.errno())?;
         // A request that waits for room may find it now.
         self.news = self.news.wrapping_add(1);

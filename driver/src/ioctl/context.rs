@@ -16,6 +16,11 @@ use crate::file::Object;
 impl<B: Bus> Driver<B> {
     pub(super) fn context_attach(&mut self, attach: &mut ContextAttach, context: &mut Context<'_>) -> Answer {
         let answer = self.try_attach(attach, context);
+        if answer != Ok(false)
+            && let Some(place) = context.ticket.take()
+        {
+            self.contexts.give_up(place);
+        }
         match answer {
             Ok(true) => Poll::Ready(Ok(())),
             Ok(false) => Poll::Pending,
@@ -24,14 +29,15 @@ impl<B: Bus> Driver<B> {
     }
 
     /// True if the file has a context now; false if it has to wait.
-    fn try_attach(&mut self, attach: &mut ContextAttach, context: &Context<'_>) -> Result<bool, Errno> {
+    fn try_attach(&mut self, attach: &mut ContextAttach, context: &mut Context<'_>) -> Result<bool, Errno> {
         let policy = ContextPolicy::try_from(attach.policy).map_err(|_| Errno::EINVAL)?;
         unless(policy != ContextPolicy::Wait && attach.timeout_ns != 0, Errno::EINVAL)?;
         let wanted = match attach.context {
             CONTEXT_ANY => None,
             number => Some(ContextId::new(number).map_err(|_| Errno::EINVAL)?),
         };
-        match self.contexts.attach(&mut self.bus, context.file, policy, wanted) {
+        let place = *context.ticket;
+        match self.contexts.attach_in_turn(&mut self.bus, context.file, policy, wanted, place) {
             Ok(attached) => {
                 attach.context = attached.context.number().into();
                 attach.sharers = attached.sharers;
@@ -41,6 +47,9 @@ impl<B: Bus> Driver<B> {
                 let until = Time::from_client(attach.timeout_ns);
                 unless(until <= self.clock.now(), Errno::ETIMEDOUT)?;
                 self.ring_at(until);
+                if place.is_none() {
+                    *context.ticket = Some(self.contexts.wait(context.file, wanted));
+                }
                 Ok(false)
             }
             Err(error) => Err(error.errno()),

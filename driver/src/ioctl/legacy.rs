@@ -101,9 +101,7 @@ impl<B: Bus> Driver<B> {
             return Err(if errno == Errno::ENOSPC { Errno::ENOMEM } else { errno });
         }
         self.count_group(file);
-        let fence = self.commit(id, None);
-        self.schedule();
-        Ok(Some(fence))
+        Ok(Some(self.commit(id, None)))
     }
 
     fn fill_legacy(

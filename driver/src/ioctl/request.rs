@@ -35,7 +35,6 @@ impl<B: Bus> Driver<B> {
         let id = id.inspect_err(|_| self.requests.drop_group(group))?;
         self.count_group(context.file);
         request.out_fence = self.commit(id, None);
-        self.schedule();
         Ok(())
     }
 
@@ -82,7 +81,6 @@ impl<B: Bus> Driver<B> {
             }
         }
         chain.out_fence = last.unwrap_or_default();
-        self.schedule();
         Ok(())
     }
 }

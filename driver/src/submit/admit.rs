@@ -230,6 +230,13 @@ impl<B: Bus> Driver<B> {
         }
     }
 
+    /// True if a request of the file's context that has not ended names a mapping.
+    pub(crate) fn is_in_flight(&self, file: FileId, named: Use) -> bool {
+        let context = self.contexts.of(file);
+        let mut all = self.requests.iter();
+        all.any(|(_, request)| Some(request.context) == context && request.uses.contains(&named))
+    }
+
     /// Takes back a request that was not committed.
     pub(crate) fn discard(&mut self, id: RequestId) {
         self.let_go(id);
@@ -258,6 +265,7 @@ impl<B: Bus> Driver<B> {
         file.counters.add(Counter::Submitted, 1);
         self.counters.add(Counter::Submitted, 1);
         let fence = request.fence;
+        self.has_queued = true;
         self.ring_at(deadline);
         fence
     }

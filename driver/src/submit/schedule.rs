@@ -28,6 +28,7 @@ enum Readiness {
 impl<B: Bus> Driver<B> {
     /// Gives the hardware as much as it takes.
     pub(crate) fn schedule(&mut self) {
+        self.has_queued = false;
         if !self.is_ready() {
             return;
         }

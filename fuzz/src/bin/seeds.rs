@@ -7,7 +7,10 @@ use std::path::Path;
 
 use ane::container::anec::Form;
 use ane::container::{self, convert};
+use ane_driver::aned::protocol::request::{Ask, Request};
+use ane_driver::front::Segments;
 use ane_tests::differential::random_case;
+use ane_uapi::ioctl::companion::PE_MMU_MAP;
 
 #[path = "../../../userspace/tests/support/hwx.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
@@ -62,6 +65,11 @@ fn main() -> std::io::Result<()> {
         write("virtqueue", name, &steps)?;
     }
     write("vhost_user", "setup", &vhost_user())?;
+    write("pe_mmu", "messages", &pe_mmu())?;
+    for (name, steps) in mover() {
+        write("mover", name, &steps)?;
+    }
+    write("aned", "calls", &aned())?;
     engine()
 }
 
@@ -134,6 +142,56 @@ fn vhost_user() -> Vec<u8> {
         message(34, 0, &[]),
     ]);
     messages.concat()
+}
+
+/// Messages to PE_MMU with pages of 4 KiB: one page, pages from the end of a leaf on, a part of a page; a register; all
+/// unmapped again.
+fn pe_mmu() -> Vec<u8> {
+    let whole = [0, 3, 9, 0, 12];
+    let many = [9, 0, 70, 5, 0, 20];
+    let part = [0x14, 3, 0x80, 0, 0, 1, 1, 0, 30];
+    [&[12][..], &[0], &whole, &[1], &many, &[0], &part, &[3], &[0; 2], &[8, 0, 0, 0, 0], &[2, 9, 0, 70]]
+        .concat()
+}
+
+/// A copy by registers, a compact one, XMOV; and accesses to each window.
+fn mover() -> [(&'static str, Vec<u8>); 2] {
+    let descriptors = [&[0, 1, 0, 0, 0, 2, 0, 0, 1, 0, 0, 0xc0][..]; 4].concat();
+    let copy = [3, 0, 0, 1, 0, 0, 3, 0, 8, 0, 3, 0];
+    let compact = [6, 20, 0x40, 0x01, 0x02, 0xc4];
+    let xmov = [1, 9, 0, 0, 0];
+    let compared = [&[0][..], &descriptors, &[0, 0, 0x40, 0], &copy, &compact, &xmov].concat();
+    let accesses = (0..4).flat_map(|window| {
+        [16 | window, 0x10, 0, 0x40, 0, 0, 0, window, 0x14, 0, 4 | window, 0, 0, 8, 12 | window, 0, 0, 9, 0]
+    });
+    [("compared", compared), ("accesses", [1].into_iter().chain(accesses).collect())]
+}
+
+/// What a client says to its daemon: a greeting too many ends the connection, so it comes last.
+fn aned() -> Vec<u8> {
+    let packet = |request: Request| {
+        let bytes = request.to_bytes();
+        [&[0x80][..], &(bytes.len() as u16).to_le_bytes(), &bytes].concat()
+    };
+    let mut memory = Segments::new();
+    // An entry of 24 bytes, to which the argument points.
+    memory.push(0x1000, [0u64, 0x1000, 0x1000].into_iter().flat_map(u64::to_le_bytes).collect());
+    let argument = [&0x1000_u64.to_le_bytes()[..], &1_u32.to_le_bytes(), &24_u32.to_le_bytes()].concat();
+    let asks = [
+        (0, Ask::Open),
+        (1, Ask::Ioctl { number: PE_MMU_MAP.number, argument, memory }),
+        (1, Ask::Map { offset: 0, bytes: 0x4000, from: 0 }),
+        (1, Ask::Arena),
+        (1, Ask::Readable { wait: true }),
+        (1, Ask::Signal { fence: 1 }),
+        (0, Ask::Report { from: 0, what: "status".to_owned() }),
+        (0, Ask::Abandon { call: 6 }),
+        (0, Ask::Mailbox),
+        (1, Ask::Unmap { offset: 0, bytes: 0x4000 }),
+        (1, Ask::Close),
+        (0, Ask::Hello { version: 1 }),
+    ];
+    asks.into_iter().zip(2..).flat_map(|((file, ask), id)| packet(Request { file, id, ask })).collect()
 }
 
 /// Task streams for the engine: the example program, and random cases with what they have for constants.

@@ -2,7 +2,7 @@
 //! says.
 //!
 //! `guest-checks BDF identity | programs FILE... | fault | round-trip | wait`; and of the daemon that owns it:
-//! `guest-checks aned buffers | fault FILE`
+//! `guest-checks aned buffers | fault FILE | outlive FILE`
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -79,6 +79,10 @@ fn ask_daemon(what: &str, files: &[String]) -> Result<(), String> {
         ("fault", [file]) => {
             let bytes = std::fs::read(file).map_err(|why| format!("{file}: {why}"))?;
             println!("{}", client::fault(&device, &bytes));
+        }
+        ("outlive", [file]) => {
+            let bytes = std::fs::read(file).map_err(|why| format!("{file}: {why}"))?;
+            client::outlive(&device, &bytes, |what| println!("{what}"));
         }
         _ => return Err(format!("there is no check {what:?} of the daemon")),
     }

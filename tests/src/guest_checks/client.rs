@@ -1,11 +1,17 @@
 //! What is asked of a driver as its clients see it.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use ane::device::{Buffer, Device};
 use ane::model::Model;
 use ane::session::{self, Session};
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{self, BO_EVICTED, BO_FIXED_ADDRESS, BO_MAPPED, BoMap, BoPremap, BoUnmap};
 use zerocopy::FromZeros;
+
+/// How long a device that was lost may stay away.
+const ABSENCE: Duration = Duration::from_secs(90);
 
 /// Where buffers are mapped that are to be in each other's way.
 const ADDRESS: u64 = 0x0100_0000;
@@ -74,4 +80,34 @@ pub fn fault(device: &Device, bytes: &[u8]) -> String {
     // Numbers of bus transactions count on from whatever ran before.
     let text = fault.info().to_string();
     text.lines().filter(|line| !line.starts_with("AXI_ID")).collect::<Vec<_>>().join("\n")
+}
+
+/// A program that is loaded, run until its device is lost, and run again as it is when the device is back: `told`
+/// hears of each.
+///
+/// # Panics
+///
+/// If what comes out is not the same, or the device does not come back.
+pub fn outlive(device: &Device, bytes: &[u8], told: impl Fn(&str)) {
+    let model = Model::read(bytes).expect("program can be read");
+    let mut session = Session::load(device, &model).expect("program can be loaded");
+    let outputs = |session: &Session| {
+        let names: Vec<String> = session.outputs().map(|surface| surface.name.to_string()).collect();
+        let take = |name: &String| session.get(name).expect("it is an output").values().to_vec();
+        names.iter().map(take).collect::<Vec<_>>()
+    };
+    session.run().expect("program runs");
+    let before = outputs(&session);
+    told("running");
+    while session.run().is_ok() {
+        thread::sleep(Duration::from_millis(50));
+    }
+    told("lost");
+    let since = Instant::now();
+    while session.run().is_err() {
+        assert!(since.elapsed() < ABSENCE, "the device does not come back");
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(outputs(&session), before, "the same buffers, and the same results");
+    told("found again");
 }

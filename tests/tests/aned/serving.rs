@@ -10,6 +10,7 @@ use ane_tests::daemon::Daemon;
 use ane_tests::data;
 use ane_tests::null_task::program;
 use ane_tests::runner::surfaces;
+use ane_tests::stranger;
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{BO_MAP, BO_UNMAP, BoMap, BoUnmap};
 use ane_uapi::ioctl::errno::Errno;
@@ -201,4 +202,14 @@ fn client_that_maps_without_end_or_opens_without_end_stalls_nobody() {
         }
         is_over.store(true, Ordering::Relaxed);
     });
+}
+
+#[test]
+fn stranger_is_told_so_and_gets_no_answer_whatever_the_permissions_of_the_socket() {
+    let device = Daemon::start(&[]);
+    let daemon = Aned::start(&device.socket(), &[]);
+    let Some(heard) = stranger::hears(&daemon.socket(), "SOCK_SEQPACKET", "let me in") else { return };
+    let refusal = format!("user {} may not use this device", stranger::USER);
+    assert!(heard.ends_with(&refusal), "{heard:?}");
+    assert!(!heard.contains("ane-aned"), "{heard:?}");
 }

@@ -73,7 +73,10 @@ fn address_is_explained_in_every_space() {
 #[test]
 fn embedded_device_without_a_program_has_nothing_to_show() {
     for command in ["dart", "regs", "faults"] {
-        assert!(refused(2, &[command]).contains("name a MODEL to run, or a --device"));
+        assert!(
+            refused(2, &[command])
+                .contains("name a MODEL to run, a --device, or the --control socket of one")
+        );
     }
 }
 

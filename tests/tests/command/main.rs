@@ -8,4 +8,5 @@ mod differences;
 mod inspection;
 mod pages;
 mod run;
+mod running;
 mod scratch;

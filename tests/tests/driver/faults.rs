@@ -197,6 +197,8 @@ fn reset_cancels_every_request_of_every_file_and_buffers_keep_their_contents() {
     let (file, root) = (rig.open(), rig.open_as(true));
     let Some(loaded) = sum(&mut rig, file) else { return };
     let fences: Vec<u64> = (0..4).map(|_| rig.submit(&loaded).unwrap()).collect();
+    // Two of them are with the device, two wait.
+    rig.driver.push();
     let done = recover(&mut rig, root, RECOVER_RESET).unwrap();
     assert_eq!((done.state, done.cancelled), (State::Ready as u32, 4));
     for fence in fences {
@@ -222,6 +224,7 @@ fn fault_whose_event_was_lost_is_read_from_the_window() {
     let Some(loaded) = sum(&mut rig, file) else { return };
     inject(&mut rig, "translation-fault:after=1");
     let fence = rig.submit(&loaded).unwrap();
+    rig.driver.push();
     // The event of the fault is taken by somebody else.
     ane(&mut rig).work(ane_device::time::Ticks(1));
     let dropped: Vec<_> = ane(&mut rig).take_events().collect();

@@ -86,6 +86,63 @@ fn request_that_is_stuck_is_cancelled_and_the_one_behind_it_runs_untouched() {
 }
 
 #[test]
+fn queue_that_does_not_let_go_has_the_device_reset_and_what_had_not_started_runs() {
+    let mut rig = rig();
+    let (file, other) = (rig.open(), rig.open());
+    let Some(loaded) = sum(&mut rig, file) else { return };
+    let Some(others) = sum(&mut rig, other) else { return };
+    inject(&mut rig, "stuck-queue");
+    inject(&mut rig, "ignored-abort");
+    let (stuck, behind) = (rig.submit(&loaded).unwrap(), rig.submit(&others).unwrap());
+    rig.settle();
+    let start = Instant::now();
+    let mut hard = Cancel { fence: stuck, flags: CANCEL_RUNNING, ..Cancel::new_zeroed() };
+    assert_eq!(rig.ioctl(file, &CANCEL, &mut hard), Ok(()));
+    assert_eq!(result(&rig.wait(file, stuck)), Err(Errno::ECANCELED));
+    assert!((Duration::from_millis(240)..Duration::from_millis(1500)).contains(&start.elapsed()));
+    assert_eq!(result(&rig.wait(other, behind)), Ok(()));
+    assert_sum(&mut rig, &others);
+    assert_eq!(counter(&mut rig, file, true, Counter::Recoveries), 1);
+}
+
+#[test]
+fn file_that_is_closed_over_a_queue_that_does_not_let_go_is_gone_with_the_reset() {
+    let mut rig = rig();
+    let (file, other) = (rig.open(), rig.open());
+    let Some(loaded) = sum(&mut rig, file) else { return };
+    let Some(others) = sum(&mut rig, other) else { return };
+    inject(&mut rig, "stuck-queue");
+    inject(&mut rig, "ignored-abort");
+    let (stuck, behind) = (rig.submit(&loaded).unwrap(), rig.submit(&others).unwrap());
+    rig.settle();
+    // The file goes while its request is with a queue that does not let go of it.
+    rig.driver.close(file);
+    assert!(rig.driver.contexts().len() == 2, "its context is in use until the device is reset");
+    assert_eq!(result(&rig.wait(other, behind)), Ok(()));
+    assert_eq!(rig.driver.contexts().len(), 1);
+    assert_eq!(rig.wait_until(file, stuck, 0), Err(Errno::ENODEV));
+}
+
+#[test]
+fn file_that_is_closed_behind_a_request_that_is_stuck_is_gone_once_the_queue_lets_go() {
+    let mut rig = rig();
+    let (file, other) = (rig.open(), rig.open());
+    let Some(loaded) = sum(&mut rig, file) else { return };
+    let Some(others) = sum(&mut rig, other) else { return };
+    inject(&mut rig, "stuck-queue");
+    let (stuck, _) = (rig.submit(&others).unwrap(), rig.submit(&loaded).unwrap());
+    rig.settle();
+    // What it has in the queue is behind another's, which is not to be taken along.
+    rig.driver.close(file);
+    rig.settle();
+    assert_eq!(rig.driver.contexts().len(), 2);
+    assert_eq!(result(&rig.wait(other, stuck)), Err(Errno::ETIME), "by the device's deadline");
+    rig.settle();
+    assert_eq!(rig.driver.contexts().len(), 1);
+    assert_eq!(result(&rig.run(&others)), Ok(()));
+}
+
+#[test]
 fn request_behind_another_that_is_cancelled_does_not_take_the_first_along() {
     let mut rig = rig();
     let (file, other) = (rig.open(), rig.open());
@@ -93,6 +150,8 @@ fn request_behind_another_that_is_cancelled_does_not_take_the_first_along() {
     let Some(others) = sum(&mut rig, other) else { return };
     let first = rig.submit(&others).unwrap();
     let second = rig.submit(&loaded).unwrap();
+    // Both are with the device now.
+    rig.driver.push();
     let mut hard = Cancel { fence: second, flags: CANCEL_RUNNING, ..Cancel::new_zeroed() };
     assert_eq!(rig.ioctl(file, &CANCEL, &mut hard), Ok(()));
     assert_eq!(result(&rig.wait(other, first)), Ok(()));
@@ -132,6 +191,7 @@ fn device_whose_process_is_killed_ends_what_is_in_flight_and_is_found_again_with
     let file = rig.open();
     let Some(loaded) = sum(&mut rig, file) else { return };
     let fences = [rig.submit(&loaded).unwrap(), rig.submit(&loaded).unwrap(), rig.submit(&loaded).unwrap()];
+    rig.driver.push();
     let daemon = daemon.killed();
     let start = Instant::now();
     while rig.wait_until(file, fences[0], 0).is_err_and(|errno| errno == Errno::ETIMEDOUT) {

@@ -6,10 +6,14 @@ use std::time::Duration;
 
 use ane_driver::front::{Call, FileId, Files, Segments};
 use ane_tests::client::Loaded;
+use ane_uapi::hw::usage::Usage;
+use ane_uapi::ioctl::buffer::{BO_MAP, BO_UNMAP, BoMap, BoUnmap};
+use ane_uapi::ioctl::context::{CONTEXT_ANY, CONTEXT_ATTACH, ContextAttach, ContextPolicy};
+use ane_uapi::ioctl::drm::{GEM_CLOSE, GemClose};
 use ane_uapi::ioctl::errno::Errno;
-use ane_uapi::ioctl::fence::{Fence, FenceState, WAIT, WAIT_ANY, Wait};
+use ane_uapi::ioctl::fence::{CANCEL, CANCEL_RUNNING, Cancel, Fence, FenceState, WAIT, WAIT_ANY, Wait};
 use ane_uapi::ioctl::param::{IN_FLIGHT_MAX, Param};
-use ane_uapi::ioctl::request::{Chain, REQUEST_NONBLOCK, Request, SUBMIT_CHAIN, SUBMIT_REQUEST};
+use ane_uapi::ioctl::request::{Bar, Chain, REQUEST_NONBLOCK, Request, SUBMIT_CHAIN, SUBMIT_REQUEST};
 use ane_uapi::ioctl::stats::Counter;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
@@ -272,26 +276,103 @@ fn ninth_client_is_refused_until_one_of_the_eight_has_closed() {
     assert_eq!(param(&mut rig, files[8], Param::Context), 3);
 }
 
-#[test]
-fn client_that_waits_for_a_context_gets_the_one_that_is_given_back() {
-    use ane_uapi::ioctl::context::{CONTEXT_ANY, CONTEXT_ATTACH, ContextAttach, ContextPolicy};
-    let mut rig = rig();
-    let files: Vec<FileId> = (0..9).map(|_| rig.open()).collect();
-    for &file in &files[..8] {
-        rig.driver.arena(file).unwrap();
-    }
+/// A call that waits for a context.
+fn waiting_for_context() -> Call {
     let attach = ContextAttach {
         policy: ContextPolicy::Wait as u32,
         context: CONTEXT_ANY,
         timeout_ns: i64::MAX,
         ..ContextAttach::new_zeroed()
     };
-    let mut call = Call::new(CONTEXT_ATTACH.number, attach.as_bytes().to_vec(), Segments::new());
+    Call::new(CONTEXT_ATTACH.number, attach.as_bytes().to_vec(), Segments::new())
+}
+
+#[test]
+fn client_that_waits_for_a_context_gets_the_one_that_is_given_back() {
+    let mut rig = rig();
+    let files: Vec<FileId> = (0..9).map(|_| rig.open()).collect();
+    for &file in &files[..8] {
+        rig.driver.arena(file).unwrap();
+    }
+    let mut call = waiting_for_context();
     assert_eq!(rig.attempt(files[8], &mut call), Poll::Pending);
     assert!(!rig.driver.progress(Duration::ZERO).is_some);
     rig.driver.close(files[5]);
     assert_eq!(rig.attempt(files[8], &mut call), Poll::Ready(Ok(())));
     assert_eq!(ContextAttach::read_from_bytes(&call.argument).unwrap().context, 5);
+}
+
+#[test]
+fn clients_that_wait_for_a_context_get_one_in_the_order_in_which_they_came() {
+    let mut rig = rig();
+    let files: Vec<FileId> = (0..14).map(|_| rig.open()).collect();
+    for &file in &files[..8] {
+        rig.driver.arena(file).unwrap();
+    }
+    let mut calls: Vec<Call> = (0..5).map(|_| waiting_for_context()).collect();
+    for (call, &file) in calls.iter_mut().zip(&files[8..]) {
+        assert_eq!(rig.attempt(file, call), Poll::Pending);
+    }
+    // The first gives up, and the second is closed.
+    rig.driver.abandon(files[8], calls.remove(0));
+    rig.driver.close(files[9]);
+    calls.remove(0);
+    rig.driver.close(files[2]);
+    assert_eq!(rig.driver.arena(files[13]).err(), Some(Errno::EBUSY), "who does not wait comes last");
+    assert_eq!(rig.attempt(files[12], &mut calls[2]), Poll::Pending);
+    assert_eq!(rig.attempt(files[11], &mut calls[1]), Poll::Pending);
+    assert_eq!(rig.attempt(files[10], &mut calls[0]), Poll::Ready(Ok(())));
+    rig.driver.close(files[3]);
+    rig.driver.close(files[4]);
+    assert_eq!(
+        rig.attempt(files[12], &mut calls[2]),
+        Poll::Ready(Ok(())),
+        "there is one for the other as well"
+    );
+    assert_eq!(rig.attempt(files[11], &mut calls[1]), Poll::Ready(Ok(())));
+    rig.driver.close(files[5]);
+    assert!(rig.driver.arena(files[13]).is_ok());
+}
+
+#[test]
+fn mapping_that_a_waiting_request_names_stays_and_its_buffer_outlives_the_handle() {
+    let mut rig = rig();
+    let file = rig.open();
+    let Some(loaded) = sum(&mut rig, file) else { return };
+    // Two that do not fit beside each other: while the one is in use the other has no place.
+    let [one, other] = [(); 2].map(|()| rig.buffer(file, 2 << 30, Usage::Intermediate));
+    let mut map = BoMap { handle: other.handle, usage: Usage::Intermediate as u32, ..BoMap::new_zeroed() };
+    rig.ioctl(file, &BO_MAP, &mut map).unwrap();
+    inject(&mut rig, "stuck-queue");
+    let stuck = submit_naming(&mut rig, &loaded, one.handle, 0);
+    let waits = submit_naming(&mut rig, &loaded, other.handle, map.mapping);
+    rig.settle();
+    assert_eq!(
+        states(&mut rig, file, &[stuck, waits]),
+        [FenceState::Running as u32, FenceState::Queued as u32]
+    );
+    let unmap = |mapping, usage| BoUnmap { handle: other.handle, mapping, usage, reserved: 0 };
+    let intermediate = Usage::Intermediate as u32;
+    assert_eq!(rig.ioctl(file, &BO_UNMAP, &mut unmap(map.mapping, intermediate)), Err(Errno::EBUSY));
+    assert_eq!(rig.ioctl(file, &BO_UNMAP, &mut unmap(0, intermediate)), Err(Errno::ENODATA), "not named");
+    rig.ioctl(file, &GEM_CLOSE, &mut GemClose { handle: other.handle, padding: 0 }).unwrap();
+    let mut hard = Cancel { fence: stuck, flags: CANCEL_RUNNING, ..Cancel::new_zeroed() };
+    rig.ioctl(file, &CANCEL, &mut hard).unwrap();
+    assert_eq!(result(&rig.wait(file, stuck)), Err(Errno::ECANCELED));
+    assert_eq!(result(&rig.wait(file, waits)), Ok(()));
+    assert_sum(&mut rig, &loaded);
+    assert_eq!(rig.driver.contexts()[0].mappings.iter().filter(|map| map.range.len() == 2 << 30).count(), 1);
+}
+
+/// Submits with one BAR more, which nothing uses.
+fn submit_naming(rig: &mut Rig, loaded: &Loaded, handle: u32, mapping: u32) -> u64 {
+    let (mut request, mut memory) = loaded.request();
+    let bars = memory.read(request.bars, request.bar_count as usize * size_of::<Bar>()).unwrap();
+    let more = Bar { index: 31, handle, mapping, ..Bar::new_zeroed() };
+    memory.push(AT, [bars, more.as_bytes()].concat());
+    (request.bars, request.bar_count) = (AT, request.bar_count + 1);
+    rig.ioctl_with(loaded.file, &SUBMIT_REQUEST, &mut request, &mut memory).unwrap();
+    request.out_fence
 }
 
 #[test]

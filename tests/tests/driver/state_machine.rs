@@ -287,6 +287,9 @@ impl World {
         let how = ["translation-fault:after=2", "lost-interrupt:1", "corrupted-completion:1", "stuck-queue"];
         let which = self.below(13) as usize;
         inject(&mut self.rig, how[which / 4]);
+        if which == 12 {
+            inject(&mut self.rig, "ignored-abort:1");
+        }
     }
 
     fn recover(&mut self, file: FileId) {

@@ -7,6 +7,7 @@ pub mod fault;
 pub mod firmware;
 pub mod hal;
 pub mod index;
+pub mod lookup;
 pub mod mmio_map;
 pub mod mover;
 pub mod nid;

@@ -25,6 +25,7 @@
 //! | `next` | the functions behind them |
 //! | `config`, `node` | what stands where, and which paths are the device's |
 //! | `device` | opening, and calls on what is open |
+//! | `huge` | buffers of arenas that are made of huge pages |
 //! | `files`, `sweep` | which files are open, and which are not any more |
 //! | `connection`, `marshal` | lanes to the daemon, and how calls travel on them |
 //! | `sys` | the system, without the functions that this library replaces |
@@ -42,6 +43,7 @@ mod device;
 #[cfg(not(test))]
 mod exports;
 mod files;
+mod huge;
 mod marshal;
 #[cfg(not(test))]
 mod next;

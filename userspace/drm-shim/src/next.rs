@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
-use libc::{c_char, c_int, c_uint, c_ulong, c_void, mode_t};
+use libc::{c_char, c_int, c_long, c_uint, c_ulong, c_void, mode_t, off_t, size_t};
 
 use crate::sys::{process, set_errno};
 
@@ -101,8 +101,34 @@ fn system_ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     result as c_int
 }
 
+fn system_mmap(
+    at: *mut c_void,
+    bytes: size_t,
+    prot: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: off_t,
+) -> *mut c_void {
+    let (prot, flags, fd) = (c_long::from(prot), c_long::from(flags), c_long::from(fd));
+    // SAFETY: the program's own arguments, which the system looks at itself.
+    let result = unsafe { libc::syscall(libc::SYS_mmap, at, bytes, prot, flags, fd, offset) };
+    ptr::with_exposed_provenance_mut(result as usize)
+}
+
+fn system_munmap(at: *mut c_void, bytes: size_t) -> c_int {
+    // SAFETY: the program's own arguments, which the system looks at itself.
+    let result = unsafe { libc::syscall(libc::SYS_munmap, at, bytes) };
+    // The system answers with an `int`.
+    result as c_int
+}
+
 next! {
     fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int, system_ioctl;
+    fn mmap(at: *mut c_void, bytes: size_t, prot: c_int, flags: c_int, fd: c_int, offset: off_t) -> *mut c_void,
+        system_mmap;
+    fn mmap64(at: *mut c_void, bytes: size_t, prot: c_int, flags: c_int, fd: c_int, offset: off_t) -> *mut c_void,
+        system_mmap;
+    fn munmap(at: *mut c_void, bytes: size_t) -> c_int, system_munmap;
     fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int,
         |path, flags, mode| system_open(libc::AT_FDCWD, path, flags, mode);
     fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int,

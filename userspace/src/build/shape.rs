@@ -37,9 +37,9 @@ impl Shape {
         Self { c, h, w }
     }
 
-    /// Number of elements.
+    /// Number of elements; 2^64 - 1 stands for more than there are numbers.
     pub const fn elements(self) -> u64 {
-        self.c as u64 * self.h as u64 * self.w as u64
+        (self.c as u64 * self.h as u64).saturating_mul(self.w as u64)
     }
 
     /// Channels and columns change places.

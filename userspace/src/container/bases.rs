@@ -30,6 +30,7 @@ pub(crate) struct BaseWord {
 /// Index and enable of the BAR numbers that a word has room for.
 const PAIRS: usize = 4;
 
+#[expect(clippy::indexing_slicing, reason = "looked at when the crate is compiled")]
 const _: () = {
     let words = [OperandBases::FIELDS, KernelBases::FIELDS];
     let mut i = 0;

@@ -7,6 +7,7 @@
 //!
 //! A file is untrusted. Nothing here allocates more than the file is long plus named bounds, follows a number that
 //! it did not check, or copies a task stream or constants.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 pub mod anec;
 mod bases;

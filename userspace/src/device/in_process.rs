@@ -27,12 +27,17 @@ pub(super) struct Shared<F> {
     changed: Condvar,
     /// Readable when the device has something to say, where it is in another process.
     wakeup: Option<OwnedFd>,
+    /// Tells of driver and device what calls do not.
+    teller: Option<Teller<F>>,
 }
 
+/// What is told of a driver besides its calls, or what is known, if that is not.
+pub(super) type Teller<F> = fn(&mut F, &str) -> Result<String, String>;
+
 impl<F: Files> Shared<F> {
-    pub(super) fn new(files: F) -> Self {
+    pub(super) fn new(files: F, teller: Option<Teller<F>>) -> Self {
         let wakeup = files.wakeup().and_then(|wakeup| wakeup.try_clone_to_owned().ok());
-        Self { files: Mutex::new(files), changed: Condvar::new(), wakeup }
+        Self { files: Mutex::new(files), changed: Condvar::new(), wakeup, teller }
     }
 
     /// The driver. A thread that panicked under the lock has left it between two calls.
@@ -82,6 +87,8 @@ impl<F: Files + Send + 'static> InProcess<F> {
         loop {
             let mut files = self.shared.lock();
             if let Poll::Ready(outcome) = files.ioctl(self.file, call) {
+                // Its caller may do something else for long before it waits.
+                files.push();
                 // It may be what somebody else waits for: memory, a context, a fence.
                 self.shared.changed.notify_all();
                 return outcome;
@@ -136,6 +143,11 @@ impl<F: Files + Send + 'static> Connection for InProcess<F> {
     fn again(&self) -> Result<Box<dyn Connection>, Error> {
         let opened = Self::open(self.shared());
         Ok(Box::new(opened.map_err(|errno| Error::Gone { why: errno.to_string() })?))
+    }
+
+    fn report(&self, what: &str) -> Result<Option<String>, Error> {
+        let tell = |teller: Teller<F>| teller(&mut self.shared.lock(), what).ok();
+        Ok(self.shared.teller.and_then(tell))
     }
 }
 

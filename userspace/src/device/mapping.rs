@@ -142,6 +142,22 @@ impl Memory for &Mapping {
     fn get(&self, at: usize, into: &mut [u8]) {
         self.copy_out(at, into);
     }
+
+    #[inline]
+    fn put_few<const K: usize>(&mut self, at: usize, from: &[u8; K]) {
+        match &self.pieces[..] {
+            [only] => only.put(at, from),
+            _ => self.copy_in(at, from),
+        }
+    }
+
+    #[inline]
+    fn get_few<const K: usize>(&self, at: usize, into: &mut [u8; K]) {
+        match &self.pieces[..] {
+            [only] => only.get(at, into),
+            _ => self.copy_out(at, into),
+        }
+    }
 }
 
 impl Piece {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ane_device::Options;
 use ane_driver::Driver;
+use ane_driver::bus::Bus;
 use ane_driver::bus::vfio::{self, BadBdf, Bdf, Vfio};
 use ane_driver::bus::vhost_user::{self, VhostUser};
 use ane_driver::front::Files;
@@ -18,6 +19,7 @@ use super::location::Location;
 use super::node::Node;
 use super::{Device, Open};
 use crate::daemon::{self, EmbeddedDriver};
+use crate::inspect;
 
 impl Device {
     /// Opens a file of the device at `location`. The options are those of a device that is made for it; one that is
@@ -51,12 +53,12 @@ impl Device {
             Location::VhostUser(path) => {
                 let bus = VhostUser::connect(path, vhost_user::Settings::default());
                 let bus = bus.map_err(|why| failed(why.into()))?;
-                Self::over(location.clone(), Driver::probe(bus).map_err(|why| failed(why.into()))?)
+                Self::over_driver(location, Driver::probe(bus).map_err(|why| failed(why.into()))?)
             }
             Location::Vfio(function) => {
                 let bdf: Bdf = function.parse().map_err(|why: BadBdf| failed(why.into()))?;
                 let bus = Vfio::open(bdf, vfio::Settings::default()).map_err(|why| failed(why.into()))?;
-                Self::over(location.clone(), Driver::probe(bus).map_err(|why| failed(why.into()))?)
+                Self::over_driver(location, Driver::probe(bus).map_err(|why| failed(why.into()))?)
             }
             Location::Node(path) => Self::node(path),
         }
@@ -68,14 +70,19 @@ impl Device {
     ///
     /// [`Error::Open`] if the driver gives none.
     pub fn over(location: Location, files: impl Files + Send + 'static) -> Result<Self, Error> {
-        let shared = Arc::new(Shared::new(files));
-        let opened = file_of(&location, shared)?;
+        let opened = file_of(&location, Arc::new(Shared::new(files, None)))?;
         Ok(Self::new(location, opened))
+    }
+
+    /// A file of a driver in this process, whose device is elsewhere.
+    fn over_driver<B: Bus + Send + 'static>(location: &Location, driver: Driver<B>) -> Result<Self, Error> {
+        let shared = Shared::new(driver, Some(ane_driver::aned::report::report));
+        Ok(Self::new(location.clone(), file_of(location, Arc::new(shared))?))
     }
 
     /// A file of a driver with a device in this process.
     fn over_embedded(driver: EmbeddedDriver) -> Result<Self, Error> {
-        let shared = Arc::new(Shared::new(driver));
+        let shared = Arc::new(Shared::new(driver, Some(inspect::report)));
         let connection = file_of(&Location::Embedded, Arc::clone(&shared))?;
         let open = Open { location: Location::Embedded, connection, embedded: Some(shared) };
         Ok(Self { open: Arc::new(open) })

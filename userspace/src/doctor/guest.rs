@@ -7,10 +7,9 @@
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
-use ane_driver::bus::vfio::Bdf;
+use ane_driver::bus::vfio::{Bdf, Functions, Ids};
 
 use super::Check;
-use crate::vm::setup::Kernel;
 
 /// Options that the route takes, and what `ane doctor` says of one that is off.
 const OPTIONS: [&str; 8] = [
@@ -38,7 +37,7 @@ pub fn is_virtual() -> bool {
 
 /// Looks at what VFIO needs, where there is a function that it could be needed for.
 pub fn checks() -> Vec<Check> {
-    match Kernel::default().functions().unwrap_or_default().first() {
+    match Functions::default().of(Ids::OWN).unwrap_or_default().first() {
         // Many a machine is a virtual one, and has no such thing.
         None => vec![Check::absent(
             "function",
@@ -91,7 +90,7 @@ fn iommu() -> Check {
 
 fn function(bdf: Bdf) -> Check {
     const LAYER: &str = "function";
-    match Kernel::default().driver(bdf) {
+    match Functions::default().owner(bdf) {
         Some(driver) if driver == "vfio-pci" => Check::fine(LAYER, format!("{bdf} belongs to vfio-pci")),
         owner => {
             let owner = owner.unwrap_or_else(|| "no driver".to_owned());

@@ -7,6 +7,7 @@
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::dart::aperture;
 use ane_uapi::hw::dart::walk::WalkIndices;
+use ane_uapi::hw::lookup::{Place, register_at};
 use ane_uapi::hw::mmio_map;
 use ane_uapi::hw::space::{EngineOffset, Iova, PhysAddr};
 use ane_uapi::hw::td;
@@ -141,19 +142,16 @@ fn engine(address: u64) -> Meaning {
 fn register(offset: EngineOffset) -> Vec<String> {
     let Some(range) = mmio_map::find(offset) else { return Vec::new() };
     let mut what = vec![format!("{}, {:#x} to {:#x}: {}", range.name, range.start.0, range.end.0, range.doc)];
-    for block in range.region.blocks() {
-        let Some(inside) = offset.0.checked_sub(block.base.0) else { continue };
-        if let Some((register, index)) = block.find(inside) {
-            let index = if register.count > 1 { format!("[{index}]") } else { String::new() };
-            what.push(format!(
-                "register {}{index} ({}): {} ({}; {})",
-                register.name,
-                register.access.name(),
-                register.doc.trim().trim_end_matches('.'),
-                register.grade.name(),
-                register.source
-            ));
-        }
+    if let Some(Place { register, index, .. }) = register_at(offset) {
+        let index = if register.count > 1 { format!("[{index}]") } else { String::new() };
+        what.push(format!(
+            "register {}{index} ({}): {} ({}; {})",
+            register.name,
+            register.access.name(),
+            register.doc.trim().trim_end_matches('.'),
+            register.grade.name(),
+            register.source
+        ));
     }
     what
 }

@@ -1,72 +1,144 @@
-//! Looking into a driver and its device, where both are in one process.
+//! Looking into a driver and its device, wherever they are.
 //!
-//! What is seen is told as values that serialise, so that a daemon can tell another process the same that a command sees
-//! in its own.
+//! Three can be asked, and all of them tell in the same lines of text, so that a command shows the same of each:
+//!
+//! * a driver in this process, through its [`Device`];
+//! * a daemon, `aned` or `ane daemon`, through its [`Device`] as well;
+//! * a device itself, through its control socket ([`Control`]). It knows nothing of clients, so what belongs to whom is
+//!   not told.
+//!
+//! [`Source`] asks, and these read what is told:
 //!
 //! * [`Tables`]: what each context has mapped where, by the driver's books and by the tables in memory;
 //! * [`Registers`]: every register with its value;
 //! * [`Faults`]: the last fault, and why the last request failed;
+//! * [`Timeline`]: what happened last;
 //! * [`explain`]: an address, in each of the four spaces.
 
+mod control;
 pub mod explain;
+mod faults;
 mod registers;
 mod tables;
+mod timeline;
 
 use ane_driver::aned;
-use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
+pub use control::Control;
+pub use faults::Faults;
 pub use registers::{FieldValue, RegisterValue, Registers};
 pub use tables::{ContextTables, MappedRun, Mapping, Region, Tables, Translation};
+pub use timeline::Timeline;
 
 use crate::daemon::EmbeddedDriver;
+use crate::device::{self, Device};
 
-/// What there is to tell about faults.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Faults {
-    /// A context waits for recovery.
-    pub is_latched: bool,
-    /// What was mapped and what the device did at the last fault.
-    pub dump: Option<String>,
-    /// Why the last request failed.
-    pub failure: Option<String>,
-    /// The device's state in words.
-    pub device: String,
+/// Who is asked.
+#[derive(Debug)]
+pub enum Source {
+    /// The driver behind an open file, and the device as far as the driver sees it.
+    Driver(Device),
+    /// The device.
+    Control(Control),
 }
 
-impl Faults {
-    /// What there is to tell now.
-    pub fn of(driver: &mut EmbeddedDriver) -> Self {
-        let failure = {
-            let ane = driver.bus_mut().device_mut().ane();
-            ane.task_manager().last_failure().map(ToString::to_string)
-        };
-        Self {
-            is_latched: driver.is_latched(),
-            dump: driver.last_dump().map(str::to_owned),
-            failure,
-            device: driver.bus_mut().device_mut().ane().dump(),
+/// What was not told, and why.
+#[derive(Debug, Error)]
+pub enum Untold {
+    /// Whoever is asked never tells that.
+    #[error("device {whom} does not tell about its {what}")]
+    Unknown {
+        /// Who.
+        whom: String,
+        /// About what.
+        what: String,
+    },
+    /// It cannot be told just now, or not to this user.
+    #[error("{0}")]
+    Refused(String),
+    /// The driver is gone.
+    #[error(transparent)]
+    Device(#[from] device::Error),
+    /// The control socket.
+    #[error("control socket {socket}: {why}")]
+    Control {
+        /// Where it is.
+        socket: String,
+        /// What is wrong.
+        why: std::io::Error,
+    },
+    /// What is told makes no sense.
+    #[error("what is told about {what} makes no sense: line {line:?}")]
+    Nonsense {
+        /// About what.
+        what: &'static str,
+        /// The line.
+        line: String,
+    },
+}
+
+impl Source {
+    /// What is told about `what`, in lines.
+    ///
+    /// # Errors
+    ///
+    /// [`Untold`].
+    pub fn tell(&self, what: &str) -> Result<String, Untold> {
+        match self {
+            Self::Control(control) => control.ask(what),
+            Self::Driver(device) => match device.report(what)? {
+                Some(told) => match told.strip_prefix("error ") {
+                    Some(why) => Err(Untold::Refused(why.trim_end().to_owned())),
+                    None => Ok(told),
+                },
+                None => {
+                    let (whom, what) = (device.location().to_string(), what.to_owned());
+                    Err(Untold::Unknown { whom, what })
+                }
+            },
+        }
+    }
+
+    /// Who tells of time: a daemon that stands before a device in another process names that one's control socket.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Source::tell`].
+    pub fn timekeeper(self) -> Result<Self, Untold> {
+        match self.tell("control") {
+            Ok(socket) => Ok(Self::Control(Control::at(socket.trim_end(), None))),
+            Err(Untold::Unknown { .. } | Untold::Refused(_)) => Ok(self),
+            Err(why) => Err(why),
         }
     }
 }
 
-/// What can be asked about, as JSON, besides what [`ane_driver::aned::report`] tells.
-pub const ABOUT: &[(&str, &str)] = &[
-    ("tables", "what each context has mapped, by the driver's books and by the tables in memory"),
-    ("registers", "every register with its value"),
-    ("faulted", "the last fault, why the last request failed, and the device's state"),
-];
-
-/// Tells about `what`: what a daemon answers to `ane dart` and its kin.
+/// Tells about `what`, where driver and device are in one process: what a driver tells anywhere, what the device says of
+/// a request that failed, and the device's timeline.
 ///
 /// # Errors
 ///
 /// What is known, if that is not.
 pub fn report(driver: &mut EmbeddedDriver, what: &str) -> Result<String, String> {
-    let json = match what {
-        "tables" => serde_json::to_string(&Tables::of(driver)),
-        "registers" => serde_json::to_string(&Registers::of(driver)),
-        "faulted" => serde_json::to_string(&Faults::of(driver)),
+    let told = match what {
+        "trace on" | "trace off" => {
+            driver.bus_mut().device_mut().keep_timeline(what == "trace on");
+            String::new()
+        }
+        "timeline" => driver
+            .bus_mut()
+            .device_mut()
+            .timeline()
+            .unwrap_or_else(|| "error no timeline is kept; `ane trace --on` begins one\n".to_owned()),
+        "faults" => {
+            let mut text = aned::report::report(driver, what)?;
+            if let Some(reason) = driver.bus_mut().device_mut().ane().task_manager().last_failure() {
+                text.push_str(&format!("reason\n  {reason}\n"));
+            }
+            text
+        }
         _ => return aned::report::report(driver, what),
     };
-    json.map_err(|why| why.to_string())
+    Ok(told)
 }

@@ -1,26 +1,28 @@
 //! Every register with its value.
 
-use serde::{Deserialize, Serialize};
+use ane_uapi::hw::lookup::register_at;
+use ane_uapi::hw::space::EngineOffset;
+use serde::Serialize;
 
-use crate::daemon::EmbeddedDriver;
+use super::{Source, Untold};
 use crate::decode::shown;
 
 /// The registers of a device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Registers {
     /// In the order of the container; those whose reading would change something are left out.
     pub registers: Vec<RegisterValue>,
 }
 
 /// A register and what it holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RegisterValue {
     /// Offset in the container.
     pub at: u32,
     /// The range that it is in.
-    pub range: String,
+    pub range: &'static str,
     /// The hardware's name.
-    pub name: String,
+    pub name: &'static str,
     /// What it holds.
     pub value: u32,
     /// What it holds after a reset.
@@ -30,33 +32,69 @@ pub struct RegisterValue {
 }
 
 /// A field and what it holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldValue {
     /// Its name.
-    pub name: String,
+    pub name: &'static str,
     /// What it holds, for people.
     pub shown: String,
 }
 
 impl Registers {
     /// As they are now.
-    pub fn of(driver: &mut EmbeddedDriver) -> Self {
-        let device = driver.bus_mut().device_mut();
-        let now = device.now();
-        let registers = device.ane().registers_shown(now).into_iter().map(|seen| {
-            let fields = seen.register.fields.iter().filter_map(|field| {
-                let value = field.of(seen.value);
-                (value != 0).then(|| FieldValue { name: field.name.to_owned(), shown: shown(field, value) })
-            });
-            RegisterValue {
-                at: seen.at.0,
-                range: seen.range.to_owned(),
-                name: seen.register.name.to_owned(),
-                value: seen.value,
-                reset: seen.register.reset,
-                fields: fields.collect(),
-            }
-        });
-        Self { registers: registers.collect() }
+    ///
+    /// # Errors
+    ///
+    /// [`Untold`].
+    pub fn of(source: &Source) -> Result<Self, Untold> {
+        Self::read(&source.tell("registers")?)
+    }
+
+    fn read(told: &str) -> Result<Self, Untold> {
+        let value = |line: &str| {
+            value(line).ok_or_else(|| Untold::Nonsense { what: "registers", line: line.to_owned() })
+        };
+        Ok(Self { registers: told.lines().map(value).collect::<Result<_, _>>()? })
+    }
+}
+
+/// The register that a line such as `0x1c24000 0x1` is about.
+fn value(line: &str) -> Option<RegisterValue> {
+    let number = |word: &str| u32::from_str_radix(word.strip_prefix("0x")?, 16).ok();
+    let (at, value) = line.split_once(' ')?;
+    let (at, value) = (number(at)?, number(value)?);
+    let place = register_at(EngineOffset(at))?;
+    let fields = place.register.fields.iter().filter_map(|field| {
+        let value = field.of(value);
+        (value != 0).then(|| FieldValue { name: field.name, shown: shown(field, value) })
+    });
+    Some(RegisterValue {
+        at,
+        range: place.range.name,
+        name: place.register.name,
+        value,
+        reset: place.register.reset,
+        fields: fields.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn register_is_found_by_its_place() {
+        let registers = Registers::read("0x1c25400 0x0\n0x1800100 0x80\n").unwrap().registers;
+        let told: Vec<_> = registers.iter().map(|register| (register.range, register.name)).collect();
+        assert_eq!(told[1], ("dart0", "TCR"));
+        assert_eq!(registers[1].fields[0].shown, "1");
+        assert_eq!(told[0].0, "task queues");
+    }
+
+    #[test]
+    fn line_that_is_no_register_is_refused() {
+        for line in ["", "0x1c24000", "0x1c24000 1", "0x1c00000 0x1", "0x1c24000 0x100000000"] {
+            assert!(Registers::read(&format!("{line}\n")).is_err(), "{line}");
+        }
     }
 }

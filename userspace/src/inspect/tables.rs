@@ -1,23 +1,28 @@
 //! What each context has mapped where.
 
-use ane_uapi::hw::dart::aperture::PAGE_SIZE;
-use ane_uapi::hw::dart::regs::Window;
+use ane_uapi::hw::dart::iso::ContextId;
+use ane_uapi::hw::dart::scan::{Heading, Run};
 use ane_uapi::hw::dart::stream::StreamId;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::daemon::EmbeddedDriver;
+use super::{Source, Untold};
 
 /// Every context in use, and the regions of the firmware.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Tables {
     /// The contexts.
     pub contexts: Vec<ContextTables>,
     /// The regions of loaded programs and where the aperture has them.
     pub regions: Vec<Region>,
+    /// The driver told what is whose; a device by itself does not know.
+    pub has_owners: bool,
+    /// Why the tables in memory were not told, if they were not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
 }
 
 /// A context.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ContextTables {
     /// Its name: base, or iso1 to iso7.
     pub name: String,
@@ -32,7 +37,7 @@ pub struct ContextTables {
 }
 
 /// A mapping, by the driver's books.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mapping {
     /// First device address.
     pub address: u32,
@@ -45,20 +50,22 @@ pub struct Mapping {
 }
 
 /// The tables of a stream in one window.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Translation {
     /// The window.
-    pub window: String,
+    pub window: &'static str,
     /// The table base, as the register has it.
     pub base: u32,
     /// What is mapped, pages that follow each other on both sides together.
     pub runs: Vec<MappedRun>,
+    /// Runs more that were not told, as there are too many.
+    pub more: u32,
     /// Entries that are neither empty nor well formed.
     pub malformed: u32,
 }
 
 /// Pages that follow each other in both spaces, and are for one thing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MappedRun {
     /// First device address.
     pub address: u32,
@@ -75,7 +82,7 @@ pub struct MappedRun {
 }
 
 /// A program's region, and where the firmware's aperture has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Region {
     /// First device address.
     pub dva_base: u64,
@@ -87,73 +94,166 @@ pub struct Region {
 
 impl Tables {
     /// As they are now.
-    pub fn of(driver: &mut EmbeddedDriver) -> Self {
-        let regions = driver.loads().map(|load| Region {
-            dva_base: load.config.dva_base.get(),
-            bytes: load.config.region_size.get(),
-            mapped_base: load.config.mapped_base.get(),
-        });
-        let regions = regions.collect();
-        let contexts = driver.contexts();
-        let ane = driver.bus_mut().device_mut().ane();
-        let contexts = contexts.into_iter().map(|info| {
-            let mut mappings: Vec<Mapping> = info
-                .mappings
-                .iter()
-                .map(|mapping| Mapping {
-                    address: mapping.range.base().0,
-                    bytes: mapping.range.len(),
-                    usage: mapping.usage.to_string(),
-                    mapping: mapping.mapping,
-                })
-                .collect();
-            mappings.sort_by_key(|mapping| mapping.address);
-            let stream = info.context.stream();
-            let translations = Window::CARRYING_DMA
-                .into_iter()
-                .filter_map(|window| translation(ane, window, stream, &mappings))
-                .collect();
-            ContextTables {
-                name: info.context.label().to_string(),
-                stream: stream.number(),
-                processes: info.processes,
-                mappings,
-                translations,
+    ///
+    /// # Errors
+    ///
+    /// [`Untold`].
+    pub fn of(source: &Source) -> Result<Self, Untold> {
+        let mut tables = Self::read(&source.tell("tables")?)?;
+        tables.has_owners = matches!(source, Source::Driver(_));
+        Ok(tables)
+    }
+
+    fn read(told: &str) -> Result<Self, Untold> {
+        let mut tables = Self { contexts: Vec::new(), regions: Vec::new(), has_owners: false, unread: None };
+        let mut runs: Vec<Run> = Vec::new();
+        let mut open = Open::Nothing;
+        for line in told.lines() {
+            let nonsense = || Untold::Nonsense { what: "tables", line: line.to_owned() };
+            if let Some(inside) = line.strip_prefix("  ") {
+                match open {
+                    Open::Context(at) => {
+                        tables.contexts[at].mappings.push(mapping(inside).ok_or_else(nonsense)?)
+                    }
+                    Open::Window(at) => {
+                        let window = tables.contexts[at].translations.last_mut().ok_or_else(nonsense)?;
+                        let count = |name| inside.strip_prefix(name).map(|count: &str| count.parse::<u32>());
+                        match (count("more "), count("malformed ")) {
+                            (Some(more), _) => window.more = more.map_err(|_| nonsense())?,
+                            (_, Some(malformed)) => window.malformed = malformed.map_err(|_| nonsense())?,
+                            _ => runs.push(inside.parse().map_err(|_| nonsense())?),
+                        }
+                    }
+                    Open::Nothing => return Err(nonsense()),
+                }
+                continue;
             }
-        });
-        Self { contexts: contexts.collect(), regions }
+            tables.close(open, &mut runs);
+            open = Open::Nothing;
+            if let Some(context) = line.strip_prefix("context ") {
+                tables.contexts.push(self::context(context).ok_or_else(nonsense)?);
+                open = Open::Context(tables.contexts.len() - 1);
+            } else if let Some(region) = line.strip_prefix("region ") {
+                tables.regions.push(self::region(region).ok_or_else(nonsense)?);
+            } else if let Some(why) = line.strip_prefix("error ") {
+                tables.unread = Some(why.to_owned());
+            } else {
+                let heading: Heading = line.parse().map_err(|_| nonsense())?;
+                let at = tables.at(heading.stream);
+                tables.contexts[at].translations.push(Translation {
+                    window: heading.window.name(),
+                    base: heading.base.into_bits(),
+                    runs: Vec::new(),
+                    more: 0,
+                    malformed: 0,
+                });
+                open = Open::Window(at);
+            }
+        }
+        tables.close(open, &mut runs);
+        Ok(tables)
+    }
+
+    /// Where a stream's context is, which nobody may have told of before.
+    fn at(&mut self, stream: StreamId) -> usize {
+        let known = self.contexts.iter().position(|context| context.stream == stream.number());
+        known.unwrap_or_else(|| {
+            let label = ContextId::of_stream(stream).map(ContextId::label);
+            self.contexts.push(ContextTables {
+                name: label.map_or_else(|| format!("of stream {}", stream.number()), str::to_owned),
+                stream: stream.number(),
+                processes: Vec::new(),
+                mappings: Vec::new(),
+                translations: Vec::new(),
+            });
+            self.contexts.len() - 1
+        })
+    }
+
+    /// Ends what is open: mappings come in order, and a window's runs are cut along them.
+    fn close(&mut self, open: Open, runs: &mut Vec<Run>) {
+        match open {
+            Open::Context(at) => self.contexts[at].mappings.sort_by_key(|mapping| mapping.address),
+            Open::Window(at) => {
+                let ContextTables { mappings, translations, .. } = &mut self.contexts[at];
+                if let Some(window) = translations.last_mut() {
+                    window.runs = runs.drain(..).flat_map(|run| mapped(&run, mappings)).collect();
+                }
+            }
+            Open::Nothing => {}
+        }
     }
 }
 
-fn translation(
-    ane: &ane_device::Ane<vm_memory::GuestMemoryMmap>,
-    window: Window,
-    stream: StreamId,
-    mappings: &[Mapping],
-) -> Option<Translation> {
-    let tables = ane.dart().tables(ane.memory(), window, stream)?;
-    let runs = tables.runs.iter().flat_map(|run| {
-        let end = u64::from(run.iova.0) + u64::from(run.pages) * u64::from(PAGE_SIZE);
-        pieces(u64::from(run.iova.0), end, mappings).into_iter().map(move |(start, bytes, role)| MappedRun {
-            // Device addresses have 32 bits, and pieces lie in their run.
-            address: start as u32,
-            physical: run.page.0 + (start - u64::from(run.iova.0)),
-            bytes,
-            reads: run.protection.device_reads(),
-            writes: run.protection.device_writes(),
-            role,
-        })
-    });
-    Some(Translation {
-        window: window.name().to_owned(),
-        base: tables.base.into_bits(),
-        runs: runs.collect(),
-        malformed: tables.malformed,
+/// What indented lines belong to.
+#[derive(Clone, Copy)]
+enum Open {
+    Nothing,
+    /// Mappings of the context at this place.
+    Context(usize),
+    /// Runs of the last window of the context at this place.
+    Window(usize),
+}
+
+/// The number behind `0x`.
+fn hexadecimal(word: &str) -> Option<u64> {
+    u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()
+}
+
+/// A context such as `base processes 12,13`.
+fn context(line: &str) -> Option<ContextTables> {
+    let (name, processes) = line.split_once(" processes ")?;
+    let context = ContextId::ALL.into_iter().find(|context| context.label() == name)?;
+    let processes = processes.split(',').map(|number| number.parse().ok()).collect::<Option<_>>()?;
+    let stream = context.stream().number();
+    Some(ContextTables {
+        name: name.to_owned(),
+        stream,
+        processes,
+        mappings: Vec::new(),
+        translations: Vec::new(),
     })
 }
 
-/// A run, cut where mappings begin and end: start, bytes, and the usage of the mapping that is there.
+/// A mapping such as `0x8000 bytes 0x4000 usage input tensor mapping 1`.
+fn mapping(line: &str) -> Option<Mapping> {
+    let (address, rest) = line.split_once(" bytes ")?;
+    let (bytes, rest) = rest.split_once(" usage ")?;
+    let (usage, number) = rest.rsplit_once(" mapping ")?;
+    let address = u32::try_from(hexadecimal(address)?).ok()?;
+    let bytes = u32::try_from(hexadecimal(bytes)?).ok()?;
+    Some(Mapping { address, bytes, usage: usage.to_owned(), mapping: number.parse().ok()? })
+}
+
+/// A region such as `0x8000 bytes 0x14000 mapped 0x100008000`.
+fn region(line: &str) -> Option<Region> {
+    let (dva_base, rest) = line.split_once(" bytes ")?;
+    let (bytes, mapped_base) = rest.split_once(" mapped ")?;
+    let (dva_base, bytes) = (hexadecimal(dva_base)?, hexadecimal(bytes)?);
+    Some(Region { dva_base, bytes, mapped_base: hexadecimal(mapped_base)? })
+}
+
+/// A run with what it is for: in several pieces, if it is for several things.
+fn mapped(run: &Run, mappings: &[Mapping]) -> Vec<MappedRun> {
+    let first = u64::from(run.iova.0);
+    let pieces = pieces(first, first + run.bytes(), mappings).into_iter();
+    let mapped = pieces.map(|(start, bytes, role)| MappedRun {
+        // Device addresses have 32 bits, and pieces lie in their run.
+        address: start as u32,
+        physical: run.page.0.saturating_add(start - first),
+        bytes,
+        reads: run.protection.device_reads(),
+        writes: run.protection.device_writes(),
+        role,
+    });
+    mapped.collect()
+}
+
+/// A run, cut where mappings, which are in order, begin and end: start, bytes, and the usage of the mapping that is there.
 fn pieces(start: u64, end: u64, mappings: &[Mapping]) -> Vec<(u64, u64, Option<String>)> {
+    let ends_before = |mapping: &Mapping| u64::from(mapping.address) + u64::from(mapping.bytes) <= start;
+    let mappings = &mappings[mappings.partition_point(ends_before)..];
+    let mappings = &mappings[..mappings.partition_point(|mapping| u64::from(mapping.address) < end)];
     let edges = mappings.iter().flat_map(|mapping| {
         let first = u64::from(mapping.address);
         [first, first + u64::from(mapping.bytes)]
@@ -189,5 +289,50 @@ mod tests {
                 (0xc000, 0x4000, Some("input tensor".to_owned()))
             ]
         );
+    }
+
+    const TOLD: &str = "\
+context iso1 processes 7,8
+  0x8000 bytes 0x4000 usage input tensor mapping 1
+  0x4000 bytes 0x4000 usage program mapping 0
+region 0x4000 bytes 0x8000 mapped 0x100004000
+dart0 stream 1 base 0x80000008
+  0x00004000 0x0000000100000000 pages 3 rw
+  more 2
+  malformed 5
+dart1 stream 9 base 0x80000008
+";
+
+    #[test]
+    fn tables_are_read_with_what_the_driver_mapped_there() {
+        let tables = Tables::read(TOLD).unwrap();
+        let [context, other] = tables.contexts.as_slice() else { panic!("{tables:?}") };
+        assert_eq!(
+            (context.name.as_str(), context.stream, context.processes.as_slice()),
+            ("iso1", 1, &[7, 8][..])
+        );
+        let window = &context.translations[0];
+        assert_eq!((window.window, window.more, window.malformed), ("dart0", 2, 5));
+        let roles: Vec<_> = window.runs.iter().map(|run| (run.physical, run.role.as_deref())).collect();
+        assert_eq!(
+            roles,
+            [(0x1_0000_0000, Some("program")), (0x1_0000_4000, Some("input tensor")), (0x1_0000_8000, None)]
+        );
+        assert_eq!((other.name.as_str(), tables.regions.len()), ("of stream 9", 1));
+    }
+
+    #[test]
+    fn line_that_does_not_belong_is_refused() {
+        for told in [
+            "  0x8000 bytes 0x4000 usage program mapping 1\n",
+            "context iso9 processes 1\n",
+            "context base processes\n",
+            "context base processes 1\n  0x8000 bytes 0x4000\n",
+            "dart0 stream 1 base 0x80000008\n  more or less\n",
+            "region 0x8000\n",
+            "table\n",
+        ] {
+            assert!(Tables::read(told).is_err(), "{told}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! there are; each header says where the next one lies and how long it is. [`Tasks`] walks the list, [`Task`]
 //! is one descriptor of it, still in the bytes of the file; [`Descriptor`] is the way back, from registers to
 //! bytes.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod build;
 mod chain;

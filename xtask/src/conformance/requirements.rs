@@ -4,37 +4,11 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// How a requirement stands that no test shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// It could be shown, and is not.
-    Open,
-    /// It needs a pass to be executed.
-    Engine,
-    /// It is the driver's to keep.
-    Driver,
-}
-
-impl State {
-    /// Every state, in the order of the summary.
-    pub(super) const ALL: [Self; 3] = [Self::Open, Self::Engine, Self::Driver];
-
-    /// The state as the list and the document write it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Engine => "later: engine",
-            Self::Driver => "later: driver",
-        }
-    }
-}
-
 /// One line of the list.
 #[derive(Debug)]
 pub(super) struct Requirement {
     pub(super) id: String,
     pub(super) statement: String,
-    pub(super) state: State,
 }
 
 /// The requirements whose ids begin alike.
@@ -53,7 +27,7 @@ pub(super) struct Requirements {
 }
 
 impl Requirements {
-    /// Reads the list: `## GROUP<TAB>about`, then `ID<TAB>statement[<TAB>state]`; other lines with `#` are comments.
+    /// Reads the list: `## GROUP<TAB>about`, then `ID<TAB>statement`; other lines with `#` are comments.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let mut list = Self { groups: Vec::new(), ids: BTreeSet::new() };
         for (index, line) in text.lines().enumerate() {
@@ -88,17 +62,10 @@ fn requirement(line: &str) -> Result<Requirement> {
     let mut columns = line.split('\t');
     let id = columns.next().unwrap_or_default().to_owned();
     let statement = columns.next().with_context(|| format!("{id} has no statement"))?.to_owned();
-    let state = match columns.next() {
-        None => State::Open,
-        Some(name) => State::ALL
-            .into_iter()
-            .find(|state| state.name() == name)
-            .with_context(|| format!("{id} stands as {name:?}, which is no state"))?,
-    };
     if let Some(more) = columns.next() {
-        bail!("{id} has a fourth column, {more:?}");
+        bail!("{id} has a third column, {more:?}");
     }
-    Ok(Requirement { id, statement, state })
+    Ok(Requirement { id, statement })
 }
 
 #[cfg(test)]
@@ -110,14 +77,14 @@ mod tests {
     }
 
     #[test]
-    fn line_has_an_id_a_statement_and_perhaps_a_state() {
-        let list = Requirements::parse("# words\n\n## A\tall\nA-01\tone thing\nA-02\tother\tlater: driver\n");
+    fn line_has_an_id_and_a_statement() {
+        let list = Requirements::parse("# words\n\n## A\tall\nA-01\tone thing\nA-02\tother\n");
         let group = &list.expect("well formed").groups[0];
         assert_eq!(
             (group.members[0].id.as_str(), group.members[0].statement.as_str()),
             ("A-01", "one thing")
         );
-        assert_eq!([group.members[0].state, group.members[1].state], [State::Open, State::Driver]);
+        assert_eq!(group.members.len(), 2);
     }
 
     #[test]
@@ -126,13 +93,6 @@ mod tests {
         assert_eq!(refusal("## A\tall\nA-01"), "requirements.txt:2: A-01 has no statement");
         assert_eq!(refusal("## A\tall\nB-01\tone"), "requirements.txt:2: B-01 stands in group A");
         assert_eq!(refusal("## A\tall\nA-01\tx\nA-01\ty"), "requirements.txt:3: A-01 stands twice");
-        assert_eq!(
-            refusal("## A\tall\nA-01\tx\tsoon"),
-            "requirements.txt:2: A-01 stands as \"soon\", which is no state"
-        );
-        assert_eq!(
-            refusal("## A\tall\nA-01\tx\topen\tz"),
-            "requirements.txt:2: A-01 has a fourth column, \"z\""
-        );
+        assert_eq!(refusal("## A\tall\nA-01\tx\tz"), "requirements.txt:2: A-01 has a third column, \"z\"");
     }
 }

@@ -85,7 +85,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Backend {
     /// A device with these options, whose timeline goes to `trace`.
-    pub(crate) fn new(options: &Options, poll: Duration, trace: Option<Trace>) -> anyhow::Result<Self> {
+    pub(crate) fn new(options: &Options, poll: Duration, trace: Trace) -> anyhow::Result<Self> {
         Ok(Self {
             config: wire::config(options, BATCH_MAX)?.as_bytes().to_vec(),
             worker: Mutex::new(Worker::new(options, trace)?),

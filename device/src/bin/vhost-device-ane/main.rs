@@ -7,7 +7,7 @@
 //! * [`request`] and [`chain`]: what a guest asks for, and the memory it asks with;
 //! * [`control`]: faults made, and the state told, while a guest runs;
 //! * [`sandbox`]: what the system lets it do then;
-//! * [`trace`]: the timeline on its way to a file; [`poll`]: how long it looks before it sleeps.
+//! * [`trace`]: the timeline on its way to a file, and the last of it; [`poll`]: how long it looks before it sleeps.
 #![cfg_attr(
     not(test),
     deny(
@@ -34,7 +34,7 @@ mod worker;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -134,9 +134,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
             Some(path) if places.len() > 1 => Some(trace::Trace::path_of(path, &place.name)),
             other => other.clone(),
         };
-        let trace = trace
-            .map(|path| trace::Trace::create(&path).with_context(|| format!("--trace {}", path.display())))
-            .transpose()?;
+        let trace = trace::Trace::new(trace.as_deref())
+            .with_context(|| format!("--trace {}", trace.as_deref().unwrap_or(Path::new("")).display()))?;
         engines.push((place.name.clone(), Arc::new(Backend::new(&place.options, poll, trace)?)));
     }
     let mut paths: Vec<_> = places.iter().filter_map(|place| place.path.clone()).collect();

@@ -1,4 +1,5 @@
-//! `--trace`: the timeline of an engine, on its way to a file that trace viewers open.
+//! The timeline of an engine: on its way to a file that trace viewers open, and what happened last, for the control
+//! socket.
 //!
 //! The file is opened before the sandbox closes. It is written by the thread that the engine runs on, when the
 //! engine rests or its timeline fills up, and ended when the program ends.
@@ -8,22 +9,28 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ane_device::trace::Timeline;
 use ane_device::trace::chrome::Writer;
+use ane_device::trace::{Recent, Record, Timeline};
 
 /// Where a timeline goes.
 pub(crate) struct Trace {
+    file: Option<Output>,
+    recent: Option<Recent>,
+    start: Instant,
+}
+
+/// A file of `--trace`.
+struct Output {
     path: PathBuf,
     writer: Writer<BufWriter<File>>,
-    start: Instant,
     failed: bool,
 }
 
 impl Trace {
-    /// A new file.
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        let writer = Writer::new(BufWriter::new(File::create(path)?))?;
-        Ok(Self { path: path.to_owned(), writer, start: Instant::now(), failed: false })
+    /// To a new file, if one is named.
+    pub(crate) fn new(path: Option<&Path>) -> io::Result<Self> {
+        let file = path.map(Output::create).transpose()?;
+        Ok(Self { file, recent: None, start: Instant::now() })
     }
 
     /// The file of one of several engines: `trace.json` becomes `trace.ane1.json`.
@@ -34,22 +41,59 @@ impl Trace {
         }
     }
 
-    /// A timeline whose time goes on where the file stands.
+    /// A timeline whose time goes on where the last one stood; one that is off, if nobody wants to know.
     pub(crate) fn timeline(&self) -> Timeline {
+        if self.file.is_none() && self.recent.is_none() {
+            return Timeline::off();
+        }
         let start = self.start;
         let clock = move || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Timeline::on(Box::new(clock), Timeline::CAPACITY)
     }
 
-    /// Writes what the timeline holds.
+    /// Keeps what happens from now on, if it is not kept already, or forgets it. True if the timeline has to be another.
+    pub(crate) fn keep(&mut self, is_wanted: bool) -> bool {
+        if self.recent.is_some() == is_wanted {
+            return false;
+        }
+        self.recent = is_wanted.then(Recent::default);
+        self.file.is_none()
+    }
+
+    /// What happened last, as lines; `None` if it is not kept.
+    pub(crate) fn told(&self) -> Option<String> {
+        self.recent.as_ref().map(Recent::told)
+    }
+
+    /// Takes what the timeline holds.
     pub(crate) fn take(&mut self, timeline: &mut Timeline) {
-        let outcome = self.writer.drain(timeline);
-        self.complain(outcome);
+        for record in timeline.drain() {
+            if let Some(file) = &mut self.file {
+                file.write(&record);
+            }
+            if let Some(recent) = &mut self.recent {
+                recent.note([record]);
+            }
+        }
     }
 
     /// Ends the file.
     pub(crate) fn finish(&mut self, lost: u64) {
-        let outcome = self.writer.finish(lost);
+        if let Some(file) = &mut self.file {
+            let outcome = file.writer.finish(lost);
+            file.complain(outcome);
+        }
+    }
+}
+
+impl Output {
+    fn create(path: &Path) -> io::Result<Self> {
+        let writer = Writer::new(BufWriter::new(File::create(path)?))?;
+        Ok(Self { path: path.to_owned(), writer, failed: false })
+    }
+
+    fn write(&mut self, record: &Record) {
+        let outcome = self.writer.write(record);
         self.complain(outcome);
     }
 
@@ -71,5 +115,16 @@ mod tests {
     fn each_of_several_engines_has_a_file_of_its_own() {
         assert_eq!(Trace::path_of(Path::new("out/trace.json"), "ane1"), Path::new("out/trace.ane1.json"));
         assert_eq!(Trace::path_of(Path::new("trace"), "ane0"), Path::new("trace.ane0"));
+    }
+
+    #[test]
+    fn timeline_is_on_while_somebody_wants_to_know() {
+        let mut trace = Trace::new(None).unwrap();
+        assert!(!trace.timeline().is_on() && trace.told().is_none());
+        assert!(trace.keep(true) && !trace.keep(true), "said twice, it changes nothing");
+        assert!(trace.timeline().is_on());
+        assert_eq!(trace.told().as_deref(), Some("lost 0\n"));
+        assert!(trace.keep(false));
+        assert!(!trace.timeline().is_on());
     }
 }

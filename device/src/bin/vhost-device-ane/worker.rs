@@ -7,16 +7,18 @@
 //!
 //! Rings are read and written in the worker's memory, which was checked when it was handed over, and never by
 //! what a [`Vring`] does on its own: its memory is what the transport was told last, checked or not.
+//!
+//! `told` is what the control socket asks.
+
+mod told;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use ane_device::chip::NoSuchInstance;
-use ane_device::counters::Counters;
 use ane_device::dart::CheckReport;
 use ane_device::dart::check::MAX_REPORTS;
-use ane_device::inject::Injection;
-use ane_device::refusal::{Category, Refusal};
+use ane_device::refusal::Refusal;
 use ane_device::time::Ticks;
 use ane_device::wire::{self, NotDone};
 use ane_device::{Ane, Options};
@@ -57,7 +59,7 @@ pub(crate) struct Turn {
 /// One engine, its clock, and what carrying out requests needs.
 pub(crate) struct Worker {
     options: Options,
-    trace: Option<Trace>,
+    trace: Trace,
     ane: Ane<GuestMemoryMmap>,
     memory: GuestMemoryMmap,
     start: Instant,
@@ -130,12 +132,10 @@ impl Registers for Now<'_> {
 fn engine(
     options: &Options,
     memory: GuestMemoryMmap,
-    trace: Option<&Trace>,
+    trace: &Trace,
 ) -> Result<Ane<GuestMemoryMmap>, NoSuchInstance> {
     let mut ane = Ane::new(options, memory)?;
-    if let Some(trace) = trace {
-        ane.set_timeline(trace.timeline());
-    }
+    ane.set_timeline(trace.timeline());
     Ok(ane)
 }
 
@@ -151,10 +151,10 @@ fn runs(vring: &Vring) -> bool {
 
 impl Worker {
     /// An engine without memory, whose timeline goes to `trace`.
-    pub(crate) fn new(options: &Options, trace: Option<Trace>) -> Result<Self, NoSuchInstance> {
+    pub(crate) fn new(options: &Options, trace: Trace) -> Result<Self, NoSuchInstance> {
         let memory = GuestMemoryMmap::new();
         Ok(Self {
-            ane: engine(options, memory.clone(), trace.as_ref())?,
+            ane: engine(options, memory.clone(), &trace)?,
             trace,
             options: options.clone(),
             memory,
@@ -206,8 +206,9 @@ impl Worker {
     }
 
     fn rebuild(&mut self) {
+        self.trace.take(self.ane.timeline_mut());
         // The options made an engine before, so they do again.
-        if let Ok(ane) = engine(&self.options, self.memory.clone(), self.trace.as_ref()) {
+        if let Ok(ane) = engine(&self.options, self.memory.clone(), &self.trace) {
             self.ane = ane;
             self.failed = false;
         }
@@ -215,75 +216,9 @@ impl Worker {
 
     /// Ends the trace, if there is one.
     pub(crate) fn finish_trace(&mut self) {
-        if let Some(trace) = &mut self.trace {
-            let timeline = self.ane.timeline_mut();
-            trace.take(timeline);
-            trace.finish(timeline.lost());
-        }
-    }
-
-    /// The state in words.
-    pub(crate) fn dump(&self) -> String {
-        let health = if self.failed { "failed, waits for a reset" } else { "sound" };
-        format!(
-            "{}\nfront: {health}, {} memory regions, next event {}, {} events dropped since the last\n",
-            self.ane.dump().trim_end(),
-            vm_memory::GuestMemoryBackend::num_regions(&self.memory),
-            self.sequence,
-            self.lost,
-        )
-    }
-
-    /// Arms a fault, until it has gone off, is cleared, or the frontend leaves.
-    pub(crate) fn inject(&mut self, injection: Injection) {
-        self.ane.inject(injection);
-    }
-
-    /// True if the device looks for what silicon lets pass.
-    pub(crate) const fn is_checking(&self) -> bool {
-        self.options.check
-    }
-
-    /// Disarms every fault.
-    pub(crate) fn clear_injections(&mut self) {
-        self.ane.clear_injections();
-    }
-
-    /// The faults that are armed.
-    pub(crate) fn injections(&self) -> Vec<Injection> {
-        self.ane.injections()
-    }
-
-    /// What checking mode found since last asked.
-    pub(crate) fn take_findings(&mut self) -> Vec<CheckReport> {
-        let mut findings = std::mem::take(&mut self.findings);
-        findings.extend(self.ane.take_reports());
-        findings
-    }
-
-    /// What was counted since the last reset, by name.
-    pub(crate) fn counts(&self) -> Vec<(String, u64)> {
-        let &Counters { requests_done, requests_failed, tasks_done, refused, hazards, usage } =
-            self.ane.counters();
-        let named = [
-            ("requests-done", requests_done),
-            ("requests-failed", requests_failed),
-            ("tasks-done", tasks_done),
-            ("bytes-read", self.ane.dart().bytes_read()),
-            ("bytes-written", self.ane.dart().bytes_written()),
-            ("hazards", hazards),
-            ("model-cycles", usage.cycles),
-            ("model-compute-cycles", usage.compute),
-            ("model-kernel-stall-cycles", usage.kernel_stalls),
-            ("model-bank-stall-cycles", usage.bank_stalls),
-            ("model-bank-conflicts", usage.bank_conflicts),
-            ("events-lost", self.ane.events_lost()),
-        ];
-        let refused = Category::ALL
-            .iter()
-            .zip(refused)
-            .map(|(category, count)| (format!("refused-{}", category.name().replace(' ', "-")), count));
-        named.into_iter().map(|(name, count)| (name.to_owned(), count)).chain(refused).collect()
+        let timeline = self.ane.timeline_mut();
+        self.trace.take(timeline);
+        self.trace.finish(timeline.lost());
     }
 
     /// One turn.
@@ -302,10 +237,8 @@ impl Worker {
                 Ok(work) => {
                     turn.busy |= work.pending;
                     turn.at = work.at;
-                    if let Some(trace) = &mut self.trace
-                        && (!work.pending || self.ane.timeline_mut().is_filling_up())
-                    {
-                        trace.take(self.ane.timeline_mut());
+                    if !work.pending || self.ane.timeline_mut().is_filling_up() {
+                        self.trace.take(self.ane.timeline_mut());
                     }
                 }
                 Err(_) => self.fail("running a task"),

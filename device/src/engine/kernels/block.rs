@@ -31,25 +31,34 @@ pub(crate) struct Block<'a> {
     pub(crate) panel: &'a [f32],
     /// Where.
     pub(crate) offsets: &'a Offsets,
-    /// Coefficients, `[tap][row]`.
+    /// Coefficients, `[tap][row]`; for `m1`, `[tap][row and row]`, see [`MAGNITUDE`](super::MAGNITUDE).
     pub(crate) coefficients: &'a [f32],
-    /// The largest magnitude among the coefficients of each row, see [`Block::peaks`]; for `m1`.
-    pub(crate) bounds: &'a [f32],
     /// The sums so far, `[row][column]`.
     pub(crate) sums: &'a mut [f32],
-    /// For `m1`: the largest magnitude that each sum had on its way, or more if a product may have been too large for a
-    /// half. From the limit on the sum is not to be trusted.
+    /// For `m1`, unless it is known that no sum comes near the limit.
+    pub(crate) guard: Option<Guard<'a>>,
+}
+
+/// What tells sums that are not to be trusted.
+#[derive(Debug)]
+pub(crate) struct Guard<'a> {
+    /// The largest magnitude among the coefficients of each row.
+    pub(crate) bounds: &'a [f32],
+    /// The largest magnitude that each sum had on its way, or more if a product may have been too large for a half. From
+    /// the limit on the sum is not to be trusted.
     pub(crate) peaks: &'a mut [f32],
 }
 
 impl Block<'_> {
-    /// Whether a kernel of that size stays inside everything.
-    pub(super) fn fits(&self, rows: usize, columns: usize) -> bool {
+    /// Whether a kernel of that size, with so many coefficients for each tap, stays inside everything.
+    pub(super) fn fits(&self, rows: usize, columns: usize, each: usize) -> bool {
         let taps = self.offsets.each.len();
         let reaches = |needed: Option<usize>, have: usize| needed.is_some_and(|needed| needed <= have);
         reaches(self.offsets.largest.checked_add(columns), self.panel.len())
-            && reaches(taps.checked_mul(rows), self.coefficients.len())
-            && reaches(rows.checked_mul(columns), self.sums.len().min(self.peaks.len()))
-            && rows <= self.bounds.len()
+            && reaches(taps.checked_mul(each), self.coefficients.len())
+            && reaches(rows.checked_mul(columns), self.sums.len())
+            && self.guard.as_ref().is_none_or(|guard| {
+                reaches(rows.checked_mul(columns), guard.peaks.len()) && rows <= guard.bounds.len()
+            })
     }
 }

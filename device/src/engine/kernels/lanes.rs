@@ -7,8 +7,6 @@
 pub(super) trait Lanes: Copy {
     /// How many.
     const COUNT: usize;
-    /// A product as the narrow adder takes it.
-    type Product: Copy;
 
     /// The same number everywhere.
     ///
@@ -45,8 +43,14 @@ pub(super) trait Lanes: Copy {
     /// `COUNT` halves can be written.
     unsafe fn store_halves(self, to: *mut u16);
 
+    /// The same number everywhere, where there is a value already.
+    fn number(self, number: f32) -> Self;
+
     /// Sum.
     fn add(self, other: Self) -> Self;
+
+    /// Difference.
+    fn sub(self, other: Self) -> Self;
 
     /// Product.
     fn mul(self, other: Self) -> Self;
@@ -54,37 +58,87 @@ pub(super) trait Lanes: Copy {
     /// `a * b + self`, where the product is exact in single precision, so that it does not matter whether it is fused.
     fn plus_product(self, a: Self, b: Self) -> Self;
 
+    /// `self - a * b`, likewise.
+    fn minus_product(self, a: Self, b: Self) -> Self;
+
+    /// The magnitude.
+    fn magnitude(self) -> Self;
+
     /// The larger magnitude; where `other` is a NaN, that of `self`.
     fn peak(self, other: Self) -> Self;
 
     /// The number, and +0 where it is denormal as a half.
     fn flush(self) -> Self;
 
-    /// The product, rounded and flushed as [`product`](crate::engine::numerics::product) has it. All products are
-    /// [`SCALE`] times as large as they say they are.
-    fn product(self, other: Self) -> Self::Product;
+    /// The bits that are in `mask`, those in `flipped` turned over.
+    fn masked(self, mask: u32, flipped: u32) -> Self;
 
-    /// A product that a tile starts with.
-    fn first(product: Self::Product) -> Self;
-
-    /// The 12-bit add of a second product to the first, both rounded.
-    fn add_second(self, product: Self::Product) -> Self;
-
-    /// The 12-bit add of a later product.
-    fn add_later(self, product: Self::Product) -> Self;
+    /// The power of two of the larger magnitude, times one or one and a half, as far as the gate lets it through: the
+    /// exponent's bits that are in [`POWER`], and all others where the gate has them set.
+    fn larger_power(self, other: Self, gate: Self) -> Self;
 }
-
-/// What the accumulators of `m1` are too large by, so that 2^-14, the smallest product that survives, becomes 2: the
-/// magnitudes from there on are those with the highest bit of the exponent set.
-pub(crate) const SCALE: f32 = 32768.0;
 
 /// Bits of the exponent.
 pub(super) const EXPONENT: u32 = 0x7f80_0000;
-/// What survives a flush, if [`SCALE`] times as large.
-pub(super) const SURVIVES: f32 = 2.0;
-/// Times a power of two `2^e`, this is a number whose own last digit is worth `2^(e-10)`, and it remains so whatever of a
-/// magnitude below `2^(e+1)` is added: adding it rounds to eleven digits. With 2 in place of smaller powers it rounds
-/// as halves do, whose digits end there.
-pub(super) const ROUND: f32 = 12288.0;
-/// The same for twelve digits.
-pub(super) const ALIGN: f32 = 6144.0;
+/// Bits of the exponent that every gate lets through.
+pub(super) const POWER: u32 = 0x1f80_0000;
+
+/// Instructions by name, as methods of the register that they work on.
+macro_rules! instructions {
+    ($(
+        $name:ident $(<const $constant:ident: $of:ty>)? ($self:ident $(, $argument:ident: $type:ty)*) -> $result:ty
+            = $instruction:expr;
+    )*) => {
+        $(
+            #[inline(always)]
+            fn $name $(<const $constant: $of>)? ($self $(, $argument: $type)*) -> $result {
+                // SAFETY: a value of this type exists only where the processor has the unit.
+                unsafe { $instruction }
+            }
+        )*
+    };
+}
+
+/// The way of a register to and from memory, by the names of its instructions: those for singles, those for the half as
+/// long register of halves, and the two conversions.
+macro_rules! memory {
+    (
+        $splat:ident, $load:ident, $store:ident; $load_halves:ident, $store_halves:ident; $widen:ident, $narrow:ident
+    ) => {
+        #[inline(always)]
+        unsafe fn splat(number: f32) -> Self {
+            // SAFETY: as the caller says.
+            Self(unsafe { $splat(number) })
+        }
+
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: as the caller says.
+            Self(unsafe { $load(from) })
+        }
+
+        #[inline(always)]
+        unsafe fn load_halves(from: *const u16) -> Self {
+            // SAFETY: so many halves can be read, as the caller says.
+            let halves = unsafe { $load_halves(from.cast()) };
+            // SAFETY: the processor has the unit, as the caller says.
+            Self(unsafe { $widen(halves) }).or_infinity()
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            // SAFETY: as the caller says.
+            unsafe { $store(to, self.0) }
+        }
+
+        #[inline(always)]
+        unsafe fn store_halves(self, to: *mut u16) {
+            // SAFETY: a value of this type exists only where the processor has F16C.
+            let halves = unsafe { $narrow::<_MM_FROUND_TO_NEAREST_INT>(self.0) };
+            // SAFETY: so many halves can be written, as the caller says.
+            unsafe { $store_halves(to.cast(), halves) }
+        }
+    };
+}
+
+pub(super) use {instructions, memory};

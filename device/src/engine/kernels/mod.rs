@@ -22,16 +22,17 @@ mod copy;
 mod fast;
 mod lanes;
 mod m1;
+mod narrow;
 #[cfg(target_arch = "x86_64")]
 mod planar_avx2;
 pub(super) mod planar_single;
 pub(super) mod planar_vector;
 mod portable;
 
-pub(crate) use self::block::{Block, Offsets};
+pub(crate) use self::block::{Block, Guard, Offsets};
 pub(crate) use self::convert::Port;
 pub(crate) use self::copy::{Gather, Source, Stretch};
-pub(crate) use self::lanes::SCALE;
+pub(crate) use self::narrow::{MAGNITUDE, SCALE};
 
 /// A kind of vector unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,6 +112,8 @@ pub(crate) struct Kernel {
     pub(crate) rows: usize,
     /// Columns of a block.
     pub(crate) columns: usize,
+    /// Coefficients of each tap.
+    pub(crate) coefficients: usize,
     run: unsafe fn(&mut Block<'_>),
 }
 
@@ -121,7 +124,10 @@ impl Kernel {
     ///
     /// Panics if the block is too small for the kernel, which is a mistake of this program and of no guest.
     pub(crate) fn run(&self, block: &mut Block<'_>) {
-        assert!(block.fits(self.rows, self.columns), "block holds what its kernel works on");
+        assert!(
+            block.fits(self.rows, self.columns, self.coefficients),
+            "block holds what its kernel works on"
+        );
         // SAFETY: kernels are found in a `Code`, which is handed out where the unit is there; the block fits.
         unsafe { (self.run)(block) };
     }
@@ -185,12 +191,12 @@ macro_rules! code {
             const ROW: usize = 4;
 
             pub(super) static CODE: Code = Code {
-                fast: Kernel { rows: $rows, columns: $vectors * <$lanes>::COUNT, run: fast },
-                fast_row: Kernel { rows: 1, columns: ROW * <$lanes>::COUNT, run: fast_row },
-                m1: Kernel { rows: $m1_rows, columns: $vectors * <$lanes>::COUNT, run: m1 },
-                m1_row: Kernel { rows: 1, columns: ROW * <$lanes>::COUNT, run: m1_row },
-                fast_narrow: Kernel { rows: $rows, columns: <$lanes>::COUNT, run: fast_narrow },
-                m1_narrow: Kernel { rows: $m1_rows, columns: <$lanes>::COUNT, run: m1_narrow },
+                fast: Kernel { rows: $rows, columns: $vectors * <$lanes>::COUNT, coefficients: $rows, run: fast },
+                fast_row: Kernel { rows: 1, columns: ROW * <$lanes>::COUNT, coefficients: 1, run: fast_row },
+                m1: Kernel { rows: $m1_rows, columns: $vectors * <$lanes>::COUNT, coefficients: 2 * $m1_rows, run: m1 },
+                m1_row: Kernel { rows: 1, columns: ROW * <$lanes>::COUNT, coefficients: 2 * 1, run: m1_row },
+                fast_narrow: Kernel { rows: $rows, columns: <$lanes>::COUNT, coefficients: $rows, run: fast_narrow },
+                m1_narrow: Kernel { rows: $m1_rows, columns: <$lanes>::COUNT, coefficients: 2 * $m1_rows, run: m1_narrow },
                 lanes: <$lanes>::COUNT,
                 copy,
                 widen,

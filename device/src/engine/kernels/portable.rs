@@ -5,7 +5,7 @@ use std::array;
 
 use half::f16;
 
-use super::lanes::{ALIGN, EXPONENT, Lanes, ROUND, SURVIVES};
+use super::lanes::{Lanes, POWER};
 use crate::engine::numerics::halves;
 
 /// Eight numbers.
@@ -25,14 +25,8 @@ impl Portable {
     }
 }
 
-#[inline(always)]
-fn masked(number: f32, bits: u32) -> f32 {
-    f32::from_bits(number.to_bits() & bits)
-}
-
 impl Lanes for Portable {
     const COUNT: usize = 8;
-    type Product = Self;
 
     #[inline(always)]
     unsafe fn splat(number: f32) -> Self {
@@ -65,8 +59,18 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
+    fn number(self, number: f32) -> Self {
+        Self([number; 8])
+    }
+
+    #[inline(always)]
     fn add(self, other: Self) -> Self {
         self.both(other, |a, b| a + b)
+    }
+
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        self.both(other, |a, b| a - b)
     }
 
     #[inline(always)]
@@ -80,6 +84,11 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
+    fn minus_product(self, a: Self, b: Self) -> Self {
+        self.sub(a.mul(b))
+    }
+
+    #[inline(always)]
     fn peak(self, other: Self) -> Self {
         self.both(other, |a, b| if b.abs() > a.abs() { b.abs() } else { a.abs() })
     }
@@ -90,32 +99,18 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    fn product(self, other: Self) -> Self {
-        self.mul(other).each(|product| {
-            let power = masked(product, EXPONENT);
-            let round = ROUND * if power < SURVIVES { SURVIVES } else { power };
-            let rounded = (round + product) - round;
-            if rounded.abs() < SURVIVES { 0.0 } else { rounded }
-        })
+    fn magnitude(self) -> Self {
+        self.each(f32::abs)
     }
 
     #[inline(always)]
-    fn first(product: Self) -> Self {
-        product
+    fn masked(self, mask: u32, flipped: u32) -> Self {
+        self.each(|number| f32::from_bits(number.to_bits() & mask ^ flipped))
     }
 
     #[inline(always)]
-    fn add_second(self, product: Self) -> Self {
-        self.add_later(product)
-    }
-
-    #[inline(always)]
-    fn add_later(self, product: Self) -> Self {
-        self.both(product, |sum, product| {
-            let larger = if sum.abs() > product.abs() { sum } else { product };
-            let align = masked(larger, EXPONENT) * ALIGN;
-            let aligned = (align + sum) + (product - align);
-            if product == 0.0 { sum } else { aligned }
-        })
+    fn larger_power(self, other: Self, gate: Self) -> Self {
+        self.peak(other)
+            .both(gate, |larger, gate| f32::from_bits(larger.to_bits() & (gate.to_bits() | POWER)))
     }
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::pool::Pool;
 use super::shape::Shape;
-use crate::engine::kernels::{Code, SCALE};
-use crate::engine::numerics::{Numerics, tile};
+use crate::engine::kernels::{Code, Kernel, MAGNITUDE, SCALE};
+use crate::engine::numerics::{Numerics, sum, tile};
 
 /// What the bound of a row is multiplied with. A product of 65520 or more shows as a sum beyond 2^15, and one that
 /// might be as large counts as such: half of it and a little.
@@ -16,13 +16,18 @@ const BOUND: f32 = 0.5005;
 pub(super) struct Packed {
     /// As they came, in single precision.
     wide: Vec<f32>,
-    /// `[group][tile][tap][row]`, or a single tile that all share.
+    /// `[group][tile][tap][row]`, or a single tile that all share; for `m1` the magnitudes of a tap's rows behind them.
     all: Vec<f32>,
     /// One for each row of each tile.
     bounds: Vec<f32>,
+    /// The largest sum of magnitudes that a row of each tile has.
+    reaches: Vec<f32>,
     /// Singles of a tile; 0 if all share one.
     tile: usize,
+    /// Rows of a tile.
     rows: usize,
+    /// Singles of a tap of a tile.
+    each: usize,
     /// Tiles of a group.
     tiles: usize,
 }
@@ -41,60 +46,108 @@ pub(super) fn padded(numerics: Numerics, taps: usize) -> usize {
     reason = "sizes are those of a checked shape"
 )]
 impl Packed {
-    /// Packs the coefficients of a pass for blocks of so many rows.
+    /// Packs the coefficients of a pass for blocks of a kernel.
     pub(super) fn pack(
         &mut self,
         (pool, threads): (&Pool, usize),
         (code, numerics): (&Code, Numerics),
         shape: &Shape,
-        rows: usize,
+        kernel: &Kernel,
         coefficients: Option<&[u16]>,
     ) {
+        let (rows, each) = (kernel.rows, kernel.coefficients);
         let scale = if numerics == Numerics::M1 { SCALE } else { 1.0 };
-        let taps = padded(numerics, shape.taps());
-        self.rows = rows;
-        self.tiles = shape.group_outputs.div_ceil(rows);
-        let Some(coefficients) = coefficients else {
-            self.tile = 0;
-            self.all.resize(taps * rows, 0.0);
-            self.all.fill(scale);
-            self.all[shape.taps() * rows..].fill(0.0);
-            self.bounds.resize(rows, 0.0);
-            self.bounds.fill(scale * BOUND);
-            return;
-        };
-        let Self { wide, all, bounds, tile, tiles, .. } = self;
-        *tile = taps * rows;
-        wide.resize(coefficients.len(), 0.0);
-        pool.share(threads, wide, shape.lanes, |first, wide| {
-            code.widen(&coefficients[first * shape.lanes..], numerics != Numerics::M1, wide);
-        });
-        all.resize(shape.groups * *tiles * *tile, 0.0);
-        let (wide, tiles) = (&*wide, *tiles);
-        pool.share(threads, all, *tile, |first, all| {
-            for (at, all) in (first..).zip(all.chunks_exact_mut(*tile)) {
-                pack_tile(shape, rows, (at / tiles, at % tiles * rows), (wide, scale), all);
+        let size = padded(numerics, shape.taps()) * each;
+        let Self { wide, all, tile, tiles, .. } = self;
+        *tiles = shape.group_outputs.div_ceil(rows);
+        (self.rows, self.each) = (rows, each);
+        if let Some(coefficients) = coefficients {
+            wide.resize(coefficients.len(), 0.0);
+            pool.share(threads, wide, shape.lanes, |first, wide| {
+                code.widen(&coefficients[first * shape.lanes..], numerics != Numerics::M1, wide);
+            });
+            *tile = size;
+            all.resize(shape.groups * *tiles * size, 0.0);
+            let (wide, tiles) = (&*wide, *tiles);
+            pool.share(threads, all, size, |first, all| {
+                for (at, all) in (first..).zip(all.chunks_exact_mut(size)) {
+                    let first = (at / tiles, at % tiles * rows);
+                    pack_tile(shape, (rows, each), first, (wide, scale), all);
+                    add_magnitudes((rows, each), all);
+                }
+            });
+        } else {
+            *tile = 0;
+            all.resize(size, 0.0);
+            all.fill(0.0);
+            for tap in all.chunks_exact_mut(each).take(shape.taps()) {
+                tap[..rows].fill(scale);
             }
-        });
-        // Kernels of the other modes want a bound for each row as well, but do not look at it.
-        bounds.resize(shape.groups * tiles * rows, f32::MIN_POSITIVE);
+            add_magnitudes((rows, each), all);
+        }
         if numerics == Numerics::M1 {
-            for (bounds, all) in bounds.chunks_exact_mut(rows).zip(all.chunks_exact(*tile)) {
-                bound(bounds, all);
-            }
+            self.bound(size);
         }
     }
 
-    /// Some taps of a tile, and the bounds of its rows.
-    pub(super) fn tile(&self, group: usize, tile: usize, taps: Range<usize>) -> (&[f32], &[f32]) {
-        let at = group * self.tiles + tile;
-        let all = &self.all[at * self.tile + taps.start * self.rows..][..taps.len() * self.rows];
-        let bounds = if self.tile == 0 { &self.bounds[..] } else { &self.bounds[at * self.rows..] };
-        (all, bounds)
+    /// Finds the bounds and the reaches of all tiles.
+    fn bound(&mut self, size: usize) {
+        let (rows, tiles) = (self.rows, self.all.len() / size);
+        // Not zero: what is infinite has to show even beside zeros.
+        self.bounds.clear();
+        self.bounds.resize(tiles * rows, f32::MIN_POSITIVE);
+        self.reaches.clear();
+        for (bounds, all) in self.bounds.chunks_exact_mut(rows).zip(self.all.chunks_exact(size)) {
+            // The kernels have sixteen rows at most.
+            let mut reaches = [0.0; 16];
+            for tap in all.chunks_exact(self.each) {
+                for ((bound, reach), coefficient) in bounds.iter_mut().zip(&mut reaches).zip(tap) {
+                    *bound = bound.max(coefficient.abs() * BOUND);
+                    *reach += coefficient.abs();
+                }
+            }
+            self.reaches.push(reaches.into_iter().fold(0.0, f32::max));
+        }
+    }
+
+    /// Some taps of a tile.
+    pub(super) fn tile(&self, group: usize, tile: usize, taps: Range<usize>) -> &[f32] {
+        let at = (group * self.tiles + tile) * self.tile;
+        &self.all[at + taps.start * self.each..][..taps.len() * self.each]
+    }
+
+    /// The bounds of a tile's rows.
+    pub(super) fn bounds(&self, group: usize, tile: usize) -> &[f32] {
+        &self.bounds[self.index(group, tile) * self.rows..][..self.rows]
+    }
+
+    /// Whether sums of a tile, which have so many taps, may come near the limit with operands of at most this magnitude.
+    pub(super) fn may_saturate(&self, group: usize, tile: usize, taps: usize, largest: f32) -> bool {
+        /// Roundings raise a sum by a small part, as long as there are not too many of them; half is more than enough.
+        const LIMIT: f32 = sum::LIMIT * SCALE / 2.0;
+        const MANY: usize = 1 << 20;
+        // What is no number is not below either.
+        let is_below = self.reaches[self.index(group, tile)] * largest < LIMIT;
+        taps > MANY || !is_below
+    }
+
+    /// Which of the tiles that are kept.
+    fn index(&self, group: usize, tile: usize) -> usize {
+        if self.tile == 0 { 0 } else { group * self.tiles + tile }
     }
 }
 
-/// Packs a tile, whose first row is an output of a group: scaled singles, `[tap][row]`.
+/// Puts the magnitudes of each tap's coefficients behind them, if there is room.
+fn add_magnitudes((rows, each): (usize, usize), tile: &mut [f32]) {
+    for tap in tile.chunks_exact_mut(each) {
+        let (coefficients, magnitudes) = tap.split_at_mut(rows);
+        for (magnitude, coefficient) in magnitudes.iter_mut().zip(coefficients) {
+            *magnitude = coefficient.abs() * MAGNITUDE;
+        }
+    }
+}
+
+/// Packs a tile, whose first row is an output of a group: scaled singles, a tap behind the other.
 #[expect(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -102,13 +155,13 @@ impl Packed {
 )]
 fn pack_tile(
     shape: &Shape,
-    rows: usize,
+    (rows, each): (usize, usize),
     (group, first): (usize, usize),
     (wide, scale): (&[f32], f32),
     tile: &mut [f32],
 ) {
     let outputs = rows.min(shape.group_outputs - first);
-    if outputs < rows || tile.len() > shape.taps() * rows {
+    if outputs < rows || tile.len() > shape.taps() * each {
         tile.fill(0.0);
     }
     let mut row = 0;
@@ -120,35 +173,24 @@ fn pack_tile(
         let place = &mut tile[row..];
         // Copies of a length that is known beforehand need no loop.
         match together {
-            1 => strip::<1>(shape, rows, (source, scale), place),
-            2 => strip::<2>(shape, rows, (source, scale), place),
-            3 => strip::<3>(shape, rows, (source, scale), place),
-            4 => strip::<4>(shape, rows, (source, scale), place),
-            5 => strip::<5>(shape, rows, (source, scale), place),
-            6 => strip::<6>(shape, rows, (source, scale), place),
-            7 => strip::<7>(shape, rows, (source, scale), place),
-            _ => strip::<8>(shape, rows, (source, scale), place),
+            1 => strip::<1>(shape, each, (source, scale), place),
+            2 => strip::<2>(shape, each, (source, scale), place),
+            3 => strip::<3>(shape, each, (source, scale), place),
+            4 => strip::<4>(shape, each, (source, scale), place),
+            5 => strip::<5>(shape, each, (source, scale), place),
+            6 => strip::<6>(shape, each, (source, scale), place),
+            7 => strip::<7>(shape, each, (source, scale), place),
+            _ => strip::<8>(shape, each, (source, scale), place),
         }
         row += together;
     }
 }
 
 /// Packs so many rows of a tile.
-fn strip<const N: usize>(shape: &Shape, rows: usize, (wide, scale): (&[f32], f32), tile: &mut [f32]) {
-    for (place, from) in tile.chunks_mut(rows).zip(wide.chunks(shape.lanes)).take(shape.taps()) {
+fn strip<const N: usize>(shape: &Shape, each: usize, (wide, scale): (&[f32], f32), tile: &mut [f32]) {
+    for (place, from) in tile.chunks_mut(each).zip(wide.chunks(shape.lanes)).take(shape.taps()) {
         if let (Some(place), Some(from)) = (place.first_chunk_mut::<N>(), from.first_chunk::<N>()) {
             *place = from.map(|coefficient| coefficient * scale);
-        }
-    }
-}
-
-/// Finds the bounds of a tile's rows.
-fn bound(bounds: &mut [f32], tile: &[f32]) {
-    // Not zero: what is infinite has to show even beside zeros.
-    bounds.fill(f32::MIN_POSITIVE);
-    for coefficients in tile.chunks_exact(bounds.len()) {
-        for (bound, coefficient) in bounds.iter_mut().zip(coefficients) {
-            *bound = bound.max(coefficient.abs() * BOUND);
         }
     }
 }

@@ -168,6 +168,7 @@ impl Array {
             taps: &self.taps,
             operands: &self.operands,
             coefficients: &self.coefficients,
+            largest: largest(input),
             definition,
             bias,
             post_scale,
@@ -189,8 +190,7 @@ impl Array {
             let channels = input.get(first.saturating_mul(channel)..).unwrap_or_default();
             layout.planes.fill(code, shape, numerics != Numerics::M1, channels, planes);
         });
-        let rows = layout.kernel.rows;
-        self.coefficients.pack((pool, threads), (code, numerics), shape, rows, coefficients);
+        self.coefficients.pack((pool, threads), (code, numerics), shape, &layout.kernel, coefficients);
         if self.workers.len() < threads {
             self.workers.resize_with(threads, Worker::default);
         }
@@ -248,6 +248,12 @@ impl Array {
     pub fn scale(&mut self, input: &[u16], post_scale: u16, output: &mut [u16]) {
         scale(self.code, input, post_scale, output);
     }
+}
+
+/// The largest magnitude among the operands.
+fn largest(input: &[u16]) -> f32 {
+    const MAGNITUDE: u16 = 0x7fff;
+    halves::value(input.iter().fold(0, |largest, half| largest.max(half & MAGNITUDE)))
 }
 
 /// Operands times post-scale, with one rounding.

@@ -11,7 +11,7 @@ use super::definition::Definition;
 use super::layout::{Layout, Piece, TAPS};
 use super::lines::Lines;
 use super::shape::Shape;
-use crate::engine::kernels::{Block, Code, Gather, Offsets, Port, SCALE, Source, Stretch};
+use crate::engine::kernels::{Block, Code, Gather, Guard, Offsets, Port, SCALE, Source, Stretch};
 use crate::engine::numerics::{Numerics, halves, output, sum};
 
 /// Where a reduction ends that brings no bias: adding it changes nothing, not even the sign of a zero.
@@ -29,6 +29,8 @@ pub(super) struct Pass<'a> {
     /// The planes.
     pub(super) operands: &'a [f32],
     pub(super) coefficients: &'a Packed,
+    /// The largest magnitude of the input, for `m1`.
+    pub(super) largest: f32,
     pub(super) definition: Definition<'a>,
     pub(super) bias: Option<&'a [u16]>,
     pub(super) post_scale: u16,
@@ -71,8 +73,10 @@ impl Pass<'_> {
         let sums = self.sums(piece);
         worker.sums.resize(piece.panels.len() * sums);
         worker.sums.fill(0.0);
-        worker.peaks.resize(piece.panels.len() * sums);
-        worker.peaks.fill(0.0);
+        if self.tiles(piece).any(|tile| self.is_guarded(piece.group, tile)) {
+            worker.peaks.resize(piece.panels.len() * sums);
+            worker.peaks.fill(0.0);
+        }
         for (block, offsets) in self.offsets.iter().enumerate() {
             let first = block * TAPS;
             let taps = first..first + TAPS.min(padded(self.numerics, self.shape().taps()) - first);
@@ -88,9 +92,10 @@ impl Pass<'_> {
             let columns = self.layout.kernel(panel).columns;
             for (row, results) in rows.by_ref().take(piece.outputs.len()).enumerate() {
                 let output = piece.group * self.shape().group_outputs + piece.outputs.start + row;
+                let tile = (piece.outputs.start + row) / self.layout.kernel.rows;
                 let of_row = i * sums + row * columns..i * sums + (row + 1) * columns;
                 self.code.narrow(&worker.sums[of_row.clone()], self.port(output), &mut results[..columns]);
-                if self.numerics == Numerics::M1 {
+                if self.is_guarded(piece.group, tile) {
                     self.repair(output, panel, &worker.peaks[of_row], &mut worker.taps, results);
                 }
             }
@@ -99,9 +104,9 @@ impl Pass<'_> {
 
     /// Adds some taps to the sums of a piece.
     fn multiply(&self, piece: &Piece, offsets: &Offsets, taps: Range<usize>, worker: &mut Worker) {
-        let Piece { group, ref panels, ref outputs } = *piece;
+        let Piece { group, ref panels, .. } = *piece;
         let (rows, sums) = (self.layout.kernel.rows, self.sums(piece));
-        let tiles = outputs.start / rows..outputs.end.div_ceil(rows);
+        let tiles = self.tiles(piece);
         for first in tiles.clone().step_by(TILES) {
             for (i, panel) in panels.clone().enumerate() {
                 let operands = if self.layout.copied {
@@ -115,18 +120,31 @@ impl Pass<'_> {
                 let block = rows * kernel.columns;
                 for tile in first..tiles.end.min(first + TILES) {
                     let at = i * sums + (tile - tiles.start) * block;
-                    let (coefficients, bounds) = self.coefficients.tile(group, tile, taps.clone());
                     kernel.run(&mut Block {
                         panel: operands,
                         offsets,
-                        coefficients,
-                        bounds,
+                        coefficients: self.coefficients.tile(group, tile, taps.clone()),
                         sums: &mut worker.sums[at..at + block],
-                        peaks: &mut worker.peaks[at..at + block],
+                        guard: self.is_guarded(group, tile).then(|| Guard {
+                            bounds: self.coefficients.bounds(group, tile),
+                            peaks: &mut worker.peaks[at..at + block],
+                        }),
                     });
                 }
             }
         }
+    }
+
+    /// The tiles of a piece's outputs.
+    fn tiles(&self, piece: &Piece) -> Range<usize> {
+        let rows = self.layout.kernel.rows;
+        piece.outputs.start / rows..piece.outputs.end.div_ceil(rows)
+    }
+
+    /// Whether an output of a tile might be one that the kernel cannot vouch for.
+    fn is_guarded(&self, group: usize, tile: usize) -> bool {
+        self.numerics == Numerics::M1
+            && self.coefficients.may_saturate(group, tile, self.shape().taps(), self.largest)
     }
 
     /// Singles of a panel with so many taps, and room behind it for what is copied too far.

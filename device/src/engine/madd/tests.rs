@@ -307,6 +307,78 @@ fn product_of_every_half_is_that_of_the_definition() {
     }
 }
 
+/// Passes whose outputs are a tile or two each, for as many different ones as possible.
+fn tiles(taps: u32, side: u32) -> Convolution {
+    Convolution {
+        channels: taps,
+        height: side,
+        width: side,
+        outputs: 64,
+        out_height: side,
+        out_width: side,
+        ..large(Reads::Dense, 64, 1)
+    }
+}
+
+#[test]
+fn tile_of_any_four_products_is_that_of_the_definition() {
+    // Two and a half million tiles, among them of any bits and of nothing but special values.
+    let small = tiles(4, 64);
+    for (at, kinds) in [[0, 0], [1, 1], [2, 2], [3, 1], [4, 4], [1, 2], [2, 4]].into_iter().enumerate() {
+        for (special, pass) in [(0, small), (1, tiles(4, 16)), (3, small), (0, tiles(7, 32))] {
+            let case = Case::new(pass, kinds, special, 8 * at as u64 + 3);
+            let expected = case.expected(Numerics::M1);
+            for tier in Tier::ALL {
+                let found = case.convolved(&mut Array::with_tier(Numerics::M1, one(), tier));
+                assert_eq!(difference(&found, &expected), None, "{kinds:?} {special} {}", tier.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn product_next_to_the_smallest_that_survives_is_rounded_before_it_is_flushed() {
+    // Every product of two significands, scaled to either side of 2^-14: 2^20 of them, each alone in its tile and after
+    // another that is small.
+    let input: Vec<_> = (0..1024).flat_map(|significand| [significand | 0x1c00, 0x0400]).collect();
+    let input: Vec<_> = (0..2).flat_map(|tap| input.iter().skip(tap).step_by(2).copied()).collect();
+    for exponent in [0x1c00, 0x2000] {
+        let coefficients: Vec<_> =
+            (0..1024).flat_map(|significand| [significand | exponent, 0x3c00]).collect();
+        let pass = Convolution { channels: 2, outputs: 1024, lanes: 1, ..tiles(2, 32) };
+        let case = Case {
+            pass,
+            input: input.clone(),
+            coefficients: Some(coefficients),
+            bias: None,
+            post_scale: halves::ONE,
+        };
+        let expected = case.expected(Numerics::M1);
+        for tier in Tier::ALL {
+            let found = case.convolved(&mut Array::with_tier(Numerics::M1, one(), tier));
+            assert_eq!(difference(&found, &expected), None, "{exponent:#x} {}", tier.name());
+        }
+    }
+}
+
+#[test]
+fn sum_that_comes_near_the_limit_is_watched_and_one_that_cannot_is_not() {
+    // One large operand, and weights that keep all sums below the limit or not.
+    for coefficient in [0x2c00, 0x3400, 0x3800, 0x3c00, 0xc000] {
+        let pass = tiles(64, 4);
+        let mut input = vec![0x3c00; 64 * 16];
+        input[..16].fill(0x7800);
+        input[16..24].fill(0x7800);
+        let coefficients = Some(vec![coefficient; 64 * 64]);
+        let case = Case { pass, input, coefficients, bias: None, post_scale: halves::ONE };
+        let expected = case.expected(Numerics::M1);
+        for tier in Tier::ALL {
+            let found = case.convolved(&mut Array::with_tier(Numerics::M1, one(), tier));
+            assert_eq!(difference(&found, &expected), None, "{coefficient:#x} {}", tier.name());
+        }
+    }
+}
+
 #[test]
 fn padding_that_would_blow_up_the_input_is_still_computed() {
     let pass = Convolution {

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ane_uapi::ioctl::errno::Errno;
 use rustix::io::Errno as Os;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::{RecvFlags, SendFlags, sockopt};
 use rustix::process::{Pid, getpid};
 
-use super::{ClientError, PATIENCE, Settings, broken};
+use super::{ClientError, Settings, broken};
 use crate::aned::protocol::answer::Answer;
 use crate::aned::protocol::request::{Ask, Request};
 use crate::aned::protocol::{MESSAGE_MAX, Malformed};
@@ -39,9 +39,22 @@ struct State {
     is_read: bool,
     sleepers: usize,
     gone: Option<String>,
+    /// A question to a daemon that has been silent for long, which has no answer yet.
+    probe: Option<u64>,
     /// Where messages arrive, while nobody reads.
     inbox: Vec<u8>,
     spare: Vec<Vec<u8>>,
+}
+
+/// What reading came to.
+#[derive(Debug)]
+enum Read {
+    /// The answer to a call.
+    Answer(u64, Reply),
+    /// A signal came first.
+    Interrupted,
+    /// Nothing, for as long as a daemon that lives is silent at most.
+    Silence,
 }
 
 /// An answer, and what came with it.
@@ -54,6 +67,8 @@ pub(super) struct Reply {
 impl Channel {
     /// Over a socket that nobody else reads from.
     pub(super) fn new(socket: OwnedFd, settings: Settings) -> Self {
+        // A daemon that takes nothing for so long does nothing else either. Where that cannot be set it is waited for.
+        let _ = sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(settings.patience));
         Self {
             socket,
             settings,
@@ -99,7 +114,6 @@ impl Channel {
         id: u64,
         message: Vec<u8>,
         descriptors: &[BorrowedFd<'_>],
-        limit: Option<Duration>,
     ) -> Result<Reply, ClientError> {
         if message.len() > MESSAGE_MAX {
             self.state().calls.remove(&id);
@@ -114,17 +128,26 @@ impl Channel {
         match sent {
             // A daemon that is gone may have said why; that is found by reading.
             Ok(()) | Err(Os::PIPE | Os::CONNRESET | Os::NOTCONN) => {}
+            Err(Os::AGAIN) => {
+                let why = self.hung();
+                self.state().gone = Some(why.clone());
+                return Err(ClientError::Gone(why));
+            }
             Err(why) => {
                 self.state().calls.remove(&id);
                 return Err(ClientError::Gone(format!("sending to the daemon: {why}")));
             }
         }
         self.keep(message);
-        self.wait(id, limit)
+        self.wait(id)
+    }
+
+    fn hung(&self) -> String {
+        format!("daemon did not answer within {:?}", self.settings.patience)
     }
 
     /// Waits for the answer to a call; whoever waits and finds nobody reading reads for all.
-    fn wait(&self, id: u64, limit: Option<Duration>) -> Result<Reply, ClientError> {
+    fn wait(&self, id: u64) -> Result<Reply, ClientError> {
         let mut is_given_up = false;
         let mut state = self.state();
         loop {
@@ -148,24 +171,28 @@ impl Channel {
             let mut inbox = std::mem::take(&mut state.inbox);
             let spare = state.spare.pop().unwrap_or_default();
             drop(state);
-            let outcome = self.read(&mut inbox, spare, limit);
+            let outcome = self.read(&mut inbox, spare);
             state = self.state();
             state.is_read = false;
             state.inbox = inbox;
             match outcome {
-                Ok(Some((answered, reply))) => match state.calls.get_mut(&answered) {
+                Ok(Read::Answer(answered, _)) if state.probe == Some(answered) => state.probe = None,
+                Ok(Read::Answer(answered, reply)) => match state.calls.get_mut(&answered) {
                     Some(place @ None) => *place = Some(reply),
                     _ => state.gone = Some("daemon answered a call that nobody made".to_owned()),
                 },
+                // A call may take as long as it likes, but a daemon that lives answers what takes no time.
+                Ok(Read::Silence) if state.probe.is_none() => state.probe = Some(self.probe()),
+                Ok(Read::Silence) => state.gone = Some(self.hung()),
                 // A signal: the call is given up, and its answer says how far it came.
-                Ok(None) if !is_given_up => {
+                Ok(Read::Interrupted) if !is_given_up => {
                     is_given_up = true;
                     let own = self.ids.fetch_add(1, Ordering::Relaxed);
                     let message = Request { file: 0, id: own, ask: Ask::Abandon { call: id } }.to_bytes();
                     // If it cannot be sent, the connection is gone, which reading will tell.
                     let _ = socket::send(&self.socket, &message, &[], SendFlags::empty());
                 }
-                Ok(None) => {}
+                Ok(Read::Interrupted) => {}
                 Err(why) => state.gone = Some(why),
             }
             if state.sleepers > 0 {
@@ -174,24 +201,28 @@ impl Channel {
         }
     }
 
-    /// The next message, or nothing if a signal came first.
-    fn read(
-        &self,
-        inbox: &mut Vec<u8>,
-        mut message: Vec<u8>,
-        limit: Option<Duration>,
-    ) -> Result<Option<(u64, Reply)>, String> {
+    /// Asks something whose answer does not matter; its number.
+    fn probe(&self) -> u64 {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let message = Request { file: 0, id, ask: Ask::Readable { wait: false } }.to_bytes();
+        // If it cannot be sent, there will be no answer.
+        let _ = socket::send(&self.socket, &message, &[], SendFlags::DONTWAIT);
+        id
+    }
+
+    /// The next message.
+    fn read(&self, inbox: &mut Vec<u8>, mut message: Vec<u8>) -> Result<Read, String> {
         inbox.resize(MESSAGE_MAX, 0);
         let mut was_reset = false;
         let (bytes, descriptors) = loop {
-            match self.receive(inbox, limit) {
+            match self.receive(inbox) {
                 Ok(Some(Arrival::Message { bytes, descriptors })) => break (bytes, descriptors),
                 Ok(Some(Arrival::Cut)) => {
                     return Err("daemon sent a message that is larger than any".to_owned());
                 }
                 Ok(Some(Arrival::End)) => return Err("daemon closed the connection".to_owned()),
-                Ok(None) => return Err(format!("daemon did not answer within {PATIENCE:?}")),
-                Err(Os::INTR) => return Ok(None),
+                Ok(None) => return Ok(Read::Silence),
+                Err(Os::INTR) => return Ok(Read::Interrupted),
                 // What it said before it went is behind this error.
                 Err(Os::CONNRESET) if !was_reset => was_reset = true,
                 Err(why) => return Err(format!("receiving from the daemon: {why}")),
@@ -202,13 +233,13 @@ impl Channel {
         let answer = Answer::read(&message).map_err(broke)?;
         let id = answer.id;
         match answer.kind {
-            Some(_) => Ok(Some((id, Reply { message, descriptors }))),
+            Some(_) => Ok(Read::Answer(id, Reply { message, descriptors })),
             None => Err(format!("daemon ended the connection: {}", answer.goodbye().map_err(broke)?)),
         }
     }
 
-    /// Looks for a message for a while, then sleeps; nothing once the limit has passed.
-    fn receive(&self, buffer: &mut [u8], limit: Option<Duration>) -> Result<Option<Arrival>, Os> {
+    /// Looks for a message for a while, then sleeps; nothing if none came for long.
+    fn receive(&self, buffer: &mut [u8]) -> Result<Option<Arrival>, Os> {
         if !self.settings.poll.is_zero() {
             let end = Instant::now() + self.settings.poll;
             loop {
@@ -219,7 +250,7 @@ impl Channel {
                 }
             }
         }
-        if limit.is_some() && !socket::wait(&self.socket, limit)? {
+        if !socket::wait(&self.socket, Some(self.settings.patience))? {
             return Ok(None);
         }
         socket::receive(&self.socket, buffer, RecvFlags::empty()).map(Some)

@@ -4,6 +4,9 @@
 //! those that wait for them, and passes the socket on once its own has come. So a thread that is alone pays no other
 //! thread's wake-up, and a call that takes long keeps nobody else from theirs.
 //!
+//! A call may wait for as long as it likes; a daemon that hangs may not. So whoever has heard nothing for long asks
+//! something that needs no time, and if that has no answer either, the connection is given up.
+//!
 //! A connection belongs to the process that made it. A child made by `fork` makes its own, attaches to its parent's
 //! files by their tokens, and then drops this one: as long as its copy of the socket is open, no file closes.
 
@@ -26,14 +29,20 @@ use super::protocol::{Malformed, Token, VERSION};
 use super::socket;
 use crate::front::{Extent, Segments};
 
-/// How long a daemon may take to greet. One that is there does so at once, unless its device is at a long task.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// How to speak with the daemon.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// How long to look for an answer before sleeping.
     pub poll: Duration,
+    /// How long a daemon may be silent. One that lives greets at once, and answers at once what does not have to wait,
+    /// unless its device is at a long task.
+    pub patience: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { poll: Duration::ZERO, patience: Duration::from_secs(10) }
+    }
 }
 
 /// An open file, as this connection numbers it.
@@ -109,7 +118,7 @@ impl Client {
     /// Those of [`Client::connect`].
     pub fn over(socket: OwnedFd, settings: Settings) -> Result<Self, ClientError> {
         let client = Self { channel: Channel::new(socket, settings) };
-        let reply = client.call(0, Ask::Hello { version: VERSION }, &[], Some(PATIENCE))?;
+        let reply = client.call(0, Ask::Hello { version: VERSION }, &[])?;
         let welcome = reply.answer()?.welcome().map_err(broken)?;
         match welcome.version.get() {
             1..=VERSION => Ok(client),
@@ -146,7 +155,7 @@ impl Client {
     ///
     /// `ENOENT` if none has.
     pub fn attach_arena(&self, arena: BorrowedFd<'_>) -> Result<File, ClientError> {
-        let reply = self.call(0, Ask::AttachArena, &[arena], None)?;
+        let reply = self.call(0, Ask::AttachArena, &[arena])?;
         Ok(File(reply.answer()?.file))
     }
 
@@ -175,7 +184,7 @@ impl Client {
     ) -> Result<(), ClientError> {
         let (id, mut message) = self.channel.expect()?;
         request::ioctl(&mut message, file.0, id, number, argument, memory);
-        let reply = self.channel.send_and_wait(id, message, &[], None)?;
+        let reply = self.channel.send_and_wait(id, message, &[])?;
         let answer = Answer::read(&reply.message).map_err(broken)?;
         answer.ioctl(argument, memory).map_err(broken)?;
         let outcome = outcome(answer.result);
@@ -274,21 +283,15 @@ impl Client {
     }
 
     fn ask(&self, file: u32, ask: Ask) -> Result<Reply, ClientError> {
-        self.call(file, ask, &[], None)
+        self.call(file, ask, &[])
     }
 
     /// A call that succeeded, or its error.
-    fn call(
-        &self,
-        file: u32,
-        ask: Ask,
-        descriptors: &[BorrowedFd<'_>],
-        limit: Option<Duration>,
-    ) -> Result<Reply, ClientError> {
+    fn call(&self, file: u32, ask: Ask, descriptors: &[BorrowedFd<'_>]) -> Result<Reply, ClientError> {
         let kind = ask.kind();
         let (id, _) = self.channel.expect()?;
         let message = Request { file, id, ask }.to_bytes();
-        let reply = self.channel.send_and_wait(id, message, descriptors, limit)?;
+        let reply = self.channel.send_and_wait(id, message, descriptors)?;
         let answer = reply.answer()?;
         if answer.kind != Some(kind) {
             return Err(broken(Malformed::Order("an answer to another kind of call")));

@@ -110,6 +110,11 @@ impl Connection {
         std::mem::replace(&mut self.watched, flags) == flags
     }
 
+    /// True if there is a message in its mailbox.
+    pub(super) fn is_asked(&self) -> bool {
+        self.mailbox.as_ref().is_some_and(Mailbox::is_asked)
+    }
+
     /// The next message, if there is one.
     pub(super) fn receive(&self, buffer: &mut [u8]) -> Result<Option<Arrival>, Os> {
         match socket::receive(&self.socket, buffer, RecvFlags::DONTWAIT) {

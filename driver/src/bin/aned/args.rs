@@ -44,6 +44,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MODE", value_parser = mode, conflicts_with = "fd")]
     pub(crate) mode: Option<u32>,
 
+    /// The control socket of the device (vhost-device-ane --control). Root and this daemon's user are told of it, so that
+    /// `ane trace` finds the device's timeline
+    #[arg(long, value_name = "PATH")]
+    pub(crate) control: Option<PathBuf>,
+
     /// Look for messages and for the device this long before sleeping: answers come faster, for a busy processor
     /// meanwhile
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000))]

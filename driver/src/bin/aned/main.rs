@@ -11,6 +11,7 @@ mod device;
 
 use std::fs;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -54,25 +55,38 @@ fn run(args: &Args) -> anyhow::Result<()> {
         .context("watching for signals")?;
     raise_limit();
     let poll = Duration::from_micros(args.poll_us.into());
+    // Who is told of it may be in another folder.
+    let control = args.control.as_ref().map(std::path::absolute).transpose().context("--control")?;
+    let asked = Asked { place, admit, poll, control };
     match &device {
-        Device::VhostUser(path) => {
-            serve(device::over_socket(path, poll)?, &device, place, admit, poll, &stop)
-        }
-        Device::Vfio(address) => serve(device::function(*address, poll)?, &device, place, admit, poll, &stop),
+        Device::VhostUser(path) => serve(device::over_socket(path, poll)?, &device, asked, &stop),
+        Device::Vfio(address) => serve(device::function(*address, poll)?, &device, asked, &stop),
     }
+}
+
+/// How a device is served.
+struct Asked {
+    place: Place,
+    admit: Admit,
+    poll: Duration,
+    /// The device's control socket.
+    control: Option<PathBuf>,
 }
 
 /// Serves until a signal comes, and gives the device back as it was.
 fn serve<B: Bus + 'static>(
     driver: Driver<B>,
     device: &Device,
-    place: Place,
-    admit: Admit,
-    poll: Duration,
+    asked: Asked,
     stop: &SignalFd,
 ) -> anyhow::Result<()> {
+    let Asked { place, admit, poll, control } = asked;
     let at = place.path().map(|path| format!(" at {}", path.display())).unwrap_or_default();
-    let settings = Settings { admit, poll, report: Some(Box::new(report)) };
+    let tell = move |driver: &mut Driver<B>, what: &str| match (what, &control) {
+        ("control", Some(path)) => Ok(format!("{}\n", path.display())),
+        _ => report(driver, what),
+    };
+    let settings = Settings { admit, poll, report: Some(Box::new(tell)) };
     let server = Server::new(driver, place, settings).context("setting the server up")?;
     log::info!("{device} is served{at}");
     let driver = server.run(stop.as_fd()).context("serving")?;

@@ -51,7 +51,7 @@ pub(super) struct Function {
     open: Option<Open>,
     interrupt: EventFd,
     /// The kernel writes to it when it wants the function back.
-    _request: EventFd,
+    request: EventFd,
     /// Waits for both.
     sleep: Epoll,
 }
@@ -236,7 +236,7 @@ impl Function {
         open.add_status(DRIVER)?;
         // There is no vector to spare for changes of config space, and there are none.
         open.write(CONFIG_VECTOR, NO_VECTOR)?;
-        Ok(Self { open: Some(open), interrupt, _request: request, sleep })
+        Ok(Self { open: Some(open), interrupt, request, sleep })
     }
 
     /// Reads config space, and only then agrees on features: another device is left alone.
@@ -293,7 +293,8 @@ impl Doorbell for Function {
         // Nothing to read is a wake-up that someone else took, or none at all.
         let _ = self.interrupt.read();
         if is_requested {
-            // Not read: whoever waits for this bus finds out as well.
+            // Everybody is told from now on that it is gone; nobody has to be woken for that again and again.
+            let _ = self.request.read();
             self.open = None;
         }
         Ok(is_requested)

@@ -9,6 +9,7 @@
 //! pages, and the right to read physical addresses: root, or `CAP_SYS_ADMIN` and the files in `/dev/vfio`.
 
 mod address;
+mod binding;
 mod capabilities;
 mod common;
 mod function;
@@ -21,15 +22,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ane_uapi::hw::dart::iso::ContextId;
+use ane_uapi::wire::EVENT_QUEUE;
 use ane_uapi::wire::config::Config;
 use ane_uapi::wire::event::Event;
 use ane_uapi::wire::sideband::{Declaration, Regions};
 use vfio_ioctls::VfioContainer;
 
 pub use address::{BadBdf, Bdf};
+pub use binding::{BindError, Functions, Ids};
 use function::Function;
 
-use super::queues::{self, MESSAGES, PLACES, Queues};
+use super::queues::{self, Doorbell, MESSAGES, PLACES, Queues, transport};
 use super::ring::Features;
 use super::{Arena, Bus, BusError, DmaMemory, Operation};
 
@@ -64,10 +67,17 @@ impl Default for Settings {
 /// A function that is this process's.
 pub struct Vfio {
     settings: Settings,
+    /// Where it is, or was, and what it says it is.
+    bdf: Bdf,
+    ids: Ids,
     queues: Queues<Function>,
+    /// All of the driver's own: the queues' part, and behind it that of the driver.
+    all: DmaMemory,
     memory: DmaMemory,
     arenas: [Option<Arena>; ContextId::COUNT as usize],
     container: Arc<VfioContainer>,
+    /// Why it was not found again, if it was looked for: told once.
+    told: String,
 }
 
 impl std::fmt::Debug for Vfio {
@@ -86,18 +96,65 @@ impl Vfio {
     ///
     /// If it is not bound to vfio-pci, is no ANE, or there is not enough memory for it; the message says what to do.
     pub fn open(bdf: Bdf, settings: Settings) -> Result<Self, BusError> {
+        let taken = Taken::take(bdf, &settings)?;
+        let all = pages::contiguous(&taken.container, MESSAGES + settings.memory_bytes)?;
+        let container = Arc::clone(&taken.container);
+        Ok(Self {
+            settings,
+            bdf,
+            ids: Functions::default().ids(bdf).ok_or(BusError::HungUp)?,
+            queues: taken.start(&all, &settings)?,
+            memory: all.part(MESSAGES, settings.memory_bytes)?,
+            all,
+            arenas: [const { None }; ContextId::COUNT as usize],
+            container,
+            told: String::new(),
+        })
+    }
+
+    /// Takes over the function that came for the one that is gone. The memory is the same, and so are its addresses.
+    fn take_again(&mut self) -> Result<(), BusError> {
+        let bdf =
+            Functions::default().again(self.bdf, self.ids).map_err(transport("looking for the function"))?;
+        let taken = Taken::take(bdf, &self.settings)?;
+        if taken.config != *self.config() {
+            return Err(BusError::BadAnswer { what: format!("{:?}", taken.config) });
+        }
+        pages::share_again(&taken.container, &self.all, self.arenas.iter().flatten())?;
+        let container = Arc::clone(&taken.container);
+        self.queues = taken.start(&self.all, &self.settings)?;
+        (self.bdf, self.container) = (bdf, container);
+        Ok(())
+    }
+}
+
+/// A function that was taken over, and waits to be told of its queues.
+struct Taken {
+    function: Function,
+    config: Config,
+    features: Features,
+    container: Arc<VfioContainer>,
+}
+
+impl Taken {
+    fn take(bdf: Bdf, settings: &Settings) -> Result<Self, BusError> {
         let container = VfioContainer::new(None).map_err(|why| refusal::explain(bdf, &why))?;
         let container = Arc::new(container);
-        let mut function = Function::open(bdf, Arc::clone(&container))?;
+        let function = Function::open(bdf, Arc::clone(&container))?;
         let (config, features) = function.negotiate(settings.features)?;
-        let all = pages::contiguous(&container, MESSAGES + settings.memory_bytes)?;
+        Ok(Self { function, config, features, container })
+    }
+
+    /// Sets the queues up at the beginning of `all`, which the device reaches.
+    fn start(mut self, all: &DmaMemory, settings: &Settings) -> Result<Queues<Function>, BusError> {
         let messages = all.part(0, MESSAGES)?;
-        function.set_queues(&PLACES, &messages)?;
-        let working = queues::Settings { poll: settings.poll, timeout: settings.timeout, features };
-        let mut queues = Queues::new(config, messages, function, working)?;
+        messages.write(messages.base(), &[0; MESSAGES])?;
+        self.function.set_queues(&PLACES, &messages)?;
+        let working =
+            queues::Settings { poll: settings.poll, timeout: settings.timeout, features: self.features };
+        let mut queues = Queues::new(self.config, messages, self.function, working)?;
         queues.start()?;
-        let memory = all.part(MESSAGES, settings.memory_bytes)?;
-        Ok(Self { settings, queues, memory, arenas: [const { None }; ContextId::COUNT as usize], container })
+        Ok(queues)
     }
 }
 
@@ -160,5 +217,23 @@ impl Bus for Vfio {
 
     fn wakeup(&self) -> Option<BorrowedFd<'_>> {
         Some(self.queues.doorbell().wakeup())
+    }
+
+    /// A device that does not answer stays where it is until somebody unplugs the function. The kernel asks for it then,
+    /// and gets it; the one that is plugged in afterwards is taken over, with everything mapped for it again.
+    fn find_again(&mut self) -> Result<(), BusError> {
+        if !self.queues.doorbell_mut().sleep(EVENT_QUEUE, Duration::ZERO)? {
+            return Err(BusError::OutOfOrder);
+        }
+        let outcome = self.take_again();
+        // It is looked for many times a second.
+        let why = outcome.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        if why != self.told {
+            if !why.is_empty() {
+                log::warn!(target: "ane::driver", "function {} is gone: {why}", self.bdf);
+            }
+            self.told = why;
+        }
+        outcome
     }
 }

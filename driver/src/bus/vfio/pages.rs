@@ -17,7 +17,7 @@ use ane_uapi::hw::space::PhysAddr;
 use nix::fcntl::{FallocateFlags, FcntlArg, SealFlag, fallocate, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::{SysconfVar, sysconf};
-use vfio_ioctls::VfioContainer;
+use vfio_ioctls::{VfioContainer, VfioError};
 use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory};
 
 use super::super::arena::{Stretch, Zeroing};
@@ -155,18 +155,50 @@ pub(super) fn arena(container: &VfioContainer, pages: usize) -> Result<Arena, Bu
     fcntl(&file, FcntlArg::F_ADD_SEALS(seals)).map_err(transport("sealing an arena"))?;
     let stretches = stretches(&places(&region)?);
     let arena = Arena::over(file.into(), stretches, Zeroing::Write)?;
-    for (n, stretch) in arena.stretches().iter().enumerate() {
-        let (offset, bytes) = (stretch.offset as usize, stretch.bytes as usize);
-        if let Err(why) = sys::share(container, stretch.at, arena.region(), offset, bytes) {
-            withdraw(container, arena.stretches().get(..n).unwrap_or_default());
-            return Err(transport("mapping memory for VFIO")(why));
-        }
-    }
+    share_all(container, &arena).map_err(transport("mapping memory for VFIO"))?;
     if places(arena.region())? != places(&region)? {
         withdraw(container, arena.stretches());
         return Err(too_few(pages * HUGE, "the system moved huge pages away; try again"));
     }
     Ok(arena)
+}
+
+/// Has the devices of another container reach what those of an earlier one did, at the same addresses.
+///
+/// # Errors
+///
+/// If the system has moved pages meanwhile: nothing kept them where they were.
+pub(super) fn share_again<'a>(
+    container: &VfioContainer,
+    own: &DmaMemory,
+    arenas: impl Iterator<Item = &'a Arena>,
+) -> Result<(), BusError> {
+    let moved =
+        |bytes| too_few(bytes, "the system moved huge pages away while the device was gone: start again");
+    let refused = transport("mapping memory for VFIO");
+    let region = own.region();
+    sys::share(container, own.base(), region, 0, region.size()).map_err(&refused)?;
+    // Looked at once they are held: before, they could still be moved.
+    if stretches(&places(region)?) != [Stretch { offset: 0, at: own.base(), bytes: region.size() as u64 }] {
+        return Err(moved(region.size()));
+    }
+    for arena in arenas {
+        share_all(container, arena).map_err(&refused)?;
+        if stretches(&places(arena.region())?) != arena.stretches() {
+            return Err(moved(arena.region().size()));
+        }
+    }
+    Ok(())
+}
+
+/// Has the devices of `container` reach all stretches of an arena.
+fn share_all(container: &VfioContainer, arena: &Arena) -> Result<(), VfioError> {
+    for (n, stretch) in arena.stretches().iter().enumerate() {
+        let (offset, bytes) = (stretch.offset as usize, stretch.bytes as usize);
+        sys::share(container, stretch.at, arena.region(), offset, bytes)
+            .inspect_err(|_| withdraw(container, arena.stretches().get(..n).unwrap_or_default()))?;
+    }
+    Ok(())
 }
 
 /// Takes the mappings of an arena back.

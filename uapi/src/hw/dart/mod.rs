@@ -27,6 +27,7 @@ pub mod error;
 pub mod iso;
 pub mod pte;
 pub mod regs;
+pub mod scan;
 pub mod segment;
 pub mod stream;
 pub mod ttbr;

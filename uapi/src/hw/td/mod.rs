@@ -107,6 +107,21 @@ pub fn find(address: u32) -> Option<Place> {
     Some(Place { block, register, index })
 }
 
+/// The record address that a container offset shows, common registers through their echoes included.
+pub fn shown_at(at: EngineOffset) -> Option<u32> {
+    let address = at.0.checked_sub(BASE.0)?;
+    if let Some(block) = block_at(address) {
+        return (block.start != common::COMMON.start).then_some(address);
+    }
+    let below = address.checked_add(COMMON_ECHO_BELOW)?;
+    let block = block_at(below & !0x7ff)?;
+    if block.start == common::COMMON.start {
+        return None;
+    }
+    let inside = below.checked_sub(block.start)?;
+    common::COMMON.contains(inside).then_some(inside)
+}
+
 /// The block that `address` of record space belongs to.
 ///
 /// The blocks lie in different 2 KB pages, so one comparison finds the only candidate: decoding asks once

@@ -21,11 +21,6 @@ impl DmaBytes {
     pub const fn bytes(self) -> u32 {
         self.units() << 6
     }
-
-    /// The same, read as the signed quantity that a stride is.
-    pub const fn signed_bytes(self) -> i32 {
-        self.bytes().cast_signed()
-    }
 }
 
 layout! {

@@ -5,6 +5,7 @@
 
 mod entry;
 mod ioctl;
+mod memory;
 mod open;
 mod status;
 

@@ -1,11 +1,12 @@
 //! The client's memory, and this library's own.
 //!
-//! A client's pointer may lead anywhere. A kernel finds out by trying, and so does this library: it asks the system to
-//! copy, which says how far it came, and never follows the pointer itself.
+//! A client's pointer may lead anywhere. A kernel finds out by trying, and so does this library: it has the system copy,
+//! which says how far it came; or, where the bytes are few, try the pages that they lie in, and follows the pointer only
+//! after that.
 
 use std::ptr;
 
-use libc::{c_int, c_void};
+use libc::{c_int, c_long, c_void};
 
 use super::{Failure, checked, process};
 
@@ -15,8 +16,14 @@ const NONE: usize = 0;
 
 /// Copies from the client's address `at`; the bytes that were memory.
 pub(crate) fn read(at: u64, into: &mut [u8]) -> usize {
+    if is_short(into.len()) && ends(at, into.len(), WORD).all(is_readable) {
+        // SAFETY: the system has just read from every page of it. A program that takes memory away while a call
+        // reads its argument there is lost here, where with a kernel the call would fail.
+        unsafe { ptr::copy(client(at), into.as_mut_ptr(), into.len()) };
+        return into.len();
+    }
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-    let remote = libc::iovec { iov_base: ptr::without_provenance_mut(at as usize), iov_len: into.len() };
+    let remote = libc::iovec { iov_base: client(at).cast(), iov_len: into.len() };
     // SAFETY: the system writes into the slice only; what cannot be read at the other address is an error, not a
     // fault.
     let result = unsafe {
@@ -36,8 +43,6 @@ pub(crate) fn read(at: u64, into: &mut [u8]) -> usize {
 
 /// Copies as much from `at` as is memory, which may end within the bytes wanted.
 pub(crate) fn read_prefix(at: u64, into: &mut [u8]) -> usize {
-    /// Memory is there or not in pages, of no less than this.
-    const PAGE: usize = 4096;
     let mut done = 0;
     while done < into.len() {
         let Some(from) = at.checked_add(done as u64) else { break };
@@ -55,8 +60,13 @@ pub(crate) fn read_prefix(at: u64, into: &mut [u8]) -> usize {
 
 /// Copies to the client's address `at`; false if not all of it can be written.
 pub(crate) fn write(at: u64, from: &[u8]) -> bool {
+    if is_short(from.len()) && ends(at, from.len(), HALF).all(is_writable) {
+        // SAFETY: as for reading. Nothing of this library lies where the client asked the device to write.
+        unsafe { ptr::copy(from.as_ptr(), client(at), from.len()) };
+        return true;
+    }
     let local = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: from.len() };
-    let remote = libc::iovec { iov_base: ptr::without_provenance_mut(at as usize), iov_len: from.len() };
+    let remote = libc::iovec { iov_base: client(at).cast(), iov_len: from.len() };
     // SAFETY: the system reads the slice, and writes where the client asked the device to write.
     let result = unsafe {
         libc::syscall(
@@ -70,6 +80,88 @@ pub(crate) fn write(at: u64, from: &[u8]) -> bool {
         )
     };
     checked(result).is_ok_and(|bytes| bytes as usize == from.len())
+}
+
+/// Memory of the client's, of which this library knows nothing but the address.
+fn client(at: u64) -> *mut u8 {
+    ptr::with_exposed_provenance_mut(at as usize)
+}
+
+/// Bytes that lie in two pages at most, so that to try both ends is to try all. Having the system copy takes it most
+/// of a microsecond, and trying an end a fraction of that; most arguments are short.
+const fn is_short(bytes: usize) -> bool {
+    0 < bytes && bytes <= PAGE
+}
+
+/// The words of `bytes` bytes that the first and the last byte lie in: of the same page as that byte, and none twice
+/// if that is one page.
+fn ends(at: u64, bytes: usize, word: u64) -> impl Iterator<Item = u64> {
+    let last = at.saturating_add(bytes as u64 - 1);
+    let is_one_page = at / PAGE as u64 == last / PAGE as u64;
+    [Some(at), (!is_one_page).then_some(last)].into_iter().flatten().map(move |end| end & !(word - 1))
+}
+
+/// Memory is there or not in pages, of no less than this.
+const PAGE: usize = 4096;
+
+/// Bytes that the system reads to see what is there: a set of signals.
+const WORD: u64 = 8;
+
+/// Bytes that the system changes at a time.
+const HALF: u64 = 4;
+
+/// True if the word at `at` is memory that can be read.
+fn is_readable(at: u64) -> bool {
+    /// What nobody can do with a set of signals; the system reads the set before it looks at this.
+    const NOTHING: usize = usize::MAX >> 1;
+    let set: *mut u8 = client(at);
+    // SAFETY: the system reads the set at most, and changes nothing for want of something that it could do with it.
+    let result =
+        unsafe { libc::syscall(libc::SYS_rt_sigprocmask, NOTHING, set, ptr::null_mut::<u64>(), WORD) };
+    at != 0 && checked(result) == Err(Failure(libc::EINVAL))
+}
+
+/// True if the half word at `at` is memory that can be written. It keeps its value.
+fn is_writable(at: u64) -> bool {
+    /// Adds nothing to the other word. If that is zero, at worst a thread that sleeps on it wakes for nothing.
+    const ADD_NOTHING: usize = (libc::FUTEX_OP_ADD as usize) << 28;
+    let nobody = 0_u32;
+    // SAFETY: the system changes the other word as a whole or not at all, here by nothing; and wakes none of those
+    // that sleep on the first, of whom there are none.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            &raw const nobody,
+            libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG,
+            NONE,
+            NONE,
+            client(at),
+            ADD_NOTHING,
+        )
+    };
+    checked(result).is_ok()
+}
+
+/// Maps a file's memory for the program, wherever there is room; its address.
+pub(crate) fn map_file(
+    bytes: usize,
+    prot: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: usize,
+) -> Result<usize, Failure> {
+    let (prot, flags, fd) = (c_long::from(prot), c_long::from(flags), c_long::from(fd));
+    // SAFETY: the system chooses an address where nothing is: whoever calls has no fixed one.
+    let result =
+        unsafe { libc::syscall(libc::SYS_mmap, ptr::null_mut::<c_void>(), bytes, prot, flags, fd, offset) };
+    checked(result).map(|at| at as usize)
+}
+
+/// Takes memory of the program's back, which it asked for.
+pub(crate) fn unmap(at: usize, bytes: usize) -> Result<(), Failure> {
+    // SAFETY: the program gave the mapping back that was made for it; what it still refers to there is its affair.
+    let result = unsafe { libc::syscall(libc::SYS_munmap, at, bytes) };
+    checked(result).map(drop)
 }
 
 /// Memory that this library mapped and nobody else knows of.
@@ -164,6 +256,35 @@ mod tests {
         let mut into = [0; 64];
         assert!(read_prefix(end - 16, &mut into) >= 16, "what follows may be another mapping");
         assert_eq!(into[..16], [7; 16]);
+    }
+
+    #[test]
+    fn short_bytes_are_copied_whatever_page_they_end_in() {
+        let mut mapping = Mapping::anonymous(2 * PAGE).unwrap();
+        let middle = mapping.start() as u64 + PAGE as u64;
+        for (at, bytes) in
+            [(middle - 16, 16), (middle - 5, 10), (middle - 1, 4), (middle, 1), (middle + 3, 8)]
+        {
+            mapping.as_mut_slice().fill(0);
+            let from: Vec<u8> = (1..=bytes).collect();
+            assert!(write(at, &from), "{bytes} bytes");
+            let mut into = vec![0; from.len()];
+            assert_eq!((read(at, &mut into), into), (from.len(), from));
+        }
+        // SAFETY: the second page of a mapping of this test's own, of which nobody keeps a reference.
+        let result = unsafe { libc::mprotect(client(middle).cast(), PAGE, libc::PROT_NONE) };
+        assert_eq!(result, 0);
+        let mut into = [0; 10];
+        assert_eq!(read(middle - 6, &mut into), 6, "as far as there is memory");
+        assert!(!write(middle - 6, &into) && !write(middle, &into[..1]));
+        assert!(write(middle - 6, &into[..6]));
+    }
+
+    #[test]
+    fn trying_whether_memory_can_be_written_leaves_it_as_it_is() {
+        let words = [0_u32, u32::MAX, 0x8000_0000, 7];
+        assert!(words.iter().all(|word| is_writable(ptr::from_ref(word) as u64)));
+        assert_eq!(words, [0, u32::MAX, 0x8000_0000, 7]);
     }
 
     #[test]

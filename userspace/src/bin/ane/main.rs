@@ -1,4 +1,5 @@
 //! `ane`: tools for programs of the Apple Neural Engine.
+#![deny(unsafe_code)]
 
 mod args;
 mod bench;

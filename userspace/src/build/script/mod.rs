@@ -12,6 +12,7 @@
 //! A line names a tensor, an operation, its operands, and what else the operation wants as `key=value` or a word alone.
 //! [`OPERATIONS`] lists them. Values are a number, which stands for all of them, `random:SEED`, or the name of an array
 //! that the caller looks up.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod error;
 mod words;
@@ -211,7 +212,8 @@ impl Script<'_> {
             Some(value) => Padding::all(count("padding", value)?),
             None => Padding::NONE,
         };
-        let each = u64::from(self.graph.shape(x)?.c) * u64::from(kernel.0) * u64::from(kernel.1);
+        let taps = u64::from(kernel.0) * u64::from(kernel.1);
+        let each = taps.saturating_mul(self.graph.shape(x)?.c.into());
         let wanted = each.saturating_mul(outputs.into());
         let weights = self.values("weights", words.need("weights")?, wanted)?;
         let convolution = Convolution {

@@ -77,6 +77,7 @@ fn line_that_is_wrong_is_named_with_what_is_wrong() {
     ] {
         assert_eq!(refused(text), message, "{text}");
     }
+    assert_eq!(refused(&"\n".repeat(LINES_MAX + 1)), "line 65537: a script has at most 65536 lines");
 }
 
 proptest::proptest! {
@@ -86,4 +87,13 @@ proptest::proptest! {
     ) {
         let _ = build(&text, no_arrays);
     }
+}
+
+#[test]
+fn values_beyond_any_number_are_refused_like_too_many() {
+    let largest = u32::MAX;
+    let constant = format!("x = constant {largest}x{largest}x{largest} values=1");
+    assert!(refused(&constant).contains("18446744073709551615"), "{}", refused(&constant));
+    let taps = format!("x = input 64x8x8\ny = convolution x outputs=9 kernel={largest}x{largest} weights=1");
+    assert!(refused(&taps).contains("18446744073709551615"), "{}", refused(&taps));
 }

@@ -5,6 +5,7 @@
 //!
 //! * [`header`]: the dictionary.
 //! * [`Array`]: a header with data, and the way from its numbers to halves.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 pub mod header;
 mod numbers;
@@ -141,29 +142,33 @@ impl Array {
 
 /// Elements whose first axis is the fastest, with the last one the fastest.
 fn in_order_of_c(shape: &[u64], fortran: &[f16]) -> Vec<f16> {
-    let mut place = vec![0; shape.len()];
-    let mut strides = Vec::with_capacity(shape.len());
+    // With an empty axis the others may be of any length, and their product is none of anything.
+    if fortran.is_empty() {
+        return Vec::new();
+    }
     let mut stride = 1;
+    // Of each axis: its extent, how far its elements lie apart, and which of them is next.
+    let mut axes: Vec<(u64, u64, u64)> = Vec::with_capacity(shape.len());
     for &extent in shape {
-        strides.push(stride);
+        axes.push((extent, stride, 0));
         // The product of all extents is the length of a list that is in memory.
         stride *= extent;
     }
     let mut at = 0;
-    let mut values = Vec::with_capacity(fortran.len());
-    while values.len() < fortran.len() {
-        values.push(fortran[at as usize]);
-        for axis in (0..shape.len()).rev() {
-            place[axis] += 1;
-            at += strides[axis];
-            if place[axis] < shape[axis] {
+    let next = || {
+        let value = fortran.get(at as usize).copied();
+        for (extent, stride, place) in axes.iter_mut().rev() {
+            *place += 1;
+            at += *stride;
+            if place < extent {
                 break;
             }
-            at -= strides[axis] * place[axis];
-            place[axis] = 0;
+            at -= *stride * *place;
+            *place = 0;
         }
-    }
-    values
+        value
+    };
+    std::iter::from_fn(next).take(fortran.len()).collect()
 }
 
 /// Writes a tensor: version 1.0, little-endian halves, the order of C.

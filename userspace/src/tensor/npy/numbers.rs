@@ -96,12 +96,12 @@ impl FromStr for Number {
 pub(super) fn to_halves(number: Number, bytes: &[u8]) -> (Vec<f16>, Conversion) {
     let mut conversion = Conversion::default();
     let values = bytes.chunks_exact(number.bytes).map(|element| {
-        let mut word = [0; 8];
-        word[..element.len()].copy_from_slice(element);
-        if number.is_big_endian {
-            word[..element.len()].reverse();
-        }
-        half(number, u64::from_le_bytes(word), &mut conversion)
+        let behind = |word, &byte| word << 8 | u64::from(byte);
+        let word = match number.is_big_endian {
+            true => element.iter().fold(0, behind),
+            false => element.iter().rev().fold(0, behind),
+        };
+        half(number, word, &mut conversion)
     });
     (values.collect(), conversion)
 }

@@ -55,6 +55,13 @@ fn first_axis_is_the_fastest_in_the_order_of_fortran() {
 }
 
 #[test]
+fn empty_array_in_the_order_of_fortran_may_have_axes_of_any_length() {
+    let bytes = file(&dictionary("<f2", "True", "(1099511627776, 1099511627776, 0)"), &[]);
+    let array = Array::read(&bytes[..], 6).unwrap();
+    assert_eq!(array.halves(), (Vec::new(), Conversion::default()));
+}
+
+#[test]
 fn fortran_order_of_four_axes_agrees_with_the_definition() {
     let shape = [2_u64, 3, 4, 5];
     let fortran: Vec<f16> = (0..120).map(|value| f16::from_f32(value as f32)).collect();
@@ -150,6 +157,10 @@ fn damaged_files_are_refused_with_what_is_wrong() {
         (
             file(&dictionary("|u1", "False", "(4294967296, 4294967296)"), &[]),
             "array of shape [4294967296, 4294967296] has more than the 6 elements that are wanted",
+        ),
+        (
+            file(&dictionary("|u1", "False", &format!("({})", "1,".repeat(65))), &[1]),
+            "array has more than 64 axes",
         ),
         (
             file(&dictionary("|u1", "False", "(7,)"), &[1; 7]),

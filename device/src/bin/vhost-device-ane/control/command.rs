@@ -24,10 +24,20 @@ pub(crate) enum Command {
     Dump,
     /// Tell what checking mode found, once.
     Findings,
+    /// Tell every register that can be looked at.
+    Registers,
+    /// Tell what the tables map.
+    Tables,
+    /// Tell what faulted.
+    Faults,
+    /// Keep what happens, or forget it.
+    Trace(bool),
+    /// Tell what happened last.
+    Timeline,
 }
 
 /// Every command, as `help` lists it.
-pub(crate) const HELP: [(&str, &str); 8] = [
+pub(crate) const HELP: [(&str, &str); 13] = [
     ("help", "this list"),
     ("engines", "the engines' names"),
     ("inject KIND[:ARG]", "arm a fault, in the words of --inject"),
@@ -36,6 +46,11 @@ pub(crate) const HELP: [(&str, &str); 8] = [
     ("counters", "what was counted since the last reset, a name and a number a line"),
     ("dump", "the state, as SIGUSR1 prints it"),
     ("findings", "what checking mode found since last asked"),
+    ("registers", "every register that reading does not change, its place and value a line"),
+    ("tables", "what each stream's tables map in each window, pages that follow each other together"),
+    ("faults", "if a window holds a fault, why the last request failed, and the state"),
+    ("trace on|off", "keep what happens from now on, or forget it"),
+    ("timeline", "what happened last, an event a line, while trace is on"),
 ];
 
 /// A line that asks for nothing.
@@ -50,6 +65,9 @@ pub(crate) enum BadLine {
     /// A word follows that the command does not take.
     #[error("command {0} takes nothing behind it")]
     Extra(&'static str),
+    /// What a switch is to be is missing or wrong.
+    #[error("command {0} takes on or off behind it")]
+    Switch(&'static str),
     /// The fault to make is missing or wrong.
     #[error("{0}")]
     Injection(BadInjection),
@@ -86,6 +104,15 @@ impl FromStr for Line {
             "counters" => ("counters", Command::Counters),
             "dump" => ("dump", Command::Dump),
             "findings" => ("findings", Command::Findings),
+            "registers" => ("registers", Command::Registers),
+            "tables" => ("tables", Command::Tables),
+            "faults" => ("faults", Command::Faults),
+            "trace" => match words.next() {
+                Some("on") => ("trace", Command::Trace(true)),
+                Some("off") => ("trace", Command::Trace(false)),
+                _ => return Err(BadLine::Switch("trace")),
+            },
+            "timeline" => ("timeline", Command::Timeline),
             _ => return Err(BadLine::Unknown(word.to_owned())),
         };
         match words.next() {
@@ -114,7 +141,7 @@ mod tests {
     #[test]
     fn every_command_that_is_listed_is_known() {
         for (form, _) in HELP {
-            let line = form.replace("KIND[:ARG]", "stuck-queue");
+            let line = form.replace("KIND[:ARG]", "stuck-queue").replace("on|off", "on");
             assert!(line.parse::<Line>().is_ok(), "{line}");
         }
     }
@@ -129,6 +156,8 @@ mod tests {
             refusal("a\u{1b}[2J"),
             "command \"a\\u{1b}[2J\" is not known; \"help\" lists those that are"
         );
+        assert_eq!(refusal("trace"), "command trace takes on or off behind it");
+        assert_eq!(refusal("trace on off"), "command trace takes nothing behind it");
         assert_eq!(refusal("clear all"), "command clear takes nothing behind it");
         assert_eq!(refusal("inject"), format!("fault \"\" is not known; known: {}", KINDS.join(", ")));
         assert_eq!(

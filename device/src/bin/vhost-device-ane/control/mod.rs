@@ -158,6 +158,14 @@ fn carry_out(engines: &Engines, line: &Line) -> Result<String, String> {
             }
         }
         Command::Dump => ask(engines, line, |worker| worker.dump()),
+        Command::Registers => ask(engines, line, Worker::registers),
+        Command::Tables => ask(engines, line, |worker| worker.tables()),
+        Command::Faults => ask(engines, line, Worker::faults),
+        Command::Trace(is_wanted) => {
+            ask(engines, line, |worker| worker.keep_timeline(is_wanted)).map(|()| String::new())
+        }
+        Command::Timeline => ask(engines, line, Worker::timeline)?
+            .ok_or_else(|| "no timeline is kept; the line \"trace on\" begins one".to_owned()),
     }
 }
 

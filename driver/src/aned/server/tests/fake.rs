@@ -149,6 +149,12 @@ impl Files for Fake {
         Ok(Arc::clone(arena))
     }
 
+    fn has_queued(&self) -> bool {
+        false
+    }
+
+    fn push(&mut self) {}
+
     fn progress(&mut self, _: Duration) -> Progress {
         Progress { is_some: std::mem::take(&mut self.has_news), is_pending: false, after: None }
     }

@@ -177,7 +177,7 @@ fn connections_beyond_those_that_a_process_may_have_are_refused_with_a_word() {
 }
 
 #[test]
-fn user_who_may_not_is_told_so_and_has_nothing() {
+fn only_root_the_owner_and_whoever_the_socket_admits_are_let_in() {
     assert_eq!(Admit::Owner.refusal(1001, 1000), Some("user 1001 may not use this device".to_owned()));
     for (admit, user, own) in
         [(Admit::Owner, 1000, 1000), (Admit::Owner, 0, 1000), (Admit::Anyone, 1001, 1000)]

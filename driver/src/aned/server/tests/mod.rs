@@ -4,6 +4,7 @@ mod fake;
 mod good;
 mod hostile;
 mod mailbox;
+mod patience;
 mod signals;
 
 use std::os::fd::{AsFd, OwnedFd};

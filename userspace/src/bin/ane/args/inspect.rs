@@ -14,6 +14,12 @@ pub(crate) struct Subject {
     /// Print JSON for another program to read
     #[arg(long)]
     pub(crate) json: bool,
+    /// Ask a device itself, at its control socket (vhost-device-ane --control); it does not know what belongs to whom
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) control: Option<PathBuf>,
+    /// Which engine, where several are behind the control socket, such as ane2
+    #[arg(long, value_name = "NAME", requires = "control")]
+    pub(crate) engine: Option<String>,
     /// The device
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
@@ -29,6 +35,7 @@ pub(crate) struct Subject {
 Examples:
   ane dart examples/add_relu.anec
   ane dart --device aned
+  ane dart --control control.sock
   ane dart --json examples/add_relu.anec | jq '.contexts[0].mappings'")]
 pub(crate) struct Dart {
     /// What is looked into
@@ -48,7 +55,8 @@ pub(crate) struct Dart {
 Examples:
   ane regs examples/add_relu.anec
   ane regs examples/add_relu.anec --range 'task queues' --all
-  ane regs --device aned --json")]
+  ane regs --device aned --json
+  ane regs --control control.sock --range dart0")]
 pub(crate) struct Regs {
     /// What is looked into
     #[command(flatten)]
@@ -64,12 +72,14 @@ pub(crate) struct Regs {
 /// Show the faults of a run, or the last of a device
 ///
 /// With MODEL: runs it, and prints each fault of it with the whole descriptor, what was mapped and what the device did
-/// at that moment, and why the request failed. Without: the same of a daemon's device.
+/// at that moment, and why the request failed. Without: the same of a daemon, or of a device at its control socket, which
+/// tells its state as well.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   ane faults examples/add_relu.anec --inject translation-fault:0x8000
-  ane faults --device aned")]
+  ane faults --device aned
+  ane faults --control control.sock")]
 pub(crate) struct Faults {
     /// What is looked into
     #[command(flatten)]
@@ -78,23 +88,27 @@ pub(crate) struct Faults {
 
 /// Show what happened when
 ///
-/// Runs MODEL on an embedded device and prints its timeline: transfers, passes, requests. A timeline that `--trace` wrote
-/// earlier is printed the same way.
+/// Runs MODEL and prints the engine's timeline: transfers, passes, requests. Without MODEL it prints what happened last on a
+/// running device, which keeps that after --on until --off: behind `ane daemon`, behind an aned that was started with
+/// --control, or at a control socket. A timeline that `--trace` wrote earlier is printed the same way.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   ane trace examples/add_relu.anec
   ane trace examples/add_relu.anec --json > t.json    for https://ui.perfetto.dev
-  ane trace t.json")]
+  ane trace t.json
+  ane trace --on --device aned
+  ane trace --device aned")]
 pub(crate) struct Trace {
-    /// A program to run, or a timeline to print
-    pub(crate) file: PathBuf,
-    /// Print the timeline as a Chrome trace
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// The device
+    /// What is looked into
     #[command(flatten)]
-    pub(crate) device: DeviceArgs,
+    pub(crate) subject: Subject,
+    /// Keep what happens on a running device from now on
+    #[arg(long, conflicts_with = "model")]
+    pub(crate) on: bool,
+    /// Forget it, and keep nothing any more
+    #[arg(long, conflicts_with_all = ["model", "on"])]
+    pub(crate) off: bool,
 }
 
 /// Say what an address is, in each of the four address spaces

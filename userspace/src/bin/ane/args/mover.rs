@@ -18,7 +18,7 @@ use super::device::DeviceArgs;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  printf 'scratch 0 = 01 02 03 04\\nmove 0 1 1 scratch-to-scratch\\nwait\\nshow scratch 16 4\\n' | ane mover -
+  printf 'scratch 0 = 01 02\\nmove 0 1 1 scratch-to-scratch\\nwait\\nshow scratch 16 4\\n' | ane mover -
   ane mover --mover-profile isa --mover contended transfer.txt")]
 pub(crate) struct Mover {
     /// The script; - is standard input

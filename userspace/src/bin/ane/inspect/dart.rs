@@ -9,7 +9,7 @@ use super::Seen;
 use crate::{args, files};
 
 pub(crate) fn run(args: &args::Dart) -> Result<()> {
-    let tables: Tables = Seen::of(&args.subject)?.ask("tables")?;
+    let tables = Tables::of(&Seen::of(&args.subject)?.source).map_err(super::untold)?;
     if args.subject.json {
         return files::print_json(&tables);
     }
@@ -19,19 +19,25 @@ pub(crate) fn run(args: &args::Dart) -> Result<()> {
 fn page(tables: &Tables, every_window: bool) -> Result<String, fmt::Error> {
     let mut page = String::new();
     if tables.contexts.is_empty() {
-        writeln!(page, "no context is in use")?;
+        page.push_str(match tables.has_owners {
+            true => "no context is in use\n",
+            false => "no stream is translated: there is no driver, or it has put the device to sleep\n",
+        });
+    }
+    if let Some(why) = &tables.unread {
+        writeln!(page, "the tables in memory cannot be told: {why}")?;
     }
     for context in &tables.contexts {
         let processes: Vec<_> = context.processes.iter().map(u32::to_string).collect();
-        writeln!(
-            page,
-            "context {}, stream {}, of process {}",
-            context.name,
-            context.stream,
-            processes.join(", ")
-        )?;
-        windows(&mut page, context, every_window)?;
-        missing(&mut page, context)?;
+        let owners = match processes.is_empty() {
+            true => String::new(),
+            false => format!(", of process {}", processes.join(", ")),
+        };
+        writeln!(page, "context {}, stream {}{owners}", context.name, context.stream)?;
+        windows(&mut page, tables, context, every_window)?;
+        if tables.unread.is_none() {
+            missing(&mut page, context)?;
+        }
     }
     for region in &tables.regions {
         writeln!(
@@ -44,19 +50,19 @@ fn page(tables: &Tables, every_window: bool) -> Result<String, fmt::Error> {
 }
 
 /// What the tables map; once, if every window that carries transfers agrees.
-fn windows(page: &mut String, context: &ContextTables, every_window: bool) -> fmt::Result {
+fn windows(page: &mut String, tables: &Tables, context: &ContextTables, every_window: bool) -> fmt::Result {
     let Some(first) = context.translations.first() else {
         return writeln!(page, "  no window translates it");
     };
     let alike = |other: &Translation| other.base == first.base && other.runs == first.runs;
     if context.translations.iter().all(alike) && !every_window {
-        let names: Vec<_> = context.translations.iter().map(|window| window.window.as_str()).collect();
-        return window(page, &names.join(", "), first);
+        let names: Vec<_> = context.translations.iter().map(|window| window.window).collect();
+        return window(page, tables, &names.join(", "), first);
     }
-    context.translations.iter().try_for_each(|one| window(page, &one.window, one))
+    context.translations.iter().try_for_each(|one| window(page, tables, one.window, one))
 }
 
-fn window(page: &mut String, names: &str, translation: &Translation) -> fmt::Result {
+fn window(page: &mut String, tables: &Tables, names: &str, translation: &Translation) -> fmt::Result {
     writeln!(page, "  {names}: table base {:#010x}", translation.base)?;
     for run in &translation.runs {
         let end = u64::from(run.address) + run.bytes;
@@ -66,12 +72,19 @@ fn window(page: &mut String, names: &str, translation: &Translation) -> fmt::Res
             (false, true) => "-w",
             (false, false) => "--",
         };
-        let role = run.role.as_deref().unwrap_or("no client's: the driver's own, or a mistake");
-        writeln!(
-            page,
+        let role = match (&run.role, tables.has_owners) {
+            (Some(role), _) => role,
+            (None, true) => "no client's: the driver's own, or a mistake",
+            (None, false) => "",
+        };
+        let line = format!(
             "    {:#010x}..{end:#010x} -> {:#012x}  {rights}  {:>9} bytes  {role}",
             run.address, run.physical, run.bytes
-        )?;
+        );
+        writeln!(page, "{}", line.trim_end())?;
+    }
+    if translation.more > 0 {
+        writeln!(page, "    {} runs more", translation.more)?;
     }
     if translation.malformed > 0 {
         writeln!(page, "    {} entries are malformed", translation.malformed)?;

@@ -11,12 +11,16 @@ use super::Seen;
 use crate::{args, device, files};
 
 pub(crate) fn run(args: &args::Explain) -> Result<()> {
-    let has_device =
-        args.subject.model.is_some() || device::location(&args.subject.device)? != Location::Embedded;
-    let tables: Option<Tables> =
-        if has_device { Some(Seen::of(&args.subject)?.ask("tables")?) } else { None };
-    let meanings = explain(args.address, args.subject.device.options.chip, tables.as_ref());
-    if args.subject.json {
+    let subject = &args.subject;
+    let has_device = subject.model.is_some()
+        || subject.control.is_some()
+        || device::location(&subject.device)? != Location::Embedded;
+    let tables = match has_device {
+        true => Some(Tables::of(&Seen::of(subject)?.source).map_err(super::untold)?),
+        false => None,
+    };
+    let meanings = explain(args.address, subject.device.options.chip, tables.as_ref());
+    if subject.json {
         return files::print_json(&meanings);
     }
     let mut page = String::new();

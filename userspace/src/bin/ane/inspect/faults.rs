@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ane::device::Device;
 use ane::inspect;
 use anyhow::Result;
 use serde::Serialize;
@@ -24,10 +25,11 @@ struct Report {
 pub(crate) fn run(args: &args::Faults) -> Result<()> {
     let seen = Seen::of(&args.subject)?;
     let mut faults = Vec::new();
-    while let Ok(Some(fault)) = seen.device.fault() {
+    while let Some(Ok(Some(fault))) = seen.device.as_ref().map(Device::fault) {
         faults.push(format!("{fault:#}"));
     }
-    let report = Report { run: seen.failure.clone(), faults, device: seen.ask("faulted")? };
+    let device = inspect::Faults::of(&seen.source).map_err(super::untold)?;
+    let report = Report { run: seen.failure.map(|why| why.to_string()), faults, device };
     if args.subject.json {
         return files::print_json(&report);
     }
@@ -43,6 +45,9 @@ pub(crate) fn run(args: &args::Faults) -> Result<()> {
     }
     if let Some(dump) = &report.device.dump {
         writeln!(page, "\nat the last fault:\n{}", dump.trim_end())?;
+    }
+    if let Some(state) = &report.device.device {
+        writeln!(page, "\nthe device:\n{}", state.trim_end())?;
     }
     if page.is_empty() {
         writeln!(page, "no faults")?;

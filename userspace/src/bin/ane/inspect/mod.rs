@@ -11,14 +11,13 @@ mod trace;
 use std::path::Path;
 
 use ane::device::{Device, Location};
-use ane::inspect;
+use ane::inspect::{Control, Source, Untold};
 use ane::session::{self, Session};
 use ane::tensor::Tensor;
 use anyhow::{Context, Result};
-use serde::de::DeserializeOwned;
 
 use crate::args::Subject;
-use crate::failure::{Advise, Exit, Failure};
+use crate::failure::{Exit, Failure};
 use crate::{device, files, run};
 
 pub(crate) use dart::run as dart;
@@ -29,46 +28,67 @@ pub(crate) use trace::run as trace;
 
 /// A device to look into, and what was run on it.
 pub(crate) struct Seen {
-    pub(crate) device: Device,
+    /// Who is asked.
+    pub(crate) source: Source,
+    /// The file on which the program was run; nothing is opened at a control socket.
+    pub(crate) device: Option<Device>,
     /// Keeps what is mapped.
     _session: Option<Session>,
     /// Why the run did not end well.
-    pub(crate) failure: Option<String>,
+    pub(crate) failure: Option<session::Error>,
 }
 
 impl Seen {
     /// The device of the arguments, after a run of their program.
     pub(crate) fn of(subject: &Subject) -> Result<Self> {
-        if subject.model.is_none() && device::location(&subject.device)? == Location::Embedded {
-            let what = "an embedded device has nothing to show before a program ran on it";
-            return Err(Failure::new(Exit::CommandLine, what, "name a MODEL to run, or a --device").into());
-        }
-        let device = device::open(&subject.device)?;
-        let Some(model) = &subject.model else {
-            return Ok(Self { device, _session: None, failure: None });
+        let (device, source) = opened(subject)?;
+        let Some((model, device)) = subject.model.as_deref().zip(device.as_ref()) else {
+            return Ok(Self { source, device, _session: None, failure: None });
         };
-        let (session, outcome) = run_on(&device, model)?;
-        let failure = outcome.err().map(|why| why.to_string());
-        Ok(Self { device, _session: Some(session), failure })
+        let (session, outcome) = run_on(device, model)?;
+        let device = Some(device.clone());
+        Ok(Self { source, device, _session: Some(session), failure: outcome.err() })
     }
+}
 
-    /// What the device tells about `what`.
-    pub(crate) fn ask<T: DeserializeOwned>(&self, what: &'static str) -> Result<T> {
-        let text = match self.device.with_embedded(|driver| inspect::report(driver, what)) {
-            Some(told) => Some(told.map_err(anyhow::Error::msg)?),
-            None => {
-                let location = self.device.location();
-                self.device.report(what).map_err(|why| device::failure(&why, location))?
-            }
-        };
-        let text = text.ok_or_else(|| {
-            let what = format!("device {} does not tell about its {what}", self.device.location());
-            Failure::new(Exit::NoDevice, what, "ask an `ane daemon`, or leave --device out and name a MODEL")
-        })?;
-        serde_json::from_str(&text)
-            .context("the daemon's answer makes no sense")
-            .advise(Exit::NoDevice, "it may be of another version; start it again")
+/// The device of the arguments, and whom to ask about it.
+fn opened(subject: &Subject) -> Result<(Option<Device>, Source)> {
+    let is_embedded = device::location(&subject.device)? == Location::Embedded;
+    let control = subject.control.as_ref().map(|path| Control::at(path, subject.engine.as_deref()));
+    let missing = |what, advice: &'static str| Failure::new(Exit::CommandLine, what, advice).into();
+    match (control, &subject.model) {
+        (Some(control), None) => Ok((None, Source::Control(control))),
+        (Some(_), Some(_)) if is_embedded => {
+            let what = "a control socket is of a device in another process, and MODEL would run in this one";
+            Err(missing(what, "give the --device that the socket belongs to, or leave MODEL out"))
+        }
+        (None, None) if is_embedded => {
+            let what = "an embedded device has nothing to show before a program ran on it";
+            Err(missing(what, "name a MODEL to run, a --device, or the --control socket of one"))
+        }
+        (control, _) => {
+            let device = device::open(&subject.device)?;
+            let source = control.map_or_else(|| Source::Driver(device.clone()), Source::Control);
+            Ok((Some(device), source))
+        }
     }
+}
+
+/// What was not told, as an error of the command.
+pub(crate) fn untold(why: Untold) -> anyhow::Error {
+    let advice = match &why {
+        Untold::Device(why) if !why.is_device_missing() => "only root and the daemon's own user are told",
+        Untold::Device(_) => "`ane doctor` says what is missing; leave --device out and name a MODEL",
+        Untold::Unknown { .. } => {
+            "ask the device with --control SOCKET, start aned with its --control, or leave --device out and name a MODEL"
+        }
+        Untold::Refused(_) => {
+            "ask again when the device is there; `ane help trace` says how a timeline begins"
+        }
+        Untold::Control { .. } => "start a device with `vhost-device-ane --control SOCKET`, as the same user",
+        Untold::Nonsense { .. } => "who answers may be of another version; start it again",
+    };
+    Failure::new(Exit::NoDevice, why, advice).into()
 }
 
 /// Runs a program on random inputs; how it ended is for the caller to tell.

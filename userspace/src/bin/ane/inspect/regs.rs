@@ -9,7 +9,7 @@ use super::Seen;
 use crate::{args, files};
 
 pub(crate) fn run(args: &args::Regs) -> Result<()> {
-    let mut registers: Registers = Seen::of(&args.subject)?.ask("registers")?;
+    let mut registers = Registers::of(&Seen::of(&args.subject)?.source).map_err(super::untold)?;
     registers.registers.retain(|register| {
         let is_wanted = args.range.as_ref().is_none_or(|range| register.range.contains(range.as_str()));
         is_wanted && (args.all || register.value != register.reset)
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &args::Regs) -> Result<()> {
     let mut range = "";
     for register in &registers.registers {
         if register.range != range {
-            range = &register.range;
+            range = register.range;
             writeln!(page, "{range}")?;
         }
         let fields: Vec<_> =

@@ -2,39 +2,59 @@
 
 use std::fmt::{self, Write as _};
 
+use ane::inspect::{Timeline, Untold};
 use ane_device::trace::chrome::Writer;
 use ane_device::trace::{Record, What};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::failure::{Advise, Exit, Failure};
-use crate::run::engine::Watch;
 use crate::{args, device, files};
 
 pub(crate) fn run(args: &args::Trace) -> Result<()> {
+    let subject = &args.subject;
     // A program begins with other bytes, whichever container it is in.
-    if args.file.as_os_str() != "-" {
-        let bytes = files::read(&args.file)?;
+    if let Some(file) = subject.model.as_deref().filter(|file| file.as_os_str() != "-") {
+        let bytes = files::read(file)?;
         if bytes.trim_ascii_start().starts_with(b"{") {
-            return files::print(written(&bytes).with_context(|| files::name(&args.file))?.as_bytes());
+            return files::print(written(&bytes).with_context(|| files::name(file))?.as_bytes());
         }
     }
-    let device = device::open(&args.device)?;
-    let watch = Watch::start(&device, true)?;
-    let (session, outcome) = super::run_on(&device, &args.file)?;
-    let (records, lost) = watch.records().unwrap_or_default();
-    if args.json {
-        let mut text = Vec::new();
-        let mut writer = Writer::new(&mut text)?;
-        records.iter().try_for_each(|record| writer.write(record))?;
-        writer.finish(lost)?;
-        drop(writer);
-        files::print(&text)?;
-    } else {
-        files::print(page(&records, lost)?.as_bytes())?;
+    let (device, source) = super::opened(subject)?;
+    let source = source.timekeeper().map_err(super::untold)?;
+    if args.on || args.off {
+        return Timeline::keep(&source, args.on).map_err(super::untold);
     }
+    let Some((model, device)) = subject.model.as_deref().zip(device.as_ref()) else {
+        return show(&Timeline::of(&source).map_err(super::untold)?, subject.json);
+    };
+    let was_kept = match Timeline::of(&source) {
+        Ok(_) => true,
+        Err(Untold::Refused(_)) => false,
+        Err(why) => return Err(super::untold(why)),
+    };
+    Timeline::keep(&source, true).map_err(super::untold)?;
+    let ran = super::run_on(device, model);
+    let timeline = Timeline::of(&source);
+    if !was_kept {
+        Timeline::keep(&source, false).map_err(super::untold)?;
+    }
+    let (session, outcome) = ran?;
+    show(&timeline.map_err(super::untold)?, subject.json)?;
     drop(session);
-    outcome.map_err(|why| device::session_failure(&why, &device))
+    outcome.map_err(|why| device::session_failure(&why, device))
+}
+
+fn show(timeline: &Timeline, as_json: bool) -> Result<()> {
+    if !as_json {
+        return files::print(page(&timeline.records, timeline.lost)?.as_bytes());
+    }
+    let mut text = Vec::new();
+    let mut writer = Writer::new(&mut text)?;
+    timeline.records.iter().try_for_each(|record| writer.write(record))?;
+    writer.finish(timeline.lost)?;
+    drop(writer);
+    files::print(&text)
 }
 
 fn page(records: &[Record], lost: u64) -> Result<String, fmt::Error> {
@@ -80,7 +100,7 @@ fn page(records: &[Record], lost: u64) -> Result<String, fmt::Error> {
         writeln!(page, "{at:>12.1}  {took:>10.1}  {index:>4}  {}, {cycles} cycles", part.name())?;
     }
     if lost > 0 {
-        writeln!(page, "{lost} events more were dropped")?;
+        writeln!(page, "{lost} events before them are not kept any more")?;
     }
     Ok(page)
 }

@@ -4,6 +4,8 @@
 //! driven over its serial console, a line in, lines out. There is no KVM where tests run, so it is slow: some
 //! seconds to boot, and tens of microseconds for what takes one.
 
+mod image;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -15,10 +17,11 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::command::built;
-use crate::data;
+
+pub use image::{cache, image, kernel, python};
 
 /// How long a guest may take to boot, and a command to end. It is only ever used up by a failure.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_secs(180);
 
 /// How long a silent guest is left alone.
 const NUDGE: Duration = Duration::from_millis(500);
@@ -28,47 +31,6 @@ const READY: &str = "the guest listens";
 
 /// The lines in between which the guest's answer stands.
 const MARK: &str = "@@ane";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// The folder that tools/guest/fetch filled; `None`, counted as not run, where it did not.
-pub fn cache() -> Option<PathBuf> {
-    let cache = ane::vm::qemu::cache().filter(|cache| cache.join("versions").is_file());
-    if cache.is_none() {
-        data::not_run("there is no QEMU that can carry the device: tools/guest/fetch fetches one");
-    }
-    cache
-}
-
-/// A guest's root with programs of this tree and other files in it.
-///
-/// # Panics
-///
-/// If it cannot be made.
-pub fn image(folder: &Path, programs: &[&str], files: &[PathBuf]) -> PathBuf {
-    // Built where the tests are: TARGET/PROFILE/deps holds them.
-    let test = std::env::current_exe().expect("a test knows its own path");
-    let target = test.ancestors().nth(3).expect("tests lie in TARGET/PROFILE/deps").to_owned();
-    let made = Command::new(root().join("tools/guest/programs"))
-        .args(programs)
-        .env("CARGO_TARGET_DIR", target)
-        .stderr(Stdio::inherit())
-        .output()
-        .expect("tools/guest/programs runs");
-    assert!(made.status.success(), "the guest's programs do not build");
-    let built = String::from_utf8(made.stdout).expect("paths are text");
-    let image = folder.join("guest.img");
-    let status = Command::new(root().join("tools/guest/image"))
-        .arg(&image)
-        .args(built.lines())
-        .args(files)
-        .status()
-        .expect("tools/guest/image runs");
-    assert!(status.success(), "the guest's root cannot be made");
-    image
-}
 
 /// A machine that runs. Dropping it ends it.
 pub struct Machine {

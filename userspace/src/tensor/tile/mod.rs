@@ -4,7 +4,12 @@
 //! between a row's end and the next row's start belongs to nobody (td 6). Interleaved surfaces hold several channels in
 //! one plane, whose elements take turns. A dense array has neither gaps nor turns.
 //!
-//! Rows are copied whole, and planes or more where no gap is between their rows. What is in a gap is left as it is.
+//! Rows are copied whole ([`rows`]), and planes or more where no gap is between their rows. What is in a gap is left as
+//! it is.
+
+mod rows;
+
+use std::ops::Range;
 
 use half::f16;
 use thiserror::Error;
@@ -12,6 +17,9 @@ use zerocopy::IntoBytes;
 
 use super::elements;
 use crate::container::{Axes, Element, Surface};
+
+use rows::Group;
+pub(crate) use rows::Memory;
 
 const HALF: u64 = Element::HALF_BYTES;
 
@@ -51,34 +59,6 @@ pub enum Error {
         /// Values that are given.
         given: usize,
     },
-}
-
-/// Memory that a surface lies in.
-///
-/// Offsets were checked against its length before.
-pub(crate) trait Memory {
-    /// How many bytes there are.
-    fn bytes(&self) -> usize;
-    /// Copies bytes in.
-    fn put(&mut self, at: usize, from: &[u8]);
-    /// Copies bytes out.
-    fn get(&self, at: usize, into: &mut [u8]);
-}
-
-impl Memory for [u8] {
-    fn bytes(&self) -> usize {
-        self.len()
-    }
-
-    #[inline]
-    fn put(&mut self, at: usize, from: &[u8]) {
-        self[at..at + from.len()].copy_from_slice(from);
-    }
-
-    #[inline]
-    fn get(&self, at: usize, into: &mut [u8]) {
-        into.copy_from_slice(&self[at..at + into.len()]);
-    }
 }
 
 impl Layout {
@@ -172,42 +152,32 @@ impl Layout {
             + u64::from(w) * self.strides.w
     }
 
-    /// Elements that lie side by side in both worlds.
-    fn run(&self) -> (u64, Step) {
-        let Axes { c, h, w, .. } = self.shape.map(u64::from);
-        if self.strides.w != HALF && w > 1 || self.interleave > 1 {
-            return (1, Step::Element);
-        }
-        if self.strides.h != w * HALF && h > 1 {
-            return (w, Step::Row);
-        }
-        if self.strides.c != h * w * HALF && c > 1 {
-            return (h * w, Step::Plane);
-        }
-        (c * h * w, Step::Batch)
-    }
-
-    /// Calls `copy` for each run: its first element in the dense order, its first byte in memory, its elements.
-    #[inline]
-    fn for_each_run(&self, mut copy: impl FnMut(usize, usize, usize)) {
+    /// Calls `copy` for each group of rows: their elements in the dense order, and where they lie in memory.
+    ///
+    /// A row is as many elements as lie side by side in both worlds: one, a row of the surface, a plane or a batch.
+    fn for_each_group(&self, mut copy: impl FnMut(Range<usize>, Group)) {
         let Axes { n, c, h, w } = self.shape;
-        let (run, step) = self.run();
-        let counts = match step {
-            Step::Element => [n, c, h, w],
-            Step::Row => [n, c, h, 1],
-            Step::Plane => [n, c, 1, 1],
-            Step::Batch => [n, 1, 1, 1],
-        };
+        let columns = u64::from(w) * HALF;
+        let plane = columns * u64::from(h);
+        // How many groups there are of each axis, how many rows a group has, and how far apart.
+        let ([batches, channels, lines], rows, pitch, row) =
+            if self.strides.w != HALF && w > 1 || self.interleave > 1 {
+                ([n, c, h], w, self.strides.w, HALF)
+            } else if self.strides.h != columns && h > 1 {
+                ([n, c, 1], h, self.strides.h, columns)
+            } else if self.strides.c != plane && c > 1 {
+                ([n, 1, 1], c, self.strides.c, plane)
+            } else {
+                ([1, 1, 1], n, self.strides.n, plane * u64::from(c))
+            };
+        let elements = (u64::from(rows) * row / HALF) as usize;
         let mut element = 0;
-        for n in 0..counts[0] {
-            for c in 0..counts[1] {
-                for h in 0..counts[2] {
-                    let row = self.place(n, c, h, 0);
-                    for w in 0..counts[3] {
-                        let at = row + u64::from(w) * self.strides.w;
-                        copy(element, at as usize, run as usize);
-                        element += run as usize;
-                    }
+        for n in 0..batches {
+            for c in 0..channels {
+                for h in 0..lines {
+                    let at = self.place(n, c, h, 0) as usize;
+                    copy(element..element + elements, Group { at, pitch: pitch as usize, row: row as usize });
+                    element += elements;
                 }
             }
         }
@@ -223,24 +193,15 @@ impl Layout {
 
     pub(crate) fn tile_into<M: Memory + ?Sized>(&self, from: &[f16], into: &mut M) -> Result<(), Error> {
         self.check(from.len(), into.bytes())?;
-        self.for_each_run(|element, at, run| into.put(at, from[element..element + run].as_bytes()));
+        self.for_each_group(|dense, rows| rows.put(from[dense].as_bytes(), into));
         Ok(())
     }
 
     pub(crate) fn untile_from<M: Memory + ?Sized>(&self, from: &M, into: &mut [f16]) -> Result<(), Error> {
         self.check(into.len(), from.bytes())?;
-        self.for_each_run(|element, at, run| from.get(at, into[element..element + run].as_mut_bytes()));
+        self.for_each_group(|dense, rows| rows.get(from, into[dense].as_mut_bytes()));
         Ok(())
     }
-}
-
-/// What a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Element,
-    Row,
-    Plane,
-    Batch,
 }
 
 /// Puts dense values, in the order N, C, H, W, where the engine looks for them.
@@ -262,92 +223,4 @@ pub fn untile(layout: &Layout, from: &[u8], into: &mut [f16]) -> Result<(), Erro
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn axes<T>(n: T, c: T, h: T, w: T) -> Axes<T> {
-        Axes { n, c, h, w }
-    }
-
-    fn counted(elements: usize) -> Vec<f16> {
-        (0..elements).map(|value| f16::from_bits(value as u16 + 1)).collect()
-    }
-
-    #[test]
-    fn surface_with_overlapping_or_endless_elements_is_refused() {
-        let shape = axes(1, 2, 2, 40);
-        for (strides, error) in [
-            (axes(0, 128, 64, 2), Error::Overlap),
-            (axes(0, 160, 0, 2), Error::Overlap),
-            (axes(0, 100, 80, 2), Error::Overlap),
-            (axes(0, u64::MAX - 1, 80, 2), Error::Beyond),
-        ] {
-            assert_eq!(Layout::new(shape, strides, 1), Err(error), "{strides:?}");
-        }
-        assert_eq!(Layout::new(axes(1, 0, 1, 1), axes(64, 64, 64, 2), 1), Err(Error::Overlap));
-    }
-
-    #[test]
-    fn memory_and_values_of_other_sizes_are_refused() {
-        let layout = Layout::new(axes(1, 2, 1, 3), axes(128, 64, 64, 2), 1).unwrap();
-        assert_eq!((layout.elements(), layout.bytes()), (6, 70));
-        let mut memory = [0; 70];
-        assert_eq!(tile(&layout, &counted(5), &mut memory), Err(Error::Values { expected: 6, given: 5 }));
-        let short = Error::Memory { needed: 70, given: 69 };
-        assert_eq!(tile(&layout, &counted(6), &mut memory[..69]), Err(short));
-        assert_eq!(tile(&layout, &counted(6), &mut memory), Ok(()));
-    }
-
-    #[test]
-    fn gaps_between_rows_keep_what_they_hold() {
-        let layout = Layout::new(axes(1, 1, 2, 3), axes(128, 128, 64, 2), 1).unwrap();
-        let mut memory = [0xee; 128];
-        tile(&layout, &counted(6), &mut memory).unwrap();
-        assert!(memory[6..64].iter().chain(&memory[70..]).all(|&byte| byte == 0xee));
-    }
-
-    /// What td 6 says, an element at a time.
-    fn by_definition(layout: &Layout, values: &[f16], memory: &mut [u8], row: u64, plane: u64, batch: u64) {
-        let Axes { n: batches, c: channels, h: rows, w: columns } = layout.shape;
-        let interleave = layout.interleave;
-        let mut values = values.iter();
-        for n in 0..batches {
-            for c in 0..channels {
-                for h in 0..rows {
-                    for w in 0..columns {
-                        let group = u64::from(c / interleave);
-                        let element = u64::from(w * interleave + c % interleave);
-                        let at = u64::from(n) * batch + group * plane + u64::from(h) * row + 2 * element;
-                        memory[at as usize..][..2].copy_from_slice(&values.next().unwrap().to_le_bytes());
-                    }
-                }
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn tiling_agrees_with_the_definition_and_untiling_undoes_it(
-            n in 1_u32..3, c in 1_u32..10, h in 1_u32..5, w in 1_u32..70,
-            interleave in 1_u32..9, align in prop::sample::select(vec![2_u64, 16, 64]), gap in 0_u64..3,
-        ) {
-            let row = (2 * u64::from(w * interleave)).next_multiple_of(align);
-            let plane = row * u64::from(h) + 64 * gap;
-            let batch = plane * u64::from(c.div_ceil(interleave)) + 64 * gap;
-            let layout = Layout::new(axes(n, c, h, w), axes(batch, plane, row, 2), interleave).unwrap();
-            let values = counted(layout.elements());
-            let bytes = (batch * u64::from(n)) as usize;
-            let (mut memory, mut expected) = (vec![0xee; bytes], vec![0xee; bytes]);
-            by_definition(&layout, &values, &mut expected, row, plane, batch);
-            tile(&layout, &values, &mut memory).unwrap();
-            prop_assert_eq!(&memory, &expected);
-            let end = expected.iter().rposition(|&byte| byte != 0xee).unwrap() + 1;
-            prop_assert!(layout.bytes() >= end && layout.bytes() <= bytes, "{} {}", layout.bytes(), end);
-            let mut back = vec![f16::ZERO; values.len()];
-            untile(&layout, &memory[..layout.bytes()], &mut back).unwrap();
-            prop_assert_eq!(back, values);
-        }
-    }
-}
+mod tests;

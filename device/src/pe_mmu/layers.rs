@@ -1,8 +1,7 @@
-//! The regions of one page: all of them in order of arrival, and which of them is seen where.
+//! The regions of a page that has several: all in order of arrival, and which of them is seen where.
 //!
-//! Mapping appends, and the newest region that covers an address wins. Nearly every page has one region; where
-//! there are more, what is *seen*, disjoint and in order of address, is kept beside the list, so that finding
-//! an address is a binary search however many regions lie on top of each other. Taking a region out uncovers
+//! Mapping appends, and the newest region that covers an address wins. What is *seen*, disjoint and in order of address,
+//! is kept beside the list, so that finding an address is a binary search however many regions lie on top of each other. Taking a region out uncovers
 //! what lies beneath: only the part of the page that it covered is looked at again.
 
 use std::collections::BinaryHeap;
@@ -27,7 +26,8 @@ impl Region {
         self.start <= offset && offset < self.end
     }
 
-    const fn lies_in(&self, start: u32, end: u32) -> bool {
+    /// True if all of it is in the range.
+    pub(super) const fn lies_in(&self, start: u32, end: u32) -> bool {
         start <= self.start && self.end <= end
     }
 }
@@ -51,15 +51,6 @@ impl PartialOrd for Arrived {
     }
 }
 
-/// A page with regions.
-#[derive(Clone, Debug)]
-pub(super) enum Page {
-    /// One, which is what nearly every page has.
-    One(Region),
-    /// More, or fewer for a moment.
-    Many(Box<Layers>),
-}
-
 /// Regions that may cover each other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layers {
@@ -79,63 +70,24 @@ pub(super) enum Spot {
     Bare(Option<u32>),
 }
 
-impl Page {
-    /// Regions of the page.
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Self::One(_) => 1,
-            Self::Many(layers) => layers.all.len(),
+impl Layers {
+    /// A region, and another on top.
+    pub(super) fn of(first: Region, second: Region) -> Self {
+        let mut layers = Self::default();
+        for region in [first, second] {
+            // There is room for two.
+            _ = layers.push(region);
         }
+        layers
+    }
+
+    /// True if no region is left.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
 
     /// What is at `offset`.
-    #[inline]
     pub(super) fn at(&self, offset: u32) -> Spot {
-        match self {
-            Self::One(region) if region.covers(offset) => Spot::Seen(*region),
-            Self::One(region) => Spot::Bare((offset < region.start).then_some(region.start)),
-            Self::Many(layers) => layers.at(offset),
-        }
-    }
-
-    /// Puts a region on top; false if there is no room for more.
-    pub(super) fn push(&mut self, region: Region) -> bool {
-        match self {
-            Self::One(first) => {
-                let mut layers = Layers::default();
-                let is_done = layers.push(*first) && layers.push(region);
-                *self = Self::Many(Box::new(layers));
-                is_done
-            }
-            Self::Many(layers) => layers.push(region),
-        }
-    }
-
-    /// Takes the newest region out; false if none is left.
-    pub(super) fn pop(&mut self) -> bool {
-        match self {
-            Self::One(_) => false,
-            Self::Many(layers) => {
-                if let Some(Arrived { region, .. }) = layers.all.pop() {
-                    layers.look_again(region.start, region.end);
-                }
-                !layers.all.is_empty()
-            }
-        }
-    }
-
-    /// Takes out the regions that lie in the range from end to end; the number is how many.
-    pub(super) fn remove(&mut self, start: u32, end: u32) -> usize {
-        match self {
-            // The caller forgets a page that loses its only region.
-            Self::One(region) => usize::from(region.lies_in(start, end)),
-            Self::Many(layers) => layers.remove(start, end),
-        }
-    }
-}
-
-impl Layers {
-    fn at(&self, offset: u32) -> Spot {
         let next = self.seen.partition_point(|seen| seen.region.end <= offset);
         match self.seen.get(next) {
             Some(seen) if seen.region.covers(offset) => Spot::Seen(seen.region),
@@ -143,7 +95,8 @@ impl Layers {
         }
     }
 
-    fn push(&mut self, region: Region) -> bool {
+    /// Puts a region on top; false if there is no room for more.
+    pub(super) fn push(&mut self, region: Region) -> bool {
         if self.all.len() >= MAX_REGIONS_PER_PAGE {
             return false;
         }
@@ -154,7 +107,16 @@ impl Layers {
         true
     }
 
-    fn remove(&mut self, start: u32, end: u32) -> usize {
+    /// Takes the newest region out; false if none is left.
+    pub(super) fn pop(&mut self) -> bool {
+        if let Some(Arrived { region, .. }) = self.all.pop() {
+            self.look_again(region.start, region.end);
+        }
+        !self.is_empty()
+    }
+
+    /// Takes out the regions that lie in the range from end to end; the number is how many.
+    pub(super) fn remove(&mut self, start: u32, end: u32) -> usize {
         let before = self.all.len();
         let (mut low, mut high) = (u32::MAX, 0);
         self.all.retain(|Arrived { region, .. }| {
@@ -248,9 +210,9 @@ mod tests {
         Region { start, end, base }
     }
 
-    fn page(regions: &[Region]) -> Page {
-        let mut page = Page::One(regions[0]);
-        assert!(regions[1..].iter().all(|&region| page.push(region)));
+    fn page(regions: &[Region]) -> Layers {
+        let mut page = Layers::default();
+        assert!(regions.iter().all(|&region| page.push(region)));
         page
     }
 
@@ -268,16 +230,15 @@ mod tests {
         assert_eq!(page.at(0), Spot::Bare(Some(0x100)));
         assert_eq!(page.at(0x200), Spot::Bare(Some(0x400)));
         assert_eq!(page.at(0x600), Spot::Bare(None));
-        assert_eq!(Page::One(region(4, 8, 0)).at(8), Spot::Bare(None));
     }
 
     #[test]
     fn page_takes_as_many_regions_as_shards_need_and_no_more() {
-        let mut page = Page::One(region(0, 128, 0));
+        let mut page = page(&[region(0, 128, 0)]);
         let shard = |n: u32| region(128 * n, 128 * (n + 1), 0);
         assert!((1..MAX_REGIONS_PER_PAGE).zip(1..).all(|(_, n)| page.push(shard(n))));
         assert!(!page.push(shard(0)));
-        assert_eq!(page.len(), MAX_REGIONS_PER_PAGE);
+        assert_eq!(page.all.len(), MAX_REGIONS_PER_PAGE);
     }
 
     #[test]
@@ -288,5 +249,6 @@ mod tests {
         assert_eq!(page.at(2), Spot::Seen(region(0, 4, 1)));
         assert!(page.pop());
         assert!(!page.pop());
+        assert_eq!(page.at(4), Spot::Bare(None));
     }
 }

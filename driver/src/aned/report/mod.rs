@@ -1,7 +1,17 @@
 //! What the daemon tells about its driver, to whoever looks after it.
 //!
 //! Lines of text, made to be read by people and easy to take apart: the words stand in a fixed order, what belongs to
-//! a line is indented under it.
+//! a line is indented under it. What cannot be told just now is told as a line `error WHY`.
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation
+)]
+
+mod device;
 
 use std::fmt::Write as _;
 
@@ -12,6 +22,8 @@ use crate::bus::Bus;
 pub const ABOUT: &[(&str, &str)] = &[
     ("contexts", "every context in use: its processes, and under it what is mapped where and for what"),
     ("faults", "what was mapped and what the device did at the last fault, and why the last request failed"),
+    ("registers", "every register that reading does not change: where it is, and what it holds"),
+    ("tables", "every context, where the firmware has the programs' regions, and what the DART's tables map"),
 ];
 
 /// Tells about `what`.
@@ -23,6 +35,8 @@ pub fn report<B: Bus>(driver: &mut Driver<B>, what: &str) -> Result<String, Stri
     match what {
         "contexts" => Ok(contexts(driver)),
         "faults" => Ok(faults(driver)),
+        "registers" => Ok(device::registers(driver).unwrap_or_else(error)),
+        "tables" => Ok(tables(driver)),
         _ => {
             let known: Vec<&str> = ABOUT.iter().map(|(name, _)| *name).collect();
             Err(format!("nothing is known about {what:?}; known: {}", known.join(", ")))
@@ -48,6 +62,24 @@ fn contexts<B: Bus>(driver: &Driver<B>) -> String {
             );
         }
     }
+    text
+}
+
+/// What cannot be told, and why.
+fn error(why: String) -> String {
+    format!("error {why}\n")
+}
+
+fn tables<B: Bus>(driver: &mut Driver<B>) -> String {
+    let mut text = contexts(driver);
+    for load in driver.loads() {
+        let (dva, bytes) = (load.config.dva_base.get(), load.config.region_size.get());
+        // Writing to a string cannot fail.
+        let _ =
+            writeln!(text, "region {dva:#x} bytes {bytes:#x} mapped {:#x}", load.config.mapped_base.get());
+    }
+    let in_use: Vec<_> = driver.contexts().iter().map(|info| info.context).collect();
+    text.push_str(&device::tables(driver, &in_use).unwrap_or_else(error));
     text
 }
 

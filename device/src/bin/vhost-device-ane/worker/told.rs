@@ -1,0 +1,125 @@
+//! What the control socket asks of an engine: between two turns, and without changing what the guest sees.
+
+use std::fmt::Write as _;
+
+use ane_device::counters::Counters;
+use ane_device::dart::CheckReport;
+use ane_device::inject::Injection;
+use ane_device::refusal::Category;
+use ane_uapi::hw::dart::regs::{self, ErrorStatus, Window};
+use ane_uapi::hw::lookup::Place;
+use ane_uapi::hw::space::EngineOffset;
+
+use super::Worker;
+
+impl Worker {
+    /// The state in words.
+    pub(crate) fn dump(&self) -> String {
+        let health = if self.failed { "failed, waits for a reset" } else { "sound" };
+        format!(
+            "{}\nfront: {health}, {} memory regions, next event {}, {} events dropped since the last\n",
+            self.ane.dump().trim_end(),
+            vm_memory::GuestMemoryBackend::num_regions(&self.memory),
+            self.sequence,
+            self.lost,
+        )
+    }
+
+    /// Arms a fault, until it has gone off, is cleared, or the frontend leaves.
+    pub(crate) fn inject(&mut self, injection: Injection) {
+        self.ane.inject(injection);
+    }
+
+    /// True if the device looks for what silicon lets pass.
+    pub(crate) const fn is_checking(&self) -> bool {
+        self.options.check
+    }
+
+    /// Disarms every fault.
+    pub(crate) fn clear_injections(&mut self) {
+        self.ane.clear_injections();
+    }
+
+    /// The faults that are armed.
+    pub(crate) fn injections(&self) -> Vec<Injection> {
+        self.ane.injections()
+    }
+
+    /// What checking mode found since last asked.
+    pub(crate) fn take_findings(&mut self) -> Vec<CheckReport> {
+        let mut findings = std::mem::take(&mut self.findings);
+        findings.extend(self.ane.take_reports());
+        findings
+    }
+
+    /// What was counted since the last reset, by name.
+    pub(crate) fn counts(&self) -> Vec<(String, u64)> {
+        let &Counters { requests_done, requests_failed, tasks_done, refused, hazards, usage } =
+            self.ane.counters();
+        let named = [
+            ("requests-done", requests_done),
+            ("requests-failed", requests_failed),
+            ("tasks-done", tasks_done),
+            ("bytes-read", self.ane.dart().bytes_read()),
+            ("bytes-written", self.ane.dart().bytes_written()),
+            ("hazards", hazards),
+            ("model-cycles", usage.cycles),
+            ("model-compute-cycles", usage.compute),
+            ("model-kernel-stall-cycles", usage.kernel_stalls),
+            ("model-bank-stall-cycles", usage.bank_stalls),
+            ("model-bank-conflicts", usage.bank_conflicts),
+            ("events-lost", self.ane.events_lost()),
+        ];
+        let refused = Category::ALL
+            .iter()
+            .zip(refused)
+            .map(|(category, count)| (format!("refused-{}", category.name().replace(' ', "-")), count));
+        named.into_iter().map(|(name, count)| (name.to_owned(), count)).chain(refused).collect()
+    }
+
+    /// Every register that can be read without changing anything: where it is, and what it holds, a line each.
+    pub(crate) fn registers(&mut self) -> String {
+        let now = self.now();
+        let line = |(place, value): (Place, u32)| format!("{:#x} {value:#x}\n", place.at.0);
+        self.ane.registers_shown(now).into_iter().map(line).collect()
+    }
+
+    /// What the streams' tables map, as the DART would walk them.
+    pub(crate) fn tables(&self) -> String {
+        self.ane.dart().tables_told(&self.memory)
+    }
+
+    /// If a window holds a fault, why the last request failed, and the state.
+    pub(crate) fn faults(&mut self) -> String {
+        let now = self.now();
+        let is_latched = Window::ALL.iter().any(|window| {
+            let status = EngineOffset(window.base().0.saturating_add(regs::ERROR_STATUS.offset()));
+            self.ane.read(status, now).is_ok_and(|word| ErrorStatus::from_bits(word).fault())
+        });
+        let mut text = format!("fault {}\n", if is_latched { "latched" } else { "clear" });
+        let failure = self.ane.task_manager().last_failure().map(ToString::to_string);
+        for (name, told) in [("failure", failure), ("device", Some(self.dump()))] {
+            let Some(told) = told else { continue };
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{name}");
+            told.lines().for_each(|line| {
+                let _ = writeln!(text, "  {line}");
+            });
+        }
+        text
+    }
+
+    /// Keeps what happens from now on, or forgets it.
+    pub(crate) fn keep_timeline(&mut self, is_wanted: bool) {
+        self.trace.take(self.ane.timeline_mut());
+        if self.trace.keep(is_wanted) {
+            self.ane.set_timeline(self.trace.timeline());
+        }
+    }
+
+    /// What happened last, if it is kept.
+    pub(crate) fn timeline(&mut self) -> Option<String> {
+        self.trace.take(self.ane.timeline_mut());
+        self.trace.told()
+    }
+}

@@ -1,0 +1,67 @@
+//! What happened last: a ring of records beside the timeline, for whoever asks afterwards.
+//!
+//! A timeline keeps the first events and drops what comes when nobody drains it, as a file wants it. Somebody who looks at
+//! a machine that has run for days wants the last ones. So whoever drains the timeline puts the records here, where the
+//! oldest make room.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+
+use super::{Record, Timeline};
+
+/// The last records.
+#[derive(Debug, Default)]
+pub struct Recent {
+    records: VecDeque<Record>,
+    /// Those that were noted and are gone.
+    lost: u64,
+}
+
+impl Recent {
+    /// Records that are kept: as many as a timeline holds, and some six megabytes as text.
+    pub const CAPACITY: usize = Timeline::CAPACITY;
+
+    /// Notes records, the latest last.
+    pub fn note(&mut self, records: impl IntoIterator<Item = Record>) {
+        for record in records {
+            if self.records.len() >= Self::CAPACITY {
+                self.records.pop_front();
+                self.lost = self.lost.saturating_add(1);
+            }
+            self.records.push_back(record);
+        }
+    }
+
+    /// What is kept, as lines: how many records are gone, and each of the others.
+    pub fn told(&self) -> String {
+        let mut text = format!("lost {}\n", self.lost);
+        for record in &self.records {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{record}");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ane_uapi::hw::nid::Nid;
+    use ane_uapi::hw::tq::QueueId;
+
+    use super::super::{Event, Stamp, Task, What};
+    use super::*;
+
+    #[test]
+    fn oldest_records_make_room_and_are_counted() {
+        let task = Task { queue: QueueId::LINUX, nid: Nid::LINUX, index: 0 };
+        let event = Event { task, what: What::RequestBegin { tasks: 1 } };
+        let mut recent = Recent::default();
+        let all = Recent::CAPACITY as u64 + 3;
+        recent.note((0..all).map(|time| Record { start: Stamp(time), end: Stamp(time), event }));
+        let told = recent.told();
+        let mut lines = told.lines();
+        assert_eq!(lines.next(), Some("lost 3"));
+        assert_eq!(lines.next(), Some("3 3 queue 4 nid 64 task 0 begin 1"));
+        assert_eq!(lines.count(), Recent::CAPACITY - 1);
+    }
+}

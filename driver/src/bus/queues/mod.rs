@@ -1,0 +1,252 @@
+//! The two virtqueues of a device as a driver uses them, whatever carries the wake-ups.
+//!
+//! A request is on its way at a time. While it waits, the driver first looks at the ring for a while
+//! ([`Settings::poll`]), and only then sleeps: a device that polls as well answers within a microsecond,
+//! where two sleeping sides need a wake-up each. What it means to ring for the device, and to sleep until it
+//! rings back, is the [`Doorbell`]'s: file descriptors between processes, or a function's notification
+//! register and interrupt.
+//!
+//! * `ctrl`: requests and their answers;
+//! * `event`: what the device says by itself.
+
+mod ctrl;
+mod event;
+
+use std::time::{Duration, Instant};
+
+use ane_uapi::hw::space::PhysAddr;
+use ane_uapi::wire::config::Config;
+use ane_uapi::wire::ctrl::{BATCH_MAX, Header, Op, Response};
+use ane_uapi::wire::event::Event;
+use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE};
+
+use super::ring::{Features, Layout, Ring};
+use super::{BusError, DmaMemory};
+
+/// Feature bits of virtio that concern queues.
+pub(super) const F_INDIRECT: u64 = 1 << 28;
+pub(super) const F_EVENT_INDEX: u64 = 1 << 29;
+pub(super) const F_VERSION_1: u64 = 1 << 32;
+
+/// Places of the control queue. One request is on its way at a time and takes two.
+pub(super) const CTRL_PLACES: usize = 8;
+
+/// Places of the event queue, each with a buffer: both event lines of the task manager full, and room.
+pub(super) const EVENT_PLACES: usize = 64;
+
+const CTRL_RING: usize = 0;
+const EVENT_RING: usize = 0x2000;
+const EVENTS: usize = 0x8000;
+const REQUEST: usize = 0x10000;
+const RESPONSE: usize = 0x14000;
+
+/// Bytes of memory that rings and messages take.
+pub(super) const MESSAGES: usize = 0x20000;
+
+/// Operations that the message buffers have room for; no device takes more.
+const BATCH_ROOM: usize = BATCH_MAX as usize;
+
+const _: () = {
+    assert!(CTRL_RING + Layout::of(CTRL_PLACES as u16).bytes <= EVENT_RING);
+    assert!(EVENT_RING + Layout::of(EVENT_PLACES as u16).bytes <= EVENTS);
+    assert!(EVENTS + EVENT_PLACES * size_of::<Event>() <= REQUEST);
+    assert!(REQUEST + size_of::<Header>() + BATCH_ROOM * size_of::<Op>() <= RESPONSE);
+    assert!(RESPONSE + size_of::<Response>() + BATCH_ROOM * 4 <= MESSAGES);
+};
+
+/// How to work with the queues.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    /// How long to look at the ring before sleeping.
+    pub(super) poll: Duration,
+    /// How long a device may take to answer.
+    pub(super) timeout: Duration,
+    /// What was negotiated.
+    pub(super) features: Features,
+}
+
+/// What carries wake-ups between driver and device.
+pub(super) trait Doorbell {
+    /// Tells the device that a queue has something for it.
+    ///
+    /// # Errors
+    ///
+    /// If the device is gone.
+    fn ring(&self, queue: u16) -> Result<(), BusError>;
+
+    /// Sleeps until the device may have something in a queue, no longer than `limit`. It may wake too early. True if
+    /// the device has hung up; what it did before still counts.
+    ///
+    /// # Errors
+    ///
+    /// If there is nothing to sleep on.
+    fn sleep(&mut self, queue: u16, limit: Duration) -> Result<bool, BusError>;
+
+    /// An event lies in the event queue, and its wake-up may have been taken by who waited for something
+    /// else: whoever sleeps for events is to be woken again.
+    fn pass_on(&self) {}
+
+    /// Is the device known to be gone?
+    fn is_gone(&self) -> bool {
+        false
+    }
+}
+
+/// A queue: which, where its tables are, and how many places it has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Which.
+    pub(super) index: u16,
+    /// Places.
+    pub(super) size: u16,
+    /// Bytes into the memory of the messages.
+    pub(super) offset: usize,
+    /// The tables, from there.
+    pub(super) layout: Layout,
+}
+
+/// Where the two queues are.
+pub(super) const PLACES: [Place; 2] = [
+    Place {
+        index: CTRL_QUEUE,
+        size: CTRL_PLACES as u16,
+        offset: CTRL_RING,
+        layout: Ring::<DmaMemory, CTRL_PLACES>::LAYOUT,
+    },
+    Place {
+        index: EVENT_QUEUE,
+        size: EVENT_PLACES as u16,
+        offset: EVENT_RING,
+        layout: Ring::<DmaMemory, EVENT_PLACES>::LAYOUT,
+    },
+];
+
+/// Both queues of a device, set up in memory that it reaches.
+pub(super) struct Queues<D> {
+    config: Config,
+    settings: Settings,
+    messages: DmaMemory,
+    ctrl: Ring<DmaMemory, CTRL_PLACES>,
+    events: Ring<DmaMemory, EVENT_PLACES>,
+    doorbell: D,
+    /// By token, which event buffer a chain is.
+    event_of: [u16; EVENT_PLACES],
+    batch_max: usize,
+    cookie: u64,
+    buffer: Vec<u8>,
+    out_of_order: bool,
+}
+
+pub(super) fn transport<E: std::fmt::Display>(action: &'static str) -> impl Fn(E) -> BusError {
+    move |why| BusError::Transport { action, why: why.to_string() }
+}
+
+/// Waits until the device is done with a chain of `ring`; false if it is not within `limit`.
+fn wait<D: Doorbell, const PLACES: usize>(
+    ring: &mut Ring<DmaMemory, PLACES>,
+    doorbell: &mut D,
+    queue: u16,
+    window: Duration,
+    limit: Duration,
+) -> Result<bool, BusError> {
+    if ring.is_ready() {
+        return Ok(true);
+    }
+    let start = Instant::now();
+    if !window.is_zero() {
+        ring.disarm();
+        while start.elapsed() < window.min(limit) {
+            // Asking for the time costs more than looking at the ring.
+            for _ in 0..16 {
+                if ring.is_ready() {
+                    return Ok(true);
+                }
+                std::hint::spin_loop();
+            }
+        }
+    }
+    loop {
+        if ring.arm() {
+            return Ok(true);
+        }
+        let left = limit.saturating_sub(start.elapsed());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        if doorbell.sleep(queue, left)? && !ring.is_ready() {
+            return Err(BusError::HungUp);
+        }
+    }
+}
+
+/// A time as epoll wants it: whole milliseconds, rounded up, so that a short rest is not spent in a busy loop.
+pub(super) fn milliseconds(time: Duration) -> i32 {
+    time.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32
+}
+
+impl<D: Doorbell> Queues<D> {
+    /// Sets up the queues in `messages`, of which the device is to be told before [`Queues::start`].
+    ///
+    /// # Errors
+    ///
+    /// If the memory is too short or lies where it cannot.
+    pub(super) fn new(
+        config: Config,
+        messages: DmaMemory,
+        doorbell: D,
+        settings: Settings,
+    ) -> Result<Self, BusError> {
+        let area = |from: usize, to: usize| messages.part(from, to - from);
+        let (ctrl, events) = (area(CTRL_RING, EVENT_RING)?, area(EVENT_RING, EVENTS)?);
+        let (at_ctrl, at_events) = (ctrl.base().0, events.base().0);
+        let bad = transport("setting up a queue");
+        Ok(Self {
+            ctrl: Ring::new(ctrl, at_ctrl, settings.features).map_err(&bad)?,
+            events: Ring::new(events, at_events, settings.features).map_err(&bad)?,
+            batch_max: BATCH_ROOM.min(config.batch_max.get().into()),
+            config,
+            settings,
+            messages,
+            doorbell,
+            event_of: [0; EVENT_PLACES],
+            cookie: 0,
+            buffer: Vec::new(),
+            out_of_order: false,
+        })
+    }
+
+    /// Fills the event queue: the device knows of the queues now.
+    ///
+    /// # Errors
+    ///
+    /// If the device is gone.
+    pub(super) fn start(&mut self) -> Result<(), BusError> {
+        for buffer in 0..EVENT_PLACES as u16 {
+            self.leave_event_buffer(buffer)?;
+        }
+        if self.events.publish() { self.doorbell.ring(EVENT_QUEUE) } else { Ok(()) }
+    }
+
+    /// What the device says it is.
+    pub(super) const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What carries the wake-ups.
+    pub(super) const fn doorbell(&self) -> &D {
+        &self.doorbell
+    }
+
+    /// The same, to be woken or let go.
+    pub(super) const fn doorbell_mut(&mut self) -> &mut D {
+        &mut self.doorbell
+    }
+
+    fn at(&self, offset: usize) -> PhysAddr {
+        PhysAddr(self.messages.base().0 + offset as u64)
+    }
+}
+
+fn bad_answer(what: impl Into<String>) -> BusError {
+    BusError::BadAnswer { what: what.into() }
+}

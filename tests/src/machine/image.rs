@@ -1,0 +1,85 @@
+//! What a guest boots: a kernel, and a root that tools/guest makes of programs and files.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::data;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The folder that tools/guest/fetch filled; `None`, counted as not run, where it did not.
+pub fn cache() -> Option<PathBuf> {
+    let cache = ane::vm::qemu::cache().filter(|cache| cache.join("versions").is_file());
+    if cache.is_none() {
+        data::not_run("there is no QEMU that can carry the device: tools/guest/fetch fetches one");
+    }
+    cache
+}
+
+/// The kernel to boot: the fetched one, or the one that `ANE_GUEST_KERNEL` names (tools/guest/kernel makes one).
+pub fn kernel() -> Option<PathBuf> {
+    let cache = cache()?;
+    Some(std::env::var_os("ANE_GUEST_KERNEL").map_or_else(|| cache.join("vmlinuz"), PathBuf::from))
+}
+
+/// A guest's root with programs of this tree and other files in it.
+///
+/// # Panics
+///
+/// If it cannot be made.
+pub fn image(folder: &Path, programs: &[&str], files: &[PathBuf]) -> PathBuf {
+    // Built where the tests are: TARGET/PROFILE/deps holds them.
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let target = test.ancestors().nth(3).expect("tests lie in TARGET/PROFILE/deps").to_owned();
+    let made = Command::new(root().join("tools/guest/programs"))
+        .args(programs)
+        .env("CARGO_TARGET_DIR", target)
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("tools/guest/programs runs");
+    assert!(made.status.success(), "the guest's programs do not build");
+    let built = String::from_utf8(made.stdout).expect("paths are text");
+    let image = folder.join("guest.img");
+    let status = Command::new(root().join("tools/guest/image"))
+        .arg(&image)
+        .args(built.lines())
+        .args(files)
+        .status()
+        .expect("tools/guest/image runs");
+    assert!(status.success(), "the guest's root cannot be made");
+    image
+}
+
+/// Prints the files of a Python's own library that a program with these imports reads.
+const LIBRARY: &str = "import encodings.utf_8, fcntl, mmap, os, stat, struct, sys, sysconfig
+home = sysconfig.get_path('stdlib') + '/'
+files = {getattr(module, '__file__', None) or '' for module in sys.modules.values()}
+print(home, *(file.removeprefix(home) for file in files if file.startswith(home)), sep='\\n')";
+
+/// As much of the Python `program` as tests/clients/raw.py takes: the interpreter, and a folder `python` in `folder` for
+/// `PYTHONPATH`.
+///
+/// # Panics
+///
+/// If it cannot be copied.
+pub fn python(program: &str, folder: &Path) -> Vec<PathBuf> {
+    let ask = |arguments: &[&str]| {
+        let said = Command::new(program).args(arguments).output().expect("it runs");
+        String::from_utf8(said.stdout).expect("paths are text")
+    };
+    let said = ask(&["-S", "-c", LIBRARY]);
+    let (home, files) = said.split_once('\n').expect("it says where its library is");
+    let library = folder.join("python");
+    for file in files.lines() {
+        let to = library.join(file.rsplit("lib-dynload/").next().unwrap_or(file));
+        std::fs::create_dir_all(to.parent().expect("it is in a folder")).expect("a folder can be made");
+        std::fs::copy(Path::new(home).join(file), to).expect("a file can be copied");
+    }
+    // By the name that it has here, whatever links lead to it.
+    let interpreter = folder.join("python3");
+    std::fs::copy(ask(&["-c", "import sys; print(sys.executable, end='')"]), &interpreter)
+        .expect("it can be copied");
+    vec![interpreter, library]
+}

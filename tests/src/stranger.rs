@@ -1,0 +1,65 @@
+//! A stranger: a process of a user that nothing here belongs to, at the door of a daemon.
+//!
+//! Daemons ask the kernel who connects, whatever the permissions of their socket are. To see that, somebody else has to
+//! connect, which takes root; the door is opened wide first, so that it is the daemon that refuses, and not the file.
+
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use nix::unistd::geteuid;
+
+use crate::data;
+use crate::preload::python;
+
+/// Its user: `nobody`, who owns no file.
+pub const USER: u32 = 65534;
+
+/// Connects, says what it was told to, and prints everything that it hears until the other side hangs up.
+const SCRIPT: &str = "
+import socket, sys
+door = socket.socket(socket.AF_UNIX, getattr(socket, sys.argv[2]))
+door.settimeout(10)
+door.connect(sys.argv[1])
+try:
+    door.send(sys.argv[3].encode())
+except (BrokenPipeError, ConnectionResetError):
+    pass
+heard = b''
+try:
+    while part := door.recv(4096):
+        heard += part
+except ConnectionResetError:
+    pass
+sys.stdout.buffer.write(heard)
+";
+
+/// What a stranger hears at a socket of a type such as `SOCK_STREAM`, having said `words`, until it is hung up on.
+/// `None`, said as a test that does not run, where nobody else can be had.
+///
+/// # Panics
+///
+/// If it cannot connect, or is not hung up on.
+pub fn hears(socket: &Path, kind: &str, words: &str) -> Option<String> {
+    if !geteuid().is_root() {
+        data::not_run("only root can knock as somebody else");
+        return None;
+    }
+    let python = python()?;
+    let open = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).expect("it is ours");
+    open(socket, 0o666);
+    open(socket.parent().expect("a socket lies in a folder"), 0o755);
+    let output = Command::new(python)
+        .args(["-c", SCRIPT])
+        .arg(socket)
+        .args([kind, words])
+        .current_dir("/")
+        .uid(USER)
+        .gid(USER)
+        .output()
+        .expect("the stranger starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,81 @@
+//! What there is to tell about faults.
+
+use serde::Serialize;
+
+use super::{Source, Untold};
+
+/// What there is to tell about faults.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Faults {
+    /// A fault waits for somebody: in the driver for recovery, in a window of the device to be cleared.
+    pub is_latched: bool,
+    /// What was mapped and what the device did at the last fault, by the driver.
+    pub dump: Option<String>,
+    /// Why the last request failed.
+    pub failure: Option<String>,
+    /// The device's state in words, by the device.
+    pub device: Option<String>,
+}
+
+impl Faults {
+    /// What there is to tell now.
+    ///
+    /// # Errors
+    ///
+    /// [`Untold`].
+    pub fn of(source: &Source) -> Result<Self, Untold> {
+        Self::read(&source.tell("faults")?)
+    }
+
+    fn read(told: &str) -> Result<Self, Untold> {
+        let mut faults = Self::default();
+        let mut reason = None;
+        let mut section: Option<&mut Option<String>> = None;
+        for line in told.lines() {
+            if let (Some(inside), Some(text)) = (line.strip_prefix("  "), &mut section) {
+                let text = text.get_or_insert_default();
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                text.push_str(inside);
+                continue;
+            }
+            section = match line {
+                "fault latched" | "fault clear" => {
+                    faults.is_latched = line == "fault latched";
+                    None
+                }
+                "dump" => Some(&mut faults.dump),
+                "failure" => Some(&mut faults.failure),
+                "device" => Some(&mut faults.device),
+                "reason" => Some(&mut reason),
+                _ => return Err(Untold::Nonsense { what: "faults", line: line.to_owned() }),
+            };
+        }
+        // The device knows register and bits; the driver, that it failed.
+        faults.failure = reason.or(faults.failure);
+        Ok(faults)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_are_read_and_the_devices_reason_counts_more() {
+        let told =
+            "fault latched\ndump\n  fault 1\n    in detail\nfailure\n  failed\nreason\n  task 1 faulted\n";
+        let faults = Faults::read(told).unwrap();
+        assert!(faults.is_latched && faults.device.is_none());
+        assert_eq!(faults.dump.as_deref(), Some("fault 1\n  in detail"));
+        assert_eq!(faults.failure.as_deref(), Some("task 1 faulted"));
+        assert_eq!(Faults::read("fault clear\n").unwrap(), Faults::default());
+    }
+
+    #[test]
+    fn line_of_no_section_is_refused() {
+        let message = Faults::read("faults none\n").unwrap_err().to_string();
+        assert_eq!(message, "what is told about faults makes no sense: line \"faults none\"");
+    }
+}

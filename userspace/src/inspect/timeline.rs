@@ -1,0 +1,59 @@
+//! What happened last, if it was kept.
+
+use ane_device::trace::Record;
+
+use super::{Source, Untold};
+
+/// What happened last, the latest at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// The events that are still known.
+    pub records: Vec<Record>,
+    /// Those before them that are not.
+    pub lost: u64,
+}
+
+impl Timeline {
+    /// Keeps what happens from now on, or forgets it.
+    ///
+    /// # Errors
+    ///
+    /// [`Untold`].
+    pub fn keep(source: &Source, is_wanted: bool) -> Result<(), Untold> {
+        source.tell(if is_wanted { "trace on" } else { "trace off" }).map(|_| ())
+    }
+
+    /// What happened until now.
+    ///
+    /// # Errors
+    ///
+    /// [`Untold::Refused`] if it is not kept, and others.
+    pub fn of(source: &Source) -> Result<Self, Untold> {
+        Self::read(&source.tell("timeline")?)
+    }
+
+    fn read(told: &str) -> Result<Self, Untold> {
+        let mut timeline = Self::default();
+        for line in told.lines() {
+            let nonsense = || Untold::Nonsense { what: "time", line: line.to_owned() };
+            match line.strip_prefix("lost ") {
+                Some(lost) => timeline.lost = lost.parse().map_err(|_| nonsense())?,
+                None => timeline.records.push(line.parse().map_err(|_| nonsense())?),
+            }
+        }
+        Ok(timeline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_read_behind_the_number_of_those_that_are_lost() {
+        let timeline = Timeline::read("lost 3\n1 2 queue 4 nid 64 task 0 begin 1\n").unwrap();
+        assert_eq!((timeline.lost, timeline.records.len()), (3, 1));
+        assert!(Timeline::read("lost many\n").is_err());
+        assert!(Timeline::read("1 2 queue 9 nid 64 task 0 begin 1\n").is_err());
+    }
+}
