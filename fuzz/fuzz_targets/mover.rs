@@ -16,7 +16,7 @@ use ane_uapi::hw::mover::xmov::{self, PORT, Tensix};
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::register::{Block, Register};
 use steps::Steps;
-use vm_memory::GuestMemoryMmap;
+use vm_memory::{GuestAddress, GuestMemoryMmap};
 
 #[path = "../src/steps.rs"]
 mod steps;
@@ -144,13 +144,13 @@ fn compare(how: u8, mut steps: Steps<'_>) {
 
 /// Accesses to the windows of a whole device that checks.
 fn access(mut steps: Steps<'_>) {
-    let memory = GuestMemoryMmap::<()>::from_ranges(&[]).expect("no memory");
+    let memory = GuestMemoryMmap::<()>::from_ranges(&[(GuestAddress(0x4000_0000), 0x4000)]).expect("memory");
     let options = Options { check: true, ..Options::default() };
     let mut ane = Ane::new(&options, memory).expect("the default chip has an engine");
     let mut now = Ticks(0);
     for _ in 0..ACCESSES {
         let Some(what) = steps.next() else { break };
-        // Registers, what is added to them, configuration space, the port, the pool.
+        // Registers, what is added to them, configuration space, the port.
         let (base, bytes) =
             [(0x1f1_0000, 0x5400), (0x1f1_8000, 0x400), (0x1f2_0000, 0x1_0000), (0x1f3_0000, 0x40)]
                 [usize::from(what % 4)];

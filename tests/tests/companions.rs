@@ -157,3 +157,61 @@ fn bad_line_is_named_and_nothing_was_done() {
         assert!(error.contains("line 2") && error.contains(what), "{line}: {error}");
     }
 }
+
+#[test]
+fn script_shows_the_same_as_values() {
+    let (code, shown, error) = said(&script(SCRIPT, &["--json"]));
+    assert_eq!((code, error.as_str()), (Some(0), ""));
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("it is json");
+    let expected = serde_json::json!({
+        "script": "standard input",
+        "shown": [
+            { "line": 8, "bytes": { "memory": "scratch", "at": 0x3000, "bytes": [0x11, 0x22, 0x33, 0x44] } },
+            { "line": 9, "register": { "name": "STATUS", "value": 0x408 } },
+            { "line": 10, "refused": { "outcome": "unknown command" } },
+        ],
+        "failed": null,
+    });
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn script_that_ended_early_says_why_among_its_values() {
+    let (code, shown, error) = said(&script("read STATUS\nexpect scratch 0 = 02", &["--json"]));
+    assert_eq!(code, Some(5));
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("it is json");
+    assert_eq!(shown["shown"][0]["register"]["value"], 0x408);
+    assert_eq!(shown["failed"], "line 2: byte 0x0 of scratch is 0x00, not 0x02");
+    assert!(error.contains("line 2"), "{error}");
+}
+
+/// What `ane info` says of a device.
+fn info(arguments: &[&str]) -> String {
+    let output = Command::new(built("ane", "ane")).arg("info").args(arguments).output().expect("ane starts");
+    let (code, shown, error) = said(&output);
+    assert_eq!((code, error.as_str()), (Some(0), ""));
+    shown
+}
+
+#[test]
+fn info_tells_how_both_blocks_were_made() {
+    let made = ["--pe-mmu=page=0x1000,overhead-ns=2.5,fabric-ns=40", "--mover=wormhole,contended"];
+    let page = info(&made);
+    for line in [
+        "PE_MMU  pages of 0x1000 bytes, a translation costs 2.5 ns, a message 40 ns and has at most 1024 entries",
+        "mover   as seed describes it, words of wormhole, ports contended, a command without credit is refused",
+    ] {
+        assert!(page.contains(line), "{page}");
+    }
+    let report: serde_json::Value =
+        serde_json::from_str(&info(&[&made[..], &["--json"]].concat())).expect("it is json");
+    let pe_mmu = serde_json::json!({
+        "page_bytes": 0x1000, "overhead_ns": 2.5, "fabric_ns": 40.0, "entries_max": 1024
+    });
+    let mover = serde_json::json!({
+        "profile": "seed", "chip": "wormhole", "contended": true, "waits_for_credit": false
+    });
+    assert_eq!((&report["pe_mmu"], &report["mover"]), (&pe_mmu, &mover));
+    let without = info(&[]);
+    assert!(!without.contains("PE_MMU") && without.contains("as seed describes it, words of blackhole"));
+}

@@ -55,3 +55,24 @@ fn later_chip_takes_its_own_column_of_the_table() {
     let report: Value = serde_json::from_str(&printed(&["sram", "--json", "--chip", "t8112"])).expect("JSON");
     assert_eq!((&report["chip"], &report["generation"]), (&"t8112".into(), &"h14".into()));
 }
+
+#[test]
+fn targets_without_a_device_have_the_rows_of_the_founding_documents_tables() {
+    // Operand bound (seed 003, beside listing 21.1), residency threshold (table 21.5).
+    let rows = [
+        ("m9", 1 << 20, None),
+        ("h13", 2 << 20, Some(0)),
+        ("h15", 2 << 20, Some(32 << 10)),
+        ("h17s", 2 << 20, Some(256 << 10)),
+    ];
+    for (target, bound, threshold) in rows {
+        let report: Value =
+            serde_json::from_str(&printed(&["sram", "--json", "--target", target])).expect("JSON");
+        let level =
+            |name| report["levels"].as_array().unwrap().iter().find(|level| level["name"] == name).unwrap();
+        assert_eq!((&report["chip"], &report["generation"]), (&Value::Null, &target.into()));
+        assert_eq!(level("operand working set")["value"], bound, "{target}");
+        let found = &level("residency threshold")["value"];
+        assert!(threshold.is_none_or(|threshold: u32| *found == threshold), "{target}: {found}");
+    }
+}

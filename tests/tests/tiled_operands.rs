@@ -1,6 +1,6 @@
 //! Operands that the pool does not hold, tiled and streamed by built programs: the result is that of the uncut layer.
 
-use ane::build::{BuildError, Built, Convolution, Graph, Padding, Shape, Tail, Tensor, Weights};
+use ane::build::{BuildError, Built, Convolution, Element, Graph, Padding, Shape, Tail, Tensor, Weights};
 use ane_device::options::Numerics;
 use ane_tests::differential::End;
 use ane_tests::differential::built::surface::{of_graph, take};
@@ -106,4 +106,14 @@ fn tiled_program_is_the_same_on_the_second_engine() {
     });
     assert!(built.task_count() > 8, "{} tasks", built.task_count());
     assert_eq!(case.compare(), Ok(End::Done));
+}
+
+#[test]
+fn element_wise_work_on_4_megabytes_is_one_task_that_streams_and_each_element_is_its_own() {
+    let input = numbers(10, ACTIVATION.elements());
+    let (built, seen) = run(ACTIVATION, &input, |graph, x| graph.unary(x, Element::SQUARE));
+    assert_eq!(built.task_count(), 1, "nothing is kept from one piece to the next");
+    // Numbers of at most a quarter, in steps of 2^-13: their squares are exact before they are rounded once.
+    let expected: Vec<_> = input.iter().map(|x| f16::from_f64(x.to_f64() * x.to_f64()).to_bits()).collect();
+    assert!(seen == expected, "each by itself");
 }

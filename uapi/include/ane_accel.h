@@ -177,6 +177,15 @@ struct drm_ane_submit {
 /* The device is a model, not silicon. */
 #define ANE_FEATURE_VIRTUAL 0x8ULL
 
+/* It follows the vendor's instruction-set pages; clear, seed 002. */
+#define ANE_MOVER_ISA 0x1ULL
+/* Its parameters are where the vendor's earlier chip has them. */
+#define ANE_MOVER_WORMHOLE 0x2ULL
+/* Others use the ports of its memory too, so that transfers take longer. */
+#define ANE_MOVER_CONTENDED 0x4ULL
+/* A command without a parameter credit waits for one; clear, it is refused. */
+#define ANE_MOVER_WAITS_FOR_CREDIT 0x8ULL
+
 /* Parameters. */
 /* Version of this ABI, at least 1. */
 #define ANE_PARAM_ABI_VERSION 0
@@ -214,6 +223,14 @@ struct drm_ane_submit {
 #define ANE_PARAM_TICKS_PER_SECOND 0x10
 /* Context of this file, or ANE_CONTEXT_ANY while it has none. */
 #define ANE_PARAM_CONTEXT 0x11
+/* Bytes of a page of PE_MMU, zero without one. */
+#define ANE_PARAM_PE_MMU_PAGE_SIZE 0x12
+/* What a translation by PE_MMU costs, in picoseconds. */
+#define ANE_PARAM_PE_MMU_OVERHEAD_PS 0x13
+/* What the fabric takes to bring PE_MMU a message, in picoseconds. */
+#define ANE_PARAM_PE_MMU_FABRIC_PS 0x14
+/* How the mover was made: ANE_MOVER_ bits. */
+#define ANE_PARAM_MOVER_ATTRIBUTES 0x15
 
 /* Device states. */
 /* Takes work. */

@@ -53,6 +53,19 @@ extern "C" {
 /* The device reports programming mistakes that silicon lets pass. */
 #define VIRTIO_ANE_FEATURE_CHECK 0x4
 
+/* The bits of a page of PE_MMU, as a power of two: 21 are 2 MiB. Zero without PE_MMU. */
+#define VIRTIO_ANE_COMPANION_PAGE_BITS 0x1f
+/* A translation by PE_MMU, or a message to it, takes time; its registers say how much. */
+#define VIRTIO_ANE_COMPANION_PE_MMU_TIMED 0x20
+/* The mover follows the vendor's instruction-set pages; clear, seed 002. */
+#define VIRTIO_ANE_COMPANION_MOVER_ISA 0x100
+/* The mover's parameters are where the vendor's earlier chip has them. */
+#define VIRTIO_ANE_COMPANION_MOVER_WORMHOLE 0x200
+/* Others use the ports of the mover's memory too, so that transfers take longer. */
+#define VIRTIO_ANE_COMPANION_MOVER_CONTENDED 0x400
+/* A command to the mover without a parameter credit waits for one; clear, it is refused. */
+#define VIRTIO_ANE_COMPANION_MOVER_WAITS_FOR_CREDIT 0x800
+
 /* Layouts of page-table entries. */
 /* Seed, the default. */
 #define VIRTIO_ANE_PTE_SEED 0
@@ -97,8 +110,11 @@ struct virtio_ane_config {
 	__u8 pte_format;
 	/* What happens after a real fault, VIRTIO_ANE_FAULT_POLICY_. */
 	__u8 fault_policy;
-	/* Zero; later versions may give it a meaning. */
-	__le16 reserved;
+	/*
+	 * How the companion blocks were made, VIRTIO_ANE_COMPANION_ bits. Unknown bits are to be
+	 * ignored.
+	 */
+	__le16 companions;
 	/* Lowest device address of the aperture. */
 	__le64 aperture_base;
 	/* Bytes of the aperture. */

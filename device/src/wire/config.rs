@@ -2,6 +2,9 @@
 
 use ane_uapi::hw::chip::Quantity;
 use ane_uapi::hw::dart::{aperture, iso::ContextId};
+use ane_uapi::hw::mover::Profile;
+use ane_uapi::hw::mover::transfer::Contention;
+use ane_uapi::hw::mover::xmov::Tensix;
 use ane_uapi::hw::tq::QueueId;
 use ane_uapi::wire::config::{self as wire, Config};
 use ane_uapi::wire::sideband::ENTRIES_MAX;
@@ -9,7 +12,9 @@ use zerocopy::little_endian::{U16, U32, U64};
 
 use crate::Options;
 use crate::chip::{Identity, NoSuchInstance};
+use crate::mover::Settings;
 use crate::options::FaultPolicy;
+use crate::pe_mmu::Attributes;
 
 /// Entries of one message to PE_MMU: the contract's own limit.
 const ENTRIES: u16 = 1024;
@@ -42,7 +47,7 @@ pub fn config(options: &Options, batch_max: u16) -> Result<Config, NoSuchInstanc
             FaultPolicy::Contain => wire::FaultPolicy::Contain as u8,
             FaultPolicy::Panic => wire::FaultPolicy::Panic as u8,
         },
-        reserved: U16::ZERO,
+        companions: U16::new(companions(options)),
         aperture_base: U64::new(aperture::BASE),
         aperture_size: U64::new(aperture::SIZE),
         features: U32::new(features(options)),
@@ -56,6 +61,21 @@ fn features(options: &Options) -> u32 {
     let pe_mmu = if options.pe_mmu.is_some() { wire::FEATURE_PE_MMU } else { 0 };
     let check = if options.check { wire::FEATURE_CHECK } else { 0 };
     pe_mmu | check | wire::FEATURE_MOVER
+}
+
+/// How the companion blocks were made. What only a switch says, may have been switched since.
+fn companions(options: &Options) -> u16 {
+    let Settings { profile, chip, contention, waits_for_credit, .. } = options.mover;
+    let timed = |pe_mmu: Attributes| pe_mmu.overhead_ps != 0 || pe_mmu.fabric_ps != 0;
+    let flags = [
+        (options.pe_mmu.is_some_and(timed), wire::COMPANION_PE_MMU_TIMED),
+        (profile == Profile::Isa, wire::COMPANION_MOVER_ISA),
+        (chip == Tensix::Wormhole, wire::COMPANION_MOVER_WORMHOLE),
+        (contention == Contention::Contended, wire::COMPANION_MOVER_CONTENDED),
+        (waits_for_credit, wire::COMPANION_MOVER_WAITS_FOR_CREDIT),
+    ];
+    let page = options.pe_mmu.map_or(0, |pe_mmu| pe_mmu.page_size.bits());
+    flags.into_iter().filter(|(is_set, _)| *is_set).fold(u16::from(page), |bits, (_, flag)| bits | flag)
 }
 
 #[cfg(test)]
@@ -72,6 +92,18 @@ mod tests {
         let [with, without] = [with, Options::default()].map(|options| config(&options, 1024).unwrap());
         assert_eq!((with.features.get() & wire::FEATURE_PE_MMU, with.entries_max.get()), (1, 1024));
         assert_eq!((without.features.get() & wire::FEATURE_PE_MMU, without.entries_max.get()), (0, 0));
+    }
+
+    #[test]
+    fn attributes_of_the_companions_are_announced() {
+        let made = |pe_mmu: Option<&str>, mover: &str| {
+            let pe_mmu = pe_mmu.map(|text| text.parse().unwrap());
+            let options = Options { pe_mmu, mover: mover.parse().unwrap(), ..Options::default() };
+            config(&options, 1024).unwrap().companions.get()
+        };
+        assert_eq!((made(None, ""), made(Some(""), ""), made(Some("page=1"), "isa")), (0, 21, 0x100));
+        let all = "isa,wormhole,contended,wait-for-credit";
+        assert_eq!(made(Some("page=0x80000000,fabric-ns=1"), all), 0xf00 | 0x20 | 31);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::device::Driver;
 
 impl<B: Bus> Driver<B> {
     /// Fails if the device does not have a block; wakes it otherwise.
-    fn has(&mut self, feature: u32) -> Result<(), Errno> {
+    pub(super) fn has(&mut self, feature: u32) -> Result<(), Errno> {
         unless(self.bus.config().features.get() & feature == 0, Errno::EOPNOTSUPP)?;
         unless(!self.wake(), Errno::ENODEV)?;
         self.last_work = self.clock.now();
@@ -22,7 +22,7 @@ impl<B: Bus> Driver<B> {
     }
 
     /// What a companion said; the device is dead or lost if the bus said no.
-    fn companion<T>(&mut self, outcome: Result<T, CompanionError>) -> Result<T, Errno> {
+    pub(super) fn companion<T>(&mut self, outcome: Result<T, CompanionError>) -> Result<T, Errno> {
         outcome.map_err(|error| {
             let errno = error.errno();
             match error {

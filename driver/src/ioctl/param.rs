@@ -1,16 +1,21 @@
 //! Parameters: what device and driver say of themselves.
 
 use ane_uapi::hw::dart::aperture;
+use ane_uapi::hw::pe_mmu::{self, PE_MMU, Picoseconds};
+use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::tm::TIMESTAMP_HZ;
 use ane_uapi::ioctl::context::CONTEXT_ANY;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::param::{
-    ABI_VERSION, FEATURE_CHECK, FEATURE_MOVER, FEATURE_PE_MMU, FEATURE_VIRTUAL, GetParam, Param, State,
+    ABI_VERSION, FEATURE_CHECK, FEATURE_MOVER, FEATURE_PE_MMU, FEATURE_VIRTUAL, GetParam, MOVER_CONTENDED,
+    MOVER_ISA, MOVER_WAITS_FOR_CREDIT, MOVER_WORMHOLE, Param, State,
 };
+use ane_uapi::register::Reg;
 use ane_uapi::wire::config;
 
 use super::Context;
 use crate::bus::Bus;
+use crate::companion::CompanionError;
 use crate::device::Driver;
 use crate::front::FileId;
 
@@ -39,8 +44,23 @@ impl<B: Bus> Driver<B> {
             Param::Context => {
                 self.contexts.of(context.file).map_or(CONTEXT_ANY, |context| context.number().into()).into()
             }
+            Param::PeMmuPageSize if config.features.get() & config::FEATURE_PE_MMU == 0 => 0,
+            Param::PeMmuPageSize => 1 << (config.companions.get() & config::COMPANION_PAGE_BITS),
+            Param::PeMmuOverheadPs => self.pe_mmu_time(&pe_mmu::OVERHEAD_PS)?,
+            Param::PeMmuFabricPs => self.pe_mmu_time(&pe_mmu::FABRIC_PS)?,
+            Param::MoverAttributes => mover(config.companions.get()),
         };
         Ok(())
+    }
+
+    /// A time that PE_MMU takes, which only its registers tell; it takes none if config space says so.
+    fn pe_mmu_time(&mut self, register: &Reg<Picoseconds>) -> Result<u64, Errno> {
+        if self.bus.config().companions.get() & config::COMPANION_PE_MMU_TIMED == 0 {
+            return Ok(0);
+        }
+        self.has(config::FEATURE_PE_MMU)?;
+        let read = self.bus.read(EngineOffset(PE_MMU.base.0.saturating_add(register.offset())));
+        self.companion(read.map_err(CompanionError::from)).map(u64::from)
     }
 
     /// What the device is doing about a file's work.
@@ -53,6 +73,17 @@ impl<B: Bus> Driver<B> {
             State::Ready
         }
     }
+}
+
+/// How the mover was made.
+fn mover(wire: u16) -> u64 {
+    let known = [
+        (config::COMPANION_MOVER_ISA, MOVER_ISA),
+        (config::COMPANION_MOVER_WORMHOLE, MOVER_WORMHOLE),
+        (config::COMPANION_MOVER_CONTENDED, MOVER_CONTENDED),
+        (config::COMPANION_MOVER_WAITS_FOR_CREDIT, MOVER_WAITS_FOR_CREDIT),
+    ];
+    known.into_iter().filter(|(bit, _)| wire & bit != 0).fold(0, |attributes, (_, is)| attributes | is)
 }
 
 /// The device's features, and that it is one of its kind.

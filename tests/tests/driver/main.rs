@@ -1,6 +1,7 @@
 //! The driver in front of the real device.
 
 mod buffers;
+mod companions;
 mod faults;
 mod legacy;
 mod loads;
@@ -11,3 +12,4 @@ mod recovery;
 mod requests;
 mod rig;
 mod state_machine;
+mod wide_bars;

@@ -15,7 +15,7 @@ use ane_uapi::ioctl::drm::{GEM_CLOSE, GemClose, VERSION, Version};
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fence::{CANCEL, Cancel, Fence, WAIT, Wait};
 use ane_uapi::ioctl::number::Ioctl;
-use ane_uapi::ioctl::param::{GET_PARAM, GetParam};
+use ane_uapi::ioctl::param::{GET_PARAM, GetParam, Param};
 use ane_uapi::ioctl::pool::{
     POOL_CREATE, POOL_DESTROY, POOL_RECYCLE, POOL_TAKE, PoolCreate, PoolDestroy, PoolRecycle, PoolTake,
 };
@@ -68,7 +68,7 @@ fn nowhere() -> Segments {
 
 #[test]
 fn parameters() {
-    let get = GetParam { param: 18, reserved: 0, value: 0 };
+    let get = GetParam { param: Param::CODES.len() as u32, reserved: 0, value: 0 };
     refused(
         &GET_PARAM,
         &nowhere(),

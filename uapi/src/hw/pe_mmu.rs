@@ -120,6 +120,12 @@ impl PageSize {
         self.0
     }
 
+    /// Bytes, as a power of two.
+    pub const fn bits(self) -> u8 {
+        // At most 31.
+        self.0.trailing_zeros() as u8
+    }
+
     /// The number of the page that a virtual address lies in.
     pub const fn page(self, va: u64) -> u64 {
         va >> self.0.trailing_zeros()

@@ -57,6 +57,18 @@ constants! {
     pub const FEATURE_VIRTUAL: u64 = 0x8, "ANE_FEATURE_VIRTUAL";
 }
 
+constants! {
+    MOVER;
+    /// It follows the vendor's instruction-set pages; clear, seed 002.
+    pub const MOVER_ISA: u64 = 0x1, "ANE_MOVER_ISA";
+    /// Its parameters are where the vendor's earlier chip has them.
+    pub const MOVER_WORMHOLE: u64 = 0x2, "ANE_MOVER_WORMHOLE";
+    /// Others use the ports of its memory too, so that transfers take longer.
+    pub const MOVER_CONTENDED: u64 = 0x4, "ANE_MOVER_CONTENDED";
+    /// A command without a parameter credit waits for one; clear, it is refused.
+    pub const MOVER_WAITS_FOR_CREDIT: u64 = 0x8, "ANE_MOVER_WAITS_FOR_CREDIT";
+}
+
 codes! {
     /// What can be asked.
     pub enum Param: u32, "parameter" {
@@ -96,6 +108,14 @@ codes! {
         TicksPerSecond = 16, "ticks per second";
         /// Context of this file, or ANE_CONTEXT_ANY while it has none.
         Context = 17, "context";
+        /// Bytes of a page of PE_MMU, zero without one.
+        PeMmuPageSize = 18, "pe_mmu page size";
+        /// What a translation by PE_MMU costs, in picoseconds.
+        PeMmuOverheadPs = 19, "pe_mmu overhead ps";
+        /// What the fabric takes to bring PE_MMU a message, in picoseconds.
+        PeMmuFabricPs = 20, "pe_mmu fabric ps";
+        /// How the mover was made: ANE_MOVER_ bits.
+        MoverAttributes = 21, "mover attributes";
     }
 }
 
@@ -136,6 +156,7 @@ pub(super) const SECTION: Section = Section {
     items: &[
         Item::Constants(CONSTANTS),
         Item::Constants(FEATURES),
+        Item::Constants(MOVER),
         Item::Enumeration(Enumeration { c_prefix: "ANE_PARAM_", doc: "Parameters.", codes: Param::CODES }),
         Item::Enumeration(Enumeration { c_prefix: "ANE_STATE_", doc: "Device states.", codes: State::CODES }),
         Item::Struct(&GetParam::LAYOUT),

@@ -33,6 +33,22 @@ constants! {
     pub const FEATURE_CHECK: u32 = 0x4, "VIRTIO_ANE_FEATURE_CHECK";
 }
 
+constants! {
+    COMPANIONS;
+    /// The bits of a page of PE_MMU, as a power of two: 21 are 2 MiB. Zero without PE_MMU.
+    pub const COMPANION_PAGE_BITS: u16 = 0x1f, "VIRTIO_ANE_COMPANION_PAGE_BITS";
+    /// A translation by PE_MMU, or a message to it, takes time; its registers say how much.
+    pub const COMPANION_PE_MMU_TIMED: u16 = 0x20, "VIRTIO_ANE_COMPANION_PE_MMU_TIMED";
+    /// The mover follows the vendor's instruction-set pages; clear, seed 002.
+    pub const COMPANION_MOVER_ISA: u16 = 0x100, "VIRTIO_ANE_COMPANION_MOVER_ISA";
+    /// The mover's parameters are where the vendor's earlier chip has them.
+    pub const COMPANION_MOVER_WORMHOLE: u16 = 0x200, "VIRTIO_ANE_COMPANION_MOVER_WORMHOLE";
+    /// Others use the ports of the mover's memory too, so that transfers take longer.
+    pub const COMPANION_MOVER_CONTENDED: u16 = 0x400, "VIRTIO_ANE_COMPANION_MOVER_CONTENDED";
+    /// A command to the mover without a parameter credit waits for one; clear, it is refused.
+    pub const COMPANION_MOVER_WAITS_FOR_CREDIT: u16 = 0x800, "VIRTIO_ANE_COMPANION_MOVER_WAITS_FOR_CREDIT";
+}
+
 codes! {
     /// What the device does after a real fault.
     pub enum FaultPolicy: u8, "fault policy" {
@@ -70,8 +86,8 @@ abi! {
         pub pte_format: u8,
         /// What happens after a real fault, VIRTIO_ANE_FAULT_POLICY_.
         pub fault_policy: u8,
-        /// Zero; later versions may give it a meaning.
-        pub reserved: U16,
+        /// How the companion blocks were made, VIRTIO_ANE_COMPANION_ bits. Unknown bits are to be ignored.
+        pub companions: U16,
         /// Lowest device address of the aperture.
         pub aperture_base: U64,
         /// Bytes of the aperture.
@@ -176,6 +192,7 @@ pub(super) const SECTION: Section = Section {
     items: &[
         Item::Constants(CONSTANTS),
         Item::Constants(FEATURES),
+        Item::Constants(COMPANIONS),
         Item::Enumeration(Enumeration {
             c_prefix: "VIRTIO_ANE_PTE_",
             doc: "Layouts of page-table entries.",

@@ -2,7 +2,7 @@
 //!
 //! A script is text, a command to a line. It is read as a whole before anything is done, so a slip in its last line
 //! leaves the device alone. Then it is carried out over a driver's bus, by the registers that firmware would write;
-//! what it says and shows is the transcript. An `expect` that does not hold ends it.
+//! what it says and shows is a list. An `expect` that does not hold ends it.
 //!
 //! ```text
 //! scratch 0x1000 = 00 01 02 03            # bytes, from that address on
@@ -20,9 +20,12 @@
 //!
 //! * [`Script`]: the text, understood.
 //! * [`run`]: carrying it out.
+//! * [`Shown`]: what it says.
 
 mod run;
 mod script;
+mod shown;
 
 pub use run::{Failed, run};
 pub use script::{BadLine, Command, Memory, Script};
+pub use shown::{Shown, What};

@@ -1,6 +1,5 @@
 //! Carrying a script out.
 
-use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use ane_driver::bus::{Bus, BusError, Operation};
@@ -14,12 +13,10 @@ use ane_uapi::register::{Reg, Word};
 use thiserror::Error;
 
 use super::script::{Command, Memory, Script};
+use super::shown::{Shown, What};
 
 /// How long a `wait` may take.
 const LIMIT: Duration = Duration::from_secs(2);
-
-/// Bytes of a line that `show` prints.
-const LINE: usize = 16;
 
 /// A script that did not come to its end.
 #[derive(Debug, Error)]
@@ -64,20 +61,20 @@ fn at<T: Word>(base: EngineOffset, register: &Reg<T>) -> EngineOffset {
 /// A script while it runs.
 struct Run<'a, B> {
     bus: &'a mut B,
-    transcript: &'a mut String,
+    shown: &'a mut Vec<Shown>,
     /// Commands that were refused so far.
     refused: u32,
 }
 
-/// Carries a script out; the transcript is what it shows, as far as it came.
+/// Carries a script out; tells what it shows, as far as it came.
 ///
 /// # Errors
 ///
 /// Where and why it ended.
-pub fn run(script: &Script, bus: &mut impl Bus, transcript: &mut String) -> Result<(), Failed> {
+pub fn run(script: &Script, bus: &mut impl Bus, shown: &mut Vec<Shown>) -> Result<(), Failed> {
     let counted = at(MODEL.base, &model::REFUSED);
     let refused = bus.read(counted).map_err(|why| Failed::Bus { line: 0, why })?;
-    let mut run = Run { bus, transcript, refused };
+    let mut run = Run { bus, shown, refused };
     for (line, command) in &script.0 {
         run.carry_out(*line, command)?;
         run.refusals(*line)?;
@@ -86,9 +83,8 @@ pub fn run(script: &Script, bus: &mut impl Bus, transcript: &mut String) -> Resu
 }
 
 impl<B: Bus> Run<'_, B> {
-    fn say(&mut self, line: std::fmt::Arguments<'_>) {
-        // A string takes everything.
-        let _ = writeln!(self.transcript, "{line}");
+    fn show(&mut self, line: usize, what: What) {
+        self.shown.push(Shown { line, what });
     }
 
     fn batch(&mut self, line: usize, operations: &[Operation]) -> Result<Vec<u32>, Failed> {
@@ -137,7 +133,7 @@ impl<B: Bus> Run<'_, B> {
             Command::Read { name, at } => {
                 let values = self.batch(line, &[Operation::Read(*at)])?;
                 let value = values.first().copied().unwrap_or_default();
-                self.say(format_args!("{name} = {value:#x}"));
+                self.show(line, What::Register { name: name.clone(), value });
                 Ok(())
             }
             Command::Move([source, destination, size, direction]) => {
@@ -163,11 +159,7 @@ impl<B: Bus> Run<'_, B> {
             Command::Wait => self.wait(line),
             Command::Show { memory, at, len } => {
                 let bytes = self.load(line, *memory, *at, *len)?;
-                for (row, part) in (0u32..).zip(bytes.chunks(LINE)) {
-                    let hex: Vec<_> = part.iter().map(|byte| format!("{byte:02x}")).collect();
-                    let at = at + row * LINE as u32;
-                    self.say(format_args!("{} {at:#08x}  {}", memory.name(), hex.join(" ")));
-                }
+                self.show(line, What::Bytes { memory: *memory, at: *at, bytes });
                 Ok(())
             }
             Command::Expect { memory, at, bytes } => {
@@ -210,8 +202,8 @@ impl<B: Bus> Run<'_, B> {
         let [refused, outcome] = [0, 1].map(|index| found.get(index).copied().unwrap_or_default());
         if refused != std::mem::replace(&mut self.refused, refused) {
             let outcome = u8::try_from(outcome).ok().and_then(|code| Outcome::try_from(code).ok());
-            let name = outcome.map_or("unknown", |outcome| outcome.name());
-            self.say(format_args!("line {line}: refused: {name}"));
+            let outcome = outcome.map_or("unknown", |outcome| outcome.name());
+            self.show(line, What::Refused { outcome });
         }
         Ok(())
     }

@@ -5,19 +5,23 @@ use ane_uapi::hw::mover::regs::{Core, MOVER};
 use ane_uapi::hw::mover::xmov::{Instruction, THREADS};
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::{mmio_map, mover};
+use serde::Serialize;
 use thiserror::Error;
 
 /// Most bytes that one line shows, fills or holds: all of scratch.
 const BYTES_MAX: u32 = 2 << 20;
 
 /// A memory of the mover.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Memory {
     /// Scratch.
+    #[serde(rename = "scratch")]
     Scratch,
     /// Configuration space.
+    #[serde(rename = "config")]
     Configuration,
     /// Instruction RAM.
+    #[serde(rename = "iram")]
     InstructionRam,
 }
 

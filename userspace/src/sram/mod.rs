@@ -17,6 +17,7 @@ use ane_device::td::fetch::Descriptor;
 use ane_device::td::register_file::RegisterFile;
 use ane_device::timing::{Clock, Cost, Machine};
 use ane_uapi::hw::chip::Soc;
+use ane_uapi::hw::hal::Generation;
 use ane_uapi::hw::sram::bank::{Axis, BANKS_MAX};
 use ane_uapi::hw::sram::residency::{GateReading, KernelStore, OutputBuffer, Residency};
 use ane_uapi::hw::sram::{Hierarchy, tensor_bytes};
@@ -94,9 +95,9 @@ pub struct Task {
 /// A program and the chip's memory.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The chip.
-    pub chip: &'static str,
-    /// The compiler's target that its numbers are of.
+    /// The chip, if it is one that there is a device of.
+    pub chip: Option<&'static str>,
+    /// The compiler's target that the numbers are of.
     pub generation: &'static str,
     /// The hierarchy.
     pub levels: Vec<Level>,
@@ -124,11 +125,15 @@ fn heat_of_all<S: serde::Serializer>(heat: &Heat, to: S) -> Result<S::Ok, S::Err
 impl Report {
     /// The report of a chip without a program.
     pub fn of_chip(soc: Soc) -> Self {
-        let chip = soc.chip();
-        let machine = Machine::of(chip.generation);
+        Self { chip: Some(soc.name()), ..Self::of_target(soc.chip().generation) }
+    }
+
+    /// The same of any target of the compiler.
+    pub fn of_target(generation: Generation) -> Self {
+        let machine = Machine::of(generation);
         Self {
-            chip: soc.name(),
-            generation: chip.generation.name(),
+            chip: None,
+            generation: generation.name(),
             levels: levels(&machine.hierarchy),
             tasks: Vec::new(),
             heat: [0; BANKS_MAX as usize],
@@ -140,8 +145,13 @@ impl Report {
 
     /// The report of a program on a chip.
     pub fn of(program: &Program<'_>, soc: Soc) -> Self {
-        let machine = Machine::of(soc.chip().generation);
-        let mut report = Self::of_chip(soc);
+        Self { chip: Some(soc.name()), ..Self::on_target(program, soc.chip().generation) }
+    }
+
+    /// The report of a program with the numbers of any target of the compiler.
+    pub fn on_target(program: &Program<'_>, generation: Generation) -> Self {
+        let machine = Machine::of(generation);
+        let mut report = Self::of_target(generation);
         report.damage = report.walk(program, machine).err();
         report.nanoseconds = report.nanoseconds.saturating_add(machine.nanoseconds(report.cycles));
         report

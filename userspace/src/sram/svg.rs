@@ -61,7 +61,7 @@ pub fn write(to: &mut impl Write, report: &Report) -> fmt::Result {
     writeln!(
         to,
         "<text x=\"{LABEL}\" y=\"14\" font-size=\"12\">Granules of 16 bytes by bank, {}</text>",
-        report.chip
+        report.chip.unwrap_or(report.generation)
     )?;
     for bank in (0..64).step_by(8) {
         writeln!(to, "<text x=\"{}\" y=\"28\">{bank}</text>", LABEL + bank * CELL)?;

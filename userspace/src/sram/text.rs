@@ -61,7 +61,7 @@ fn task(to: &mut impl Write, task: &Task) -> fmt::Result {
 ///
 /// Those of the writer.
 pub fn write(to: &mut impl Write, report: &Report) -> fmt::Result {
-    writeln!(to, "{} ({}): DRAM, pool, 64 banks, array", report.chip, report.generation)?;
+    writeln!(to, "{} ({}): DRAM, pool, 64 banks, array", report.chip.unwrap_or("target"), report.generation)?;
     levels(to, &report.levels)?;
     if report.tasks.is_empty() {
         return Ok(());

@@ -5,7 +5,12 @@ use std::path::Path;
 
 use ane::container;
 use ane::decode::{ProgramReport, Report, SurfaceReport, printable};
-use ane_uapi::ioctl::param::{FEATURE_CHECK, FEATURE_MOVER, FEATURE_PE_MMU, FEATURE_VIRTUAL, Param};
+use ane::device::Device;
+use ane_uapi::hw::pe_mmu::PS_PER_NS;
+use ane_uapi::ioctl::param::{
+    FEATURE_CHECK, FEATURE_MOVER, FEATURE_PE_MMU, FEATURE_VIRTUAL, MOVER_CONTENDED, MOVER_ISA,
+    MOVER_WAITS_FOR_CREDIT, MOVER_WORMHOLE, PE_MMU_ENTRIES_MAX, Param,
+};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
@@ -85,6 +90,10 @@ struct Description {
     device: String,
     chip: String,
     features: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pe_mmu: Option<PeMmu>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mover: Option<Mover>,
     parameters: Vec<Parameter>,
 }
 
@@ -92,6 +101,72 @@ struct Description {
 struct Parameter {
     name: &'static str,
     value: u64,
+}
+
+/// How a PE_MMU was made.
+#[derive(Debug, Serialize)]
+struct PeMmu {
+    page_bytes: u64,
+    overhead_ns: f64,
+    fabric_ns: f64,
+    entries_max: u32,
+}
+
+impl PeMmu {
+    fn of(device: &Device) -> Option<Self> {
+        let nanoseconds = |param| device.parameter(param).map(|time| time as f64 / f64::from(PS_PER_NS)).ok();
+        Some(Self {
+            page_bytes: device.parameter(Param::PeMmuPageSize).ok()?,
+            overhead_ns: nanoseconds(Param::PeMmuOverheadPs)?,
+            fabric_ns: nanoseconds(Param::PeMmuFabricPs)?,
+            entries_max: PE_MMU_ENTRIES_MAX,
+        })
+    }
+}
+
+impl fmt::Display for PeMmu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { page_bytes, overhead_ns, fabric_ns, entries_max } = self;
+        write!(
+            f,
+            "pages of {page_bytes:#x} bytes, a translation costs {overhead_ns} ns, a message {fabric_ns} ns and has \
+             at most {entries_max} entries"
+        )
+    }
+}
+
+/// How a mover was made.
+#[derive(Debug, Serialize)]
+struct Mover {
+    profile: &'static str,
+    chip: &'static str,
+    contended: bool,
+    waits_for_credit: bool,
+}
+
+impl Mover {
+    fn of(device: &Device) -> Option<Self> {
+        let bits = device.parameter(Param::MoverAttributes).ok()?;
+        let is = |bit| bits & bit != 0;
+        Some(Self {
+            profile: if is(MOVER_ISA) { "isa" } else { "seed" },
+            chip: if is(MOVER_WORMHOLE) { "wormhole" } else { "blackhole" },
+            contended: is(MOVER_CONTENDED),
+            waits_for_credit: is(MOVER_WAITS_FOR_CREDIT),
+        })
+    }
+}
+
+impl fmt::Display for Mover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { profile, chip, contended, waits_for_credit } = self;
+        let ports = if *contended { "contended" } else { "its own" };
+        let credit = if *waits_for_credit { "waits" } else { "is refused" };
+        write!(
+            f,
+            "as {profile} describes it, words of {chip}, ports {ports}, a command without credit {credit}"
+        )
+    }
 }
 
 fn of_device(args: &args::Info) -> Result<()> {
@@ -112,18 +187,27 @@ fn of_device(args: &args::Info) -> Result<()> {
         (FEATURE_CHECK, "checking"),
         (FEATURE_VIRTUAL, "virtual"),
     ];
+    let has = |bit| bits & bit != 0;
     let description = Description {
         device: device.location().to_string(),
         chip: run::chip(&device),
         features: named.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| name).collect(),
+        pe_mmu: has(FEATURE_PE_MMU).then(|| PeMmu::of(&device)).flatten(),
+        mover: has(FEATURE_MOVER).then(|| Mover::of(&device)).flatten(),
         parameters,
     };
     if args.json {
         return files::print_json(&description);
     }
     let mut page = String::new();
-    let Description { device, chip, features, parameters } = &description;
+    let Description { device, chip, features, pe_mmu, mover, parameters } = &description;
     writeln!(page, "{chip} ({device}): {}", features.join(", "))?;
+    if let Some(pe_mmu) = pe_mmu {
+        writeln!(page, "  PE_MMU  {pe_mmu}")?;
+    }
+    if let Some(mover) = mover {
+        writeln!(page, "  mover   {mover}")?;
+    }
     for Parameter { name, value } in parameters {
         // Addresses, sizes and bit sets are read in hexadecimal.
         if *value >= 0x1000 && *name != "clock ns" && *name != "ticks per second" {

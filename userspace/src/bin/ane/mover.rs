@@ -2,15 +2,25 @@
 
 use ane::device::Location;
 use ane::embedded;
-use ane::mover::{self, Failed, Script};
+use ane::mover::{self, Failed, Script, Shown};
 use ane_driver::bus::vhost_user::{self, VhostUser};
 use anyhow::{Context, Result, anyhow};
+use serde::Serialize;
 
 use crate::failure::{Advise, Exit};
 use crate::{args, device, files};
 
 /// Memory of a device that is made for a script, which uses none of it.
 const MEMORY: usize = 1 << 20;
+
+/// What became of a script, for programs.
+#[derive(Debug, Serialize)]
+struct Transcript<'a> {
+    script: &'a str,
+    shown: &'a [Shown],
+    /// Why it did not come to its end.
+    failed: Option<String>,
+}
 
 pub(crate) fn run(args: &args::Mover) -> Result<()> {
     let name = files::name(&args.script);
@@ -21,13 +31,13 @@ pub(crate) fn run(args: &args::Mover) -> Result<()> {
     let script = Script::read(text)
         .with_context(|| name.clone())
         .advise(Exit::Refused, "`ane mover --help` lists what a line may say")?;
-    let mut transcript = String::new();
+    let mut shown = Vec::new();
     let location = device::location(&args.device)?;
     let outcome = match &location {
         Location::Embedded => {
             let bus = embedded::open(&args.device.options.options(), MEMORY);
             let mut bus = bus.advise(Exit::NoDevice, "see `ane mover --help` for what a device is told")?;
-            mover::run(&script, &mut bus, &mut transcript)
+            mover::run(&script, &mut bus, &mut shown)
         }
         Location::VhostUser(path) => {
             let bus = VhostUser::connect(path, vhost_user::Settings::default());
@@ -35,7 +45,7 @@ pub(crate) fn run(args: &args::Mover) -> Result<()> {
                 Exit::NoDevice,
                 "start `vhost-device-ane --socket-path` there, or leave --device out",
             )?;
-            mover::run(&script, &mut bus, &mut transcript)
+            mover::run(&script, &mut bus, &mut shown)
         }
         other => {
             return Err(anyhow!("a script needs the registers, which {other} does not give"))
@@ -43,7 +53,13 @@ pub(crate) fn run(args: &args::Mover) -> Result<()> {
         }
     };
     // What it came to is printed also where it did not come to its end.
-    files::print(transcript.as_bytes())?;
+    if args.json {
+        let failed = outcome.as_ref().err().map(ToString::to_string);
+        files::print_json(&Transcript { script: &name, shown: &shown, failed })?;
+    } else {
+        let text: String = shown.iter().map(ToString::to_string).collect();
+        files::print(text.as_bytes())?;
+    }
     let exit = match &outcome {
         Err(Failed::Differs { .. }) => Exit::Differs,
         Err(Failed::Busy { .. }) => Exit::NotRun,

@@ -10,13 +10,16 @@ use crate::{args, files};
 
 pub(crate) fn run(args: &args::Sram) -> Result<()> {
     let Some(file) = &args.file else {
-        let report = Report::of_chip(args.chip);
+        let report = args.target.map_or_else(|| Report::of_chip(args.chip), Report::of_target);
         return show(args, &report);
     };
     let name = files::name(file);
     let bytes = files::read(file)?;
     let program = container::open(&bytes).with_context(|| name.clone())?;
-    let report = Report::of(&program, args.chip);
+    let report = match args.target {
+        Some(target) => Report::on_target(&program, target),
+        None => Report::of(&program, args.chip),
+    };
     if let Some(path) = &args.svg {
         let mut picture = String::new();
         svg::write(&mut picture, &report)?;

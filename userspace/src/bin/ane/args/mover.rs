@@ -24,6 +24,10 @@ pub(crate) struct Mover {
     /// The script; - is standard input
     pub(crate) script: PathBuf,
 
+    /// Print what the script shows as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
 }

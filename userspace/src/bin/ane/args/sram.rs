@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ane_uapi::hw::chip::Soc;
+use ane_uapi::hw::hal::Generation;
 use clap::Args;
 
 /// Show what a program does with the chip's memory, and how long it would take there
@@ -17,6 +18,7 @@ use clap::Args;
 Examples:
   ane sram
   ane sram examples/add_relu.anec
+  ane sram --target h17s
   ane sram network.hwx --svg heat.svg
   ane sram --json network.hwx | jq '.tasks[] | {index, conflicts, cycles}'")]
 pub(crate) struct Sram {
@@ -25,6 +27,10 @@ pub(crate) struct Sram {
     /// The chip: t8103 (M1), t6000, t6001, t6002 or t8112
     #[arg(long, value_name = "CHIP", default_value = "t8103", value_parser = ane_device::options::chip)]
     pub(crate) chip: Soc,
+    /// In place of a chip, a target of the compiler, such as m9, h15, h16 or h17s: the numbers of chips that there is no
+    /// device of; what is not known of one is as on the M1
+    #[arg(long, value_name = "TARGET", conflicts_with = "chip", value_parser = target)]
+    pub(crate) target: Option<Generation>,
     /// Print JSON for another program to read
     #[arg(long)]
     pub(crate) json: bool,
@@ -34,4 +40,8 @@ pub(crate) struct Sram {
     /// Replace a picture that is there
     #[arg(long, requires = "svg")]
     pub(crate) force: bool,
+}
+
+fn target(name: &str) -> Result<Generation, String> {
+    Generation::by_name(name).map_err(|error| error.to_string())
 }

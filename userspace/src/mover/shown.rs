@@ -1,0 +1,63 @@
+//! What a script shows: for people a line each, for programs a value.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::script::Memory;
+
+/// Bytes of a line.
+const LINE: usize = 16;
+
+/// Something that a script shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Shown {
+    /// The line of the script.
+    pub line: usize,
+    /// What.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum What {
+    /// Bytes of a memory.
+    Bytes {
+        /// Which.
+        memory: Memory,
+        /// The first byte.
+        at: u32,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// A register.
+    Register {
+        /// Its name.
+        name: String,
+        /// What it reads as.
+        value: u32,
+    },
+    /// A command or instruction was refused.
+    Refused {
+        /// As what.
+        outcome: &'static str,
+    },
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            What::Bytes { memory, at, bytes } => {
+                for (start, part) in (*at..).step_by(LINE).zip(bytes.chunks(LINE)) {
+                    let hex: Vec<_> = part.iter().map(|byte| format!("{byte:02x}")).collect();
+                    writeln!(f, "{} {start:#08x}  {}", memory.name(), hex.join(" "))?;
+                }
+                Ok(())
+            }
+            What::Register { name, value } => writeln!(f, "{name} = {value:#x}"),
+            What::Refused { outcome } => writeln!(f, "line {}: refused: {outcome}", self.line),
+        }
+    }
+}
