@@ -397,12 +397,20 @@ _ane() {
             return 0
             ;;
         ane__subcmd__dart)
-            opts="-h -V --json --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --windows --help --version"
+            opts="-h -V --json --control --engine --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --windows --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --engine)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --device)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -641,12 +649,20 @@ _ane() {
             return 0
             ;;
         ane__subcmd__explain)
-            opts="-h -V --json --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
+            opts="-h -V --json --control --engine --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --engine)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --device)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -703,12 +719,20 @@ _ane() {
             return 0
             ;;
         ane__subcmd__faults)
-            opts="-h -V --json --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
+            opts="-h -V --json --control --engine --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --engine)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --device)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1289,12 +1313,20 @@ _ane() {
             return 0
             ;;
         ane__subcmd__regs)
-            opts="-h -V --json --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --range --all --help --version"
+            opts="-h -V --json --control --engine --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --range --all --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --engine)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --device)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1449,13 +1481,17 @@ _ane() {
             return 0
             ;;
         ane__subcmd__sram)
-            opts="-h -V --chip --json --svg --force --help --version"
+            opts="-h -V --chip --target --json --svg --force --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --chip)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --target)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1471,12 +1507,20 @@ _ane() {
             return 0
             ;;
         ane__subcmd__trace)
-            opts="-h -V --json --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
+            opts="-h -V --json --control --engine --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --on --off --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --engine)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --device)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

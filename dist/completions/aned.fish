@@ -3,6 +3,7 @@ complete -c aned -s s -l socket-path -d 'Where to listen [default: $XDG_RUNTIME_
 complete -c aned -l fd -d 'A socket that somebody else listens on and passes as this descriptor, such as a service manager. It is of type SOCK_SEQPACKET, and whoever may write to it is let in' -r
 complete -c aned -l group -d 'Let in this group too: the socket is given to it, with mode 0660 unless --mode says otherwise' -r
 complete -c aned -l mode -d 'Permissions of the socket, in octal: whoever may write to it is let in. Without this and --group only root and the user that the daemon runs as are' -r
+complete -c aned -l control -d 'The control socket of the device (vhost-device-ane --control). Root and this daemon\'s user are told of it, so that `ane trace` finds the device\'s timeline' -r -F
 complete -c aned -l poll-us -d 'Look for messages and for the device this long before sleeping: answers come faster, for a busy processor meanwhile' -r
 complete -c aned -l log-level -d 'How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first' -r
 complete -c aned -s h -l help -d 'Print help (see more with \'--help\')'

@@ -4,6 +4,7 @@ pub mod aned;
 pub mod client;
 pub mod command;
 pub mod control;
+pub mod counting;
 pub mod daemon;
 pub mod data;
 pub mod differential;

@@ -1,41 +1,13 @@
 //! The second run of a program takes no memory from the host: plans, staging areas and threads are there already.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use ane::build::{BuildError, Convolution, Graph, Padding, Shape, Tail, Weights};
 use ane::embedded;
 use ane_device::Options;
 use ane_device::options::Numerics;
 use ane_device::time::Ticks;
+use ane_tests::counting::{self, Counting};
 use ane_tests::runner::{Outcome, Runner};
 use half::f16;
-
-/// The system's allocator, and how often it was asked for memory.
-struct Counting;
-
-static ASKED: AtomicUsize = AtomicUsize::new(0);
-
-#[expect(unsafe_code, reason = "an allocator that counts has to be one")]
-// SAFETY: everything is the system allocator's.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ASKED.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(at, layout) }
-    }
-
-    unsafe fn realloc(&self, at: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        ASKED.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.realloc(at, layout, bytes) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -52,9 +24,9 @@ fn asked(numerics: Numerics, graph: Result<Graph, BuildError>) -> usize {
     assert_eq!(runner.run(), Outcome::Done);
     runner.submit();
     let ane = runner.guest.bus.device_mut().ane();
-    let before = ASKED.load(Ordering::Relaxed);
+    let before = counting::asked();
     while ane.work(Ticks::from_milliseconds(1_000)).pending {}
-    let asked = ASKED.load(Ordering::Relaxed) - before;
+    let asked = counting::asked() - before;
     assert_eq!(runner.wait(), Outcome::Done);
     asked
 }

@@ -27,8 +27,10 @@ fn guest(daemon: &Daemon) -> Guest<VhostUser> {
 fn patient(daemon: &Daemon, line: &str) -> Vec<String> {
     let end = Instant::now() + LIMIT;
     loop {
-        let answer = Control::connect(&daemon.control()).ask(line);
-        match answer {
+        let mut control = Control::connect(&daemon.control());
+        // One that is refused may be hung up on before it asked.
+        let sent = control.try_send(format!("{line}\n").as_bytes()).map_err(|why| why.to_string());
+        match sent.and_then(|()| control.answer()) {
             Ok(told) => return told,
             Err(why) => assert!(Instant::now() < end, "{why}"),
         }
@@ -101,6 +103,9 @@ fn line_that_asks_for_nothing_is_answered_with_the_reason_and_the_next_one_is_se
         (&b"\n"[..], "line is empty"),
         (b"stop\n", "command \"stop\" is not known"),
         (b"dump all\n", "command dump takes nothing behind it"),
+        (b"trace\n", "command trace takes on or off behind it"),
+        (b"registers all\n", "command registers takes nothing behind it"),
+        (b"timeline\n", "no timeline is kept; the line \"trace on\" begins one"),
         (b"inject\n", "fault \"\" is not known"),
         (b"inject translation-fault:0x100000000\n", "cannot take"),
         (b"@ane7 dump\n", "engine \"ane7\" is not known; known: @ane"),

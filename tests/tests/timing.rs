@@ -6,10 +6,11 @@ use ane::sram::Report;
 use ane_device::Options;
 use ane_device::counters::Report as Performance;
 use ane_device::timing::phases::Part;
-use ane_device::trace::{Timeline, What};
+use ane_device::trace::{Clock, Timeline, What};
 use ane_driver::bus::{Bus, Operation};
 use ane_tests::runner::{Outcome, Runner};
 use ane_uapi::hw::chip::Soc;
+use ane_uapi::wire::event::Kind;
 use half::f16;
 use xtask::timing::experiment::{self, Curve, layer, nanoseconds, pass_time, sweep_rate};
 
@@ -125,7 +126,7 @@ type Device = Runner<ane_driver::bus::in_process::InProcess<embedded::Embedded>>
 /// Runs a program; gives the device and its virtual timeline: part, start and end.
 fn run(built: &Built, options: &Options) -> (Device, Vec<(u16, Part, u64, u64)>) {
     let mut runner = Runner::new(embedded::open(options, 32 << 20).expect("a device"));
-    runner.guest.bus.device_mut().ane().set_timeline(Timeline::on(Box::new(|| 0), 1 << 12));
+    runner.guest.bus.device_mut().ane().set_timeline(Timeline::on(Clock::new(|| 0), 1 << 12));
     runner.load(&built.program());
     assert_eq!(runner.run(), Outcome::Done);
     let records: Vec<_> = runner.guest.bus.device_mut().ane().timeline_mut().drain().collect();
@@ -194,6 +195,20 @@ fn virtual_time_is_in_counters_reports_and_the_same_in_every_run() {
     let first = cycles();
     assert_eq!(first, cycles());
     assert!((first as f64 / 1.14 / expected - 1.0).abs() < 1e-3, "{first} cycles, {expected} ns");
+}
+
+#[test]
+fn completion_of_a_request_tells_its_virtual_time_in_ticks() {
+    let built = layer(Shape::new(64, 32, 32), 64, 3).expect("it is built");
+    let mut runner = Runner::new(embedded::open(&Options::default(), 32 << 20).expect("a device"));
+    runner.load(&built.program());
+    runner.submit();
+    let event = runner.guest.event();
+    let cycles = runner.guest.bus.device_mut().ane().counters().usage.cycles;
+    // The clock of events has 24 MHz, that of the engine 1.14 GHz.
+    let expected = cycles as f64 * 24.0 / 1140.0;
+    assert_eq!(event.kind(), Ok(Kind::TaskManager));
+    assert!((f64::from(event.words[2].get()) - expected).abs() <= 1.0, "{:?}, {expected} ticks", event.words);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ane_device::chip::NoSuchInstance;
 use ane_device::time::{TICKS_PER_SECOND, Ticks};
-use ane_device::trace::{Recent, Timeline};
+use ane_device::trace::{Clock, Recent, Timeline};
 use ane_device::wire::NotDone;
 use ane_device::{Ane, Options, wire};
 use ane_driver::bus::in_process::{Device, InProcess, MEMORY_BASE, Refused, Work};
@@ -105,10 +105,8 @@ impl Embedded {
             return;
         }
         self.recent = is_wanted.then(Recent::default);
-        let start = self.start;
-        let clock = move || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.ane.set_timeline(match is_wanted {
-            true => Timeline::on(Box::new(clock), Timeline::CAPACITY),
+            true => Timeline::on(Clock::since(self.start), Timeline::CAPACITY),
             false => Timeline::off(),
         });
     }

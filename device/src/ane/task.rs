@@ -1,6 +1,7 @@
 //! One step of work: a task from its address to its end.
 
-use ane_uapi::hw::bar::BarIndex;
+use ane_uapi::hw::bar::{BarIndex, BarTable};
+use ane_uapi::hw::td::header::Header;
 use vm_memory::GuestMemory;
 
 use super::Ane;
@@ -14,6 +15,7 @@ use crate::refusal::Category;
 use crate::report::Kind;
 use crate::td::bar;
 use crate::td::decode::decode;
+use crate::td::fetch::FetchError;
 use crate::time::Ticks;
 use crate::tm::error::RequestError;
 use crate::tm::{Outcome, Running};
@@ -108,37 +110,25 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     fn run(&mut self, running: &Running, traced: Task) -> Outcome {
         let Running { request, task: index, .. } = running;
         let bars = self.firmware.bars(request.queue, &request.bars);
-        self.dart.set_origin(Origin {
-            task: Some(u32::from(*index)),
-            register: None,
-            bar: Some(bars.get(BarIndex::TASKS)),
-        });
-        let start = self.timeline.now();
-        let mut dma = self.dart.dma(&self.memory, request.stream, Circuit::TdFetch);
-        self.descriptor.fetch(&mut dma, running.address, running.words).map_err(RequestError::Fetch)?;
-        let bytes = (running.words as u64).saturating_mul(4);
-        let what = What::Transfer { circuit: Circuit::TdFetch, bytes };
-        self.timeline.span(start, Event { task: traced, what });
-        let (header, mut registers) =
-            decode(&self.descriptor, &self.registers).map_err(RequestError::Descriptor)?;
-        let identity = header.identity;
-        if !identity.lnid() && identity.nid() != request.nid.number() {
-            return Err(RequestError::WrongNid { found: identity.nid(), expected: request.nid });
+        self.timeline.begin();
+        let programmed = self.program(running, &bars);
+        let circuit = Circuit::TdFetch;
+        let fetched = match programmed {
+            Err(RequestError::Fetch(FetchError::Misaligned { .. })) => None,
+            Err(RequestError::Fetch(FetchError::Fault { address })) => Some(What::Fault { circuit, address }),
+            _ => Some(What::Transfer { circuit, bytes: (running.words as u64).saturating_mul(4) }),
+        };
+        if let Some(what) = fetched {
+            self.timeline.span(Event { task: traced, what });
         }
-        let tasks = request.info.tasks();
-        let is_last = index.saturating_add(1) >= tasks;
-        if !is_last && (identity.eon() || header.next.offset() == 0) {
-            return Err(RequestError::ChainEnds { tasks });
-        }
-        bar::substitute(&mut registers, &header, &bars).map_err(RequestError::Bar)?;
-        self.registers = registers;
+        let header = programmed?;
         let task = TaskContext {
             header: &header,
             queue: request.queue,
             nid: request.nid,
             stream: request.stream,
             index: *index,
-            tasks,
+            tasks: request.info.tasks(),
             bars: &bars,
         };
         let ports = Ports {
@@ -151,5 +141,31 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         };
         let done = self.engine.run(&task, &self.registers, ports).map_err(RequestError::Engine)?;
         Ok((done, bar::next_descriptor(&header, &bars)))
+    }
+
+    /// Fetches a descriptor and programs the registers with it; a descriptor that is refused changes none.
+    fn program(&mut self, running: &Running, bars: &BarTable) -> Result<Header, RequestError> {
+        let Running { request, task: index, .. } = running;
+        self.dart.set_origin(Origin {
+            task: Some(u32::from(*index)),
+            register: None,
+            bar: Some(bars.get(BarIndex::TASKS)),
+        });
+        let mut dma = self.dart.dma(&self.memory, request.stream, Circuit::TdFetch);
+        self.descriptor.fetch(&mut dma, running.address, running.words).map_err(RequestError::Fetch)?;
+        let (header, mut registers) =
+            decode(&self.descriptor, &self.registers).map_err(RequestError::Descriptor)?;
+        let identity = header.identity;
+        if !identity.lnid() && identity.nid() != request.nid.number() {
+            return Err(RequestError::WrongNid { found: identity.nid(), expected: request.nid });
+        }
+        let tasks = request.info.tasks();
+        let is_last = index.saturating_add(1) >= tasks;
+        if !is_last && (identity.eon() || header.next.offset() == 0) {
+            return Err(RequestError::ChainEnds { tasks });
+        }
+        bar::substitute(&mut registers, &header, bars).map_err(RequestError::Bar)?;
+        self.registers = registers;
+        Ok(header)
     }
 }

@@ -186,6 +186,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_stream_is_invalidated_by_itself_and_none_is_forgotten() {
+        let streams = [StreamId::ALL[1], StreamId::ALL[2]];
+        let tags = streams.map(|stream| Tag::new(Iova(0), stream));
+        let mut buffer = TranslationBuffer::new();
+        for (stream, tag) in streams.into_iter().zip(tags) {
+            buffer.announce(stream);
+            *buffer.slot(tag).unwrap() = Entry { tag, ..Entry::EMPTY };
+        }
+        buffer.invalidate(Streams::new().with_mask(streams[0].bit()));
+        assert_eq!(tags.map(|tag| buffer.find(tag).is_some()), [false, true]);
+        buffer.invalidate(Streams::new().with_mask(streams[1].bit()));
+        assert_eq!(tags.map(|tag| buffer.find(tag).is_some()), [false, false]);
+    }
+
+    #[test]
     fn pages_beyond_the_buffer_displace_others_and_take_no_room() {
         let stream = StreamId::ALL[3];
         let pages = (0_u32..).take(4 * ENTRIES);

@@ -4,6 +4,8 @@
 //! measurements (docs/timing.md), none of which chose a number here. Rates are those of the M1 as measured; sources take
 //! an M1 Pro or Max for one, and give the M1's column of the HAL table (facts M, X-26).
 
+use std::num::NonZero;
+
 use ane_uapi::hw::hal::{self, Generation};
 use ane_uapi::hw::sram::Hierarchy;
 
@@ -96,9 +98,11 @@ impl Machine {
 
     /// The time that so many cycles take.
     pub fn nanoseconds(&self, cycles: u64) -> u64 {
-        let nanoseconds = u128::from(cycles).saturating_mul(1_000_000_000);
-        let nanoseconds = nanoseconds.div_ceil(u128::from(self.clock_hz.max(1)));
-        u64::try_from(nanoseconds).unwrap_or(u64::MAX)
+        const SECOND: u64 = 1_000_000_000;
+        let clock = NonZero::new(self.clock_hz).unwrap_or(NonZero::<u64>::MIN);
+        // What is left of a second is a product of 64 bits.
+        let (seconds, rest) = (cycles / clock, cycles % clock);
+        seconds.saturating_mul(SECOND).saturating_add(rest.saturating_mul(SECOND).div_ceil(clock.get()))
     }
 
     /// The same in the device's ticks, at least one.

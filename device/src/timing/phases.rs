@@ -49,6 +49,10 @@ pub struct Span {
 
 /// The `index`th of `count` parts of `cycles`: where it begins and ends.
 fn slice(cycles: u64, index: u64, count: u64) -> (u64, u64) {
+    if count == 1 {
+        // So it is with most tasks, and no division is needed.
+        return (0, cycles);
+    }
     let at = |index: u64| {
         let part = u128::from(cycles).saturating_mul(index.into()).checked_div(count.into());
         u64::try_from(part.unwrap_or(0)).unwrap_or(u64::MAX)
@@ -57,38 +61,34 @@ fn slice(cycles: u64, index: u64, count: u64) -> (u64, u64) {
 }
 
 impl Cost {
-    /// The spans of a task, of no length where nothing was to do. What the task before hid begins before zero, and is
-    /// drawn from zero.
-    pub fn spans(&self, spent: &Spent) -> impl Iterator<Item = Span> + use<> {
-        let cost = *self;
-        let tiles = cost.tiles.clamp(1, TILES_MAX);
-        let (body, fill, hidden) = (cost.body, cost.fill, spent.hidden);
-        (0..tiles).flat_map(move |tile| {
-            let (fill_start, fill_end) = slice(fill, tile, tiles);
-            let (body_start, body_end) = slice(body, tile, tiles);
-            let length = body_end.saturating_sub(body_start);
+    /// Gives the spans of a task, none where nothing was to do. What the task before hid begins before zero, and is drawn
+    /// from zero.
+    pub fn spans(&self, spent: &Spent, mut give: impl FnMut(Span)) {
+        let tiles = self.tiles.clamp(1, TILES_MAX);
+        let mut span = |part, start: u64, end: u64| {
+            if end > start {
+                give(Span { part, start, end });
+            }
+        };
+        let first = slice(self.fill, 0, tiles).1;
+        for tile in 0..tiles {
+            let (fill_start, fill_end) = slice(self.fill, tile, tiles);
+            let (body_start, body_end) = slice(self.body, tile, tiles);
             // Fill by fill without a pause, or, where the array is slower, each as the one before is taken.
-            let first = slice(fill, 0, tiles).1;
-            let start = fill_end.max(first.saturating_add(body_start)).saturating_sub(hidden);
+            let start = fill_end.max(first.saturating_add(body_start)).saturating_sub(spent.hidden);
+            let end = start.saturating_add(body_end.saturating_sub(body_start));
             let share = |cycles: u64| {
                 let (from, to) = slice(cycles, tile, tiles);
                 to.saturating_sub(from)
             };
-            let (read, array, write) = (share(cost.read), share(cost.array), share(cost.write));
-            let array_at = if cost.work.streams { start.saturating_add(read) } else { start };
-            let end = start.saturating_add(length);
-            let span =
-                |part, start: u64, cycles: u64| Span { part, start, end: start.saturating_add(cycles) };
-            [
-                Span {
-                    part: Part::KernelFill,
-                    start: fill_start.saturating_sub(hidden),
-                    end: fill_end.saturating_sub(hidden),
-                },
-                span(Part::TileRead, start, read),
-                span(Part::Array, array_at, array),
-                span(Part::TileWrite, end.saturating_sub(write), write),
-            ]
-        })
+            let (read, array, write) = (share(self.read), share(self.array), share(self.write));
+            let array_at = if self.work.streams { start.saturating_add(read) } else { start };
+            let hidden = |cycles: u64| cycles.saturating_sub(spent.hidden);
+            span(Part::KernelFill, hidden(fill_start), hidden(fill_end));
+            span(Part::TileRead, start, start.saturating_add(read));
+            span(Part::Array, array_at, array_at.saturating_add(array));
+            let write_at = end.saturating_sub(write);
+            span(Part::TileWrite, write_at, write_at.saturating_add(write));
+        }
     }
 }

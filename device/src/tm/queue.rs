@@ -303,6 +303,20 @@ mod tests {
     }
 
     #[test]
+    fn request_that_was_pushed_first_starts_first_in_whichever_set_it_is() {
+        for [first, second] in [[Slot::First, Slot::Second], [Slot::Second, Slot::First]] {
+            let mut queue = queue();
+            stage(&mut queue, first, 7);
+            queue.push(words(0)).unwrap();
+            stage(&mut queue, second, 8);
+            queue.push(words(1)).unwrap();
+            let started: Vec<_> =
+                std::iter::from_fn(|| queue.start()).map(|request| request.nid.number()).collect();
+            assert_eq!(started, [7, 8]);
+        }
+    }
+
+    #[test]
     fn set_that_was_staged_once_can_be_pushed_again_when_it_is_free() {
         let mut queue = queue();
         stage(&mut queue, Slot::First, 9);

@@ -8,26 +8,27 @@
 //! handed; nothing in here knows what time it is. Its buffer is bounded: if nobody drains it, what comes next is
 //! dropped and counted.
 //!
+//! What a task does is one thing after the other, and the timeline is told so: each event lasts from the end of the one
+//! before. Steps too short to be worth an event (the plan of a task, the look at the pages of its result) are part of what
+//! follows them.
+//!
 //! * [`Timeline`]: the buffer.
+//! * [`clock`]: where the time comes from.
 //! * [`event`]: what can be noted.
 //! * [`chrome`]: the file.
 //! * [`line`] and [`recent`]: what happened last, told to another process.
 
 pub mod chrome;
+pub mod clock;
 pub mod event;
 pub mod line;
 pub mod recent;
 
-use std::collections::VecDeque;
-use std::fmt;
-
+pub use self::clock::Clock;
 pub use self::event::{Event, Task, What};
 pub use self::recent::Recent;
 
-/// Where the time comes from: nanoseconds from any beginning, never going back.
-pub type Clock = Box<dyn Fn() -> u64 + Send>;
-
-/// A point in time, in nanoseconds of the timeline's clock; 0 while the timeline is off.
+/// A point in time, in nanoseconds of the timeline's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stamp(pub u64);
 
@@ -59,11 +60,15 @@ pub struct Timeline {
     recording: Option<Box<Recording>>,
 }
 
+#[derive(Debug)]
 struct Recording {
     clock: Clock,
-    records: VecDeque<Record>,
+    /// What was noted. Stamps are readings of the clock until they are drained, but for those of the timing model.
+    records: Vec<Record>,
     capacity: usize,
     lost: u64,
+    /// When the event ended that was noted last.
+    latest: Stamp,
 }
 
 impl Timeline {
@@ -77,7 +82,9 @@ impl Timeline {
 
     /// A timeline that is on, and holds `capacity` records until they are drained.
     pub fn on(clock: Clock, capacity: usize) -> Self {
-        Self { recording: Some(Box::new(Recording { clock, records: VecDeque::new(), capacity, lost: 0 })) }
+        let latest = Stamp(clock.ticks());
+        let recording = Recording { clock, records: Vec::new(), capacity, lost: 0, latest };
+        Self { recording: Some(Box::new(recording)) }
     }
 
     /// True if events are kept.
@@ -90,32 +97,34 @@ impl Timeline {
         self.recording.as_ref().is_some_and(|recording| recording.records.len() >= recording.capacity / 2)
     }
 
-    /// The time, for the start of a span.
+    /// Something begins now; the next span lasts from here.
     #[inline]
-    pub fn now(&self) -> Stamp {
-        match &self.recording {
-            Some(recording) => recording.now(),
-            None => Stamp(0),
-        }
-    }
-
-    /// Notes an event that began at `start` and ends now.
-    #[inline]
-    pub fn span(&mut self, start: Stamp, event: Event) {
+    pub fn begin(&mut self) {
         if let Some(recording) = &mut self.recording {
-            recording.keep(Some(start), event);
+            recording.read();
         }
     }
 
-    /// Notes an event that takes no time.
+    /// Notes an event that ends now, and began where the one before ended.
+    #[inline]
+    pub fn span(&mut self, event: Event) {
+        if let Some(recording) = &mut self.recording {
+            let start = recording.latest;
+            let end = recording.read();
+            recording.push(Record { start, end, event });
+        }
+    }
+
+    /// Notes an event that happens now and takes no time.
     #[inline]
     pub fn mark(&mut self, event: Event) {
         if let Some(recording) = &mut self.recording {
-            recording.keep(None, event);
+            let now = recording.read();
+            recording.push(Record { start: now, end: now, event });
         }
     }
 
-    /// Notes an event at times that are no reading of the clock: those of the timing model.
+    /// Notes an event in the time of the timing model, which is no reading of the clock.
     #[inline]
     pub fn place(&mut self, start: Stamp, end: Stamp, event: Event) {
         if let Some(recording) = &mut self.recording {
@@ -125,7 +134,16 @@ impl Timeline {
 
     /// Takes out what was noted, in the order in which it ended.
     pub fn drain(&mut self) -> impl Iterator<Item = Record> {
-        self.recording.as_mut().into_iter().flat_map(|recording| recording.records.drain(..))
+        self.recording.as_mut().into_iter().flat_map(|recording| {
+            let scale = recording.clock.scale();
+            recording.records.drain(..).map(move |record| match record.event.what {
+                What::Modelled { .. } => record,
+                _ => {
+                    let [start, end] = [record.start, record.end].map(|at| Stamp(scale.nanoseconds(at.0)));
+                    Record { start, end, ..record }
+                }
+            })
+        })
     }
 
     /// How many events were dropped because nobody drained the buffer.
@@ -135,32 +153,20 @@ impl Timeline {
 }
 
 impl Recording {
-    fn now(&self) -> Stamp {
-        Stamp((self.clock)())
+    /// The time, which never goes back.
+    #[inline]
+    fn read(&mut self) -> Stamp {
+        self.latest = self.latest.max(Stamp(self.clock.ticks()));
+        self.latest
     }
 
-    fn keep(&mut self, start: Option<Stamp>, event: Event) {
-        let end = self.now();
-        self.push(Record { start: start.unwrap_or(end).min(end), end, event });
-    }
-
+    #[inline]
     fn push(&mut self, record: Record) {
         if self.records.len() >= self.capacity {
             self.lost = self.lost.saturating_add(1);
             return;
         }
-        self.records.push_back(record);
-    }
-}
-
-impl fmt::Debug for Recording {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { clock: _, records, capacity, lost } = self;
-        f.debug_struct("Recording")
-            .field("records", &records.len())
-            .field("capacity", capacity)
-            .field("lost", lost)
-            .finish_non_exhaustive()
+        self.records.push(record);
     }
 }
 
@@ -184,27 +190,31 @@ mod tests {
     fn clock() -> (Arc<AtomicU64>, Clock) {
         let time = Arc::new(AtomicU64::new(0));
         let shown = Arc::clone(&time);
-        (time, Box::new(move || shown.load(Ordering::Relaxed)))
+        (time, Clock::new(move || shown.load(Ordering::Relaxed)))
     }
 
     #[test]
-    fn timeline_that_is_off_keeps_nothing_and_shows_no_time() {
+    fn timeline_that_is_off_keeps_nothing() {
         let mut timeline = Timeline::off();
-        timeline.span(timeline.now(), fetch(1));
+        timeline.begin();
+        timeline.span(fetch(1));
         timeline.mark(fetch(2));
-        assert_eq!((timeline.now(), timeline.drain().count(), timeline.lost()), (Stamp(0), 0, 0));
+        assert_eq!((timeline.is_on(), timeline.drain().count(), timeline.lost()), (false, 0, 0));
     }
 
     #[test]
-    fn span_lasts_from_its_stamp_to_the_moment_it_is_noted() {
+    fn span_lasts_from_the_end_of_the_one_before_to_the_moment_it_is_noted() {
         let (time, clock) = clock();
         let mut timeline = Timeline::on(clock, 8);
         time.store(70, Ordering::Relaxed);
-        let start = timeline.now();
+        timeline.begin();
         time.store(95, Ordering::Relaxed);
-        timeline.span(start, fetch(1));
+        timeline.span(fetch(1));
+        time.store(99, Ordering::Relaxed);
+        timeline.span(fetch(2));
         let records: Vec<_> = timeline.drain().collect();
-        assert_eq!(records, [Record { start: Stamp(70), end: Stamp(95), event: fetch(1) }]);
+        let of = |start, end, bytes| Record { start: Stamp(start), end: Stamp(end), event: fetch(bytes) };
+        assert_eq!(records, [of(70, 95, 1), of(95, 99, 2)]);
         assert_eq!(timeline.drain().count(), 0, "taken out once");
     }
 
@@ -221,13 +231,25 @@ mod tests {
     }
 
     #[test]
-    fn stamp_from_the_future_makes_a_span_without_length() {
-        let (_, clock) = clock();
+    fn clock_that_goes_back_makes_a_span_without_length() {
+        let (time, clock) = clock();
         let mut timeline = Timeline::on(clock, 1);
-        timeline.span(Stamp(500), fetch(1));
+        time.store(500, Ordering::Relaxed);
+        timeline.begin();
+        time.store(0, Ordering::Relaxed);
+        timeline.span(fetch(1));
         assert_eq!(
             timeline.drain().next().map(|record| (record.start, record.end)),
-            Some((Stamp(0), Stamp(0)))
+            Some((Stamp(500), Stamp(500)))
         );
+    }
+
+    #[test]
+    fn time_of_the_model_is_no_reading_of_the_clock() {
+        let mut timeline = Timeline::on(Clock::since(std::time::Instant::now()), 1);
+        let what = What::Modelled { part: crate::timing::phases::Part::Array, cycles: 1 };
+        timeline.place(Stamp(1 << 60), Stamp(1 << 61), Event { what, ..fetch(0) });
+        let placed = timeline.drain().next().map(|record| (record.start, record.end));
+        assert_eq!(placed, Some((Stamp(1 << 60), Stamp(1 << 61))));
     }
 }

@@ -6,7 +6,7 @@ use ane_device::dart::Circuit;
 use ane_device::pe_mmu::{Mapping, Message, Range, Rejected, Why};
 use ane_device::refusal;
 use ane_device::time::Ticks;
-use ane_device::trace::{Timeline, What};
+use ane_device::trace::{Clock, Timeline, What};
 use ane_uapi::hw::pe_mmu::{self as regs, PE_MMU};
 use ane_uapi::hw::space::EngineOffset;
 
@@ -63,7 +63,7 @@ fn refused_message_says_which_entry_and_why() {
 #[test]
 fn trace_shows_fallbacks_and_the_wait_of_a_task() {
     let mut machine = machine("overhead-ns=500");
-    machine.ane.set_timeline(Timeline::on(Box::new(|| 0), 100));
+    machine.ane.set_timeline(Timeline::on(Clock::new(|| 0), 100));
     machine.submit_chain(1);
     machine.run();
     let seen: Vec<_> = machine.ane.timeline_mut().drain().map(|record| record.event.what).collect();

@@ -5,7 +5,7 @@ use std::time::Instant;
 use ane::build::Built;
 use ane::embedded::{self, Embedded};
 use ane_device::Options;
-use ane_device::trace::Timeline;
+use ane_device::trace::{Clock, Timeline};
 use ane_driver::bus::in_process::InProcess;
 use ane_tests::runner::{Outcome, Runner};
 use half::f16;
@@ -26,9 +26,7 @@ pub(crate) fn open(options: &Options) -> Device {
 /// A device that notes what it does.
 pub(crate) fn open_traced(options: &Options) -> Device {
     let mut device = open(options);
-    let start = Instant::now();
-    let clock = Box::new(move || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
-    device.guest.bus.device_mut().ane().set_timeline(Timeline::on(clock, EVENTS));
+    device.guest.bus.device_mut().ane().set_timeline(Timeline::on(Clock::since(Instant::now()), EVENTS));
     device
 }
 

@@ -14,14 +14,15 @@ use super::scratch::{Scratch, example};
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A daemon that ends with the test.
-struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
-    device: String,
+    /// What `--device` calls it.
+    pub(crate) device: String,
     socket: PathBuf,
 }
 
 impl Daemon {
-    fn start(scratch: &Scratch, options: &[&str]) -> Self {
+    pub(crate) fn start(scratch: &Scratch, options: &[&str]) -> Self {
         let socket = scratch.path().join("ane.sock");
         let child = Command::new(path())
             .arg("daemon")

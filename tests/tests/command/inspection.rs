@@ -49,6 +49,12 @@ fn fault_is_told_with_its_descriptor() {
     let page = printed(&["faults", &example(), "--inject", "translation-fault:0x10000"]);
     assert!(page.contains("transfer faulted at 0x10000") && page.contains("translation fault"), "{page}");
     assert_eq!(printed(&["faults", &example()]), "no faults\n");
+    let report = json(&["faults", "--json", &example(), "--inject", "translation-fault:0x10000"]);
+    assert!(
+        report["faults"][0].as_str().is_some_and(|fault| fault.contains("Address   0x00010000")),
+        "{report}"
+    );
+    assert!(report["run"].is_string() && report["is_latched"] == true, "{report}");
 }
 
 #[test]

@@ -2,16 +2,16 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ane::container::Axes;
 use ane::tensor::Tensor;
-use ane_tests::command::{ane, built, library, path, printed};
+use ane_tests::command::{ane, built, path, printed};
 use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::data::programs;
+use ane_tests::preload;
 
 use super::scratch::{Scratch, example};
 
@@ -74,9 +74,7 @@ impl Workplace {
     fn new() -> Self {
         let scratch = Scratch::new();
         let file = |name: &str| scratch.path().join(name);
-        for folder in
-            ["examples", "runtime", ".local/share/bash-completion/completions", ".config/fish/completions"]
-        {
+        for folder in ["examples", ".local/share/bash-completion/completions", ".config/fish/completions"] {
             fs::create_dir_all(file(folder)).expect("it can be made");
         }
         fs::copy(example(), file("examples/add_relu.anec")).expect("it can be copied");
@@ -112,7 +110,7 @@ impl Workplace {
         let mut shell = Command::new("bash");
         shell.args(["-c", line]).current_dir(self.scratch.path()).stdin(Stdio::null());
         shell.env("PATH", search).env("HOME", self.scratch.path());
-        shell.env("XDG_RUNTIME_DIR", self.scratch.path().join("runtime")).env("ANE_SHIM", shim());
+        shell.env("ANE_SHIM", preload::library());
         shell
     }
 
@@ -124,10 +122,14 @@ impl Workplace {
 
     /// Leaves a command running, and waits for its socket.
     fn leave(&mut self, line: &str) {
-        let mut words = line.split(' ').skip_while(|word| *word != "--socket-path");
-        let default = self.scratch.path().join("runtime/ane/aned.sock");
-        let socket = words.nth(1).map_or(default, |path| self.scratch.path().join(path));
-        let child = self.shell(&format!("exec {line}")).stderr(Stdio::null()).spawn();
+        // Where a daemon listens by itself depends on who runs it.
+        let line = match line.contains("--socket-path") {
+            true => format!("exec {line}"),
+            false => format!("exec {line} --socket-path aned.sock"),
+        };
+        let socket = line.split(' ').skip_while(|word| *word != "--socket-path").nth(1).expect("it has one");
+        let socket = self.scratch.path().join(socket);
+        let child = self.shell(&line).stderr(Stdio::null()).spawn();
         self.left.push(child.expect("there is a shell"));
         let end = Instant::now() + LIMIT;
         while !socket.exists() {
@@ -138,7 +140,9 @@ impl Workplace {
 
     /// Runs the lines that can be run here, and says how many they are.
     fn run(&mut self, lines: impl IntoIterator<Item = String>) -> usize {
-        let lines = lines.into_iter().map(|line| line.replace("/tmp/", ""));
+        let lines = lines
+            .into_iter()
+            .map(|line| line.replace("/tmp/", "").replace("--device aned", "--device aned:aned.sock"));
         let mut ran = 0;
         for line in lines.filter(|line| self.has(line)).collect::<Vec<_>>() {
             match line.strip_suffix(" &") {
@@ -163,11 +167,6 @@ impl Drop for Workplace {
     }
 }
 
-/// The preload library.
-fn shim() -> PathBuf {
-    library("ane-drm-shim", "libane_drm_shim.so")
-}
-
 #[test]
 fn examples_in_the_help_of_commands_run() {
     let mut commands = commands();
@@ -188,15 +187,15 @@ fn commands_of_the_readme_run() {
     let blocks = readme.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let lines = blocks.flat_map(str::lines).filter_map(|line| match line.split_once(" --bin ") {
         // Built already, and found on the path.
-        Some((_, rest)) => Some(rest.replacen(" -- ", " ", 1)),
-        None => ["ane ", "aned ", "vhost-device-ane "]
+        Some(("cargo run --release", rest)) => Some(rest.replacen(" -- ", " ", 1)),
+        _ => ["ane ", "aned ", "vhost-device-ane "]
             .iter()
             .any(|program| line.starts_with(program))
             .then(|| line.to_owned()),
     });
     // One that is shown in front would not end by itself.
     let lines = lines.map(|line| match line.starts_with("vhost-device-ane") && !line.ends_with('&') {
-        true => format!("{line} &"),
+        true => format!("{} &", line.replace("ane.sock", "shown.sock")),
         false => line,
     });
     let mut workplace = Workplace::new();

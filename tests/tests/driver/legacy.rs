@@ -7,15 +7,20 @@ use ane::embedded;
 use ane_device::Options;
 use ane_device::inject::Injection;
 use ane_driver::Driver;
+use ane_driver::bus::Bus;
 use ane_driver::bus::in_process::InProcess;
 use ane_driver::front::{FileId, Files};
 use ane_tests::client::{Buffer, Clients, Loaded};
 use ane_tests::data;
 use ane_tests::runner::surfaces;
+use ane_uapi::hw::dart::scan::Run;
+use ane_uapi::hw::space::EngineOffset;
+use ane_uapi::hw::tq::{self, QueueId};
 use ane_uapi::ioctl::buffer::{BO_INFO, BoInfo};
 use ane_uapi::ioctl::drm_ane::{BO_FREE, BO_INIT, BoFree, BoInit, FIFO_NID, SUBMIT, Submit};
 use ane_uapi::ioctl::errno::Errno;
 use half::f16;
+use vm_memory::{Bytes, GuestAddress};
 use zerocopy::FromZeros;
 
 /// Makes a submission wrong, given the size of its commands' buffer.
@@ -105,6 +110,64 @@ fn coefficients_lie_behind_the_commands_in_the_same_buffer() {
     assert_eq!(clients.ioctl(file, &SUBMIT, &mut submit), Ok(()));
     let output = clients.take(&loaded, surfaces(&program, Direction::Output)[0]);
     assert_eq!(output, [f16::from_f32(18.0); 3]);
+}
+
+/// Where a buffer lies.
+fn address(clients: &mut Embedded, file: FileId, handle: u32) -> u32 {
+    let mut info = BoInfo { handle, ..BoInfo::new_zeroed() };
+    clients.ioctl(file, &BO_INFO, &mut info).unwrap();
+    info.device_address.try_into().unwrap()
+}
+
+/// The first request of a fresh device stands in the first set of queue 4, all of which td 9 lists.
+#[test]
+fn submission_writes_queue_four_as_the_linux_driver_does() {
+    let Some(sample) = sample("conv") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let mut clients = clients();
+    let file = clients.open();
+    let (_, mut submit) = load(&mut clients, file, &program);
+    assert_eq!(clients.ioctl(file, &SUBMIT, &mut submit), Ok(()));
+    let mut word = |offset| {
+        let at = EngineOffset(QueueId::new(4).unwrap().base().0 + offset);
+        clients.driver.bus_mut().read(at).unwrap()
+    };
+    let bars: Vec<u32> = (0..32).map(|bar| word(tq::BAR1.offset() + 4 * bar)).collect();
+    let nid = tq::RequestNid::from_bits(word(tq::REQ_NID1.offset()));
+    // Behind the set's 32 addresses and its id (facts F.2).
+    let first = word(tq::REQ_ADDR2.offset());
+    assert_eq!(nid.nid(), 0x40);
+    assert_eq!(first, address(&mut clients, file, submit.btsp_handle));
+    let commands = address(&mut clients, file, submit.handles[0]);
+    let behind = u32::try_from(submit.tsk_size.next_multiple_of(16)).unwrap();
+    assert_eq!(bars[..2], [commands, commands + behind], "BAR 1 is BAR 0 and what the commands take");
+    for (bar, &handle) in bars.iter().zip(&submit.handles).skip(2) {
+        let expected = if handle == 0 { 0 } else { address(&mut clients, file, handle) };
+        assert_eq!(*bar, expected);
+    }
+}
+
+#[test]
+fn first_descriptor_that_the_device_fetches_is_the_copy_with_network_id_0x40() {
+    let Some(sample) = sample("sum") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let mut clients = clients();
+    let file = clients.open();
+    let (_, mut submit) = load(&mut clients, file, &program);
+    assert_eq!(clients.ioctl(file, &SUBMIT, &mut submit), Ok(()));
+    let bootstrap = address(&mut clients, file, submit.btsp_handle);
+    let ane = clients.driver.bus_mut().device_mut().ane();
+    let tables = ane.dart().tables_told(ane.memory());
+    let mut runs = tables.lines().filter_map(|line| line.parse::<Run>().ok());
+    let run = runs
+        .find(|run| (u64::from(run.iova.0)..u64::from(run.iova.0) + run.bytes()).contains(&bootstrap.into()))
+        .expect("the buffer is mapped");
+    let physical = GuestAddress(run.page.0 + u64::from(bootstrap - run.iova.0));
+    let mut seen = vec![0; program.first_task_bytes as usize];
+    ane.memory().read_slice(&mut seen, physical).unwrap();
+    let mut expected = program.stream[..seen.len()].to_vec();
+    expected[2] = 0x40;
+    assert_eq!(seen, expected);
 }
 
 #[test]

@@ -407,6 +407,23 @@ fn base_addresses_of_requests() {
     refused(&SUBMIT_REQUEST, &bars(&[bar(0, 1), bar(0, 1)]), &[(Errno::EINVAL, twice)]);
 }
 
+/// The driver has the bytes that came with a call, under the client's addresses, and nothing else of the client's.
+#[test]
+fn pointer_to_bytes_that_did_not_come_with_the_call_is_refused() {
+    let at = |bars| (Errno::EFAULT, Request { bars, ..request() });
+    let size = size_of::<Bar>() as u64;
+    let wrong = [0, 1, AT - 1, AT + 1, AT + size, ELSEWHERE - 1, u64::MAX, u64::MAX - size + 1];
+    refused(&SUBMIT_REQUEST, &bars(&[bar(0, 1)]), &wrong.map(at));
+    refused(&SUBMIT_REQUEST, &nowhere(), &[at(AT)]);
+    // Two stretches that follow each other are not one.
+    let mut torn = Segments::new();
+    let whole = [bar(0, 1)];
+    let (front, end) = whole.as_bytes().split_at(8);
+    torn.push(AT, front.to_vec());
+    torn.push(AT + 8, end.to_vec());
+    refused(&SUBMIT_REQUEST, &torn, &[at(AT)]);
+}
+
 #[test]
 fn chains() {
     let mut memory = bars(&[bar(0, 1)]);

@@ -187,6 +187,7 @@ fn firmware(address: u64, tables: Option<&Tables>) -> Meaning {
         }
     }
     let otherwise = match tables {
+        Some(tables) if !tables.has_owners => "known to the driver alone: ask its daemon".to_owned(),
         Some(tables) if tables.regions.is_empty() => "no program is loaded".to_owned(),
         Some(_) => "outside every program's region".to_owned(),
         None => "moves with every program: name a MODEL or a device to look".to_owned(),

@@ -79,24 +79,22 @@ pub enum Untold {
 }
 
 impl Source {
-    /// What is told about `what`, in lines.
+    /// What is told about `what`, in lines. Whoever tells it is another process, so nothing in it drives a terminal.
     ///
     /// # Errors
     ///
     /// [`Untold`].
     pub fn tell(&self, what: &str) -> Result<String, Untold> {
-        match self {
-            Self::Control(control) => control.ask(what),
-            Self::Driver(device) => match device.report(what)? {
-                Some(told) => match told.strip_prefix("error ") {
-                    Some(why) => Err(Untold::Refused(why.trim_end().to_owned())),
-                    None => Ok(told),
-                },
-                None => {
-                    let (whom, what) = (device.location().to_string(), what.to_owned());
-                    Err(Untold::Unknown { whom, what })
-                }
-            },
+        let told = match self {
+            Self::Control(control) => control.ask(what)?,
+            Self::Driver(device) => device.report(what)?.ok_or_else(|| {
+                let (whom, what) = (device.location().to_string(), what.to_owned());
+                Untold::Unknown { whom, what }
+            })?,
+        };
+        match told.strip_prefix("error ") {
+            Some(why) => Err(Untold::Refused(why.trim_end().to_owned())),
+            None => Ok(told.replace(|c: char| c.is_control() && c != '\n', " ")),
         }
     }
 
@@ -106,9 +104,12 @@ impl Source {
     ///
     /// Those of [`Source::tell`].
     pub fn timekeeper(self) -> Result<Self, Untold> {
+        if matches!(self, Self::Control(_)) {
+            return Ok(self);
+        }
         match self.tell("control") {
             Ok(socket) => Ok(Self::Control(Control::at(socket.trim_end(), None))),
-            Err(Untold::Unknown { .. } | Untold::Refused(_)) => Ok(self),
+            Err(Untold::Unknown { .. }) => Ok(self),
             Err(why) => Err(why),
         }
     }

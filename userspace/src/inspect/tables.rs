@@ -292,7 +292,7 @@ mod tests {
     }
 
     const TOLD: &str = "\
-context iso1 processes 7,8
+context mapper-ane0-iso1 processes 7,8
   0x8000 bytes 0x4000 usage input tensor mapping 1
   0x4000 bytes 0x4000 usage program mapping 0
 region 0x4000 bytes 0x8000 mapped 0x100004000
@@ -309,7 +309,7 @@ dart1 stream 9 base 0x80000008
         let [context, other] = tables.contexts.as_slice() else { panic!("{tables:?}") };
         assert_eq!(
             (context.name.as_str(), context.stream, context.processes.as_slice()),
-            ("iso1", 1, &[7, 8][..])
+            ("mapper-ane0-iso1", 1, &[7, 8][..])
         );
         let window = &context.translations[0];
         assert_eq!((window.window, window.more, window.malformed), ("dart0", 2, 5));

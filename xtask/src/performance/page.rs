@@ -48,6 +48,13 @@ The machine is a virtual one and shares its processors with others. Figures ther
 hundredths from run to run, and by more where threads wait for each other (C8, S1 to S3, B1). One run proves little; what
 it takes to make one's own is that command.
 
+C6 is bounded by the number of vector instructions. `fast` needs one for a product of each lane. The narrow arithmetic of
+`m1` takes 31 for the four products of a tile: four to multiply, round and flush a product, four for the tile's first
+narrow add, five for each of the two later ones, one for the accumulator (`device/src/engine/kernels/narrow.rs`). A processor
+with four vector pipes cannot do that in less than 7.75 cycles, beside the 2 of `fast`; a Zen 5 was measured to take 10.6
+(2.9 instructions a cycle) beside 2.07 in the kernels alone. The goal of 2.2 stems from a processor that multiplies and rounds
+halves in one instruction (AVX512-FP16); no tier uses that.
+
 Without a bench so far: a matrix unit of the processor (C1, R1), a cold build (B3). C7, the same bytes from every vector
 unit, is held by tests.
 ";

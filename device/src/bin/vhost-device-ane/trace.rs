@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ane_device::trace::chrome::Writer;
-use ane_device::trace::{Recent, Record, Timeline};
+use ane_device::trace::{Clock, Recent, Record, Timeline};
 
 /// Where a timeline goes.
 pub(crate) struct Trace {
@@ -46,9 +46,7 @@ impl Trace {
         if self.file.is_none() && self.recent.is_none() {
             return Timeline::off();
         }
-        let start = self.start;
-        let clock = move || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        Timeline::on(Box::new(clock), Timeline::CAPACITY)
+        Timeline::on(Clock::since(self.start), Timeline::CAPACITY)
     }
 
     /// Keeps what happens from now on, if it is not kept already, or forgets it. True if the timeline has to be another.

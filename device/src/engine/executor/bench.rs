@@ -43,32 +43,25 @@ impl<M: GuestMemory> Bench<'_, '_, M> {
         transfer: impl FnOnce(&mut Tile<'_, '_, M>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         self.say_purpose(register);
-        let start = self.ports.timeline.now();
         let mut dma = self.ports.dart.dma(self.ports.memory, self.task.stream, circuit);
         let outcome = transfer(&mut Tile { dma: &mut dma, row });
-        self.note_transfer(start, circuit, bytes, &outcome);
+        self.note_transfer(circuit, bytes, &outcome);
         outcome
     }
 
     /// Notes a transfer on the timeline, or its fault; what was only looked at is not one.
-    pub(super) fn note_transfer(
-        &mut self,
-        start: Stamp,
-        circuit: Circuit,
-        bytes: u64,
-        outcome: &Result<(), Fault>,
-    ) {
+    pub(super) fn note_transfer(&mut self, circuit: Circuit, bytes: u64, outcome: &Result<(), Fault>) {
         match outcome {
-            Err(fault) => self.note(start, What::Fault { circuit, address: fault.address.get() }),
-            Ok(()) if bytes != 0 => self.note(start, What::Transfer { circuit, bytes }),
+            Err(fault) => self.note(What::Fault { circuit, address: fault.address.get() }),
+            Ok(()) if bytes != 0 => self.note(What::Transfer { circuit, bytes }),
             Ok(()) => {}
         }
     }
 
-    /// Notes an event of the task that began at `start`.
-    pub(super) fn note(&mut self, start: Stamp, what: What) {
+    /// Notes what the task has done since the last note.
+    pub(super) fn note(&mut self, what: What) {
         let TaskContext { queue, nid, index, .. } = *self.task;
-        self.ports.timeline.span(start, Event { task: trace::Task { queue, nid, index }, what });
+        self.ports.timeline.span(Event { task: trace::Task { queue, nid, index }, what });
     }
 
     /// Notes where the task's virtual time went.
@@ -77,10 +70,11 @@ impl<M: GuestMemory> Bench<'_, '_, M> {
         let task = trace::Task { queue, nid, index };
         let beginning = self.ports.usage.cycles;
         let at = |cycles: u64| Stamp(machine.nanoseconds(beginning.saturating_add(cycles)));
-        for Span { part, start, end } in cost.spans(spent).filter(|span| span.end > span.start) {
-            let event = Event { task, what: What::Modelled { part, cycles: end.saturating_sub(start) } };
-            self.ports.timeline.place(at(start), at(end), event);
-        }
+        let timeline = &mut *self.ports.timeline;
+        cost.spans(spent, |Span { part, start, end }| {
+            let what = What::Modelled { part, cycles: end.saturating_sub(start) };
+            timeline.place(at(start), at(end), Event { task, what });
+        });
     }
 
     /// Says what the transfers that follow are for: task, register and BAR.

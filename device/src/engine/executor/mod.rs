@@ -10,13 +10,14 @@
 //!
 //! * this file: what is kept from pass to pass, and the turn of a task;
 //! * `bench`: what one pass works with, and its transfers;
-//! * `operands`: sources taken, results given;
+//! * `operands`: sources taken, results given; `transpose`: those that are turned on the way;
 //! * `neural` and `planar`: the two kinds of pass.
 
 mod bench;
 mod neural;
 mod operands;
 mod planar;
+mod transpose;
 
 use ane_uapi::hw::pe_mmu::PS_PER_NS;
 use ane_uapi::register::Register;

@@ -53,7 +53,6 @@ impl Executor {
         self.check_result(bench, &pass.sink, 0)?;
         result.resize(pass.output().len(), 0);
         let convolution = &pass.convolution;
-        let start = bench.ports.timeline.now();
         let array = &mut self.array;
         let scale = pass.post_scale;
         let computed = match pass.operation {
@@ -85,7 +84,7 @@ impl Executor {
             numerics: Some(self.numerics),
             macs: pass.macs(),
         };
-        bench.note(start, what);
+        bench.note(what);
         self.give(bench, &pass.sink, 0, result)
     }
 
@@ -95,13 +94,12 @@ impl Executor {
         kernel: &Kernel,
     ) -> Result<(), EngineError> {
         bench.say_purpose(&kernel_dma::COEFF_BASE_ADDR);
-        let start = bench.ports.timeline.now();
         let Ports { memory, dart, kernel: shown, .. } = &mut bench.ports;
         let mut dma = dart.dma(*memory, bench.task.stream, Circuit::KernelFetch);
         let outcome = self.coefficients.fetch(&mut dma, bench.registers, kernel);
         self.coefficients.show(kernel, shown);
         let bytes = kernel.slot_bytes().saturating_mul(kernel.planes.into());
-        bench.note_transfer(start, Circuit::KernelFetch, bytes, &outcome);
+        bench.note_transfer(Circuit::KernelFetch, bytes, &outcome);
         Ok(outcome?)
     }
 
@@ -110,12 +108,11 @@ impl Executor {
         bench: &mut Bench<'_, '_, M>,
     ) -> Result<[u8; BYTES], EngineError> {
         bench.say_purpose(&kernel_dma::COEFF_BASE_ADDR);
-        let start = bench.ports.timeline.now();
         let Ports { memory, dart, kernel, .. } = &mut bench.ports;
         let mut dma = dart.dma(*memory, bench.task.stream, Circuit::KernelFetch);
         let mut bytes = [0; BYTES];
         let outcome = kernel_fetcher::table(&mut dma, bench.registers, kernel, &mut bytes);
-        bench.note_transfer(start, Circuit::KernelFetch, BYTES as u64, &outcome);
+        bench.note_transfer(Circuit::KernelFetch, BYTES as u64, &outcome);
         outcome?;
         self.tables.get(&bytes).map_err(|bad| bad_table(&bad))?;
         Ok(bytes)

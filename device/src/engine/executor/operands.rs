@@ -7,6 +7,7 @@ use vm_memory::GuestMemory;
 
 use super::Executor;
 use super::bench::Bench;
+use super::transpose::transpose;
 use crate::dart::{Access, Circuit};
 use crate::engine::plan::operand::{ChipPlace, Origin, Shape, Sink, Source, Window};
 use crate::engine::plan::verdict::Verdict;
@@ -130,38 +131,4 @@ impl Executor {
 /// Bytes of a tensor.
 const fn bytes(shape: Shape) -> u64 {
     shape.elements().saturating_mul(2)
-}
-
-/// Puts channels and columns in each other's place; `shape` is that of `from`.
-fn transpose(from: &[u16], shape: Shape, into: &mut Vec<u16>) {
-    let (channels, height, width) = (shape.channels as usize, shape.height as usize, shape.width as usize);
-    into.resize(from.len(), 0);
-    let plane = height.saturating_mul(width);
-    let rows = into.chunks_exact_mut(channels.max(1));
-    for (index, row) in rows.enumerate() {
-        // Row `y` of what was column `x`.
-        let (x, y) = (index.checked_div(height).unwrap_or(0), index.checked_rem(height).unwrap_or(0));
-        let start = y.saturating_mul(width).saturating_add(x);
-        let elements = from.iter().skip(start).step_by(plane.max(1));
-        row.iter_mut().zip(elements).for_each(|(to, from)| *to = *from);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn transposed_element_lies_where_channel_and_column_have_changed_places() {
-        let shape = Shape { channels: 3, height: 2, width: 4 };
-        let from: Vec<u16> = (0..24).collect();
-        let mut into = Vec::new();
-        transpose(&from, shape, &mut into);
-        // Element (c, y, x) of `from` is element (x, y, c) of `into`.
-        let (c, y, x) = (2, 1, 3);
-        assert_eq!(into[(x * 2 + y) * 3 + c], from[(c * 2 + y) * 4 + x]);
-        let mut back = Vec::new();
-        transpose(&into, shape.transposed(), &mut back);
-        assert_eq!(back, from);
-    }
 }

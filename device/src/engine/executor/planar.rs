@@ -88,12 +88,11 @@ impl Executor {
         };
         let a = operand(pass.source1.shape, source1.as_slice());
         let b = pass.source2.map(|source| operand(source.shape, source2.as_slice()));
-        let start = bench.ports.timeline.now();
         pass.planar.run(pass.shape, a, b, result).map_err(|_| {
             sizes(bench.registers, &common::IN_DIM.info, "planar engine does not take a pass of these sizes")
         })?;
         let class = pass.planar.class.task_class();
-        bench.note(start, What::Pass { class, shape: extents(pass.output()), numerics: None, macs: 0 });
+        bench.note(What::Pass { class, shape: extents(pass.output()), numerics: None, macs: 0 });
         self.give(bench, &pass.sink, batch, result)
     }
 }

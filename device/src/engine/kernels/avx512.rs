@@ -3,7 +3,8 @@
 
 use std::arch::x86_64::*;
 
-use super::lanes::{Lanes, POWER, instructions, memory};
+use super::intrinsics::{instructions, memory};
+use super::lanes::{Lanes, POWER};
 use crate::engine::numerics::halves::SMALLEST_NORMAL;
 
 /// A register of AVX-512.

@@ -20,11 +20,15 @@ mod block;
 mod convert;
 mod copy;
 mod fast;
+#[cfg(target_arch = "x86_64")]
+mod intrinsics;
 mod lanes;
 mod m1;
 mod narrow;
 #[cfg(target_arch = "x86_64")]
 mod planar_avx2;
+#[cfg(target_arch = "x86_64")]
+mod planar_avx512;
 pub(super) mod planar_single;
 pub(super) mod planar_vector;
 mod portable;

@@ -9,10 +9,10 @@
 //!
 //! Both are settled by the guide at no cost. It is made from the product's magnitude and a little more: 2^-25, so that
 //! exactly the products that survive come to 2^-14 or more. Below each larger power of two that is half of a last digit at
-//! most, so that a product that it lifts to the power rounds up to it anyhow. Scaled by 2^15, the exponent of what survives begins with
-//! the bits 100, and with 011 of all else, because the little more is 2^-10 then. With these bits turned over,
-//! the guide of what survives is of the right size, and that of everything else so large that nothing is left of the
-//! product. One of the bits, as a gate, makes the power of two of the next add small enough to do nothing.
+//! most, so that a product that it lifts to the power rounds up to it anyhow. Scaled by 2^15, what survives has an exponent
+//! that begins with the bits 100, and all else one that begins with 011, as the little more is 2^-10 then. With these bits
+//! turned over, the guide of what survives is of the right size, and that of all else so large that nothing is left of
+//! the product. One of the bits, as a gate, makes the power of two of the next add small enough to do nothing.
 //!
 //! A tile costs 31 operations on vectors. Four to a product: the guide (two), the rounding (two). Four for the second
 //! add, five for a later one: the larger magnitude, its power of two, both operands aligned, their sum. One for the sum

@@ -18,10 +18,8 @@ pub(super) struct Packed {
     wide: Vec<f32>,
     /// `[group][tile][tap][row]`, or a single tile that all share; for `m1` the magnitudes of a tap's rows behind them.
     all: Vec<f32>,
-    /// One for each row of each tile.
+    /// For each tile, the bounds of its rows, and the largest sum of magnitudes that one of them has.
     bounds: Vec<f32>,
-    /// The largest sum of magnitudes that a row of each tile has.
-    reaches: Vec<f32>,
     /// Singles of a tile; 0 if all share one.
     tile: usize,
     /// Rows of a tile.
@@ -86,28 +84,31 @@ impl Packed {
             add_magnitudes((rows, each), all);
         }
         if numerics == Numerics::M1 {
-            self.bound(size);
+            self.bound((pool, threads), size);
         }
     }
 
-    /// Finds the bounds and the reaches of all tiles.
-    fn bound(&mut self, size: usize) {
-        let (rows, tiles) = (self.rows, self.all.len() / size);
-        // Not zero: what is infinite has to show even beside zeros.
-        self.bounds.clear();
-        self.bounds.resize(tiles * rows, f32::MIN_POSITIVE);
-        self.reaches.clear();
-        for (bounds, all) in self.bounds.chunks_exact_mut(rows).zip(self.all.chunks_exact(size)) {
-            // The kernels have sixteen rows at most.
-            let mut reaches = [0.0; 16];
-            for tap in all.chunks_exact(self.each) {
-                for ((bound, reach), coefficient) in bounds.iter_mut().zip(&mut reaches).zip(tap) {
-                    *bound = bound.max(coefficient.abs() * BOUND);
-                    *reach += coefficient.abs();
+    /// Finds the bounds of all tiles.
+    fn bound(&mut self, (pool, threads): (&Pool, usize), size: usize) {
+        let Self { all, bounds, rows, each, .. } = self;
+        bounds.resize(all.len() / size * (*rows + 1), 0.0);
+        pool.share(threads, bounds, *rows + 1, |first, bounds| {
+            for (bounds, tile) in
+                bounds.chunks_exact_mut(*rows + 1).zip(all[first * size..].chunks_exact(size))
+            {
+                // Kernels have one row or a multiple of four.
+                match bounds.split_last_mut() {
+                    Some((reach, [bound])) => *reach = of_rows(tile, *each, 0, [bound]),
+                    Some((reach, bounds)) => {
+                        let fours = bounds.as_chunks_mut::<4>().0.iter_mut().enumerate();
+                        *reach = fours
+                            .map(|(i, four)| of_rows(tile, *each, 4 * i, four.each_mut()))
+                            .fold(0.0, f32::max);
+                    }
+                    None => {}
                 }
             }
-            self.reaches.push(reaches.into_iter().fold(0.0, f32::max));
-        }
+        });
     }
 
     /// Some taps of a tile.
@@ -118,7 +119,7 @@ impl Packed {
 
     /// The bounds of a tile's rows.
     pub(super) fn bounds(&self, group: usize, tile: usize) -> &[f32] {
-        &self.bounds[self.index(group, tile) * self.rows..][..self.rows]
+        &self.bounds[self.index(group, tile) * (self.rows + 1)..][..self.rows]
     }
 
     /// Whether sums of a tile, which have so many taps, may come near the limit with operands of at most this magnitude.
@@ -127,7 +128,8 @@ impl Packed {
         const LIMIT: f32 = sum::LIMIT * SCALE / 2.0;
         const MANY: usize = 1 << 20;
         // What is no number is not below either.
-        let is_below = self.reaches[self.index(group, tile)] * largest < LIMIT;
+        let reach = self.bounds[self.index(group, tile) * (self.rows + 1) + self.rows];
+        let is_below = reach * largest < LIMIT;
         taps > MANY || !is_below
     }
 
@@ -193,4 +195,20 @@ fn strip<const N: usize>(shape: &Shape, each: usize, (wide, scale): (&[f32], f32
             *place = from.map(|coefficient| coefficient * scale);
         }
     }
+}
+
+/// Finds the bounds of some rows of a tile, and the largest sum of magnitudes among them.
+fn of_rows<const N: usize>(tile: &[f32], each: usize, first: usize, bounds: [&mut f32; N]) -> f32 {
+    // Not zero: what is infinite has to show even beside zeros.
+    let (mut largest, mut sums) = ([f32::MIN_POSITIVE; N], [0.0; N]);
+    for tap in tile.chunks_exact(each) {
+        let Some(coefficients) = tap.get(first..).and_then(|rest| rest.first_chunk::<N>()) else { continue };
+        for ((largest, sum), coefficient) in largest.iter_mut().zip(&mut sums).zip(coefficients) {
+            let magnitude = coefficient.abs();
+            *largest = if magnitude > *largest { magnitude } else { *largest };
+            *sum += magnitude;
+        }
+    }
+    bounds.into_iter().zip(largest).for_each(|(bound, largest)| *bound = largest * BOUND);
+    sums.into_iter().fold(0.0, f32::max)
 }

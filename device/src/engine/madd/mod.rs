@@ -168,7 +168,7 @@ impl Array {
             taps: &self.taps,
             operands: &self.operands,
             coefficients: &self.coefficients,
-            largest: largest(input),
+            largest: if self.numerics == Numerics::M1 { largest(input) } else { 0.0 },
             definition,
             bias,
             post_scale,

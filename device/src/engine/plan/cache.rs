@@ -1,7 +1,9 @@
 //! Plans that were made, by the words they were made from.
 //!
 //! The registers of a task decide its plan, all of them and nothing else but two flags of the header; a changed
-//! byte is another plan. A plan has one place, found by a hash of the words; another plan may take it.
+//! byte is another plan. A hash of the words names a set of a few places; where all of a set are taken, the plan that
+//! was made first gives way. With one place for each hash a chain of a thousand tasks would have two in one place for
+//! every fifth, which would be planned anew in every run.
 
 use std::hash::BuildHasher;
 
@@ -15,13 +17,16 @@ use super::{Plan, plan};
 use crate::td::register_file::RegisterFile;
 use crate::timing::{Cost, Machine};
 
-/// Places, a power of two: four times the tasks of a large network, so that few of them meet in one place.
-const PLACES: usize = 4096;
+/// Sets, a power of two.
+const SETS: usize = 512;
 
-/// The bits of a hash that name a place.
-const MASK: u64 = PLACES as u64 - 1;
+/// Places of a set: a thousand tasks overflow one set in five thousand.
+const PLACES: usize = 8;
 
-const _: () = assert!(PLACES.is_power_of_two());
+/// The bits of a hash that name a set.
+const MASK: u64 = SETS as u64 - 1;
+
+const _: () = assert!(SETS.is_power_of_two());
 
 struct Kept {
     words: [u32; REGISTER_WORDS],
@@ -29,11 +34,18 @@ struct Kept {
     plan: Plan,
 }
 
+/// A plan that may be there, behind the hash that it has to have.
+#[derive(Default)]
+struct Place {
+    hash: u64,
+    kept: Option<Box<Kept>>,
+}
+
 /// The plans, each with its cost if somebody wants to know.
 pub struct PlanCache {
     machine: Option<Machine>,
-    places: Box<[Option<Box<Kept>>]>,
-    /// Its own for each cache, so that a guest cannot aim at one place.
+    sets: Box<[[Place; PLACES]]>,
+    /// Its own for each cache, so that a guest cannot aim at one set.
     state: RandomState,
     made: u64,
 }
@@ -42,7 +54,7 @@ impl Default for PlanCache {
     fn default() -> Self {
         Self {
             machine: None,
-            places: (0..PLACES).map(|_| None).collect(),
+            sets: (0..SETS).map(|_| Default::default()).collect(),
             state: RandomState::default(),
             made: 0,
         }
@@ -65,11 +77,10 @@ impl PlanCache {
         let flags = header.flags.into_bits();
         let hash = self.state.hash_one((words.as_bytes(), flags));
         let index = usize::try_from(hash & MASK).unwrap_or(0);
-        let place = self.places.get_mut(index);
-        if let Some(Some(kept)) = &place
-            && kept.flags == flags
-            && kept.words == *words
-        {
+        let set = self.sets.get_mut(index).map(<[Place; PLACES]>::as_mut_slice).unwrap_or_default();
+        let mut kept =
+            set.iter().filter(|place| place.hash == hash).filter_map(|place| place.kept.as_deref());
+        if let Some(kept) = kept.find(|kept| kept.flags == flags && kept.words == *words) {
             return Ok(kept.plan);
         }
         let mut plan = plan(header, registers)?;
@@ -77,9 +88,10 @@ impl PlanCache {
             plan.cost = Cost::of(machine, &plan.pass);
         }
         self.made = self.made.saturating_add(1);
-        if let Some(place) = place {
-            *place = Some(Box::new(Kept { words: *words, flags, plan }));
+        if let Some(place) = set.last_mut() {
+            *place = Place { hash, kept: Some(Box::new(Kept { words: *words, flags, plan })) };
         }
+        set.rotate_right(1.min(set.len()));
         Ok(plan)
     }
 

@@ -1,6 +1,6 @@
 //! What was written, read back as any viewer would.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use ane_uapi::hw::nid::Nid;
@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::engine::numerics::Numerics;
+use crate::trace::Clock;
 
 /// A sink that can be read while it is written, and fails once it is full.
 #[derive(Clone, Default)]
@@ -174,7 +175,7 @@ fn writer_that_is_dropped_leaves_a_whole_file() {
 fn file_without_events_is_valid_and_says_what_was_lost() {
     let sink = Sink::default();
     let mut writer = Writer::new(sink.clone()).expect("room");
-    let mut timeline = Timeline::on(Box::new(|| 0), 0);
+    let mut timeline = Timeline::on(Clock::new(|| 0), 0);
     timeline.mark(request(0, 0)[0].event);
     writer.drain(&mut timeline).expect("room");
     writer.finish(timeline.lost()).expect("room");
@@ -190,4 +191,78 @@ fn sink_that_is_full_is_an_error_once_and_is_left_alone_after() {
     let failures = records.iter().filter(|record| writer.write(record).is_err()).count();
     writer.finish(0).expect("given up");
     assert_eq!(failures, 1);
+}
+
+/// One event of each kind there is, one behind the other.
+fn every_kind() -> Vec<Record> {
+    let circuit = Circuit::TileFetch1;
+    let modelled = Part::ALL.map(|part| What::Modelled { part, cycles: 100 });
+    let others = [
+        What::Fallback { circuit, address: u64::MAX, bytes: 64 },
+        What::Unpaid { circuit },
+        What::TranslationWait { picoseconds: u64::MAX },
+        What::Fault { circuit, address: u32::MAX },
+        What::RequestEnd { succeeded: false },
+    ];
+    let later = modelled.into_iter().chain(others);
+    let later =
+        (0..).zip(later).map(|(n, what)| record(2, u16::MAX, (20_000 + 10 * n, 20_000 + 10 * n), what));
+    let begin = record(2, 0, (15_000, 15_000), What::RequestBegin { tasks: u16::MAX });
+    request(0, 0).into_iter().chain([begin]).chain(later).collect()
+}
+
+/// True if what the trace event format (Google, "Trace Event Format") demands of an event of its phase is there.
+fn is_well_formed(event: &Value) -> bool {
+    let has_place = event["pid"].is_u64() && event["tid"].is_u64() && event["name"].is_string();
+    let is_timed = event["ts"].as_f64().is_some_and(|ts| ts >= 0.0) && event["args"].is_object();
+    has_place
+        && match event["ph"].as_str() {
+            Some("X") => is_timed && event["dur"].as_f64().is_some_and(|duration| duration >= 0.0),
+            Some("B") => is_timed,
+            // Arguments of an end are optional.
+            Some("E") => event["ts"].is_number(),
+            Some("i") => is_timed && event["s"] == "t",
+            Some("M") => event["args"]["name"].is_string(),
+            _ => false,
+        }
+}
+
+#[test]
+fn every_event_has_what_the_trace_event_format_demands_of_its_phase() {
+    let file = written(&every_kind()).parsed();
+    assert_eq!(file["displayTimeUnit"], "ns");
+    let events = file["traceEvents"].as_array().expect("a list");
+    let wrong: Vec<_> = events.iter().filter(|event| !is_well_formed(event)).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    for phase in ["X", "B", "E", "i", "M"] {
+        assert!(events.iter().any(|event| event["ph"] == phase), "{phase}");
+    }
+}
+
+#[test]
+fn every_process_and_row_of_an_event_is_named_before_it_is_used() {
+    let mut named = BTreeSet::new();
+    for event in written(&every_kind()).events() {
+        let (pid, tid) = (event["pid"].as_u64(), event["tid"].as_u64());
+        if event["ph"] == "M" {
+            let place = if event["name"] == "process_name" { (pid, None) } else { (pid, tid) };
+            assert!(named.insert(place), "named once: {event}");
+        } else {
+            assert!(named.contains(&(pid, None)) && named.contains(&(pid, tid)), "{event}");
+        }
+    }
+}
+
+/// Viewers draw what overlaps on one row as one within the other, which nothing here is.
+#[test]
+fn events_of_one_row_follow_each_other_and_never_overlap() {
+    let records: Vec<_> = (0..4).flat_map(|n| request(0, 10_000 * n)).collect();
+    let mut ends: BTreeMap<(Option<u64>, Option<u64>), f64> = BTreeMap::new();
+    for event in written(&records).events().iter().filter(|event| event["ph"] == "X") {
+        let start = event["ts"].as_f64().expect("a time");
+        let end = ends.entry((event["pid"].as_u64(), event["tid"].as_u64())).or_default();
+        assert!(start >= *end, "{event}");
+        *end = start + event["dur"].as_f64().expect("a time");
+    }
+    assert!(ends.len() > 5);
 }

@@ -1,15 +1,17 @@
 //! Calls that come by a mailbox.
 
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use ane_uapi::ioctl::errno::Errno;
-use rustix::net::RecvFlags;
+use rustix::net::{RecvFlags, SendFlags};
+use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory};
 
 use super::fake::{ECHO, Fake, RELEASE, WAIT};
 use super::{LIMIT, Rig, hear, say};
-use crate::aned::mailbox::{Asking, Waited};
+use crate::aned::mailbox::{ANSWERED, ASKED, Asking, BYTES, CLIENT, MESSAGE_AT, SERVER, Waited};
 use crate::aned::protocol::MESSAGE_MAX;
 use crate::aned::protocol::answer::Answer;
 use crate::aned::protocol::request::{Ask, Request};
@@ -22,18 +24,21 @@ struct Boxed {
     asking: Asking,
 }
 
+/// A connection, and what to map for its mailbox.
+fn with_mailbox(rig: &Rig) -> (OwnedFd, OwnedFd) {
+    let socket = rig.greeted();
+    say(&socket, &Request { file: 0, id: 2, ask: Ask::Mailbox }.to_bytes());
+    let mut buffer = vec![0; MESSAGE_MAX];
+    match socket::receive(&socket, &mut buffer, RecvFlags::empty()).unwrap() {
+        Arrival::Message { mut descriptors, .. } => (socket, descriptors.pop().unwrap()),
+        other => panic!("{other:?}"),
+    }
+}
+
 impl Boxed {
     fn new(rig: &Rig) -> Self {
-        let socket = rig.greeted();
-        say(&socket, &Request { file: 0, id: 2, ask: Ask::Mailbox }.to_bytes());
-        let mut buffer = vec![0; MESSAGE_MAX];
-        match socket::receive(&socket, &mut buffer, RecvFlags::empty()).unwrap() {
-            Arrival::Message { mut descriptors, .. } => {
-                let asking = Asking::over(descriptors.pop().unwrap()).unwrap();
-                Self { socket, asking }
-            }
-            other => panic!("{other:?}"),
-        }
+        let (socket, memory) = with_mailbox(rig);
+        Self { socket, asking: Asking::over(memory).unwrap() }
     }
 
     fn ask(&self, request: &Request) {
@@ -134,4 +139,78 @@ fn mailboxes_of_many_clients_are_all_looked_into() {
         }
     });
     assert_eq!(rig.seen(|journal| journal.offers), 2400);
+}
+
+#[test]
+fn mailboxes_that_are_never_empty_keep_neither_sockets_nor_other_mailboxes_waiting() {
+    let rig = Rig::with(Fake::default(), polling());
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let client = Boxed::new(&rig);
+                let file = client.open();
+                while !is_over.load(Ordering::Relaxed) {
+                    client.ask(&ioctl(file, 9, ECHO));
+                    assert_eq!(client.answer(), (file, 0));
+                }
+            });
+        }
+        rig.until(|journal| journal.offers > 1000);
+        let other = rig.client();
+        let file = other.open().unwrap().file;
+        for _ in 0..100 {
+            let before = rig.seen(|journal| journal.offers);
+            other.ioctl(file, ECHO, &mut [0; 8], &mut Segments::new()).unwrap();
+            let between = rig.seen(|journal| journal.offers) - before;
+            assert!(between < 100_000, "{between} calls of others came first");
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Words that count, lengths that lie, messages that change while they are read: whatever a client can write.
+#[test]
+fn mailbox_that_is_scribbled_over_harms_its_own_client_at_most() {
+    let rig = Rig::with(Fake::default(), polling());
+    thread::scope(|scope| {
+        for seed in 1..4_u64 {
+            let rig = &rig;
+            scope.spawn(move || {
+                let mut random = seed;
+                let mut below = move |limit: u64| {
+                    random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                    (random >> 33) % limit
+                };
+                for _ in 0..20 {
+                    let (socket, memory) = with_mailbox(rig);
+                    let whole = FileOffset::new(std::fs::File::from(memory), 0);
+                    let mapped = MmapRegion::<()>::from_file(whole, BYTES).unwrap();
+                    let memory = mapped.as_volatile_slice();
+                    let message = ioctl(1, 7, ECHO).to_bytes();
+                    memory
+                        .write_slice(&Request { file: 0, id: 3, ask: Ask::Open }.to_bytes(), MESSAGE_AT)
+                        .unwrap();
+                    for _ in 0..400 {
+                        let word = [ASKED, ASKED, ASKED + 4, ANSWERED, ANSWERED + 4, SERVER, CLIENT]
+                            [below(7) as usize];
+                        memory.write_obj(below(1 << 8) as u32, word).unwrap();
+                        memory.write_obj(below(1 << 16) as u16, MESSAGE_AT + below(64) as usize).unwrap();
+                        memory.write_slice(&message, MESSAGE_AT).unwrap();
+                    }
+                    // Whether it was dropped by then or not.
+                    let kick = Request { file: 0, id: 0, ask: Ask::Kick }.to_bytes();
+                    let _ = socket::send(&socket, &kick, &[], SendFlags::empty());
+                }
+            });
+        }
+        let client = Boxed::new(&rig);
+        let file = client.open();
+        for id in 0..2000 {
+            client.ask(&ioctl(file, 100 + id, ECHO));
+            assert_eq!(client.answer(), (file, 0));
+        }
+    });
+    rig.until(|journal| journal.open.is_empty());
+    assert_eq!(rig.seen(|journal| journal.wrong), 0);
 }

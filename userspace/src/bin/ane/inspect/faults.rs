@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use ane::device::Device;
 use ane::inspect;
+use ane::session;
 use anyhow::Result;
 use serde::Serialize;
 
@@ -25,6 +26,10 @@ struct Report {
 pub(crate) fn run(args: &args::Faults) -> Result<()> {
     let seen = Seen::of(&args.subject)?;
     let mut faults = Vec::new();
+    // The one that ended the run has been fetched by it.
+    if let Some(session::Error::Failed { fault: Some(fault), .. }) = &seen.failure {
+        faults.push(format!("{fault:#}"));
+    }
     while let Some(Ok(Some(fault))) = seen.device.as_ref().map(Device::fault) {
         faults.push(format!("{fault:#}"));
     }
@@ -46,11 +51,11 @@ pub(crate) fn run(args: &args::Faults) -> Result<()> {
     if let Some(dump) = &report.device.dump {
         writeln!(page, "\nat the last fault:\n{}", dump.trim_end())?;
     }
-    if let Some(state) = &report.device.device {
-        writeln!(page, "\nthe device:\n{}", state.trim_end())?;
-    }
     if page.is_empty() {
         writeln!(page, "no faults")?;
+    }
+    if let Some(state) = &report.device.device {
+        writeln!(page, "\nthe device:\n{}", state.trim_end())?;
     }
     files::print(page.as_bytes())
 }

@@ -8,7 +8,7 @@ use ane::device::Device;
 use ane::timeline::Summary;
 use ane_device::counters::Report;
 use ane_device::trace::chrome::Writer;
-use ane_device::trace::{Record, Timeline};
+use ane_device::trace::{Clock, Record, Timeline};
 use anyhow::{Context, Result};
 
 use super::report::EngineReport;
@@ -23,10 +23,8 @@ pub(crate) struct Watch {
 impl Watch {
     /// Turns the timeline on, if the engine is in this process.
     pub(crate) fn start(device: &Device, is_needed: bool) -> Result<Self> {
-        let start = Instant::now();
-        let clock = move || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let is_here = device.with_embedded(|driver| {
-            let timeline = Timeline::on(Box::new(clock), Timeline::CAPACITY);
+            let timeline = Timeline::on(Clock::since(Instant::now()), Timeline::CAPACITY);
             driver.bus_mut().device_mut().ane().set_timeline(timeline);
         });
         if is_needed && is_here.is_none() {

@@ -1,0 +1,195 @@
+//! Eight doubles in one register of AVX-512, with F16C's conversions.
+//!
+//! The methods of [`Whole`] may only run on a processor that has both. They are inlined into [`run`], which asks, and
+//! `Whole` is named nowhere else.
+#![expect(unsafe_code, reason = "vector instructions, behind a check that the processor has them")]
+
+use core::arch::x86_64::*;
+
+use super::planar_vector::{LANES, Vector, Work};
+
+/// Does the work, or gives it back if the processor has not what it takes.
+pub(super) fn run<W: Work>(work: W) -> Option<W> {
+    if !(std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512dq")
+        && std::arch::is_x86_feature_detected!("avx512vl")
+        && std::arch::is_x86_feature_detected!("f16c"))
+    {
+        return Some(work);
+    }
+    // SAFETY: the processor has the instructions that the function is compiled for.
+    unsafe { run_whole(work) };
+    None
+}
+
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,f16c")]
+fn run_whole(work: impl Work) {
+    work.run::<Whole>();
+}
+
+#[derive(Clone, Copy)]
+struct Whole(__m512d);
+
+/// Calls a function of this file that is compiled for newer processors.
+macro_rules! whole {
+    ($call:expr) => {
+        // SAFETY: whoever has a vector of this type, or makes one, was called by `run`, which has asked.
+        unsafe { $call }
+    };
+}
+
+impl Vector for Whole {
+    #[inline(always)]
+    fn decode(halves: &[u16; LANES]) -> Self {
+        whole!(decode(halves))
+    }
+
+    #[inline(always)]
+    fn encode(self) -> [u16; LANES] {
+        whole!(encode(self))
+    }
+
+    #[inline(always)]
+    fn splat(number: f64) -> Self {
+        whole!(splat(number))
+    }
+
+    #[inline(always)]
+    fn numbers(self) -> [f64; LANES] {
+        whole!(numbers(self))
+    }
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        whole!(plus(self, other))
+    }
+
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        whole!(times(self, other))
+    }
+
+    #[inline(always)]
+    fn negated(self) -> Self {
+        whole!(negated(self))
+    }
+
+    #[inline(always)]
+    fn magnitude(self) -> Self {
+        whole!(magnitude(self))
+    }
+
+    #[inline(always)]
+    fn maximum(self, other: Self) -> Self {
+        whole!(maximum(self, other))
+    }
+
+    #[inline(always)]
+    fn minimum(self, other: Self) -> Self {
+        whole!(minimum(self, other))
+    }
+
+    #[inline(always)]
+    fn relu(self) -> Self {
+        whole!(relu(self))
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,f16c")]
+fn decode(halves: &[u16; LANES]) -> Whole {
+    // SAFETY: the array has the sixteen bytes that are read, at any alignment.
+    let halves = unsafe { _mm_loadu_si128(halves.as_ptr().cast()) };
+    let raw = _mm256_cvtph_ps(halves);
+    let is_nan = _mm256_cmp_ps_mask::<_CMP_UNORD_Q>(raw, raw);
+    Whole(_mm512_cvtps_pd(_mm256_mask_mov_ps(raw, is_nan, _mm256_set1_ps(f32::INFINITY))))
+}
+
+/// Rounds to odd at a single's last bit, and then to nearest, as the portable encoding does.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,f16c")]
+fn encode(Whole(numbers): Whole) -> [u16; LANES] {
+    let rounded = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_cvtpd_ps(odd(numbers)));
+    let mut halves = [0; LANES];
+    // SAFETY: the array has the sixteen bytes that are written, at any alignment.
+    unsafe { _mm_storeu_si128(halves.as_mut_ptr().cast(), rounded) };
+    halves
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn odd(numbers: __m512d) -> __m512d {
+    /// What a double has beyond a single.
+    const BEYOND: i64 = (1 << 29) - 1;
+    let beyond = _mm512_set1_epi64(BEYOND);
+    let bits = _mm512_castpd_si512(numbers);
+    let carried = _mm512_add_epi64(_mm512_and_si512(bits, beyond), beyond);
+    _mm512_castsi512_pd(_mm512_andnot_si512(beyond, _mm512_or_si512(bits, carried)))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn splat(number: f64) -> Whole {
+    Whole(_mm512_set1_pd(number))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn numbers(Whole(vector): Whole) -> [f64; LANES] {
+    let mut numbers = [0.0; LANES];
+    // SAFETY: the array has the 64 bytes that are written, at any alignment.
+    unsafe { _mm512_storeu_pd(numbers.as_mut_ptr(), vector) };
+    numbers
+}
+
+/// +0 where there is a NaN.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn settled(numbers: __m512d) -> Whole {
+    Whole(_mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_ORD_Q>(numbers, numbers), numbers))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn plus(Whole(a): Whole, Whole(b): Whole) -> Whole {
+    settled(_mm512_add_pd(a, b))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn times(Whole(a): Whole, Whole(b): Whole) -> Whole {
+    settled(_mm512_mul_pd(a, b))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn negated(Whole(numbers): Whole) -> Whole {
+    Whole(_mm512_xor_pd(numbers, _mm512_set1_pd(-0.0)))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn magnitude(Whole(numbers): Whole) -> Whole {
+    Whole(_mm512_andnot_pd(_mm512_set1_pd(-0.0), numbers))
+}
+
+/// Equal numbers are the same bits or two zeros, of which both bits set leave -0 and else +0.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn maximum(Whole(a): Whole, Whole(b): Whole) -> Whole {
+    Whole(_mm512_mask_and_pd(_mm512_max_pd(a, b), _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(a, b), a, b))
+}
+
+/// As the maximum, with either bit set.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn minimum(Whole(a): Whole, Whole(b): Whole) -> Whole {
+    Whole(_mm512_mask_or_pd(_mm512_min_pd(a, b), _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(a, b), a, b))
+}
+
+/// Of two zeros the instruction gives the second.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn relu(Whole(numbers): Whole) -> Whole {
+    Whole(_mm512_max_pd(numbers, _mm512_setzero_pd()))
+}
