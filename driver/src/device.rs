@@ -33,6 +33,7 @@ use crate::fault::Faults;
 use crate::file::File;
 use crate::front::FileId;
 use crate::iso::{self, Contexts};
+use crate::journal::Journal;
 use crate::program::Programs;
 use crate::stats::Counters;
 use crate::submit::Requests;
@@ -100,6 +101,9 @@ pub struct Driver<B> {
     pub(crate) requests: Requests,
     pub(crate) programs: Programs,
     pub(crate) faults: Faults,
+    /// The last request that the device did not run to its end, in words.
+    pub(crate) failure: Option<String>,
+    pub(crate) journal: Journal,
     pub(crate) files: BTreeMap<FileId, File>,
     next_file: u64,
     /// Files that have requests for a queue, in the order of their turns.
@@ -185,6 +189,8 @@ impl<B: Bus> Driver<B> {
             requests: Requests::default(),
             programs: Programs::default(),
             faults: Faults::default(),
+            failure: None,
+            journal: Journal::default(),
             files: BTreeMap::new(),
             next_file: 1,
             turns: [const { VecDeque::new() }; QueueId::COUNT as usize],

@@ -38,8 +38,9 @@ use crate::clock::Time;
 use crate::device::Driver;
 use crate::fence::Ending;
 use crate::front::FileId;
+use crate::journal::Kind;
 use crate::submit::RequestId;
-use crate::tm::{Ended, manager};
+use crate::tm::manager;
 
 /// How long a context is parked after a real fault.
 const PARK: Duration = Duration::from_millis(RECOVERY_PARK_MS as u64);
@@ -95,8 +96,6 @@ pub(crate) struct Faults {
     consumers: Vec<Consumer>,
     /// What was dumped when the latch was set last.
     dump: Option<String>,
-    /// The last request that the device did not run to its end, in words.
-    failure: Option<String>,
 }
 
 impl std::fmt::Debug for Faults {
@@ -148,11 +147,6 @@ impl<B: Bus> Driver<B> {
     /// What was mapped and what the device was doing when a real fault was latched last.
     pub fn last_dump(&self) -> Option<&str> {
         self.faults.dump.as_deref()
-    }
-
-    /// What the device said of the last request that it did not run to its end.
-    pub fn last_failure(&self) -> Option<&str> {
-        self.faults.failure.as_deref()
     }
 
     /// True from a real fault until recovery.
@@ -216,7 +210,8 @@ impl<B: Bus> Driver<B> {
         }
         self.faults.sequence = self.faults.sequence.saturating_add(1);
         let Some(context) = info.stream().ok().and_then(ContextId::of_stream) else {
-            log::warn!(target: "ane::fault", "fault of a stream that is no context's:\n{info}");
+            let line = || format!("fault of a stream that is no context's:\n{info}");
+            self.journal.log(Kind::Stray, self.clock.now(), line);
             return;
         };
         let sequence = self.faults.sequence;
@@ -238,7 +233,7 @@ impl<B: Bus> Driver<B> {
         if !self.faults.is_latched {
             self.faults.is_latched = true;
             let dump = self.dump(&record);
-            log::error!(target: "ane::fault", "{dump}");
+            self.journal.log(Kind::Dump, now, || dump.clone());
             self.faults.dump = Some(dump);
         }
         if self.faults.open.len() >= OPEN_MAX
@@ -298,7 +293,8 @@ impl<B: Bus> Driver<B> {
     /// Ends parks whose time is over, and gives up on requests that faults wait for.
     pub(crate) fn tend_faults(&mut self, now: Time) {
         for context in self.faults.due(now) {
-            log::info!(target: "ane::fault", "nobody recovered {}; its work goes on", context.label());
+            let line = || format!("nobody recovered {}; its work goes on", context.label());
+            self.journal.log(Kind::Unrecovered, now, line);
             self.faults.unpark(context);
             self.news = self.news.wrapping_add(1);
         }
@@ -316,7 +312,8 @@ impl<B: Bus> Driver<B> {
         if self.is_dead() {
             return;
         }
-        log::error!(target: "ane::fault", "device declared itself dead after a fault; it has to be reset");
+        let line = || "device declared itself dead after a fault; it has to be reset".to_owned();
+        self.journal.log(Kind::Device, self.clock.now(), line);
         self.health = crate::device::Health::Dead;
         let at_fault = self.faults.open.back().map(|(_, record)| (record.context, record.timestamp));
         let with_device: Vec<RequestId> = self.hardware.take_all(None).map(|(id, _)| id).collect();
@@ -334,31 +331,6 @@ impl<B: Bus> Driver<B> {
             self.finish(id, Ending::unstarted(Errno::EIO));
         }
         self.news = self.news.wrapping_add(1);
-    }
-
-    /// Keeps in words what the device said of a request that did not run to its end.
-    pub(crate) fn note_failure(&mut self, ended: &Ended, file: FileId, fence: u64) {
-        let mut registers = [0; 3];
-        let reads = [0, 1, 2].map(|n| {
-            let offset = tm::ERRORS.info.at(n).unwrap_or_default();
-            Operation::Read(EngineOffset(tm::TASK_MANAGER.base.0.saturating_add(offset)))
-        });
-        let has_read = self.bus.batch(&reads, &mut registers).is_ok();
-        let [first, second, third] = registers;
-        let word = tm::error::ErrorWord::from_bits(first);
-        let place = tm::error::ErrorPlace::from_bits(second);
-        let why = match (has_read, word.error()) {
-            (true, Some(error)) => format!(
-                "{error} in task {}, register {:#x}, value {third:#010x}",
-                place.task(),
-                u32::from(place.register()) << 2
-            ),
-            _ => "the device does not say why".to_owned(),
-        };
-        let process = self.files.get(&file).map_or(0, |known| known.who.process);
-        let text = format!("request {fence} of process {process} on {}: {why}", ended.place.queue);
-        log::warn!(target: "ane::driver", "{text}");
-        self.faults.failure = Some(text);
     }
 
     /// What is mapped in the context that faulted, and what the device is doing, in words.

@@ -3,6 +3,9 @@
 //! Numbers count up from 1 and are never used again, so nothing has to be freed and nothing can be mistaken. What is
 //! kept is a window of them: from the oldest whose result is still known to the newest. Of those that have ended the
 //! last [`FENCE_HISTORY`] keep their result; what is older is *forgotten*, which is all that can be said of it.
+//!
+//! A request that takes long while thousands pass it by does not hold the window open: it is set aside, and the window
+//! goes on. So what is kept is bounded by the requests in flight and the history, whatever order they end in.
 #![deny(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,7 +15,7 @@
     clippy::cast_possible_truncation
 )]
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
 
 use ane_uapi::ioctl::errno::Errno;
@@ -80,19 +83,28 @@ pub(crate) struct Fences {
     /// The number of the first that is kept.
     first: u64,
     kept: VecDeque<Fence>,
+    /// Those before the first that are not forgotten all the same.
+    aside: BTreeMap<u64, Fence>,
     /// Those that have ended and are kept, in the order in which they ended.
     ended: VecDeque<u64>,
 }
 
 impl Default for Fences {
     fn default() -> Self {
-        Self { first: 1, kept: VecDeque::new(), ended: VecDeque::new() }
+        Self { first: 1, kept: VecDeque::new(), aside: BTreeMap::new(), ended: VecDeque::new() }
     }
 }
 
 impl Fences {
     /// Gives out the next number, for a request that waits for its turn.
     pub(crate) fn create(&mut self) -> u64 {
+        if self.kept.len() >= WINDOW_MAX
+            && let Some(fence) = self.kept.pop_front()
+        {
+            self.aside.insert(self.first, fence);
+            self.first = self.first.saturating_add(1);
+            self.trim();
+        }
         self.kept.push_back(Fence { state: State::Queued, signals: Vec::new() });
         self.last()
     }
@@ -164,7 +176,13 @@ impl Fences {
             && let Some(fence) = self.get_mut(oldest)
         {
             fence.state = State::Forgotten;
+            self.aside.remove(&oldest);
         }
+        self.trim();
+    }
+
+    /// Begins the window with one that is not forgotten.
+    fn trim(&mut self) {
         while self.kept.front().is_some_and(|fence| fence.state == State::Forgotten) {
             self.kept.pop_front();
             self.first = self.first.saturating_add(1);
@@ -176,14 +194,22 @@ impl Fences {
     }
 
     fn get(&self, number: u64) -> Option<&Fence> {
-        self.kept.get(self.index(number)?)
+        match self.index(number) {
+            Some(index) => self.kept.get(index),
+            None => self.aside.get(&number),
+        }
     }
 
     fn get_mut(&mut self, number: u64) -> Option<&mut Fence> {
-        let index = self.index(number)?;
-        self.kept.get_mut(index)
+        match self.index(number) {
+            Some(index) => self.kept.get_mut(index),
+            None => self.aside.get_mut(&number),
+        }
     }
 }
+
+/// Fences in the window (Chosen: the history, and as many again that are in flight, before any is set aside).
+const WINDOW_MAX: usize = 2 * FENCE_HISTORY as usize;
 
 /// Descriptors that one fence keeps; a client needs one.
 const SIGNALS_MAX: usize = 8;
@@ -243,6 +269,57 @@ mod tests {
         }
         assert_eq!(fences.kept.len(), FENCE_HISTORY as usize);
         assert_eq!(fences.state(1), Some(State::Forgotten));
+    }
+
+    #[test]
+    fn straggler_keeps_its_state_and_no_room_for_those_that_pass_it_by() {
+        let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap();
+        let mut fences = Fences::default();
+        let stragglers = [fences.create(), fences.create()];
+        fences.signal(stragglers[1], std::os::fd::AsFd::as_fd(&event).try_clone_to_owned().unwrap()).unwrap();
+        let numbers: Vec<u64> = (0..10 * FENCE_HISTORY)
+            .map(|_| {
+                let number = fences.create();
+                fences.end(number, WELL);
+                number
+            })
+            .collect();
+        assert!(fences.kept.len() <= WINDOW_MAX, "{}", fences.kept.len());
+        assert_eq!(fences.aside.len(), stragglers.len());
+        let (oldest_known, newest_forgotten) = {
+            let known = numbers.len() - FENCE_HISTORY as usize;
+            (numbers[known], numbers[known - 1])
+        };
+        assert_eq!(fences.state(oldest_known), Some(State::Complete(WELL)));
+        assert_eq!(fences.state(newest_forgotten), Some(State::Forgotten));
+        fences.set_running(stragglers[0], true);
+        assert_eq!(
+            stragglers.map(|number| fences.state(number)),
+            [Some(State::Running), Some(State::Queued)]
+        );
+        assert!(stragglers.iter().all(|&number| fences.end(number, WELL)));
+        assert_eq!(event.read(), Ok(1));
+        assert_eq!(fences.state(stragglers[1]), Some(State::Complete(WELL)));
+        for _ in 0..FENCE_HISTORY {
+            let number = fences.create();
+            fences.end(number, WELL);
+        }
+        assert_eq!(fences.state(stragglers[1]), Some(State::Forgotten));
+        assert!(fences.aside.is_empty());
+    }
+
+    #[test]
+    fn ended_fences_between_stragglers_take_room_for_as_long_as_their_results_are_known() {
+        let mut fences = Fences::default();
+        for number in 0..u64::from(20 * FENCE_HISTORY) {
+            let given = fences.create();
+            if number % u64::from(FENCE_HISTORY) != 0 {
+                fences.end(given, WELL);
+            }
+        }
+        assert!(fences.kept.len() <= WINDOW_MAX, "{}", fences.kept.len());
+        assert_eq!(fences.ended.len(), FENCE_HISTORY as usize);
+        assert!(fences.aside.values().all(|fence| !fence.state.has_ended()), "{:?}", fences.aside);
     }
 
     #[test]

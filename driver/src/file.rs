@@ -14,6 +14,7 @@ use ane_uapi::hw::tq::QueueId;
 use ane_uapi::ioctl::errno::Errno;
 
 use crate::bo::BufferId;
+use crate::failure::Failures;
 use crate::fault::Record;
 use crate::fence::Fences;
 use crate::front::Credentials;
@@ -54,6 +55,8 @@ pub(crate) struct File {
     pub(crate) waiting: [VecDeque<RequestId>; QueueId::COUNT as usize],
     /// Faults that were not fetched.
     pub(crate) faults: VecDeque<Record>,
+    /// Why its last requests failed.
+    pub(crate) failures: Failures,
     /// Faults were dropped since the last that was kept.
     pub(crate) has_lost_faults: bool,
     /// Something happened that the client has not asked about.
@@ -75,6 +78,7 @@ impl File {
             requests: 0,
             waiting: [const { VecDeque::new() }; QueueId::COUNT as usize],
             faults: VecDeque::new(),
+            failures: Failures::default(),
             has_lost_faults: false,
             is_readable: false,
             is_closed: false,

@@ -38,6 +38,8 @@ pub struct ContextInfo {
     pub processes: Vec<u32>,
     /// What is mapped in it.
     pub mappings: Vec<MappingInfo>,
+    /// Where the driver's own pages are, which no client reaches.
+    pub own: Option<IovaRange>,
 }
 
 /// A mapping, for whoever wants to look.
@@ -62,7 +64,12 @@ impl<B: Bus> Driver<B> {
                 .filter_map(|file| self.files.get(&file).map(|known| known.who.process));
             let mappings =
                 space.mappings().map(|(_, mapping, range, usage)| MappingInfo { range, usage, mapping });
-            Some(ContextInfo { context, processes: processes.collect(), mappings: mappings.collect() })
+            Some(ContextInfo {
+                context,
+                processes: processes.collect(),
+                mappings: mappings.collect(),
+                own: space.own_range(),
+            })
         };
         ContextId::ALL.into_iter().filter_map(in_use).filter(|info| !info.processes.is_empty()).collect()
     }
@@ -183,6 +190,10 @@ impl<B: Bus> Files for Driver<B> {
 
     fn signal(&mut self, file: FileId, fence: u64, event: OwnedFd) -> Result<(), Errno> {
         self.files.get_mut(&file).ok_or(Errno::ENODEV)?.fences.signal(fence, event)
+    }
+
+    fn failure(&self, file: FileId, fence: u64) -> Option<&str> {
+        self.files.get(&file)?.failures.of(fence)
     }
 
     fn is_readable(&self, file: FileId) -> bool {

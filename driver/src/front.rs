@@ -8,6 +8,14 @@
 //!
 //! What calls submit is queued, and goes to the device with the next progress: a trip to the device costs a wake-up at
 //! each end, whether it brings one request or sixteen.
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation
+)]
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -121,6 +129,9 @@ pub trait Files {
     ///
     /// `ENODATA` if the fence was never given out.
     fn signal(&mut self, file: FileId, fence: u64, event: OwnedFd) -> Result<(), Errno>;
+
+    /// Why the request of `fence` failed, in words, if the device said so and it is one of the file's last.
+    fn failure(&self, file: FileId, fence: u64) -> Option<&str>;
 
     /// Has a request ended, or a fault happened, since the file last waited or asked? What `poll` says of a file.
     fn is_readable(&self, file: FileId) -> bool;

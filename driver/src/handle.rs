@@ -3,6 +3,17 @@
 //! A kernel's driver gives each file an `idr`, and a handle that was freed and handed out again quietly names
 //! another object. Here a handle carries the generation of its place ([`ane_uapi::ioctl::handle`]), so a client
 //! that uses one too long is told. The lowest free index goes first, as GEM's does.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation
+    )
+)]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

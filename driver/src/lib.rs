@@ -20,11 +20,13 @@ pub mod program;
 pub mod usage;
 
 mod device;
+mod failure;
 mod fault;
 mod fence;
 mod file;
 mod files;
 mod ioctl;
+mod journal;
 mod loss;
 mod pool;
 mod power;

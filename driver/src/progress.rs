@@ -17,6 +17,7 @@ use crate::bus::Bus;
 use crate::clock::Time;
 use crate::device::Driver;
 use crate::front::{Files, Progress};
+use crate::journal::Kind as Line;
 
 /// How long the device may say nothing about requests that it has before the registers are looked at (Chosen: a task
 /// may take longer, and looking costs next to nothing).
@@ -109,10 +110,14 @@ impl<B: Bus> Driver<B> {
             Ok(Kind::Dart) => self.fault_event(event),
             // The end of the request that was stuck stands on a line, like any other's.
             Ok(Kind::QueueAborted) => {
-                log::warn!(target: "ane::driver", "device aborted task queue {}: it was stuck", event.source);
+                let line = || format!("device aborted task queue {}: it was stuck", event.source);
+                self.journal.log(Line::Queue, self.last_sign, line);
             }
             Ok(Kind::Dead) => self.die(),
-            Err(unknown) => log::warn!(target: "ane::driver", "event of the device: {unknown}"),
+            Err(unknown) => {
+                let line = || format!("event of the device: {unknown}");
+                self.journal.log(Line::Device, self.last_sign, line);
+            }
         }
         self.take_ended();
     }

@@ -59,7 +59,7 @@ fn read(packet: &[u8]) {
         answer.pieces(0).is_ok(),
         answer.pieces(1).is_ok(),
         answer.report().is_ok(),
-        answer.goodbye().is_ok(),
+        answer.words().is_ok(),
     );
 }
 

@@ -77,6 +77,10 @@ impl Files for Remote {
         Err(Errno::EOPNOTSUPP)
     }
 
+    fn failure(&self, _: FileId, _: u64) -> Option<&str> {
+        None
+    }
+
     fn is_readable(&self, file: FileId) -> bool {
         self.client.is_readable(number(file)).unwrap_or(false)
     }

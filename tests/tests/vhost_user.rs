@@ -386,6 +386,11 @@ fn capabilities_are_json_and_arguments_that_contradict_are_refused() {
     assert!(printed.status.success());
     let json: serde_json::Value = serde_json::from_slice(&printed.stdout).unwrap();
     assert_eq!(json["type"], "ane");
+    // Nobody reads.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let unread = Command::new(daemon::path()).arg("--print-capabilities").stdout(writer).output().unwrap();
+    assert!(unread.status.success() && unread.stderr.is_empty(), "{unread:?}");
     for wrong in [
         &[][..],
         &["--socket-path", "a", "--fd", "3"],

@@ -176,6 +176,11 @@ impl Device for Embedded {
             .map_err(|NotDone { status, entry }| (entry, Refused { status, detail: 0 }))
     }
 
+    fn reason(&self, registers: [u32; 3]) -> Option<String> {
+        let failure = self.ane.task_manager().last_failure();
+        failure.filter(|failure| failure.registers() == registers).map(ToString::to_string)
+    }
+
     fn work(&mut self) -> Work {
         let now = self.now();
         let work = self.ane.work(now);

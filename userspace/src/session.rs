@@ -59,12 +59,18 @@ pub enum Error {
         given: [u32; 4],
     },
     /// The request did not end well.
-    #[error("request {outcome}{}", fault.as_ref().map_or(String::new(), |fault| format!(": {fault}")))]
+    #[error(
+        "request {outcome}{}{}",
+        fault.as_ref().map_or(String::new(), |fault| format!(": {fault}")),
+        reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"))
+    )]
     Failed {
         /// How it ended.
         outcome: Outcome,
         /// The fault that ended it.
         fault: Option<Box<Fault>>,
+        /// What the device said of it, where that is told.
+        reason: Option<String>,
     },
 }
 
@@ -267,7 +273,7 @@ impl Session {
             Outcome::Failed { fault, .. } if fault != 0 => self.device.fault_of(fault)?,
             _ => None,
         };
-        Err(Error::Failed { outcome, fault: fault.map(Box::new) })
+        Err(Error::Failed { outcome, fault: fault.map(Box::new), reason: self.device.failure(fence) })
     }
 }
 

@@ -26,7 +26,8 @@ use vm_memory::GuestMemory;
 use crate::chip::{Identity, NoSuchInstance};
 use crate::counters::{Counters, Report, increment};
 use crate::dart::check::MAX_REPORTS;
-use crate::dart::{CheckReport, Dart, FaultPolicy};
+use crate::dart::{CheckReport, Dart};
+use crate::engine::cancel::{Cancel, Never};
 use crate::engine::plan::inferred::Inferred;
 use crate::engine::{Engine, Executor};
 use crate::event::{Event, Fault, Happening, RUNNING, Waiting};
@@ -75,6 +76,7 @@ pub struct Ane<M, E = Executor> {
     events: Waiting,
     reporter: Reporter,
     findings: Vec<CheckReport>,
+    findings_lost: u64,
     inferred: Inferred,
     timeline: Timeline,
     last_fault: Option<Fault>,
@@ -131,6 +133,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             events: Waiting::default(),
             reporter: Reporter::default(),
             findings: Vec::new(),
+            findings_lost: 0,
             inferred: Inferred::NONE,
             timeline: Timeline::off(),
             last_fault: None,
@@ -174,9 +177,15 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
 
     /// What checking mode found since last asked; each finding was logged as well.
     ///
-    /// At most [`MAX_REPORTS`] are kept: what comes when there are as many is logged only.
+    /// At most [`MAX_REPORTS`] are kept: what comes when there are as many is logged only, and
+    /// [counted](Self::take_reports_lost).
     pub fn take_reports(&mut self) -> Vec<CheckReport> {
         std::mem::take(&mut self.findings)
+    }
+
+    /// How many findings were dropped, since this was last asked, because nobody took those before them.
+    pub fn take_reports_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.findings_lost)
     }
 
     /// The DART.
@@ -220,9 +229,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.dart.trap = Trap::default();
     }
 
-    /// Changes what a real fault does.
-    pub fn set_fault_policy(&mut self, policy: FaultPolicy) {
-        self.dart.set_policy(policy);
+    /// False if the next queue that is taken back is to keep its requests.
+    pub const fn heeds_aborts(&self) -> bool {
+        !self.armed.ignores_next_abort()
     }
 
     /// Puts other guest memory in the place of what there was.
@@ -263,6 +272,11 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
 
     /// Runs at most one task of one queue, and whatever the time has brought.
     pub fn work(&mut self, now: Ticks) -> Work {
+        self.work_unless(now, &Never)
+    }
+
+    /// The same, for a front that may learn meanwhile that the task is no longer wanted: it ends as aborted then.
+    pub fn work_unless(&mut self, now: Ticks, cancel: &dyn Cancel) -> Work {
         if self.dart.is_dead() {
             return Work { pending: false, at: None };
         }
@@ -276,7 +290,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 Happening::QueueAborted { queue: failure.queue, errors: self.tm.errors(), nid },
             );
         } else if self.tm.turn(now, |queue| self.armed.sticks(queue)) == Turn::Task {
-            self.step(now);
+            self.step(now, cancel);
         }
         self.flush(now);
         let mover = self.next_of_mover(now);
@@ -368,8 +382,11 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             self.reporter.log(Kind::Check, now, || format!("check: {finding}"));
             if self.findings.len() < MAX_REPORTS {
                 self.findings.push(finding);
+            } else {
+                self.findings_lost = self.findings_lost.saturating_add(1);
             }
         }
+        self.findings_lost = self.findings_lost.saturating_add(self.dart.take_reports_lost());
     }
 
     /// What a performance report says.

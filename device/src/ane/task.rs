@@ -7,6 +7,7 @@ use vm_memory::GuestMemory;
 use super::Ane;
 use crate::counters::increment;
 use crate::dart::{Circuit, Origin};
+use crate::engine::cancel::Cancel;
 use crate::engine::plan::inferred::Inferred;
 use crate::engine::{Done, Engine, EngineError, Ports, TaskContext};
 use crate::options::Hang;
@@ -26,7 +27,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     ///
     /// Where transfers are slow on demand its end comes that much later, with success or without.
     /// Deviation: what the task wrote is in memory at once.
-    pub(super) fn step(&mut self, now: Ticks) {
+    pub(super) fn step(&mut self, now: Ticks, cancel: &dyn Cancel) {
         let Some(running) = self.tm.running().cloned() else { return };
         let traced = Task { queue: running.request.queue, nid: running.request.nid, index: running.task };
         let outcome = match running.held {
@@ -38,7 +39,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                     self.timeline.mark(Event { task: traced, what });
                 }
                 let before = self.dart.transfers();
-                let outcome = self.run(&running, traced);
+                let outcome = self.run(&running, traced, cancel);
                 self.show_translations(traced);
                 self.take_faults(status, now);
                 let late = self.armed.delay().0.saturating_mul(self.dart.transfers().saturating_sub(before));
@@ -107,7 +108,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     }
 
     /// Fetches, decodes and executes one task; returns what became of it, and address and words of the next descriptor.
-    fn run(&mut self, running: &Running, traced: Task) -> Outcome {
+    fn run(&mut self, running: &Running, traced: Task, cancel: &dyn Cancel) -> Outcome {
         let Running { request, task: index, .. } = running;
         let bars = self.firmware.bars(request.queue, &request.bars);
         self.timeline.begin();
@@ -138,6 +139,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             kernel: &mut self.kernel,
             timeline: &mut self.timeline,
             usage: &mut self.counters.usage,
+            cancel,
         };
         let done = self.engine.run(&task, &self.registers, ports).map_err(RequestError::Engine)?;
         Ok((done, bar::next_descriptor(&header, &bars)))

@@ -275,9 +275,9 @@ impl Dart {
         self.shared.checker.take()
     }
 
-    /// How many findings were dropped because nobody took them.
-    pub const fn reports_lost(&self) -> u64 {
-        self.shared.checker.lost()
+    /// How many findings were dropped, since this was last asked, because nobody took those before them.
+    pub fn take_reports_lost(&mut self) -> u64 {
+        self.shared.checker.take_lost()
     }
 
     /// Transfers that circuits have made since the last reset; rows that are moved together are one.

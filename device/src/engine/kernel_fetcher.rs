@@ -10,11 +10,15 @@ use ane_uapi::hw::td::kernel_dma;
 use vm_memory::GuestMemory;
 use zerocopy::IntoBytes;
 
+use super::cancel::Pace;
 use super::plan::coefficients::Kernel;
 use super::tile::{Fault, little_endian};
 use crate::dart::{Access, Dma};
 use crate::kernel_memory::{self, GRANULE, KernelMemory};
 use crate::td::register_file::RegisterFile;
+
+/// Steps that a transfer counts for, besides those for what it brings.
+const TRANSFER: usize = 16;
 
 /// Coefficients in the order of use.
 #[derive(Debug, Default)]
@@ -34,12 +38,13 @@ fn read<M: GuestMemory>(dma: &mut Dma<'_, M>, base: u64, into: &mut [u8]) -> Res
 }
 
 impl Coefficients {
-    /// Brings what a convolution needs.
+    /// Brings what a convolution needs, as long as it is wanted.
     pub(super) fn fetch<M: GuestMemory>(
         &mut self,
         dma: &mut Dma<'_, M>,
         registers: &RegisterFile,
         kernel: &Kernel,
+        pace: &mut Pace<'_>,
     ) -> Result<(), Fault> {
         let lanes = kernel.lanes as usize;
         let plane_len = lanes.saturating_mul(kernel.taps as usize);
@@ -49,6 +54,9 @@ impl Coefficients {
         let slot_bytes = kernel.slot_bytes();
         let bias_bytes = if kernel.has_bias { u64::from(kernel.lanes).saturating_mul(2) } else { 0 };
         for (plane, weights) in self.weights.chunks_exact_mut(plane_len.max(1)).enumerate() {
+            if pace.spend(TRANSFER.saturating_add(plane_len)) {
+                return Ok(());
+            }
             let (engine, slot) = place(plane, kernel.engines);
             let chunk = u64::from(registers.base(&kernel_dma::COEFF_BASE_ADDR, engine).0);
             let base = chunk.saturating_add(slot_bytes.saturating_mul(slot));

@@ -8,11 +8,13 @@
 //! * `tile`, [`kernel_fetcher`](Executor) and `l2` move operands, coefficients and results.
 //! * [`madd`] is the multiply-accumulate array of the neural engine, in the arithmetic of [`numerics`], and
 //!   [`table`] the activation tables behind it; [`planar`] is the planar engine.
+//! * [`cancel`] ends a pass that nobody wants any longer.
 //! * `kernels` holds what of the arithmetic is written for one kind of processor.
 //!
 //! [`NotExecuting`] is the engine of a device that does everything but compute: it ends each task with the
 //! error that says so, and moves no byte.
 
+pub mod cancel;
 pub mod executor;
 mod kernel_fetcher;
 mod kernels;
@@ -32,6 +34,7 @@ use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::td::header::Header;
 use ane_uapi::hw::tq::QueueId;
 
+use self::cancel::Cancel;
 pub use self::executor::Executor;
 pub use self::kernels::Tier;
 use self::plan::inferred::Inferred;
@@ -77,6 +80,8 @@ pub struct Ports<'a, M> {
     pub timeline: &'a mut Timeline,
     /// Where virtual time is counted.
     pub usage: &'a mut Usage,
+    /// Who says whether the task is still wanted.
+    pub cancel: &'a dyn Cancel,
 }
 
 /// Why a task did not run to its end.
@@ -91,6 +96,8 @@ pub enum EngineError {
     },
     /// The registers do not describe a pass that is executed, or one on which a real engine hangs.
     Refused(Verdict),
+    /// It was called off before its end; its result is in no state to speak of.
+    Cancelled,
 }
 
 impl fmt::Display for EngineError {
@@ -99,6 +106,7 @@ impl fmt::Display for EngineError {
             Self::NotExecuting => f.write_str("this device executes no tasks"),
             Self::Fault { address } => write!(f, "transfer faulted at {address:#x}"),
             Self::Refused(verdict) => verdict.fmt(f),
+            Self::Cancelled => f.write_str("task was called off while it ran"),
         }
     }
 }
@@ -127,7 +135,8 @@ pub trait Engine<M> {
     ///
     /// # Errors
     ///
-    /// Why it did not run. Nothing was written to memory then, unless a transfer faulted midway.
+    /// Why it did not run. Nothing was written to memory then, unless a transfer faulted midway or
+    /// the task was called off.
     fn run(
         &mut self,
         task: &TaskContext<'_>,

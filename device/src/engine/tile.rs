@@ -7,6 +7,7 @@ use ane_uapi::hw::fault::IoDartErrorInfo;
 use vm_memory::GuestMemory;
 use zerocopy::IntoBytes;
 
+use super::cancel::Pace;
 use super::plan::operand::{MemoryPlace, Shape};
 use crate::dart::{Access, Dma, Rows};
 
@@ -90,14 +91,43 @@ impl Block {
     }
 }
 
+/// Rows that are moved before the next look whether the transfer is still wanted.
+const TOGETHER: u32 = 1 << 16;
+
+impl Bundle {
+    /// The same rows, no more than [`TOGETHER`] at a time.
+    fn parts(self) -> impl Iterator<Item = Self> {
+        let Self { base, count, stride, .. } = self;
+        (0..count).step_by(TOGETHER as usize).map(move |first| {
+            let before = u64::from(stride).saturating_mul(first.into());
+            let count = count.saturating_sub(first).min(TOGETHER);
+            Self { base: base.saturating_add(before), count, ..self }
+        })
+    }
+
+    /// Elements of the rows that are moved together.
+    const fn elements_together(self) -> usize {
+        (self.len / ELEMENT).saturating_mul(TOGETHER) as usize
+    }
+}
+
 /// One direction of tile DMA.
-pub(super) struct Tile<'d, 'a, M: GuestMemory> {
+pub(super) struct Tile<'d, 'a, 'w, M: GuestMemory> {
     pub(super) dma: &'d mut Dma<'a, M>,
     /// Room for one interleaved row.
     pub(super) row: &'d mut Vec<u16>,
+    /// Whether the transfer is still wanted; one that is not ends early.
+    pub(super) pace: &'d mut Pace<'w>,
 }
 
-impl<M: GuestMemory> Tile<'_, '_, M> {
+impl<M: GuestMemory> Tile<'_, '_, '_, M> {
+    /// True if a bundle is no longer wanted.
+    fn is_over(&mut self, bundle: &Bundle) -> bool {
+        // A transfer, and what it moves: a row at a time, and 16 bytes of it.
+        let row = bundle.len as usize / 16;
+        self.pace.spend(row.saturating_add(1).saturating_mul(bundle.count as usize).saturating_add(16))
+    }
+
     /// The rows of a bundle, which fault if they leave what the engine can address.
     fn rows(&mut self, bundle: Bundle, access: Access) -> Result<Option<Rows>, Fault> {
         let Bundle { base, len, stride, count } = bundle;
@@ -129,6 +159,12 @@ impl<M: GuestMemory> Tile<'_, '_, M> {
     }
 
     fn check_bundle(&mut self, bundle: Bundle, access: Access) -> Result<(), Fault> {
+        if bundle.count > TOGETHER && self.rows(bundle, access)?.is_some() {
+            return bundle.parts().try_for_each(|part| self.check_bundle(part, access));
+        }
+        if self.is_over(&bundle) {
+            return Ok(());
+        }
         match self.rows(bundle, access)? {
             Some(rows) => self.dma.check_rows(rows, access).map_err(Box::new),
             None => Ok(()),
@@ -183,6 +219,13 @@ impl<M: GuestMemory> Tile<'_, '_, M> {
     }
 
     fn read(&mut self, bundle: Bundle, into: &mut [u16]) -> Result<(), Fault> {
+        if bundle.count > TOGETHER && self.rows(bundle, Access::Read)?.is_some() {
+            let mut parts = bundle.parts().zip(into.chunks_mut(bundle.elements_together()));
+            return parts.try_for_each(|(part, into)| self.read(part, into));
+        }
+        if self.is_over(&bundle) {
+            return Ok(());
+        }
         if let Some(rows) = self.rows(bundle, Access::Read)? {
             if rows.count() == 1 {
                 self.dma.read(rows.span(), into.as_mut_bytes()).map_err(Box::new)?;
@@ -235,6 +278,13 @@ impl<M: GuestMemory> Tile<'_, '_, M> {
     }
 
     fn write(&mut self, bundle: Bundle, from: &mut [u16]) -> Result<(), Fault> {
+        if bundle.count > TOGETHER && self.rows(bundle, Access::Write)?.is_some() {
+            let mut parts = bundle.parts().zip(from.chunks_mut(bundle.elements_together()));
+            return parts.try_for_each(|(part, from)| self.write(part, from));
+        }
+        if self.is_over(&bundle) {
+            return Ok(());
+        }
         let Some(rows) = self.rows(bundle, Access::Write)? else { return Ok(()) };
         little_endian(from);
         if rows.count() == 1 {
@@ -292,6 +342,15 @@ mod tests {
     fn single_rows_go_from_plane_to_plane() {
         let bundle = Bundle { base: 0x4000, len: 2, stride: 64, count: 512 };
         assert_eq!(all(&place(4096, 64, 1), shape(512, 1, 1)), [bundle]);
+    }
+
+    #[test]
+    fn parts_of_a_bundle_are_its_rows_in_their_order() {
+        let bundle = Bundle { base: 0x4000, len: 2, stride: 64, count: 2 * TOGETHER + 5 };
+        let parts: Vec<Bundle> = bundle.parts().collect();
+        assert_eq!(parts.iter().map(|part| part.count).collect::<Vec<_>>(), [TOGETHER, TOGETHER, 5]);
+        assert_eq!(parts[2], Bundle { base: 0x4000 + 2 * 64 * u64::from(TOGETHER), count: 5, ..bundle });
+        assert_eq!(bundle.elements_together(), TOGETHER as usize);
     }
 
     #[test]

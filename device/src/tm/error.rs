@@ -95,7 +95,7 @@ impl RequestError {
                 Category::Unsupported | Category::Unimplemented => ErrorCode::Unsupported,
             },
             Self::Deadline { .. } => ErrorCode::Deadline,
-            Self::Aborted => ErrorCode::Aborted,
+            Self::Engine(EngineError::Cancelled) | Self::Aborted => ErrorCode::Aborted,
         }
     }
 
@@ -116,7 +116,9 @@ impl RequestError {
             Self::Bar(TooHigh { address, offset, .. }) => (address, offset),
             Self::Engine(EngineError::Refused(Verdict { address, value, .. })) => (address, value),
             Self::Deadline { hung } => hung.unwrap_or_default(),
-            Self::Push(_) | Self::Engine(EngineError::NotExecuting) | Self::Aborted => (0, 0),
+            Self::Push(_)
+            | Self::Engine(EngineError::NotExecuting | EngineError::Cancelled)
+            | Self::Aborted => (0, 0),
         }
     }
 }

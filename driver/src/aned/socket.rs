@@ -2,6 +2,14 @@
 //!
 //! A descriptor that arrives is owned from its first moment, also if the message that it came with turns out to be
 //! none: a stranger must not be able to leave descriptors lying in this process.
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation
+)]
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -13,8 +21,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, sendmsg,
-    socket_with, socketpair, sockopt,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg,
+    sendmsg, shutdown, socket_with, socketpair, sockopt,
 };
 
 use super::protocol::{DESCRIPTORS_MAX, MESSAGE_MAX};
@@ -96,6 +104,45 @@ pub fn send(
         return Err(Errno::INVAL);
     }
     sendmsg(socket, &[IoSlice::new(message)], &mut control, flags | SendFlags::NOSIGNAL).map(|_| ())
+}
+
+/// What the next message of a socket is, without its being taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peek {
+    /// There is none.
+    Nothing,
+    /// There will be none: the other end is closed, or sent a packet without a byte, which is as good.
+    End,
+    /// A message alone.
+    Plain,
+    /// A message with descriptors.
+    Laden,
+}
+
+/// Looks at the next message, and closes no descriptor that may have come with it.
+///
+/// # Errors
+///
+/// What the system says, other than that there is none.
+pub fn peek(socket: impl AsFd) -> Result<Peek, Errno> {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    // Without room for any, the kernel says that there are descriptors; they stay with the message.
+    let mut control = RecvAncillaryBuffer::default();
+    match recvmsg(socket, &mut [], &mut control, flags) {
+        Ok(received) if received.flags.contains(ReturnFlags::CTRUNC) => Ok(Peek::Laden),
+        Ok(received) if received.flags.contains(ReturnFlags::TRUNC) => Ok(Peek::Plain),
+        Ok(_) | Err(Errno::CONNRESET) => Ok(Peek::End),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(Peek::Nothing),
+        Err(why) => Err(why),
+    }
+}
+
+/// Lets nothing more come to a socket. True if something lies in it, which its closing will close.
+pub fn seal(socket: impl AsFd) -> bool {
+    let is_shut = shutdown(&socket, Shutdown::Read).is_ok();
+    // Each packet has its sender's credentials now, so that also one without a byte is told from the end.
+    let is_told = sockopt::set_socket_passcred(&socket, true).is_ok();
+    !(is_shut && is_told && matches!(peek(socket), Ok(Peek::Nothing | Peek::End)))
 }
 
 /// Receives a message into `buffer`, which has room for the largest.

@@ -12,7 +12,7 @@ use super::space::{Space, buffer_of, key};
 use super::{Error, MappingInfo};
 use crate::bus::Bus;
 use crate::dart::{address_of, range};
-use crate::evict::Candidate;
+use crate::evict::{Candidate, score};
 use crate::mem::Run;
 
 impl Space {
@@ -113,6 +113,8 @@ impl Space {
             let Some(candidate) = self.idle.pop() else { break };
             match self.as_victim(candidate) {
                 Turn::Victim(place) => {
+                    let score = score(self.now, candidate.last_use, candidate.pages);
+                    log::trace!(target: "ane::driver", "{:?} of score {score:#x} is evicted", candidate.key);
                     self.mapper.give(place);
                     victims.push((candidate, place));
                 }

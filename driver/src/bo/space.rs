@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ane_uapi::hw::dart::aperture::{PAGE_SHIFT, PAGE_SIZE};
-use ane_uapi::hw::space::Iova;
+use ane_uapi::hw::space::{Iova, IovaRange};
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{
     BO_BUSY, BO_EVICTED, BO_FIXED_ADDRESS, BO_MAPPED, BO_PINNED, BO_PREMAPPED, BO_SCATTERED,
@@ -149,6 +149,11 @@ impl Space {
     pub fn own(&self) -> (Iova, &DmaMemory) {
         let (place, memory) = self.mapper.own();
         (crate::dart::address_of(place), memory)
+    }
+
+    /// Where they are, from end to end.
+    pub fn own_range(&self) -> Option<IovaRange> {
+        crate::dart::range(self.mapper.own().0)
     }
 
     /// Its device addresses.
@@ -355,7 +360,7 @@ impl Space {
         self.declarations.clear();
         if self.is_checking {
             let stream = self.mapper.context().stream();
-            let own = crate::dart::range(self.mapper.own().0).map(|range| (range, Usage::Program));
+            let own = self.own_range().map(|range| (range, Usage::Program));
             let all = self.mappings().map(|(.., range, usage)| (range, usage)).chain(own);
             self.declarations =
                 all.map(|(range, usage)| Declaration::new(stream, range, Some(usage))).collect();

@@ -86,6 +86,11 @@ pub trait Device {
         Err((None, Refused { status: Status::Absent, detail: 0 }))
     }
 
+    /// What the last error was, in words, if it is the one that the error registers had these values for.
+    fn reason(&self, _registers: [u32; 3]) -> Option<String> {
+        None
+    }
+
     /// Runs at most one task.
     fn work(&mut self) -> Work;
 
@@ -218,6 +223,10 @@ impl<D: Device> Bus for InProcess<D> {
         let refused =
             |(index, Refused { status, detail })| BusError::Refused { status, done: 0, index, detail };
         self.device.regions(regions).map_err(refused)
+    }
+
+    fn reason(&mut self, registers: [u32; 3]) -> Option<String> {
+        self.device.reason(registers)
     }
 
     fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {

@@ -180,6 +180,12 @@ pub trait Bus {
         Err(BusError::Refused { status: Status::Absent, done: 0, index: None, detail: 0 })
     }
 
+    /// What the device says of its last error in words, where it is near enough to be asked and its error registers still
+    /// hold `registers`.
+    fn reason(&mut self, _registers: [u32; 3]) -> Option<String> {
+        None
+    }
+
     /// The next event, waiting for it no longer than `limit`.
     ///
     /// # Errors

@@ -117,7 +117,7 @@ impl Frames {
             Layout::Scattered => scattered(&mut self.free, pages),
         };
         let taken = Pages { runs, pages, pins: 0 };
-        // Whoever holds the arena's file can write to pages that are free.
+        // They were zero when they became free, but whoever holds the arena's file can write to them since.
         match merged(taken.runs.clone()).into_iter().try_for_each(|run| zero(&self.arena, run)) {
             Ok(()) => Ok(taken),
             Err(NoMemory) => {
@@ -140,8 +140,8 @@ impl Frames {
         Ok(())
     }
 
-    /// No translation leads to pages in limbo any more: they become zero, and free. One that the system will not
-    /// make zero stays in limbo.
+    /// No translation leads to pages in limbo any more: they become zero, which gives their memory back to the system,
+    /// and free. One that the system will not make zero stays in limbo.
     pub fn settle(&mut self) {
         for run in merged(std::mem::take(&mut self.limbo)) {
             match zero(&self.arena, run) {
@@ -219,6 +219,8 @@ const fn gcd(mut a: usize, mut b: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     const PAGE: u64 = PAGE_SIZE as u64;
@@ -279,6 +281,19 @@ mod tests {
         let mut seen = [1; FOUR_PAGES];
         frames.arena().read(0, &mut seen).unwrap();
         assert!(seen.iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn memory_of_freed_pages_goes_back_to_the_system_once_they_are_settled() {
+        let mut frames = frames(64);
+        let taken = frames.take(64, Layout::Following).unwrap();
+        frames.arena().write(0, &[7; 64 * PAGE_SIZE as usize]).unwrap();
+        let file = Arc::clone(frames.arena().file());
+        let blocks = || rustix::fs::fstat(&*file).unwrap().st_blocks;
+        assert_eq!(blocks(), 64 * i64::from(PAGE_SIZE) / 512);
+        frames.free(taken).unwrap();
+        frames.settle();
+        assert_eq!(blocks(), 0);
     }
 
     #[test]

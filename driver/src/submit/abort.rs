@@ -15,6 +15,7 @@ use crate::clock::Time;
 use crate::device::Driver;
 use crate::fence::Ending;
 use crate::front::FileId;
+use crate::journal::Kind;
 
 /// How long a queue that was taken back may hold on to its requests before the device is reset (Chosen: the device
 /// answers at once, and a lost interrupt is found well before).
@@ -82,7 +83,8 @@ impl<B: Bus> Driver<B> {
         }
         self.check_hardware();
         if let Some(queue) = QueueId::ALL.into_iter().find(|&queue| is_late(self, queue)) {
-            log::error!(target: "ane::driver", "{queue} does not let go of its requests; resetting the device");
+            let line = || format!("{queue} does not let go of its requests; resetting the device");
+            self.journal.log(Kind::Queue, now, line);
             self.reset_for(None);
         }
     }

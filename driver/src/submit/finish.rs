@@ -106,7 +106,7 @@ impl<B: Bus> Driver<B> {
                     }
                     _ => 0,
                 };
-                self.note_failure(ended, file, fence);
+                self.note_failure(ended, why, file, fence);
                 (Err(doom.unwrap_or(errno_of(why))), fault)
             }
         };

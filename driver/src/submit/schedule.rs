@@ -136,7 +136,7 @@ impl<B: Bus> Driver<B> {
         request.resolve();
         let (context, first, info, wanted) = (request.context, request.first, request.info, request.nid);
         let nid = self.hardware.nid(wanted).ok_or(Errno::EBUSY)?;
-        // What the tables said before must not be used any more once the request runs.
+        // What was unmapped since it was admitted is out of its reach: the tables have it no more, the buffer would.
         let space = self.contexts.space_mut(context).ok_or(Errno::ENODEV)?;
         let flushed = space.flush(&mut self.bus);
         self.expect(flushed).ok_or(Errno::ENODEV)?;

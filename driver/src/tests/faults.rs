@@ -1,11 +1,12 @@
 //! Faults that a test makes up.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use ane_uapi::hw::dart::error::FaultAddress;
 use ane_uapi::hw::dart::regs::{self, ErrorStatus, Window};
 use ane_uapi::hw::fault::IoDartErrorInfo;
-use ane_uapi::ioctl::fault::{FAULT_BENIGN, GET_FAULT, GetFault};
+use ane_uapi::ioctl::fault::{FAULT_BENIGN, GET_FAULT, GetFault, RECOVER, RECOVER_RESUME, Recover};
 use ane_uapi::ioctl::param::State;
 use ane_uapi::wire::event::{Event, Kind};
 use zerocopy::FromZeros;
@@ -27,6 +28,52 @@ fn event(status: u32) -> Event {
 fn fetch(driver: &mut Driver<Fake>, file: FileId) -> Result<GetFault, Errno> {
     let mut get = GetFault::new_zeroed();
     ioctl(driver, file, &GET_FAULT, &mut get, &mut Segments::new()).map(|()| get)
+}
+
+thread_local! {
+    static LINES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts the lines that a thread logs.
+struct Counting;
+
+impl log::Log for Counting {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, _: &log::Record<'_>) {
+        LINES.set(LINES.get() + 1);
+    }
+
+    fn flush(&self) {}
+}
+
+#[test]
+fn faults_without_end_leave_a_few_lines_a_second() {
+    log::set_logger(&Counting).unwrap();
+    log::set_max_level(log::LevelFilter::Trace);
+    let (mut driver, clock) = driver();
+    let file = open(&mut driver);
+    driver.arena(file).unwrap();
+    let mut flood = || {
+        LINES.set(0);
+        for _ in 0..500 {
+            // One of the client's context, whose latch it takes back itself; and one that is no context's.
+            let mut stray = event(0xa1);
+            stray.info.sid.set(9);
+            driver.bus_mut().events.extend([event(0xa1), stray]);
+            driver.progress(Duration::ZERO);
+            let mut recover = Recover { flags: RECOVER_RESUME, ..Recover::new_zeroed() };
+            ioctl(&mut driver, file, &RECOVER, &mut recover, &mut Segments::new()).unwrap();
+        }
+        LINES.get()
+    };
+    // Five dumps, and five faults that are no context's.
+    assert_eq!(flood(), 10);
+    assert_eq!(flood(), 0);
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(flood(), 10);
 }
 
 /// Requirement: FAULT-21

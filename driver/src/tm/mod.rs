@@ -87,11 +87,13 @@ impl Place {
 /// What the device says of a request that did not run to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// An error, with its code if that has a name, and the third error register: a register's value or the address
-    /// that faulted.
+    /// An error, with its code if that has a name, and the first and the third error register as they were: the third
+    /// is a register's value or the address that faulted.
     Error {
         /// The code.
         code: Option<ErrorCode>,
+        /// The first error register.
+        word: ErrorWord,
         /// The third error register.
         value: u32,
         /// Tasks of the chain that had ended, modulo 256.
@@ -322,7 +324,7 @@ impl TaskManager {
         let result = if line == 0 {
             Ok(())
         } else {
-            Err(Why::Error { code: error.error(), value: stamp.word_3, tasks: info.count() })
+            Err(Why::Error { code: error.error(), word: error, value: stamp.word_3, tasks: info.count() })
         };
         self.end(place, result, timestamp);
     }

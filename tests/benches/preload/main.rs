@@ -32,8 +32,8 @@ use zerocopy::{FromZeros, IntoBytes};
 /// Rounds of which the median is taken: many and short, so that what else the machine does meets few of them.
 const ROUNDS: usize = 201;
 
-/// Calls of a round.
-const CALLS: u32 = 100;
+/// Calls of a round: many beside the first, which finds the daemon asleep and is told apart.
+const CALLS: u32 = 1000;
 
 /// Set for the program under the library.
 const CLIENT: &str = "ANE_BENCH_CLIENT";
@@ -88,9 +88,10 @@ fn client() {
     let (from, mut into) = (vec![1; LARGE], vec![0; LARGE]);
     for line in std::io::stdin().lines() {
         line.expect("the bench is there");
+        let first = nanoseconds(1, || ioctl(fd, GET_PARAM.number, &mut page_size()));
         let device = nanoseconds(CALLS, || ioctl(fd, GET_PARAM.number, &mut page_size()));
         let other = nanoseconds(CALLS, || ioctl(pipe.as_raw_fd(), libc::FIONREAD as u32, &mut 0_i32));
-        println!("{device} {other} {} {}", mapping(fd, init.offset), copying(&from, &mut into));
+        println!("{first} {device} {other} {} {}", mapping(fd, init.offset), copying(&from, &mut into));
     }
 }
 
@@ -114,7 +115,7 @@ fn main() {
     let mut ask = child.stdin.take().expect("it is piped");
     let mut answers = BufReader::new(child.stdout.take().expect("it is piped")).lines();
 
-    let mut seen = [const { Vec::new() }; 6];
+    let mut seen = [const { Vec::new() }; 7];
     for _ in 0..ROUNDS {
         writeln!(ask, "go").expect("the program reads");
         let line = answers.next().expect("the program answers").expect("the program answers");
@@ -130,12 +131,14 @@ fn main() {
     drop(ask);
     child.wait().expect("the program ends");
 
-    let [call, other, map, copy, call_here, other_here] = seen.map(median);
+    let [first, call, other, map, copy, call_here, other_here] = seen.map(median);
     let line = |id, what: &str, unit, there: f64, here: f64, figure| {
         report::line(id, what, &format!("{there:.0} {unit} / {here:.0} {unit}"), figure);
     };
     let beyond = (call - call_here) / 1e3;
     line("U2", "ioctl through the preload library, beyond the embedded call", "ns", call, call_here, beyond);
+    let woken = (first - call_here) / 1e3;
+    line("(U2)", "the first after a pause, the daemon asleep", "ns", first, call_here, woken);
     let ratio = other / other_here;
     line("U3", "ioctl that is not the device's, with the library / without", "ns", other, other_here, ratio);
     let ratio = map / copy;

@@ -4,6 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
 use ane::container::{self, Direction};
+use ane::device::{Device, Fence, Location};
+use ane::model::Model;
+use ane::session::Session;
+use ane_device::Options;
 use ane_driver::front::Files;
 use ane_tests::aned::Aned;
 use ane_tests::daemon::Daemon;
@@ -38,6 +42,24 @@ fn compiled_program_gives_its_bits_through_the_daemon() {
     clients.fill(&loaded, inputs[1], &halves([2.0; 64]));
     assert_eq!(clients.run(&loaded).result, 0);
     assert_eq!(clients.take(&loaded, surfaces(&program, Direction::Output)[0]), halves([5.0; 64]));
+}
+
+#[test]
+fn request_that_fails_tells_its_own_client_register_and_value_and_no_other() {
+    let device = Daemon::start(&[]);
+    let daemon = Aned::start(&device.socket(), &[]);
+    let mut bytes = std::fs::read(data::example()).unwrap();
+    // The depth of the first task's input.
+    bytes[0x112c] = 3;
+    let location = Location::Aned(Some(daemon.socket()));
+    let open = || Device::open(&location, &Options::default()).unwrap();
+    let (mine, other) = (open(), open());
+    let model = Model::read(&bytes).unwrap();
+    let why = Session::load(&mine, &model).unwrap().run().unwrap_err();
+    let text = "task 0: undefined: 0x00000003 in InDepth at 0x4";
+    assert_eq!(why.to_string(), format!("request ended with EIO: {text}"));
+    assert_eq!(mine.failure(Fence(1)).as_deref(), Some(text));
+    assert_eq!((mine.failure(Fence(2)), other.failure(Fence(1))), (None, None));
 }
 
 #[test]
@@ -119,7 +141,9 @@ fn report_names_the_processes_of_a_context_and_what_is_mapped() {
     let told = clients.driver.client().report("contexts").unwrap();
     let first = told.lines().next().unwrap();
     assert!(first.ends_with(&format!("processes {}", std::process::id())), "{told}");
-    assert_eq!(told.lines().filter(|line| line.starts_with("  0x")).count(), loaded.bars.len(), "{told}");
+    let mappings: Vec<_> = told.lines().filter(|line| line.starts_with("  0x")).collect();
+    // And the driver's own pages.
+    assert_eq!(mappings.len(), loaded.bars.len() + 1, "{told}");
     assert_eq!(clients.driver.client().report("faults").unwrap(), "fault clear\n");
 }
 

@@ -8,7 +8,7 @@ use ane_tests::command::{path, printed, refused};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::scratch::{Scratch, example};
+use super::scratch::{Scratch, deep, example};
 
 /// How long anything may take here.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -76,6 +76,34 @@ fn daemon_tells_what_is_mapped_and_what_faulted() {
     assert!(printed(&["faults", "--device", &daemon.device]).contains("at the last fault"));
     assert!(printed(&["regs", "--device", &daemon.device]).contains("EnabledStreams"));
     assert_eq!(daemon.end(Signal::SIGINT), Some(0));
+}
+
+#[test]
+fn request_that_fails_behind_a_daemon_says_why_as_it_does_without_one() {
+    let scratch = Scratch::new();
+    let daemon = Daemon::start(&scratch, &[]);
+    let model = scratch.file("deep.anec", &deep());
+    let here = refused(4, &["run", &model]);
+    assert!(here.contains("0x00000003 in InDepth at 0x4: only depth 1 is known"), "{here}");
+    assert_eq!(refused(4, &["run", &model, "--device", &daemon.device]), here);
+    printed(&["run", &example(), "--device", &daemon.device]);
+}
+
+#[test]
+fn device_whose_file_has_no_context_says_none() {
+    let page = printed(&["info"]);
+    assert!(page.lines().any(|line| line.split_whitespace().eq(["context", "none"])), "{page}");
+}
+
+#[test]
+fn script_of_which_every_transfer_is_refused_is_no_success() {
+    let scratch = Scratch::new();
+    let (good, bad) =
+        ("move 0 0x100 0x10 scratch-to-scratch\n", "move 0x10 0x2000000 0xfff scratch-to-configuration\n");
+    let all = scratch.file("all", bad.as_bytes());
+    assert!(refused(4, &["mover", &all]).contains("every transfer was refused"));
+    let some = scratch.file("some", format!("{bad}wait\n{good}wait\n").as_bytes());
+    assert!(printed(&["mover", &some]).contains("line 1: refused"));
 }
 
 #[test]

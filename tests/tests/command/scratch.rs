@@ -55,6 +55,16 @@ pub(crate) fn read(path: &Path, shape: Axes<u32>) -> Tensor {
     array.to_tensor(shape).expect("of that shape").0
 }
 
+/// The tree's own program, of which the first task asks for a depth of three.
+pub(crate) fn deep() -> Vec<u8> {
+    let mut bytes = std::fs::read(example()).expect("the file is there");
+    // Bytes of an `.anec` before its tasks, and of the first task before the register.
+    let word = &mut bytes[0x112c..0x1130];
+    assert_eq!(word, 1_u32.to_le_bytes());
+    word.copy_from_slice(&3_u32.to_le_bytes());
+    bytes
+}
+
 /// The tree's own program.
 pub(crate) fn example() -> String {
     let path: PathBuf = ane_tests::data::example();

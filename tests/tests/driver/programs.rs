@@ -6,11 +6,15 @@ use ane_device::Options;
 use ane_driver::Driver;
 use ane_driver::bus::Bus;
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
+use ane_driver::front::Files;
 use ane_tests::client::Clients;
 use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::known::{self, Known};
+use ane_tests::null_task::program;
 use ane_tests::runner::surfaces;
 use half::f16;
+
+use super::rig::rig;
 
 const MEMORY: usize = 32 << 20;
 
@@ -67,6 +71,24 @@ fn convolution_with_twos_gives_what_the_m1_gives() {
 #[test]
 fn inner_product_with_weights_of_zero_is_zero() {
     known::inner_product().into_iter().for_each(assert_known);
+}
+
+#[test]
+fn first_descriptor_that_its_client_spoils_while_the_request_waits_runs_as_it_was() {
+    let mut rig = rig();
+    let file = rig.open();
+    let built = program(1);
+    let loaded = rig.load(file, &built.program());
+    rig.fill(&loaded, built.surface("x").unwrap(), &[f16::from_f32(3.0)]);
+    let fence = rig.submit(&loaded).unwrap();
+    // It is with the device from now on, which has not looked at it: the engine works while somebody waits.
+    rig.driver.push();
+    let text = loaded.bar(0);
+    rig.write(text, 0, &vec![0xff; text.size as usize]);
+    assert_eq!(rig.wait(file, fence).result, 0);
+    assert_eq!(rig.take(&loaded, built.surface("y").unwrap()), [f16::from_f32(3.0)]);
+    // What is submitted now is what lies there now.
+    assert_ne!(rig.run(&loaded).result, 0);
 }
 
 #[test]

@@ -4,11 +4,12 @@ use std::os::fd::AsFd;
 use std::task::Poll;
 use std::time::Duration;
 
+use ane::build::{Graph, Shape, Tail};
 use ane_driver::MappingInfo;
 use ane_driver::front::{Call, FileId, Files, Segments};
-use ane_tests::client::Loaded;
+use ane_tests::client::{Buffer, Loaded};
 use ane_uapi::hw::usage::Usage;
-use ane_uapi::ioctl::buffer::{BO_MAP, BO_UNMAP, BoMap, BoUnmap};
+use ane_uapi::ioctl::buffer::{BO_INFO, BO_MAP, BO_UNMAP, BoInfo, BoMap, BoUnmap};
 use ane_uapi::ioctl::context::{CONTEXT_ANY, CONTEXT_ATTACH, ContextAttach, ContextPolicy};
 use ane_uapi::ioctl::drm::{GEM_CLOSE, GemClose};
 use ane_uapi::ioctl::errno::Errno;
@@ -22,6 +23,8 @@ use zerocopy::{FromBytes, FromZeros, IntoBytes};
 use super::rig::{Rig, assert_sum, counter, inject, param, result, rig, sum};
 
 const AT: u64 = 0x4_0000;
+
+const PAGE: u64 = 0x4000;
 
 /// Submits with something changed.
 fn submit_with(rig: &mut Rig, loaded: &Loaded, change: impl FnOnce(&mut Request)) -> Result<u64, Errno> {
@@ -74,6 +77,45 @@ fn states(rig: &mut Rig, file: FileId, fences: &[u64]) -> Vec<u32> {
     let _ = rig.ioctl_with(file, &WAIT, &mut wait, &mut memory);
     let bytes = memory.read(AT, asked.as_bytes().len()).unwrap();
     <[Fence]>::ref_from_bytes(bytes).unwrap().iter().map(|fence| fence.state).collect()
+}
+
+#[test]
+fn buffer_that_is_unmapped_while_a_request_waits_is_out_of_the_requests_reach() {
+    let mut rig = rig();
+    let file = rig.open();
+    let mut graph = Graph::new();
+    let input = graph.input("x", Shape::new(64, 1, 1)).unwrap();
+    let output = graph.pass_through(input, Tail::NONE).unwrap();
+    graph.output("y", output).unwrap();
+    let built = graph.build().unwrap();
+    let loaded = rig.load(file, &built.program());
+    let (own, behind) = (rig.buffer(file, PAGE, Usage::Input), rig.buffer(file, PAGE, Usage::Input));
+    // All but the first of the 64 channels lie in the buffer behind.
+    let at = u32::from(built.surface("x").unwrap().bar);
+    let request = |others: &[Bar]| {
+        let (mut request, mut memory) = loaded.request();
+        let mut bars = loaded.entries();
+        bars.retain(|bar| bar.index != at);
+        bars.push(Bar { index: at, handle: own.handle, offset: PAGE - 64, ..Bar::new_zeroed() });
+        bars.extend_from_slice(others);
+        memory.push(AT, bars.as_bytes().to_vec());
+        (request.bars, request.bar_count) = (AT, bars.len() as u32);
+        (request, memory)
+    };
+    // The translations of both are in the buffer from now on.
+    let (mut first, mut memory) = request(&[Bar { index: 20, handle: behind.handle, ..Bar::new_zeroed() }]);
+    rig.ioctl_with(file, &SUBMIT_REQUEST, &mut first, &mut memory).unwrap();
+    assert_eq!(result(&rig.wait(file, first.out_fence)), Ok(()));
+    let place = |rig: &mut Rig, buffer: Buffer| {
+        let mut info = BoInfo { handle: buffer.handle, ..BoInfo::new_zeroed() };
+        rig.ioctl(file, &BO_INFO, &mut info).unwrap();
+        info.device_address
+    };
+    assert_eq!(place(&mut rig, behind), place(&mut rig, own) + PAGE);
+    let (mut second, mut memory) = request(&[]);
+    rig.ioctl_with(file, &SUBMIT_REQUEST, &mut second, &mut memory).unwrap();
+    rig.ioctl(file, &GEM_CLOSE, &mut GemClose { handle: behind.handle, padding: 0 }).unwrap();
+    assert_eq!(result(&rig.wait(file, second.out_fence)), Err(Errno::EIO));
 }
 
 /// Requirement: POOL-06

@@ -39,11 +39,6 @@ impl Built {
         &self.constants
     }
 
-    /// The constant section, to be altered.
-    pub fn constants_mut(&mut self) -> &mut [u8] {
-        &mut self.constants
-    }
-
     /// Bytes of scratch memory, for BAR 3.
     pub const fn scratch_bytes(&self) -> u64 {
         self.scratch_bytes

@@ -72,11 +72,6 @@ impl Element {
         Self { relu: true, ..self }
     }
 
-    /// The same with source 1 multiplied first.
-    pub const fn pre_scaled(self, pre_scale: f16) -> Self {
-        Self { pre_scale, ..self }
-    }
-
     /// The same with the result's channels and columns exchanged.
     pub const fn transposed(self) -> Self {
         Self { transpose: true, ..self }

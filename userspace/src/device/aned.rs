@@ -76,6 +76,10 @@ impl Connection for Aned {
         self.client.signal(self.file, fence).map_err(|why| Self::failed(&why))
     }
 
+    fn failure(&self, fence: u64) -> Option<String> {
+        self.client.failure(self.file, fence).ok().flatten()
+    }
+
     fn again(&self) -> Result<Box<dyn Connection>, Error> {
         let opened = Self::open(Arc::clone(&self.client));
         Ok(Box::new(opened.map_err(|why| Self::failed(&why))?))

@@ -36,6 +36,11 @@ pub(super) trait Connection: Send + Sync {
     /// Something to poll, which becomes readable when the request of a fence has ended.
     fn signal(&self, fence: u64) -> Result<OwnedFd, Error>;
 
+    /// Why the request of a fence failed, in words, where that can be told.
+    fn failure(&self, _fence: u64) -> Option<String> {
+        None
+    }
+
     /// Another file of the same device.
     fn again(&self) -> Result<Box<dyn Connection>, Error>;
 

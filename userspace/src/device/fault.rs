@@ -65,6 +65,9 @@ impl fmt::Display for Fault {
         if self.is_benign() {
             f.write_str(", benign")?;
         }
+        if self.is_after_a_gap() {
+            f.write_str(", others before it were dropped")?;
+        }
         if f.alternate() {
             for line in info.to_string().lines() {
                 write!(f, "\n  {line}")?;

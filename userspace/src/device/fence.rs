@@ -102,6 +102,11 @@ impl Device {
         self.call(&fence::CANCEL, &mut cancel, &mut [])
     }
 
+    /// Why a request failed, in words: what the device said of it, where that is known. Only the last few of a file are.
+    pub fn failure(&self, fence: Fence) -> Option<String> {
+        self.connection().failure(fence.0)
+    }
+
     /// A descriptor that becomes readable once the request has ended, for `poll` and its kin.
     ///
     /// The engine of a device in this process only works while some thread waits in [`Device::wait`].

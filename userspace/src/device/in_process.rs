@@ -140,6 +140,10 @@ impl<F: Files + Send + 'static> Connection for InProcess<F> {
         Ok(event)
     }
 
+    fn failure(&self, fence: u64) -> Option<String> {
+        self.shared.lock().failure(self.file, fence).map(str::to_owned)
+    }
+
     fn again(&self) -> Result<Box<dyn Connection>, Error> {
         let opened = Self::open(self.shared());
         Ok(Box::new(opened.map_err(|errno| Error::Gone { why: errno.to_string() })?))

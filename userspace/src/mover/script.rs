@@ -149,6 +149,16 @@ pub struct BadLine {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script(pub Vec<(usize, Command)>);
 
+impl Script {
+    /// How many transfers it asks for.
+    pub fn transfers(&self) -> usize {
+        self.0
+            .iter()
+            .filter(|(_, command)| matches!(command, Command::Move(_) | Command::Xmov { .. }))
+            .count()
+    }
+}
+
 /// A number, decimal or hexadecimal behind `0x`.
 fn number(word: &str) -> Result<u32, String> {
     let parsed = match word.strip_prefix("0x") {

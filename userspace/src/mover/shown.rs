@@ -19,6 +19,13 @@ pub struct Shown {
     pub what: What,
 }
 
+impl Shown {
+    /// True if it is that something was refused.
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self.what, What::Refused { .. })
+    }
+}
+
 /// What is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

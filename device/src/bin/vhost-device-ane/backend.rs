@@ -7,7 +7,8 @@
 //!
 //! The engine is behind a lock of its own. The message thread takes it for three things only: to replace
 //! memory, to stop a queue, and to reset. Each means "nothing of before touches memory any more", so waiting
-//! for the turn that runs is what it is for. A turn is one task at most; the thread of the kicks steps back
+//! for the turn that runs is what it is for. A turn is one task at most, and a task that is not worth waiting for is
+//! called off: at a reset and at the end of a connection at once, otherwise when it keeps others waiting ([`PATIENCE`]); the thread of the kicks steps back
 //! between turns when somebody waits ([`Backend::wanted`]). Config space, features and the setting up of
 //! queues never take the lock.
 //!
@@ -15,8 +16,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use ane_device::time::{TICKS_PER_SECOND, Ticks};
@@ -55,10 +56,19 @@ const TIMER: u16 = QUEUES + 2;
 /// of the end of its connection.
 const SLICE: Duration = Duration::from_millis(1);
 
+/// How long a queue that is stopped, or memory that is replaced, waits for the end of a task before it is called off. Few
+/// tasks take as long, and a virtual machine stands still meanwhile (Chosen).
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long to sleep between two looks whether the engine is free.
+const NAP: Duration = Duration::from_micros(100);
+
 /// One engine behind one socket.
 pub(crate) struct Backend {
     config: Vec<u8>,
     worker: Mutex<Worker>,
+    /// Raised to have the task that runs end at once.
+    call_off: Arc<AtomicBool>,
     rest: Mutex<Rest>,
     /// Threads that wait for the engine, besides the one it runs on.
     wanted: AtomicUsize,
@@ -86,9 +96,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Backend {
     /// A device with these options, whose timeline goes to `trace`.
     pub(crate) fn new(options: &Options, poll: Duration, trace: Trace) -> anyhow::Result<Self> {
+        let worker = Worker::new(options, trace)?;
         Ok(Self {
             config: wire::config(options, BATCH_MAX)?.as_bytes().to_vec(),
-            worker: Mutex::new(Worker::new(options, trace)?),
+            call_off: worker.call_off(),
+            worker: Mutex::new(worker),
             rest: Mutex::new(Rest { window: Window::new(poll, Instant::now()), alarm: None }),
             wanted: AtomicUsize::new(0),
             again: EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?,
@@ -101,9 +113,14 @@ impl Backend {
     }
 
     /// Watches what wakes the queue thread besides the guest.
-    pub(crate) fn watch(&self, handler: &VringEpollHandler<std::sync::Arc<Self>>) -> io::Result<()> {
+    pub(crate) fn watch(&self, handler: &VringEpollHandler<Arc<Self>>) -> io::Result<()> {
         handler.register_listener(self.again.as_fd().as_raw_fd(), EventSet::IN, AGAIN.into())?;
         handler.register_listener(self.timer.as_fd().as_raw_fd(), EventSet::IN, TIMER.into())
+    }
+
+    /// The connection ends: whatever runs for it is in vain.
+    pub(crate) fn leaving(&self) {
+        self.call_off.store(true, Ordering::SeqCst);
     }
 
     /// The connection has ended, and its threads with it.
@@ -111,6 +128,7 @@ impl Backend {
     /// The numbers are descriptors that the transport gave up without closing them.
     pub(crate) fn disconnected(&self) -> Vec<RawFd> {
         self.with_worker(Worker::forget);
+        self.call_off.store(false, Ordering::SeqCst);
         std::mem::take(&mut *lock(&self.left_open))
     }
 
@@ -119,19 +137,48 @@ impl Backend {
         self.with_worker(|worker| worker.dump())
     }
 
-    /// Waits for the end of the turn that runs, but not for ever, and lets no other begin.
+    /// Waits for the end of the turn that runs, calls its task off after `limit`, and lets no other begin.
     pub(crate) fn freeze(&self, limit: Duration) {
         self.wanted.fetch_add(1, Ordering::SeqCst);
-        let start = Instant::now();
-        while start.elapsed() < limit {
-            if let Ok(mut worker) = self.worker.try_lock() {
-                worker.finish_trace();
-                std::mem::forget(worker);
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        let mut worker = self.wait(limit).or_else(|| {
+            log::warn!("engine still runs a task after {limit:?}; it is called off");
+            self.call_off.store(true, Ordering::SeqCst);
+            self.wait(limit)
+        });
+        match worker.as_mut() {
+            Some(worker) => worker.finish_trace(),
+            None => log::error!("engine does not let go of its task; it is cut off"),
         }
-        log::warn!("engine still runs a task after {limit:?}; it is cut off");
+        // Nobody gets it again.
+        std::mem::forget(worker);
+    }
+
+    /// The engine, if its turn ends before `limit`.
+    fn wait(&self, limit: Duration) -> Option<MutexGuard<'_, Worker>> {
+        let start = Instant::now();
+        loop {
+            match self.worker.try_lock() {
+                Ok(worker) => return Some(worker),
+                Err(TryLockError::Poisoned(worker)) => return Some(worker.into_inner()),
+                Err(TryLockError::WouldBlock) if start.elapsed() >= limit => return None,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(NAP),
+            }
+        }
+    }
+
+    /// Does something with the engine that cannot wait for the end of a task longer than `limit`.
+    fn interrupting<R>(&self, limit: Duration, action: impl FnOnce(&mut Worker) -> R) -> R {
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+        let mut worker = self.wait(limit).unwrap_or_else(|| {
+            self.call_off.store(true, Ordering::SeqCst);
+            let worker = lock(&self.worker);
+            self.call_off.store(false, Ordering::SeqCst);
+            worker
+        });
+        let result = action(&mut worker);
+        drop(worker);
+        self.wanted.fetch_sub(1, Ordering::SeqCst);
+        result
     }
 
     /// Does something with the engine, from a thread that is not its own.
@@ -290,7 +337,7 @@ impl VhostUserBackend for Backend {
     }
 
     fn reset_device(&self) {
-        self.with_worker(Worker::reset);
+        self.interrupting(Duration::ZERO, Worker::reset);
     }
 
     fn set_event_idx(&self, _enabled: bool) {
@@ -314,7 +361,7 @@ impl VhostUserBackend for Backend {
             // The queues have it already; they must not look.
             memory.lock().unwrap_or_else(PoisonError::into_inner).replace(GuestMemoryMmap::new());
         }
-        self.with_worker(|worker| worker.replace_memory(&memory.memory()));
+        self.interrupting(PATIENCE, |worker| worker.replace_memory(&memory.memory()));
         checked.inspect_err(|why| log::warn!("memory is refused: {why}"))
     }
 
@@ -329,7 +376,7 @@ impl VhostUserBackend for Backend {
 
     fn stop_vring(&self, queue: u32) -> io::Result<()> {
         // Nothing is in flight between turns, and no buffer is kept: to have the engine is to have drained it.
-        self.with_worker(|_| log::debug!("queue {queue} is stopped"));
+        self.interrupting(PATIENCE, |_| log::debug!("queue {queue} is stopped"));
         Ok(())
     }
 

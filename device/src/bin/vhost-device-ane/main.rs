@@ -4,6 +4,7 @@
 //! * [`server`]: a socket, and one frontend after the other behind it;
 //! * [`backend`]: the device as the transport sees it, and the threads;
 //! * [`worker`]: the engine at work, a turn at a time;
+//! * [`cancel`]: what calls a task off while it runs;
 //! * [`request`] and [`chain`]: what a guest asks for, and the memory it asks with;
 //! * [`control`]: faults made, and the state told, while a guest runs;
 //! * [`sandbox`]: what the system lets it do then;
@@ -22,6 +23,7 @@
 
 mod args;
 mod backend;
+mod cancel;
 mod chain;
 mod control;
 mod poll;
@@ -32,6 +34,7 @@ mod trace;
 mod worker;
 
 use std::fs::{self, Permissions};
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -51,7 +54,7 @@ use nix::sys::signal::{SigSet, Signal};
 use args::Args;
 use backend::Backend;
 
-/// How long a task may go on after SIGTERM.
+/// How long a task may go on after SIGTERM before it is called off, and how long that may take.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// One engine, and where it listens.
@@ -66,8 +69,11 @@ struct Place {
 fn main() -> ExitCode {
     let args = Args::parse();
     if args.print_capabilities {
-        println!("{}", capabilities());
-        return ExitCode::SUCCESS;
+        // Whoever asked may have heard enough, and is not told that he has.
+        return match writeln!(std::io::stdout(), "{}", capabilities()) {
+            Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+            _ => ExitCode::SUCCESS,
+        };
     }
     if args.socket_path.is_none() && args.fd.is_none() {
         Args::command().error(ErrorKind::MissingRequiredArgument, "give --socket-path PATH or --fd N").exit();

@@ -85,7 +85,8 @@ pub(crate) fn connection(name: &str, listener: &mut Listener, backend: &Arc<Back
         log::info!("{name}: frontend is there");
         daemon.wait()
     });
-    // Its threads end here.
+    // Its threads end here, and no task keeps them.
+    backend.leaving();
     drop(daemon);
     for fd in backend.disconnected() {
         // SAFETY: the transport made this number its own and gave it up without closing it; the thread that

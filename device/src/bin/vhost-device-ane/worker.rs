@@ -1,7 +1,7 @@
 //! The engine at work: whoever holds the [`Worker`] is the device.
 //!
 //! A turn takes what the guest asks for, lets the engine run one task, and tells the guest what happened. It
-//! is bounded: by requests, by the size of one, and by one task. Nothing of a turn is left over when it ends:
+//! is bounded: by requests, by the size of one, and by one task, which ends early if it is called off. Nothing of a turn is left over when it ends:
 //! no request is half done, no memory is held, no buffer of the guest's is parked. So between two turns
 //! memory may be replaced and queues stopped, and nothing can be in flight.
 //!
@@ -13,6 +13,8 @@
 mod told;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ane_device::chip::NoSuchInstance;
@@ -33,6 +35,7 @@ use virtio_queue::{QueueOwnedT, QueueT};
 use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
 use zerocopy::IntoBytes;
 
+use super::cancel::Asked;
 use super::chain::{Chain, Complaints};
 use super::request::{self, REQUEST_MAX, Registers, Request};
 use super::trace::Trace;
@@ -71,10 +74,13 @@ pub(crate) struct Worker {
     sequence: u64,
     /// Events dropped since the last that the guest got.
     lost: u32,
+    /// Raised by whoever cannot wait for the end of a task.
+    call_off: Arc<AtomicBool>,
     /// The model failed in a way that it should not; only a reset helps.
     failed: bool,
     /// What checking mode found before the frontend left, for whoever asks afterwards.
     findings: Vec<CheckReport>,
+    findings_lost: u64,
 }
 
 /// The engine at one moment.
@@ -165,14 +171,21 @@ impl Worker {
             complaints: Complaints::default(),
             sequence: 0,
             lost: 0,
+            call_off: Arc::default(),
             failed: false,
             findings: Vec::new(),
+            findings_lost: 0,
         })
     }
 
     /// The time as the engine knows it.
     pub(crate) fn now(&self) -> Ticks {
         now(self.start)
+    }
+
+    /// What another thread raises to have the task that runs end at once.
+    pub(crate) fn call_off(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.call_off)
     }
 
     /// The guest's memory.
@@ -199,7 +212,10 @@ impl Worker {
     pub(crate) fn forget(&mut self) {
         self.replace_memory(&GuestMemoryMmap::new());
         self.findings = self.take_findings();
+        let over = self.findings.len().saturating_sub(MAX_REPORTS);
         self.findings.truncate(MAX_REPORTS);
+        self.findings_lost =
+            self.take_findings_lost().saturating_add(u64::try_from(over).unwrap_or(u64::MAX));
         self.rebuild();
         self.sequence = 0;
         self.lost = 0;
@@ -233,7 +249,10 @@ impl Worker {
         self.requests(ctrl, &mut turn);
         if !self.failed {
             let now = self.now();
-            match catch_unwind(AssertUnwindSafe(|| self.ane.work(now))) {
+            let asked = Asked::new(&self.call_off, ctrl, &self.memory, self.ane.heeds_aborts());
+            let worked = catch_unwind(AssertUnwindSafe(|| self.ane.work_unless(now, &asked)));
+            let is_reset = asked.is_for_a_reset();
+            match worked {
                 Ok(work) => {
                     turn.busy |= work.pending;
                     turn.at = work.at;
@@ -243,8 +262,8 @@ impl Worker {
                 }
                 Err(_) => self.fail("running a task"),
             }
-            // Without a queue to put them into they wait in the engine.
-            if let Some(events) = events {
+            // Without a queue to put them into they wait in the engine; and a reset that is to come drops them.
+            if let Some(events) = events.filter(|_| !is_reset) {
                 self.deliver(events, &mut turn);
             }
         }
@@ -304,7 +323,7 @@ impl Worker {
         }
         let room = self.chain.writable_bytes();
         let len = self.chain.readable_bytes();
-        if self.failed && request::is_reset(Request { bytes: &self.bytes, len, room }) {
+        if self.failed && request::is_reset(&self.bytes) {
             self.rebuild();
         }
         let asked = Request { bytes: &self.bytes, len, room };

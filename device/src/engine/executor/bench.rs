@@ -11,9 +11,10 @@ use vm_memory::GuestMemory;
 
 use super::operands::{SOURCE1, SOURCE2};
 use crate::dart::{Circuit, Origin as Purpose};
+use crate::engine::cancel::{Pace, Watch};
 use crate::engine::plan::operand::MemoryPlace;
 use crate::engine::tile::{Fault, Tile};
-use crate::engine::{Ports, TaskContext};
+use crate::engine::{EngineError, Ports, TaskContext};
 use crate::td::register_file::RegisterFile;
 use crate::timing::phases::Span;
 use crate::timing::{Cost, Machine, Spent};
@@ -24,6 +25,10 @@ pub(super) struct Bench<'t, 'p, M> {
     pub(super) task: &'t TaskContext<'t>,
     pub(super) registers: &'t RegisterFile,
     pub(super) ports: Ports<'p, M>,
+    /// Whether the task is still wanted.
+    pub(super) watch: &'t Watch<'t>,
+    /// What this thread did of it since it last asked.
+    pub(super) pace: Pace<'t>,
 }
 
 impl<M: GuestMemory> Bench<'_, '_, M> {
@@ -33,6 +38,18 @@ impl<M: GuestMemory> Bench<'_, '_, M> {
         base.saturating_add(u64::from(place.group_stride).saturating_mul(batch.into()))
     }
 
+    /// Ends a task that was called off.
+    pub(super) fn still_wanted(&self) -> Result<(), EngineError> {
+        if self.watch.is_over() { Err(EngineError::Cancelled) } else { Ok(()) }
+    }
+
+    /// Counts a batch of a task, which may be small and many; ends one that was called off.
+    pub(super) fn count_batch(&mut self) -> Result<(), EngineError> {
+        const BATCH: usize = 256;
+        self.pace.spend(BATCH);
+        self.still_wanted()
+    }
+
     /// One direction of tile DMA for this task, which moves so many bytes.
     pub(super) fn tile(
         &mut self,
@@ -40,13 +57,14 @@ impl<M: GuestMemory> Bench<'_, '_, M> {
         register: &Reg<DmaBytes>,
         row: &mut Vec<u16>,
         bytes: u64,
-        transfer: impl FnOnce(&mut Tile<'_, '_, M>) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        transfer: impl FnOnce(&mut Tile<'_, '_, '_, M>) -> Result<(), Fault>,
+    ) -> Result<(), EngineError> {
         self.say_purpose(register);
         let mut dma = self.ports.dart.dma(self.ports.memory, self.task.stream, circuit);
-        let outcome = transfer(&mut Tile { dma: &mut dma, row });
+        let outcome = transfer(&mut Tile { dma: &mut dma, row, pace: &mut self.pace });
+        self.still_wanted()?;
         self.note_transfer(circuit, bytes, &outcome);
-        outcome
+        Ok(outcome?)
     }
 
     /// Notes a transfer on the timeline, or its fault; what was only looked at is not one.

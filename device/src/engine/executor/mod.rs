@@ -6,7 +6,8 @@
 //! 4. The result goes to the chip, to memory, or both.
 //!
 //! A task is checked before anything of it is written to memory: its plan, its sources, and every page that
-//! its result will touch. What depends on what is in memory (an activation table) comes before the result too.
+//! its result will touch. What depends on what is in memory (an activation table) comes before the result too. A task that
+//! is called off meanwhile ends where it is ([`cancel`](super::cancel)).
 //!
 //! * this file: what is kept from pass to pass, and the turn of a task;
 //! * `bench`: what one pass works with, and its transfers;
@@ -24,6 +25,7 @@ use ane_uapi::register::Register;
 use vm_memory::GuestMemory;
 
 use self::bench::Bench;
+use super::cancel::{Pace, Watch};
 use super::kernel_fetcher::Coefficients;
 use super::l2::Unknown;
 use super::madd::Array;
@@ -128,11 +130,14 @@ impl<M: GuestMemory> Engine<M> for Executor {
         ports: Ports<'_, M>,
     ) -> Result<Done, EngineError> {
         let plan = self.plan(task, registers)?;
-        let mut bench = Bench { task, registers, ports };
+        let watch = Watch::new(ports.cancel, task.queue);
+        let mut bench = Bench { task, registers, ports, watch: &watch, pace: Pace::new(&watch) };
         match &plan.pass {
             Pass::Neural(pass) => self.run_neural(&mut bench, pass)?,
             Pass::Planar(pass) => self.run_planar(&mut bench, pass)?,
         }
+        // Whatever ended early has ended the task.
+        bench.still_wanted()?;
         let cost = self.account(&mut bench, &plan.cost);
         Ok(Done { cost, inferred: plan.inferred })
     }

@@ -53,7 +53,7 @@ impl Executor {
         self.check_result(bench, &pass.sink, 0)?;
         result.resize(pass.output().len(), 0);
         let convolution = &pass.convolution;
-        let array = &mut self.array;
+        let array = self.array.under(bench.watch);
         let scale = pass.post_scale;
         let computed = match pass.operation {
             Operation::Convolve(kernel) => {
@@ -66,13 +66,14 @@ impl Executor {
             }
             Operation::Maximum => array.maximum(convolution, input, scale, result),
             Operation::PassThrough => {
-                array.scale(input, scale, result);
+                self.array.scale(input, scale, result);
                 Ok(())
             }
         };
         computed.map_err(|_| {
             sizes(bench.registers, &common::CONV_CFG.info, "array does not take a pass of these sizes")
         })?;
+        bench.still_wanted()?;
         if let Some(bytes) = table {
             self.tables.get(&bytes).map_err(|bad| bad_table(&bad))?.apply(result);
         } else if pass.nonlinearity == Nonlinearity::Relu {
@@ -96,8 +97,9 @@ impl Executor {
         bench.say_purpose(&kernel_dma::COEFF_BASE_ADDR);
         let Ports { memory, dart, kernel: shown, .. } = &mut bench.ports;
         let mut dma = dart.dma(*memory, bench.task.stream, Circuit::KernelFetch);
-        let outcome = self.coefficients.fetch(&mut dma, bench.registers, kernel);
+        let outcome = self.coefficients.fetch(&mut dma, bench.registers, kernel, &mut bench.pace);
         self.coefficients.show(kernel, shown);
+        bench.still_wanted()?;
         let bytes = kernel.slot_bytes().saturating_mul(kernel.planes.into());
         bench.note_transfer(Circuit::KernelFetch, bytes, &outcome);
         Ok(outcome?)

@@ -22,6 +22,7 @@ impl Executor {
     ) -> Result<(), EngineError> {
         self.check_batches(bench, pass)?;
         for batch in 0..pass.batches {
+            bench.count_batch()?;
             let mut source1 = std::mem::take(&mut self.staging.source1);
             let mut source2 = std::mem::take(&mut self.staging.source2);
             let mut result = std::mem::take(&mut self.staging.result);
@@ -44,6 +45,7 @@ impl Executor {
             return Ok(());
         }
         for batch in 0..pass.batches {
+            bench.count_batch()?;
             for (source, inlet) in [(Some(&pass.source1), SOURCE1), (pass.source2.as_ref(), SOURCE2)] {
                 let Some(Source { shape, origin }) = source else { continue };
                 match origin {
@@ -88,9 +90,10 @@ impl Executor {
         };
         let a = operand(pass.source1.shape, source1.as_slice());
         let b = pass.source2.map(|source| operand(source.shape, source2.as_slice()));
-        pass.planar.run(pass.shape, a, b, result).map_err(|_| {
+        pass.planar.run_under(bench.watch, pass.shape, a, b, result).map_err(|_| {
             sizes(bench.registers, &common::IN_DIM.info, "planar engine does not take a pass of these sizes")
         })?;
+        bench.still_wanted()?;
         let class = pass.planar.class.task_class();
         bench.note(What::Pass { class, shape: extents(pass.output()), numerics: None, macs: 0 });
         self.give(bench, &pass.sink, batch, result)

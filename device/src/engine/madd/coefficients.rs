@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use super::make_room;
 use super::pool::Pool;
 use super::shape::Shape;
+use crate::engine::cancel::{Pace, Watch};
 use crate::engine::kernels::{Code, Kernel, MAGNITUDE, SCALE};
 use crate::engine::numerics::{Numerics, sum, tile};
 
@@ -52,6 +54,7 @@ impl Packed {
         shape: &Shape,
         kernel: &Kernel,
         coefficients: Option<&[u16]>,
+        watch: &Watch<'_>,
     ) {
         let (rows, each) = (kernel.rows, kernel.coefficients);
         let scale = if numerics == Numerics::M1 { SCALE } else { 1.0 };
@@ -60,15 +63,19 @@ impl Packed {
         *tiles = shape.group_outputs.div_ceil(rows);
         (self.rows, self.each) = (rows, each);
         if let Some(coefficients) = coefficients {
-            wide.resize(coefficients.len(), 0.0);
+            make_room(wide, coefficients.len());
             pool.share(threads, wide, shape.lanes, |first, wide| {
                 code.widen(&coefficients[first * shape.lanes..], numerics != Numerics::M1, wide);
             });
             *tile = size;
-            all.resize(shape.groups * *tiles * size, 0.0);
+            make_room(all, shape.groups * *tiles * size);
             let (wide, tiles) = (&*wide, *tiles);
             pool.share(threads, all, size, |first, all| {
+                let mut pace = Pace::new(watch);
                 for (at, all) in (first..).zip(all.chunks_exact_mut(size)) {
+                    if pace.spend(size) {
+                        return;
+                    }
                     let first = (at / tiles, at % tiles * rows);
                     pack_tile(shape, (rows, each), first, (wide, scale), all);
                     add_magnitudes((rows, each), all);
@@ -84,18 +91,22 @@ impl Packed {
             add_magnitudes((rows, each), all);
         }
         if numerics == Numerics::M1 {
-            self.bound((pool, threads), size);
+            self.bound((pool, threads), size, watch);
         }
     }
 
     /// Finds the bounds of all tiles.
-    fn bound(&mut self, (pool, threads): (&Pool, usize), size: usize) {
+    fn bound(&mut self, (pool, threads): (&Pool, usize), size: usize, watch: &Watch<'_>) {
         let Self { all, bounds, rows, each, .. } = self;
         bounds.resize(all.len() / size * (*rows + 1), 0.0);
         pool.share(threads, bounds, *rows + 1, |first, bounds| {
+            let mut pace = Pace::new(watch);
             for (bounds, tile) in
                 bounds.chunks_exact_mut(*rows + 1).zip(all[first * size..].chunks_exact(size))
             {
+                if pace.spend(size) {
+                    return;
+                }
                 // Kernels have one row or a multiple of four.
                 match bounds.split_last_mut() {
                     Some((reach, [bound])) => *reach = of_rows(tile, *each, 0, [bound]),

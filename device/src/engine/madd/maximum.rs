@@ -4,6 +4,7 @@
 //! signed numbers is that of the numbers they stand for, and +0 comes behind -0.
 
 use super::shape::Shape;
+use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::numerics::halves::{INFINITY, entered};
 
 const SIGN: u16 = 0x8000;
@@ -26,7 +27,7 @@ fn half(key: i16) -> u16 {
     clippy::indexing_slicing,
     reason = "sizes are those of a checked shape"
 )]
-pub(super) fn of_group(shape: &Shape, group: usize, input: &[u16], channel: &mut [u16]) {
+pub(super) fn of_group(shape: &Shape, group: usize, input: &[u16], channel: &mut [u16], pace: &mut Pace<'_>) {
     // Until the end it holds keys.
     channel.fill(key(INFINITY | SIGN).cast_unsigned());
     for tap in 0..shape.taps() {
@@ -34,6 +35,9 @@ pub(super) fn of_group(shape: &Shape, group: usize, input: &[u16], channel: &mut
         let (plane, ky) = (rest / shape.kernel_height, rest % shape.kernel_height);
         let plane = (group * shape.group_channels + plane) * shape.height;
         for (y, row) in channel.chunks_exact_mut(shape.out_width).enumerate() {
+            if pace.spend(row.len() / VECTOR + 1) {
+                return;
+            }
             let from = (y * shape.stride_y + ky).checked_sub(shape.pad_y).filter(|&from| from < shape.height);
             match from {
                 Some(from) => of_row(shape, kx, &input[(plane + from) * shape.width..][..shape.width], row),

@@ -46,6 +46,7 @@ use self::piece::{NO_BIAS, Pass, Worker};
 use self::planes::Planes;
 use self::pool::Pool;
 use self::shape::Shape;
+use super::cancel::{Pace, VECTOR, Watch};
 use super::kernels::{Code, Offsets, Port};
 use super::numerics::{Numerics, halves, output, product};
 
@@ -139,58 +140,29 @@ impl Array {
         post_scale: u16,
         output: &mut [u16],
     ) -> Result<(), ShapeError> {
-        let shape = Shape::new(pass)?;
-        let coefficients = match coefficients {
-            Coefficients::Unity => None,
-            Coefficients::Halves(halves) => Some(halves),
-        };
-        shape.check(input, coefficients, bias, output)?;
-        let products = output.len().saturating_mul(shape.taps());
-        let threads = self.pool.start(products / PER_THREAD);
-        let definition = Definition { shape: &shape, input, coefficients };
-        let has_kernel = match self.numerics {
-            Numerics::M1 => product::ROUNDED,
-            Numerics::Fast => true,
-            Numerics::Exact => false,
-        };
-        let planes = Planes::new(&shape).filter(|_| has_kernel && products > FEW);
-        let Some(planes) = planes else {
-            self.define(threads, definition, bias, post_scale, output);
-            return Ok(());
-        };
-        let layout = Layout::new(self.code, self.numerics, &shape, planes, threads);
-        self.prepare(threads, &layout, &definition);
-        let pass = Pass {
-            code: self.code,
-            numerics: self.numerics,
-            layout,
-            offsets: &self.offsets,
-            taps: &self.taps,
-            operands: &self.operands,
-            coefficients: &self.coefficients,
-            largest: if self.numerics == Numerics::M1 { largest(input) } else { 0.0 },
-            definition,
-            bias,
-            post_scale,
-        };
-        let workers = self.workers.get_mut(..threads).unwrap_or_default();
-        pass.compute(&self.pool, workers, &mut self.results, output);
-        Ok(())
+        self.under(&Watch::idle()).convolve(pass, input, coefficients, bias, post_scale, output)
+    }
+
+    /// The array, for a pass that may be called off; what it has computed is worth nothing then.
+    pub const fn under<'a>(&'a mut self, watch: &'a Watch<'a>) -> Watched<'a> {
+        Watched { array: self, watch }
     }
 
     /// Brings operands and coefficients into the form that kernels read.
-    fn prepare(&mut self, threads: usize, layout: &Layout, definition: &Definition<'_>) {
+    fn prepare(&mut self, threads: usize, layout: &Layout, definition: &Definition<'_>, watch: &Watch<'_>) {
         let Self { code, numerics, ref pool, .. } = *self;
         let Definition { shape, input, coefficients } = *definition;
         layout.offsets(numerics, shape, &mut self.offsets);
         layout.taps(shape, &mut self.taps);
-        self.operands.resize(layout.operands(), 0.0);
+        make_room(&mut self.operands, layout.operands());
         let (plane, channel) = (layout.planes.size(), shape.height.saturating_mul(shape.width));
         pool.share(threads, &mut self.operands, plane, |first, planes| {
             let channels = input.get(first.saturating_mul(channel)..).unwrap_or_default();
-            layout.planes.fill(code, shape, numerics != Numerics::M1, channels, planes);
+            let flush = numerics != Numerics::M1;
+            layout.planes.fill(code, shape, flush, channels, planes, &mut Pace::new(watch));
         });
-        self.coefficients.pack((pool, threads), (code, numerics), shape, &layout.kernel, coefficients);
+        let packing = (code, numerics);
+        self.coefficients.pack((pool, threads), packing, shape, &layout.kernel, coefficients, watch);
         if self.workers.len() < threads {
             self.workers.resize_with(threads, Worker::default);
         }
@@ -201,19 +173,23 @@ impl Array {
         &mut self,
         threads: usize,
         definition: Definition<'_>,
-        bias: Option<&[u16]>,
-        post_scale: u16,
+        port: Behind<'_>,
         output: &mut [u16],
+        watch: &Watch<'_>,
     ) {
         let numerics = self.numerics;
-        let pixels = definition.shape.pixels();
+        let (pixels, products) = (definition.shape.pixels(), definition.shape.taps());
         self.pool.share(threads, output, pixels, |first, channels| {
+            let mut pace = Pace::new(watch);
             let mut taps = Vec::new();
             for (channel, o) in channels.chunks_exact_mut(pixels).zip(first..) {
-                let bias = bias.and_then(|bias| bias.get(o).copied());
+                let bias = port.bias.and_then(|bias| bias.get(o).copied());
                 for (pixel, place) in channel.iter_mut().enumerate() {
+                    if pace.spend(products) {
+                        return;
+                    }
                     let sum = definition.sum(numerics, o, pixel, &mut taps);
-                    *place = output::of(sum, bias, post_scale);
+                    *place = output::of(sum, bias, port.post_scale);
                 }
             }
         });
@@ -231,22 +207,124 @@ impl Array {
         post_scale: u16,
         output: &mut [u16],
     ) -> Result<(), ShapeError> {
-        let shape = Shape::new(pass)?;
-        shape.check(input, None, None, output)?;
-        self.results.resize(shape.pixels(), 0);
-        let mut channels = output.chunks_exact_mut(shape.pixels());
-        for group in 0..shape.groups {
-            maximum::of_group(&shape, group, input, &mut self.results);
-            for channel in channels.by_ref().take(shape.group_outputs) {
-                scale(self.code, &self.results, post_scale, channel);
-            }
-        }
-        Ok(())
+        self.under(&Watch::idle()).maximum(pass, input, post_scale, output)
     }
 
     /// A pass-through: each operand times post-scale, with one rounding, as far as both buffers go.
     pub fn scale(&mut self, input: &[u16], post_scale: u16, output: &mut [u16]) {
         scale(self.code, input, post_scale, output);
+    }
+}
+
+/// What comes behind the sum of an output.
+#[derive(Clone, Copy, Debug)]
+struct Behind<'a> {
+    bias: Option<&'a [u16]>,
+    post_scale: u16,
+}
+
+/// The array while somebody may call its pass off.
+#[derive(Debug)]
+pub struct Watched<'a> {
+    array: &'a mut Array,
+    watch: &'a Watch<'a>,
+}
+
+impl Watched<'_> {
+    /// As [`Array::convolve`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn convolve(
+        self,
+        pass: &Convolution,
+        input: &[u16],
+        coefficients: Coefficients<'_>,
+        bias: Option<&[u16]>,
+        post_scale: u16,
+        output: &mut [u16],
+    ) -> Result<(), ShapeError> {
+        let Self { array, watch } = self;
+        let shape = Shape::new(pass)?;
+        let coefficients = match coefficients {
+            Coefficients::Unity => None,
+            Coefficients::Halves(halves) => Some(halves),
+        };
+        shape.check(input, coefficients, bias, output)?;
+        let products = output.len().saturating_mul(shape.taps());
+        let threads = array.pool.start(products / PER_THREAD);
+        let definition = Definition { shape: &shape, input, coefficients };
+        let has_kernel = match array.numerics {
+            Numerics::M1 => product::ROUNDED,
+            Numerics::Fast => true,
+            Numerics::Exact => false,
+        };
+        let planes = Planes::new(&shape).filter(|_| has_kernel && products > FEW);
+        let Some(planes) = planes else {
+            array.define(threads, definition, Behind { bias, post_scale }, output, watch);
+            return Ok(());
+        };
+        let layout = Layout::new(array.code, array.numerics, &shape, planes, threads);
+        array.prepare(threads, &layout, &definition, watch);
+        let pass = Pass {
+            code: array.code,
+            numerics: array.numerics,
+            layout,
+            offsets: &array.offsets,
+            taps: &array.taps,
+            operands: &array.operands,
+            coefficients: &array.coefficients,
+            largest: if array.numerics == Numerics::M1 { largest(input) } else { 0.0 },
+            definition,
+            bias,
+            post_scale,
+        };
+        let workers = array.workers.get_mut(..threads).unwrap_or_default();
+        pass.compute(&array.pool, workers, &mut array.results, output, watch);
+        Ok(())
+    }
+
+    /// As [`Array::maximum`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn maximum(
+        self,
+        pass: &Convolution,
+        input: &[u16],
+        post_scale: u16,
+        output: &mut [u16],
+    ) -> Result<(), ShapeError> {
+        let Self { array, watch } = self;
+        let shape = Shape::new(pass)?;
+        shape.check(input, None, None, output)?;
+        array.results.resize(shape.pixels(), 0);
+        let mut channels = output.chunks_exact_mut(shape.pixels());
+        let mut pace = Pace::new(watch);
+        for group in 0..shape.groups {
+            maximum::of_group(&shape, group, input, &mut array.results, &mut pace);
+            for channel in channels.by_ref().take(shape.group_outputs) {
+                if pace.spend(channel.len() / VECTOR) {
+                    return Ok(());
+                }
+                scale(array.code, &array.results, post_scale, channel);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes room for so many singles, whatever they are. The system hands out zeros page by page, so that nobody
+/// writes them all at once.
+fn make_room(singles: &mut Vec<f32>, len: usize) {
+    if singles.capacity() < len {
+        // The old room goes first, for there may not be enough for both.
+        *singles = Vec::new();
+        *singles = vec![0.0; len];
+    } else {
+        singles.resize(len, 0.0);
     }
 }
 

@@ -11,6 +11,7 @@ use super::definition::Definition;
 use super::layout::{Layout, Piece, TAPS};
 use super::lines::Lines;
 use super::shape::Shape;
+use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::{Block, Code, Gather, Guard, Offsets, Port, SCALE, Source, Stretch};
 use crate::engine::numerics::{Numerics, halves, output, sum};
 
@@ -69,7 +70,7 @@ impl Pass<'_> {
     }
 
     /// Computes a piece into `results`, `[panel][output][column]`.
-    pub(super) fn run(&self, piece: &Piece, worker: &mut Worker, results: &mut [u16]) {
+    pub(super) fn run(&self, piece: &Piece, worker: &mut Worker, results: &mut [u16], pace: &mut Pace<'_>) {
         let sums = self.sums(piece);
         worker.sums.resize(piece.panels.len() * sums);
         worker.sums.fill(0.0);
@@ -83,7 +84,10 @@ impl Pass<'_> {
             if self.layout.copied {
                 self.copy(piece, taps.clone(), worker);
             }
-            self.multiply(piece, offsets, taps, worker);
+            self.multiply(piece, offsets, taps, worker, pace);
+            if pace.is_over() {
+                return;
+            }
         }
         let columns = self.layout.kernel.columns;
         let mut rows = results.chunks_exact_mut(columns);
@@ -96,14 +100,24 @@ impl Pass<'_> {
                 let of_row = i * sums + row * columns..i * sums + (row + 1) * columns;
                 self.code.narrow(&worker.sums[of_row.clone()], self.port(output), &mut results[..columns]);
                 if self.is_guarded(piece.group, tile) {
-                    self.repair(output, panel, &worker.peaks[of_row], &mut worker.taps, results);
+                    self.repair((output, panel), &worker.peaks[of_row], &mut worker.taps, results, pace);
+                    if pace.is_over() {
+                        return;
+                    }
                 }
             }
         }
     }
 
     /// Adds some taps to the sums of a piece.
-    fn multiply(&self, piece: &Piece, offsets: &Offsets, taps: Range<usize>, worker: &mut Worker) {
+    fn multiply(
+        &self,
+        piece: &Piece,
+        offsets: &Offsets,
+        taps: Range<usize>,
+        worker: &mut Worker,
+        pace: &mut Pace<'_>,
+    ) {
         let Piece { group, ref panels, .. } = *piece;
         let (rows, sums) = (self.layout.kernel.rows, self.sums(piece));
         let tiles = self.tiles(piece);
@@ -118,7 +132,11 @@ impl Pass<'_> {
                 };
                 let kernel = self.layout.kernel(panel);
                 let block = rows * kernel.columns;
-                for tile in first..tiles.end.min(first + TILES) {
+                let together = first..tiles.end.min(first + TILES);
+                if pace.spend(together.len() * block * taps.len() / VECTOR) {
+                    return;
+                }
+                for tile in together {
                     let at = i * sums + (tile - tiles.start) * block;
                     kernel.run(&mut Block {
                         panel: operands,
@@ -210,16 +228,19 @@ impl Pass<'_> {
     /// Computes again, by the definition, what the kernel could not vouch for.
     fn repair(
         &self,
-        output: usize,
-        panel: usize,
+        (output, panel): (usize, usize),
         peaks: &[f32],
         taps: &mut Vec<(f32, f32)>,
         results: &mut [u16],
+        pace: &mut Pace<'_>,
     ) {
         const LIMIT: f32 = sum::LIMIT * SCALE;
         if peaks.iter().fold(false, |found, &peak| found | (peak >= LIMIT)) {
             for (columns, pixel) in self.layout.pixels(self.shape(), panel) {
                 for (i, column) in columns.enumerate().filter(|&(_, column)| peaks[column] >= LIMIT) {
+                    if pace.spend(self.shape().taps()) {
+                        return;
+                    }
                     let sum = self.definition.sum(self.numerics, output, pixel + i, taps);
                     results[column] = output::of(sum, self.bias(output), self.post_scale);
                 }

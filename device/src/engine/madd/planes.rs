@@ -4,11 +4,14 @@
 //! a tap is a fixed distance from the place of its output.
 
 use super::shape::Shape;
+use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::Code;
 
 /// Singles that planes may take beyond four for each of the input's numbers. Real passes stay far below; padding
 /// that would blow up the input is not worth a fast path.
 const SPARE: usize = 1 << 22;
+/// Numbers of a channel that are widened before the next look whether they are still wanted. Whole vectors.
+const STRIP: usize = 1 << 18;
 
 /// Rows and columns of a plane, and how many of them there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,15 +56,31 @@ impl Planes {
     }
 
     /// Fills the planes of some channels.
-    pub(super) fn fill(&self, code: &Code, shape: &Shape, flush: bool, input: &[u16], planes: &mut [f32]) {
+    pub(super) fn fill(
+        &self,
+        code: &Code,
+        shape: &Shape,
+        flush: bool,
+        input: &[u16],
+        planes: &mut [f32],
+        pace: &mut Pace<'_>,
+    ) {
         let channels = input.chunks_exact(shape.height * shape.width);
         for (channel, plane) in channels.zip(planes.chunks_exact_mut(self.size())) {
             let unpadded = shape.pad_x == 0 && shape.pad_y == 0;
             if unpadded && self.pitch == shape.width && self.rows <= shape.height {
-                code.widen(channel, flush, plane);
+                for (from, to) in channel.chunks(STRIP).zip(plane.chunks_mut(STRIP)) {
+                    if pace.spend(to.len() / VECTOR) {
+                        return;
+                    }
+                    code.widen(from, flush, to);
+                }
                 continue;
             }
             for (row, place) in plane.chunks_exact_mut(self.pitch).enumerate() {
+                if pace.spend(self.pitch / VECTOR + 1) {
+                    return;
+                }
                 let left = shape.pad_x.min(self.pitch);
                 let have = (self.pitch - left).min(shape.width);
                 let source = row.checked_sub(shape.pad_y).filter(|&y| y < shape.height);

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use super::piece::{Pass, Worker};
+use crate::engine::cancel::{Pace, Watch};
 
 /// Threads that wait for work.
 #[derive(Debug)]
@@ -84,22 +85,27 @@ impl Pool {
     reason = "sizes are those of a checked shape"
 )]
 impl Pass<'_> {
-    /// Computes all pieces, on as many threads as there are workers.
+    /// Computes all pieces, on as many threads as there are workers, or as many as somebody wants.
     pub(super) fn compute(
         &self,
         pool: &Pool,
         workers: &mut [Worker],
         kept: &mut Vec<u16>,
         output: &mut [u16],
+        watch: &Watch<'_>,
     ) {
         let (shape, layout) = (self.definition.shape, self.layout);
         let (pixels, columns) = (shape.pixels(), layout.kernel.columns);
         let mut pieces = layout.pieces(shape);
         if let [worker] = workers {
             let mut results = std::mem::take(&mut worker.halves);
+            let mut pace = Pace::new(watch);
             for piece in pieces {
                 results.resize(layout.halves(&piece), 0);
-                self.run(&piece, worker, &mut results);
+                self.run(&piece, worker, &mut results, &mut pace);
+                if pace.is_over() {
+                    break;
+                }
                 let first = (piece.group * shape.group_outputs + piece.outputs.start) * pixels;
                 let channels = output[first..].chunks_exact_mut(pixels).take(piece.outputs.len());
                 for (row, channel) in channels.enumerate() {
@@ -122,10 +128,17 @@ impl Pass<'_> {
         }));
         let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
         pool.each(workers.iter_mut(), |worker| {
+            let mut pace = Pace::new(watch);
             while let Some((piece, results)) = take() {
-                self.run(&piece, worker, results);
+                self.run(&piece, worker, results, &mut pace);
+                if pace.is_over() {
+                    break;
+                }
             }
         });
+        if watch.is_over() {
+            return;
+        }
         pool.share(workers.len(), output, pixels, |first, channels| {
             for (output, channel) in (first..).zip(channels.chunks_exact_mut(pixels)) {
                 let (group, row) = (output / shape.group_outputs, output % shape.group_outputs);

@@ -8,6 +8,7 @@ use ane_uapi::hw::td::planar::Operation;
 
 use super::Planar;
 use super::operand::View;
+use crate::engine::cancel::Pace;
 use crate::engine::kernels::planar_vector::{LANES, Vector, Work, run as vectorised};
 use crate::engine::numerics::double::{ONE, decode, decode_single};
 
@@ -143,26 +144,30 @@ impl Sources<3> for Three {
 }
 
 /// An element-wise pass.
-struct Elementwise<'a, 'v, S, const N: usize> {
+struct Elementwise<'a, 'v, 'p, S, const N: usize> {
     chain: Chain,
     views: [&'a View<'v>; N],
     out: &'a mut [u16],
+    pace: &'a mut Pace<'p>,
     sources: PhantomData<S>,
 }
 
-impl<'a, 'v, S: Sources<N>, const N: usize> Elementwise<'a, 'v, S, N> {
-    fn new(planar: &Planar, views: [&'a View<'v>; N], out: &'a mut [u16]) -> Self {
-        Self { chain: Chain::new(planar), views, out, sources: PhantomData }
+impl<'a, 'v, 'p, S: Sources<N>, const N: usize> Elementwise<'a, 'v, 'p, S, N> {
+    fn new(planar: &Planar, views: [&'a View<'v>; N], out: &'a mut [u16], pace: &'a mut Pace<'p>) -> Self {
+        Self { chain: Chain::new(planar), views, out, pace, sources: PhantomData }
     }
 }
 
-impl<S: Sources<N>, const N: usize> Work for Elementwise<'_, '_, S, N> {
+impl<S: Sources<N>, const N: usize> Work for Elementwise<'_, '_, '_, S, N> {
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { chain, views, out, .. } = self;
+        let Self { chain, views, out, pace, .. } = self;
         let mut buffers = [[0; BLOCK]; N];
         let mut start = 0usize;
         for out in out.chunks_mut(BLOCK) {
+            if pace.spend(out.len()) {
+                return;
+            }
             let mut eights: [&[[u16; LANES]]; N] = [&[]; N];
             let mut last = [[0; LANES]; N];
             let places = eights.iter_mut().zip(&mut last);
@@ -187,21 +192,22 @@ impl<S: Sources<N>, const N: usize> Work for Elementwise<'_, '_, S, N> {
 }
 
 /// Computes an element-wise pass of one or two sources.
-pub(super) fn run(planar: &Planar, a: &View<'_>, b: Option<&View<'_>>, out: &mut [u16]) {
+pub(super) fn run(planar: &Planar, a: &View<'_>, b: Option<&View<'_>>, out: &mut [u16], pace: &mut Pace<'_>) {
     match b {
-        Some(b) => vectorised(Elementwise::<Two, 2>::new(planar, [a, b], out)),
-        None => vectorised(Elementwise::<One, 1>::new(planar, [a], out)),
+        Some(b) => vectorised(Elementwise::<Two, 2>::new(planar, [a, b], out, pace)),
+        None => vectorised(Elementwise::<One, 1>::new(planar, [a], out, pace)),
     }
 }
 
-/// Computes `(a - b) * s` and what follows.
-pub(super) fn normalise(planar: &Planar, a: &View<'_>, b: &View<'_>, s: &View<'_>, out: &mut [u16]) {
-    vectorised(Elementwise::<Three, 3>::new(planar, [a, b, s], out));
+/// Computes `(a - b) * s` of three views and what follows.
+pub(super) fn normalise(planar: &Planar, views: [&View<'_>; 3], out: &mut [u16], pace: &mut Pace<'_>) {
+    vectorised(Elementwise::<Three, 3>::new(planar, views, out, pace));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::cancel::Watch;
     use crate::engine::kernels::planar_vector::Portable;
     use crate::engine::planar::{Class, Operand, Shape};
 
@@ -215,8 +221,10 @@ mod tests {
         for &operation in Operation::ALL {
             let planar = Planar { bias: 0x1234, scale: 0xc2a5, ..Planar::plain(Class::Binary, operation) };
             let (mut portable, mut vector) = (vec![0; 1 << 16], vec![1; 1 << 16]);
-            Elementwise::<Two, 2>::new(&planar, [&a, &b], &mut portable).run::<Portable>();
-            run(&planar, &a, Some(&b), &mut vector);
+            let watch = Watch::idle();
+            let mut pace = Pace::new(&watch);
+            Elementwise::<Two, 2>::new(&planar, [&a, &b], &mut portable, &mut pace).run::<Portable>();
+            run(&planar, &a, Some(&b), &mut vector, &mut pace);
             assert!(portable == vector, "{operation}");
         }
     }

@@ -24,6 +24,7 @@ use ane_uapi::hw::td::planar::{Operation, PostFunction, Reduction};
 
 pub use self::operand::{BadOperands, Operand};
 use self::operand::{View, check};
+use super::cancel::{Pace, Watch};
 use super::numerics::double;
 use super::plan::operand::Shape;
 
@@ -141,29 +142,46 @@ impl Planar {
         b: Option<Operand<'_>>,
         out: &mut [u16],
     ) -> Result<(), BadOperands> {
+        self.run_under(&Watch::idle(), shape, a, b, out)
+    }
+
+    /// The same for a pass that may be called off; what it has computed is worth nothing then.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Planar::run`].
+    pub fn run_under(
+        &self,
+        watch: &Watch<'_>,
+        shape: Shape,
+        a: Operand<'_>,
+        b: Option<Operand<'_>>,
+        out: &mut [u16],
+    ) -> Result<(), BadOperands> {
+        let pace = &mut Pace::new(watch);
         let elements = check(self, shape, out.len())?;
         let first = View::new(shape, a).ok_or(BadOperands::First { shape })?;
         let bad_second = BadOperands::Second { shape };
         match (self.class, b) {
             (Class::Copy, None) => {
-                if !single::run(self, &first, None, out) {
-                    chain::run(self, &first, None, out);
+                if !single::run(self, &first, None, out, pace) {
+                    chain::run(self, &first, None, out, pace);
                 }
             }
             (Class::Binary, Some(b)) => {
                 let second = View::new(shape, b).ok_or(bad_second)?;
-                if !single::run(self, &first, Some(&second), out) {
-                    chain::run(self, &first, Some(&second), out);
+                if !single::run(self, &first, Some(&second), out, pace) {
+                    chain::run(self, &first, Some(&second), out, pace);
                 }
             }
             (Class::Normalise, Some(b)) => {
                 let [mean, factor] = View::two_rows(shape, b).ok_or(bad_second)?;
-                chain::normalise(self, &first, &mean, &factor, out);
+                chain::normalise(self, [&first, &mean, &factor], out, pace);
             }
-            (Class::Reduce, None) => reduce::run(self, elements, &first, None, out),
+            (Class::Reduce, None) => reduce::run(self, elements, (&first, None), out, pace),
             (Class::BinaryReduce, Some(b)) => {
                 let second = View::new(shape, b).ok_or(bad_second)?;
-                reduce::run(self, elements, &first, Some(&second), out);
+                reduce::run(self, elements, (&first, Some(&second)), out, pace);
             }
             _ => return Err(bad_second),
         }

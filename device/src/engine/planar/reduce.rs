@@ -8,26 +8,28 @@ use ane_uapi::hw::td::planar::{Operation, PostFunction, Reduction};
 use super::Planar;
 use super::chain::{BLOCK, Chain, padded};
 use super::operand::View;
+use crate::engine::cancel::Pace;
 use crate::engine::kernels::planar_vector::{LANES, Vector, Work, maximum, run as vectorised};
 use crate::engine::numerics::double::{ONE, decode, decode_single, encode, settle};
 
 /// Sums of multiples of 2^-24 are exact in 53 bits as long as no partial sum reaches this.
 const EXACT: f64 = (1u64 << 29) as f64;
 
-struct Reduce<'a, 'v> {
+struct Reduce<'a, 'v, 'p> {
     planar: &'a Planar,
     sources: (&'a View<'v>, Option<&'a View<'v>>),
     /// Elements of a channel.
     elements: usize,
     out: &'a mut [u16],
+    pace: &'a mut Pace<'p>,
 }
 
-impl Work for Reduce<'_, '_> {
+impl Work for Reduce<'_, '_, '_> {
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { planar, sources, elements, out } = self;
+        let Self { planar, sources, elements, out, pace } = self;
         let mut walk =
-            Walk { chain: Chain::new(planar), sources, start: 0, elements, spread: [[0; BLOCK]; 2] };
+            Walk { chain: Chain::new(planar), sources, start: 0, elements, spread: [[0; BLOCK]; 2], pace };
         let has_halves = planar.has_halves_for_elements();
         for out in out {
             let value = match planar.reduction {
@@ -41,28 +43,35 @@ impl Work for Reduce<'_, '_> {
                 Reduction::Maximum => walk.fold(Largest::<V>::new()).largest(),
             };
             *out = planar.after_reduction(value);
+            if walk.pace.is_over() {
+                return;
+            }
             walk.start = walk.start.saturating_add(elements);
         }
     }
 }
 
 /// The elements of one channel.
-struct Walk<'a, 'v> {
+struct Walk<'a, 'v, 'p> {
     chain: Chain,
     sources: (&'a View<'v>, Option<&'a View<'v>>),
     start: usize,
     elements: usize,
     spread: [[u16; BLOCK]; 2],
+    pace: &'a mut Pace<'p>,
 }
 
-impl Walk<'_, '_> {
-    /// Hands the elements over in order.
+impl Walk<'_, '_, '_> {
+    /// Hands the elements over in order, as long as they are wanted.
     #[inline(always)]
     fn fold<V: Vector, F: Fold<V>>(&mut self, mut fold: F) -> F {
-        let Self { chain, sources: (a, b), start, elements, spread: [one, two] } = self;
+        let Self { chain, sources: (a, b), start, elements, spread: [one, two], pace } = self;
         let mut done = 0;
         while done < *elements {
             let len = elements.saturating_sub(done).min(BLOCK);
+            if pace.spend(len) {
+                break;
+            }
             let start = start.saturating_add(done);
             let a = a.block(start, one.get_mut(..len).unwrap_or_default());
             let (a_eights, a_rest) = a.as_chunks::<LANES>();
@@ -207,6 +216,12 @@ impl Planar {
 }
 
 /// Computes a reduction.
-pub(super) fn run(planar: &Planar, elements: usize, a: &View<'_>, b: Option<&View<'_>>, out: &mut [u16]) {
-    vectorised(Reduce { planar, sources: (a, b), elements, out });
+pub(super) fn run(
+    planar: &Planar,
+    elements: usize,
+    sources: (&View<'_>, Option<&View<'_>>),
+    out: &mut [u16],
+    pace: &mut Pace<'_>,
+) {
+    vectorised(Reduce { planar, sources, elements, out, pace });
 }

@@ -13,11 +13,21 @@ use ane_uapi::hw::td::planar::Operation;
 use super::Planar;
 use super::chain::BLOCK;
 use super::operand::View;
+use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::planar_single::{Pass, Step};
 use crate::engine::numerics::double::ONE;
 
+/// Elements that are computed before the next look whether they are still wanted. Whole vectors.
+const STRIP: usize = 1 << 18;
+
 /// Computes a pass of one or two sources; false if it has more than one operation, or the processor is too old.
-pub(super) fn run(planar: &Planar, a: &View<'_>, b: Option<&View<'_>>, out: &mut [u16]) -> bool {
+pub(super) fn run(
+    planar: &Planar,
+    a: &View<'_>,
+    b: Option<&View<'_>>,
+    out: &mut [u16],
+    pace: &mut Pace<'_>,
+) -> bool {
     let changes_nothing = planar.pre_scale == ONE
         && planar.bias == 0
         && planar.scale == ONE
@@ -37,11 +47,19 @@ pub(super) fn run(planar: &Planar, a: &View<'_>, b: Option<&View<'_>>, out: &mut
     let Some(pass) = Pass::new(step, planar.negates_first, negates_second, planar.relu) else { return false };
     let b = b.unwrap_or(a);
     if let (Some(a), Some(b)) = (a.flat(), b.flat()) {
-        pass.run(a, b, out);
+        for ((a, b), out) in a.chunks(STRIP).zip(b.chunks(STRIP)).zip(out.chunks_mut(STRIP)) {
+            if pace.spend(out.len() / VECTOR) {
+                break;
+            }
+            pass.run(a, b, out);
+        }
         return true;
     }
     let (mut one, mut two) = ([0; BLOCK], [0; BLOCK]);
     for (i, out) in out.chunks_mut(BLOCK).enumerate() {
+        if pace.spend(out.len()) {
+            break;
+        }
         let start = i.saturating_mul(BLOCK);
         let one = one.get_mut(..out.len()).unwrap_or_default();
         let two = two.get_mut(..out.len()).unwrap_or_default();

@@ -234,7 +234,7 @@ impl Channel {
         let id = answer.id;
         match answer.kind {
             Some(_) => Ok(Read::Answer(id, Reply { message, descriptors })),
-            None => Err(format!("daemon ended the connection: {}", answer.goodbye().map_err(broke)?)),
+            None => Err(format!("daemon ended the connection: {}", answer.words().map_err(broke)?)),
         }
     }
 

@@ -233,6 +233,19 @@ impl Client {
         self.ask(file.0, Ask::Signal { fence })?.only_descriptor()
     }
 
+    /// Why the request of `fence` failed, in words, if that is known.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` if there is no such file.
+    pub fn failure(&self, file: File, fence: u64) -> Result<Option<String>, ClientError> {
+        match self.ask(file.0, Ask::Failure { fence }) {
+            Ok(reply) => Ok(Some(reply.answer()?.words().map_err(broken)?.to_owned())),
+            Err(ClientError::Errno(Errno::ENODATA)) => Ok(None),
+            Err(why) => Err(why),
+        }
+    }
+
     /// The memory object of the file.
     ///
     /// # Errors

@@ -121,6 +121,11 @@ pub fn report(into: &mut Vec<u8>, text: &str, from: u32) {
 pub fn goodbye(into: &mut Vec<u8>, why: Errno, text: &str) {
     into.extend_from_slice(Header { kind: U32::new(GOODBYE), file: U32::ZERO, id: U64::ZERO }.as_bytes());
     outcome(into, Err(why));
+    words(into, text);
+}
+
+/// Goes on with a short text, cut off between two letters if it is longer than any.
+pub fn words(into: &mut Vec<u8>, text: &str) {
     let end = text
         .char_indices()
         .map(|(at, c)| at.saturating_add(c.len_utf8()))
@@ -239,12 +244,12 @@ impl<'a> Answer<'a> {
         Ok((text, usize::try_from(told.total.get()).unwrap_or(usize::MAX)))
     }
 
-    /// Why the daemon will say no more.
+    /// A short text: why a request failed, or why the daemon will say no more.
     ///
     /// # Errors
     ///
     /// [`Malformed`].
-    pub fn goodbye(mut self) -> Result<&'a str, Malformed> {
+    pub fn words(mut self) -> Result<&'a str, Malformed> {
         let bytes = bounded("bytes of text", *self.rest.next("its length")?, TEXT_MAX)?;
         let text = self.rest.take(bytes, "its text")?;
         self.rest.end()?;

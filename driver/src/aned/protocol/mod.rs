@@ -102,6 +102,8 @@ codes! {
         Kick = 14, "KICK";
         /// Text about the device, for whoever looks after it.
         Report = 15, "REPORT";
+        /// Why a request of the file failed, in words.
+        Failure = 16, "FAILURE";
     }
 }
 

@@ -65,6 +65,11 @@ pub enum Ask {
         /// The request's fence.
         fence: u64,
     },
+    /// Why a request failed.
+    Failure {
+        /// The request's fence.
+        fence: u64,
+    },
     /// The memory object of the file.
     Arena,
     /// No answer to a call but that it was given up.
@@ -136,6 +141,7 @@ impl Ask {
             Self::Map { .. } => Kind::Map,
             Self::Unmap { .. } => Kind::Unmap,
             Self::Signal { .. } => Kind::Signal,
+            Self::Failure { .. } => Kind::Failure,
             Self::Arena => Kind::Arena,
             Self::Abandon { .. } => Kind::Abandon,
             Self::Readable { .. } => Kind::Readable,
@@ -160,7 +166,7 @@ impl Ask {
                 into.extend_from_slice(U64::new(*from).as_bytes());
             }
             Self::Unmap { offset, bytes } => into.extend_from_slice(range(*offset, *bytes).as_bytes()),
-            Self::Signal { fence: word } | Self::Abandon { call: word } => {
+            Self::Signal { fence: word } | Self::Failure { fence: word } | Self::Abandon { call: word } => {
                 into.extend_from_slice(U64::new(*word).as_bytes());
             }
             Self::Readable { wait } => {
@@ -213,6 +219,7 @@ impl Ask {
                 Self::Unmap { offset: range.offset.get(), bytes: range.bytes.get() }
             }
             Kind::Signal => Self::Signal { fence: rest.next::<U64>("its fence")?.get() },
+            Kind::Failure => Self::Failure { fence: rest.next::<U64>("its fence")?.get() },
             Kind::Arena => Self::Arena,
             Kind::Abandon => Self::Abandon { call: rest.next::<U64>("its call")?.get() },
             Kind::Readable => {

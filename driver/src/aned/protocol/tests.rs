@@ -29,6 +29,7 @@ fn ask() -> impl Strategy<Value = Ask> {
         any::<(u64, u64, u64)>().prop_map(|(offset, bytes, from)| Ask::Map { offset, bytes, from }),
         any::<(u64, u64)>().prop_map(|(offset, bytes)| Ask::Unmap { offset, bytes }),
         any::<u64>().prop_map(|fence| Ask::Signal { fence }),
+        any::<u64>().prop_map(|fence| Ask::Failure { fence }),
         Just(Ask::Arena),
         any::<u64>().prop_map(|call| Ask::Abandon { call }),
         any::<bool>().prop_map(|wait| Ask::Readable { wait }),
@@ -80,7 +81,7 @@ proptest! {
             let _ = answer.ioctl(&mut [0; 8], &mut Segments::new());
             let _ = answer.pieces(1);
             let _ = answer.report();
-            let _ = answer.goodbye();
+            let _ = answer.words();
         }
     }
 
@@ -88,7 +89,7 @@ proptest! {
     fn farewell_of_any_text_is_cut_between_letters(text in "[a€]{0,600}") {
         let mut message = Vec::new();
         answer::goodbye(&mut message, Errno::EINVAL, &text);
-        let told = Answer::read(&message).unwrap().goodbye().unwrap();
+        let told = Answer::read(&message).unwrap().words().unwrap();
         prop_assert!(text.starts_with(told) && told.len() <= TEXT_MAX);
         prop_assert!(told.len() == text.len() || told.len() > TEXT_MAX - 3);
     }

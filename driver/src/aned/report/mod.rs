@@ -15,8 +15,13 @@ mod device;
 
 use std::fmt::Write as _;
 
+use ane_uapi::hw::space::IovaRange;
+
 use crate::Driver;
 use crate::bus::Bus;
+
+/// The usage that is told of the driver's own pages.
+const OWN: &str = "the driver's own";
 
 /// What can be asked about.
 pub const ABOUT: &[(&str, &str)] = &[
@@ -51,18 +56,18 @@ fn contexts<B: Bus>(driver: &Driver<B>) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "context {} processes {}", info.context.label(), processes.join(","));
         for mapping in info.mappings {
-            let range = mapping.range;
-            let _ = writeln!(
-                text,
-                "  {:#x} bytes {:#x} usage {} mapping {}",
-                range.base().0,
-                range.len(),
-                mapping.usage,
-                mapping.mapping
-            );
+            let (range, usage, number) = (mapping.range, mapping.usage, mapping.mapping);
+            let _ = writeln!(text, "  {}", line(range, &usage.to_string(), number));
+        }
+        if let Some(own) = info.own {
+            let _ = writeln!(text, "  {}", line(own, OWN, 0));
         }
     }
     text
+}
+
+fn line(range: IovaRange, usage: &str, mapping: u32) -> String {
+    format!("{:#x} bytes {:#x} usage {usage} mapping {mapping}", range.base().0, range.len())
 }
 
 /// What cannot be told, and why.

@@ -73,19 +73,20 @@ impl<F: Files> Desk<F> {
             return Err(Malformed::Id { id: request.id }.into());
         }
         mailbox.expect(request.id);
-        self.carry_out(client, request, Vec::new())
+        self.carry_out(client, request, None)
     }
 
-    /// Takes a message from a client's socket.
+    /// Takes a message from a client's socket, with which so many descriptors came; the one, if it is a memory object.
     pub(super) fn take(
         &mut self,
         client: &mut Connection,
         message: &[u8],
-        descriptors: Vec<OwnedFd>,
+        count: usize,
+        object: Option<OwnedFd>,
     ) -> Result<(), Farewell> {
         let request = Request::read(message)?;
         let kind = request.ask.kind();
-        let (count, takes) = (descriptors.len(), kind.descriptors());
+        let takes = kind.descriptors();
         if count != takes {
             return Err(Malformed::Descriptors { count, takes }.into());
         }
@@ -104,14 +105,14 @@ impl<F: Files> Desk<F> {
         if is_boxed || client.waiting.iter().any(|waiting| waiting.id == request.id) {
             return Err(Malformed::Id { id: request.id }.into());
         }
-        self.carry_out(client, request, descriptors)
+        self.carry_out(client, request, object)
     }
 
     fn carry_out(
         &mut self,
         client: &mut Connection,
         request: Request,
-        descriptors: Vec<OwnedFd>,
+        object: Option<OwnedFd>,
     ) -> Result<(), Farewell> {
         let Request { file: number, id, ask } = request;
         let kind = ask.kind();
@@ -120,7 +121,7 @@ impl<F: Files> Desk<F> {
                 return self.ioctl(client, number, id, Call::new(ioctl, argument, memory));
             }
             Ask::Readable { wait: true } => return self.wait_readable(client, number, id),
-            ask => self.ask(client, number, ask, descriptors),
+            ask => self.ask(client, number, ask, object),
         };
         let mut message = Vec::new();
         match said {
@@ -142,7 +143,7 @@ impl<F: Files> Desk<F> {
         client: &mut Connection,
         number: u32,
         ask: Ask,
-        descriptors: Vec<OwnedFd>,
+        object: Option<OwnedFd>,
     ) -> Result<Said, Errno> {
         match ask {
             Ask::Hello { version } => {
@@ -153,7 +154,8 @@ impl<F: Files> Desk<F> {
             Ask::Open => self.open(client),
             Ask::Attach(token) => self.attach(client, |shared| shared.attach(token)),
             Ask::AttachArena => {
-                let arena = descriptors.into_iter().next().ok_or(Errno::EINVAL)?;
+                // Arenas are memory objects: what is none is nobody's.
+                let arena = object.ok_or(Errno::ENOENT)?;
                 self.attach(client, |shared| shared.attach_arena(arena))
             }
             Ask::Close => {
@@ -173,6 +175,11 @@ impl<F: Files> Desk<F> {
             Ask::Signal { fence } => {
                 let file = self.file(client, number)?;
                 self.signal(client, file, fence, number)
+            }
+            Ask::Failure { fence } => {
+                let file = self.file(client, number)?;
+                let why = self.driver.failure(file, fence).ok_or(Errno::ENODATA)?;
+                Ok(Said::with(number, |body| answer::words(body, why)))
             }
             Ask::Arena => {
                 let file = self.file(client, number)?;
@@ -284,8 +291,8 @@ impl<F: Files> Desk<F> {
         Ok(Said::with(0, |body| answer::report(body, &client.report, from)))
     }
 
-    /// Cleans up behind a client that is gone.
-    pub(super) fn bury(&mut self, mut client: Connection) {
+    /// Cleans up behind a client that is gone; its socket is left.
+    pub(super) fn bury(&mut self, mut client: Connection) -> OwnedFd {
         while let Some(Waiting { file, what, .. }) = client.next_waiting() {
             if let What::Ioctl(call) = what {
                 self.driver.abandon(file, call);
@@ -294,6 +301,7 @@ impl<F: Files> Desk<F> {
         for file in std::mem::take(&mut client.files).into_values() {
             self.release(file);
         }
+        client.into_socket()
     }
 
     fn release(&mut self, file: FileId) {

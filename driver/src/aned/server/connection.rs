@@ -13,7 +13,7 @@ use super::boxed::Mailbox;
 use super::limits::{OUTGOING_MAX, SIGNALS_MAX, WAITING_BYTES_MAX};
 use crate::aned::protocol::Malformed;
 use crate::aned::protocol::answer;
-use crate::aned::socket::{self, Arrival};
+use crate::aned::socket::{self, Arrival, Peek};
 use crate::front::{Call, Credentials, FileId};
 
 /// Why a connection ends, other than by the client's wish.
@@ -66,6 +66,9 @@ struct Outgoing {
 pub(super) struct Connection {
     socket: OwnedFd,
     pub(super) who: Credentials,
+    pub(super) user: u32,
+    /// Its next message is being taken in by the porter; it is not listened to meanwhile.
+    pub(super) is_away: bool,
     /// It said who it is.
     pub(super) is_welcome: bool,
     /// Open files by the client's numbers.
@@ -86,10 +89,12 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(socket: OwnedFd, who: Credentials) -> Self {
+    pub(super) fn new(socket: OwnedFd, who: Credentials, user: u32) -> Self {
         Self {
             socket,
             who,
+            user,
+            is_away: false,
             is_welcome: false,
             files: BTreeMap::new(),
             next_number: 1,
@@ -105,6 +110,11 @@ impl Connection {
         }
     }
 
+    /// What its socket is to be watched for.
+    pub(super) fn wish(&self) -> epoll::EventFlags {
+        if self.is_stuffed() { epoll::EventFlags::OUT } else { epoll::EventFlags::IN }
+    }
+
     /// Says what the client's socket is to be watched for; true if it is already.
     pub(super) fn is_watched_for(&mut self, flags: epoll::EventFlags) -> bool {
         std::mem::replace(&mut self.watched, flags) == flags
@@ -115,7 +125,17 @@ impl Connection {
         self.mailbox.as_ref().is_some_and(Mailbox::is_asked)
     }
 
-    /// The next message, if there is one.
+    /// Its socket, when everything else of it is gone.
+    pub(super) fn into_socket(self) -> OwnedFd {
+        self.socket
+    }
+
+    /// What the next message is, if there is one.
+    pub(super) fn peek(&self) -> Result<Peek, Os> {
+        socket::peek(&self.socket)
+    }
+
+    /// The next message, if there is one. It is known to have no descriptors.
     pub(super) fn receive(&self, buffer: &mut [u8]) -> Result<Option<Arrival>, Os> {
         match socket::receive(&self.socket, buffer, RecvFlags::DONTWAIT) {
             Ok(arrival) => Ok(Some(arrival)),

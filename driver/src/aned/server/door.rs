@@ -9,7 +9,7 @@ use rustix::io::Errno as Os;
 use rustix::net::{SocketFlags, accept_with};
 
 use super::connection::{Connection, Farewell};
-use super::limits::{CLIENTS_MAX, CLIENTS_OF_PROCESS_MAX};
+use super::limits::{CLIENTS_MAX, CLIENTS_OF_PROCESS_MAX, CLIENTS_OF_USER_MAX};
 use super::{FIRST_CLIENT, LISTENER, Server};
 use crate::aned::socket;
 use crate::front::{Credentials, Files};
@@ -40,17 +40,43 @@ const fn is_privileged(user: u32, own: u32) -> bool {
     user == 0 || user == own
 }
 
+/// Connections that there are already: in all, of a process, and of its user.
+#[derive(Clone, Copy, Debug)]
+struct Crowd {
+    all: usize,
+    of_process: usize,
+    of_user: usize,
+}
+
+impl Crowd {
+    /// Why there is no room for one more, if there is none.
+    fn refusal(self, is_privileged: bool) -> Option<String> {
+        let Self { all, of_process, of_user } = self;
+        if all >= CLIENTS_MAX {
+            Some(format!("there are {CLIENTS_MAX} clients already"))
+        } else if of_process >= CLIENTS_OF_PROCESS_MAX {
+            Some(format!("this process has {of_process} connections already"))
+        } else if of_user >= CLIENTS_OF_USER_MAX && !is_privileged {
+            Some(format!("this user has {of_user} connections already"))
+        } else {
+            None
+        }
+    }
+}
+
 impl<F: Files> Server<F> {
     /// Lets a client in, or tells it why not.
     pub(super) fn welcome(&mut self) {
+        if self.porter.is_overrun() {
+            self.pause("too many threads are held up by descriptors that clients passed");
+            return;
+        }
         let accepted = match accept_with(&self.place, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(accepted) => accepted,
             // It has gone already, or another process took it.
             Err(Os::AGAIN | Os::INTR | Os::CONNABORTED) => return,
             Err(why) => {
-                log::warn!("client cannot be let in: {why}");
-                let _ = epoll::delete(&self.events, &self.place);
-                self.breath = Instant::now().checked_add(BREATH);
+                self.pause(&why.to_string());
                 return;
             }
         };
@@ -59,28 +85,29 @@ impl<F: Files> Server<F> {
             Ok(peer) => (u32::try_from(peer.pid()).unwrap_or_default(), peer.uid()),
             Err(why) => {
                 log::warn!("client cannot be told from others: {why}");
+                self.porter.close(accepted);
                 return;
             }
         };
         let own = rustix::process::geteuid().as_raw();
         let is_privileged = is_privileged(user, own);
-        let mut client = Connection::new(accepted, Credentials { process, is_privileged });
-        let of_process = self.clients.values().filter(|other| other.who.process == process).count();
-        let refusal = if let Some(why) = self.admit.refusal(user, own) {
-            Some(Farewell::new(Errno::EACCES, why))
-        } else if self.clients.len() >= CLIENTS_MAX {
-            Some(Farewell::new(Errno::EAGAIN, format!("there are {CLIENTS_MAX} clients already")))
-        } else if of_process >= CLIENTS_OF_PROCESS_MAX {
-            Some(Farewell::new(
-                Errno::EAGAIN,
-                format!("process {process} has {of_process} connections already"),
-            ))
-        } else {
-            None
+        let mut client = Connection::new(accepted, Credentials { process, is_privileged }, user);
+        let count = |which: fn(&Connection, (u32, u32)) -> bool| {
+            self.clients.values().filter(|other| which(other, (process, user))).count()
+        };
+        let crowd = Crowd {
+            all: self.clients.len(),
+            of_process: count(|other, (process, _)| other.who.process == process),
+            of_user: count(|other, (_, user)| other.user == user),
+        };
+        let refusal = match self.admit.refusal(user, own) {
+            Some(why) => Some(Farewell::new(Errno::EACCES, why)),
+            None => crowd.refusal(is_privileged).map(|why| Farewell::new(Errno::EAGAIN, why)),
         };
         if let Some(refusal) = refusal {
             log::debug!("process {process} was refused: {}", refusal.text);
             client.say_goodbye(&refusal);
+            self.porter.close(client.into_socket());
             return;
         }
         let key = self.next_client;
@@ -88,10 +115,18 @@ impl<F: Files> Server<F> {
         let data = epoll::EventData::new_u64(key);
         if let Err(why) = epoll::add(&self.events, &client, data, epoll::EventFlags::IN) {
             log::warn!("client cannot be watched: {why}");
+            self.porter.close(client.into_socket());
             return;
         }
         log::debug!("client {key} is process {process} of user {user}");
         self.clients.insert(key, client);
+    }
+
+    /// Listens no more for a while.
+    fn pause(&mut self, why: &str) {
+        log::warn!("client cannot be let in: {why}");
+        let _ = epoll::delete(&self.events, &self.place);
+        self.breath = Instant::now().checked_add(BREATH);
     }
 
     /// Listens again, some time after accepting failed.
@@ -103,5 +138,19 @@ impl<F: Files> Server<F> {
                 log::error!("clients cannot be let in any more: {why}");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_without_privilege_gets_half_of_the_places_and_no_more() {
+        let crowd = |of_user| Crowd { all: of_user, of_process: 1, of_user };
+        assert_eq!(crowd(127).refusal(false), None);
+        assert_eq!(crowd(128).refusal(false), Some("this user has 128 connections already".to_owned()));
+        assert_eq!(crowd(255).refusal(true), None);
+        assert!(crowd(256).refusal(true).is_some());
     }
 }

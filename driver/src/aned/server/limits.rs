@@ -3,6 +3,13 @@
 /// Connections: eight contexts, shared by processes with some threads each.
 pub(super) const CLIENTS_MAX: usize = 256;
 
+/// Connections of one user, unless he may do as he likes with the daemon: half of them, so that he cannot take all by
+/// starting processes.
+pub(super) const CLIENTS_OF_USER_MAX: usize = CLIENTS_MAX / 2;
+
+/// Threads that are held up by descriptors that strangers passed. Beyond them nobody is let in.
+pub(super) const PORTERS_MAX: usize = 2 * CLIENTS_MAX;
+
 /// Connections of one process: a library that keeps one for each thread that calls.
 pub(super) const CLIENTS_OF_PROCESS_MAX: usize = 96;
 

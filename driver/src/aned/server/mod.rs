@@ -9,6 +9,7 @@
 //! * `round`: what is done in one;
 //! * `watch`: when there is one;
 //! * `door`: who is let in;
+//! * `porter`: who takes in descriptors;
 //! * `connection`: a client;
 //! * `boxed`: its mailbox;
 //! * `calls`: what becomes of a message;
@@ -33,6 +34,7 @@ mod connection;
 mod door;
 mod files;
 mod limits;
+mod porter;
 mod round;
 #[cfg(test)]
 mod tests;
@@ -51,6 +53,7 @@ pub use self::calls::Report;
 use self::connection::Connection;
 pub use self::door::Admit;
 use self::files::Shared;
+use self::porter::Porter;
 use self::round::Ready;
 use self::watch::Times;
 use super::place::Place;
@@ -96,12 +99,14 @@ impl<F> std::fmt::Debug for Settings<F> {
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
 const WAKEUP: u64 = 2;
-const FIRST_CLIENT: u64 = 3;
+const PORTER: u64 = 3;
+const FIRST_CLIENT: u64 = 4;
 
 /// A daemon.
 pub struct Server<F> {
     desk: Desk<F>,
     place: Place,
+    porter: Porter,
     admit: Admit,
     poll: Duration,
     events: OwnedFd,
@@ -138,9 +143,12 @@ impl<F: Files> Server<F> {
     pub fn new(driver: F, place: Place, settings: Settings<F>) -> std::io::Result<Self> {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&events, &place, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
+        let porter = Porter::new()?;
+        epoll::add(&events, &porter, epoll::EventData::new_u64(PORTER), epoll::EventFlags::IN)?;
         Ok(Self {
             desk: Desk { driver, shared: Shared::default(), report: settings.report, is_closing: false },
             place,
+            porter,
             admit: settings.admit,
             poll: settings.poll,
             events,
@@ -200,6 +208,7 @@ impl<F: Files> Server<F> {
                         times.end = Some(now.checked_add(PATIENCE).unwrap_or(now));
                         self.begin_end(stop);
                     }
+                    PORTER => self.take_deliveries(),
                     STOP | WAKEUP => {}
                     client => ready.push(Ready { client, flags: event.flags }),
                 }

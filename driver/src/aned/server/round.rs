@@ -1,17 +1,19 @@
 //! What is done with clients in a round.
 
 use std::hint;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use ane_uapi::ioctl::errno::Errno;
 use rustix::event::epoll;
+use rustix::io::Errno as Os;
 
 use super::Server;
-use super::calls::Desk;
 use super::connection::{Connection, Farewell};
 use super::limits::OFFERED_MAX;
+use super::porter::Delivery;
 use crate::aned::protocol::Malformed;
-use crate::aned::socket::Arrival;
+use crate::aned::socket::{Arrival, Peek};
 use crate::front::Files;
 
 /// Looks into mailboxes before the sockets are looked at: about as long as that takes.
@@ -80,8 +82,60 @@ impl<F: Files> Server<F> {
         }
         for &mut Ready { client: key, flags } in ready {
             let Some(client) = self.clients.get_mut(&key) else { continue };
-            let outcome = hear(&mut self.desk, client, &mut self.buffer, flags);
+            let outcome = match client.is_stuffed() {
+                true => flush(client, flags),
+                false => self.hear_one(key),
+            };
             self.settle(key, outcome);
+        }
+    }
+
+    /// Takes one message of a client; false if it is gone.
+    fn hear_one(&mut self, key: u64) -> Result<bool, Farewell> {
+        let Some(client) = self.clients.get_mut(&key) else { return Ok(false) };
+        let failed = |why: Os| Farewell::new(Errno::EIO, format!("receiving: {why}"));
+        match client.peek().map_err(failed)? {
+            Peek::Nothing => Ok(true),
+            Peek::End => Ok(false),
+            Peek::Laden => self.send_porter(key),
+            Peek::Plain => match client.receive(&mut self.buffer).map_err(failed)? {
+                Some(Arrival::Message { bytes, descriptors }) => {
+                    let message = self.buffer.get(..bytes).unwrap_or_default();
+                    self.desk.take(client, message, descriptors.len(), None)?;
+                    Ok(true)
+                }
+                Some(Arrival::Cut) => Err(Malformed::Huge.into()),
+                Some(Arrival::End) => Ok(false),
+                None => Ok(true),
+            },
+        }
+    }
+
+    /// Has a client's next message taken in, which has descriptors.
+    fn send_porter(&mut self, key: u64) -> Result<bool, Farewell> {
+        let Some(client) = self.clients.get_mut(&key) else { return Ok(false) };
+        let failed = |why: std::io::Error| Farewell::new(Errno::EAGAIN, format!("receiving: {why}"));
+        // Or its end would be told all the while.
+        epoll::delete(&self.events, &*client).map_err(|why| failed(why.into()))?;
+        client.is_away = true;
+        self.porter.fetch(key, client.as_fd()).map_err(failed)?;
+        Ok(true)
+    }
+
+    /// Takes what was taken in.
+    pub(super) fn take_deliveries(&mut self) {
+        while let Some(Delivery { client: key, message, count, object }) = self.porter.next() {
+            let Some(client) = self.clients.get_mut(&key) else { continue };
+            client.is_away = false;
+            let flags = client.wish();
+            client.is_watched_for(flags);
+            let watched = epoll::add(&self.events, &*client, epoll::EventData::new_u64(key), flags);
+            let outcome = match (watched, message) {
+                (Ok(()), Some(message)) => self.desk.take(client, &message, count, object),
+                (Ok(()), None) => Err(Malformed::Huge.into()),
+                (Err(why), _) => Err(Farewell::new(Errno::EIO, why.to_string())),
+            };
+            self.settle(key, outcome.map(|()| true));
         }
     }
 
@@ -110,8 +164,8 @@ impl<F: Files> Server<F> {
         let Some(client) = self.clients.get_mut(&key) else { return };
         let farewell = match outcome {
             Ok(true) => {
-                let flags = if client.is_stuffed() { epoll::EventFlags::OUT } else { epoll::EventFlags::IN };
-                if client.is_watched_for(flags) {
+                let flags = client.wish();
+                if client.is_away || client.is_watched_for(flags) {
                     return;
                 }
                 let data = epoll::EventData::new_u64(key);
@@ -131,7 +185,7 @@ impl<F: Files> Server<F> {
             log::debug!("client {key} (process {}) is gone", client.who.process);
         }
         let _ = epoll::delete(&self.events, &client);
-        self.desk.bury(client);
+        self.porter.close(self.desk.bury(client));
     }
 
     /// Tells every client, and closes every file.
@@ -140,7 +194,7 @@ impl<F: Files> Server<F> {
         for (_, mut client) in std::mem::take(&mut self.clients) {
             let _ = client.flush();
             client.say_goodbye(&farewell);
-            self.desk.bury(client);
+            self.porter.close(self.desk.bury(client));
         }
         if self.desk.shared.len() > 0 {
             log::warn!("{} files were held by nobody", self.desk.shared.len());
@@ -151,29 +205,8 @@ impl<F: Files> Server<F> {
     }
 }
 
-/// Takes one message of a client, and sends what it has not taken yet; false if it is gone.
-fn hear<F: Files>(
-    desk: &mut Desk<F>,
-    client: &mut Connection,
-    buffer: &mut [u8],
-    flags: epoll::EventFlags,
-) -> Result<bool, Farewell> {
-    if client.is_stuffed() {
-        // Hung up with answers left: nobody will take them.
-        return match client.flush() {
-            Ok(_) => Ok(!flags.contains(epoll::EventFlags::HUP)),
-            Err(_) => Ok(false),
-        };
-    }
-    let arrival =
-        client.receive(buffer).map_err(|why| Farewell::new(Errno::EIO, format!("receiving: {why}")))?;
-    match arrival {
-        Some(Arrival::Message { bytes, descriptors }) => {
-            desk.take(client, buffer.get(..bytes).unwrap_or_default(), descriptors)?;
-            Ok(true)
-        }
-        Some(Arrival::Cut) => Err(Malformed::Huge.into()),
-        Some(Arrival::End) => Ok(false),
-        None => Ok(true),
-    }
+/// Sends a client what it has not taken yet; false if it is gone.
+fn flush(client: &mut Connection, flags: epoll::EventFlags) -> Result<bool, Farewell> {
+    // Hung up with answers left: nobody will take them.
+    Ok(client.flush().is_ok() && !flags.contains(epoll::EventFlags::HUP))
 }

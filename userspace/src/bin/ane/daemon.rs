@@ -18,6 +18,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use crate::args;
 use crate::failure::{Advise, Exit};
 use crate::files;
+use crate::run::engine;
 
 pub(crate) fn run(args: &args::Daemon) -> Result<()> {
     // Before the first thread, so that all of them leave these to the descriptor.
@@ -52,7 +53,12 @@ pub(crate) fn serve(
     raise_limit();
     let report = Box::new(|driver: &mut EmbeddedDriver, what: &str| inspect::report(driver, what));
     let settings = Settings { poll, report: Some(report), ..Settings::default() };
-    let driver = daemon::serve(driver, place, settings, stop).advise(Exit::NoDevice, "start it again")?;
+    let mut driver = daemon::serve(driver, place, settings, stop).advise(Exit::NoDevice, "start it again")?;
+    if driver.bus_mut().device_mut().is_checking() {
+        for finding in engine::findings(driver.bus_mut().device_mut()) {
+            eprintln!("ane: check: {finding}");
+        }
+    }
     driver.remove();
     Ok(())
 }

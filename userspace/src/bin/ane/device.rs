@@ -51,15 +51,7 @@ pub(crate) fn session_failure(why: &session::Error, device: &Device) -> anyhow::
     match why {
         session::Error::Device(why) => failure(why, device.location()),
         session::Error::Failed { .. } => {
-            let reason = device.with_embedded(|driver| {
-                let ane = driver.bus_mut().device_mut().ane();
-                ane.task_manager().last_failure().map(ToString::to_string)
-            });
-            let what = match reason.flatten() {
-                Some(reason) => format!("{why}: {reason}"),
-                None => why.to_string(),
-            };
-            Failure::new(Exit::NotRun, what, "`ane decode --explain MODEL` names what the task says").into()
+            Failure::new(Exit::NotRun, why, "`ane decode --explain MODEL` names what the task says").into()
         }
         _ => Failure::new(Exit::Refused, why, "`ane info MODEL` lists what the program has").into(),
     }

@@ -7,6 +7,7 @@ use ane::container;
 use ane::decode::{ProgramReport, Report, SurfaceReport, printable};
 use ane::device::Device;
 use ane_uapi::hw::pe_mmu::PS_PER_NS;
+use ane_uapi::ioctl::context::CONTEXT_ANY;
 use ane_uapi::ioctl::param::{
     FEATURE_CHECK, FEATURE_MOVER, FEATURE_PE_MMU, FEATURE_VIRTUAL, MOVER_CONTENDED, MOVER_ISA,
     MOVER_WAITS_FOR_CREDIT, MOVER_WORMHOLE, PE_MMU_ENTRIES_MAX, Param,
@@ -210,7 +211,9 @@ fn of_device(args: &args::Info) -> Result<()> {
     }
     for Parameter { name, value } in parameters {
         // Addresses, sizes and bit sets are read in hexadecimal.
-        if *value >= 0x1000 && *name != "clock ns" && *name != "ticks per second" {
+        if *name == Param::Context.name() && *value == u64::from(CONTEXT_ANY) {
+            writeln!(page, "  {name:<16}  none")?;
+        } else if *value >= 0x1000 && *name != "clock ns" && *name != "ticks per second" {
             writeln!(page, "  {name:<16}  {value:#x}")?;
         } else {
             writeln!(page, "  {name:<16}  {value}")?;

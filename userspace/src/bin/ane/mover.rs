@@ -7,7 +7,7 @@ use ane_driver::bus::vhost_user::{self, VhostUser};
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 
-use crate::failure::{Advise, Exit};
+use crate::failure::{Advise, Exit, Failure};
 use crate::{args, device, files};
 
 /// Memory of a device that is made for a script, which uses none of it.
@@ -59,6 +59,12 @@ pub(crate) fn run(args: &args::Mover) -> Result<()> {
     } else {
         let text: String = shown.iter().map(ToString::to_string).collect();
         files::print(text.as_bytes())?;
+    }
+    let transfers = script.transfers();
+    let refused = shown.iter().filter(|shown| shown.is_refusal()).count();
+    if outcome.is_ok() && transfers > 0 && refused >= transfers {
+        let advice = "what it printed says why";
+        return Err(Failure::new(Exit::NotRun, format!("{name}: every transfer was refused"), advice).into());
     }
     let exit = match &outcome {
         Err(Failed::Differs { .. }) => Exit::Differs,

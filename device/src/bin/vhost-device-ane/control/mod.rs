@@ -152,8 +152,12 @@ fn carry_out(engines: &Engines, line: &Line) -> Result<String, String> {
         Command::Counters => ask(engines, line, |worker| worker.counts())
             .map(|counts| lines(counts.into_iter().map(|(name, count)| format!("{name} {count}")))),
         Command::Findings => {
-            match ask(engines, line, |worker| worker.is_checking().then(|| worker.take_findings()))? {
-                Some(findings) => Ok(lines(findings)),
+            let take = |worker: &mut Worker| (worker.take_findings(), worker.take_findings_lost());
+            match ask(engines, line, |worker| worker.is_checking().then(|| take(worker)))? {
+                Some((findings, lost)) => {
+                    let lost = (lost > 0).then(|| format!("{lost} more were dropped: nobody asked in time"));
+                    Ok(lines(findings.iter().map(ToString::to_string).chain(lost)))
+                }
                 None => Err("checking mode is off; start the device with --check".to_owned()),
             }
         }

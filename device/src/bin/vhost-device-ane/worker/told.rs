@@ -52,6 +52,11 @@ impl Worker {
         findings
     }
 
+    /// How many more it found since last asked, and nobody asked in time.
+    pub(crate) fn take_findings_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.findings_lost).saturating_add(self.ane.take_reports_lost())
+    }
+
     /// What was counted since the last reset, by name.
     pub(crate) fn counts(&self) -> Vec<(String, u64)> {
         let &Counters { requests_done, requests_failed, tasks_done, refused, hazards, usage } =

@@ -141,9 +141,11 @@ fn single_operation_in_singles_and_in_doubles_gives_the_same_bytes() {
         let operation = Operation::ALL[usize::from(turn % 4)];
         let planar = Planar { negates_second: turn % 3 == 0, ..Planar::plain(Class::Binary, operation) };
         let (mut one, mut two) = (vec![0; 1 << 16], vec![0; 1 << 16]);
-        chain::run(&planar, &first, Some(&second), &mut two);
+        let watch = Watch::idle();
+        let mut pace = Pace::new(&watch);
+        chain::run(&planar, &first, Some(&second), &mut two, &mut pace);
         one.copy_from_slice(&two);
-        single::run(&planar, &first, Some(&second), &mut one);
+        single::run(&planar, &first, Some(&second), &mut one, &mut pace);
         assert!(one == two, "{operation}, turn {turn}");
     }
 }

@@ -137,6 +137,10 @@ impl Files for Fake {
         Ok(())
     }
 
+    fn failure(&self, file: FileId, fence: u64) -> Option<&str> {
+        (fence == file.0 + 100).then_some("because of this file")
+    }
+
     fn is_readable(&self, _: FileId) -> bool {
         self.released > 0
     }

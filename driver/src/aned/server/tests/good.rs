@@ -46,6 +46,22 @@ fn ioctl_that_fails_brings_back_what_it_wrote() {
 }
 
 #[test]
+fn reason_of_a_failure_is_told_to_those_who_hold_the_file() {
+    let rig = Rig::new();
+    let (client, other) = (rig.client(), rig.client());
+    let opened = client.open().unwrap();
+    let theirs = other.open().unwrap().file;
+    // Fence 101 failed in the first file, fence 102 in the second; they have the same number in their connections.
+    assert_eq!(theirs, opened.file);
+    let why = "because of this file".to_owned();
+    assert_eq!(client.failure(opened.file, 101).unwrap(), Some(why.clone()));
+    assert_eq!(client.failure(opened.file, 102).unwrap(), None);
+    assert_eq!(other.failure(theirs, 101).unwrap(), None);
+    assert_eq!(other.failure(other.attach(opened.token).unwrap(), 101).unwrap(), Some(why));
+    assert_eq!(client.failure(File(9), 101).unwrap_err().errno(), Errno::EBADF);
+}
+
+#[test]
 fn largest_chain_of_the_abi_fits_a_message() {
     let rig = Rig::new();
     let client = rig.client();

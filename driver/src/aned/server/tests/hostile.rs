@@ -1,16 +1,21 @@
 //! Clients that do not.
 
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use ane_uapi::ioctl::errno::Errno;
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use rustix::net::SendFlags;
 
-use super::fake::{ECHO, RELEASE, WAIT};
+use super::fake::{ECHO, Fake, RELEASE, WAIT};
 use super::{Rig, hear, say};
 use crate::aned::protocol::answer::Answer;
 use crate::aned::protocol::request::{Ask, Request};
 use crate::aned::protocol::{FILES_MAX, MESSAGE_MAX};
-use crate::aned::server::Admit;
+use crate::aned::server::{Admit, Settings};
 use crate::aned::socket;
 use crate::front::Segments;
 
@@ -20,7 +25,7 @@ fn farewell(socket: &std::os::fd::OwnedFd) -> (i32, String) {
     let answer = Answer::read(&message).unwrap();
     assert_eq!(answer.kind, None);
     assert_eq!(hear(socket), None, "nothing behind it");
-    (answer.result, answer.goodbye().unwrap().to_owned())
+    (answer.result, answer.words().unwrap().to_owned())
 }
 
 /// Another client is served.
@@ -82,6 +87,64 @@ fn descriptors_nobody_asked_for_or_that_are_missing_end_the_connection_and_do_no
         assert_eq!(farewell(&raw).1, "0 descriptors came with a message that takes 1");
     }
     super::until(|| count() <= before);
+}
+
+/// A connection whose last descriptor takes that long to close: it lingers, and what it has to send is not taken.
+fn lingering(listener: &TcpListener) -> TcpStream {
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::from_secs(8))).unwrap();
+    stream.set_nonblocking(true).unwrap();
+    while (&stream).write(&[0; 1 << 16]).is_ok() {}
+    stream
+}
+
+#[test]
+fn descriptor_that_takes_long_to_close_holds_nobody_up_wherever_it_lies() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hello = Request::hello(1).to_bytes();
+    let open = Request { file: 0, id: 2, ask: Ask::Open }.to_bytes();
+    let attach = Request { file: 0, id: 2, ask: Ask::AttachArena }.to_bytes();
+    // With a message that takes none and one that takes one, with one that is none, unread behind one that ends the
+    // connection, and with and behind a packet without a byte.
+    let cases: [&[(&[u8], bool)]; 6] = [
+        &[(&hello, false), (&open, true)],
+        &[(&hello, false), (&attach, true)],
+        &[(&hello[..7], true)],
+        &[(&hello[..7], false), (&open, true)],
+        &[(&hello, false), (&[], true)],
+        &[(&[], false), (&open, true)],
+    ];
+    for case in cases {
+        let mut left = None;
+        let before = |path: &Path| {
+            let raw = socket::dial(path).unwrap();
+            for &(message, is_laden) in case {
+                let stream = is_laden.then(|| lingering(&listener));
+                let descriptors: Vec<_> = stream.iter().map(AsFd::as_fd).collect();
+                socket::send(&raw, message, &descriptors, SendFlags::empty()).unwrap();
+            }
+            left = Some(raw);
+        };
+        let rig = Rig::after(before, Fake::default(), Settings::default());
+        let start = Instant::now();
+        is_well(&rig);
+        assert!(start.elapsed() < Duration::from_secs(4), "{case:?}: {:?}", start.elapsed());
+        drop((left, rig));
+        assert!(start.elapsed() < Duration::from_secs(4), "{case:?}: {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn memory_object_of_nobody_and_other_descriptors_attach_to_nothing() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let (one, _other) = socket::pair().unwrap();
+    assert_eq!(client.attach_arena(one.as_fd()).unwrap_err().errno(), Errno::ENOENT);
+    let object = memfd_create(c"nobody's", MFdFlags::MFD_CLOEXEC).unwrap();
+    assert_eq!(client.attach_arena(object.as_fd()).unwrap_err().errno(), Errno::ENOENT);
+    let file = client.open().unwrap().file;
+    let arena = client.arena(file).unwrap();
+    assert!(client.attach_arena(arena.as_fd()).is_ok());
 }
 
 #[test]
@@ -171,7 +234,7 @@ fn connections_beyond_those_that_a_process_may_have_are_refused_with_a_word() {
     let raw = rig.raw();
     let (result, text) = farewell(&raw);
     assert_eq!(result, Errno::EAGAIN.as_result());
-    assert!(text.contains("has 96 connections already"), "{text}");
+    assert!(text.contains("this process has 96 connections already"), "{text}");
     drop(taken);
     super::until(|| crate::aned::client::Client::connect(&rig.socket(), Default::default()).is_ok());
 }

@@ -109,7 +109,7 @@ fn second_call_in_a_mailbox_whose_first_waits_ends_the_connection() {
     rig.until(|journal| journal.offers == 1);
     client.ask(&ioctl(file, 10, ECHO));
     let farewell = hear(&client.socket).unwrap();
-    let why = Answer::read(&farewell).unwrap().goodbye().unwrap().to_owned();
+    let why = Answer::read(&farewell).unwrap().words().unwrap().to_owned();
     assert_eq!(why, "a call in a mailbox whose last call waits does not belong here");
     rig.until(|journal| journal.abandoned == 1 && journal.closed == 1);
 }
@@ -120,7 +120,7 @@ fn message_by_mailbox_whose_answer_may_be_long_ends_the_connection() {
     let client = Boxed::new(&rig);
     client.ask(&Request { file: 1, id: 9, ask: Ask::Arena });
     let farewell = hear(&client.socket).unwrap();
-    assert_eq!(Answer::read(&farewell).unwrap().goodbye().unwrap(), "ARENA does not belong here");
+    assert_eq!(Answer::read(&farewell).unwrap().words().unwrap(), "ARENA does not belong here");
 }
 
 #[test]

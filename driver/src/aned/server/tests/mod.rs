@@ -8,7 +8,7 @@ mod patience;
 mod signals;
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -41,11 +41,17 @@ impl Rig {
     }
 
     fn with(fake: Fake, settings: Settings<Fake>) -> Self {
+        Self::after(|_| (), fake, settings)
+    }
+
+    /// A daemon that finds what `before` left at its socket.
+    fn after(before: impl FnOnce(&Path), fake: Fake, settings: Settings<Fake>) -> Self {
         let folder = crate::testing::folder();
         let journal = Arc::clone(&fake.journal);
         let place = Place::listen(&folder.join("aned.sock"), Access::default()).unwrap();
         let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let server = Server::new(fake, place, settings).unwrap();
+        before(&folder.join("aned.sock"));
         let thread = thread::spawn(move || server.run(stopped.as_fd()));
         Self { folder, journal, stop: Some(stop), thread: Some(thread) }
     }

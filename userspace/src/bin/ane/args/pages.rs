@@ -21,7 +21,7 @@ pub(crate) fn of(mut program: Command) -> io::Result<Vec<(String, Vec<u8>)>> {
 
 fn add(command: &Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> io::Result<()> {
     let mut page = Vec::new();
-    Man::new(command.clone()).render(&mut page)?;
+    Man::new(command.clone()).source(concat!("ane ", env!("CARGO_PKG_VERSION"))).render(&mut page)?;
     pages.push((format!("{name}.1"), page));
     for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
         add(inner, &format!("{name}-{}", inner.get_name()), pages)?;

@@ -74,7 +74,7 @@ fn window(page: &mut String, tables: &Tables, names: &str, translation: &Transla
         };
         let role = match (&run.role, tables.has_owners) {
             (Some(role), _) => role,
-            (None, true) => "no client's: the driver's own, or a mistake",
+            (None, true) => "a mistake: neither a client's nor the driver's own",
             (None, false) => "",
         };
         let line = format!(

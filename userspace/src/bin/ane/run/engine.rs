@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use ane::device::Device;
+use ane::embedded::Embedded;
 use ane::timeline::Summary;
 use ane_device::counters::Report;
 use ane_device::trace::chrome::Writer;
@@ -48,14 +49,15 @@ impl Watch {
     pub(crate) fn finish(self, trace: Option<&Path>) -> Result<Option<EngineReport>> {
         let Some((records, lost)) = self.records() else { return Ok(None) };
         let report = self.device.with_embedded(|driver| {
-            let is_checking = driver.bus_mut().device_mut().is_checking();
+            let device = driver.bus_mut().device_mut();
+            let findings = device.is_checking().then(|| findings(device));
             let ane = driver.bus_mut().device_mut().ane();
             EngineReport {
                 timeline: Summary::of(&records),
                 bytes_read: ane.report(Report::BytesRead),
                 bytes_written: ane.report(Report::BytesWritten),
                 inferred: Some(ane.inferred()).filter(|inferred| !inferred.is_none()).map(|i| i.to_string()),
-                findings: is_checking.then(|| ane.take_reports().iter().map(ToString::to_string).collect()),
+                findings,
             }
         });
         if let Some(path) = trace {
@@ -68,4 +70,12 @@ impl Watch {
         }
         Ok(report)
     }
+}
+
+/// What checking mode found since last asked, and how much more than it keeps.
+pub(crate) fn findings(device: &mut Embedded) -> Vec<String> {
+    let ane = device.ane();
+    let lost = ane.take_reports_lost();
+    let lost = (lost > 0).then(|| format!("{lost} more were dropped: nobody asked in time"));
+    ane.take_reports().iter().map(ToString::to_string).chain(lost).collect()
 }

@@ -1,0 +1,160 @@
+//! The end of a pass that nobody wants any longer.
+//!
+//! A pass may have 2^33 products, and where each is computed by itself that takes a minute. Whoever takes its queue back, resets the
+//! device or leaves meanwhile is not to wait for that. Nothing in the library knows who that is: the front hands in
+//! something to ask ([`Cancel`]), and whatever computes or moves data asks it at bounded distances. What was asked and
+//! said yes once is over ([`Watch`] remembers): each loop ends where it is, its task ends as aborted, and nothing that is
+//! half done counts as done.
+//!
+//! Asking may cost something, so every thread counts its steps ([`Pace`]) and asks once in [`STRIDE`] of them. A pass that
+//! is shorter asks nobody.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ane_uapi::hw::tq::QueueId;
+
+/// Steps between two questions. A step is a product computed by itself or by one vector instruction with others, or an
+/// element moved: some hundred microseconds at the slowest.
+pub const STRIDE: usize = 1 << 16;
+
+/// Products that a vector instruction computes at least, where there is one.
+pub(super) const VECTOR: usize = 8;
+
+/// Says whether what runs is still wanted.
+pub trait Cancel: Sync {
+    /// True if the task of this queue that runs is to end. It is asked from any thread of the array.
+    fn is_cancelled(&self, queue: QueueId) -> bool;
+}
+
+/// Nobody calls anything off.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Never;
+
+impl Cancel for Never {
+    fn is_cancelled(&self, _: QueueId) -> bool {
+        false
+    }
+}
+
+/// A flag that calls off whatever runs.
+impl Cancel for AtomicBool {
+    fn is_cancelled(&self, _: QueueId) -> bool {
+        self.load(Ordering::Relaxed)
+    }
+}
+
+/// One task, and whether it was called off.
+pub struct Watch<'a> {
+    cancel: &'a dyn Cancel,
+    queue: QueueId,
+    is_over: AtomicBool,
+}
+
+impl fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("queue", &self.queue)
+            .field("is_over", &self.is_over)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Watch<'a> {
+    /// A task of a queue, and whom to ask about it.
+    pub const fn new(cancel: &'a dyn Cancel, queue: QueueId) -> Self {
+        Self { cancel, queue, is_over: AtomicBool::new(false) }
+    }
+
+    /// A task that nobody calls off.
+    pub const fn idle() -> Self {
+        Self::new(&Never, QueueId::LINUX)
+    }
+
+    /// True if somebody was told that the task is over; asks nobody. What ends early says so here first.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Asks.
+    fn ask(&self) -> bool {
+        let is_over = self.is_over() || self.cancel.is_cancelled(self.queue);
+        if is_over {
+            self.is_over.store(true, Ordering::Relaxed);
+        }
+        is_over
+    }
+}
+
+/// The steps of one thread of a task.
+#[derive(Debug)]
+pub(super) struct Pace<'a> {
+    watch: &'a Watch<'a>,
+    steps: usize,
+    is_over: bool,
+}
+
+impl<'a> Pace<'a> {
+    pub(super) fn new(watch: &'a Watch<'a>) -> Self {
+        Self { watch, steps: 0, is_over: watch.is_over() }
+    }
+
+    /// Counts steps; true if the task is over, and then nothing more is to be done.
+    #[inline]
+    pub(super) fn spend(&mut self, steps: usize) -> bool {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps >= STRIDE {
+            self.steps = 0;
+            self.is_over = self.is_over || self.watch.ask();
+        }
+        self.is_over
+    }
+
+    /// True if the thread knows that the task is over.
+    pub(super) const fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    /// Says yes once, and counts how often it was asked.
+    #[derive(Default)]
+    struct Once(AtomicUsize);
+
+    impl Cancel for Once {
+        fn is_cancelled(&self, _: QueueId) -> bool {
+            self.0.fetch_add(1, Ordering::Relaxed) == 1
+        }
+    }
+
+    #[test]
+    fn pace_asks_once_in_a_stride() {
+        let once = Once::default();
+        let watch = Watch::new(&once, QueueId::LINUX);
+        let mut pace = Pace::new(&watch);
+        let over: Vec<bool> = (0..8).map(|_| pace.spend(STRIDE / 4)).collect();
+        assert_eq!(over, [false, false, false, false, false, false, false, true]);
+        assert_eq!(once.0.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn what_is_over_stays_over_for_every_thread_whatever_is_said_later() {
+        let once = Once(AtomicUsize::new(1));
+        let watch = Watch::new(&once, QueueId::LINUX);
+        let (mut first, mut second) = (Pace::new(&watch), Pace::new(&watch));
+        assert!(first.spend(STRIDE) && second.spend(STRIDE) && first.is_over());
+        assert!(watch.is_over() && Pace::new(&watch).is_over());
+        assert_eq!(once.0.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn steps_beyond_counting_are_asked_about() {
+        let watch = Watch::idle();
+        let mut pace = Pace::new(&watch);
+        assert!(!pace.spend(usize::MAX) && !pace.spend(usize::MAX) && !watch.is_over());
+    }
+}
