@@ -173,7 +173,7 @@ impl Contexts {
     ///
     /// # Errors
     ///
-    /// As `DRM_IOCTL_ANE_CONTEXT_ATTACH` has them. A file that would wait is refused, and may [wait](Self::wait).
+    /// As `DRM_IOCTL_ANE_CONTEXT_ATTACH` has them. A file that would wait is refused, and may wait.
     pub fn attach(
         &mut self,
         bus: &mut impl Bus,

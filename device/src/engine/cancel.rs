@@ -6,7 +6,7 @@
 //! said yes once is over ([`Watch`] remembers): each loop ends where it is, its task ends as aborted, and nothing that is
 //! half done counts as done.
 //!
-//! Asking may cost something, so every thread counts its steps ([`Pace`]) and asks once in [`STRIDE`] of them. A pass that
+//! Asking may cost something, so every thread counts its steps (a `Pace`) and asks once in [`STRIDE`] of them. A pass that
 //! is shorter asks nobody.
 
 use std::fmt;

@@ -16,7 +16,7 @@
 //! * [`clock`]: where the time comes from.
 //! * [`event`]: what can be noted.
 //! * [`chrome`]: the file.
-//! * [`line`] and [`recent`]: what happened last, told to another process.
+//! * [`mod@line`] and [`recent`]: what happened last, told to another process.
 
 pub mod chrome;
 pub mod clock;

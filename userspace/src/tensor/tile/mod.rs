@@ -4,7 +4,7 @@
 //! between a row's end and the next row's start belongs to nobody (td 6). Interleaved surfaces hold several channels in
 //! one plane, whose elements take turns. A dense array has neither gaps nor turns.
 //!
-//! Rows are copied whole ([`rows`]), and planes or more where no gap is between their rows. What is in a gap is left as
+//! Rows are copied whole (`rows`), and planes or more where no gap is between their rows. What is in a gap is left as
 //! it is.
 
 mod rows;
