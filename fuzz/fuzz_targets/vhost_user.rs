@@ -22,6 +22,7 @@ use vhost::vhost_user::Listener;
 
 use daemon::backend::Backend;
 use daemon::server;
+use daemon::trace::Trace;
 use steps::Steps;
 
 /// The daemon's own files: a program cannot be a dependency, so they are compiled here once more.
@@ -29,6 +30,7 @@ use steps::Steps;
 #[path = "../../device/src/bin/vhost-device-ane"]
 mod daemon {
     pub mod backend;
+    pub mod cancel;
     pub mod chain;
     pub mod trace;
     pub mod poll;
@@ -69,7 +71,8 @@ impl Device {
         let memory = memfd_create(c"memory", MFdFlags::MFD_CLOEXEC).expect("memory");
         nix::unistd::ftruncate(&memory, MEMORY).expect("memory");
         let event = || EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC).expect("event");
-        let backend = Backend::new(&Options::default(), Duration::ZERO, None).expect("an engine");
+        let trace = Trace::new(None).expect("no file is made");
+        let backend = Backend::new(&Options::default(), Duration::ZERO, trace).expect("an engine");
         let mut device = Self {
             listener: Listener::from(listener),
             path,

@@ -12,6 +12,7 @@ use vhost_user_backend::VringT;
 use vm_memory::{Bytes, GuestAddress, GuestMemoryAtomic, GuestMemoryMmap};
 use zerocopy::IntoBytes;
 
+use daemon::trace::Trace;
 use daemon::worker::{Vring, Worker};
 use steps::Steps;
 
@@ -20,6 +21,7 @@ use steps::Steps;
 #[path = "../../device/src/bin/vhost-device-ane"]
 mod daemon {
     pub mod backend;
+    pub mod cancel;
     pub mod chain;
     pub mod trace;
     pub mod poll;
@@ -59,7 +61,8 @@ impl Driver {
     fn new(event_index: bool) -> Self {
         let low = GuestMemoryMmap::from_ranges(&[LOW]).expect("memory");
         let both = GuestMemoryMmap::from_ranges(&[LOW, HIGH]).expect("memory");
-        let mut worker = Worker::new(&Options::default(), None).expect("the default chip has an engine");
+        let trace = Trace::new(None).expect("no file is made");
+        let mut worker = Worker::new(&Options::default(), trace).expect("the default chip has an engine");
         worker.replace_memory(&both);
         let vrings = (0..u64::from(QUEUES))
             .map(|queue| {
