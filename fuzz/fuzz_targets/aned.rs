@@ -55,12 +55,7 @@ fn read(packet: &[u8]) {
     let mut memory = Segments::new();
     memory.push(0x1000, vec![0; 64]);
     _ = (answer.welcome(), answer.token(), answer.ioctl(&mut [0; 8], &mut memory));
-    _ = (
-        answer.pieces(0).is_ok(),
-        answer.pieces(1).is_ok(),
-        answer.report().is_ok(),
-        answer.words().is_ok(),
-    );
+    _ = (answer.pieces(0).is_ok(), answer.pieces(1).is_ok(), answer.report().is_ok(), answer.words().is_ok());
 }
 
 /// A daemon in a thread, for as long as the fuzzer runs.

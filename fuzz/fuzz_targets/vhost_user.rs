@@ -32,10 +32,10 @@ mod daemon {
     pub mod backend;
     pub mod cancel;
     pub mod chain;
-    pub mod trace;
     pub mod poll;
     pub mod request;
     pub mod server;
+    pub mod trace;
     pub mod worker;
 }
 #[path = "../src/steps.rs"]
