@@ -51,9 +51,8 @@ it takes to make one's own is that command.
 C6 is bounded by the number of vector instructions. `fast` needs one for a product of each lane. The narrow arithmetic of
 `m1` takes 31 for the four products of a tile: four to multiply, round and flush a product, four for the tile's first
 narrow add, five for each of the two later ones, one for the accumulator (`device/src/engine/kernels/narrow.rs`). A processor
-with four vector pipes cannot do that in less than 7.75 cycles, beside the 2 of `fast`; a Zen 5 was measured to take 10.6
-(2.9 instructions a cycle) beside 2.07 in the kernels alone. The goal of 2.2 stems from a processor that multiplies and rounds
-halves in one instruction (AVX512-FP16); no tier uses that.
+with four vector pipes cannot do that in less than 7.75 cycles, beside the 2 of `fast`. The goal of 2.2 leaves room for some 18
+instructions: it can be reached where halves are multiplied and rounded in one (AVX512-FP16), which no tier uses.
 
 Without a bench so far: a matrix unit of the processor (C1, R1), a cold build (B3). C7, the same bytes from every vector
 unit, is held by tests.
