@@ -1,11 +1,19 @@
 //! Compiled programs with inputs for which it is known what an M1 gives (td 8; the samples' own description), for
 //! whoever has a way to run them.
 
-use ane::container::{self, Direction};
+use ane::container::{self, Direction, Program};
+use ane::embedded;
+use ane_device::Options;
+use ane_driver::bus::Bus;
+use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use half::f16;
 
+use crate::daemon::{Daemon, LIMIT};
 use crate::data;
 use crate::runner::surfaces;
+
+/// Memory for the largest of them, and for a driver's own.
+const MEMORY: usize = 32 << 20;
 
 /// A program, its inputs in the order of the file, and its first output.
 pub struct Known {
@@ -15,6 +23,37 @@ pub struct Known {
     pub inputs: Vec<Vec<f16>>,
     /// Values of the output.
     pub output: Vec<f16>,
+}
+
+/// A way to run a program, whatever carries the accesses to the device.
+pub trait Way {
+    /// Runs it on inputs in the order of the file; gives its first output.
+    fn run_on<B: Bus>(bus: B, program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16>;
+}
+
+/// Runs a program in this process and over the socket, and gives what both say.
+///
+/// # Panics
+///
+/// If there is no device, or they say different things.
+pub fn run<W: Way>(program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16> {
+    let device = embedded::open(&Options::default(), MEMORY).expect("device in this process");
+    let here = W::run_on(device, program, inputs);
+    let daemon = Daemon::start(&[]);
+    let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
+    let device = VhostUser::connect(&daemon.socket(), settings).expect("device over the socket");
+    assert_eq!(here, W::run_on(device, program, inputs), "in process and over the socket");
+    here
+}
+
+/// Runs a program whose output is known.
+///
+/// # Panics
+///
+/// If it gives anything else.
+pub fn assert_known<W: Way>(known: Known) {
+    let program = container::open(&known.bytes).expect("sample is a program");
+    assert_eq!(run::<W>(&program, &known.inputs), known.output);
 }
 
 /// The values as the engine has them.

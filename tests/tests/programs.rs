@@ -8,10 +8,8 @@ use ane::container::{Direction, Program};
 use ane::embedded;
 use ane_device::Options;
 use ane_driver::bus::Bus;
-use ane_driver::bus::vhost_user::{Settings, VhostUser};
-use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::data::{self, Sample};
-use ane_tests::known::{self, Known, halves};
+use ane_tests::known::{self, Way, assert_known, halves};
 use ane_tests::runner::{Outcome, Runner, surfaces};
 use ane_uapi::hw::space::Iova;
 use half::f16;
@@ -23,54 +21,42 @@ fn sample(name: &str) -> Option<Sample> {
     data::programs()?.into_iter().find(|sample| sample.name == name)
 }
 
-/// Runs a program on inputs in the order of the file; gives its first output.
-fn run_on<B: Bus>(bus: B, program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16> {
-    let mut runner = Runner::new(bus);
-    runner.load(program);
-    for (surface, values) in surfaces(program, Direction::Input).into_iter().zip(inputs) {
-        runner.fill(surface, values);
+/// By the registers of the device alone.
+struct Registers;
+
+impl Way for Registers {
+    fn run_on<B: Bus>(bus: B, program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16> {
+        let mut runner = Runner::new(bus);
+        runner.load(program);
+        for (surface, values) in surfaces(program, Direction::Input).into_iter().zip(inputs) {
+            runner.fill(surface, values);
+        }
+        assert_eq!(runner.run(), Outcome::Done);
+        runner.take(surfaces(program, Direction::Output)[0])
     }
-    assert_eq!(runner.run(), Outcome::Done);
-    runner.take(surfaces(program, Direction::Output)[0])
-}
-
-/// Runs a program in this process and over the socket, and gives what both say.
-fn run(program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16> {
-    let here = run_on(embedded::open(&Options::default(), MEMORY).unwrap(), program, inputs);
-    let daemon = Daemon::start(&[]);
-    let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
-    let there = run_on(VhostUser::connect(&daemon.socket(), settings).unwrap(), program, inputs);
-    assert_eq!(here, there, "in process and over the socket");
-    here
-}
-
-/// Runs a program whose output is known.
-fn assert_known(known: Known) {
-    let program = container::open(&known.bytes).unwrap();
-    assert_eq!(run(&program, &known.inputs), known.output);
 }
 
 #[test]
 fn sum_of_threes_and_twos_is_five() {
-    known::sum().into_iter().for_each(assert_known);
+    known::sum().into_iter().for_each(assert_known::<Registers>);
 }
 
 #[test]
 fn relu_keeps_what_is_above_zero() {
-    known::relu().into_iter().for_each(assert_known);
+    known::relu().into_iter().for_each(assert_known::<Registers>);
 }
 
 #[test]
 fn sigmoid_of_three_is_the_knot_that_the_m1_gives() {
-    known::sigmoid().into_iter().for_each(assert_known);
+    known::sigmoid().into_iter().for_each(assert_known::<Registers>);
 }
 
 #[test]
 fn convolution_with_twos_gives_what_the_m1_gives() {
     let Some(convolution) = known::convolution() else { return };
     let program = container::open(&convolution.bytes).unwrap();
-    assert_eq!(run(&program, &[halves([3.0; 3])]), halves([18.0; 3]));
-    assert_known(convolution);
+    assert_eq!(known::run::<Registers>(&program, &[halves([3.0; 3])]), halves([18.0; 3]));
+    assert_known::<Registers>(convolution);
 }
 
 #[test]
@@ -79,7 +65,7 @@ fn inner_product_uses_the_weights_in_the_constant_section() {
     let program = container::open(&sample.bytes).unwrap();
     let Some(zeros) = known::inner_product() else { return };
     let input = zeros.inputs[0].clone();
-    assert_known(zeros);
+    assert_known::<Registers>(zeros);
     // Output o takes input o twice: sixteen engines of 32 lanes each, rows of lanes (td 7.1).
     let weights = program.constants[0].bytes.as_ptr() as usize - sample.bytes.as_ptr() as usize;
     for output in 0..512 {
@@ -89,12 +75,12 @@ fn inner_product_uses_the_weights_in_the_constant_section() {
     }
     let program = container::open(&sample.bytes).unwrap();
     let doubled: Vec<f16> = input.iter().map(|value| f16::from_f32(value.to_f32() * 2.0)).collect();
-    assert_eq!(run(&program, &[input]), doubled);
+    assert_eq!(known::run::<Registers>(&program, &[input]), doubled);
 }
 
 #[test]
 fn concatenation_puts_the_second_input_first() {
-    known::concatenation().into_iter().for_each(assert_known);
+    known::concatenation().into_iter().for_each(assert_known::<Registers>);
 }
 
 /// With one task the second half of the output stays as it was (measured, td 8.1).

@@ -1,76 +1,58 @@
 //! The compiled programs through files, in this process and over the device's socket: the bits that an M1 gave.
 
-use ane::container::{self, Direction, Program};
-use ane::embedded;
-use ane_device::Options;
+use ane::container::{Direction, Program};
 use ane_driver::Driver;
 use ane_driver::bus::Bus;
-use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::front::Files;
 use ane_tests::client::Clients;
-use ane_tests::daemon::{Daemon, LIMIT};
-use ane_tests::known::{self, Known};
+use ane_tests::known::{self, Way, assert_known};
 use ane_tests::null_task::program;
 use ane_tests::runner::surfaces;
 use half::f16;
 
 use super::rig::rig;
 
-const MEMORY: usize = 32 << 20;
+/// Through a file of the driver, three times.
+struct Submissions;
 
-/// Runs a program three times through a driver on `bus`; gives its first output.
-fn run_on<B: Bus>(bus: B, program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16> {
-    let mut clients = Clients::new(Driver::probe(bus).unwrap());
-    let file = clients.open();
-    let loaded = clients.load(file, program);
-    for (surface, values) in surfaces(program, Direction::Input).into_iter().zip(inputs) {
-        clients.fill(&loaded, surface, values);
+impl Way for Submissions {
+    fn run_on<B: Bus>(bus: B, program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16> {
+        let mut clients = Clients::new(Driver::probe(bus).unwrap());
+        let file = clients.open();
+        let loaded = clients.load(file, program);
+        for (surface, values) in surfaces(program, Direction::Input).into_iter().zip(inputs) {
+            clients.fill(&loaded, surface, values);
+        }
+        for _ in 0..3 {
+            assert_eq!(clients.run(&loaded).result, 0, "{:?}", clients.driver.last_failure());
+        }
+        clients.take(&loaded, surfaces(program, Direction::Output)[0])
     }
-    for _ in 0..3 {
-        assert_eq!(clients.run(&loaded).result, 0, "{:?}", clients.driver.last_failure());
-    }
-    clients.take(&loaded, surfaces(program, Direction::Output)[0])
-}
-
-/// Runs a program in this process and over the socket, and gives what both say.
-fn run(program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16> {
-    let here = run_on(embedded::open(&Options::default(), MEMORY).unwrap(), program, inputs);
-    let daemon = Daemon::start(&[]);
-    let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
-    let there = run_on(VhostUser::connect(&daemon.socket(), settings).unwrap(), program, inputs);
-    assert_eq!(here, there, "in process and over the socket");
-    here
-}
-
-/// Runs a program whose output is known.
-fn assert_known(known: Known) {
-    let program = container::open(&known.bytes).unwrap();
-    assert_eq!(run(&program, &known.inputs), known.output);
 }
 
 #[test]
 fn sum_of_threes_and_twos_is_five() {
-    known::sum().into_iter().for_each(assert_known);
+    known::sum().into_iter().for_each(assert_known::<Submissions>);
 }
 
 #[test]
 fn relu_keeps_what_is_above_zero() {
-    known::relu().into_iter().for_each(assert_known);
+    known::relu().into_iter().for_each(assert_known::<Submissions>);
 }
 
 #[test]
 fn sigmoid_of_three_is_the_knot_that_the_m1_gives() {
-    known::sigmoid().into_iter().for_each(assert_known);
+    known::sigmoid().into_iter().for_each(assert_known::<Submissions>);
 }
 
 #[test]
 fn convolution_with_twos_gives_what_the_m1_gives() {
-    known::convolution().into_iter().for_each(assert_known);
+    known::convolution().into_iter().for_each(assert_known::<Submissions>);
 }
 
 #[test]
 fn inner_product_with_weights_of_zero_is_zero() {
-    known::inner_product().into_iter().for_each(assert_known);
+    known::inner_product().into_iter().for_each(assert_known::<Submissions>);
 }
 
 #[test]
@@ -93,5 +75,5 @@ fn first_descriptor_that_its_client_spoils_while_the_request_waits_runs_as_it_wa
 
 #[test]
 fn concatenation_puts_the_second_input_first() {
-    known::concatenation().into_iter().for_each(assert_known);
+    known::concatenation().into_iter().for_each(assert_known::<Submissions>);
 }
