@@ -141,4 +141,5 @@ pub(crate) const GOALS: &[Goal] = &[
     limit("V2", "a buffer among 1,000 / alone", 1.3),
     limit("V3", "what eviction adds with a working set of twice the aperture / mapping itself", 2.0),
     within(" ms", at_most("B1", "exec to socket ready", 10.0, 3.0)),
+    within(" s", at_most("B3", "first build of the workspace, release", 180.0, 90.0)),
 ];

@@ -3,10 +3,12 @@
 //! Benches print one line for each figure, in the format of `device/benches/report`. This runs them all, one after the
 //! other, and makes a page of the lines. It is no check: figures differ from machine to machine and from run to run.
 //!
+//! * `build`: what no bench can measure, the first build;
 //! * `goals`: the numbers;
 //! * `page`: the page;
 //! * `machine`: where it was measured.
 
+mod build;
 pub(crate) mod goals;
 mod machine;
 mod page;
@@ -42,34 +44,39 @@ const BENCHES: &[(&str, &str)] = &[
 ///
 /// If a bench cannot be built, fails, or prints no figure.
 pub fn render() -> Result<String> {
-    for &(package, bench) in BENCHES {
+    for &(package, name) in BENCHES {
         // Nothing is measured while a compiler runs.
-        let built = cargo(package, bench).arg("--no-run").status().context("running cargo")?;
+        let built = bench(package, name).arg("--no-run").status().context("running cargo")?;
         if !built.success() {
-            bail!("bench {bench} of {package} cannot be built");
+            bail!("bench {name} of {package} cannot be built");
         }
     }
     let machine = Machine::here()?;
     let mut figures = Vec::new();
-    for &(package, bench) in BENCHES {
-        let found = run(package, bench)?;
+    for &(package, name) in BENCHES {
+        let found = run(package, name)?;
         if found.is_empty() {
-            bail!("bench {bench} of {package} prints no figure");
+            bail!("bench {name} of {package} prints no figure");
         }
         figures.extend(found);
     }
+    figures.push(build::first()?);
     Ok(page::render(&machine, &figures))
 }
 
-fn cargo(package: &str, bench: &str) -> Command {
+fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root()).args(["bench", "--quiet", "--package", package, "--bench", bench]);
+    command.current_dir(root()).args(arguments);
     command
 }
 
+fn bench(package: &str, bench: &str) -> Command {
+    cargo(&["bench", "--quiet", "--package", package, "--bench", bench])
+}
+
 /// Runs a bench, shows what it prints, and gives the figures among that.
-fn run(package: &str, bench: &str) -> Result<Vec<Figure>> {
-    let mut child = cargo(package, bench).stdout(Stdio::piped()).spawn().context("running cargo")?;
+fn run(package: &str, name: &str) -> Result<Vec<Figure>> {
+    let mut child = bench(package, name).stdout(Stdio::piped()).spawn().context("running cargo")?;
     let mut figures = Vec::new();
     for line in BufReader::new(child.stdout.take().context("its output is piped")?).lines() {
         let line = line?;
@@ -77,7 +84,7 @@ fn run(package: &str, bench: &str) -> Result<Vec<Figure>> {
         figures.extend(Figure::of(&line));
     }
     if !child.wait()?.success() {
-        bail!("bench {bench} of {package} failed");
+        bail!("bench {name} of {package} failed");
     }
     Ok(figures)
 }

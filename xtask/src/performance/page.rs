@@ -15,12 +15,17 @@ pub(super) struct Figure {
 }
 
 impl Figure {
+    /// A figure that stands for itself.
+    pub(super) fn new(id: &str, what: &str, seen: &str, value: f64) -> Self {
+        Self { id: id.to_owned(), what: what.to_owned(), seen: seen.to_owned(), value }
+    }
+
     /// The figure of a line, if it has one.
     pub(super) fn of(line: &str) -> Option<Self> {
         let fields: Vec<_> = line.split(" | ").map(str::trim).collect();
         let [id, what, seen, value, _, _] = fields.as_slice() else { return None };
         let value = value.parse().ok()?;
-        Some(Self { id: (*id).to_owned(), what: (*what).to_owned(), seen: (*seen).to_owned(), value })
+        Some(Self::new(id, what, seen, value))
     }
 
     fn row(&self) -> String {
@@ -54,7 +59,7 @@ narrow add, five for each of the two later ones, one for the accumulator (`devic
 with four vector pipes cannot do that in less than 7.75 cycles, beside the 2 of `fast`. The goal of 2.2 leaves room for some 18
 instructions: it can be reached where halves are multiplied and rounded in one (AVX512-FP16), which no tier uses.
 
-Without a bench so far: a matrix unit of the processor (C1, R1), a cold build (B3). C7, the same bytes from every vector
+Without a bench: a matrix unit of the processor (C1, R1). C7, the same bytes from every vector
 unit, is held by tests.
 ";
 
