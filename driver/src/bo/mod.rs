@@ -8,6 +8,7 @@
 //! * `space`: making buffers, and holding and releasing them;
 //! * `mapping`: giving a mapping its place and taking it away, by eviction if need be;
 //! * `call`: mapping and unmapping as clients ask for it;
+//! * `told`: what the device hears of mappings and of their ends;
 //! * `work`: what a request needs before its push, and afterwards;
 //! * `process`: buffers in client processes, and in the driver's own sight;
 //! * `buffer`: one buffer.
@@ -30,6 +31,7 @@ mod process;
 mod space;
 #[cfg(test)]
 mod tests;
+mod told;
 mod work;
 
 pub use buffer::{BufferId, Holder};

@@ -13,8 +13,8 @@ use ane_uapi::wire::sideband::Declaration;
 
 use super::Error;
 use super::buffer::{Buffer, BufferId, Holder, Holders, Mapping};
-use crate::bus::{Arena, Bus, BusError, DmaMemory};
-use crate::dart::{Controller, GIVEN_OUT, Mapper, place};
+use crate::bus::{Arena, Bus, DmaMemory};
+use crate::dart::{GIVEN_OUT, Mapper, place};
 use crate::evict::{Key, Queue};
 use crate::handle::{Full, Table};
 use crate::mem::{Frames, FreeRuns, Layout, NoMemory, Pinned, Run};
@@ -26,9 +26,6 @@ const PAGES_MAX: u32 = GIVEN_OUT.pages;
 /// Buffers of one context: 65 times what clients were seen to have, and a bound on what the driver keeps for them
 /// (Chosen).
 pub(super) const BUFFERS_MAX: usize = 65_536;
-
-/// Declarations that pile up before the device is told of them when the next mapping is made (Chosen).
-const DECLARATIONS: usize = 256;
 
 /// A buffer as a client asks for it, in the client's own numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,9 +106,9 @@ pub struct Space {
     /// Counts the uses.
     pub(super) now: u64,
     pub(super) counters: Counters,
-    is_checking: bool,
+    pub(super) is_checking: bool,
     /// What a device in checking mode has yet to hear.
-    declarations: Vec<Declaration>,
+    pub(super) declarations: Vec<Declaration>,
 }
 
 impl Space {
@@ -346,62 +343,6 @@ impl Space {
     /// Every buffer.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
         self.buffers.iter().map(|(handle, _)| BufferId(handle))
-    }
-
-    /// Notes that the device has to hear of a mapping, or of its end.
-    pub(super) fn declare(&mut self, place: Run, usage: Option<Usage>) {
-        if let Some(range) = crate::dart::range(place).filter(|_| self.is_checking) {
-            self.declarations.push(Declaration::new(self.mapper.context().stream(), range, usage));
-        }
-    }
-
-    /// What was declared is forgotten by the device: it was reset. It hears all of it again.
-    pub(crate) fn declare_again(&mut self) {
-        self.declarations.clear();
-        if self.is_checking {
-            let stream = self.mapper.context().stream();
-            let own = self.own_range().map(|range| (range, Usage::Program));
-            let all = self.mappings().map(|(.., range, usage)| (range, usage)).chain(own);
-            self.declarations =
-                all.map(|(range, usage)| Declaration::new(stream, range, Some(usage))).collect();
-        }
-    }
-
-    /// Tells the device what it has to hear if that is much.
-    pub(super) fn tell(&mut self, bus: &mut impl Bus) -> Result<(), BusError> {
-        if self.declarations.len() < DECLARATIONS {
-            return Ok(());
-        }
-        self.tell_all(bus)
-    }
-
-    fn tell_all(&mut self, bus: &mut impl Bus) -> Result<(), BusError> {
-        let told = if self.declarations.is_empty() { Ok(()) } else { bus.declare(&self.declarations) };
-        match told {
-            // A device with no room for more checks what it knows.
-            Ok(()) | Err(BusError::Refused { .. }) => self.declarations.clear(),
-            Err(why) => return Err(why),
-        }
-        Ok(())
-    }
-
-    /// Has the translation buffer drop what is mapped no more, if there is anything, and makes the pages free
-    /// that waited for it. One invalidation serves every unmap since the last.
-    ///
-    /// # Errors
-    ///
-    /// If the device does not answer; it is due as before.
-    pub fn flush(&mut self, bus: &mut impl Bus) -> Result<(), BusError> {
-        self.tell_all(bus)?;
-        if self.mapper.is_stale() {
-            Controller::invalidate(bus, self.mapper.context())?;
-            self.mapper.invalidated();
-            self.counters.invalidations = self.counters.invalidations.saturating_add(1);
-        }
-        if self.frames.has_limbo() {
-            self.frames.settle();
-        }
-        Ok(())
     }
 }
 
