@@ -13,6 +13,7 @@ pub mod guest;
 pub mod guest_checks;
 pub mod hostile;
 pub mod known;
+pub mod long_task;
 pub mod machine;
 pub mod null_task;
 pub mod preload;

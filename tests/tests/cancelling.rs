@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ane::build::{Built, Convolution, Element, Graph, Padding, Shape, Weights};
+use ane::build::{Built, Element, Graph, Shape};
 use ane::container::Direction;
 use ane::embedded::{self, Embedded};
 use ane_device::Options;
@@ -19,6 +19,7 @@ use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::bus::{Bus, Operation};
 use ane_tests::control::Control;
 use ane_tests::daemon::{Daemon, LIMIT};
+use ane_tests::long_task::{convolution, endless};
 use ane_tests::runner::{Outcome, Runner, surfaces};
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::tm::error::ErrorCode;
@@ -31,23 +32,6 @@ const MEMORY: usize = 64 << 20;
 /// What a task that was called off ends as.
 fn is_aborted(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Failed { code, .. } if code == ErrorCode::Aborted as u8)
-}
-
-/// A convolution with kernels of 31 by 31: `channels` to `outputs`, over a square.
-fn convolution(channels: u32, outputs: u32, side: u32, value: f32) -> Built {
-    let mut graph = Graph::new();
-    let x = graph.input("x", Shape::new(channels, side, side)).expect("fits");
-    let weights = vec![f16::from_f32(value); (channels * outputs * 31 * 31) as usize];
-    let kernel = Convolution::new(outputs, (31, 31), Weights::Half(&weights));
-    let kernel = Convolution { padding: Padding::all(15), ..kernel };
-    let y = graph.convolution(x, &kernel).expect("is offered");
-    graph.output("y", y).expect("computed");
-    graph.build().expect("can be built")
-}
-
-/// Two thousand million products.
-fn endless() -> Built {
-    convolution(32, 64, 32, 1.0)
 }
 
 /// A guest of a daemon that runs something endless.

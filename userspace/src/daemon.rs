@@ -1,7 +1,8 @@
 //! A device in this process that serves other processes: what `ane daemon` is.
 //!
 //! The server is the driver's, the same that `aned` runs before a device elsewhere; here the engine runs on the thread
-//! that serves, one task between two rounds of clients.
+//! that serves, one task between two rounds of clients. What of a task takes long is computed beside that thread, so that
+//! it goes on serving: other clients, the end of the one whose task it is, deadlines, and the signal that ends the daemon.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -51,10 +52,11 @@ pub fn driver(options: &Options) -> Result<EmbeddedDriver, Error> {
 ///
 /// If the system fails.
 pub fn serve(
-    driver: EmbeddedDriver,
+    mut driver: EmbeddedDriver,
     place: Place,
     settings: Settings<EmbeddedDriver>,
     stop: BorrowedFd<'_>,
 ) -> Result<EmbeddedDriver, Error> {
+    driver.bus_mut().device_mut().compute_beside()?;
     Ok(Server::new(driver, place, settings)?.run(stop)?)
 }

@@ -1,10 +1,14 @@
 //! A device in this process: the one place that joins the driver to the device.
 //!
 //! No daemon, no socket, no root: the engine runs on the thread that waits for it. Everything that uses a device
-//! uses it through the driver's bus, so it cannot tell.
+//! uses it through the driver's bus, so it cannot tell. Where the thread has others to serve, long passes are computed
+//! beside it ([`Embedded::compute_beside`]).
 
 use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ane_device::chip::NoSuchInstance;
@@ -21,6 +25,7 @@ use ane_uapi::wire::config::Config;
 use ane_uapi::wire::ctrl::{BATCH_MAX, Status};
 use ane_uapi::wire::event::Event;
 use ane_uapi::wire::sideband::Regions;
+use nix::sys::eventfd::{EfdFlags, EventFd};
 use thiserror::Error;
 use vm_memory::{GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
 
@@ -52,6 +57,36 @@ pub struct Embedded {
     sequence: u64,
     /// What happened last, while somebody wants to know.
     recent: Option<Recent>,
+    /// Where long passes are computed beside.
+    bell: Option<Arc<Bell>>,
+}
+
+/// Calls the thread that serves when a pass that was computed beside has ended.
+struct Bell {
+    /// Readable from then on.
+    counter: EventFd,
+    /// It is: so that nobody asks the system before every task.
+    has_rung: AtomicBool,
+}
+
+impl Bell {
+    fn new() -> io::Result<Self> {
+        let counter = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        Ok(Self { counter, has_rung: AtomicBool::new(false) })
+    }
+
+    fn ring(&self) {
+        // A counter that is full is readable, and nothing else fails.
+        let _ = self.counter.write(1);
+        // In this order: what is noted can be silenced.
+        self.has_rung.store(true, Ordering::Release);
+    }
+
+    fn silence(&self) {
+        if self.has_rung.swap(false, Ordering::Acquire) {
+            let _ = self.counter.read();
+        }
+    }
 }
 
 /// Makes a device with `bytes` bytes of memory.
@@ -72,6 +107,7 @@ pub fn open(options: &Options, bytes: usize) -> Result<InProcess<Embedded>, Erro
         events: VecDeque::new(),
         sequence: 0,
         recent: None,
+        bell: None,
     };
     Ok(InProcess::new(device, memory))
 }
@@ -92,6 +128,19 @@ impl Embedded {
     /// The device itself: its counters, its dump, faults on demand.
     pub const fn ane(&mut self) -> &mut Ane<GuestMemoryMmap> {
         &mut self.ane
+    }
+
+    /// Has long passes computed beside the thread that waits for them, so that it may do something else meanwhile. That
+    /// costs a long task two wake-ups, and a short one nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no descriptors left.
+    pub fn compute_beside(&mut self) -> io::Result<()> {
+        let bell = Arc::new(Bell::new()?);
+        self.bell = Some(Arc::clone(&bell));
+        self.ane.engine_mut().compute_beside(Arc::new(move || bell.ring()));
+        Ok(())
     }
 
     /// True if it reports programming mistakes that silicon lets pass.
@@ -183,6 +232,8 @@ impl Device for Embedded {
 
     fn work(&mut self) -> Work {
         let now = self.now();
+        // Before looking why it rang.
+        self.bell.iter().for_each(|bell| bell.silence());
         let work = self.ane.work(now);
         if let Some(recent) = &mut self.recent {
             recent.note(self.ane.timeline_mut().drain());
@@ -193,6 +244,10 @@ impl Device for Embedded {
                 + Duration::from_nanos(ticks % TICKS_PER_SECOND * 1_000_000_000 / TICKS_PER_SECOND)
         });
         Work { pending: work.pending, after }
+    }
+
+    fn wakeup(&self) -> Option<BorrowedFd<'_>> {
+        self.bell.as_ref().map(|bell| bell.counter.as_fd())
     }
 
     fn event(&mut self) -> Option<Event> {

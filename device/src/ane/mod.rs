@@ -47,6 +47,8 @@ use crate::tm::error::Failure;
 use crate::tm::{Effect, TaskManager, Turn};
 use crate::trace::Timeline;
 
+use self::task::Away;
+
 /// What is left to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
@@ -68,6 +70,8 @@ pub struct Ane<M, E = Executor> {
     descriptor: Descriptor,
     registers: RegisterFile,
     engine: E,
+    /// The task that the engine has begun and that is computed elsewhere.
+    away: Option<Box<Away>>,
     l2: Sram,
     kernel: KernelMemory,
     stored: Stored,
@@ -125,6 +129,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             descriptor: Descriptor::default(),
             registers: RegisterFile::default(),
             engine,
+            away: None,
             l2: Sram::tile_l2(),
             kernel: KernelMemory::default(),
             stored: Stored::default(),
@@ -234,6 +239,11 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         !self.armed.ignores_next_abort()
     }
 
+    /// True while a task is computed elsewhere.
+    pub const fn is_away(&self) -> bool {
+        self.away.is_some()
+    }
+
     /// Puts other guest memory in the place of what there was.
     ///
     /// Nothing is in flight between two calls of this type's methods, so none of the old memory is used after.
@@ -258,7 +268,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.dart.reset();
         self.tm = TaskManager::default();
         self.registers = RegisterFile::default();
+        self.engine.give_up();
         self.engine.reset();
+        self.away = None;
         self.mover.reset();
         self.firmware = Firmware::default();
         self.stored.reset();
@@ -270,7 +282,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         log::debug!(target: "ane", "{} reset at {}", self.identity, now.0);
     }
 
-    /// Runs at most one task of one queue, and whatever the time has brought.
+    /// Runs at most one task of one queue, and whatever the time has brought. One that is computed elsewhere
+    /// ([`Executor::compute_beside`]) runs until the call that finds it ended.
     pub fn work(&mut self, now: Ticks) -> Work {
         self.work_unless(now, &Never)
     }
@@ -281,6 +294,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             return Work { pending: false, at: None };
         }
         self.advance_mover(now);
+        self.recall();
         if let Some(failure) = self.tm.expire(now) {
             self.failed(&failure, now);
             let nid = failure.nid.map_or(0, |nid| nid.number());
@@ -297,6 +311,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         match self.tm.peek(now) {
             _ if self.dart.is_dead() => Work { pending: false, at: None },
             Turn::Idle => Work { pending: false, at: mover },
+            // Whoever computes it rings.
+            Turn::Task if self.away.is_some() => Work { pending: false, at: mover },
             Turn::Wait(at) => Work { pending: false, at: Some(mover.map_or(at, |due| due.min(at))) },
             Turn::Task => Work { pending: true, at: None },
         }

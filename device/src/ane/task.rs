@@ -1,4 +1,9 @@
 //! One step of work: a task from its address to its end.
+//!
+//! A long task may be computed elsewhere ([`Poll::Pending`]). It is the running one meanwhile, registers are answered, and
+//! the step that finds it ended goes on where the first left off. What ends its request ends it.
+
+use std::task::Poll;
 
 use ane_uapi::hw::bar::{BarIndex, BarTable};
 use ane_uapi::hw::td::header::Header;
@@ -17,12 +22,34 @@ use crate::report::Kind;
 use crate::td::bar;
 use crate::td::decode::decode;
 use crate::td::fetch::FetchError;
+use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
 use crate::tm::error::RequestError;
 use crate::tm::{Outcome, Running};
 use crate::trace::{Event, Task, What};
 
+/// A task that is computed elsewhere: as it was begun.
+pub(super) struct Away {
+    /// Its request's place in the order of pushes.
+    age: u64,
+    header: Header,
+    bars: BarTable,
+    registers: RegisterFile,
+    /// Transfers of the device before it began.
+    transfers: u64,
+}
+
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
+    /// Gives up a task that is computed elsewhere and whose request has ended.
+    pub(super) fn recall(&mut self) {
+        if let Some(away) = &self.away
+            && self.tm.running().is_none_or(|running| running.request.age != away.age)
+        {
+            self.away = None;
+            self.engine.give_up();
+        }
+    }
+
     /// Runs the next task of the running request.
     ///
     /// Where transfers are slow on demand its end comes that much later, with success or without.
@@ -34,12 +61,12 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             Some(outcome) => outcome,
             None => {
                 let status = self.status();
-                if running.task == 0 {
+                if running.task == 0 && self.away.is_none() {
                     let what = What::RequestBegin { tasks: running.request.info.tasks() };
                     self.timeline.mark(Event { task: traced, what });
                 }
-                let before = self.dart.transfers();
-                let outcome = self.run(&running, traced, cancel);
+                let before = self.away.as_ref().map_or(self.dart.transfers(), |away| away.transfers);
+                let Poll::Ready(outcome) = self.run(&running, traced, before, cancel) else { return };
                 self.show_translations(traced);
                 self.take_faults(status, now);
                 let late = self.armed.delay().0.saturating_mul(self.dart.transfers().saturating_sub(before));
@@ -107,28 +134,21 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
     }
 
-    /// Fetches, decodes and executes one task; returns what became of it, and address and words of the next descriptor.
-    fn run(&mut self, running: &Running, traced: Task, cancel: &dyn Cancel) -> Outcome {
-        let Running { request, task: index, .. } = running;
-        let bars = self.firmware.bars(request.queue, &request.bars);
-        self.timeline.begin();
-        let programmed = self.program(running, &bars);
-        let circuit = Circuit::TdFetch;
-        let fetched = match programmed {
-            Err(RequestError::Fetch(FetchError::Misaligned { .. })) => None,
-            Err(RequestError::Fetch(FetchError::Fault { address })) => Some(What::Fault { circuit, address }),
-            _ => Some(What::Transfer { circuit, bytes: (running.words as u64).saturating_mul(4) }),
+    /// Fetches, decodes and executes one task, or goes on with the one that is computed elsewhere; returns what became of
+    /// it, and address and words of the next descriptor.
+    fn run(&mut self, running: &Running, traced: Task, transfers: u64, cancel: &dyn Cancel) -> Poll<Outcome> {
+        let away = self.away.take();
+        let (header, bars) = match &away {
+            Some(away) => (away.header, away.bars),
+            None => self.begin(running, traced)?,
         };
-        if let Some(what) = fetched {
-            self.timeline.span(Event { task: traced, what });
-        }
-        let header = programmed?;
+        let request = &running.request;
         let task = TaskContext {
             header: &header,
             queue: request.queue,
             nid: request.nid,
             stream: request.stream,
-            index: *index,
+            index: running.task,
             tasks: request.info.tasks(),
             bars: &bars,
         };
@@ -141,8 +161,37 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             usage: &mut self.counters.usage,
             cancel,
         };
-        let done = self.engine.run(&task, &self.registers, ports).map_err(RequestError::Engine)?;
-        Ok((done, bar::next_descriptor(&header, &bars)))
+        let registers = away.as_ref().map_or(&self.registers, |away| &away.registers);
+        match self.engine.run(&task, registers, ports) {
+            Poll::Ready(ended) => {
+                let done = ended.map_err(RequestError::Engine)?;
+                Poll::Ready(Ok((done, bar::next_descriptor(&header, &bars))))
+            }
+            Poll::Pending => {
+                let registers = self.registers.clone();
+                let begun = || Box::new(Away { age: request.age, header, bars, registers, transfers });
+                self.away = away.or_else(|| Some(begun()));
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Fetches and decodes one task, and notes that it was.
+    fn begin(&mut self, running: &Running, traced: Task) -> Result<(Header, BarTable), RequestError> {
+        let request = &running.request;
+        let bars = self.firmware.bars(request.queue, &request.bars);
+        self.timeline.begin();
+        let programmed = self.program(running, &bars);
+        let circuit = Circuit::TdFetch;
+        let fetched = match programmed {
+            Err(RequestError::Fetch(FetchError::Misaligned { .. })) => None,
+            Err(RequestError::Fetch(FetchError::Fault { address })) => Some(What::Fault { circuit, address }),
+            _ => Some(What::Transfer { circuit, bytes: (running.words as u64).saturating_mul(4) }),
+        };
+        if let Some(what) = fetched {
+            self.timeline.span(Event { task: traced, what });
+        }
+        Ok((programmed?, bars))
     }
 
     /// Fetches a descriptor and programs the registers with it; a descriptor that is refused changes none.

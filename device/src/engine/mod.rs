@@ -27,6 +27,7 @@ pub mod table;
 mod tile;
 
 use std::fmt;
+use std::task::Poll;
 
 use ane_uapi::hw::bar::BarTable;
 use ane_uapi::hw::dart::stream::StreamId;
@@ -131,7 +132,8 @@ impl Done {
 
 /// What executes tasks.
 pub trait Engine<M> {
-    /// Runs one task to its end.
+    /// Runs one task to its end. While that is [`Poll::Pending`] the task goes on elsewhere, and the same call again tells
+    /// of its end; or [`give_up`](Self::give_up) does without.
     ///
     /// # Errors
     ///
@@ -142,7 +144,10 @@ pub trait Engine<M> {
         task: &TaskContext<'_>,
         registers: &RegisterFile,
         ports: Ports<'_, M>,
-    ) -> Result<Done, EngineError>;
+    ) -> Poll<Result<Done, EngineError>>;
+
+    /// Drops the task that goes on elsewhere, if there is one.
+    fn give_up(&mut self) {}
 
     /// Forgets what it knows of earlier tasks.
     fn reset(&mut self) {}
@@ -153,7 +158,12 @@ pub trait Engine<M> {
 pub struct NotExecuting;
 
 impl<M> Engine<M> for NotExecuting {
-    fn run(&mut self, _: &TaskContext<'_>, _: &RegisterFile, _: Ports<'_, M>) -> Result<Done, EngineError> {
-        Err(EngineError::NotExecuting)
+    fn run(
+        &mut self,
+        _: &TaskContext<'_>,
+        _: &RegisterFile,
+        _: Ports<'_, M>,
+    ) -> Poll<Result<Done, EngineError>> {
+        Poll::Ready(Err(EngineError::NotExecuting))
     }
 }

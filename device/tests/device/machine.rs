@@ -2,6 +2,7 @@
 //! engine that does what a test tells it.
 
 use std::collections::VecDeque;
+use std::task::Poll;
 
 use ane_device::engine::{Done, Engine, EngineError, Ports, TaskContext};
 use ane_device::event::Event;
@@ -74,7 +75,7 @@ impl Engine<Memory> for Scripted {
         task: &TaskContext<'_>,
         _: &RegisterFile,
         ports: Ports<'_, Memory>,
-    ) -> Result<Done, EngineError> {
+    ) -> Poll<Result<Done, EngineError>> {
         use ane_device::dart::{Circuit, Origin};
         use ane_uapi::hw::space::IovaRange;
         self.ran.push(Ran {
@@ -98,7 +99,7 @@ impl Engine<Memory> for Scripted {
             let mut send = ports.dart.dma(ports.memory, task.stream, Circuit::TileSend);
             send.write(range(RESULT), &bytes).map_err(fault)?;
         }
-        self.outcomes.pop_front().unwrap_or(Ok(Done::in_time(self.cost)))
+        Poll::Ready(self.outcomes.pop_front().unwrap_or(Ok(Done::in_time(self.cost))))
     }
 }
 

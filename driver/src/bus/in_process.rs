@@ -1,9 +1,11 @@
 //! A device in this process: a call instead of a kick.
 //!
 //! Nothing has to be set up and nothing runs beside the caller: the engine works while somebody waits for an
-//! event, on the thread that waits. Whoever joins driver and device says what the device is; this file only
-//! knows what it has to do.
+//! event, on the thread that waits. A device may do otherwise, and says so by a descriptor that is readable when it is
+//! to be asked to work again ([`Device::wakeup`]). Whoever joins driver and device says what the device is; this file
+//! only knows what it has to do.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -93,6 +95,11 @@ pub trait Device {
 
     /// Runs at most one task.
     fn work(&mut self) -> Work;
+
+    /// Readable when there is something to do that another thread has prepared, until the device works.
+    fn wakeup(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// The next event that has happened.
     fn event(&mut self) -> Option<Event>;
@@ -258,6 +265,10 @@ impl<D: Device> Bus for InProcess<D> {
 
     fn due(&self) -> Option<Duration> {
         self.left.after
+    }
+
+    fn wakeup(&self) -> Option<BorrowedFd<'_>> {
+        self.device.wakeup()
     }
 }
 

@@ -6,3 +6,4 @@ mod behaviour;
 mod header;
 mod hostile;
 mod programs;
+mod silence;

@@ -4,10 +4,12 @@
 //!
 //! * `ANE_SHIM_SOCKET`: where the daemon listens; without it this library does nothing;
 //! * `ANE_SHIM_NODE`: the node's name, `accel0` if it is not said;
-//! * `ANE_SHIM_DEV`: a directory with an empty file of that name, to be listed in the place of `/dev/accel`.
+//! * `ANE_SHIM_DEV`: a directory with an empty file of that name, to be listed in the place of `/dev/accel`;
+//! * `ANE_SHIM_PATIENCE_MS`: how long the daemon may be silent, ten seconds if it is not said, without an end if it is 0.
 
 use std::ffi::CStr;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// What is said.
 #[derive(Debug)]
@@ -18,7 +20,12 @@ pub(crate) struct Config {
     pub(crate) node: u8,
     /// What is listed.
     pub(crate) listing: Option<&'static CStr>,
+    /// How long the daemon may be silent; zero is without an end.
+    pub(crate) patience: Duration,
 }
+
+/// How long the daemon may be silent if nothing is said: as long as for clients of the library.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 static CONFIG: OnceLock<Option<Config>> = OnceLock::new();
 
@@ -30,7 +37,9 @@ pub(crate) fn get() -> Option<&'static Config> {
 fn read() -> Option<Config> {
     let socket = variable(c"ANE_SHIM_SOCKET")?;
     let node = variable(c"ANE_SHIM_NODE").and_then(|name| number(name.to_bytes())).unwrap_or(0);
-    Some(Config { socket: socket.to_bytes(), node, listing: variable(c"ANE_SHIM_DEV") })
+    let patience = variable(c"ANE_SHIM_PATIENCE_MS").and_then(|value| value.to_str().ok()?.parse().ok());
+    let patience = patience.map_or(PATIENCE, Duration::from_millis);
+    Some(Config { socket: socket.to_bytes(), node, listing: variable(c"ANE_SHIM_DEV"), patience })
 }
 
 /// The number in the name of a node that clients try.

@@ -100,9 +100,11 @@ const PATH: usize = DIRECTORY.len() + b"/accel63".len() + 1;
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
-    const CONFIG: Config = Config { socket: b"", node: 3, listing: None };
+    const CONFIG: Config = Config { socket: b"", node: 3, listing: None, patience: Duration::ZERO };
 
     #[test]
     fn path_of_a_place_leads_to_it() {

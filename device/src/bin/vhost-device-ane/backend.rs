@@ -7,10 +7,11 @@
 //!
 //! The engine is behind a lock of its own. The message thread takes it for three things only: to replace
 //! memory, to stop a queue, and to reset. Each means "nothing of before touches memory any more", so waiting
-//! for the turn that runs is what it is for. A turn is one task at most, and a task that is not worth waiting for is
-//! called off: at a reset and at the end of a connection at once, otherwise when it keeps others waiting ([`PATIENCE`]); the thread of the kicks steps back
-//! between turns when somebody waits ([`Backend::wanted`]). Config space, features and the setting up of
-//! queues never take the lock.
+//! for the turn that runs is what it is for. A turn is one task at most, without the array's share of a long one, which is
+//! computed beside and touches no memory of the guest's. A task that is not worth waiting for is
+//! called off: at a reset and at the end of a connection at once, otherwise when it keeps others waiting ([`PATIENCE`]);
+//! the thread of the kicks steps back between turns when somebody waits ([`Backend::wanted`]). Config space, features
+//! and the setting up of queues never take the lock.
 //!
 //! Lock order: the engine, then a queue's. No thread takes the engine while it holds a queue.
 
@@ -72,8 +73,8 @@ pub(crate) struct Backend {
     rest: Mutex<Rest>,
     /// Threads that wait for the engine, besides the one it runs on.
     wanted: AtomicUsize,
-    /// Readable while there is more to do.
-    again: EventFd,
+    /// Readable while there is more to do. The bell of what is computed beside.
+    again: Arc<EventFd>,
     /// Readable when the engine's next deadline has come.
     timer: TimerFd,
     /// Descriptors that the transport leaves open when a connection ends.
@@ -96,14 +97,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Backend {
     /// A device with these options, whose timeline goes to `trace`.
     pub(crate) fn new(options: &Options, poll: Duration, trace: Trace) -> anyhow::Result<Self> {
-        let worker = Worker::new(options, trace)?;
+        let again = Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?);
+        let bell = {
+            let again = Arc::clone(&again);
+            Arc::new(move || ring(&again))
+        };
+        let worker = Worker::new(options, trace, bell)?;
         Ok(Self {
             config: wire::config(options, BATCH_MAX)?.as_bytes().to_vec(),
             call_off: worker.call_off(),
             worker: Mutex::new(worker),
             rest: Mutex::new(Rest { window: Window::new(poll, Instant::now()), alarm: None }),
             wanted: AtomicUsize::new(0),
-            again: EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?,
+            again,
             timer: TimerFd::new(
                 ClockId::CLOCK_MONOTONIC,
                 TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
@@ -137,14 +143,25 @@ impl Backend {
         self.with_worker(|worker| worker.dump())
     }
 
-    /// Waits for the end of the turn that runs, calls its task off after `limit`, and lets no other begin.
+    /// Waits for the end of the task that runs, calls it off after `limit`, and lets no other begin.
     pub(crate) fn freeze(&self, limit: Duration) {
-        self.wanted.fetch_add(1, Ordering::SeqCst);
-        let mut worker = self.wait(limit).or_else(|| {
+        let start = Instant::now();
+        let mut worker = loop {
+            self.wanted.fetch_add(1, Ordering::SeqCst);
+            let left = limit.saturating_sub(start.elapsed());
+            match self.wait(left) {
+                // What is computed beside ends with another turn.
+                Some(worker) if worker.is_away() && !left.is_zero() => drop(worker),
+                worker => break worker,
+            }
+            self.wanted.fetch_sub(1, Ordering::SeqCst);
+            std::thread::sleep(NAP);
+        };
+        if worker.as_ref().is_none_or(|worker| worker.is_away()) {
             log::warn!("engine still runs a task after {limit:?}; it is called off");
             self.call_off.store(true, Ordering::SeqCst);
-            self.wait(limit)
-        });
+            worker = worker.or_else(|| self.wait(limit));
+        }
         match worker.as_mut() {
             Some(worker) => worker.finish_trace(),
             None => log::error!("engine does not let go of its task; it is cut off"),
@@ -217,8 +234,7 @@ impl Backend {
                 break;
             }
             if now.duration_since(start) >= SLICE {
-                // Writing fails only where the counter is full, and then it is readable anyway.
-                let _ = self.again.write(1);
+                ring(&self.again);
                 break;
             }
         }
@@ -269,6 +285,12 @@ impl Backend {
             log::error!("timer cannot be set: {why}");
         }
     }
+}
+
+/// Makes a counter readable.
+fn ring(bell: &EventFd) {
+    // Writing fails only where the counter is full, and then it is readable anyway.
+    let _ = bell.write(1);
 }
 
 /// A span as the system knows it, never zero: a timer of zero never fires.

@@ -1,7 +1,9 @@
 //! The engine at work: whoever holds the [`Worker`] is the device.
 //!
 //! A turn takes what the guest asks for, lets the engine run one task, and tells the guest what happened. It
-//! is bounded: by requests, by the size of one, and by one task, which ends early if it is called off. Nothing of a turn is left over when it ends:
+//! is bounded: by requests, by the size of one, and by one task, which ends early if it is called off. The array's share
+//! of a long task is no part of it: that is computed beside, from copies, until a bell calls for another turn.
+//! Nothing of a turn is left over when it ends:
 //! no request is half done, no memory is held, no buffer of the guest's is parked. So between two turns
 //! memory may be replaced and queues stopped, and nothing can be in flight.
 //!
@@ -20,6 +22,7 @@ use std::time::Instant;
 use ane_device::chip::NoSuchInstance;
 use ane_device::dart::CheckReport;
 use ane_device::dart::check::MAX_REPORTS;
+use ane_device::engine::executor::beside::Bell;
 use ane_device::refusal::Refusal;
 use ane_device::time::Ticks;
 use ane_device::wire::{self, NotDone};
@@ -63,6 +66,8 @@ pub(crate) struct Turn {
 pub(crate) struct Worker {
     options: Options,
     trace: Trace,
+    /// Calls for a turn.
+    bell: Bell,
     ane: Ane<GuestMemoryMmap>,
     memory: GuestMemoryMmap,
     start: Instant,
@@ -139,8 +144,10 @@ fn engine(
     options: &Options,
     memory: GuestMemoryMmap,
     trace: &Trace,
+    bell: &Bell,
 ) -> Result<Ane<GuestMemoryMmap>, NoSuchInstance> {
     let mut ane = Ane::new(options, memory)?;
+    ane.engine_mut().compute_beside(Arc::clone(bell));
     ane.set_timeline(trace.timeline());
     Ok(ane)
 }
@@ -156,12 +163,13 @@ fn runs(vring: &Vring) -> bool {
 }
 
 impl Worker {
-    /// An engine without memory, whose timeline goes to `trace`.
-    pub(crate) fn new(options: &Options, trace: Trace) -> Result<Self, NoSuchInstance> {
+    /// An engine without memory, whose timeline goes to `trace`; `bell` has to bring about another turn.
+    pub(crate) fn new(options: &Options, trace: Trace, bell: Bell) -> Result<Self, NoSuchInstance> {
         let memory = GuestMemoryMmap::new();
         Ok(Self {
-            ane: engine(options, memory.clone(), &trace)?,
+            ane: engine(options, memory.clone(), &trace, &bell)?,
             trace,
+            bell,
             options: options.clone(),
             memory,
             start: Instant::now(),
@@ -186,6 +194,11 @@ impl Worker {
     /// What another thread raises to have the task that runs end at once.
     pub(crate) fn call_off(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.call_off)
+    }
+
+    /// True while a task is computed beside.
+    pub(crate) const fn is_away(&self) -> bool {
+        self.ane.is_away()
     }
 
     /// The guest's memory.
@@ -224,7 +237,7 @@ impl Worker {
     fn rebuild(&mut self) {
         self.trace.take(self.ane.timeline_mut());
         // The options made an engine before, so they do again.
-        if let Ok(ane) = engine(&self.options, self.memory.clone(), &self.trace) {
+        if let Ok(ane) = engine(&self.options, self.memory.clone(), &self.trace, &self.bell) {
             self.ane = ane;
             self.failed = false;
         }

@@ -10,21 +10,27 @@
 //! is called off meanwhile ends where it is ([`cancel`](super::cancel)).
 //!
 //! * this file: what is kept from pass to pass, and the turn of a task;
+//! * `beside`: long passes, computed on a thread of their own;
 //! * `bench`: what one pass works with, and its transfers;
 //! * `operands`: sources taken, results given; `transpose`: those that are turned on the way;
 //! * `neural` and `planar`: the two kinds of pass.
 
 mod bench;
+pub mod beside;
 mod neural;
 mod operands;
 mod planar;
 mod transpose;
+
+use std::task::Poll;
 
 use ane_uapi::hw::pe_mmu::PS_PER_NS;
 use ane_uapi::register::Register;
 use vm_memory::GuestMemory;
 
 use self::bench::Bench;
+use self::beside::Beside;
+use self::neural::Away;
 use super::cancel::{Pace, Watch};
 use super::kernel_fetcher::Coefficients;
 use super::l2::Unknown;
@@ -54,6 +60,10 @@ pub struct Executor {
     coefficients: Coefficients,
     staging: Staging,
     unknown: Unknown,
+    /// Where long passes are computed, if not here.
+    beside: Option<Beside>,
+    /// The pass that is being computed there.
+    away: Option<Box<Away>>,
 }
 
 /// Packed tensors on their way, kept for the next pass.
@@ -92,6 +102,8 @@ impl Executor {
             coefficients: Coefficients::default(),
             staging: Staging::default(),
             unknown: Unknown::default(),
+            beside: None,
+            away: None,
         }
     }
 
@@ -128,18 +140,32 @@ impl<M: GuestMemory> Engine<M> for Executor {
         task: &TaskContext<'_>,
         registers: &RegisterFile,
         ports: Ports<'_, M>,
-    ) -> Result<Done, EngineError> {
-        let plan = self.plan(task, registers)?;
+    ) -> Poll<Result<Done, EngineError>> {
         let watch = Watch::new(ports.cancel, task.queue);
         let mut bench = Bench { task, registers, ports, watch: &watch, pace: Pace::new(&watch) };
-        match &plan.pass {
-            Pass::Neural(pass) => self.run_neural(&mut bench, pass)?,
-            Pass::Planar(pass) => self.run_planar(&mut bench, pass)?,
-        }
+        let plan = match self.away.take() {
+            Some(away) => std::task::ready!(self.come_back(&mut bench, away))?,
+            None => {
+                let plan = self.plan(task, registers)?;
+                match &plan.pass {
+                    Pass::Neural(pass) => std::task::ready!(self.run_neural(&mut bench, &plan, pass))?,
+                    Pass::Planar(pass) => self.run_planar(&mut bench, pass)?,
+                }
+                plan
+            }
+        };
         // Whatever ended early has ended the task.
         bench.still_wanted()?;
         let cost = self.account(&mut bench, &plan.cost);
-        Ok(Done { cost, inferred: plan.inferred })
+        Poll::Ready(Ok(Done { cost, inferred: plan.inferred }))
+    }
+
+    fn give_up(&mut self) {
+        if self.away.take().is_some()
+            && let Some(beside) = &self.beside
+        {
+            beside.give_up();
+        }
     }
 
     /// Gives back the room that the largest tasks have taken. What is unknown on chip stays so: the chip keeps its

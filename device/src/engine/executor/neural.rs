@@ -1,4 +1,9 @@
 //! A neural pass: coefficients or a table by the kernel fetcher, the array, the nonlinearity.
+//!
+//! It has three parts: what it takes is fetched, the array computes, the result is given. A long one is away between the
+//! first and the third (`beside`).
+
+use std::task::Poll;
 
 use ane_uapi::hw::td::activation::BYTES;
 use ane_uapi::hw::td::common::TaskClass;
@@ -6,39 +11,106 @@ use ane_uapi::hw::td::{common, kernel_dma};
 use vm_memory::GuestMemory;
 
 use super::bench::Bench;
+use super::beside::{self, Came, Job};
 use super::operands::SOURCE1;
 use super::{Executor, extents, sizes};
 use crate::dart::Circuit;
+use crate::engine::madd::{Array, ShapeError};
+use crate::engine::plan::Plan;
 use crate::engine::plan::coefficients::Kernel;
 use crate::engine::plan::neural::{NeuralPass, Nonlinearity, Operation};
 use crate::engine::plan::verdict::Verdict;
 use crate::engine::table::{BadTable, Why};
-use crate::engine::{EngineError, Ports, kernel_fetcher, madd};
+use crate::engine::{EngineError, Ports, kernel_fetcher};
 use crate::refusal::Category;
 use crate::trace::What;
 
+/// A pass that is being computed beside, and what comes after.
+pub(super) struct Away {
+    plan: Plan,
+    table: Option<[u8; BYTES]>,
+}
+
 impl Executor {
-    /// Runs a neural task.
+    /// Runs a neural task, or sends it away.
     pub(super) fn run_neural<M: GuestMemory>(
         &mut self,
         bench: &mut Bench<'_, '_, M>,
+        plan: &Plan,
         pass: &NeuralPass,
-    ) -> Result<(), EngineError> {
+    ) -> Poll<Result<(), EngineError>> {
         let mut input = std::mem::take(&mut self.staging.source1);
-        let mut result = std::mem::take(&mut self.staging.result);
-        let outcome = self.compute_neural(bench, pass, &mut input, &mut result);
+        let fetched = self.fetch_neural(bench, pass, &mut input);
         self.staging.source1 = input;
+        let table = fetched?;
+        if beside::is_long(self.numerics, pass) && self.send_away(bench, pass) {
+            self.away = Some(Box::new(Away { plan: *plan, table }));
+            return Poll::Pending;
+        }
+        let mut result = std::mem::take(&mut self.staging.result);
+        result.resize(pass.output().len(), 0);
+        let (input, array) = (&self.staging.source1, &mut self.array);
+        let computed = beside::compute(array, pass, &self.coefficients, input, &mut result, bench.watch);
+        let given = self.give_neural(bench, pass, table, computed, &mut result);
         self.staging.result = result;
-        outcome
+        Poll::Ready(given)
     }
 
-    fn compute_neural<M: GuestMemory>(
+    /// Takes up the task that was away, if it is back; gives its plan when it has ended.
+    pub(super) fn come_back<M: GuestMemory>(
+        &mut self,
+        bench: &mut Bench<'_, '_, M>,
+        away: Box<Away>,
+    ) -> Poll<Result<Plan, EngineError>> {
+        let Some(beside) = &mut self.beside else { return Poll::Ready(Err(EngineError::Cancelled)) };
+        if bench.ports.cancel.is_cancelled(bench.task.queue) {
+            beside.give_up();
+            return Poll::Ready(Err(EngineError::Cancelled));
+        }
+        match beside.came() {
+            Came::NotYet => {
+                self.away = Some(away);
+                Poll::Pending
+            }
+            Came::Never => Poll::Ready(Err(EngineError::Cancelled)),
+            Came::Back(job, computed) => {
+                let Job { pass, array, coefficients, input, mut result, .. } = *job;
+                (self.array, self.coefficients, self.staging.source1) = (array, coefficients, input);
+                let given = self.give_neural(bench, &pass, away.table, computed, &mut result);
+                self.staging.result = result;
+                Poll::Ready(given.map(|()| away.plan))
+            }
+        }
+    }
+
+    /// Has a pass computed beside; false if there is nobody to do it.
+    fn send_away<M: GuestMemory>(&mut self, bench: &Bench<'_, '_, M>, pass: &NeuralPass) -> bool {
+        let Some(beside) = &mut self.beside else { return false };
+        if !beside.start() {
+            return false;
+        }
+        let mut result = std::mem::take(&mut self.staging.result);
+        result.resize(pass.output().len(), 0);
+        // Should the pass be given up, then the next one has an array all the same.
+        let array = Array::with_tier(self.numerics, self.array.threads(), self.array.tier());
+        beside.send(Job {
+            queue: bench.task.queue,
+            pass: *pass,
+            array: std::mem::replace(&mut self.array, array),
+            coefficients: std::mem::take(&mut self.coefficients),
+            input: std::mem::take(&mut self.staging.source1),
+            result,
+        });
+        true
+    }
+
+    /// Brings everything that a pass takes, and says whether its result may be written.
+    fn fetch_neural<M: GuestMemory>(
         &mut self,
         bench: &mut Bench<'_, '_, M>,
         pass: &NeuralPass,
         input: &mut Vec<u16>,
-        result: &mut Vec<u16>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Option<[u8; BYTES]>, EngineError> {
         self.take(bench, &pass.source, SOURCE1, 0, input)?;
         if pass.input_relu {
             input.iter_mut().for_each(|half| *half = input_relu(*half));
@@ -51,25 +123,18 @@ impl Executor {
             Nonlinearity::None | Nonlinearity::Relu => None,
         };
         self.check_result(bench, &pass.sink, 0)?;
-        result.resize(pass.output().len(), 0);
-        let convolution = &pass.convolution;
-        let array = self.array.under(bench.watch);
-        let scale = pass.post_scale;
-        let computed = match pass.operation {
-            Operation::Convolve(kernel) => {
-                let weights = madd::Coefficients::Halves(&self.coefficients.weights);
-                let biases = kernel.has_bias.then_some(self.coefficients.biases.as_slice());
-                array.convolve(convolution, input, weights, biases, scale, result)
-            }
-            Operation::Sum => {
-                array.convolve(convolution, input, madd::Coefficients::Unity, None, scale, result)
-            }
-            Operation::Maximum => array.maximum(convolution, input, scale, result),
-            Operation::PassThrough => {
-                self.array.scale(input, scale, result);
-                Ok(())
-            }
-        };
+        Ok(table)
+    }
+
+    /// Takes what the array has computed through the nonlinearity and to where it belongs.
+    fn give_neural<M: GuestMemory>(
+        &mut self,
+        bench: &mut Bench<'_, '_, M>,
+        pass: &NeuralPass,
+        table: Option<[u8; BYTES]>,
+        computed: Result<(), ShapeError>,
+        result: &mut Vec<u16>,
+    ) -> Result<(), EngineError> {
         computed.map_err(|_| {
             sizes(bench.registers, &common::CONV_CFG.info, "array does not take a pass of these sizes")
         })?;

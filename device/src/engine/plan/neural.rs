@@ -69,10 +69,19 @@ impl NeuralPass {
     /// Multiplications with a coefficient, those with one included; none of a pass-through or a maximum.
     pub const fn macs(&self) -> u64 {
         match self.operation {
-            Operation::Convolve(_) | Operation::Sum => {
-                self.output().elements().saturating_mul(geometry::taps(&self.convolution) as u64)
-            }
+            Operation::Convolve(_) | Operation::Sum => self.steps(),
             Operation::Maximum | Operation::PassThrough => 0,
+        }
+    }
+
+    /// Operands that the array takes in, each as often as it does.
+    pub const fn steps(&self) -> u64 {
+        let outputs = self.output().elements();
+        match self.operation {
+            Operation::Convolve(_) | Operation::Sum | Operation::Maximum => {
+                outputs.saturating_mul(geometry::taps(&self.convolution) as u64)
+            }
+            Operation::PassThrough => outputs,
         }
     }
 

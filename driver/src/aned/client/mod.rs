@@ -170,7 +170,7 @@ impl Client {
 
     /// An ioctl. What it writes stands in `argument` and `memory`, also if it fails.
     ///
-    /// A signal that the process handles, and not so that calls are restarted, ends a call that waits.
+    /// A signal that the process handles ends a call that waits, whether or not its handler has calls restarted.
     ///
     /// # Errors
     ///

@@ -15,9 +15,10 @@ use zerocopy::little_endian::{U32, U64};
 use super::boxed::Mailbox;
 use super::connection::{Connection, Farewell, Waiting, What};
 use super::files::Shared;
+use super::shares::Shares;
 use crate::aned::protocol::answer::{self, Piece, Welcome};
 use crate::aned::protocol::request::{Ask, Request};
-use crate::aned::protocol::{DESCRIPTORS_MAX, EXTENTS_MAX, FILES_MAX, Kind, Malformed, VERSION};
+use crate::aned::protocol::{DESCRIPTORS_MAX, EXTENTS_MAX, FILES_MAX, Kind, Malformed, Token, VERSION};
 use crate::front::{Call, Extent, FileId, Files};
 
 /// Tells about the device what an ioctl does not: see [`super::Settings::report`].
@@ -27,6 +28,7 @@ pub type Report<F> = Box<dyn FnMut(&mut F, &str) -> Result<String, String> + Sen
 pub(super) struct Desk<F> {
     pub(super) driver: F,
     pub(super) shared: Shared,
+    pub(super) shares: Shares,
     pub(super) report: Option<Report<F>>,
     /// The daemon is about to end: what waits may end, nothing new begins.
     pub(super) is_closing: bool,
@@ -215,17 +217,23 @@ impl<F: Files> Desk<F> {
 
     fn open(&mut self, client: &mut Connection) -> Result<Said, Errno> {
         self.may_open(client)?;
-        let file = self.driver.open(client.who)?;
-        match self.shared.insert(file) {
-            Ok(token) => {
-                let number = client.number(file);
-                Ok(Said::with(number, |body| body.extend_from_slice(token.as_bytes())))
-            }
-            Err(why) => {
-                self.driver.close(file);
-                Err(why)
-            }
+        self.shares.take_file(client.user())?;
+        let opened = self.open_file(client);
+        if opened.is_err() {
+            self.shares.give_file(client.user());
         }
+        let (file, token) = opened?;
+        let number = client.number(file);
+        Ok(Said::with(number, |body| body.extend_from_slice(token.as_bytes())))
+    }
+
+    fn open_file(&mut self, client: &Connection) -> Result<(FileId, Token), Errno> {
+        let file = self.driver.open(client.who)?;
+        let token = self.shared.insert(file, client.user());
+        if token.is_err() {
+            self.driver.close(file);
+        }
+        Ok((file, token?))
     }
 
     fn attach(
@@ -270,12 +278,17 @@ impl<F: Files> Desk<F> {
         fence: u64,
         number: u32,
     ) -> Result<Said, Errno> {
+        let before = client.signals();
+        let has_room = client.has_room_for_signal() && self.shares.has_signal(client.user());
+        self.shares.note_signals(client.user(), before, client.signals());
+        if !has_room {
+            return Err(Errno::EAGAIN);
+        }
         let (reader, writer) =
             pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(|_| Errno::ENOMEM)?;
         let reader = Arc::new(reader);
-        if !client.remember_signal(Arc::clone(&reader)) {
-            return Err(Errno::EAGAIN);
-        }
+        client.remember_signal(Arc::clone(&reader));
+        self.shares.note_signals(client.user(), 0, 1);
         self.driver.signal(file, fence, writer)?;
         Ok(Said { descriptors: vec![reader], ..Said::done(number) })
     }
@@ -301,11 +314,13 @@ impl<F: Files> Desk<F> {
         for file in std::mem::take(&mut client.files).into_values() {
             self.release(file);
         }
+        self.shares.note_signals(client.user(), client.signals(), 0);
         client.into_socket()
     }
 
     fn release(&mut self, file: FileId) {
-        if self.shared.release(file) {
+        if let Some(owner) = self.shared.release(file) {
+            self.shares.give_file(owner);
             self.driver.close(file);
         }
     }

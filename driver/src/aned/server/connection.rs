@@ -11,6 +11,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use super::boxed::Mailbox;
 use super::limits::{OUTGOING_MAX, SIGNALS_MAX, WAITING_BYTES_MAX};
+use super::shares::User;
 use crate::aned::protocol::Malformed;
 use crate::aned::protocol::answer;
 use crate::aned::socket::{self, Arrival, Peek};
@@ -239,19 +240,30 @@ impl Connection {
         let _ = self.try_send(&Outgoing { message, descriptors: Vec::new() });
     }
 
-    /// Remembers a pipe that tells of a request's end; no, if there are too many whose request has not ended.
-    pub(super) fn remember_signal(&mut self, reader: Arc<OwnedFd>) -> bool {
+    /// Whose it is.
+    pub(super) const fn user(&self) -> User {
+        User { id: self.user, is_privileged: self.who.is_privileged }
+    }
+
+    /// Pipes that tell of a request's end and may not have.
+    pub(super) const fn signals(&self) -> usize {
+        self.signals.len()
+    }
+
+    /// Remembers a pipe that tells of a request's end.
+    pub(super) fn remember_signal(&mut self, reader: Arc<OwnedFd>) {
+        self.signals.push(reader);
+    }
+
+    /// True if there may be one more; those whose request has ended do not count.
+    pub(super) fn has_room_for_signal(&mut self) -> bool {
         if self.signals.len() >= SIGNALS_MAX {
             self.signals.retain(|reader| {
                 let mut fds = [PollFd::new(reader, PollFlags::IN)];
                 poll(&mut fds, Some(&Timespec::default())) == Ok(0)
             });
         }
-        let has_room = self.signals.len() < SIGNALS_MAX;
-        if has_room {
-            self.signals.push(reader);
-        }
-        has_room
+        self.signals.len() < SIGNALS_MAX
     }
 }
 

@@ -10,6 +10,7 @@ use ane_uapi::ioctl::errno::Errno;
 use rustix::fs::fstat;
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use super::shares::User;
 use crate::aned::protocol::Token;
 use crate::front::FileId;
 
@@ -26,6 +27,8 @@ pub(super) struct Shared {
 
 #[derive(Debug)]
 struct Held {
+    /// Who opened it.
+    owner: User,
     token: Token,
     arena: Option<Identity>,
     holders: usize,
@@ -33,14 +36,14 @@ struct Held {
 
 impl Shared {
     /// A file that was opened now, held once; gives the token by which others attach.
-    pub(super) fn insert(&mut self, file: FileId) -> Result<Token, Errno> {
+    pub(super) fn insert(&mut self, file: FileId, owner: User) -> Result<Token, Errno> {
         let mut bytes = [0; 16];
         let drawn = getrandom(&mut bytes, GetRandomFlags::empty());
         if drawn != Ok(bytes.len()) {
             return Err(Errno::EIO);
         }
         let token = Token(bytes);
-        self.files.insert(file, Held { token, arena: None, holders: 1 });
+        self.files.insert(file, Held { owner, token, arena: None, holders: 1 });
         self.by_token.insert(token, file);
         Ok(token)
     }
@@ -76,18 +79,17 @@ impl Shared {
         Ok(())
     }
 
-    /// One less holds the file; true if nobody does any more.
-    pub(super) fn release(&mut self, file: FileId) -> bool {
-        let Some(held) = self.files.get_mut(&file) else { return false };
+    /// One less holds the file; who opened it, if nobody does any more.
+    pub(super) fn release(&mut self, file: FileId) -> Option<User> {
+        let held = self.files.get_mut(&file)?;
         held.holders = held.holders.saturating_sub(1);
         if held.holders > 0 {
-            return false;
+            return None;
         }
-        if let Some(held) = self.files.remove(&file) {
-            self.by_token.remove(&held.token);
-            held.arena.map(|arena| self.by_arena.remove(&arena));
-        }
-        true
+        let held = self.files.remove(&file)?;
+        self.by_token.remove(&held.token);
+        held.arena.map(|arena| self.by_arena.remove(&arena));
+        Some(held.owner)
     }
 
     /// Every file.

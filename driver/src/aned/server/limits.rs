@@ -7,6 +7,9 @@ pub(super) const CLIENTS_MAX: usize = 256;
 /// starting processes.
 pub(super) const CLIENTS_OF_USER_MAX: usize = CLIENTS_MAX / 2;
 
+/// Open files of one user, unless he may do as he likes with the daemon: half of what the driver keeps.
+pub(super) const FILES_OF_USER_MAX: usize = crate::files::FILES_MAX / 2;
+
 /// Threads that are held up by descriptors that strangers passed. Beyond them nobody is let in.
 pub(super) const PORTERS_MAX: usize = 2 * CLIENTS_MAX;
 

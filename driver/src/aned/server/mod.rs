@@ -15,6 +15,7 @@
 //! * `calls`: what becomes of a message;
 //! * `waiting`: those that do not end at once;
 //! * `files`: open files, and who holds them;
+//! * `shares`: what one user may have;
 //! * `limits`: what one client may have.
 #![cfg_attr(
     not(test),
@@ -36,6 +37,7 @@ mod files;
 mod limits;
 mod porter;
 mod round;
+mod shares;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -55,6 +57,7 @@ pub use self::door::Admit;
 use self::files::Shared;
 use self::porter::Porter;
 use self::round::Ready;
+use self::shares::Shares;
 use self::watch::Times;
 use super::place::Place;
 use super::protocol::MESSAGE_MAX;
@@ -146,7 +149,13 @@ impl<F: Files> Server<F> {
         let porter = Porter::new()?;
         epoll::add(&events, &porter, epoll::EventData::new_u64(PORTER), epoll::EventFlags::IN)?;
         Ok(Self {
-            desk: Desk { driver, shared: Shared::default(), report: settings.report, is_closing: false },
+            desk: Desk {
+                driver,
+                shared: Shared::default(),
+                shares: Shares::new(),
+                report: settings.report,
+                is_closing: false,
+            },
             place,
             porter,
             admit: settings.admit,

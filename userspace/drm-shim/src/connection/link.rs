@@ -7,6 +7,7 @@ use ane_driver::aned::protocol::{ANSWER, Kind};
 use libc::c_int;
 use vm_memory::MmapRegion;
 
+use super::silence::{self, Next, Silence};
 use super::wire::{self, Answer, HEADER};
 use crate::config::Config;
 use crate::sys::memory::Mapping;
@@ -16,7 +17,7 @@ use crate::sys::{Failure, file};
 /// How long to look for an answer before going to sleep: what a short call takes, and no more than a wake-up costs.
 const LOOK: Duration = Duration::from_micros(20);
 
-/// How long to sleep before asking whether the daemon still lives.
+/// How long to sleep before looking whether the daemon is still there.
 const SLEEP: Duration = Duration::from_millis(50);
 
 /// Whether a signal ends a call.
@@ -35,6 +36,8 @@ pub(crate) struct Link {
     /// The mapping outlives the box, which lies in it.
     mailbox: Option<(Asking, Mapping)>,
     last_id: u64,
+    /// How long the daemon may be silent.
+    patience: Duration,
 }
 
 impl Link {
@@ -42,8 +45,8 @@ impl Link {
     ///
     /// `room` takes answers.
     pub(crate) fn new(config: &Config, room: &mut [u8]) -> Result<Self, Failure> {
-        let socket = Socket::connect(config.socket).map_err(|_| Failure::BROKEN)?;
-        let mut link = Self { socket, mailbox: None, last_id: 0 };
+        let socket = Socket::connect(config.socket, config.patience).map_err(|_| Failure::BROKEN)?;
+        let mut link = Self { socket, mailbox: None, last_id: 0, patience: config.patience };
         let id = link.next_id();
         link.call(Kind::Hello, id, &wire::hello(id), None, room)?;
         // A daemon without boxes is as good, and slower.
@@ -128,10 +131,14 @@ impl Link {
             self.socket.send(&wire::plain(Kind::Kick, 0, 0), None)?;
         }
         let mut is_given_up = signals == Signals::Wait;
+        let mut silence = None;
         loop {
             match asking.wait(LOOK, SLEEP) {
                 Waited::Answered => break,
-                Waited::TimedOut => self.check(room)?,
+                Waited::TimedOut => {
+                    let silence = silence.get_or_insert_with(|| Silence::begin(self.patience));
+                    self.check(room, silence)?;
+                }
                 Waited::Interrupted if !is_given_up => {
                     self.socket.send(&wire::abandon(0, id), None)?;
                     is_given_up = true;
@@ -139,29 +146,54 @@ impl Link {
                 Waited::Interrupted => {}
             }
         }
+        silence::heard();
         asking.answer(room).map(|answer| Some(answer.len())).ok_or(Failure::BROKEN)
     }
 
     /// Looks whether the daemon is still there: nothing comes through the socket while a call is in the box, except
-    /// its last word or its end.
-    fn check(&self, room: &mut [u8]) -> Result<(), Failure> {
-        match self.socket.receive(room, false) {
-            Err(Failure(libc::EAGAIN | libc::EINTR)) if self.socket.is_there() => Ok(()),
+    /// that it lives, its last word, or its end.
+    fn check(&self, room: &mut [u8], silence: &mut Silence) -> Result<(), Failure> {
+        match self.socket.receive(room) {
+            Err(Failure(libc::EAGAIN | libc::EINTR)) if self.socket.is_there() => {
+                self.bear(silence).map(drop)
+            }
+            Ok((bytes, None)) if room.get(..bytes).is_some_and(wire::is_probed) => {
+                silence.end();
+                Ok(())
+            }
             _ => Err(Failure::BROKEN),
+        }
+    }
+
+    /// How long to wait for a daemon that says nothing; asks whether it lives when it is time.
+    fn bear(&self, silence: &mut Silence) -> Result<Option<Duration>, Failure> {
+        loop {
+            match silence.next() {
+                Next::Wait(limit) => return Ok(limit),
+                Next::Ask => self.socket.send(&wire::probe(), None)?,
+                Next::GiveUp => return Err(Failure::BROKEN),
+            }
         }
     }
 
     /// Takes the answer to a call out of the socket.
     fn receive(&self, id: u64, signals: Signals, room: &mut [u8]) -> Result<(usize, Option<c_int>), Failure> {
         let mut is_given_up = signals == Signals::Wait;
+        let mut silence = Silence::begin(self.patience);
         loop {
-            match self.socket.receive(room, true) {
+            let limit = self.bear(&mut silence)?;
+            match self.socket.wait(limit).and_then(|()| self.socket.receive(room)) {
+                Err(Failure(libc::EAGAIN)) => {}
                 Err(Failure(libc::EINTR)) if is_given_up => {}
                 Err(Failure(libc::EINTR)) => {
                     self.socket.send(&wire::abandon(0, id), None)?;
                     is_given_up = true;
                 }
-                Ok((bytes, got)) if bytes >= HEADER => return Ok((bytes, got)),
+                Ok((bytes, None)) if room.get(..bytes).is_some_and(wire::is_probed) => silence.end(),
+                Ok((bytes, got)) if bytes >= HEADER => {
+                    silence::heard();
+                    return Ok((bytes, got));
+                }
                 _ => return Err(Failure::BROKEN),
             }
         }

@@ -3,6 +3,7 @@
 mod fork;
 mod lane;
 mod link;
+mod silence;
 pub(crate) mod wire;
 
 pub(crate) use fork::settle;

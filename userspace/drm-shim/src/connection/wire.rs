@@ -69,6 +69,21 @@ pub(crate) fn hello(id: u64) -> [u8; HEADER + 16] {
     message
 }
 
+/// The number of a question whose answer does not matter; no call has it.
+const PROBE: u64 = u64::MAX;
+
+/// A question whose answer takes no time, and says nothing.
+pub(crate) fn probe() -> [u8; HEADER + 8] {
+    let mut message = [0; HEADER + 8];
+    begin(&mut message, Kind::Readable, 0, PROBE);
+    message
+}
+
+/// True if a message answers that.
+pub(crate) fn is_probed(message: &[u8]) -> bool {
+    answer(message, Kind::Readable, PROBE).is_some()
+}
+
 /// Gives up a call.
 pub(crate) fn abandon(id: u64, call: u64) -> [u8; HEADER + 8] {
     let mut message = [0; HEADER + 8];

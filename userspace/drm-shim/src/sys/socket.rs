@@ -2,6 +2,7 @@
 
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
+use std::time::Duration;
 
 use libc::{c_int, c_long};
 
@@ -30,8 +31,9 @@ struct Control {
 const CONTROL_LENGTH: usize = offset_of!(Control, padding);
 
 impl Socket {
-    /// Connects to the socket at `path`, which has no zero at its end.
-    pub(crate) fn connect(path: &[u8]) -> Result<Self, Failure> {
+    /// Connects to the socket at `path`, which has no zero at its end. Connecting and sending wait for a daemon that takes
+    /// nothing for `patience` at most; zero is without an end.
+    pub(crate) fn connect(path: &[u8], patience: Duration) -> Result<Self, Failure> {
         let mut address =
             libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
         if path.len() >= address.sun_path.len() {
@@ -48,6 +50,19 @@ impl Socket {
         let fd = file::move_up(checked(fd)? as c_int, LEAST);
         // A descriptor that was just made has an identity.
         let socket = Self { fd, identity: file::identity(fd).ok_or(Failure(libc::EBADF))? };
+        let limit = time_value(patience);
+        // SAFETY: the structure is borrowed for the call and as long as it is told.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_setsockopt,
+                fd,
+                libc::SOL_SOCKET,
+                libc::SO_SNDTIMEO,
+                &raw const limit,
+                size_of::<libc::timeval>(),
+            )
+        };
+        checked(result)?;
         // SAFETY: the address is borrowed for the call and as long as it is told.
         let result = unsafe {
             libc::syscall(libc::SYS_connect, fd, &raw const address, size_of::<libc::sockaddr_un>())
@@ -89,14 +104,31 @@ impl Socket {
         }
     }
 
-    /// Takes one packet: its bytes, and the descriptor that came along. Waits for it only if told so.
+    /// Waits until there is something to take, or `limit` is over.
     ///
-    /// `EINTR` if a signal comes first; no bytes if the daemon is gone.
-    pub(crate) fn receive(&self, into: &mut [u8], wait: bool) -> Result<(usize, Option<c_int>), Failure> {
+    /// `EINTR` if a signal comes first.
+    pub(crate) fn wait(&self, limit: Option<Duration>) -> Result<(), Failure> {
+        let mut watched = libc::pollfd { fd: self.fd, events: libc::POLLIN, revents: 0 };
+        // The system writes into it what is left.
+        let mut limit = limit.map(|limit| libc::timespec {
+            tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: limit.subsec_nanos().into(),
+        });
+        let limit = limit.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
+        let no_signals: *const libc::sigset_t = ptr::null();
+        // SAFETY: the descriptor's structure and the time are borrowed for the call, and the signals stay as they are.
+        let result = unsafe { libc::syscall(libc::SYS_ppoll, &raw mut watched, 1, limit, no_signals, 0) };
+        checked(result).map(drop)
+    }
+
+    /// Takes one packet that is there: its bytes, and the descriptor that came along.
+    ///
+    /// `EAGAIN` if there is none; no bytes if the daemon is gone.
+    pub(crate) fn receive(&self, into: &mut [u8]) -> Result<(usize, Option<c_int>), Failure> {
         let mut control = MaybeUninit::<Control>::zeroed();
         let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
         let mut message = message(&mut part, control.as_mut_ptr());
-        let flags = libc::MSG_CMSG_CLOEXEC | if wait { 0 } else { libc::MSG_DONTWAIT };
+        let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT;
         // SAFETY: everything that the message points at is borrowed for the call and as long as it is told.
         let result: c_long = unsafe { libc::syscall(libc::SYS_recvmsg, self.fd, &raw mut message, flags) };
         let bytes = checked(result)?;
@@ -115,6 +147,14 @@ impl Drop for Socket {
         if self.is_there() {
             file::close(self.fd);
         }
+    }
+}
+
+/// A span as the system knows it.
+fn time_value(span: Duration) -> libc::timeval {
+    libc::timeval {
+        tv_sec: libc::time_t::try_from(span.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_usec: span.subsec_micros().into(),
     }
 }
 
