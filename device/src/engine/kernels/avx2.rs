@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::intrinsics::{instructions, memory};
-use super::lanes::{EXPONENT, Lanes, POWER};
+use super::lanes::{EXPONENT, Lanes, POWER, SIGN};
 use crate::engine::numerics::halves::SMALLEST_NORMAL;
 
 /// A register of AVX.
@@ -64,6 +64,17 @@ impl Lanes for Avx2 {
     #[inline(always)]
     fn flush(self) -> Self {
         self.and(self.magnitude().at_least(self.number(SMALLEST_NORMAL)))
+    }
+
+    #[inline(always)]
+    fn or_zero(self) -> Self {
+        self.and(self.ordered(self))
+    }
+
+    #[inline(always)]
+    fn limited(self, limit: Self) -> Self {
+        let beyond = self.magnitude().at_least(limit);
+        self.choose(self.masked(SIGN, EXPONENT), beyond)
     }
 
     #[inline(always)]

@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::intrinsics::{instructions, memory};
-use super::lanes::{Lanes, POWER};
+use super::lanes::{EXPONENT, Lanes, POWER, SIGN};
 use crate::engine::numerics::halves::SMALLEST_NORMAL;
 
 /// A register of AVX-512.
@@ -56,8 +56,25 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn store_some(self, to: *mut f32, mask: u16) {
+        // SAFETY: as the caller says.
+        unsafe { _mm512_mask_storeu_ps(to, mask, self.0) }
+    }
+
+    #[inline(always)]
     fn flush(self) -> Self {
         self.only(self.magnitude().at_least(self.number(SMALLEST_NORMAL)))
+    }
+
+    #[inline(always)]
+    fn or_zero(self) -> Self {
+        self.only(self.ordered(self))
+    }
+
+    #[inline(always)]
+    fn limited(self, limit: Self) -> Self {
+        let beyond = self.magnitude().at_least(limit);
+        self.masked(SIGN, EXPONENT).or_else(beyond, self)
     }
 
     #[inline(always)]

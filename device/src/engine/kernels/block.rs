@@ -35,6 +35,8 @@ pub(crate) struct Block<'a> {
     pub(crate) coefficients: &'a [f32],
     /// The sums so far, `[row][column]`.
     pub(crate) sums: &'a mut [f32],
+    /// Whether these are the first taps; what sums and peaks were before is nothing then.
+    pub(crate) is_first: bool,
     /// For `m1`, unless it is known that no sum comes near the limit.
     pub(crate) guard: Option<Guard<'a>>,
 }

@@ -1,12 +1,9 @@
 //! Halves in, halves out: the two ends of a pass.
 #![expect(unsafe_code, reason = "reads and writes whole vectors of slices")]
 
-use super::lanes::Lanes;
+use super::lanes::{LONGEST, Lanes};
 use crate::engine::numerics::double::settle;
-use crate::engine::numerics::{halves, sum};
-
-/// Vectors are at most so long.
-const LONGEST: usize = 16;
+use crate::engine::numerics::halves;
 
 /// Reads halves as numbers, as many as both slices have; denormal ones as +0 if asked.
 ///
@@ -48,12 +45,19 @@ unsafe fn widen_vector<V: Lanes>(from: *const u16, flush: bool, to: *mut f32) {
 pub(crate) struct Port {
     /// What the sums have to be multiplied with first, a power of two.
     pub(crate) unscale: f32,
-    /// Whether 2^15 and more is infinite.
-    pub(crate) limited: bool,
+    /// From which magnitude on they are infinite.
+    pub(crate) limit: f32,
     /// Is added; -0 cannot come of it, since no sum is -0, so that +0 stands for none.
     pub(crate) bias: f64,
     /// Multiplies.
     pub(crate) post_scale: f64,
+}
+
+impl Port {
+    /// Whether nothing is added and nothing multiplied, which needs no double precision.
+    pub(super) fn is_plain(&self) -> bool {
+        self.bias == 0.0 && self.bias.is_sign_negative() && self.post_scale == 1.0
+    }
 }
 
 /// Turns sums into halves, whole vectors of them, as [`output`](crate::engine::numerics::output) has it.
@@ -62,24 +66,22 @@ pub(crate) struct Port {
 ///
 /// The processor has the unit.
 #[inline(always)]
-pub(super) unsafe fn narrow<V: Lanes>(sums: &[f32], port: Port, to: &mut [u16]) {
-    // The common case needs no double precision.
-    let plain = port.bias == 0.0 && port.bias.is_sign_negative() && port.post_scale == 1.0;
+pub(super) unsafe fn narrow<V: Lanes>(sums: &[f32], port: &Port, is_plain: bool, to: &mut [u16]) {
     for (sums, to) in sums.chunks_exact(V::COUNT).zip(to.chunks_exact_mut(V::COUNT)) {
-        let mut rounded = [0.0; LONGEST];
-        for (rounded, &sum) in rounded.iter_mut().zip(sums) {
-            let sum = halves::or_zero(sum * port.unscale);
-            let beyond = port.limited & (sum.abs() >= sum::LIMIT);
-            *rounded = if beyond { f32::INFINITY.copysign(sum) } else { sum };
-        }
-        if !plain {
-            for rounded in &mut rounded {
-                let biased = settle(f64::from(*rounded) + port.bias);
-                *rounded = halves::round_to_odd(settle(biased * port.post_scale));
+        // SAFETY: a whole vector of sums; the rest as the caller says.
+        let sums = unsafe { V::load(sums.as_ptr()) };
+        let mut rounded = sums.mul(sums.number(port.unscale)).or_zero().limited(sums.number(port.limit));
+        if !is_plain {
+            let mut numbers = [0.0; LONGEST];
+            // SAFETY: the array holds a vector of any tier.
+            unsafe { rounded.store(numbers.as_mut_ptr()) };
+            for number in &mut numbers {
+                let biased = settle(f64::from(*number) + port.bias);
+                *number = halves::round_to_odd(settle(biased * port.post_scale));
             }
+            // SAFETY: as above.
+            rounded = unsafe { V::load(numbers.as_ptr()) };
         }
-        // SAFETY: the array holds a vector of any tier; the rest as the caller says.
-        let rounded = unsafe { V::load(rounded.as_ptr()) };
         // SAFETY: a whole vector of halves.
         unsafe { rounded.store_halves(to.as_mut_ptr()) };
     }

@@ -2,19 +2,24 @@
 //!
 //! A panel has a row for each tap, and a row takes what it holds from one or two output rows, at most a few. Whole vectors
 //! are copied, and what one brings too many is written over by the next. A tap goes into all panels before the next tap:
-//! what lies side by side in a plane is read while it is near.
+//! what lies side by side in a plane is read while it is near. The input itself may be far, and its channels lie too far
+//! apart for a processor to guess where the next tap is, so that it is asked for some taps before.
 #![expect(unsafe_code, reason = "reads and writes what `Gather::fits` has seen to be there")]
 
 use super::lanes::Lanes;
+use super::prefetch;
 
-/// Neighbours in a plane that are neighbours in a panel.
+/// Taps whose operands are on their way while others are copied.
+const AHEAD: usize = 8;
+
+/// As many neighbours in a plane as a vector has, and neighbours in a panel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
     /// Where the first tap of the first of them goes.
     pub(crate) to: usize,
     /// Where the first tap of the first of them is.
     pub(crate) at: usize,
-    /// How many.
+    /// How many of them are wanted.
     pub(crate) length: usize,
 }
 
@@ -43,7 +48,7 @@ pub(crate) struct Gather<'a> {
     pub(crate) source: Source<'a>,
     /// How far behind the first tap each of the others is.
     pub(crate) taps: &'a [usize],
-    /// What goes where; those of a panel in ascending order and without gaps.
+    /// What goes where; those of a panel in ascending order.
     pub(crate) stretches: &'a [Stretch],
     /// Columns of a panel: how far apart its taps are.
     pub(crate) columns: usize,
@@ -60,13 +65,11 @@ impl Gather<'_> {
             return true;
         };
         self.stretches.iter().all(|stretch| {
-            let ends = |first: usize, distance: usize| {
-                let length = stretch.length.checked_next_multiple_of(vector)?;
-                first.checked_add(distance)?.checked_add(length)
+            let inside = |first: usize, distance: usize, length: usize| {
+                let end = first.checked_add(distance).and_then(|first| first.checked_add(vector));
+                end.is_some_and(|end| end <= length)
             };
-            let inside = |end: Option<usize>, length: usize| end.is_some_and(|end| end <= length);
-            inside(ends(stretch.at, furthest), self.source.len())
-                && inside(ends(stretch.to, last), self.panels.len())
+            inside(stretch.at, furthest, self.source.len()) && inside(stretch.to, last, self.panels.len())
         })
     }
 }
@@ -92,6 +95,8 @@ pub(super) unsafe fn run<V: Lanes>(gather: &mut Gather<'_>) {
 trait Read {
     /// What they are stored as.
     type Stored;
+    /// Whether they may be far.
+    const IS_FAR: bool;
 
     /// Reads a vector.
     ///
@@ -105,6 +110,7 @@ struct Singles;
 
 impl Read for Singles {
     type Stored = f32;
+    const IS_FAR: bool = false;
 
     #[inline(always)]
     unsafe fn read<V: Lanes>(from: *const f32) -> V {
@@ -117,6 +123,7 @@ struct Halves<const FLUSH: bool>;
 
 impl<const FLUSH: bool> Read for Halves<FLUSH> {
     type Stored = u16;
+    const IS_FAR: bool = true;
 
     #[inline(always)]
     unsafe fn read<V: Lanes>(from: *const u16) -> V {
@@ -132,16 +139,18 @@ impl<const FLUSH: bool> Read for Halves<FLUSH> {
 #[inline(always)]
 unsafe fn each<V: Lanes, R: Read>(gather: &mut Gather<'_>, all: *const R::Stored) {
     let mut row = gather.panels.as_mut_ptr();
-    for &tap in gather.taps {
+    for (i, &tap) in gather.taps.iter().enumerate() {
         let source = all.wrapping_add(tap);
-        for &Stretch { to, at, length } in gather.stretches {
-            let (from, to) = (source.wrapping_add(at), row.wrapping_add(to));
-            for vector in 0..length.div_ceil(V::COUNT) {
-                // SAFETY: the furthest vector of the furthest tap is inside the operands.
-                let operands: V = unsafe { R::read(from.wrapping_add(vector * V::COUNT)) };
-                // SAFETY: and where it goes, inside the panels.
-                unsafe { operands.store(to.wrapping_add(vector * V::COUNT)) };
+        let ahead = gather.taps.get(i + AHEAD).map_or(0, |next| next - tap);
+        for &Stretch { to, at, .. } in gather.stretches {
+            let from = source.wrapping_add(at);
+            if R::IS_FAR {
+                prefetch::read(from.wrapping_add(ahead));
             }
+            // SAFETY: the vector of the furthest tap is inside the operands.
+            let operands: V = unsafe { R::read(from) };
+            // SAFETY: and where it goes, inside the panels.
+            unsafe { operands.store(row.wrapping_add(to)) };
         }
         row = row.wrapping_add(gather.columns);
     }

@@ -16,6 +16,9 @@ const UNROLLED: usize = 8;
 /// The processor has the unit, and the block fits `ROWS` by `VECTORS * V::COUNT`.
 #[inline(always)]
 pub(super) unsafe fn run<V: Lanes, const ROWS: usize, const VECTORS: usize>(block: &mut Block<'_>) {
+    if block.is_first {
+        block.sums[..ROWS * VECTORS * V::COUNT].fill(0.0);
+    }
     let panel = block.panel.as_ptr();
     let mut coefficients = block.coefficients.as_ptr();
     for taps in block.offsets.each().chunks(BLOCK) {

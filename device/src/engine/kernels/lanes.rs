@@ -3,6 +3,9 @@
 //! A value of such a type exists only where the processor has the unit, since the one way to a first value is
 //! the unsafe [`Lanes::splat`] or [`Lanes::load`]; everything that starts from a value is safe.
 
+/// Lanes of the longest vector of any tier.
+pub(super) const LONGEST: usize = 16;
+
 /// Numbers side by side.
 pub(super) trait Lanes: Copy {
     /// How many.
@@ -28,6 +31,24 @@ pub(super) trait Lanes: Copy {
     ///
     /// The processor has the unit, and `COUNT` halves can be read.
     unsafe fn load_halves(from: *const u16) -> Self;
+
+    /// Writes those of the numbers whose bits are set in the mask.
+    ///
+    /// # Safety
+    ///
+    /// These can be written.
+    #[inline(always)]
+    unsafe fn store_some(self, to: *mut f32, mask: u16) {
+        let mut numbers = [0.0; LONGEST];
+        // SAFETY: no vector is longer.
+        unsafe { self.store(numbers.as_mut_ptr()) };
+        for (lane, number) in numbers.into_iter().enumerate() {
+            if mask >> lane & 1 == 1 {
+                // SAFETY: as the caller says.
+                unsafe { to.wrapping_add(lane).write(number) };
+            }
+        }
+    }
 
     /// Writes the numbers in a row.
     ///
@@ -70,6 +91,12 @@ pub(super) trait Lanes: Copy {
     /// The number, and +0 where it is denormal as a half.
     fn flush(self) -> Self;
 
+    /// The number, and +0 for what is none.
+    fn or_zero(self) -> Self;
+
+    /// The number, and infinity from a magnitude on.
+    fn limited(self, limit: Self) -> Self;
+
     /// The bits that are in `mask`, those in `flipped` turned over.
     fn masked(self, mask: u32, flipped: u32) -> Self;
 
@@ -78,6 +105,8 @@ pub(super) trait Lanes: Copy {
     fn larger_power(self, other: Self, gate: Self) -> Self;
 }
 
+/// The sign.
+pub(super) const SIGN: u32 = 0x8000_0000;
 /// Bits of the exponent.
 pub(super) const EXPONENT: u32 = 0x7f80_0000;
 /// Bits of the exponent that every gate lets through.

@@ -40,12 +40,15 @@ unsafe fn column<V: Lanes, const ROWS: usize, const GUARDED: bool>(
     at: usize,
     pitch: usize,
 ) {
+    let is_first = block.is_first;
     // SAFETY: as the caller says.
     let zero = unsafe { V::splat(0.0) };
     let (mut sums, mut peaks) = ([zero; ROWS], [zero; ROWS]);
-    for (row, sum) in sums.iter_mut().enumerate() {
-        // SAFETY: there is a sum for each row and column.
-        *sum = unsafe { V::load(block.sums.as_ptr().wrapping_add(row * pitch + at)) };
+    if !is_first {
+        for (row, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: there is a sum for each row and column.
+            *sum = unsafe { V::load(block.sums.as_ptr().wrapping_add(row * pitch + at)) };
+        }
     }
     // No bound may be zero: what is infinite has to show.
     let mut largest = zero.number(f32::MIN_POSITIVE);
@@ -88,7 +91,7 @@ unsafe fn column<V: Lanes, const ROWS: usize, const GUARDED: bool>(
         for (row, peak) in peaks.iter().enumerate() {
             let place = guard.peaks.as_mut_ptr().wrapping_add(row * pitch + at);
             // SAFETY: there is a peak for each row and column.
-            let before = unsafe { V::load(place) };
+            let before = if is_first { zero } else { unsafe { V::load(place) } };
             let products = largest.mul(zero.number(guard.bounds[row]));
             // SAFETY: as above.
             unsafe { before.peak(*peak).peak(products).store(place) };

@@ -19,7 +19,9 @@ mod avx512;
 mod block;
 mod convert;
 mod copy;
+mod deal;
 mod fast;
+mod finish;
 #[cfg(target_arch = "x86_64")]
 mod intrinsics;
 mod lanes;
@@ -32,11 +34,16 @@ mod planar_avx512;
 pub(super) mod planar_single;
 pub(super) mod planar_vector;
 mod portable;
+mod prefetch;
+mod window;
 
 pub(crate) use self::block::{Block, Guard, Offsets};
 pub(crate) use self::convert::Port;
 pub(crate) use self::copy::{Gather, Source, Stretch};
+pub(crate) use self::deal::{Deal, Strip};
+pub(crate) use self::finish::{Finish, Pixels};
 pub(crate) use self::narrow::{MAGNITUDE, SCALE};
+pub(crate) use self::window::Window;
 
 /// A kind of vector unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -153,10 +160,12 @@ pub(crate) struct Code {
     /// As [`Code::m1`], for few columns.
     pub(crate) m1_narrow: Kernel,
     /// Numbers of a vector.
-    lanes: usize,
+    pub(crate) lanes: usize,
     copy: unsafe fn(&mut Gather<'_>),
+    deal: unsafe fn(&mut Deal<'_>),
     widen: unsafe fn(&[u16], bool, &mut [f32]),
     narrow: unsafe fn(&[f32], Port, &mut [u16]),
+    finish: unsafe fn(&mut Finish<'_, '_>),
 }
 
 impl Code {
@@ -177,10 +186,27 @@ impl Code {
         unsafe { (self.copy)(gather) };
     }
 
+    /// Deals out coefficients to tiles.
+    ///
+    /// # Panics
+    ///
+    /// Panics if something leads outside, which is a mistake of this program and of no guest.
+    pub(crate) fn deal(&self, deal: &mut Deal<'_>) {
+        assert!(deal.fits(), "planes and tiles hold what is dealt out");
+        // SAFETY: a `Code` is handed out where the unit is there, and everything fits.
+        unsafe { (self.deal)(deal) };
+    }
+
     /// Turns sums into halves, as many as both slices have whole vectors of.
     pub(crate) fn narrow(&self, sums: &[f32], port: Port, to: &mut [u16]) {
         // SAFETY: a `Code` is handed out where the unit is there.
         unsafe { (self.narrow)(sums, port, to) };
+    }
+
+    /// Turns the sums of a block into halves, where they belong in the output.
+    pub(crate) fn finish(&self, finish: &mut Finish<'_, '_>) {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.finish)(finish) };
     }
 }
 
@@ -189,7 +215,7 @@ macro_rules! code {
     ($module:ident, $lanes:ty, $(#[$feature:meta])? fast $rows:literal by $vectors:literal, m1 $m1_rows:literal) => {
         mod $module {
             use super::lanes::Lanes;
-            use super::{Block, Code, Gather, Kernel, Port, convert, copy, fast, m1};
+            use super::{Block, Code, Deal, Finish, Gather, Kernel, Port, convert, copy, deal, fast, finish, m1};
 
             /// Vectors of a block of one row.
             const ROW: usize = 4;
@@ -203,8 +229,10 @@ macro_rules! code {
                 m1_narrow: Kernel { rows: $m1_rows, columns: <$lanes>::COUNT, coefficients: 2 * $m1_rows, run: m1_narrow },
                 lanes: <$lanes>::COUNT,
                 copy,
+                deal,
                 widen,
                 narrow,
+                finish,
             };
 
             $(#[$feature])?
@@ -250,6 +278,12 @@ macro_rules! code {
             }
 
             $(#[$feature])?
+            unsafe fn deal(coefficients: &mut Deal<'_>) {
+                // SAFETY: as the caller says.
+                unsafe { deal::run::<$lanes>(coefficients) }
+            }
+
+            $(#[$feature])?
             unsafe fn widen(from: &[u16], flush: bool, to: &mut [f32]) {
                 // SAFETY: as the caller says.
                 unsafe { convert::widen::<$lanes>(from, flush, to) }
@@ -258,7 +292,13 @@ macro_rules! code {
             $(#[$feature])?
             unsafe fn narrow(sums: &[f32], port: Port, to: &mut [u16]) {
                 // SAFETY: as the caller says.
-                unsafe { convert::narrow::<$lanes>(sums, port, to) }
+                unsafe { convert::narrow::<$lanes>(sums, &port, port.is_plain(), to) }
+            }
+
+            $(#[$feature])?
+            unsafe fn finish(sums: &mut Finish<'_, '_>) {
+                // SAFETY: as the caller says.
+                unsafe { finish::run::<$lanes>(sums) }
             }
         }
     };

@@ -99,6 +99,21 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
+    fn or_zero(self) -> Self {
+        self.each(halves::or_zero)
+    }
+
+    #[inline(always)]
+    fn limited(self, limit: Self) -> Self {
+        self.both(
+            limit,
+            |number, limit| {
+                if number.abs() >= limit { f32::INFINITY.copysign(number) } else { number }
+            },
+        )
+    }
+
+    #[inline(always)]
     fn magnitude(self) -> Self {
         self.each(f32::abs)
     }

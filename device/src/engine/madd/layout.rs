@@ -6,22 +6,25 @@
 //! them; kernels then read the planes themselves, and places run on through the margin from one row to the next, where
 //! the results of those few in the margin are dropped.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::coefficients::padded;
 use super::planes::Planes;
 use super::shape::Shape;
-use crate::engine::kernels::{Code, Kernel, Offsets};
+use crate::engine::kernels::{Code, Kernel, Offsets, Pixels, Window};
 use crate::engine::numerics::Numerics;
+use crate::engine::numerics::sum::BLOCK;
 
-/// Taps that are worked on at a time: a panel of them stays in the first cache. A multiple of the block of `fast`.
-pub(super) const TAPS: usize = 256;
+/// Taps that are worked on at a time, at most: a panel of them stays in the first cache. A multiple of the block of `fast`.
+const TAPS: usize = 256;
 /// Outputs of a group from which on operands are copied.
 const COPY_FROM: usize = 8;
 /// What the longest vectors of any tier divide.
 const VECTOR: usize = 16;
-/// Panels that are worked on together.
-pub(super) const PANELS: usize = 4;
+/// Panels that are worked on together, at least and at most: the more, the less often coefficients come from further away.
+const PANELS: RangeInclusive<usize> = 4..=8;
+/// Sums of panels that are worked on together, at most: half of the second cache.
+const SUMS: usize = 1 << 17;
 /// Pieces for each thread: enough that none waits long for the last of another, and not more, as each band copies its panels
 /// anew.
 const PIECES: usize = 2;
@@ -39,8 +42,12 @@ pub(super) struct Layout {
     pub(super) copied: bool,
     /// Whether they come from the input as it is: there is nothing around it, and whole vectors end with it.
     pub(super) direct: bool,
+    /// Taps that are worked on at a time.
+    block: usize,
     /// Panels of a group.
     panels: usize,
+    /// Those that are worked on together.
+    together: usize,
     /// Outputs of a band.
     band: usize,
     /// Places from one output row to the next.
@@ -92,14 +99,24 @@ impl Layout {
         let same = [planes.rows, planes.pitch] == [shape.height, shape.width];
         let direct =
             copied && steps && kernels == [1, 1] && pads == [0, 0] && same && places.is_multiple_of(VECTOR);
+        let blocks = shape.taps().div_ceil(TAPS);
+        let block = shape.taps().div_ceil(blocks).next_multiple_of(BLOCK);
         let panels = places.div_ceil(kernel.columns);
         let tiles = shape.group_outputs.div_ceil(kernel.rows);
+        // Where there is but one block, sums do not have to be kept.
+        let kept = if blocks == 1 { 0 } else { tiles * kernel.rows * kernel.columns };
+        let most = SUMS.checked_div(kept).unwrap_or(usize::MAX).min(panels.div_ceil(threads));
+        let most = most.clamp(*PANELS.start(), *PANELS.end());
+        // As many pieces for each thread, and as large.
+        let together = panels.div_ceil(panels.div_ceil(most).next_multiple_of(threads));
         let bands = match threads {
             1 => 1,
-            _ => (threads * PIECES).div_ceil(shape.groups * panels.div_ceil(PANELS)).min(tiles / BAND).max(1),
+            _ => {
+                (threads * PIECES).div_ceil(shape.groups * panels.div_ceil(together)).min(tiles / BAND).max(1)
+            }
         };
         let band = tiles.div_ceil(bands) * kernel.rows;
-        Self { kernel, narrow, planes, copied, direct, panels, band, pitch, places }
+        Self { kernel, narrow, planes, copied, direct, block, panels, together, band, pitch, places }
     }
 
     /// The kernel that works on a panel.
@@ -115,48 +132,38 @@ impl Layout {
         self.planes.channels * self.planes.size() + self.kernel.columns
     }
 
-    /// All pieces of the pass, and where the results of each begin, if they lie one behind the other.
-    pub(super) fn pieces(&self, shape: &Shape) -> impl Iterator<Item = Piece> + use<> {
-        let (groups, outputs, panels, band) = (shape.groups, shape.group_outputs, self.panels, self.band);
+    /// All pieces of the pass, each with the part of the output that it computes.
+    pub(super) fn pieces<'a>(
+        &self,
+        shape: &Shape,
+        output: &'a mut [u16],
+    ) -> impl Iterator<Item = (Piece, Window<'a>)> + use<'a> {
+        let (layout, width) = (*self, shape.out_width);
+        let Self { panels, together, band, .. } = *self;
+        let (groups, outputs) = (shape.groups, shape.group_outputs);
+        let mut rest = Window::new(output, shape.pixels());
         (0..groups).flat_map(move |group| {
-            (0..panels).step_by(PANELS).flat_map(move |first| {
-                (0..outputs).step_by(band).map(move |output| Piece {
-                    group,
-                    panels: first..panels.min(first + PANELS),
-                    outputs: output..outputs.min(output + band),
+            let mut of_group = rest.take_rows(outputs);
+            (0..panels).step_by(together).flat_map(move |first| {
+                let panels = first..panels.min(first + together);
+                let places = layout.first(panels.start)..layout.first(panels.end);
+                let mut of_panels = of_group.take_columns(layout.pixels_in(width, places));
+                (0..outputs).step_by(band).map(move |output| {
+                    let outputs = output..outputs.min(output + band);
+                    let window = of_panels.take_rows(outputs.len());
+                    (Piece { group, panels: panels.clone(), outputs }, window)
                 })
             })
         })
     }
 
-    /// Halves that the results of a piece take.
-    pub(super) fn halves(&self, piece: &Piece) -> usize {
-        piece.panels.len() * piece.outputs.len() * self.kernel.columns
-    }
-
-    /// Halves that the results of all pieces take.
-    pub(super) fn all_halves(&self, shape: &Shape) -> usize {
-        shape.outputs() * self.panels * self.kernel.columns
-    }
-
-    /// Where the results of an output of a group are among those of all pieces: panels, and the place of each.
-    pub(super) fn results(
-        &self,
-        shape: &Shape,
-        group: usize,
-        output: usize,
-    ) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let (outputs, columns, panels) = (shape.group_outputs, self.kernel.columns, self.panels);
-        let first = output / self.band * self.band;
-        let (band, row) = (self.band.min(outputs - first), output - first);
-        (0..panels).map(move |panel| {
-            let start = panel / PANELS * PANELS;
-            let together = PANELS.min(panels - start);
-            // Pieces of the panels before, bands before, panels before in the piece.
-            let before =
-                group * panels * outputs + start * outputs + together * first + (panel - start) * band;
-            (panel, (before + row) * columns)
-        })
+    /// How many of some places are output pixels.
+    fn pixels_in(&self, width: usize, places: Range<usize>) -> usize {
+        let before = |place: usize| {
+            let place = place.min(self.places);
+            place / self.pitch * width + (place % self.pitch).min(width)
+        };
+        before(places.end) - before(places.start)
     }
 
     /// Writes down how far behind the place of an output's first tap the others are.
@@ -167,10 +174,10 @@ impl Layout {
 
     /// Writes down where the operands are, for each so many taps.
     pub(super) fn offsets(&self, numerics: Numerics, shape: &Shape, offsets: &mut Vec<Offsets>) {
-        let blocks = shape.taps().div_ceil(TAPS);
-        offsets.resize_with(blocks, Offsets::default);
+        let all = padded(numerics, shape.taps());
+        offsets.resize_with(all.div_ceil(self.block), Offsets::default);
         for (block, offsets) in offsets.iter_mut().enumerate() {
-            let taps = block * TAPS..padded(numerics, shape.taps().min((block + 1) * TAPS));
+            let taps = self.taps_of(all, block);
             if self.copied {
                 offsets.set((0..taps.len()).map(|tap| tap * self.kernel.columns));
             } else {
@@ -179,6 +186,11 @@ impl Layout {
                 offsets.set(taps.map(|tap| self.planes.tap(shape, tap.min(shape.taps() - 1))));
             }
         }
+    }
+
+    /// The taps of a block, of so many in all.
+    pub(super) fn taps_of(&self, all: usize, block: usize) -> Range<usize> {
+        block * self.block..all.min((block + 1) * self.block)
     }
 
     /// First place of a panel.
@@ -194,19 +206,15 @@ impl Layout {
         self.cut(self.pitch, shape.out_width, panel)
     }
 
-    /// The columns of a panel that are output pixels, and the first of these pixels.
-    pub(super) fn pixels(
-        &self,
-        shape: &Shape,
-        panel: usize,
-    ) -> impl Iterator<Item = (Range<usize>, usize)> + use<> {
+    /// The columns of a panel that are output pixels.
+    pub(super) fn pixels(&self, shape: &Shape, panel: usize) -> impl Iterator<Item = Pixels> + use<> {
         let width = shape.out_width;
         let runs = if self.copied {
             self.cut(self.places, self.places, panel)
         } else {
             self.cut(self.pitch, width, panel)
         };
-        runs.map(move |run| (run.columns, run.y * width + run.x))
+        runs.map(move |run| Pixels { columns: run.columns, first: run.y * width + run.x })
     }
 
     fn cut(&self, pitch: usize, width: usize, panel: usize) -> impl Iterator<Item = Run> + use<> {
@@ -250,28 +258,23 @@ mod tests {
     }
 
     #[test]
-    fn results_of_an_output_are_found_where_its_pieces_put_them() {
-        for (outputs, height, width, threads) in
-            [(200, 3, 7, 4), (9, 40, 41, 2), (64, 1, 5, 3), (300, 9, 9, 1)]
+    fn pieces_write_each_output_once_at_the_places_of_their_panels() {
+        for (outputs, height, width, kernel, threads) in
+            [(200, 3, 7, 3, 4), (9, 40, 41, 3, 2), (64, 1, 5, 1, 3), (300, 9, 9, 3, 1), (2, 40, 3, 3, 2)]
         {
-            let (shape, layout) = layout(outputs, height, width, 3, threads);
-            let columns = layout.kernel.columns;
-            let mut written = vec![None; layout.all_halves(&shape) / columns];
-            let mut row = 0;
-            for piece in layout.pieces(&shape) {
-                for panel in piece.panels.clone() {
-                    for output in piece.outputs.clone() {
-                        written[row] = Some((panel, output));
-                        row += 1;
+            let (shape, layout) = layout(outputs, height, width, kernel, threads);
+            let mut written = vec![0; shape.outputs() * shape.pixels()];
+            for (piece, mut window) in layout.pieces(&shape, &mut written) {
+                for panel in piece.panels {
+                    for Pixels { columns, first } in layout.pixels(&shape, panel) {
+                        for output in piece.outputs.clone() {
+                            let pixels = window.get(output, &(first..first + columns.len()));
+                            pixels.iter_mut().for_each(|times| *times += 1);
+                        }
                     }
                 }
             }
-            assert_eq!(row, written.len());
-            for output in 0..outputs as usize {
-                for (panel, at) in layout.results(&shape, 0, output) {
-                    assert_eq!(written[at / columns], Some((panel, output)), "{outputs} {threads}");
-                }
-            }
+            assert_eq!(written, vec![1; written.len()], "{outputs} {threads}");
         }
     }
 
@@ -279,7 +282,8 @@ mod tests {
     fn pass_with_few_panels_is_cut_into_bands_for_several_threads_only() {
         let bands = |threads| {
             let (shape, layout) = layout(256, 5, 5, 3, threads);
-            layout.pieces(&shape).filter(|piece| piece.panels.start == 0).count()
+            let mut output = vec![0; shape.outputs() * shape.pixels()];
+            layout.pieces(&shape, &mut output).filter(|(piece, _)| piece.panels.start == 0).count()
         };
         assert_eq!(bands(1), 1);
         assert!(bands(2) > 1);
@@ -291,7 +295,7 @@ mod tests {
             let (shape, layout) = layout(40, height, width, kernel, 1);
             let pixels: Vec<_> = (0..layout.panels)
                 .flat_map(|panel| layout.pixels(&shape, panel))
-                .flat_map(|(columns, first)| (0..columns.len()).map(move |i| first + i))
+                .flat_map(|Pixels { columns, first }| first..first + columns.len())
                 .collect();
             assert_eq!(pixels, (0..shape.pixels()).collect::<Vec<_>>(), "{height} {width} {kernel}");
         }

@@ -27,6 +27,7 @@ mod definition;
 mod layout;
 mod lines;
 mod maximum;
+mod packing;
 mod piece;
 mod planes;
 mod pool;
@@ -42,6 +43,7 @@ use std::num::NonZero;
 use self::coefficients::Packed;
 use self::definition::Definition;
 use self::layout::Layout;
+use self::packing::Packing;
 use self::piece::{NO_BIAS, Pass, Worker};
 use self::planes::Planes;
 use self::pool::Pool;
@@ -78,7 +80,7 @@ pub struct Array {
     operands: Vec<f32>,
     coefficients: Packed,
     workers: Vec<Worker>,
-    results: Vec<u16>,
+    maxima: Vec<u16>,
 }
 
 impl Array {
@@ -102,7 +104,7 @@ impl Array {
             operands: Vec::new(),
             coefficients: Packed::default(),
             workers: Vec::new(),
-            results: Vec::new(),
+            maxima: Vec::new(),
         }
     }
 
@@ -155,17 +157,16 @@ impl Array {
         layout.offsets(numerics, shape, &mut self.offsets);
         layout.taps(shape, &mut self.taps);
         make_room(&mut self.operands, layout.operands());
-        let (plane, channel) = (layout.planes.size(), shape.height.saturating_mul(shape.width));
-        pool.share(threads, &mut self.operands, plane, |first, planes| {
-            let channels = input.get(first.saturating_mul(channel)..).unwrap_or_default();
-            let flush = numerics != Numerics::M1;
-            layout.planes.fill(code, shape, flush, channels, planes, &mut Pace::new(watch));
+        let packing = Packing::new((code, numerics), shape, coefficients, &layout.kernel);
+        let planes = layout.planes.shares(&mut self.operands).map(Share::Planes);
+        let shares = planes.chain(self.coefficients.shares(&packing).map(Share::Tiles));
+        let workers = self.workers.get_mut(..threads).unwrap_or_default();
+        pool.share(workers, watch, shares, |worker, share, pace| match share {
+            Share::Planes(planes) => {
+                layout.planes.fill(code, shape, numerics != Numerics::M1, input, planes, pace);
+            }
+            Share::Tiles(tiles) => packing.pack(tiles, &mut worker.strips, pace),
         });
-        let packing = (code, numerics);
-        self.coefficients.pack((pool, threads), packing, shape, &layout.kernel, coefficients, watch);
-        if self.workers.len() < threads {
-            self.workers.resize_with(threads, Worker::default);
-        }
     }
 
     /// Computes each output by itself.
@@ -179,18 +180,16 @@ impl Array {
     ) {
         let numerics = self.numerics;
         let (pixels, products) = (definition.shape.pixels(), definition.shape.taps());
-        self.pool.share(threads, output, pixels, |first, channels| {
-            let mut pace = Pace::new(watch);
-            let mut taps = Vec::new();
-            for (channel, o) in channels.chunks_exact_mut(pixels).zip(first..) {
-                let bias = port.bias.and_then(|bias| bias.get(o).copied());
-                for (pixel, place) in channel.iter_mut().enumerate() {
-                    if pace.spend(products) {
-                        return;
-                    }
-                    let sum = definition.sum(numerics, o, pixel, &mut taps);
-                    *place = output::of(sum, bias, port.post_scale);
+        let channels = output.chunks_exact_mut(pixels).enumerate();
+        let workers = self.workers.get_mut(..threads).unwrap_or_default();
+        self.pool.share(workers, watch, channels, |worker, (o, channel), pace| {
+            let bias = port.bias.and_then(|bias| bias.get(o).copied());
+            for (pixel, place) in channel.iter_mut().enumerate() {
+                if pace.spend(products) {
+                    return;
                 }
+                let sum = definition.sum(numerics, o, pixel, &mut worker.taps);
+                *place = output::of(sum, bias, port.post_scale);
             }
         });
     }
@@ -221,6 +220,13 @@ impl Array {
 struct Behind<'a> {
     bias: Option<&'a [u16]>,
     post_scale: u16,
+}
+
+/// What a thread prepares at a time.
+#[derive(Debug)]
+enum Share<'a> {
+    Planes(planes::Share<'a>),
+    Tiles(packing::Tiles<'a>),
 }
 
 /// The array while somebody may call its pass off.
@@ -254,6 +260,9 @@ impl Watched<'_> {
         shape.check(input, coefficients, bias, output)?;
         let products = output.len().saturating_mul(shape.taps());
         let threads = array.pool.start(products / PER_THREAD);
+        if array.workers.len() < threads {
+            array.workers.resize_with(threads, Worker::default);
+        }
         let definition = Definition { shape: &shape, input, coefficients };
         let has_kernel = match array.numerics {
             Numerics::M1 => product::ROUNDED,
@@ -281,7 +290,10 @@ impl Watched<'_> {
             post_scale,
         };
         let workers = array.workers.get_mut(..threads).unwrap_or_default();
-        pass.compute(&array.pool, workers, &mut array.results, output, watch);
+        let pieces = pass.layout.pieces(&shape, output);
+        array.pool.share(workers, watch, pieces, |worker, (piece, mut window), pace| {
+            pass.run(&piece, &mut window, worker, pace);
+        });
         Ok(())
     }
 
@@ -300,16 +312,16 @@ impl Watched<'_> {
         let Self { array, watch } = self;
         let shape = Shape::new(pass)?;
         shape.check(input, None, None, output)?;
-        array.results.resize(shape.pixels(), 0);
+        array.maxima.resize(shape.pixels(), 0);
         let mut channels = output.chunks_exact_mut(shape.pixels());
         let mut pace = Pace::new(watch);
         for group in 0..shape.groups {
-            maximum::of_group(&shape, group, input, &mut array.results, &mut pace);
+            maximum::of_group(&shape, group, input, &mut array.maxima, &mut pace);
             for channel in channels.by_ref().take(shape.group_outputs) {
                 if pace.spend(channel.len() / VECTOR) {
                     return Ok(());
                 }
-                scale(array.code, &array.results, post_scale, channel);
+                scale(array.code, &array.maxima, post_scale, channel);
             }
         }
         Ok(())
@@ -346,7 +358,7 @@ fn scale(code: &Code, input: &[u16], post_scale: u16, output: &mut [u16]) {
         return;
     }
     let post_scale = f64::from(halves::value(post_scale));
-    let port = Port { unscale: 1.0, limited: false, bias: NO_BIAS, post_scale };
+    let port = Port { unscale: 1.0, limit: f32::INFINITY, bias: NO_BIAS, post_scale };
     let (mut numbers, mut rounded) = ([0.0; MANY], [0; MANY]);
     for (from, to) in input.chunks(MANY).zip(output.chunks_mut(MANY)) {
         let vectors = from.len().next_multiple_of(VECTOR).min(MANY);

@@ -8,11 +8,13 @@ use std::ops::Range;
 
 use super::coefficients::{Packed, padded};
 use super::definition::Definition;
-use super::layout::{Layout, Piece, TAPS};
+use super::layout::{Layout, Piece, Run};
 use super::lines::Lines;
 use super::shape::Shape;
 use crate::engine::cancel::{Pace, VECTOR};
-use crate::engine::kernels::{Block, Code, Gather, Guard, Offsets, Port, SCALE, Source, Stretch};
+use crate::engine::kernels::{
+    Block, Code, Finish, Gather, Guard, Offsets, Pixels, Port, SCALE, Source, Stretch, Strip, Window,
+};
 use crate::engine::numerics::{Numerics, halves, output, sum};
 
 /// Where a reduction ends that brings no bias: adding it changes nothing, not even the sign of a zero.
@@ -48,10 +50,11 @@ pub(super) struct Worker {
     /// `[panel][row][column]`
     sums: Lines,
     peaks: Lines,
-    taps: Vec<(f32, f32)>,
+    pixels: Vec<Pixels>,
+    /// Coefficients that are being packed.
+    pub(super) strips: Vec<Strip>,
+    pub(super) taps: Vec<(f32, f32)>,
     stretches: Vec<Stretch>,
-    /// The results, where they are not kept for all pieces.
-    pub(super) halves: Vec<u16>,
 }
 
 #[expect(
@@ -64,62 +67,48 @@ impl Pass<'_> {
         self.definition.shape
     }
 
-    /// Sums of a panel of a piece: whole tiles of rows.
-    fn sums(&self, piece: &Piece) -> usize {
-        piece.outputs.len().next_multiple_of(self.layout.kernel.rows) * self.layout.kernel.columns
+    /// Sums of a tile.
+    fn block(&self) -> usize {
+        self.layout.kernel.rows * self.layout.kernel.columns
     }
 
-    /// Computes a piece into `results`, `[panel][output][column]`.
-    pub(super) fn run(&self, piece: &Piece, worker: &mut Worker, results: &mut [u16], pace: &mut Pace<'_>) {
-        let sums = self.sums(piece);
-        worker.sums.resize(piece.panels.len() * sums);
-        worker.sums.fill(0.0);
+    /// Computes a piece into its part of the output.
+    pub(super) fn run(
+        &self,
+        piece: &Piece,
+        window: &mut Window<'_>,
+        worker: &mut Worker,
+        pace: &mut Pace<'_>,
+    ) {
+        // Sums that end with the first taps need not be kept.
+        let tiles = if self.offsets.len() == 1 { 1 } else { piece.panels.len() * self.tiles(piece).len() };
+        worker.sums.resize(tiles * self.block());
         if self.tiles(piece).any(|tile| self.is_guarded(piece.group, tile)) {
-            worker.peaks.resize(piece.panels.len() * sums);
-            worker.peaks.fill(0.0);
+            worker.peaks.resize(tiles * self.block());
         }
-        for (block, offsets) in self.offsets.iter().enumerate() {
-            let first = block * TAPS;
-            let taps = first..first + TAPS.min(padded(self.numerics, self.shape().taps()) - first);
+        for block in 0..self.offsets.len() {
+            let taps = self.layout.taps_of(padded(self.numerics, self.shape().taps()), block);
             if self.layout.copied {
                 self.copy(piece, taps.clone(), worker);
             }
-            self.multiply(piece, offsets, taps, worker, pace);
+            self.multiply(piece, (block, taps), window, worker, pace);
             if pace.is_over() {
                 return;
             }
         }
-        let columns = self.layout.kernel.columns;
-        let mut rows = results.chunks_exact_mut(columns);
-        for (i, panel) in piece.panels.clone().enumerate() {
-            // A narrow panel has narrow rows of sums.
-            let columns = self.layout.kernel(panel).columns;
-            for (row, results) in rows.by_ref().take(piece.outputs.len()).enumerate() {
-                let output = piece.group * self.shape().group_outputs + piece.outputs.start + row;
-                let tile = (piece.outputs.start + row) / self.layout.kernel.rows;
-                let of_row = i * sums + row * columns..i * sums + (row + 1) * columns;
-                self.code.narrow(&worker.sums[of_row.clone()], self.port(output), &mut results[..columns]);
-                if self.is_guarded(piece.group, tile) {
-                    self.repair((output, panel), &worker.peaks[of_row], &mut worker.taps, results, pace);
-                    if pace.is_over() {
-                        return;
-                    }
-                }
-            }
-        }
     }
 
-    /// Adds some taps to the sums of a piece.
+    /// Adds some taps to the sums of a piece; behind the last of them puts the outputs where they belong.
     fn multiply(
         &self,
         piece: &Piece,
-        offsets: &Offsets,
-        taps: Range<usize>,
+        (number, taps): (usize, Range<usize>),
+        window: &mut Window<'_>,
         worker: &mut Worker,
         pace: &mut Pace<'_>,
     ) {
         let Piece { group, ref panels, .. } = *piece;
-        let (rows, sums) = (self.layout.kernel.rows, self.sums(piece));
+        let (offsets, blocks) = (&self.offsets[number], self.offsets.len());
         let tiles = self.tiles(piece);
         for first in tiles.clone().step_by(TILES) {
             for (i, panel) in panels.clone().enumerate() {
@@ -131,26 +120,63 @@ impl Pass<'_> {
                     &self.operands[plane + self.layout.first(panel)..]
                 };
                 let kernel = self.layout.kernel(panel);
-                let block = rows * kernel.columns;
+                let block = kernel.rows * kernel.columns;
                 let together = first..tiles.end.min(first + TILES);
                 if pace.spend(together.len() * block * taps.len() / VECTOR) {
                     return;
                 }
+                worker.pixels.clear();
+                worker.pixels.extend(self.layout.pixels(self.shape(), panel));
                 for tile in together {
-                    let at = i * sums + (tile - tiles.start) * block;
+                    let at =
+                        if blocks == 1 { 0 } else { (i * tiles.len() + tile - tiles.start) * self.block() };
+                    let sums = &mut worker.sums[at..at + block];
+                    let is_guarded = self.is_guarded(group, tile);
+                    let (is_last, channels) = (number + 1 == blocks, self.channels(piece, tile));
+                    if is_last && let [Pixels { columns, first }] = worker.pixels.as_slice() {
+                        window.prefetch(channels.clone(), &(*first..first + columns.len()));
+                    }
                     kernel.run(&mut Block {
                         panel: operands,
                         offsets,
                         coefficients: self.coefficients.tile(group, tile, taps.clone()),
-                        sums: &mut worker.sums[at..at + block],
-                        guard: self.is_guarded(group, tile).then(|| Guard {
+                        sums,
+                        is_first: number == 0,
+                        guard: is_guarded.then(|| Guard {
                             bounds: self.coefficients.bounds(group, tile),
                             peaks: &mut worker.peaks[at..at + block],
                         }),
                     });
+                    if !is_last {
+                        continue;
+                    }
+                    self.code.finish(&mut Finish {
+                        sums,
+                        columns: kernel.columns,
+                        port: self.port(),
+                        bias: self.bias,
+                        channels: channels.clone(),
+                        pixels: &worker.pixels,
+                        window,
+                    });
+                    if is_guarded {
+                        let peaks = worker.peaks[at..].chunks_exact(kernel.columns);
+                        for (channel, peaks) in channels.zip(peaks) {
+                            self.repair((channel, peaks), &worker.pixels, &mut worker.taps, window, pace);
+                        }
+                        if pace.is_over() {
+                            return;
+                        }
+                    }
                 }
             }
         }
+    }
+
+    /// The output channels of a tile.
+    fn channels(&self, piece: &Piece, tile: usize) -> Range<usize> {
+        let (first, rows) = (piece.group * self.shape().group_outputs, self.layout.kernel.rows);
+        first + tile * rows..first + piece.outputs.end.min((tile + 1) * rows)
     }
 
     /// The tiles of a piece's outputs.
@@ -178,11 +204,14 @@ impl Pass<'_> {
         worker.panels.resize(piece.panels.len() * room);
         worker.stretches.clear();
         for (i, panel) in piece.panels.clone().enumerate() {
-            worker.stretches.extend(self.layout.runs(shape, panel).map(|run| Stretch {
-                to: i * room + run.columns.start,
-                at: plane + run.y * shape.stride_y * planes.pitch + run.x * shape.stride_x,
-                length: run.columns.len(),
-            }));
+            for Run { columns, y, x } in self.layout.runs(shape, panel) {
+                let at = plane + y * shape.stride_y * planes.pitch + x * shape.stride_x;
+                worker.stretches.extend((0..columns.len()).step_by(self.code.lanes).map(|first| Stretch {
+                    to: i * room + columns.start + first,
+                    at: at + first * shape.stride_x,
+                    length: self.code.lanes.min(columns.len() - first),
+                }));
+            }
         }
         let sources = &self.taps[real.clone()];
         if shape.stride_x == 1 {
@@ -211,55 +240,40 @@ impl Pass<'_> {
         }
     }
 
-    fn bias(&self, output: usize) -> Option<u16> {
-        self.bias.map(|bias| bias[output])
-    }
-
-    fn port(&self, output: usize) -> Port {
+    fn port(&self) -> Port {
         let is_m1 = self.numerics == Numerics::M1;
         Port {
             unscale: if is_m1 { 1.0 / SCALE } else { 1.0 },
-            limited: !is_m1 && self.shape().taps() > 1,
-            bias: self.bias(output).map_or(NO_BIAS, |bias| f64::from(halves::value(bias))),
+            limit: if !is_m1 && self.shape().taps() > 1 { sum::LIMIT } else { f32::INFINITY },
+            bias: NO_BIAS,
             post_scale: f64::from(halves::value(self.post_scale)),
         }
     }
 
-    /// Computes again, by the definition, what the kernel could not vouch for.
+    /// Computes again, by the definition, what the kernel could not vouch for in a row.
     fn repair(
         &self,
-        (output, panel): (usize, usize),
-        peaks: &[f32],
+        (channel, peaks): (usize, &[f32]),
+        pixels: &[Pixels],
         taps: &mut Vec<(f32, f32)>,
-        results: &mut [u16],
+        window: &mut Window<'_>,
         pace: &mut Pace<'_>,
     ) {
         const LIMIT: f32 = sum::LIMIT * SCALE;
         if peaks.iter().fold(false, |found, &peak| found | (peak >= LIMIT)) {
-            for (columns, pixel) in self.layout.pixels(self.shape(), panel) {
-                for (i, column) in columns.enumerate().filter(|&(_, column)| peaks[column] >= LIMIT) {
-                    if pace.spend(self.shape().taps()) {
-                        return;
+            for &Pixels { ref columns, first } in pixels {
+                let results = window.get(channel, &(first..first + columns.len()));
+                for ((pixel, result), &peak) in (first..).zip(results).zip(&peaks[columns.clone()]) {
+                    if peak >= LIMIT {
+                        if pace.spend(self.shape().taps()) {
+                            return;
+                        }
+                        let sum = self.definition.sum(self.numerics, channel, pixel, taps);
+                        let bias = self.bias.map(|bias| bias[channel]);
+                        *result = output::of(sum, bias, self.post_scale);
                     }
-                    let sum = self.definition.sum(self.numerics, output, pixel + i, taps);
-                    results[column] = output::of(sum, self.bias(output), self.post_scale);
                 }
             }
         }
-    }
-
-    /// Puts the results of an output at the places of a panel where they belong in its channel.
-    pub(super) fn place(&self, panel: usize, results: &[u16], channel: &mut [u16]) {
-        for (columns, pixel) in self.layout.pixels(self.shape(), panel) {
-            copy(&mut channel[pixel..][..columns.len()], &results[columns]);
-        }
-    }
-}
-
-/// Copies a row of halves; those of a whole panel without asking somebody else to do it.
-fn copy(to: &mut [u16], from: &[u16]) {
-    match (<&mut [u16; 32]>::try_from(&mut *to), <&[u16; 32]>::try_from(from)) {
-        (Ok(to), Ok(from)) => *to = *from,
-        _ => to.copy_from_slice(from),
     }
 }

@@ -10,6 +10,8 @@ use crate::engine::kernels::Code;
 /// Singles that planes may take beyond four for each of the input's numbers. Real passes stay far below; padding
 /// that would blow up the input is not worth a fast path.
 const SPARE: usize = 1 << 22;
+/// Singles of planes that are worth a thread's while.
+const MANY: usize = 1 << 14;
 /// Numbers of a channel that are widened before the next look whether they are still wanted. Whole vectors.
 const STRIP: usize = 1 << 18;
 
@@ -37,6 +39,14 @@ impl Planes {
     }
 }
 
+/// The planes of some channels.
+#[derive(Debug)]
+pub(super) struct Share<'a> {
+    /// The first channel.
+    first: usize,
+    planes: &'a mut [f32],
+}
+
 #[expect(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -55,6 +65,18 @@ impl Planes {
         channel * self.size() + ky * self.pitch + kx
     }
 
+    /// Hands out the planes in shares for threads.
+    pub(super) fn shares<'a>(
+        &self,
+        planes: &'a mut [f32],
+    ) -> impl Iterator<Item = Share<'a>> + Send + use<'a> {
+        let channels = (MANY / self.size()).max(1);
+        // What is behind the planes is none.
+        let whole = planes.len() / self.size() * self.size();
+        let shares = planes[..whole].chunks_mut(channels * self.size()).enumerate();
+        shares.map(move |(i, planes)| Share { first: i * channels, planes })
+    }
+
     /// Fills the planes of some channels.
     pub(super) fn fill(
         &self,
@@ -62,11 +84,11 @@ impl Planes {
         shape: &Shape,
         flush: bool,
         input: &[u16],
-        planes: &mut [f32],
+        share: Share<'_>,
         pace: &mut Pace<'_>,
     ) {
-        let channels = input.chunks_exact(shape.height * shape.width);
-        for (channel, plane) in channels.zip(planes.chunks_exact_mut(self.size())) {
+        let channels = input.chunks_exact(shape.height * shape.width).skip(share.first);
+        for (channel, plane) in channels.zip(share.planes.chunks_exact_mut(self.size())) {
             let unpadded = shape.pad_x == 0 && shape.pad_y == 0;
             if unpadded && self.pitch == shape.width && self.rows <= shape.height {
                 for (from, to) in channel.chunks(STRIP).zip(plane.chunks_mut(STRIP)) {

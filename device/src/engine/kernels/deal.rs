@@ -1,0 +1,122 @@
+//! Coefficients on their way from planes into tiles.
+//!
+//! A plane has the coefficients of its outputs side by side, tap by tap (td 7.1), and so have tiles, of which each has a
+//! few of these outputs. A vector of a plane is read once and dealt out to the tiles that have rows in it.
+#![expect(unsafe_code, reason = "reads and writes what `Deal::fits` has seen to be there")]
+
+use super::lanes::{LONGEST, Lanes};
+
+/// Lanes of a plane that are rows of a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Strip {
+    /// The first of them.
+    pub(crate) lane: usize,
+    /// How many.
+    pub(crate) length: usize,
+    /// Where the first tap of the first of them goes.
+    pub(crate) to: usize,
+}
+
+/// Some taps of a plane, and where they go.
+#[derive(Debug)]
+pub(crate) struct Deal<'a> {
+    /// The coefficients, `[tap][lane]`.
+    pub(crate) plane: &'a [u16],
+    /// Lanes of a tap.
+    pub(crate) lanes: usize,
+    /// Whether denormals become +0.
+    pub(crate) flush: bool,
+    /// What goes where.
+    pub(crate) strips: &'a [Strip],
+    /// Singles from one tap of a tile to the next.
+    pub(crate) pitch: usize,
+    /// The tiles.
+    pub(crate) tiles: &'a mut [f32],
+}
+
+impl Deal<'_> {
+    /// Taps.
+    fn taps(&self) -> usize {
+        self.plane.len().checked_div(self.lanes).unwrap_or_default()
+    }
+
+    /// Whether all strips stay inside everything.
+    pub(super) fn fits(&self) -> bool {
+        let Some(last) = self.taps().checked_sub(1).and_then(|taps| taps.checked_mul(self.pitch)) else {
+            return true;
+        };
+        self.strips.iter().all(|strip| {
+            let inside = |first: usize, length: usize| {
+                first.checked_add(strip.length).is_some_and(|end| end <= length)
+            };
+            inside(strip.lane, self.lanes)
+                && strip.to.checked_add(last).is_some_and(|first| inside(first, self.tiles.len()))
+        })
+    }
+}
+
+/// Lanes of a vector that are rows of a tile.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    /// Which.
+    mask: u16,
+    /// Where lane zero would go.
+    to: usize,
+}
+
+/// Deals out all taps.
+///
+/// # Safety
+///
+/// The processor has the unit, and everything fits.
+#[inline(always)]
+pub(super) unsafe fn run<V: Lanes>(deal: &mut Deal<'_>) {
+    for first in (0..deal.lanes).step_by(V::COUNT) {
+        let (mut parts, mut count) = ([Part::default(); LONGEST], 0);
+        for &Strip { lane, length, to } in deal.strips {
+            let (start, end) = (lane.max(first), (lane + length).min(first + V::COUNT));
+            if start < end {
+                // Lane zero may be before the tiles, but is not written then.
+                let to = (to + start - lane).wrapping_sub(start - first);
+                parts[count] = Part { mask: mask(end - first) & !mask(start - first), to };
+                count += 1;
+            }
+        }
+        // SAFETY: as the caller says; the parts are those of strips that fit.
+        unsafe { of_vector::<V>(deal, first, &parts[..count]) };
+    }
+}
+
+/// So many lanes.
+fn mask(lanes: usize) -> u16 {
+    (0..lanes).fold(0, |mask, lane| mask | 1 << lane)
+}
+
+/// Deals out a vector of each tap, from some lane on.
+///
+/// # Safety
+///
+/// As for [`run`], and the parts are inside the tiles.
+#[inline(always)]
+unsafe fn of_vector<V: Lanes>(deal: &mut Deal<'_>, first: usize, parts: &[Part]) {
+    let Deal { plane, lanes, flush, pitch, .. } = *deal;
+    let mut tap = deal.tiles.as_mut_ptr();
+    for at in (first..plane.len()).step_by(lanes) {
+        let mut last = [0; LONGEST];
+        let halves = match plane.get(at..at + V::COUNT) {
+            Some(halves) => halves,
+            None => {
+                last[..plane.len() - at].copy_from_slice(&plane[at..]);
+                &last
+            }
+        };
+        // SAFETY: there are halves of a vector; the rest as the caller says.
+        let coefficients = unsafe { V::load_halves(halves.as_ptr()) };
+        let coefficients = if flush { coefficients.flush() } else { coefficients };
+        for part in parts {
+            // SAFETY: as the caller says.
+            unsafe { coefficients.store_some(tap.wrapping_add(part.to), part.mask) };
+        }
+        tap = tap.wrapping_add(pitch);
+    }
+}
