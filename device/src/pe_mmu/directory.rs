@@ -1,26 +1,22 @@
 //! The pages of the table, by number, in [leaves](super::leaf) of 64.
 //!
 //! A page number has up to 64 bits, and clients choose which ones are in use; but devices reach the low ones, and programs
-//! map ranges. So leaves of low pages lie in an array, a *window* that the host gives memory for where it is touched,
-//! and others in a hash table with a seed of its own. The window of a million pages is a quarter of a
-//! megabyte and stays near the processor, so that an answer waits about once for far memory, however large
-//! the table is. A set of the leaves' numbers keeps their order, by which a wide range finds what lies in it
-//! without asking for every page. The few pages with several regions lie beside.
+//! map ranges. So leaves of low pages lie in an array, the [window](super::window), and others, which no device asks
+//! for, in an ordered map. An answer takes one access to the leaf, and no more if its pages are a run; otherwise one more to the
+//! [arena](super::arena). The window of a million pages beside each other is a quarter of a megabyte and stays
+//! near the processor; where they are far apart each leaf has one page, which is a run. So an answer waits once for
+//! far memory, however large the table is. The few pages with several regions lie beside.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeMap;
 
 use ane_uapi::hw::pe_mmu::PageSize;
-use foldhash::fast::RandomState;
 
 use super::arena::Arena;
 use super::layers::{Layers, Region, Spot};
-use super::leaf::{Entry, Leaf, PAGES, bits};
-use super::memory::Memory;
+use super::leaf::{Entry, Leaf, PAGES, bits, each};
+use super::several::Several;
+use super::window::{self, Window};
 use crate::bus::halves;
-
-/// Leaves of the window (Chosen): of pages of 64 bytes and more, all that a device's address of 32 bits may lie in.
-/// There is no more of them than regions, so all of it is 16 MiB.
-const WINDOW: usize = 1 << 20;
 
 /// Why a region is not taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +32,11 @@ pub(super) enum Full {
 pub(super) struct Directory {
     /// Bytes of a page.
     bytes: u32,
-    /// Two words for each of the low leaves.
-    window: Memory,
-    /// The others, and all if the host gave no window.
-    leaves: HashMap<u64, Leaf, RandomState>,
-    order: BTreeSet<u64>,
+    window: Window,
+    /// The leaves behind it that are not empty.
+    far: BTreeMap<u64, Leaf>,
     arena: Arena,
-    layers: HashMap<u64, Layers, RandomState>,
+    several: Several,
 }
 
 /// The leaf of a page, and the page's number in it.
@@ -56,40 +50,48 @@ impl Directory {
     pub(super) fn new(page_size: PageSize) -> Self {
         Self {
             bytes: page_size.bytes(),
-            window: Memory::default(),
-            leaves: HashMap::default(),
-            order: BTreeSet::new(),
+            window: Window::default(),
+            far: BTreeMap::new(),
             arena: Arena::default(),
-            layers: HashMap::default(),
+            several: Several::default(),
         }
     }
 
     /// A leaf by its number, which is empty if there is none.
     #[inline]
     fn leaf(&self, number: u64) -> Leaf {
-        let (window, _) = self.window.words().as_chunks::<2>();
-        match usize::try_from(number).ok().and_then(|number| window.get(number)) {
-            Some(words) => Leaf::from_words(*words),
-            None => self.leaves.get(&number).copied().unwrap_or_default(),
+        self.window.leaf(number).unwrap_or_else(|| self.far_leaf(number))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn far_leaf(&self, number: u64) -> Leaf {
+        self.far.get(&number).copied().unwrap_or_default()
+    }
+
+    /// Makes room for a leaf; `None` if the host has no memory.
+    fn reach(&mut self, number: u64) -> Option<()> {
+        if number < window::LEAVES { self.window.reach(number) } else { Some(()) }
+    }
+
+    /// Keeps a leaf that there is room for.
+    fn keep(&mut self, number: u64, leaf: Leaf) {
+        if number < window::LEAVES {
+            self.window.keep(number, leaf);
+        } else if leaf.is_empty() {
+            self.far.remove(&number);
+        } else {
+            self.far.insert(number, leaf);
         }
     }
 
-    /// Keeps a leaf that has changed.
-    fn keep(&mut self, number: u64, old: Leaf, new: Leaf) {
-        if old == new {
-            return;
+    /// The first leaf that is not empty, from one to another.
+    fn first(&self, from: u64, last: u64) -> Option<u64> {
+        if from > last {
+            return None;
         }
-        let (window, _) = self.window.words_mut().as_chunks_mut::<2>();
-        match usize::try_from(number).ok().and_then(|number| window.get_mut(number)) {
-            Some(words) => *words = new.words(),
-            None if new.is_empty() => _ = self.leaves.remove(&number),
-            None => _ = self.leaves.insert(number, new),
-        }
-        if new.is_empty() {
-            self.order.remove(&number);
-        } else if old.is_empty() {
-            self.order.insert(number);
-        }
+        let low = self.window.first(from, last);
+        low.or_else(|| self.far.range(from..=last).next().map(|(&number, _)| number))
     }
 
     /// What is at an offset of a page.
@@ -99,102 +101,106 @@ impl Directory {
         match self.leaf(number).get(&self.arena, index, self.bytes) {
             Some(Entry::Only(region)) if region.covers(offset) => Spot::Seen(region),
             Some(Entry::Only(region)) => Spot::Bare((offset < region.start).then_some(region.start)),
-            Some(Entry::Several) => {
-                self.layers.get(&page).map_or(Spot::Bare(None), |layers| layers.at(offset))
-            }
+            Some(Entry::Several(several)) => self.at_one_of(several, offset),
             None => Spot::Bare(None),
         }
+    }
+
+    #[inline(never)]
+    fn at_one_of(&self, several: u32, offset: u32) -> Spot {
+        self.several.get(several).map_or(Spot::Bare(None), |layers| layers.at(offset))
     }
 
     /// Puts a region on top of a page's.
     pub(super) fn push(&mut self, page: u64, region: Region) -> Result<(), Full> {
         let (number, index) = parts(page);
-        if self.order.is_empty() && self.window.words().is_empty() {
-            self.window = Memory::new(2 * WINDOW).unwrap_or_default();
-        }
-        let old = self.leaf(number);
-        let mut leaf = old;
-        let first = match leaf.get(&self.arena, index, self.bytes) {
-            Some(Entry::Several) => {
-                let layers = self.layers.entry(page).or_default();
-                return if layers.push(region) { Ok(()) } else { Err(Full::Page) };
+        self.reach(number).ok_or(Full::Memory)?;
+        let mut leaf = self.leaf(number);
+        let entry = match leaf.get(&self.arena, index, self.bytes) {
+            None => Entry::Only(region),
+            Some(Entry::Only(first)) => {
+                Entry::Several(self.several.insert(Layers::of(first, region)).ok_or(Full::Memory)?)
             }
-            Some(Entry::Only(first)) => Some(first),
-            None => None,
+            Some(Entry::Several(several)) => {
+                let layers = self.several.get_mut(several).ok_or(Full::Memory)?;
+                return layers.push(region).then_some(()).ok_or(Full::Page);
+            }
         };
-        let entry = if first.is_some() { Entry::Several } else { Entry::Only(region) };
-        leaf.set(&mut self.arena, index, self.bytes, entry).ok_or(Full::Memory)?;
-        self.keep(number, old, leaf);
-        if let Some(first) = first {
-            self.layers.insert(page, Layers::of(first, region));
+        let is_set = leaf.set(&mut self.arena, index, self.bytes, entry);
+        match (is_set, entry) {
+            (Some(()), _) => self.keep(number, leaf),
+            (None, Entry::Several(several)) => self.several.remove(several),
+            (None, Entry::Only(_)) => {}
         }
-        Ok(())
+        is_set.ok_or(Full::Memory)
     }
 
-    /// Takes the newest region of each page of a range out; the number is how many.
-    pub(super) fn pop(&mut self, first: u64, last: u64) -> usize {
-        let mut popped = 0usize;
-        self.each_page(first, last, |_, entry, layers| {
-            popped = popped.saturating_add(1);
-            match (entry, layers) {
-                (Entry::Several, Some(layers)) => !layers.pop(),
-                _ => true,
+    /// Takes the newest region of a page out.
+    pub(super) fn pop(&mut self, page: u64) {
+        let (number, index) = parts(page);
+        let mut leaf = self.leaf(number);
+        let left = match leaf.get(&self.arena, index, self.bytes) {
+            Some(Entry::Several(several)) => {
+                self.several.get_mut(several).into_iter().for_each(Layers::pop);
+                self.left(several)
             }
-        });
-        popped
+            _ => None,
+        };
+        match left {
+            // The words that say it are there.
+            Some(entry) => _ = leaf.set(&mut self.arena, index, self.bytes, entry),
+            None => leaf.remove(&mut self.arena, bits(index, index), self.bytes),
+        }
+        self.keep(number, leaf);
     }
 
     /// Takes out the regions that lie in the part of a page that `part` tells, for each page of a range; the number is
     /// how many.
     pub(super) fn remove(&mut self, first: u64, last: u64, part: impl Fn(u64) -> (u32, u32)) -> usize {
+        let ((first_leaf, first_page), (last_leaf, last_page)) = (parts(first), parts(last));
         let mut removed = 0usize;
-        self.each_page(first, last, |page, entry, layers| {
-            let (start, end) = part(page);
-            let (gone, is_empty) = match (entry, layers) {
-                (Entry::Only(region), _) => {
-                    let goes = region.lies_in(start, end);
-                    (usize::from(goes), goes)
+        let mut next = Some(first_leaf);
+        while let Some(number) = next.and_then(|next| self.first(next, last_leaf)) {
+            next = number.checked_add(1);
+            let first = if number == first_leaf { first_page } else { 0 };
+            let last = if number == last_leaf { last_page } else { PAGES.wrapping_sub(1) };
+            let mut leaf = self.leaf(number);
+            let mut gone = 0;
+            each(leaf.present() & bits(first, last), |index| {
+                let (start, end) = part(number.wrapping_mul(PAGES.into()).wrapping_add(index.into()));
+                let left = match leaf.get(&self.arena, index, self.bytes) {
+                    Some(Entry::Only(region)) if region.lies_in(start, end) => {
+                        removed = removed.saturating_add(1);
+                        None
+                    }
+                    Some(Entry::Several(several)) => {
+                        let layers = self.several.get_mut(several);
+                        removed =
+                            removed.saturating_add(layers.map_or(0, |layers| layers.remove(start, end)));
+                        self.left(several)
+                    }
+                    only => only,
+                };
+                match left {
+                    // The words that say it are there.
+                    Some(entry) => _ = leaf.set(&mut self.arena, index, self.bytes, entry),
+                    None => gone |= bits(index, index),
                 }
-                (Entry::Several, Some(layers)) => (layers.remove(start, end), layers.is_empty()),
-                (Entry::Several, None) => (0, true),
-            };
-            removed = removed.saturating_add(gone);
-            is_empty
-        });
+            });
+            leaf.remove(&mut self.arena, gone, self.bytes);
+            self.keep(number, leaf);
+        }
         removed
     }
 
-    /// Goes over the pages of a range that have regions, and forgets those that `goes` says.
-    fn each_page(
-        &mut self,
-        first: u64,
-        last: u64,
-        mut goes: impl FnMut(u64, Entry, Option<&mut Layers>) -> bool,
-    ) {
-        let ((first_leaf, first_page), (last_leaf, last_page)) = (parts(first), parts(last));
-        let there: Vec<u64> = self.order.range(first_leaf..=last_leaf).copied().collect();
-        for number in there {
-            let old = self.leaf(number);
-            let first = if number == first_leaf { first_page } else { 0 };
-            let last = if number == last_leaf { last_page } else { PAGES.wrapping_sub(1) };
-            let mut left = old.present() & bits(first, last);
-            let mut gone = 0;
-            while left != 0 {
-                let index = left.trailing_zeros();
-                left &= left.wrapping_sub(1);
-                let Some(entry) = old.get(&self.arena, index, self.bytes) else { continue };
-                let page = number.wrapping_mul(PAGES.into()).wrapping_add(index.into());
-                let layers = if entry == Entry::Several { self.layers.get_mut(&page) } else { None };
-                if goes(page, entry, layers) {
-                    gone |= bits(index, index);
-                    if entry == Entry::Several {
-                        self.layers.remove(&page);
-                    }
-                }
-            }
-            let mut leaf = old;
-            leaf.remove(&mut self.arena, gone, self.bytes);
-            self.keep(number, old, leaf);
+    /// What is left of a page that had several regions.
+    fn left(&mut self, several: u32) -> Option<Entry> {
+        let layers = self.several.get(several)?;
+        let only = layers.only();
+        if only.is_some() || layers.is_empty() {
+            self.several.remove(several);
+            return only.map(Entry::Only);
         }
+        Some(Entry::Several(several))
     }
 }

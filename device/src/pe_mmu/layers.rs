@@ -86,6 +86,14 @@ impl Layers {
         self.all.is_empty()
     }
 
+    /// The region, if it is the only one that is left.
+    pub(super) const fn only(&self) -> Option<Region> {
+        match self.all.as_slice() {
+            [only] => Some(only.region),
+            _ => None,
+        }
+    }
+
     /// What is at `offset`.
     pub(super) fn at(&self, offset: u32) -> Spot {
         let next = self.seen.partition_point(|seen| seen.region.end <= offset);
@@ -107,12 +115,11 @@ impl Layers {
         true
     }
 
-    /// Takes the newest region out; false if none is left.
-    pub(super) fn pop(&mut self) -> bool {
+    /// Takes the newest region out.
+    pub(super) fn pop(&mut self) {
         if let Some(Arrived { region, .. }) = self.all.pop() {
             self.look_again(region.start, region.end);
         }
-        !self.is_empty()
     }
 
     /// Takes out the regions that lie in the range from end to end; the number is how many.
@@ -129,6 +136,12 @@ impl Layers {
         });
         if low < high {
             self.look_again(low, high);
+            // Clients could keep one region of a page that had many, and have the host keep the room of all.
+            for list in [&mut self.all, &mut self.seen] {
+                if list.len() < list.capacity() / 4 {
+                    list.shrink_to_fit();
+                }
+            }
         }
         before.saturating_sub(self.all.len())
     }
@@ -244,11 +257,12 @@ mod tests {
     #[test]
     fn pop_takes_back_the_newest_region_alone() {
         let mut page = page(&[region(0, 16, 1), region(4, 8, 2), region(2, 12, 3)]);
-        assert!(page.pop());
+        page.pop();
         assert_eq!(page.at(4), Spot::Seen(region(4, 8, 2)));
         assert_eq!(page.at(2), Spot::Seen(region(0, 4, 1)));
-        assert!(page.pop());
-        assert!(!page.pop());
-        assert_eq!(page.at(4), Spot::Bare(None));
+        page.pop();
+        assert_eq!(page.only(), Some(region(0, 16, 1)));
+        page.pop();
+        assert_eq!((page.is_empty(), page.at(4)), (true, Spot::Bare(None)));
     }
 }

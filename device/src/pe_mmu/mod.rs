@@ -34,7 +34,9 @@ mod leaf;
 mod memory;
 pub mod node;
 mod registers;
+mod several;
 pub mod table;
+mod window;
 
 use ane_uapi::hw::pe_mmu::Control;
 

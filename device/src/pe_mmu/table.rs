@@ -212,9 +212,10 @@ impl Table {
     /// Takes out what [`Table::install`] added to the first `pages` pages of an entry.
     fn take_back(&mut self, entry: &Mapping, pages: u64) {
         let Some(Ok(span)) = Span::new(entry.va, entry.size) else { return };
-        let Some(more) = pages.min(self.pages_of(span)).checked_sub(1) else { return };
-        let first = self.page_size.page(span.first);
-        self.regions = self.regions.saturating_sub(self.pages.pop(first, first.saturating_add(more)));
+        for (page, ..) in self.parts(span).take(usize::try_from(pages).unwrap_or(usize::MAX)) {
+            self.pages.pop(page);
+            self.regions = self.regions.saturating_sub(1);
+        }
     }
 
     pub(super) fn unmap(&mut self, ranges: &[Range]) -> Result<(), Rejected> {

@@ -1,0 +1,61 @@
+//! How fast the mover copies 64 KB in scratch, its registers and all, to what memcpy makes of the same bytes.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use ane_device::mover::{Memories, Mover, Settings};
+use ane_uapi::hw::mover::regs::{Core, MOVER};
+
+use crate::report::{self, median};
+
+/// Rounds of each measurement; the median is what is reported.
+const ROUNDS: usize = 21;
+
+/// Bytes of a copy by the mover.
+const COPY: usize = 64 << 10;
+
+/// What a copy takes the mover and memcpy, in nanoseconds, and the ratio.
+fn copy() -> (f64, f64, f64) {
+    let mut scratch: Vec<u8> = (0..2usize << 20).map(|n| (n * 31 + n / 251) as u8).collect();
+    let (mut configuration, mut instruction_ram) = (vec![0; 0x1_0000], vec![0; 0x1_0000]);
+    let mut mover = Mover::new(Settings::default());
+    let row = |offset| MOVER.find(offset).expect("a register").0;
+    let registers = [0x00, 0x04, 0x08, 0x0c, 0x10].map(row);
+    let mut time = 0;
+    let mut by_mover = |scratch: &mut [u8]| {
+        let mut memories =
+            Memories { scratch, configuration: &mut configuration, instruction_ram: &mut instruction_ram };
+        let units = COPY as u32 / 16;
+        for (row, value) in registers.into_iter().zip([0, 0x1_0000, units, 3, 0x40]) {
+            mover.write(Core::B, row, 0, value, time, &mut memories);
+        }
+        time += 10_000;
+    };
+    let mut by_memcpy = |scratch: &mut [u8]| {
+        let (from, to) = scratch.split_at_mut(0x10_0000);
+        black_box(to)[..COPY].copy_from_slice(&black_box(from)[..COPY]);
+    };
+    let mut run = |work: &mut dyn FnMut(&mut [u8])| {
+        let start = Instant::now();
+        for _ in 0..200 {
+            work(&mut scratch);
+            black_box(&scratch);
+        }
+        start.elapsed().as_nanos() as f64 / 200.0
+    };
+    let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let (x, y) = (run(&mut by_mover), run(&mut by_memcpy));
+        ours.push(x);
+        theirs.push(y);
+        ratios.push(y / x);
+    }
+    (median(ours), median(theirs), median(ratios))
+}
+
+/// Prints the ratio.
+pub(crate) fn print() {
+    let (ours, theirs, ratio) = copy();
+    let seen = format!("{ours:.0} ns / {theirs:.0} ns");
+    report::line("P2", "copy of 64 KB by the mover / memcpy", &seen, ratio);
+}

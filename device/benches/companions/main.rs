@@ -1,0 +1,35 @@
+//! What PE_MMU and the mover cost their callers.
+//!
+//! `cargo bench -p ane-device --bench companions`, and a word behind `--` for one part of it:
+//!
+//! * `copy`: the mover;
+//! * [`translation`]: what PE_MMU takes for an answer, and how that grows with the table;
+//! * [`messages`]: what it takes to map and to unmap, and what a table takes of the host's memory.
+
+mod copy;
+mod memory;
+mod messages;
+#[path = "../report/mod.rs"]
+mod report;
+mod translation;
+
+/// A number that follows from another and looks like none of its neighbours.
+fn scattered(number: u64) -> u64 {
+    let mixed = (number ^ 0x5851_f42d).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 20
+}
+
+fn main() {
+    let parts = [
+        ("copy", copy::print as fn()),
+        ("translation", translation::print),
+        ("messages", messages::print),
+        ("memory", memory::print),
+    ];
+    let asked: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    for (name, print) in parts {
+        if asked.is_empty() || asked.iter().any(|word| word == name) {
+            print();
+        }
+    }
+}
