@@ -1,6 +1,7 @@
-//! The planar engine and activation tables against plain single-precision loops over the same halves: goal C5.
+//! The planar engine and activation tables against plain single-precision loops over the same halves: goal C5. And
+//! transposition against a plain loop, which no goal is held to.
 //!
-//! `cargo bench -p ane-device --bench planar`. The peer converts halves with the `half` crate, which uses the
+//! `cargo bench -p ane-device --bench planar [-- transposition ..]`. The peer converts halves with the `half` crate, which uses the
 //! processor's own conversions, in chunks that stay in the first-level cache, and computes in loops that are compiled
 //! for AVX2 where the processor has it. Both sides of each ratio run in turn in this process, on one thread, warm; the
 //! figure is the median of the rounds' ratios, ours to the peer's. What is timed was compared with the peer's results
@@ -14,6 +15,7 @@ use std::time::Instant;
 use ane_device::engine::plan::operand::Shape;
 use ane_device::engine::planar::{Class, Operand, Planar};
 use ane_device::engine::table::Table;
+use ane_device::engine::transpose::transpose;
 use ane_uapi::hw::td::activation::{ActivationTable, BYTES};
 use ane_uapi::hw::td::planar::Operation;
 use half::f16;
@@ -215,18 +217,54 @@ fn activation(elements: usize) {
     }
 }
 
+/// A loop over what comes out, element by element.
+fn by_elements(from: &[u16], [channels, height, width]: [usize; 3], into: &mut [u16]) {
+    for (row, into) in into.chunks_exact_mut(channels).enumerate() {
+        let (x, y) = (row / height, row % height);
+        let column = from[y * width + x..].iter().step_by(height * width);
+        into.iter_mut().zip(column).for_each(|(to, element)| *to = *element);
+    }
+}
+
+fn transposition(extents: [usize; 3]) {
+    let [channels, height, width] = extents;
+    let elements = channels * height * width;
+    let shape = Shape { channels: channels as u32, height: height as u32, width: width as u32 };
+    let from = activations(elements, 6);
+    let (mut out, mut turned) = (vec![0; elements], Vec::new());
+    let mut ours = |_: &mut [u16]| transpose(&from, shape, &mut turned);
+    let mut peer = |out: &mut [u16]| by_elements(&from, extents, out);
+    let title = format!("transposition, {channels}x{height}x{width} / loop over elements");
+    compare("(C5)", &title, elements, &mut out, &mut ours, &mut peer);
+    assert_eq!(turned, out, "both move the same");
+}
+
 fn main() {
+    // Cargo adds options of its own.
+    let wanted: Vec<_> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wants = |part: &str| wanted.is_empty() || wanted.iter().any(|other| other == part);
     let has = |what, is_there: bool| println!("{what}: {}", if is_there { "yes" } else { "no" });
     #[cfg(target_arch = "x86_64")]
     has("AVX2", std::arch::is_x86_feature_detected!("avx2"));
     #[cfg(target_arch = "x86_64")]
     has("F16C", std::arch::is_x86_feature_detected!("f16c"));
     println!("{ROUNDS} rounds, one thread; ours, then the peer, for each element");
-    for elements in [1 << 12, 1 << 16, 1 << 20] {
-        elementwise(elements);
-        activation(elements);
+    if wants("elements") {
+        for elements in [1 << 12, 1 << 16, 1 << 20] {
+            elementwise(elements);
+            activation(elements);
+        }
     }
-    for width in [64, 768, 1 << 14] {
-        reduction(width);
+    if wants("reductions") {
+        for width in [64, 768, 1 << 14] {
+            reduction(width);
+        }
+    }
+    if wants("transposition") {
+        for extents in
+            [[512, 1, 64], [256, 1, 3136], [64, 56, 56], [1024, 1, 1024], [2048, 1, 64], [3, 224, 224]]
+        {
+            transposition(extents);
+        }
     }
 }

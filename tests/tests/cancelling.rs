@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ane::build::{Built, Element, Graph, Shape};
+use ane::build::{Built, Element, Graph, Shape, Tail, activation};
 use ane::container::Direction;
 use ane::embedded::{self, Embedded};
 use ane_device::Options;
@@ -22,6 +22,7 @@ use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::long_task::{convolution, endless};
 use ane_tests::runner::{Outcome, Runner, surfaces};
 use ane_uapi::hw::space::EngineOffset;
+use ane_uapi::hw::td::l2::{self, L2Cfg};
 use ane_uapi::hw::tm::error::ErrorCode;
 use ane_uapi::hw::tq::{self, QueueId};
 use half::f16;
@@ -208,6 +209,21 @@ fn planar_passes_and_transfers_are_called_off_anywhere() {
     let built = graph.build().expect("can be built");
     // Each element once, and a row of each transfer for every 16 bytes.
     is_called_off_anywhere(&options(Numerics::M1, 1), &built, 3.0, 2);
+}
+
+/// Each of the four goes over 2^18 elements by itself, and asks as often as there are strides in them; the transfers ask
+/// once at most.
+#[test]
+fn what_only_moves_elements_is_called_off_anywhere() {
+    const ELEMENTS: usize = 64 * 64 * 64;
+    let mut graph = Graph::new();
+    let x = graph.input("x", Shape::new(64, 64, 64)).expect("fits");
+    let y = graph.pass_through(x, Tail::table(activation::exp2()).transposed()).expect("fits");
+    graph.output("y", y).expect("computed");
+    let mut built = graph.build().expect("can be built");
+    let config = built.register_mut(0, l2::L2_CFG.offset()).expect("is written");
+    *config = L2Cfg::from_bits(config.get()).with_input_relu(true).into_bits().into();
+    is_called_off_anywhere(&options(Numerics::M1, 1), &built, 3.0, 4 * ELEMENTS / STRIDE);
 }
 
 #[test]

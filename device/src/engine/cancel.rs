@@ -110,6 +110,16 @@ impl<'a> Pace<'a> {
         self.is_over
     }
 
+    /// Does something to elements, a stride of them after the other, as long as they are wanted.
+    pub(super) fn strides(&mut self, elements: &mut [u16], mut work: impl FnMut(&mut [u16])) {
+        for stride in elements.chunks_mut(STRIDE) {
+            if self.spend(stride.len()) {
+                return;
+            }
+            work(stride);
+        }
+    }
+
     /// True if the thread knows that the task is over.
     pub(super) const fn is_over(&self) -> bool {
         self.is_over
@@ -149,6 +159,16 @@ mod tests {
         assert!(first.spend(STRIDE) && second.spend(STRIDE) && first.is_over());
         assert!(watch.is_over() && Pace::new(&watch).is_over());
         assert_eq!(once.0.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn strides_end_where_the_task_is_over() {
+        let once = Once::default();
+        let watch = Watch::new(&once, QueueId::LINUX);
+        let mut elements = vec![0; 3 * STRIDE];
+        Pace::new(&watch).strides(&mut elements, |stride| stride.fill(1));
+        assert_eq!(elements.iter().position(|&element| element == 0), Some(STRIDE));
+        assert!(watch.is_over());
     }
 
     #[test]

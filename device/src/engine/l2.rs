@@ -89,6 +89,20 @@ fn rows(place: ChipPlace, shape: Shape) -> impl Iterator<Item = u32> {
     })
 }
 
+/// The same bytes in as few rows as there are: rows without a gap between them are one, and so are channels.
+fn merged(place: ChipPlace, shape: Shape) -> Shape {
+    let Shape { channels, height, width } = shape;
+    let row = width.saturating_mul(2);
+    if height != 1 && place.row_stride != row {
+        return shape;
+    }
+    let width = width.saturating_mul(height);
+    if channels != 1 && place.channel_stride != row.saturating_mul(height) {
+        return Shape { channels, height: 1, width };
+    }
+    Shape { channels: 1, height: 1, width: width.saturating_mul(channels) }
+}
+
 /// True if the tensor has unknown bytes.
 pub(super) fn is_unknown(unknown: &Unknown, place: ChipPlace, shape: Shape) -> bool {
     unknown.is_near(place, shape)
@@ -97,6 +111,7 @@ pub(super) fn is_unknown(unknown: &Unknown, place: ChipPlace, shape: Shape) -> b
 
 /// Reads a tensor, which the plan has seen to lie in the buffer.
 pub(super) fn read(sram: &Sram, place: ChipPlace, shape: Shape, into: &mut [u16]) {
+    let shape = merged(place, shape);
     let width = shape.width as usize;
     for (at, row) in rows(place, shape).zip(into.chunks_exact_mut(width.max(1))) {
         let Some(bytes) = sram.bytes().get(at as usize..) else { continue };
@@ -107,8 +122,9 @@ pub(super) fn read(sram: &Sram, place: ChipPlace, shape: Shape, into: &mut [u16]
 
 /// Writes a tensor, which the plan has seen to lie in the buffer.
 pub(super) fn write(sram: &mut Sram, unknown: &mut Unknown, place: ChipPlace, shape: Shape, from: &[u16]) {
-    let width = shape.width as usize;
     let is_near = unknown.is_near(place, shape);
+    let shape = merged(place, shape);
+    let width = shape.width as usize;
     for (at, row) in rows(place, shape).zip(from.chunks_exact(width.max(1))) {
         if is_near {
             unknown.clear(at, shape.width.saturating_mul(2));

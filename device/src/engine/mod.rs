@@ -5,7 +5,7 @@
 //! data through the ports it is handed, and says how long the pass would have taken.
 //!
 //! * [`plan`] understands the registers; [`executor`] carries the plan out, task by task.
-//! * `tile`, [`kernel_fetcher`](Executor) and `l2` move operands, coefficients and results.
+//! * `tile`, [`kernel_fetcher`](Executor) and `l2` move operands, coefficients and results; [`transpose`] turns them.
 //! * [`madd`] is the multiply-accumulate array of the neural engine, in the arithmetic of [`numerics`], and
 //!   [`table`] the activation tables behind it; [`planar`] is the planar engine.
 //! * [`cancel`] ends a pass that nobody wants any longer.
@@ -25,6 +25,7 @@ pub mod plan;
 pub mod planar;
 pub mod table;
 mod tile;
+pub mod transpose;
 
 use std::fmt;
 use std::task::Poll;

@@ -56,17 +56,15 @@ pub(super) fn compute(
     result: &mut [u16],
     watch: &Watch<'_>,
 ) -> Result<(), ShapeError> {
-    let (convolution, scale) = (&pass.convolution, pass.post_scale);
+    let (array, convolution, scale) = (array.under(watch), &pass.convolution, pass.post_scale);
     match pass.operation {
         Operation::Convolve(kernel) => {
             let weights = madd::Coefficients::Halves(&coefficients.weights);
             let biases = kernel.has_bias.then_some(coefficients.biases.as_slice());
-            array.under(watch).convolve(convolution, input, weights, biases, scale, result)
+            array.convolve(convolution, input, weights, biases, scale, result)
         }
-        Operation::Sum => {
-            array.under(watch).convolve(convolution, input, madd::Coefficients::Unity, None, scale, result)
-        }
-        Operation::Maximum => array.under(watch).maximum(convolution, input, scale, result),
+        Operation::Sum => array.convolve(convolution, input, madd::Coefficients::Unity, None, scale, result),
+        Operation::Maximum => array.maximum(convolution, input, scale, result),
         Operation::PassThrough => {
             array.scale(input, scale, result);
             Ok(())

@@ -12,7 +12,7 @@
 //! * this file: what is kept from pass to pass, and the turn of a task;
 //! * `beside`: long passes, computed on a thread of their own;
 //! * `bench`: what one pass works with, and its transfers;
-//! * `operands`: sources taken, results given; `transpose`: those that are turned on the way;
+//! * `operands`: sources taken, results given;
 //! * `neural` and `planar`: the two kinds of pass.
 
 mod bench;
@@ -20,7 +20,6 @@ pub mod beside;
 mod neural;
 mod operands;
 mod planar;
-mod transpose;
 
 use std::task::Poll;
 

@@ -113,7 +113,7 @@ impl Executor {
     ) -> Result<Option<[u8; BYTES]>, EngineError> {
         self.take(bench, &pass.source, SOURCE1, 0, input)?;
         if pass.input_relu {
-            input.iter_mut().for_each(|half| *half = input_relu(*half));
+            bench.pace.strides(input, |input| input.iter_mut().for_each(|half| *half = input_relu(*half)));
         }
         if let Operation::Convolve(kernel) = pass.operation {
             self.fetch_kernel(bench, &kernel)?;
@@ -140,10 +140,12 @@ impl Executor {
         })?;
         bench.still_wanted()?;
         if let Some(bytes) = table {
-            self.tables.get(&bytes).map_err(|bad| bad_table(&bad))?.apply(result);
+            let table = self.tables.get(&bytes).map_err(|bad| bad_table(&bad))?;
+            bench.pace.strides(result, |result| table.apply(result));
         } else if pass.nonlinearity == Nonlinearity::Relu {
-            result.iter_mut().for_each(|half| *half = relu(*half));
+            bench.pace.strides(result, |result| result.iter_mut().for_each(|half| *half = relu(*half)));
         }
+        bench.still_wanted()?;
         let what = What::Pass {
             class: TaskClass::Neural,
             shape: extents(pass.output()),

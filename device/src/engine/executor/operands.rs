@@ -7,10 +7,10 @@ use vm_memory::GuestMemory;
 
 use super::Executor;
 use super::bench::Bench;
-use super::transpose::transpose;
 use crate::dart::{Access, Circuit};
 use crate::engine::plan::operand::{ChipPlace, Origin, Shape, Sink, Source, Window};
 use crate::engine::plan::verdict::Verdict;
+use crate::engine::transpose::transpose_under;
 use crate::engine::{EngineError, l2 as chip};
 use crate::refusal::Category;
 use crate::td::register_file::RegisterFile;
@@ -108,7 +108,8 @@ impl Executor {
         result: &mut Vec<u16>,
     ) -> Result<(), EngineError> {
         if sink.is_transposed {
-            transpose(result, sink.shape.transposed(), &mut self.staging.turned);
+            transpose_under(bench.watch, result, sink.shape.transposed(), &mut self.staging.turned);
+            bench.still_wanted()?;
             std::mem::swap(result, &mut self.staging.turned);
         }
         if let Some((place, len)) = sink.spoils {

@@ -27,6 +27,7 @@ mod intrinsics;
 mod lanes;
 mod m1;
 mod narrow;
+mod ordered;
 #[cfg(target_arch = "x86_64")]
 mod planar_avx2;
 #[cfg(target_arch = "x86_64")]
@@ -43,6 +44,7 @@ pub(crate) use self::copy::{Gather, Source, Stretch};
 pub(crate) use self::deal::{Deal, Strip};
 pub(crate) use self::finish::{Finish, Pixels};
 pub(crate) use self::narrow::{MAGNITUDE, SCALE};
+pub(crate) use self::ordered::{LOWEST, half};
 pub(crate) use self::window::Window;
 
 /// A kind of vector unit.
@@ -166,6 +168,9 @@ pub(crate) struct Code {
     widen: unsafe fn(&[u16], bool, &mut [f32]),
     narrow: unsafe fn(&[f32], Port, &mut [u16]),
     finish: unsafe fn(&mut Finish<'_, '_>),
+    raise: unsafe fn(&mut [u16], &[u16]),
+    largest: unsafe fn(&[u16]) -> u16,
+    enter: unsafe fn(&[u16], &mut [u16]),
 }
 
 impl Code {
@@ -208,6 +213,24 @@ impl Code {
         // SAFETY: a `Code` is handed out where the unit is there.
         unsafe { (self.finish)(finish) };
     }
+
+    /// Puts the larger of a key and that of an operand into each key's place, as far as both go.
+    pub(crate) fn raise(&self, keys: &mut [u16], operands: &[u16]) {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.raise)(keys, operands) };
+    }
+
+    /// The bits of the largest magnitude, which may be no number.
+    pub(crate) fn largest(&self, halves: &[u16]) -> u16 {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.largest)(halves) }
+    }
+
+    /// Copies halves as they enter the engine, as far as both slices go.
+    pub(crate) fn enter(&self, from: &[u16], to: &mut [u16]) {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.enter)(from, to) };
+    }
 }
 
 /// The code of a tier: its lanes, and the rows and vectors of blocks that fill its registers.
@@ -215,7 +238,7 @@ macro_rules! code {
     ($module:ident, $lanes:ty, $(#[$feature:meta])? fast $rows:literal by $vectors:literal, m1 $m1_rows:literal) => {
         mod $module {
             use super::lanes::Lanes;
-            use super::{Block, Code, Deal, Finish, Gather, Kernel, Port, convert, copy, deal, fast, finish, m1};
+            use super::{Block, Code, Deal, Finish, Gather, Kernel, Port, convert, copy, deal, fast, finish, m1, ordered};
 
             /// Vectors of a block of one row.
             const ROW: usize = 4;
@@ -233,6 +256,9 @@ macro_rules! code {
                 widen,
                 narrow,
                 finish,
+                raise,
+                largest,
+                enter,
             };
 
             $(#[$feature])?
@@ -299,6 +325,21 @@ macro_rules! code {
             unsafe fn finish(sums: &mut Finish<'_, '_>) {
                 // SAFETY: as the caller says.
                 unsafe { finish::run::<$lanes>(sums) }
+            }
+
+            $(#[$feature])?
+            unsafe fn raise(keys: &mut [u16], operands: &[u16]) {
+                ordered::raise(keys, operands);
+            }
+
+            $(#[$feature])?
+            unsafe fn largest(halves: &[u16]) -> u16 {
+                ordered::largest(halves)
+            }
+
+            $(#[$feature])?
+            unsafe fn enter(from: &[u16], to: &mut [u16]) {
+                ordered::enter(from, to);
             }
         }
     };

@@ -66,8 +66,13 @@ impl Vector for Wide {
     }
 
     #[inline(always)]
-    fn negated(self) -> Self {
-        wide!(negated(self))
+    fn settled(self) -> Self {
+        wide!(settled(self))
+    }
+
+    #[inline(always)]
+    fn flipped(self, signs: Self) -> Self {
+        wide!(flipped(self, signs))
     }
 
     #[inline(always)]
@@ -86,8 +91,8 @@ impl Vector for Wide {
     }
 
     #[inline(always)]
-    fn relu(self) -> Self {
-        wide!(relu(self))
+    fn at_least(self, least: Self) -> Self {
+        wide!(at_least(self, least))
     }
 }
 
@@ -153,26 +158,26 @@ fn both(Wide([a, b]): Wide, Wide([c, d]): Wide, operation: impl Fn(__m256d, __m2
 /// +0 where there is a NaN.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn settled(numbers: __m256d) -> __m256d {
-    _mm256_and_pd(numbers, _mm256_cmp_pd::<_CMP_ORD_Q>(numbers, numbers))
+fn settled(numbers: Wide) -> Wide {
+    both(numbers, numbers, |x, same| _mm256_and_pd(x, _mm256_cmp_pd::<_CMP_ORD_Q>(x, same)))
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 fn plus(first: Wide, second: Wide) -> Wide {
-    both(first, second, |a, b| settled(_mm256_add_pd(a, b)))
+    both(first, second, |a, b| _mm256_add_pd(a, b))
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 fn times(first: Wide, second: Wide) -> Wide {
-    both(first, second, |a, b| settled(_mm256_mul_pd(a, b)))
+    both(first, second, |a, b| _mm256_mul_pd(a, b))
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn negated(numbers: Wide) -> Wide {
-    both(numbers, splat(-0.0), |x, sign| _mm256_xor_pd(x, sign))
+fn flipped(numbers: Wide, signs: Wide) -> Wide {
+    both(numbers, signs, |x, sign| _mm256_xor_pd(x, sign))
 }
 
 #[inline]
@@ -204,6 +209,6 @@ fn minimum(first: Wide, second: Wide) -> Wide {
 /// Of two zeros the instruction gives the second.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn relu(numbers: Wide) -> Wide {
-    both(numbers, splat(0.0), |x, zero| _mm256_max_pd(x, zero))
+fn at_least(numbers: Wide, least: Wide) -> Wide {
+    both(numbers, least, |x, least| _mm256_max_pd(x, least))
 }

@@ -70,8 +70,13 @@ impl Vector for Whole {
     }
 
     #[inline(always)]
-    fn negated(self) -> Self {
-        whole!(negated(self))
+    fn settled(self) -> Self {
+        whole!(settled(self))
+    }
+
+    #[inline(always)]
+    fn flipped(self, signs: Self) -> Self {
+        whole!(flipped(self, signs))
     }
 
     #[inline(always)]
@@ -90,8 +95,8 @@ impl Vector for Whole {
     }
 
     #[inline(always)]
-    fn relu(self) -> Self {
-        whole!(relu(self))
+    fn at_least(self, least: Self) -> Self {
+        whole!(at_least(self, least))
     }
 }
 
@@ -145,26 +150,26 @@ fn numbers(Whole(vector): Whole) -> [f64; LANES] {
 /// +0 where there is a NaN.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-fn settled(numbers: __m512d) -> Whole {
+fn settled(Whole(numbers): Whole) -> Whole {
     Whole(_mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_ORD_Q>(numbers, numbers), numbers))
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn plus(Whole(a): Whole, Whole(b): Whole) -> Whole {
-    settled(_mm512_add_pd(a, b))
+    Whole(_mm512_add_pd(a, b))
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn times(Whole(a): Whole, Whole(b): Whole) -> Whole {
-    settled(_mm512_mul_pd(a, b))
+    Whole(_mm512_mul_pd(a, b))
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-fn negated(Whole(numbers): Whole) -> Whole {
-    Whole(_mm512_xor_pd(numbers, _mm512_set1_pd(-0.0)))
+fn flipped(Whole(numbers): Whole, Whole(signs): Whole) -> Whole {
+    Whole(_mm512_xor_pd(numbers, signs))
 }
 
 #[inline]
@@ -190,6 +195,6 @@ fn minimum(Whole(a): Whole, Whole(b): Whole) -> Whole {
 /// Of two zeros the instruction gives the second.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-fn relu(Whole(numbers): Whole) -> Whole {
-    Whole(_mm512_max_pd(numbers, _mm512_setzero_pd()))
+fn at_least(Whole(numbers): Whole, Whole(least): Whole) -> Whole {
+    Whole(_mm512_max_pd(numbers, least))
 }

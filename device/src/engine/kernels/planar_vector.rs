@@ -8,12 +8,12 @@ use crate::engine::numerics::double::{self, settle};
 /// Numbers in a vector.
 pub(in crate::engine) const LANES: usize = 8;
 
-/// Eight doubles and what is done with them. None is ever a NaN: a result that has no value is +0.
+/// Eight doubles and what is done with them. A result without a value is a NaN until it is settled.
 pub(in crate::engine) trait Vector: Copy {
     /// The numbers that halves stand for; a NaN is +infinity.
     fn decode(halves: &[u16; LANES]) -> Self;
 
-    /// The nearest halves, ties to even.
+    /// The nearest halves, ties to even; of a NaN any.
     fn encode(self) -> [u16; LANES];
 
     /// The same number eight times.
@@ -28,20 +28,23 @@ pub(in crate::engine) trait Vector: Copy {
     /// Products.
     fn times(self, other: Self) -> Self;
 
-    /// The numbers with the other sign.
-    fn negated(self) -> Self;
+    /// The numbers, and +0 in the place of a NaN.
+    fn settled(self) -> Self;
+
+    /// The numbers with the bits turned over that `signs` have set.
+    fn flipped(self, signs: Self) -> Self;
 
     /// The numbers without their sign.
     fn magnitude(self) -> Self;
 
-    /// The larger; +0 over -0 (Chosen).
+    /// The larger; +0 over -0 (Chosen). Of numbers only, as the next.
     fn maximum(self, other: Self) -> Self;
 
     /// The smaller; -0 over +0 (Chosen).
     fn minimum(self, other: Self) -> Self;
 
-    /// What is above zero, else +0.
-    fn relu(self) -> Self;
+    /// What is above the least, else the least.
+    fn at_least(self, least: Self) -> Self;
 }
 
 /// Something to do with vectors.
@@ -105,17 +108,22 @@ impl Vector for Portable {
 
     #[inline(always)]
     fn plus(self, other: Self) -> Self {
-        self.with(other, |a, b| settle(a + b))
+        self.with(other, |a, b| a + b)
     }
 
     #[inline(always)]
     fn times(self, other: Self) -> Self {
-        self.with(other, |a, b| settle(a * b))
+        self.with(other, |a, b| a * b)
     }
 
     #[inline(always)]
-    fn negated(self) -> Self {
-        Self(self.0.map(|x| -x))
+    fn settled(self) -> Self {
+        Self(self.0.map(settle))
+    }
+
+    #[inline(always)]
+    fn flipped(self, signs: Self) -> Self {
+        self.with(signs, |x, sign| f64::from_bits(x.to_bits() ^ sign.to_bits()))
     }
 
     #[inline(always)]
@@ -134,8 +142,8 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
-    fn relu(self) -> Self {
-        Self(self.0.map(|x| if x > 0.0 { x } else { 0.0 }))
+    fn at_least(self, least: Self) -> Self {
+        self.with(least, |x, least| if x > least { x } else { least })
     }
 }
 
@@ -164,15 +172,16 @@ mod tests {
                 let (a, b) = (V::decode(a), V::decode(b));
                 let fine = a.times(V::splat(1.0 / 3.0));
                 let results = [
-                    a.plus(b),
-                    a.times(b),
-                    a.negated(),
+                    a.plus(b).settled(),
+                    a.times(b).settled(),
+                    a.flipped(V::splat(-0.0)),
                     a.magnitude(),
                     a.maximum(b),
                     b.maximum(a),
                     a.minimum(b),
                     b.minimum(a),
-                    a.relu(),
+                    a.at_least(V::splat(0.0)),
+                    a.at_least(V::splat(f64::NEG_INFINITY)),
                     fine,
                 ];
                 for result in results {

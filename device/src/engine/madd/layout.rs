@@ -169,21 +169,27 @@ impl Layout {
     /// Writes down how far behind the place of an output's first tap the others are.
     pub(super) fn taps(&self, shape: &Shape, taps: &mut Vec<usize>) {
         taps.clear();
-        taps.extend((0..shape.taps()).map(|tap| self.planes.tap(shape, tap)));
+        for channel in 0..shape.group_channels {
+            for ky in 0..shape.kernel_height {
+                let row = channel * self.planes.size() + ky * self.planes.pitch;
+                taps.extend(row..row + shape.kernel_width);
+            }
+        }
     }
 
-    /// Writes down where the operands are, for each so many taps.
-    pub(super) fn offsets(&self, numerics: Numerics, shape: &Shape, offsets: &mut Vec<Offsets>) {
-        let all = padded(numerics, shape.taps());
+    /// Writes down where the operands of these [`taps`](Self::taps) are, for each so many of them.
+    pub(super) fn offsets(&self, numerics: Numerics, taps: &[usize], offsets: &mut Vec<Offsets>) {
+        let all = padded(numerics, taps.len());
+        let last = taps.last().copied().unwrap_or_default();
         offsets.resize_with(all.div_ceil(self.block), Offsets::default);
         for (block, offsets) in offsets.iter_mut().enumerate() {
-            let taps = self.taps_of(all, block);
+            let of_block = self.taps_of(all, block);
             if self.copied {
-                offsets.set((0..taps.len()).map(|tap| tap * self.kernel.columns));
+                offsets.set((0..of_block.len()).map(|tap| tap * self.kernel.columns));
             } else {
                 // Taps that only fill up a tile read what is there; their coefficients are zero, and an infinity
                 // that they find has the output computed again, as one of any tap.
-                offsets.set(taps.map(|tap| self.planes.tap(shape, tap.min(shape.taps() - 1))));
+                offsets.set(of_block.map(|tap| taps.get(tap).copied().unwrap_or(last)));
             }
         }
     }

@@ -1,25 +1,11 @@
 //! The channel maximum.
-//!
-//! Halves are compared as integers: with the magnitude's bits of a negative number turned over, their order as
-//! signed numbers is that of the numbers they stand for, and +0 comes behind -0.
 
 use super::shape::Shape;
 use crate::engine::cancel::{Pace, VECTOR};
-use crate::engine::numerics::halves::{INFINITY, entered};
+use crate::engine::kernels::{Code, LOWEST, half};
 
-const SIGN: u16 = 0x8000;
-
-/// A half as a signed number of the same order; NaN as +infinity.
-fn key(bits: u16) -> i16 {
-    let bits = entered(bits);
-    (bits ^ (((bits & SIGN) >> 15).wrapping_neg() >> 1)).cast_signed()
-}
-
-/// The half that a key stands for.
-fn half(key: i16) -> u16 {
-    let bits = key.cast_unsigned();
-    bits ^ (((bits & SIGN) >> 15).wrapping_neg() >> 1)
-}
+/// Operands that do not lie side by side are brought together, so many at a time.
+const TOGETHER: usize = 64;
 
 /// The largest operand of each pixel of a group.
 #[expect(
@@ -27,9 +13,16 @@ fn half(key: i16) -> u16 {
     clippy::indexing_slicing,
     reason = "sizes are those of a checked shape"
 )]
-pub(super) fn of_group(shape: &Shape, group: usize, input: &[u16], channel: &mut [u16], pace: &mut Pace<'_>) {
+pub(super) fn of_group(
+    code: &Code,
+    shape: &Shape,
+    group: usize,
+    input: &[u16],
+    channel: &mut [u16],
+    pace: &mut Pace<'_>,
+) {
     // Until the end it holds keys.
-    channel.fill(key(INFINITY | SIGN).cast_unsigned());
+    channel.fill(LOWEST);
     for tap in 0..shape.taps() {
         let (rest, kx) = (tap / shape.kernel_width, tap % shape.kernel_width);
         let (plane, ky) = (rest / shape.kernel_height, rest % shape.kernel_height);
@@ -40,12 +33,14 @@ pub(super) fn of_group(shape: &Shape, group: usize, input: &[u16], channel: &mut
             }
             let from = (y * shape.stride_y + ky).checked_sub(shape.pad_y).filter(|&from| from < shape.height);
             match from {
-                Some(from) => of_row(shape, kx, &input[(plane + from) * shape.width..][..shape.width], row),
-                None => row.iter_mut().for_each(|place| raise(place, 0)),
+                Some(from) => {
+                    of_row(code, shape, kx, &input[(plane + from) * shape.width..][..shape.width], row);
+                }
+                None => raise_to_zero(code, row),
             }
         }
     }
-    channel.iter_mut().for_each(|place| *place = half(place.cast_signed()));
+    channel.iter_mut().for_each(|place| *place = half(*place));
 }
 
 /// The larger of each pixel of a row and its operand in a row of the input, `kx` columns on; padding is zero.
@@ -54,25 +49,29 @@ pub(super) fn of_group(shape: &Shape, group: usize, input: &[u16], channel: &mut
     clippy::indexing_slicing,
     reason = "sizes are those of a checked shape"
 )]
-fn of_row(shape: &Shape, kx: usize, from: &[u16], row: &mut [u16]) {
+fn of_row(code: &Code, shape: &Shape, kx: usize, from: &[u16], row: &mut [u16]) {
     // The first pixel whose operand is no longer before a column.
     let first = |column: usize| column.saturating_sub(kx).div_ceil(shape.stride_x).min(shape.out_width);
     let (start, end) = (first(shape.pad_x), first(shape.width + shape.pad_x));
-    row[..start].iter_mut().for_each(|place| raise(place, 0));
-    row[end..].iter_mut().for_each(|place| raise(place, 0));
+    raise_to_zero(code, &mut row[..start]);
+    raise_to_zero(code, &mut row[end..]);
     if start == end {
         return;
     }
-    let places = row[start..end].iter_mut();
+    let places = &mut row[start..end];
     let from = &from[start * shape.stride_x + kx - shape.pad_x..];
     if shape.stride_x == 1 {
-        places.zip(from).for_each(|(place, &operand)| raise(place, operand));
+        code.raise(places, from);
     } else {
-        places.zip(from.iter().step_by(shape.stride_x)).for_each(|(place, &operand)| raise(place, operand));
+        let mut operands = [0; TOGETHER];
+        for (places, from) in places.chunks_mut(TOGETHER).zip(from.chunks(TOGETHER * shape.stride_x)) {
+            operands.iter_mut().zip(from.iter().step_by(shape.stride_x)).for_each(|(to, &from)| *to = from);
+            code.raise(places, &operands);
+        }
     }
 }
 
-/// Puts the larger of a key and an operand's into the key's place.
-fn raise(place: &mut u16, operand: u16) {
-    *place = place.cast_signed().max(key(operand)).cast_unsigned();
+/// Compares keys with padding.
+fn raise_to_zero(code: &Code, keys: &mut [u16]) {
+    keys.chunks_mut(TOGETHER).for_each(|keys| code.raise(keys, &[0; TOGETHER]));
 }

@@ -48,7 +48,7 @@ use self::piece::{NO_BIAS, Pass, Worker};
 use self::planes::Planes;
 use self::pool::Pool;
 use self::shape::Shape;
-use super::cancel::{Pace, VECTOR, Watch};
+use super::cancel::{Pace, STRIDE, VECTOR, Watch};
 use super::kernels::{Code, Offsets, Port};
 use super::numerics::{Numerics, halves, output, product};
 
@@ -154,8 +154,8 @@ impl Array {
     fn prepare(&mut self, threads: usize, layout: &Layout, definition: &Definition<'_>, watch: &Watch<'_>) {
         let Self { code, numerics, ref pool, .. } = *self;
         let Definition { shape, input, coefficients } = *definition;
-        layout.offsets(numerics, shape, &mut self.offsets);
         layout.taps(shape, &mut self.taps);
+        layout.offsets(numerics, &self.taps, &mut self.offsets);
         make_room(&mut self.operands, layout.operands());
         let packing = Packing::new((code, numerics), shape, coefficients, &layout.kernel);
         let planes = layout.planes.shares(&mut self.operands).map(Share::Planes);
@@ -211,7 +211,7 @@ impl Array {
 
     /// A pass-through: each operand times post-scale, with one rounding, as far as both buffers go.
     pub fn scale(&mut self, input: &[u16], post_scale: u16, output: &mut [u16]) {
-        scale(self.code, input, post_scale, output);
+        self.under(&Watch::idle()).scale(input, post_scale, output);
     }
 }
 
@@ -284,7 +284,10 @@ impl Watched<'_> {
             taps: &array.taps,
             operands: &array.operands,
             coefficients: &array.coefficients,
-            largest: if array.numerics == Numerics::M1 { largest(input) } else { 0.0 },
+            largest: match array.numerics {
+                Numerics::M1 => halves::value(array.code.largest(input)),
+                Numerics::Fast | Numerics::Exact => 0.0,
+            },
             definition,
             bias,
             post_scale,
@@ -316,7 +319,7 @@ impl Watched<'_> {
         let mut channels = output.chunks_exact_mut(shape.pixels());
         let mut pace = Pace::new(watch);
         for group in 0..shape.groups {
-            maximum::of_group(&shape, group, input, &mut array.maxima, &mut pace);
+            maximum::of_group(array.code, &shape, group, input, &mut array.maxima, &mut pace);
             for channel in channels.by_ref().take(shape.group_outputs) {
                 if pace.spend(channel.len() / VECTOR) {
                     return Ok(());
@@ -325,6 +328,17 @@ impl Watched<'_> {
             }
         }
         Ok(())
+    }
+
+    /// As [`Array::scale`].
+    pub fn scale(self, input: &[u16], post_scale: u16, output: &mut [u16]) {
+        let mut pace = Pace::new(self.watch);
+        for (from, to) in input.chunks(STRIDE).zip(output.chunks_mut(STRIDE)) {
+            if pace.spend(to.len()) {
+                return;
+            }
+            scale(self.array.code, from, post_scale, to);
+        }
     }
 }
 
@@ -340,12 +354,6 @@ fn make_room(singles: &mut Vec<f32>, len: usize) {
     }
 }
 
-/// The largest magnitude among the operands.
-fn largest(input: &[u16]) -> f32 {
-    const MAGNITUDE: u16 = 0x7fff;
-    halves::value(input.iter().fold(0, |largest, half| largest.max(half & MAGNITUDE)))
-}
-
 /// Operands times post-scale, with one rounding.
 fn scale(code: &Code, input: &[u16], post_scale: u16, output: &mut [u16]) {
     /// Some vectors of any tier.
@@ -354,7 +362,7 @@ fn scale(code: &Code, input: &[u16], post_scale: u16, output: &mut [u16]) {
     const VECTOR: usize = 16;
     if post_scale == halves::ONE {
         // Nothing to multiply, nothing to round.
-        output.iter_mut().zip(input).for_each(|(to, &from)| *to = halves::entered(from));
+        code.enter(input, output);
         return;
     }
     let post_scale = f64::from(halves::value(post_scale));

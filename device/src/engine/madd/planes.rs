@@ -58,13 +58,6 @@ impl Planes {
         self.rows * self.pitch
     }
 
-    /// How far behind the place of an output's first tap another of its taps is.
-    pub(super) fn tap(&self, shape: &Shape, tap: usize) -> usize {
-        let (rest, kx) = (tap / shape.kernel_width, tap % shape.kernel_width);
-        let (channel, ky) = (rest / shape.kernel_height, rest % shape.kernel_height);
-        channel * self.size() + ky * self.pitch + kx
-    }
-
     /// Hands out the planes in shares for threads.
     pub(super) fn shares<'a>(
         &self,

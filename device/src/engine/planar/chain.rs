@@ -1,104 +1,155 @@
 //! The element-wise chain, eight doubles at a time.
 //!
-//! A step is left out where it would change nothing. Adding a bias of +0 is no such step: it turns -0 into +0.
+//! No step is left out: a factor of one and a sign that stays cost less than the question whether there are any. A bias of
+//! +0 is not even without effect, as it makes +0 of -0. What does cost is looking for results without a value behind each
+//! step, and so that is put off: left as it is, such a result stays none through all that follows, and a block without one
+//! at its end had none on its way. Other blocks are computed again, carefully.
 
 use std::marker::PhantomData;
 
 use ane_uapi::hw::td::planar::Operation;
 
-use super::Planar;
-use super::operand::View;
+use super::operand::{BLOCK, Spread, View};
+use super::{Class, Planar};
 use crate::engine::cancel::Pace;
 use crate::engine::kernels::planar_vector::{LANES, Vector, Work, run as vectorised};
-use crate::engine::numerics::double::{ONE, decode, decode_single};
+use crate::engine::numerics::double::{decode, decode_single};
 
-/// Elements of a block: what an operand that is broadcast is spread into.
-pub(super) const BLOCK: usize = 256;
-
-/// The chain with its constants as numbers; `None` is a step that changes nothing.
-pub(super) struct Chain {
-    operation: Operation,
-    pre_scale: Option<f64>,
-    negates_first: bool,
-    negates_second: bool,
-    bias: f64,
-    scale: Option<f64>,
-    final_scale: Option<f64>,
-    relu: bool,
-}
-
-/// Each number times a factor, if there is one.
+/// What a step gives; if `CAREFUL`, with +0 in the place of what has no value.
 #[inline(always)]
-fn times<V: Vector>(numbers: V, factor: Option<f64>) -> V {
-    match factor {
-        Some(factor) => numbers.times(V::splat(factor)),
-        None => numbers,
-    }
+fn settled<V: Vector, const CAREFUL: bool>(numbers: V) -> V {
+    if CAREFUL { numbers.settled() } else { numbers }
 }
 
-#[inline(always)]
-fn negated<V: Vector>(numbers: V, is_negated: bool) -> V {
-    if is_negated { numbers.negated() } else { numbers }
+/// Operands of a chain; a type and no closure, because a closure cannot be marked to be inlined always.
+pub(super) trait Sources<const N: usize> {
+    /// What the operation makes of elements; not rounded. If nobody is careful, what has no value stays so.
+    fn combine<V: Vector, const CAREFUL: bool>(operation: Operation, elements: [V; N]) -> V;
 }
 
-impl Chain {
-    pub(super) fn new(planar: &Planar) -> Self {
-        let unless_one = |half| (half != ONE).then(|| decode(half));
-        Self {
-            operation: planar.operation,
-            pre_scale: unless_one(planar.pre_scale),
-            negates_first: planar.negates_first,
-            negates_second: planar.negates_second,
-            bias: decode(planar.bias),
-            scale: unless_one(planar.scale),
-            final_scale: (planar.final_scale != 1f32.to_bits()).then(|| decode_single(planar.final_scale)),
-            relu: planar.relu,
+/// A source.
+pub(super) struct One;
+
+impl Sources<1> for One {
+    #[inline(always)]
+    fn combine<V: Vector, const CAREFUL: bool>(operation: Operation, [a]: [V; 1]) -> V {
+        match operation {
+            Operation::SumSquared => settled::<V, CAREFUL>(a.times(a)),
+            _ => a,
         }
     }
+}
 
-    /// Source 1, times pre-scale, negated if asked.
-    #[inline(always)]
-    fn first<V: Vector>(&self, a: &[u16; LANES]) -> V {
-        negated(times(V::decode(a), self.pre_scale), self.negates_first)
-    }
+/// Two sources.
+pub(super) struct Two;
 
-    /// Elements of one source before bias and scale; not rounded.
+impl Sources<2> for Two {
     #[inline(always)]
-    pub(super) fn of_one<V: Vector>(&self, a: &[u16; LANES]) -> V {
-        let x: V = self.first(a);
-        if self.operation == Operation::SumSquared { x.times(x) } else { x }
-    }
-
-    /// Elements of two sources before bias and scale; not rounded.
-    #[inline(always)]
-    pub(super) fn of_two<V: Vector>(&self, a: &[u16; LANES], b: &[u16; LANES]) -> V {
-        let x: V = self.first(a);
-        let y = negated(V::decode(b), self.negates_second);
-        match self.operation {
-            Operation::Add => x.plus(y),
-            Operation::Multiply => x.times(y),
-            Operation::Maximum => x.maximum(y),
-            Operation::Minimum => x.minimum(y),
+    fn combine<V: Vector, const CAREFUL: bool>(operation: Operation, [a, b]: [V; 2]) -> V {
+        match operation {
+            Operation::Add => settled::<V, CAREFUL>(a.plus(b)),
+            Operation::Multiply => settled::<V, CAREFUL>(a.times(b)),
+            // A comparison may lose what has no value.
+            Operation::Maximum => a.settled().maximum(b),
+            Operation::Minimum => a.settled().minimum(b),
             Operation::SumSquared => {
-                let sum = x.plus(y);
-                sum.times(sum)
+                let sum = settled::<V, CAREFUL>(a.plus(b));
+                settled::<V, CAREFUL>(sum.times(sum))
             }
         }
     }
+}
 
-    /// Elements of `(a - b) * s`; not rounded.
+/// Three sources, of which the second is negated and the third multiplies.
+pub(super) struct Three;
+
+impl Sources<3> for Three {
     #[inline(always)]
-    fn of_three<V: Vector>(&self, a: &[u16; LANES], b: &[u16; LANES], s: &[u16; LANES]) -> V {
-        self.first::<V>(a).plus(V::decode(b).negated()).times(V::decode(s))
+    fn combine<V: Vector, const CAREFUL: bool>(_: Operation, [a, b, s]: [V; 3]) -> V {
+        settled::<V, CAREFUL>(settled::<V, CAREFUL>(a.plus(b)).times(s))
+    }
+}
+
+/// The constants of a chain.
+pub(super) struct Chain<V> {
+    pre_scale: V,
+    /// Bits of each source that are turned over.
+    signs: [V; 3],
+    bias: V,
+    scale: V,
+    final_scale: V,
+    /// A result below it becomes it.
+    least: V,
+}
+
+impl<V: Vector> Chain<V> {
+    #[inline(always)]
+    pub(super) fn new(planar: &Planar) -> Self {
+        let sign = |is_negated: bool| V::splat(if is_negated { -0.0 } else { 0.0 });
+        let negates_second = planar.negates_second || planar.class == Class::Normalise;
+        Self {
+            pre_scale: V::splat(decode(planar.pre_scale)),
+            signs: [sign(planar.negates_first), sign(negates_second), sign(false)],
+            bias: V::splat(decode(planar.bias)),
+            scale: V::splat(decode(planar.scale)),
+            final_scale: V::splat(decode_single(planar.final_scale)),
+            least: V::splat(if planar.relu { 0.0 } else { f64::NEG_INFINITY }),
+        }
     }
 
-    /// Everything behind the operation of an element-wise pass, and the rounding.
+    /// What the operation makes of eight elements of each source, before bias and scale; not rounded.
     #[inline(always)]
-    fn finish<V: Vector>(&self, numbers: V) -> [u16; LANES] {
-        let biased = numbers.plus(V::splat(self.bias));
-        let scaled = times(times(biased, self.scale), self.final_scale);
-        let result = if self.relu { scaled.relu() } else { scaled };
-        result.encode()
+    pub(super) fn combined<S: Sources<N>, const N: usize, const CAREFUL: bool>(
+        &self,
+        operation: Operation,
+        sources: [&[u16; LANES]; N],
+    ) -> V {
+        let mut elements = [V::splat(0.0); N];
+        for (element, source) in elements.iter_mut().zip(sources) {
+            *element = V::decode(source);
+        }
+        if let Some(first) = elements.first_mut() {
+            *first = settled::<V, CAREFUL>(first.times(self.pre_scale));
+        }
+        for (element, &signs) in elements.iter_mut().zip(&self.signs) {
+            *element = element.flipped(signs);
+        }
+        S::combine::<V, CAREFUL>(operation, elements)
+    }
+
+    /// The same with bias and scales.
+    #[inline(always)]
+    fn scaled<S: Sources<N>, const N: usize, const CAREFUL: bool>(
+        &self,
+        operation: Operation,
+        sources: [&[u16; LANES]; N],
+    ) -> V {
+        let numbers = self.combined::<S, N, CAREFUL>(operation, sources);
+        let biased = settled::<V, CAREFUL>(numbers.plus(self.bias));
+        let scaled = settled::<V, CAREFUL>(biased.times(self.scale));
+        settled::<V, CAREFUL>(scaled.times(self.final_scale))
+    }
+
+    /// Computes a block of an element-wise pass; false if something in it may have no value, and nobody was careful.
+    #[inline(always)]
+    fn block<S: Sources<N>, const N: usize, const CAREFUL: bool>(
+        &self,
+        operation: Operation,
+        eights: &Eights<'_, N>,
+        out: &mut [u16],
+    ) -> bool {
+        // What has no value leaves none in a sum; two infinities may do that as well.
+        let mut sum = V::splat(0.0);
+        let (whole, rest) = out.as_chunks_mut();
+        for (i, out) in whole.iter_mut().enumerate() {
+            let numbers = self.scaled::<S, N, CAREFUL>(operation, eights.get(i));
+            sum = sum.plus(numbers);
+            *out = numbers.at_least(self.least).encode();
+        }
+        let numbers = self.scaled::<S, N, CAREFUL>(operation, eights.last());
+        let last = numbers.at_least(self.least).encode();
+        rest.iter_mut().zip(last).for_each(|(out, half)| *out = half);
+        CAREFUL || sum.plus(numbers).numbers().iter().all(|number| !number.is_nan())
     }
 }
 
@@ -110,42 +161,56 @@ pub(super) fn padded(rest: &[u16]) -> [u16; LANES] {
     whole
 }
 
-/// Operands of a chain; a type and no closure, because a closure cannot be marked to be inlined always.
-trait Sources<const N: usize> {
-    /// Their elements before bias and scale; not rounded.
-    fn elements<V: Vector>(chain: &Chain, sources: [&[u16; LANES]; N]) -> V;
+/// Blocks of as many sources, eight elements at a time.
+pub(super) struct Eights<'a, const N: usize> {
+    whole: [&'a [[u16; LANES]]; N],
+    last: [[u16; LANES]; N],
 }
 
-struct One;
-
-impl Sources<1> for One {
+impl<'a, const N: usize> Eights<'a, N> {
+    /// Those of `len` elements from `start` on of each view; what is broadcast is spread.
     #[inline(always)]
-    fn elements<V: Vector>(chain: &Chain, [a]: [&[u16; LANES]; 1]) -> V {
-        chain.of_one(a)
+    pub(super) fn of(
+        views: [&'a View<'_>; N],
+        start: usize,
+        len: usize,
+        spread: &'a mut [Spread; N],
+    ) -> Self {
+        let mut eights = Self { whole: [&[]; N], last: [[0; LANES]; N] };
+        let places = eights.whole.iter_mut().zip(&mut eights.last);
+        for ((view, spread), (whole, last)) in views.into_iter().zip(spread).zip(places) {
+            let (eights, rest) = view.block(start, len, spread).as_chunks();
+            (*whole, *last) = (eights, padded(rest));
+        }
+        eights
     }
-}
 
-struct Two;
-
-impl Sources<2> for Two {
+    /// Eight elements of each source.
     #[inline(always)]
-    fn elements<V: Vector>(chain: &Chain, [a, b]: [&[u16; LANES]; 2]) -> V {
-        chain.of_two(a, b)
+    pub(super) fn get(&self, i: usize) -> [&[u16; LANES]; N] {
+        let mut sources = [&[0; LANES]; N];
+        for (source, eights) in sources.iter_mut().zip(self.whole) {
+            *source = eights.get(i).unwrap_or(&[0; LANES]);
+        }
+        sources
     }
-}
 
-struct Three;
-
-impl Sources<3> for Three {
+    /// How often there are eight.
     #[inline(always)]
-    fn elements<V: Vector>(chain: &Chain, [a, b, s]: [&[u16; LANES]; 3]) -> V {
-        chain.of_three(a, b, s)
+    pub(super) fn count(&self) -> usize {
+        self.whole.first().map_or(0, |eights| eights.len())
+    }
+
+    /// The elements behind them.
+    #[inline(always)]
+    pub(super) fn last(&self) -> [&[u16; LANES]; N] {
+        self.last.each_ref()
     }
 }
 
 /// An element-wise pass.
 struct Elementwise<'a, 'v, 'p, S, const N: usize> {
-    chain: Chain,
+    planar: &'a Planar,
     views: [&'a View<'v>; N],
     out: &'a mut [u16],
     pace: &'a mut Pace<'p>,
@@ -153,40 +218,39 @@ struct Elementwise<'a, 'v, 'p, S, const N: usize> {
 }
 
 impl<'a, 'v, 'p, S: Sources<N>, const N: usize> Elementwise<'a, 'v, 'p, S, N> {
-    fn new(planar: &Planar, views: [&'a View<'v>; N], out: &'a mut [u16], pace: &'a mut Pace<'p>) -> Self {
-        Self { chain: Chain::new(planar), views, out, pace, sources: PhantomData }
+    fn new(planar: &'a Planar, views: [&'a View<'v>; N], out: &'a mut [u16], pace: &'a mut Pace<'p>) -> Self {
+        Self { planar, views, out, pace, sources: PhantomData }
+    }
+
+    /// The pass, compiled for an operation that is a constant here.
+    #[inline(always)]
+    fn each<V: Vector>(self, operation: Operation) {
+        let Self { planar, views, out, pace, .. } = self;
+        let chain = Chain::<V>::new(planar);
+        let mut spread = [const { Spread::new() }; N];
+        let mut start = 0usize;
+        for out in out.chunks_mut(BLOCK) {
+            if pace.spend(out.len()) {
+                return;
+            }
+            let eights = Eights::of(views, start, out.len(), &mut spread);
+            if !chain.block::<S, N, false>(operation, &eights, out) {
+                chain.block::<S, N, true>(operation, &eights, out);
+            }
+            start = start.saturating_add(out.len());
+        }
     }
 }
 
 impl<S: Sources<N>, const N: usize> Work for Elementwise<'_, '_, '_, S, N> {
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { chain, views, out, pace, .. } = self;
-        let mut buffers = [[0; BLOCK]; N];
-        let mut start = 0usize;
-        for out in out.chunks_mut(BLOCK) {
-            if pace.spend(out.len()) {
-                return;
-            }
-            let mut eights: [&[[u16; LANES]]; N] = [&[]; N];
-            let mut last = [[0; LANES]; N];
-            let places = eights.iter_mut().zip(&mut last);
-            for ((view, buffer), (eights, last)) in views.iter().zip(&mut buffers).zip(places) {
-                let buffer = buffer.get_mut(..out.len()).unwrap_or_default();
-                let (whole, rest) = view.block(start, buffer).as_chunks();
-                (*eights, *last) = (whole, padded(rest));
-            }
-            start = start.saturating_add(out.len());
-            let (whole, rest) = out.as_chunks_mut();
-            for (i, out) in whole.iter_mut().enumerate() {
-                let mut sources = [&[0; LANES]; N];
-                for (source, eights) in sources.iter_mut().zip(eights) {
-                    *source = eights.get(i).unwrap_or(&[0; LANES]);
-                }
-                *out = chain.finish::<V>(S::elements(&chain, sources));
-            }
-            let last = chain.finish::<V>(S::elements(&chain, last.each_ref()));
-            rest.iter_mut().zip(last).for_each(|(out, half)| *out = half);
+        match self.planar.operation {
+            Operation::Add => self.each::<V>(Operation::Add),
+            Operation::Multiply => self.each::<V>(Operation::Multiply),
+            Operation::Maximum => self.each::<V>(Operation::Maximum),
+            Operation::Minimum => self.each::<V>(Operation::Minimum),
+            Operation::SumSquared => self.each::<V>(Operation::SumSquared),
         }
     }
 }
@@ -209,7 +273,7 @@ mod tests {
     use super::*;
     use crate::engine::cancel::Watch;
     use crate::engine::kernels::planar_vector::Portable;
-    use crate::engine::planar::{Class, Operand, Shape};
+    use crate::engine::planar::{Operand, Shape};
 
     #[test]
     fn portable_and_vector_code_give_the_same_bytes() {

@@ -76,6 +76,22 @@ pub(super) fn check(planar: &Planar, shape: Shape, found: usize) -> Result<usize
     Ok(elements)
 }
 
+/// Elements of a block: what an operand that is broadcast is spread into.
+pub(super) const BLOCK: usize = 256;
+
+/// Room for a block of an operand that is broadcast, and what is in it.
+pub(super) struct Spread {
+    elements: [u16; BLOCK],
+    /// How many of them there are, and of an operand that repeats itself the place of the first in what it repeats.
+    kept: Option<(usize, usize)>,
+}
+
+impl Spread {
+    pub(super) const fn new() -> Self {
+        Self { elements: [0; BLOCK], kept: None }
+    }
+}
+
 /// How many elements go in one direction, and how far apart they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Walk {
@@ -116,20 +132,14 @@ impl<'a> View<'a> {
         Some([operand.values, second].map(|values| Self { values, walks }))
     }
 
-    /// The elements from `start` on, as many as `buffer` has; it may be used to spread them.
+    /// So many elements from `start` on, a block at most; `spread` is for this view alone.
     ///
     /// The elements must lie inside the shape.
     #[inline(always)]
-    pub(super) fn block<'b>(&'b self, start: usize, buffer: &'b mut [u16]) -> &'b [u16] {
+    pub(super) fn block<'b>(&'b self, start: usize, len: usize, spread: &'b mut Spread) -> &'b [u16] {
         match self.flat() {
-            Some(values) => {
-                let values = values.get(start..).and_then(|values| values.get(..buffer.len()));
-                values.unwrap_or_default()
-            }
-            None => {
-                self.spread(start, buffer);
-                buffer
-            }
+            Some(values) => values.get(start..).and_then(|values| values.get(..len)).unwrap_or_default(),
+            None => self.spread(start, len, spread),
         }
     }
 
@@ -143,12 +153,34 @@ impl<'a> View<'a> {
         }
     }
 
+    /// How many elements it repeats over and over, if it does.
+    fn period(&self) -> Option<usize> {
+        match self.walks {
+            [Walk { count: 1, .. }, Walk { count: 1, .. }, Walk { stride: 0, .. }] => Some(1),
+            [Walk { count: 1, .. }, Walk { stride: 0, .. }, Walk { count, .. }] => Some(count),
+            _ => None,
+        }
+    }
+
+    /// The same of a view that is not flat. What repeats itself is spread once, if blocks begin at the same place of it.
     #[inline(never)]
-    fn spread(&self, start: usize, buffer: &mut [u16]) {
+    fn spread<'b>(&self, start: usize, len: usize, spread: &'b mut Spread) -> &'b [u16] {
+        let Spread { elements, kept } = spread;
+        let here = self.period().and_then(|period| start.checked_rem(period)).map(|place| (len, place));
+        let block = elements.get_mut(..len).unwrap_or_default();
+        if here.is_none() || here != *kept {
+            self.copy(start, block);
+            *kept = here;
+        }
+        block
+    }
+
+    /// Copies elements from `start` on, as many as there is room for.
+    fn copy(&self, start: usize, to: &mut [u16]) {
         let [outer, middle, inner] = self.walks;
         let (row, mut column) = div_rem(start, inner.count);
         let (mut plane, mut row) = div_rem(row, middle.count);
-        let mut rest = buffer;
+        let mut rest = to;
         while !rest.is_empty() {
             let base = plane.saturating_mul(outer.stride).saturating_add(row.saturating_mul(middle.stride));
             let from = base.saturating_add(column.saturating_mul(inner.stride));

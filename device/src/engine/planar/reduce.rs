@@ -5,9 +5,11 @@
 
 use ane_uapi::hw::td::planar::{Operation, PostFunction, Reduction};
 
+use std::marker::PhantomData;
+
 use super::Planar;
-use super::chain::{BLOCK, Chain, padded};
-use super::operand::View;
+use super::chain::{Chain, Eights, One, Sources, Two};
+use super::operand::{BLOCK, Spread, View};
 use crate::engine::cancel::Pace;
 use crate::engine::kernels::planar_vector::{LANES, Vector, Work, maximum, run as vectorised};
 use crate::engine::numerics::double::{ONE, decode, decode_single, encode, settle};
@@ -15,21 +17,37 @@ use crate::engine::numerics::double::{ONE, decode, decode_single, encode, settle
 /// Sums of multiples of 2^-24 are exact in 53 bits as long as no partial sum reaches this.
 const EXACT: f64 = (1u64 << 29) as f64;
 
-struct Reduce<'a, 'v, 'p> {
+struct Reduce<'a, 'v, 'p, S, const N: usize> {
     planar: &'a Planar,
-    sources: (&'a View<'v>, Option<&'a View<'v>>),
+    views: [&'a View<'v>; N],
     /// Elements of a channel.
     elements: usize,
     out: &'a mut [u16],
     pace: &'a mut Pace<'p>,
+    sources: PhantomData<S>,
 }
 
-impl Work for Reduce<'_, '_, '_> {
+impl<S: Sources<N>, const N: usize> Work for Reduce<'_, '_, '_, S, N> {
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { planar, sources, elements, out, pace } = self;
+        match self.planar.operation {
+            Operation::Add => self.each::<V>(Operation::Add),
+            Operation::Multiply => self.each::<V>(Operation::Multiply),
+            Operation::Maximum => self.each::<V>(Operation::Maximum),
+            Operation::Minimum => self.each::<V>(Operation::Minimum),
+            Operation::SumSquared => self.each::<V>(Operation::SumSquared),
+        }
+    }
+}
+
+impl<S: Sources<N>, const N: usize> Reduce<'_, '_, '_, S, N> {
+    /// The reduction, compiled for an operation that is a constant here.
+    #[inline(always)]
+    fn each<V: Vector>(self, operation: Operation) {
+        let Self { planar, views, elements, out, pace, .. } = self;
+        let (chain, spread) = (Chain::<V>::new(planar), [const { Spread::new() }; N]);
         let mut walk =
-            Walk { chain: Chain::new(planar), sources, start: 0, elements, spread: [[0; BLOCK]; 2], pace };
+            Walk { operation, chain, views, start: 0, elements, spread, pace, sources: PhantomData::<S> };
         let has_halves = planar.has_halves_for_elements();
         for out in out {
             let value = match planar.reduction {
@@ -37,7 +55,7 @@ impl Work for Reduce<'_, '_, '_> {
                     let exact = if has_halves { walk.fold(ExactSum::<V>::new()).sum() } else { None };
                     match exact {
                         Some(sum) => sum,
-                        None => walk.fold::<V, _>(OrderedSum(0.0)).0,
+                        None => walk.fold(OrderedSum(0.0)).0,
                     }
                 }
                 Reduction::Maximum => walk.fold(Largest::<V>::new()).largest(),
@@ -52,43 +70,34 @@ impl Work for Reduce<'_, '_, '_> {
 }
 
 /// The elements of one channel.
-struct Walk<'a, 'v, 'p> {
-    chain: Chain,
-    sources: (&'a View<'v>, Option<&'a View<'v>>),
+struct Walk<'a, 'v, 'p, V, S, const N: usize> {
+    operation: Operation,
+    chain: Chain<V>,
+    views: [&'a View<'v>; N],
     start: usize,
     elements: usize,
-    spread: [[u16; BLOCK]; 2],
+    spread: [Spread; N],
     pace: &'a mut Pace<'p>,
+    sources: PhantomData<S>,
 }
 
-impl Walk<'_, '_, '_> {
+impl<V: Vector, S: Sources<N>, const N: usize> Walk<'_, '_, '_, V, S, N> {
     /// Hands the elements over in order, as long as they are wanted.
     #[inline(always)]
-    fn fold<V: Vector, F: Fold<V>>(&mut self, mut fold: F) -> F {
-        let Self { chain, sources: (a, b), start, elements, spread: [one, two], pace } = self;
+    fn fold<F: Fold<V>>(&mut self, mut fold: F) -> F {
+        let Self { operation, chain, views, start, elements, spread, pace, .. } = self;
         let mut done = 0;
         while done < *elements {
             let len = elements.saturating_sub(done).min(BLOCK);
             if pace.spend(len) {
                 break;
             }
-            let start = start.saturating_add(done);
-            let a = a.block(start, one.get_mut(..len).unwrap_or_default());
-            let (a_eights, a_rest) = a.as_chunks::<LANES>();
-            let last = if let Some(b) = b {
-                let b = b.block(start, two.get_mut(..len).unwrap_or_default());
-                let (b_eights, b_rest) = b.as_chunks::<LANES>();
-                for (a, b) in a_eights.iter().zip(b_eights) {
-                    fold.eight(chain.of_two(a, b));
-                }
-                chain.of_two::<V>(&padded(a_rest), &padded(b_rest))
-            } else {
-                for a in a_eights {
-                    fold.eight(chain.of_one(a));
-                }
-                chain.of_one::<V>(&padded(a_rest))
-            };
-            last.numbers().into_iter().zip(a_rest).for_each(|(x, _)| fold.one(x));
+            let eights = Eights::of(*views, start.saturating_add(done), len, spread);
+            for i in 0..eights.count() {
+                fold.eight(chain.combined::<S, N, true>(*operation, eights.get(i)));
+            }
+            let last = chain.combined::<S, N, true>(*operation, eights.last()).numbers();
+            last.into_iter().take(len % LANES).for_each(|x| fold.one(x));
             done = done.saturating_add(len);
         }
         fold
@@ -223,5 +232,12 @@ pub(super) fn run(
     out: &mut [u16],
     pace: &mut Pace<'_>,
 ) {
-    vectorised(Reduce { planar, sources, elements, out, pace });
+    match sources {
+        (a, Some(b)) => {
+            vectorised(Reduce::<Two, 2> { planar, views: [a, b], elements, out, pace, sources: PhantomData })
+        }
+        (a, None) => {
+            vectorised(Reduce::<One, 1> { planar, views: [a], elements, out, pace, sources: PhantomData })
+        }
+    }
 }

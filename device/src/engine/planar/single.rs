@@ -11,8 +11,7 @@
 use ane_uapi::hw::td::planar::Operation;
 
 use super::Planar;
-use super::chain::BLOCK;
-use super::operand::View;
+use super::operand::{BLOCK, Spread, View};
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::planar_single::{Pass, Step};
 use crate::engine::numerics::double::ONE;
@@ -55,15 +54,13 @@ pub(super) fn run(
         }
         return true;
     }
-    let (mut one, mut two) = ([0; BLOCK], [0; BLOCK]);
+    let (mut one, mut two) = (Spread::new(), Spread::new());
     for (i, out) in out.chunks_mut(BLOCK).enumerate() {
         if pace.spend(out.len()) {
             break;
         }
-        let start = i.saturating_mul(BLOCK);
-        let one = one.get_mut(..out.len()).unwrap_or_default();
-        let two = two.get_mut(..out.len()).unwrap_or_default();
-        pass.run(a.block(start, one), b.block(start, two), out);
+        let (start, len) = (i.saturating_mul(BLOCK), out.len());
+        pass.run(a.block(start, len, &mut one), b.block(start, len, &mut two), out);
     }
     true
 }
