@@ -109,6 +109,11 @@ pub(super) fn is_unknown(unknown: &Unknown, place: ChipPlace, shape: Shape) -> b
         && rows(place, shape).any(|at| unknown.touches(at, shape.width.saturating_mul(2)))
 }
 
+/// Marks a tensor as unknown.
+pub(super) fn forget(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
+    rows(place, shape).for_each(|at| unknown.mark(at, shape.width.saturating_mul(2)));
+}
+
 /// Reads a tensor, which the plan has seen to lie in the buffer.
 pub(super) fn read(sram: &Sram, place: ChipPlace, shape: Shape, into: &mut [u16]) {
     let shape = merged(place, shape);

@@ -25,8 +25,10 @@ pub const HEADER_AT: u32 = 0x2_0000;
 
 /// Bits that no source explains and that were measured to do nothing: record address, mask.
 ///
-/// Bit 8 of L2Cfg, on a ReLU task (td 10; measured).
-pub(super) const INERT: [(u32, u32); 1] = [(l2::L2_CFG.info.offset, 0x100)];
+/// Bit 8 of L2Cfg, on a ReLU task (td 10; measured). Bit 5 of MACCfg, on a planar multiplication (td 4.3; measured);
+/// planning refuses it on neural tasks.
+pub(super) const INERT: [(u32, u32); 2] =
+    [(l2::L2_CFG.info.offset, 0x100), (neural::MAC_CFG.info.offset, 0x20)];
 
 /// Why a descriptor was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,8 @@ pub mod program;
 pub mod random_case;
 pub mod task;
 
+use std::ops::Range;
+
 use ane::embedded;
 use ane_device::Options;
 use ane_device::options::{Hang, Numerics};
@@ -90,7 +92,16 @@ impl Case {
     ///
     /// If the device does not take the request at all.
     pub fn on_device(&self) -> (Outcome, Vec<Vec<u8>>) {
-        let options = Options { numerics: self.numerics, hang: Hang::Report, ..Options::default() };
+        self.on_device_as(&Options { hang: Hang::Report, ..Options::default() })
+    }
+
+    /// The same with a device made by `options`; how it computes is up to the case.
+    ///
+    /// # Panics
+    ///
+    /// If the device does not take the request at all.
+    pub fn on_device_as(&self, options: &Options) -> (Outcome, Vec<Vec<u8>>) {
+        let options = Options { numerics: self.numerics, ..options.clone() };
         let bus = embedded::open(&options, self.memory_bytes()).expect("a device can be had");
         let mut runner = Runner::new(bus);
         for (base, bytes) in &self.regions {
@@ -166,9 +177,12 @@ pub fn difference(seen: &[Vec<u8>], expected: &[Vec<u8>]) -> Option<String> {
     })
 }
 
-/// How many programs to compare: what `ANE_DIFFERENTIAL` asks for, to run for hours, or as many as are given.
-pub fn programs(usual: u64) -> u64 {
-    std::env::var("ANE_DIFFERENTIAL").ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
+/// Numbers of the programs to compare. `ANE_DIFFERENTIAL` says how many instead of `usual`, to run for hours, and
+/// `ANE_DIFFERENTIAL_FROM` the first, so that no run repeats what another did.
+pub fn programs(usual: u64) -> Range<u64> {
+    let number = |name| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
+    let first = number("ANE_DIFFERENTIAL_FROM").unwrap_or(0);
+    first..first + number("ANE_DIFFERENTIAL").unwrap_or(usual)
 }
 
 /// Compares programs on every processor, and gives how many ended in which way.

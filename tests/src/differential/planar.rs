@@ -19,9 +19,9 @@ pub fn task(making: &mut Making<'_>, is_last: bool) -> Task {
         w: 1 + making.random.below(20),
     });
     let batches = if kept.is_none() && making.random.below(4) == 0 { 1 + making.random.below(3) } else { 1 };
-    let mut map = if kept.is_none() { making.random.below(16) & making.random.below(16) } else { 0 };
+    let mut map = if kept.is_none() { axes(making.random) } else { 0 };
     if is_binary {
-        map |= (making.random.below(16) & making.random.below(16)) << 4;
+        map |= axes(making.random) << 4;
     }
     if class == 4 {
         map |= 1 << 5;
@@ -56,6 +56,11 @@ pub fn task(making: &mut Making<'_>, is_last: bool) -> Task {
     task
 }
 
+/// Axes along which a source is broadcast: columns, rows, channels.
+fn axes(random: &mut Random) -> u32 {
+    random.below(16) & random.below(16) & 0b1011
+}
+
 const fn broadcast(shape: Shape, map: u32) -> Shape {
     Shape {
         w: if map & 1 != 0 { 1 } else { shape.w },
@@ -72,6 +77,9 @@ fn constants(random: &mut Random, task: &mut Task, is_binary: bool, reduces: boo
     };
     let second = if is_binary { 2 + random.below(2) } else { 0 };
     let (reduction, post) = if reduces { (2 * random.below(2), random.below(3)) } else { (0, 0) };
+    // A maximum of elements is a maximum task or not; one that reduces is.
+    let is_maximum = reduction == 2 || operation == 2 && random.below(2) == 0;
+    task.set(0x4800, u32::from(is_maximum) << 2);
     let relu = u32::from(random.below(4) == 0);
     let negates = u32::from(random.below(4) == 0);
     task.set(0x8800, reduction | operation << 2 | relu << 5 | post << 12 | negates << 16 | second << 18);

@@ -130,7 +130,7 @@ impl Making<'_> {
         let place = self.chip(shape, batches);
         task.set(0x4830, 0x0050_0170 | kind);
         self.set_chip(task, 0x4834, place);
-        if kind != 2 && batches == 1 {
+        if kind == 0 && batches == 1 {
             self.on_chip = Some(OnChip { shape, place });
         }
         if kind == 0 {

@@ -109,6 +109,8 @@ impl Rig {
         rig.set(0x08, if two { 0x2A } else { 0x22 }).set(0x4804, 0x172 | u32::from(two) << 24);
         rig.set(0x1383C, if two { 0x2030 } else { 0 });
         rig.set(0x8800, planar_cfg | if two { 2 << 18 } else { 0 });
+        // Reductions to a maximum go with their padding mode.
+        rig.set(0x4800, if planar_cfg & 3 == 2 { 1 << 2 } else { 0 });
         rig.set(0x8804, 0x3C00_0000).set(0x8808, 0x3C00_0000).set(0x880C, 1.0_f32.to_bits());
         // A reduction gives one element for each channel.
         if matches!(class, REDUCE | BINARY_REDUCE) {

@@ -87,7 +87,7 @@ fn softmax_of_equal_elements_is_even() {
 fn softmax(row: &[u16]) -> Vec<f64> {
     let extents = [1, 1, row.len() as u32];
     let mut maximum = Rig::planar(REDUCE, extents, 2);
-    maximum.set(0x4800, 1 << 2).input(0, row);
+    maximum.input(0, row);
     let largest = maximum.done_bits();
 
     let mut subtract = Rig::planar(BINARY, extents, 1 << 18);

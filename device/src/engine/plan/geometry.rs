@@ -94,7 +94,11 @@ pub(super) fn convolution(
     registers.defined(pads_x < i64::from(cfg.kw()), &common::OUT_DIM, "width", too_wide)?;
     registers.defined(pads_y < i64::from(cfg.kh()), &common::OUT_DIM, "height", too_wide)?;
     let mut inferred = Inferred::NONE;
-    if cfg.px() != 0 || cfg.py() != 0 || pads_x > 0 || pads_y > 0 {
+    // Rows and columns that no output reads, a whole stride or more of them, are padding below zero.
+    let is_cut = [(pads_x, cfg.sx()), (pads_y, cfg.sy())]
+        .iter()
+        .any(|(pads, stride)| pads.saturating_add((*stride).into()) <= 0);
+    if cfg.px() != 0 || cfg.py() != 0 || pads_x > 0 || pads_y > 0 || is_cut {
         inferred = inferred.with(Inferred::PADDING);
     }
     if cfg.sx() > 1 || cfg.sy() > 1 {

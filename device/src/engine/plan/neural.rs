@@ -132,6 +132,12 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
         "",
         "task has more than 2^33 multiply-accumulates",
     )?;
+    registers.defined(
+        mac.into_bits() & neural::MAC_CFG.info.unknown == 0,
+        &neural::MAC_CFG,
+        "",
+        "no source explains bit 5 of a neural task",
+    )?;
     let operation = operation(registers, &convolution)?;
     let nonlinearity = nonlinearity(registers, has_kernel)?;
     if let Operation::Convolve(Kernel { has_bias: true, .. }) = operation {

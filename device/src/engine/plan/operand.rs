@@ -167,7 +167,7 @@ pub struct Sink {
     pub shape: Shape,
     /// True if channels and columns change places on the way.
     pub is_transposed: bool,
-    /// Where it stays on chip, or is assembled.
+    /// Where it stays on chip, or is assembled before it goes to memory.
     pub chip: Option<ChipPlace>,
     /// Where it goes in memory.
     pub memory: Option<MemoryPlace>,

@@ -10,8 +10,8 @@ use super::{sink, source, task};
 use crate::engine::planar::{Class, Planar};
 use crate::refusal::Category;
 
-/// The largest PaddingMode that a planar task has.
-const PADDING_MODE_MAX: u8 = 1;
+/// PaddingMode of maximum tasks; 0 on others.
+const PADDING_MODE_MAXIMUM: u8 = 1;
 
 /// A pass of the planar engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,6 +52,9 @@ pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<PlanarP
     let batches = batches(registers, shape)?;
     let planar = operation(registers, class, is_binary, reduces)?;
     let map = registers.get(&common::PLANAR_MAP);
+    for (is_set, field) in [(map.src1_depth(), "src1_depth"), (map.src2_depth(), "src2_depth")] {
+        registers.defined(!is_set, &common::PLANAR_MAP, field, "that it is depth is a guess")?;
+    }
     let extents = |column: bool, row: bool, channel: bool| Shape {
         channels: if channel { 1 } else { shape.channels },
         height: if row { 1 } else { shape.height },
@@ -179,12 +182,13 @@ fn operation(
         "input_relu",
         "which source it applies to is not known",
     )?;
-    registers.defined(
-        l2_cfg.padding_mode() <= PADDING_MODE_MAX,
-        &l2::L2_CFG,
-        "padding_mode",
-        "only 0 and 1 are known",
-    )?;
+    // Whether elementwise maxima count as maximum tasks is not known: either is taken (Chosen).
+    let is_known = match l2_cfg.padding_mode() {
+        0 => reduction != Reduction::Maximum,
+        PADDING_MODE_MAXIMUM => reduction == Reduction::Maximum || operation == Operation::Maximum,
+        _ => false,
+    };
+    registers.defined(is_known, &l2::L2_CFG, "padding_mode", "it is 1 on maximum tasks and 0 on others")?;
     let scales = registers.get(&planar::BIAS_SCALE);
     let Some(class) = Class::of(class) else {
         return Err(registers.verdict(

@@ -2,7 +2,7 @@
 
 use ane_uapi::hw::td::common::{self, ElementFormat, SecondFormat, TaskClass};
 use ane_uapi::hw::td::header::Header;
-use ane_uapi::hw::td::{l2, tile_destination, tile_source};
+use ane_uapi::hw::td::{kernel_dma, l2, tile_destination, tile_source};
 
 use super::operand::{ELEMENTS_MAX, Shape};
 use super::verdict::{Registers, Verdict};
@@ -11,6 +11,15 @@ use crate::td::decode::HEADER_AT;
 
 /// The only output step that programs use.
 const OUTPUT_STEP: u8 = 1;
+
+/// What compilers write to Conv3dCfg, and what silicon takes in its place.
+const CONV3D: [u32; 2] = [0x2041, 0];
+
+/// What compilers write to the word at 0x13840.
+const WORD_13840: [u32; 2] = [0x100, 0];
+
+/// Configuration of a further stream of kernel DMA that is idle.
+const IDLE_STREAM: [u32; 2] = [0x80, 0];
 
 /// A header flag that would change what is executed, in a way that no source gives.
 pub(super) fn check_header(header: &Header) -> Result<(), Verdict> {
@@ -70,7 +79,32 @@ pub(super) fn check(registers: Registers<'_>, has_source2: bool) -> Result<(), V
             ));
         }
     }
+    check_known_values(registers)?;
     check_formats(registers)
+}
+
+/// Words without an effect as far as their values were seen: of others nobody knows.
+fn check_known_values(registers: Registers<'_>) -> Result<(), Verdict> {
+    let conv3d = registers.get(&common::CONV_3D_CFG).into_bits();
+    registers.defined(CONV3D.contains(&conv3d), &common::CONV_3D_CFG, "", "only 0x2041 and 0 are known")?;
+    let word = registers.get(&tile_source::INERT_13840).into_bits();
+    let register = &tile_source::INERT_13840;
+    registers.defined(WORD_13840.contains(&word), register, "", "only 0x100 and 0 are known")?;
+    let register = &kernel_dma::ALIGNED_SIZE;
+    registers.defined(registers.get(register).value() == 0, register, "", "it is 0 in every program")?;
+    for stream in 0..kernel_dma::STREAM_DMA_CONFIG.info.count {
+        let config = registers.0.get_at(&kernel_dma::STREAM_DMA_CONFIG, stream).into_bits();
+        if !IDLE_STREAM.contains(&config) {
+            return Err(registers.verdict_at(
+                &kernel_dma::STREAM_DMA_CONFIG.info,
+                stream,
+                "",
+                Category::Undefined,
+                "what further streams bring is not known",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Fields of the formats that are zero in every program, of ports that are used and of those that are not.

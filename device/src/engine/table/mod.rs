@@ -148,6 +148,7 @@ impl Table {
     fn between(&self, position: f64) -> f64 {
         let index = (position as usize).min(STRETCHES.saturating_sub(1));
         let line = self.stretches.get(index).copied().unwrap_or_default();
-        line.at(position - index as f64)
+        // A value of -0 is at the knot, not before it: the way from the knot is +0 (Chosen).
+        line.at(position - index as f64 + 0.0)
     }
 }

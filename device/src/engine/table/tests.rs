@@ -211,6 +211,14 @@ fn zero_that_the_domain_lets_through_is_the_first_knot() {
 }
 
 #[test]
+fn zero_of_either_sign_is_the_first_knot_whose_sign_the_rise_decides() {
+    for (rise, wanted) in [(-1.0, 0x8000), (1.0, 0)] {
+        let plain = table(raw(0x00, 0, |t| if t == 0.0 { -0.0 } else { rise * t }));
+        assert_eq!([0, 0x8000].map(|zero| plain.evaluate(zero)), [wanted; 2], "rise {rise}");
+    }
+}
+
+#[test]
 fn knots_without_end_never_make_a_value_that_is_none() {
     let mut infinite = raw(0x00, 0, |_| f64::INFINITY);
     infinite.knots[0] = half(1.0).into();

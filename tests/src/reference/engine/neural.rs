@@ -166,8 +166,10 @@ fn geometry(task: &Task<'_>, operation: Operation) -> Result<Vec<(u32, &'static 
     let wide = |axis: &Axis| axis.padding >= axis.kernel || axis.far_padding() >= i64::from(axis.kernel);
     stop_if(axes.iter().any(wide), || refused("padding as wide as the kernel"))?;
     let mut inferred = Vec::new();
-    // Reading: what the last outputs read past the far end is padding as well.
-    if axes.iter().any(|axis| axis.padding > 0 || axis.far_padding() > 0) {
+    // Reading: what the last outputs read past the far end is padding as well, and so are, below zero, elements that
+    // another output could have read.
+    let cut = |axis: &Axis| axis.far_padding() <= -i64::from(axis.stride);
+    if axes.iter().any(|axis| axis.padding > 0 || axis.far_padding() > 0 || cut(axis)) {
         inferred.push((0x1C, "padding"));
     }
     if axes.iter().any(|axis| axis.stride > 1) {

@@ -162,7 +162,10 @@ impl Machine {
         let chip = on_chip(task, 0x4834, group);
         match task.result_type() {
             0 => return self.write_chip(chip, tensor),
-            1 => self.write_chip(chip, tensor)?,
+            1 => {
+                self.write_chip(chip, tensor)?;
+                self.forget(chip, tensor.extents);
+            }
             _ => self.forget_window(task, chip),
         }
         let place = in_memory(task, task.bar(8, 12), 0x17804, 0x17818, group);
@@ -193,6 +196,13 @@ impl Machine {
             }
         }
         Ok(())
+    }
+
+    /// What was assembled on chip and then written: nobody knows whether it stays. A row takes whole units of 16.
+    fn forget(&mut self, place: OnChip, extents: Extents) {
+        for index in (Extents { w: 1, ..extents }).indices() {
+            self.chip.forget(place.address(index), u64::from(2 * extents.w).next_multiple_of(16));
+        }
     }
 
     /// The window of a stream: TileHeight rows of RowStride bytes. Reading: one that runs past the end of the buffer

@@ -155,7 +155,17 @@ fn check(task: &Task<'_>, class: Class) -> Result<(), Stop> {
     stop_if(task.bit(0x24, 14), || Stop::refused(0x24, "unicast on a planar task"))?;
     stop_if(task.bit(0x34, 28), || Stop::refused(0x34, "neural transpose on a planar task"))?;
     stop_if(task.bit(0x4800, 0), || Stop::refused(0x4800, "input ReLU on a planar task"))?;
-    stop_if(task.field(0x4800, 3, 2) > 1, || Stop::refused(0x4800, "padding mode"))?;
+    let (reduces, elementwise) = (task.field(0x8800, 1, 0) == 2, task.field(0x8800, 4, 2) == 2);
+    // Reading: a maximum of two sources may count as a maximum task or not.
+    let padding_modes: &[u32] = match (reduces, elementwise) {
+        (true, _) => &[1],
+        (false, true) => &[0, 1],
+        (false, false) => &[0],
+    };
+    stop_if(!padding_modes.contains(&task.field(0x4800, 3, 2)), || Stop::refused(0x4800, "padding mode"))?;
+    for bit in [2, 6] {
+        stop_if(task.bit(0x30, bit), || Stop::refused(0x30, "broadcast along depth is a guess"))?;
+    }
     operation(task, class)?;
     reduction(task, class)
 }

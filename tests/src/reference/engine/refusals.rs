@@ -72,6 +72,13 @@ fn unexplained(task: &Task<'_>) -> Result<(), Stop> {
     for register in words.into_iter().chain(offsets) {
         stop_if(task.word(register) != 0, || Stop::refused(register, "nobody knows what it does"))?;
     }
+    let streams = [0x1F8C8, 0x1F8CC, 0x1F8D0, 0x1F8D4].map(|register| (register, 0x80));
+    let seen = [(0x20, 0x2041), (0x13840, 0x100), (0x1F804, 0)];
+    for (register, value) in seen.into_iter().chain(streams) {
+        stop_if(task.word(register) != 0 && task.word(register) != value, || {
+            Stop::refused(register, format!("only 0 and {value:#x} were seen"))
+        })?;
+    }
     let fields = [(31, 28, "CmpVec"), (18, 16, "OffsetCh"), (8, 8, "Shift")];
     for register in [0x13838, 0x1383C, 0x17818] {
         for (high, low, name) in fields {

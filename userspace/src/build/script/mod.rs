@@ -27,7 +27,8 @@ pub use error::{Error, Why};
 use words::{Words, count, extents, number, range, shape, wrong};
 
 use super::{
-    Axis, Built, Convolution, Element, Graph, Over, Padding, Reduce, Tail, Tensor, Weights, activation,
+    Axis, Built, Channels, Convolution, Element, Graph, Over, Padding, Reduce, Tail, Tensor, Weights,
+    activation,
 };
 use crate::container::Axes;
 use crate::tensor;
@@ -43,8 +44,11 @@ pub const OPERATIONS: &[(&str, &str)] = &[
     ("input CxHxW", "a tensor that the client fills"),
     ("constant CxHxW values=V", "a tensor of constants"),
     ("scalar VALUE", "one constant, for any shape"),
-    ("convolution X outputs=N [kernel=WxH] [stride=WxH] [padding=N] weights=V [relu]", "a dense convolution"),
-    ("linear X outputs=N weights=V", "constant weights times the channels of X"),
+    (
+        "convolution X outputs=N [kernel=WxH] [stride=WxH] [padding=N] [groups=N] weights=V [bias=V] [relu]",
+        "a convolution, dense or in groups of channels",
+    ),
+    ("linear X outputs=N weights=V [bias=V] [relu]", "constant weights times the channels of X"),
     ("matmul X Y [relu]", "[M,K] times [K,N]: channels are rows, columns are columns"),
     ("add|subtract|multiply|maximum|minimum X Y [relu]", "element by element"),
     ("square X", "each element times itself"),
@@ -202,23 +206,29 @@ impl Script<'_> {
     fn convolution(&mut self, operation: &str, words: &mut Words<'_>) -> Result<Tensor, Why> {
         let [x] = self.operands(words)?;
         let outputs = count("outputs", words.need("outputs")?)?;
-        let is_linear = operation == "linear";
-        let pair = |words: &mut Words<'_>, key: &str| match words.take(key).filter(|_| !is_linear) {
-            Some(value) => extents(key, value),
-            None => Ok((1, 1)),
-        };
-        let (kernel, stride) = (pair(words, "kernel")?, pair(words, "stride")?);
-        let padding = match words.take("padding").filter(|_| !is_linear) {
-            Some(value) => Padding::all(count("padding", value)?),
-            None => Padding::NONE,
-        };
+        let (mut kernel, mut stride) = ((1, 1), (1, 1));
+        let (mut padding, mut channels, mut groups) = (Padding::NONE, Channels::Dense, 1);
+        if operation == "convolution" {
+            let mut pair = |key: &str| words.take(key).map_or(Ok((1, 1)), |value| extents(key, value));
+            (kernel, stride) = (pair("kernel")?, pair("stride")?);
+            if let Some(zeros) = words.take("padding") {
+                padding = Padding::all(count("padding", zeros)?);
+            }
+            if let Some(number) = words.take("groups") {
+                groups = count("groups", number)?;
+                channels = Channels::Grouped(groups);
+            }
+        }
         let taps = u64::from(kernel.0) * u64::from(kernel.1);
-        let each = taps.saturating_mul(self.graph.shape(x)?.c.into());
+        let each = taps.saturating_mul((self.graph.shape(x)?.c / groups.max(1)).into());
         let wanted = each.saturating_mul(outputs.into());
         let weights = self.values("weights", words.need("weights")?, wanted)?;
+        let bias = words.take("bias").map(|bias| self.values("bias", bias, outputs.into())).transpose()?;
         let convolution = Convolution {
             stride,
             padding,
+            channels,
+            bias: bias.as_deref(),
             tail: tail(words),
             ..Convolution::new(outputs, kernel, Weights::Half(&weights))
         };

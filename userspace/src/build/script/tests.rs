@@ -24,8 +24,9 @@ fn every_operation_makes_its_tensor() {
         e = maximum d k
         f = minimum e x
         g = convolution f outputs=4 kernel=3x3 stride=1 padding=1 weights=ones.npy relu
-        h = linear g outputs=8 weights=0.25
-        i = sigmoid h
+        h = linear g outputs=8 weights=0.25 bias=1
+        z = convolution h outputs=8 groups=4 weights=0.25 bias=random:3
+        i = sigmoid z
         j = leaky_relu i slope=0.1
         l = clamp j low=-1 high=1
         m = square l
@@ -68,6 +69,14 @@ fn line_that_is_wrong_is_named_with_what_is_wrong() {
         ("x = input 4x1x1\ny = add x", "line 2: add takes 2 operands, here are 1"),
         ("x = input 4x1x1\ny = relu x size=3", "line 2: relu knows no \"size\""),
         ("x = input 4x1x1\ny = linear x outputs=4", "line 2: linear needs weights="),
+        (
+            "x = input 4x1x1\ny = linear x outputs=4 kernel=3x3 weights=1",
+            "line 2: linear knows no \"kernel\"",
+        ),
+        (
+            "x = input 4x1x1\ny = convolution x outputs=4 groups=3 weights=1",
+            "line 2: convolution: 3 groups do not divide 4 channels",
+        ),
         ("x = input 4x1x1\ny = linear x outputs=4 weights=w.npy", "line 2: w.npy: no such file"),
         (
             "x = input 4x1x1\ny = linear x outputs=4000000000 weights=1",
