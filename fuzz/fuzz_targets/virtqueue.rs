@@ -5,6 +5,8 @@
 
 #![no_main]
 
+use std::sync::Arc;
+
 use ane_device::Options;
 use ane_uapi::wire::QUEUES;
 use ane_uapi::wire::ctrl::{Header, Kind, Op};
@@ -62,7 +64,9 @@ impl Driver {
         let low = GuestMemoryMmap::from_ranges(&[LOW]).expect("memory");
         let both = GuestMemoryMmap::from_ranges(&[LOW, HIGH]).expect("memory");
         let trace = Trace::new(None).expect("no file is made");
-        let mut worker = Worker::new(&Options::default(), trace).expect("the default chip has an engine");
+        // Turns are taken one behind the other here, whatever rings.
+        let worker = Worker::new(&Options::default(), trace, Arc::new(|| ()));
+        let mut worker = worker.expect("the default chip has an engine");
         worker.replace_memory(&both);
         let vrings = (0..u64::from(QUEUES))
             .map(|queue| {

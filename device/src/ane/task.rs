@@ -66,7 +66,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                     self.timeline.mark(Event { task: traced, what });
                 }
                 let before = self.away.as_ref().map_or(self.dart.transfers(), |away| away.transfers);
-                let Poll::Ready(outcome) = self.run(&running, traced, before, cancel) else { return };
+                let Poll::Ready(outcome) = self.run(&running, traced, cancel) else { return };
                 self.show_translations(traced);
                 self.take_faults(status, now);
                 let late = self.armed.delay().0.saturating_mul(self.dart.transfers().saturating_sub(before));
@@ -136,50 +136,12 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
 
     /// Fetches, decodes and executes one task, or goes on with the one that is computed elsewhere; returns what became of
     /// it, and address and words of the next descriptor.
-    fn run(&mut self, running: &Running, traced: Task, transfers: u64, cancel: &dyn Cancel) -> Poll<Outcome> {
-        let away = self.away.take();
-        let (header, bars) = match &away {
-            Some(away) => (away.header, away.bars),
-            None => self.begin(running, traced)?,
-        };
-        let request = &running.request;
-        let task = TaskContext {
-            header: &header,
-            queue: request.queue,
-            nid: request.nid,
-            stream: request.stream,
-            index: running.task,
-            tasks: request.info.tasks(),
-            bars: &bars,
-        };
-        let ports = Ports {
-            memory: &self.memory,
-            dart: &mut self.dart,
-            l2: &mut self.l2,
-            kernel: &mut self.kernel,
-            timeline: &mut self.timeline,
-            usage: &mut self.counters.usage,
-            cancel,
-        };
-        let registers = away.as_ref().map_or(&self.registers, |away| &away.registers);
-        match self.engine.run(&task, registers, ports) {
-            Poll::Ready(ended) => {
-                let done = ended.map_err(RequestError::Engine)?;
-                Poll::Ready(Ok((done, bar::next_descriptor(&header, &bars))))
-            }
-            Poll::Pending => {
-                let registers = self.registers.clone();
-                let begun = || Box::new(Away { age: request.age, header, bars, registers, transfers });
-                self.away = away.or_else(|| Some(begun()));
-                Poll::Pending
-            }
+    fn run(&mut self, running: &Running, traced: Task, cancel: &dyn Cancel) -> Poll<Outcome> {
+        if let Some(away) = self.away.take() {
+            return self.go_on(running, away, cancel);
         }
-    }
-
-    /// Fetches and decodes one task, and notes that it was.
-    fn begin(&mut self, running: &Running, traced: Task) -> Result<(Header, BarTable), RequestError> {
-        let request = &running.request;
-        let bars = self.firmware.bars(request.queue, &request.bars);
+        let bars = self.firmware.bars(running.request.queue, &running.request.bars);
+        let transfers = self.dart.transfers();
         self.timeline.begin();
         let programmed = self.program(running, &bars);
         let circuit = Circuit::TdFetch;
@@ -191,7 +153,58 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         if let Some(what) = fetched {
             self.timeline.span(Event { task: traced, what });
         }
-        Ok((programmed?, bars))
+        let header = programmed?;
+        let ran = self.execute(running, &header, &bars, None, cancel);
+        if ran.is_pending() {
+            let registers = self.registers.clone();
+            let age = running.request.age;
+            self.away = Some(Box::new(Away { age, header, bars, registers, transfers }));
+        }
+        ran
+    }
+
+    /// Goes on with the task that is computed elsewhere.
+    #[cold]
+    fn go_on(&mut self, running: &Running, away: Box<Away>, cancel: &dyn Cancel) -> Poll<Outcome> {
+        let Away { header, bars, registers, .. } = &*away;
+        let ran = self.execute(running, header, bars, Some(registers), cancel);
+        if ran.is_pending() {
+            self.away = Some(away);
+        }
+        ran
+    }
+
+    /// Has the engine run a task by these registers, or by those that there are.
+    #[inline]
+    fn execute(
+        &mut self,
+        running: &Running,
+        header: &Header,
+        bars: &BarTable,
+        registers: Option<&RegisterFile>,
+        cancel: &dyn Cancel,
+    ) -> Poll<Outcome> {
+        let Running { request, task: index, .. } = running;
+        let task = TaskContext {
+            header,
+            queue: request.queue,
+            nid: request.nid,
+            stream: request.stream,
+            index: *index,
+            tasks: request.info.tasks(),
+            bars,
+        };
+        let ports = Ports {
+            memory: &self.memory,
+            dart: &mut self.dart,
+            l2: &mut self.l2,
+            kernel: &mut self.kernel,
+            timeline: &mut self.timeline,
+            usage: &mut self.counters.usage,
+            cancel,
+        };
+        let ran = self.engine.run(&task, registers.unwrap_or(&self.registers), ports);
+        ran.map(|ended| Ok((ended.map_err(RequestError::Engine)?, bar::next_descriptor(header, bars))))
     }
 
     /// Fetches a descriptor and programs the registers with it; a descriptor that is refused changes none.

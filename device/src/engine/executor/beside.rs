@@ -12,7 +12,7 @@
 //! What nobody waits for any longer is told so and left: the executor goes on with a new array, and what comes
 //! back too late is dropped.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -48,6 +48,7 @@ pub(super) fn is_long(numerics: Numerics, pass: &NeuralPass) -> bool {
 }
 
 /// What the array makes of its operands.
+#[inline]
 pub(super) fn compute(
     array: &mut Array,
     pass: &NeuralPass,
@@ -99,8 +100,9 @@ pub(super) enum Came {
 pub(super) struct Beside {
     bell: Bell,
     started: Option<Started>,
-    /// Jobs that were sent.
+    /// Jobs that were sent, and those of them that came back.
     sent: u64,
+    returned: u64,
     /// Raised for the last of them, if nobody wants it any longer.
     over: Arc<AtomicBool>,
 }
@@ -112,12 +114,18 @@ struct Started {
 
 impl Beside {
     pub(super) fn new(bell: Bell) -> Self {
-        Self { bell, started: None, sent: 0, over: Arc::default() }
+        Self { bell, started: None, sent: 0, returned: 0, over: Arc::default() }
     }
 
-    /// Starts the thread, if there is none; false if the host has none.
+    /// Makes ready to send a job; false if the host has no thread for it.
+    ///
+    /// One that was given up may be under way still, and is not waited for. With two of them whoever gives up one after the
+    /// other waits until the first has noticed, so that he cannot pile them up.
     pub(super) fn start(&mut self) -> bool {
-        if self.started.is_some() {
+        if let Some(Started { back, .. }) = &self.started {
+            while self.sent.wrapping_sub(self.returned) > 1 && back.recv().is_ok() {
+                self.returned = self.returned.wrapping_add(1);
+            }
             return true;
         }
         let (jobs, take) = channel::<(u64, Job, Arc<AtomicBool>)>();
@@ -152,15 +160,18 @@ impl Beside {
     pub(super) fn came(&mut self) -> Came {
         let Some(Started { back, .. }) = &self.started else { return Came::Never };
         loop {
-            match back.try_recv() {
-                Ok((number, job, Ok(outcome))) if number == self.sent => {
-                    return Came::Back(Box::new(job), outcome);
-                }
-                Ok((number, _, Err(panic))) if number == self.sent => std::panic::resume_unwind(panic),
-                // Of a pass that was given up.
-                Ok(_) => {}
+            let (number, job, outcome) = match back.try_recv() {
+                Ok(over) => over,
                 Err(TryRecvError::Empty) => return Came::NotYet,
                 Err(TryRecvError::Disconnected) => return Came::Never,
+            };
+            self.returned = number;
+            // Others are of passes that were given up.
+            if number == self.sent {
+                return match outcome {
+                    Ok(outcome) => Came::Back(Box::new(job), outcome),
+                    Err(panic) => resume_unwind(panic),
+                };
             }
         }
     }
@@ -178,6 +189,9 @@ impl Drop for Beside {
 }
 
 fn carry_out(number: u64, mut job: Job, over: &AtomicBool) -> Over {
+    if over.load(Ordering::Relaxed) {
+        return (number, job, Ok(Ok(())));
+    }
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let Job { queue, pass, array, coefficients, input, result } = &mut job;
         compute(array, pass, coefficients, input, result, &Watch::new(over, *queue))

@@ -124,6 +124,19 @@ impl Executor {
         clock.ticks(cost, &spent).saturating_add(dispatch)
     }
 
+    /// The end of a task that was carried out.
+    #[inline]
+    fn finish<M: GuestMemory>(
+        &mut self,
+        bench: &mut Bench<'_, '_, M>,
+        plan: &Plan,
+    ) -> Result<Done, EngineError> {
+        // Whatever ended early has ended the task.
+        bench.still_wanted()?;
+        let cost = self.account(bench, &plan.cost);
+        Ok(Done { cost, inferred: plan.inferred })
+    }
+
     fn plan(&mut self, task: &TaskContext<'_>, registers: &RegisterFile) -> Result<Plan, Verdict> {
         let plan = self.plans.get(task.header, registers)?;
         if self.is_strict {
@@ -140,23 +153,17 @@ impl<M: GuestMemory> Engine<M> for Executor {
         registers: &RegisterFile,
         ports: Ports<'_, M>,
     ) -> Poll<Result<Done, EngineError>> {
+        if let Some(away) = self.away.take() {
+            return self.come_back(task, registers, ports, away);
+        }
+        let plan = self.plan(task, registers)?;
         let watch = Watch::new(ports.cancel, task.queue);
         let mut bench = Bench { task, registers, ports, watch: &watch, pace: Pace::new(&watch) };
-        let plan = match self.away.take() {
-            Some(away) => std::task::ready!(self.come_back(&mut bench, away))?,
-            None => {
-                let plan = self.plan(task, registers)?;
-                match &plan.pass {
-                    Pass::Neural(pass) => std::task::ready!(self.run_neural(&mut bench, &plan, pass))?,
-                    Pass::Planar(pass) => self.run_planar(&mut bench, pass)?,
-                }
-                plan
-            }
-        };
-        // Whatever ended early has ended the task.
-        bench.still_wanted()?;
-        let cost = self.account(&mut bench, &plan.cost);
-        Poll::Ready(Ok(Done { cost, inferred: plan.inferred }))
+        match &plan.pass {
+            Pass::Neural(pass) => std::task::ready!(self.run_neural(&mut bench, &plan, pass))?,
+            Pass::Planar(pass) => self.run_planar(&mut bench, pass)?,
+        }
+        Poll::Ready(self.finish(&mut bench, &plan))
     }
 
     fn give_up(&mut self) {

@@ -15,14 +15,16 @@ use super::beside::{self, Came, Job};
 use super::operands::SOURCE1;
 use super::{Executor, extents, sizes};
 use crate::dart::Circuit;
+use crate::engine::cancel::{Pace, Watch};
 use crate::engine::madd::{Array, ShapeError};
 use crate::engine::plan::Plan;
 use crate::engine::plan::coefficients::Kernel;
 use crate::engine::plan::neural::{NeuralPass, Nonlinearity, Operation};
 use crate::engine::plan::verdict::Verdict;
 use crate::engine::table::{BadTable, Why};
-use crate::engine::{EngineError, Ports, kernel_fetcher};
+use crate::engine::{Done, EngineError, Ports, TaskContext, kernel_fetcher};
 use crate::refusal::Category;
+use crate::td::register_file::RegisterFile;
 use crate::trace::What;
 
 /// A pass that is being computed beside, and what comes after.
@@ -43,7 +45,7 @@ impl Executor {
         let fetched = self.fetch_neural(bench, pass, &mut input);
         self.staging.source1 = input;
         let table = fetched?;
-        if beside::is_long(self.numerics, pass) && self.send_away(bench, pass) {
+        if self.beside.is_some() && beside::is_long(self.numerics, pass) && self.send_away(bench, pass) {
             self.away = Some(Box::new(Away { plan: *plan, table }));
             return Poll::Pending;
         }
@@ -51,39 +53,44 @@ impl Executor {
         result.resize(pass.output().len(), 0);
         let (input, array) = (&self.staging.source1, &mut self.array);
         let computed = beside::compute(array, pass, &self.coefficients, input, &mut result, bench.watch);
-        let given = self.give_neural(bench, pass, table, computed, &mut result);
+        let given = self.give_neural(bench, pass, table.as_ref(), computed, &mut result);
         self.staging.result = result;
         Poll::Ready(given)
     }
 
-    /// Takes up the task that was away, if it is back; gives its plan when it has ended.
+    /// Takes up the task that was away, if it is back.
+    #[cold]
     pub(super) fn come_back<M: GuestMemory>(
         &mut self,
-        bench: &mut Bench<'_, '_, M>,
+        task: &TaskContext<'_>,
+        registers: &RegisterFile,
+        ports: Ports<'_, M>,
         away: Box<Away>,
-    ) -> Poll<Result<Plan, EngineError>> {
+    ) -> Poll<Result<Done, EngineError>> {
         let Some(beside) = &mut self.beside else { return Poll::Ready(Err(EngineError::Cancelled)) };
-        if bench.ports.cancel.is_cancelled(bench.task.queue) {
+        if ports.cancel.is_cancelled(task.queue) {
             beside.give_up();
             return Poll::Ready(Err(EngineError::Cancelled));
         }
-        match beside.came() {
+        let (job, computed) = match beside.came() {
+            Came::Back(job, computed) => (*job, computed),
             Came::NotYet => {
                 self.away = Some(away);
-                Poll::Pending
+                return Poll::Pending;
             }
-            Came::Never => Poll::Ready(Err(EngineError::Cancelled)),
-            Came::Back(job, computed) => {
-                let Job { pass, array, coefficients, input, mut result, .. } = *job;
-                (self.array, self.coefficients, self.staging.source1) = (array, coefficients, input);
-                let given = self.give_neural(bench, &pass, away.table, computed, &mut result);
-                self.staging.result = result;
-                Poll::Ready(given.map(|()| away.plan))
-            }
-        }
+            Came::Never => return Poll::Ready(Err(EngineError::Cancelled)),
+        };
+        let Job { pass, array, coefficients, input, mut result, .. } = job;
+        (self.array, self.coefficients, self.staging.source1) = (array, coefficients, input);
+        let watch = Watch::new(ports.cancel, task.queue);
+        let mut bench = Bench { task, registers, ports, watch: &watch, pace: Pace::new(&watch) };
+        let given = self.give_neural(&mut bench, &pass, away.table.as_ref(), computed, &mut result);
+        self.staging.result = result;
+        Poll::Ready(given.and_then(|()| self.finish(&mut bench, &away.plan)))
     }
 
     /// Has a pass computed beside; false if there is nobody to do it.
+    #[cold]
     fn send_away<M: GuestMemory>(&mut self, bench: &Bench<'_, '_, M>, pass: &NeuralPass) -> bool {
         let Some(beside) = &mut self.beside else { return false };
         if !beside.start() {
@@ -105,6 +112,7 @@ impl Executor {
     }
 
     /// Brings everything that a pass takes, and says whether its result may be written.
+    #[inline]
     fn fetch_neural<M: GuestMemory>(
         &mut self,
         bench: &mut Bench<'_, '_, M>,
@@ -127,11 +135,12 @@ impl Executor {
     }
 
     /// Takes what the array has computed through the nonlinearity and to where it belongs.
+    #[inline]
     fn give_neural<M: GuestMemory>(
         &mut self,
         bench: &mut Bench<'_, '_, M>,
         pass: &NeuralPass,
-        table: Option<[u8; BYTES]>,
+        table: Option<&[u8; BYTES]>,
         computed: Result<(), ShapeError>,
         result: &mut Vec<u16>,
     ) -> Result<(), EngineError> {
@@ -140,7 +149,7 @@ impl Executor {
         })?;
         bench.still_wanted()?;
         if let Some(bytes) = table {
-            let table = self.tables.get(&bytes).map_err(|bad| bad_table(&bad))?;
+            let table = self.tables.get(bytes).map_err(|bad| bad_table(&bad))?;
             bench.pace.strides(result, |result| table.apply(result));
         } else if pass.nonlinearity == Nonlinearity::Relu {
             bench.pace.strides(result, |result| result.iter_mut().for_each(|half| *half = relu(*half)));

@@ -141,7 +141,7 @@ unsafe fn each<V: Lanes, R: Read>(gather: &mut Gather<'_>, all: *const R::Stored
     let mut row = gather.panels.as_mut_ptr();
     for (i, &tap) in gather.taps.iter().enumerate() {
         let source = all.wrapping_add(tap);
-        let ahead = gather.taps.get(i + AHEAD).map_or(0, |next| next - tap);
+        let ahead = gather.taps.get(i + AHEAD).map_or(0, |next| next.wrapping_sub(tap));
         for &Stretch { to, at, .. } in gather.stretches {
             let from = source.wrapping_add(at);
             if R::IS_FAR {

@@ -40,8 +40,11 @@ impl Deal<'_> {
         self.plane.len().checked_div(self.lanes).unwrap_or_default()
     }
 
-    /// Whether all strips stay inside everything.
+    /// Whether the plane has whole taps, and all strips stay inside everything.
     pub(super) fn fits(&self) -> bool {
+        if !self.plane.len().is_multiple_of(self.lanes) {
+            return false;
+        }
         let Some(last) = self.taps().checked_sub(1).and_then(|taps| taps.checked_mul(self.pitch)) else {
             return true;
         };
@@ -118,5 +121,63 @@ unsafe fn of_vector<V: Lanes>(deal: &mut Deal<'_>, first: usize, parts: &[Part])
             unsafe { coefficients.store_some(tap.wrapping_add(part.to), part.mask) };
         }
         tap = tap.wrapping_add(pitch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tier;
+    use super::*;
+    use crate::engine::numerics::halves;
+
+    /// Strips of all lanes, so many to a tile, whose tiles lie one behind the other.
+    fn strips(lanes: usize, rows: usize, size: usize) -> Vec<Strip> {
+        let firsts = (0..lanes).step_by(rows).enumerate();
+        firsts.map(|(tile, lane)| Strip { lane, length: rows.min(lanes - lane), to: tile * size }).collect()
+    }
+
+    #[test]
+    fn lane_of_each_tap_goes_to_its_row_of_its_tile_in_every_tier() {
+        for tier in Tier::ALL {
+            for (lanes, rows, taps) in
+                [(1_usize, 1, 9), (2, 6, 3), (16, 6, 5), (24, 8, 4), (64, 6, 2), (5, 3, 1)]
+            {
+                let plane: Vec<u16> = (0..taps * lanes).map(|i| 0x3c00 + i as u16).collect();
+                let size = taps * rows;
+                let mut tiles = vec![-1.0; lanes.div_ceil(rows) * size];
+                tier.code().deal(&mut Deal {
+                    plane: &plane,
+                    lanes,
+                    flush: true,
+                    strips: &strips(lanes, rows, size),
+                    pitch: rows,
+                    tiles: &mut tiles,
+                });
+                let of_place = |at: usize| {
+                    let lane = at / size * rows + at % rows;
+                    let half = plane.get(at % size / rows * lanes + lane).filter(|_| lane < lanes);
+                    half.map_or(-1.0, |&half| halves::value(half))
+                };
+                let expected: Vec<f32> = (0..tiles.len()).map(of_place).collect();
+                assert_eq!(tiles, expected, "{lanes} {rows} {}", tier.name());
+            }
+        }
+    }
+
+    #[test]
+    fn what_leads_outside_does_not_fit() {
+        let fits = |strip: Strip, lanes: usize, length: usize| {
+            let (plane, mut tiles) = ([0; 12], vec![0.0; length]);
+            let tiles = tiles.as_mut_slice();
+            Deal { plane: &plane, lanes, flush: false, strips: &[strip], pitch: 3, tiles }.fits()
+        };
+        let strip = Strip { lane: 1, length: 3, to: 0 };
+        assert!(fits(strip, 4, 9));
+        assert!(!fits(strip, 4, 8));
+        assert!(!fits(strip, 5, 100));
+        assert!(!fits(strip, 3, 100));
+        assert!(!fits(Strip { to: 1, ..strip }, 4, 9));
+        assert!(!fits(Strip { to: usize::MAX, ..strip }, 4, 9));
+        assert!(!fits(Strip { length: usize::MAX, ..strip }, 4, 9));
     }
 }

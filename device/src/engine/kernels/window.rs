@@ -54,12 +54,12 @@ impl<'a> Window<'a> {
         Self { rows: self.rows.clone(), columns, ..*self }
     }
 
-    /// Asks for some columns of some rows, at most as many as a line has, which will soon be written.
+    /// Asks for the first and the last of some columns of some rows, which will soon be written.
     pub(crate) fn prefetch(&self, rows: Range<usize>, columns: &Range<usize>) {
         for row in rows {
             let row = self.whole.wrapping_add(row.wrapping_mul(self.pitch));
             prefetch::write(row.wrapping_add(columns.start));
-            prefetch::write(row.wrapping_add(columns.end));
+            prefetch::write(row.wrapping_add(columns.end).wrapping_sub(1));
         }
     }
 

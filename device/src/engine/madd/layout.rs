@@ -2,9 +2,11 @@
 //!
 //! A panel is as many neighbouring places as a kernel has columns, and a piece some panels for some outputs of a group.
 //! Where the last panel has few places left, a narrow kernel does it; where there are few panels, the outputs are cut into
-//! bands, for all threads to have work. Places are output pixels. Where an output shares its operands with few others, copying them into a panel would cost more than using
-//! them; kernels then read the planes themselves, and places run on through the margin from one row to the next, where
-//! the results of those few in the margin are dropped.
+//! bands, for all threads to have work.
+//!
+//! Places are output pixels. Where an output shares its operands with few others, copying them into a panel would cost more
+//! than using them; kernels then read the planes themselves, and places run on through the margin from one row to the next,
+//! where the results of those few in the margin are dropped.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -23,10 +25,10 @@ const COPY_FROM: usize = 8;
 const VECTOR: usize = 16;
 /// Panels that are worked on together, at least and at most: the more, the less often coefficients come from further away.
 const PANELS: RangeInclusive<usize> = 4..=8;
-/// Sums of panels that are worked on together, at most: half of the second cache.
-const SUMS: usize = 1 << 17;
-/// Pieces for each thread: enough that none waits long for the last of another, and not more, as each band copies its panels
-/// anew.
+/// Singles that stay in the second cache beside panels: sums that are kept, or coefficients.
+const NEAR: usize = 1 << 17;
+/// Pieces that each thread should have at least. Bands make them where there are few panels, and not more, as each band
+/// copies its panels anew.
 const PIECES: usize = 2;
 /// Tiles of rows that a band has at least: copying the panel for each band has to be worth it.
 const BAND: usize = 8;
@@ -46,8 +48,10 @@ pub(super) struct Layout {
     block: usize,
     /// Panels of a group.
     panels: usize,
-    /// Those that are worked on together.
-    together: usize,
+    /// Those that are worked on together, at least and at most.
+    together: (usize, usize),
+    /// Threads that share the pass.
+    threads: usize,
     /// Outputs of a band.
     band: usize,
     /// Places from one output row to the next.
@@ -105,18 +109,17 @@ impl Layout {
         let tiles = shape.group_outputs.div_ceil(kernel.rows);
         // Where there is but one block, sums do not have to be kept.
         let kept = if blocks == 1 { 0 } else { tiles * kernel.rows * kernel.columns };
-        let most = SUMS.checked_div(kept).unwrap_or(usize::MAX).min(panels.div_ceil(threads));
-        let most = most.clamp(*PANELS.start(), *PANELS.end());
-        // As many pieces for each thread, and as large.
-        let together = panels.div_ceil(panels.div_ceil(most).next_multiple_of(threads));
+        let most = NEAR.checked_div(kept).unwrap_or(usize::MAX).clamp(*PANELS.start(), *PANELS.end());
+        // Where coefficients are near, they may come for each panel anew.
+        let coefficients = tiles * kernel.coefficients * shape.taps();
+        let least = if coefficients <= NEAR { 1 } else { *PANELS.start() };
         let bands = match threads {
             1 => 1,
-            _ => {
-                (threads * PIECES).div_ceil(shape.groups * panels.div_ceil(together)).min(tiles / BAND).max(1)
-            }
+            _ => (threads * PIECES).div_ceil(shape.groups * panels.div_ceil(least)).min(tiles / BAND).max(1),
         };
         let band = tiles.div_ceil(bands) * kernel.rows;
-        Self { kernel, narrow, planes, copied, direct, block, panels, together, band, pitch, places }
+        let together = (least, most);
+        Self { kernel, narrow, planes, copied, direct, block, panels, together, threads, band, pitch, places }
     }
 
     /// The kernel that works on a panel.
@@ -139,13 +142,11 @@ impl Layout {
         output: &'a mut [u16],
     ) -> impl Iterator<Item = (Piece, Window<'a>)> + use<'a> {
         let (layout, width) = (*self, shape.out_width);
-        let Self { panels, together, band, .. } = *self;
-        let (groups, outputs) = (shape.groups, shape.group_outputs);
+        let (groups, outputs, band) = (shape.groups, shape.group_outputs, self.band);
         let mut rest = Window::new(output, shape.pixels());
         (0..groups).flat_map(move |group| {
             let mut of_group = rest.take_rows(outputs);
-            (0..panels).step_by(together).flat_map(move |first| {
-                let panels = first..panels.min(first + together);
+            layout.shares().flat_map(move |panels| {
                 let places = layout.first(panels.start)..layout.first(panels.end);
                 let mut of_panels = of_group.take_columns(layout.pixels_in(width, places));
                 (0..outputs).step_by(band).map(move |output| {
@@ -155,6 +156,18 @@ impl Layout {
                 })
             })
         })
+    }
+
+    /// The panels of a group as they are worked on together: fewer towards the end, so that no thread waits long for the
+    /// last of another.
+    fn shares(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (Self { panels, threads, .. }, (least, most)) = (*self, self.together);
+        std::iter::successors(Some(0..0), move |last| {
+            let rest = panels - last.end;
+            let together = (rest / threads).clamp(least, most).min(rest);
+            (rest > 0).then(|| last.end..last.end + together)
+        })
+        .skip(1)
     }
 
     /// How many of some places are output pixels.
@@ -287,7 +300,7 @@ mod tests {
     #[test]
     fn pass_with_few_panels_is_cut_into_bands_for_several_threads_only() {
         let bands = |threads| {
-            let (shape, layout) = layout(256, 5, 5, 3, threads);
+            let (shape, layout) = layout(256, 2, 4, 3, threads);
             let mut output = vec![0; shape.outputs() * shape.pixels()];
             layout.pieces(&shape, &mut output).filter(|(piece, _)| piece.panels.start == 0).count()
         };

@@ -6,7 +6,7 @@
 //! all tiers and any number of threads give the same bytes.
 //!
 //! * [`shape`]: the sizes of a pass, checked once.
-//! * `planes`, `coefficients`: the data as kernels read it.
+//! * `planes`, `coefficients`, `packing`: the data as kernels read it, and how it gets there.
 //! * `layout`, `piece`: a pass cut into pieces, and one of them computed.
 //! * `pool`: the threads; `lines`: room that starts at a cache line.
 //! * `definition`: one output at a time, for what kernels leave.
@@ -188,7 +188,7 @@ impl Array {
                 if pace.spend(products) {
                     return;
                 }
-                let sum = definition.sum(numerics, o, pixel, &mut worker.taps);
+                let sum = definition.sum(numerics, o, pixel, &mut worker.results.taps);
                 *place = output::of(sum, bias, port.post_scale);
             }
         });
@@ -291,6 +291,7 @@ impl Watched<'_> {
             definition,
             bias,
             post_scale,
+            port: piece::port(array.numerics, &shape, post_scale),
         };
         let workers = array.workers.get_mut(..threads).unwrap_or_default();
         let pieces = pass.layout.pieces(&shape, output);

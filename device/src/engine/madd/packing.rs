@@ -74,7 +74,8 @@ impl<'a> Packing<'a> {
     /// Tiles that are a thread's share at a time.
     pub(super) fn share(&self) -> usize {
         // None of them has a plane in common with the next, so that none is read twice.
-        (MANY / self.size()).next_multiple_of(self.shape.lanes.min(TILES)).max(1)
+        let common = self.shape.lanes.trailing_zeros().min(self.rows.trailing_zeros());
+        (MANY / self.size()).max(1).next_multiple_of((self.shape.lanes >> common).min(TILES))
     }
 
     /// Packs some tiles; `strips` is room to work in.

@@ -2,7 +2,8 @@
 //!
 //! The loops are those of every matrix multiplication that respects its caches. Some panels are filled with some
 //! taps, which stay in the second cache. A panel is in the first while some tiles of coefficients, in the second as well,
-//! are multiplied with it; those come from further away once for all these panels.
+//! are multiplied with it; those come from further away once for all these panels. Sums that have seen their last tap leave
+//! at once.
 
 use std::ops::Range;
 
@@ -19,6 +20,17 @@ use crate::engine::numerics::{Numerics, halves, output, sum};
 
 /// Where a reduction ends that brings no bias: adding it changes nothing, not even the sign of a zero.
 pub(super) const NO_BIAS: f64 = -0.0;
+
+/// What becomes of the sums of a pass, but for the bias.
+pub(super) fn port(numerics: Numerics, shape: &Shape, post_scale: u16) -> Port {
+    let is_m1 = numerics == Numerics::M1;
+    Port {
+        unscale: if is_m1 { 1.0 / SCALE } else { 1.0 },
+        limit: if !is_m1 && shape.taps() > 1 { sum::LIMIT } else { f32::INFINITY },
+        bias: NO_BIAS,
+        post_scale: f64::from(halves::value(post_scale)),
+    }
+}
 
 /// What all pieces of a pass have in common.
 #[derive(Clone, Copy, Debug)]
@@ -37,24 +49,43 @@ pub(super) struct Pass<'a> {
     pub(super) definition: Definition<'a>,
     pub(super) bias: Option<&'a [u16]>,
     pub(super) post_scale: u16,
+    pub(super) port: Port,
 }
 
 /// Tiles of coefficients that are multiplied with one panel before the next.
 const TILES: usize = 16;
+
+/// Which sums of a worker are those of a tile.
+#[derive(Clone, Copy, Debug)]
+struct Sums {
+    /// The first.
+    at: usize,
+    /// Columns of a row.
+    columns: usize,
+    /// Whether there are peaks.
+    is_guarded: bool,
+}
 
 /// Room to work in, of one thread.
 #[derive(Debug, Default)]
 pub(super) struct Worker {
     /// `[panel][tap][column]`
     panels: Lines,
+    stretches: Vec<Stretch>,
+    /// Coefficients that are being packed.
+    pub(super) strips: Vec<Strip>,
+    pub(super) results: Results,
+}
+
+/// What becomes of it.
+#[derive(Debug, Default)]
+pub(super) struct Results {
     /// `[panel][row][column]`
     sums: Lines,
     peaks: Lines,
     pixels: Vec<Pixels>,
-    /// Coefficients that are being packed.
-    pub(super) strips: Vec<Strip>,
+    /// Those of an output that is computed by itself.
     pub(super) taps: Vec<(f32, f32)>,
-    stretches: Vec<Stretch>,
 }
 
 #[expect(
@@ -82,9 +113,9 @@ impl Pass<'_> {
     ) {
         // Sums that end with the first taps need not be kept.
         let tiles = if self.offsets.len() == 1 { 1 } else { piece.panels.len() * self.tiles(piece).len() };
-        worker.sums.resize(tiles * self.block());
+        worker.results.sums.resize(tiles * self.block());
         if self.tiles(piece).any(|tile| self.is_guarded(piece.group, tile)) {
-            worker.peaks.resize(tiles * self.block());
+            worker.results.peaks.resize(tiles * self.block());
         }
         for block in 0..self.offsets.len() {
             let taps = self.layout.taps_of(padded(self.numerics, self.shape().taps()), block);
@@ -125,16 +156,16 @@ impl Pass<'_> {
                 if pace.spend(together.len() * block * taps.len() / VECTOR) {
                     return;
                 }
-                worker.pixels.clear();
-                worker.pixels.extend(self.layout.pixels(self.shape(), panel));
+                worker.results.pixels.clear();
+                worker.results.pixels.extend(self.layout.pixels(self.shape(), panel));
                 for tile in together {
                     let at =
                         if blocks == 1 { 0 } else { (i * tiles.len() + tile - tiles.start) * self.block() };
-                    let sums = &mut worker.sums[at..at + block];
+                    let sums = &mut worker.results.sums[at..at + block];
                     let is_guarded = self.is_guarded(group, tile);
-                    let (is_last, channels) = (number + 1 == blocks, self.channels(piece, tile));
-                    if is_last && let [Pixels { columns, first }] = worker.pixels.as_slice() {
-                        window.prefetch(channels.clone(), &(*first..first + columns.len()));
+                    let is_last = number + 1 == blocks;
+                    if is_last && let [Pixels { columns, first }] = worker.results.pixels.as_slice() {
+                        window.prefetch(self.channels(piece, tile), &(*first..first + columns.len()));
                     }
                     kernel.run(&mut Block {
                         panel: operands,
@@ -144,31 +175,42 @@ impl Pass<'_> {
                         is_first: number == 0,
                         guard: is_guarded.then(|| Guard {
                             bounds: self.coefficients.bounds(group, tile),
-                            peaks: &mut worker.peaks[at..at + block],
+                            peaks: &mut worker.results.peaks[at..at + block],
                         }),
                     });
-                    if !is_last {
-                        continue;
+                    if is_last {
+                        let sums = Sums { at, columns: kernel.columns, is_guarded };
+                        self.finish(self.channels(piece, tile), sums, &mut worker.results, window, pace);
                     }
-                    self.code.finish(&mut Finish {
-                        sums,
-                        columns: kernel.columns,
-                        port: self.port(),
-                        bias: self.bias,
-                        channels: channels.clone(),
-                        pixels: &worker.pixels,
-                        window,
-                    });
-                    if is_guarded {
-                        let peaks = worker.peaks[at..].chunks_exact(kernel.columns);
-                        for (channel, peaks) in channels.zip(peaks) {
-                            self.repair((channel, peaks), &worker.pixels, &mut worker.taps, window, pace);
-                        }
-                        if pace.is_over() {
-                            return;
-                        }
+                    if pace.is_over() {
+                        return;
                     }
                 }
+            }
+        }
+    }
+
+    /// Puts the outputs of a tile where they belong.
+    fn finish(
+        &self,
+        channels: Range<usize>,
+        Sums { at, columns, is_guarded }: Sums,
+        results: &mut Results,
+        window: &mut Window<'_>,
+        pace: &mut Pace<'_>,
+    ) {
+        self.code.finish(&mut Finish {
+            sums: &results.sums[at..][..channels.len() * columns],
+            columns,
+            port: self.port,
+            bias: self.bias,
+            channels: channels.clone(),
+            pixels: &results.pixels,
+            window,
+        });
+        if is_guarded {
+            for (channel, peaks) in channels.zip(results.peaks[at..].chunks_exact(columns)) {
+                self.repair((channel, peaks), &results.pixels, &mut results.taps, window, pace);
             }
         }
     }
@@ -237,16 +279,6 @@ impl Pass<'_> {
         }
         for panel in worker.panels.chunks_exact_mut(room) {
             panel[real.len() * columns..taps.len() * columns].fill(0.0);
-        }
-    }
-
-    fn port(&self) -> Port {
-        let is_m1 = self.numerics == Numerics::M1;
-        Port {
-            unscale: if is_m1 { 1.0 / SCALE } else { 1.0 },
-            limit: if !is_m1 && self.shape().taps() > 1 { sum::LIMIT } else { f32::INFINITY },
-            bias: NO_BIAS,
-            post_scale: f64::from(halves::value(self.post_scale)),
         }
     }
 

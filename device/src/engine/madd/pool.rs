@@ -1,7 +1,8 @@
 //! The threads, and how a pass is shared out among them.
 //!
 //! Threads are started when a pass is first large enough to need them, and stay. Which of them computes an output
-//! makes no difference to it.
+//! makes no difference to it. A pass has them work together twice: to prepare what kernels read, and to compute. The second
+//! time they are still awake.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -75,21 +76,23 @@ impl Pool {
             run(own);
             return;
         };
-        let busy = AtomicUsize::new(others.len());
+        let busy = AtomicUsize::new(0);
         pool.in_place_scope(|scope| {
             for other in others {
                 scope.spawn(|_| {
+                    busy.fetch_add(1, Ordering::Relaxed);
                     run(other);
-                    busy.fetch_sub(1, Ordering::Release);
+                    busy.fetch_sub(1, Ordering::Relaxed);
                 });
             }
             run(own);
-            linger(|| busy.load(Ordering::Acquire) > 0);
+            linger(|| busy.load(Ordering::Relaxed) > 0);
         });
     }
 }
 
-/// Waits a little for the others, who end at nearly the same time: to fall asleep and be woken takes longer.
+/// Waits a little for others who are at work, and end at nearly the same time: to fall asleep and be woken takes longer.
+/// Who has not even begun may have no processor, and is not waited for like this.
 fn linger(is_busy: impl Fn() -> bool) {
     const TURNS: usize = 1 << 12;
     for _ in 0..TURNS {

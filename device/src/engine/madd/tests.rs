@@ -12,7 +12,7 @@ fn pass() -> impl Strategy<Value = Convolution> {
         2 => (1..3u32).prop_map(|channels| Some(Reads::Unicast { channels })),
     ];
     let kernel = (1..5u32, 1..5u32, 1..3u32, 1..3u32, 0..4u32, 0..4u32);
-    (reads, 1..12u32, 1..20u32, 1..8u32, 1..40u32, kernel, 0..4u32).prop_map(
+    (reads, 1..12u32, 1..20u32, 1..8u32, 1..40u32, kernel, 0..6u32).prop_map(
         |(reads, inputs, outputs, height, width, kernel, lanes)| {
             let (kernel_height, kernel_width, stride_y, stride_x, pad_y, pad_x) = kernel;
             let (channels, outputs) = match reads {
