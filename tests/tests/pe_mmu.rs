@@ -95,7 +95,9 @@ fn scattered_life(seed: u64) {
         let size = size.min(u64::MAX - va);
         match random.below(8) {
             0..5 => {
-                let pa = u64::from(random.below(1 << 16)) << (8 * random.below(6));
+                // Low, high, and with the highest bit, which no run of pages has.
+                let pa = u64::from(random.below(1 << 16)) << (8 * random.below(7));
+                let size = size.min(u64::MAX - pa);
                 mmu.map(&[Mapping { va, pa, size }]).expect("nothing wraps and there is room");
                 reference.map(va, pa, size);
             }
@@ -119,6 +121,55 @@ fn scattered_life(seed: u64) {
                 );
             }
         }
+    }
+}
+
+/// One random life of a table with many leaves, which grow and shrink beside each other.
+fn crowded_life(seed: u64) {
+    const PAGE: u64 = 0x1000;
+    const PAGES: u32 = 1 << 11;
+    let mut random = Random::new(seed);
+    let page_size = PageSize::new(PAGE).expect("a power of two");
+    let mut mmu = PeMmu::new(Attributes { page_size, ..Attributes::default() });
+    let mut reference = ByteMap::new(PAGE);
+    for step in 0..400 {
+        let va = u64::from(random.below(PAGES)) * PAGE;
+        let most = [2, 90][random.below(2) as usize];
+        let pages = u64::from(1 + random.below(most));
+        let pa = u64::from(random.below(4)) << 62 | u64::from(random.below(1 << 20)) << 4;
+        match random.below(5) {
+            // Pages that do not follow each other, so that they are in blocks.
+            0 => {
+                for (page, apart) in (0..pages).zip((0..).step_by(0x3000)) {
+                    mmu.map(&[Mapping { va: va + page * PAGE, pa: pa + apart, size: PAGE }])
+                        .expect("there is room");
+                    reference.map(va + page * PAGE, pa + apart, PAGE);
+                }
+            }
+            1..3 => {
+                let (start, less) = (u64::from(random.below(2)) * 0x80, u64::from(random.below(2)) * 0x10);
+                let size = pages * PAGE - start - less;
+                mmu.map(&[Mapping { va: va + start, pa, size }]).expect("nothing wraps and there is room");
+                reference.map(va + start, pa, size);
+            }
+            _ => {
+                mmu.unmap(&[Range { va, size: 3 * pages * PAGE }]).expect("nothing wraps");
+                reference.unmap(va, 3 * pages * PAGE);
+            }
+        }
+        let context = format!("seed {seed}, step {step}");
+        assert_eq!(mmu.mmu().regions(), reference.parts(), "{context}");
+        for _ in 0..40 {
+            let va = u64::from(random.below(PAGES + 90)) * PAGE + u64::from(random.below(0x100));
+            assert_eq!(mmu.mmu().translate(va).ok(), reference.translate(va), "{context}, address {va:#x}");
+        }
+    }
+}
+
+#[test]
+fn table_agrees_with_a_byte_map_when_many_leaves_grow_and_shrink() {
+    for seed in 0..40 {
+        crowded_life(seed);
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! `cargo bench -p ane-device --bench companions`, and a word behind `--` for one part of it:
 //!
-//! * `copy`: the mover;
+//! * [`memory`]: what a full table of PE_MMU takes;
+//! * [`copy`]: the mover;
 //! * [`translation`]: what PE_MMU takes for an answer, and how that grows with the table;
-//! * [`messages`]: what it takes to map and to unmap, and what a table takes of the host's memory.
+//! * [`messages`]: what it takes to map and to unmap.
 
 mod copy;
 mod memory;
@@ -20,11 +21,12 @@ fn scattered(number: u64) -> u64 {
 }
 
 fn main() {
+    // Memory first: what others had and gave back may still be this process's.
     let parts = [
-        ("copy", copy::print as fn()),
+        ("memory", memory::print as fn()),
+        ("copy", copy::print),
         ("translation", translation::print),
         ("messages", messages::print),
-        ("memory", memory::print),
     ];
     let asked: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     for (name, print) in parts {

@@ -73,7 +73,8 @@ pub(super) enum Spot {
 impl Layers {
     /// A region, and another on top.
     pub(super) fn of(first: Region, second: Region) -> Self {
-        let mut layers = Self::default();
+        // Most pages with several have two.
+        let mut layers = Self { all: Vec::with_capacity(2), ..Self::default() };
         for region in [first, second] {
             // There is room for two.
             _ = layers.push(region);
@@ -252,6 +253,14 @@ mod tests {
         assert!((1..MAX_REGIONS_PER_PAGE).zip(1..).all(|(_, n)| page.push(shard(n))));
         assert!(!page.push(shard(0)));
         assert_eq!(page.all.len(), MAX_REGIONS_PER_PAGE);
+    }
+
+    #[test]
+    fn room_of_regions_that_are_gone_goes_with_them() {
+        let mut page = page(&[region(0, 1, 0)]);
+        (1..MAX_REGIONS_PER_PAGE).for_each(|_| assert!(page.push(region(1, 2, 0))));
+        assert_eq!(page.remove(1, 2), MAX_REGIONS_PER_PAGE - 1);
+        assert_eq!((page.only(), page.all.capacity()), (Some(region(0, 1, 0)), 1));
     }
 
     #[test]

@@ -7,8 +7,9 @@
 //! through the DART all the same.
 //!
 //! * [`attributes`]: what the block is made with.
-//! * [`table`]: the utility. Its pages are in `directory`, `leaf`, `arena` and `memory`, the regions of one that has several
-//!   in `layers`.
+//! * [`table`]: the utility. Its `directory` finds the leaf of a page, in the `window` or behind it; a `leaf` knows where
+//!   its pages lead, with words of the `arena`, which is `memory` of the host. `several` and `layers` are the pages that have
+//!   several regions.
 //! * [`node`]: the component: inbox, installation, forwarding.
 //! * [`caller`]: what a DMA circuit does with the utility, and what it owes for it.
 //! * `registers`: the block as a driver sees it.

@@ -1,7 +1,7 @@
 //! The leaves of low pages, by number.
 //!
-//! It is an array that grows to the highest of them, and beside it a bit for each that says whether there is one, by which
-//! a wide range finds what lies in it without looking at every leaf.
+//! It is an array that grows to the highest of them. Beside it a bit for each leaf says whether there is one, and a bit for
+//! each word of those bits whether one is set, so that a wide range finds what lies in it without looking at every leaf.
 
 use super::leaf::Leaf;
 use super::memory::Memory;
@@ -15,8 +15,10 @@ pub(super) const LEAVES: u64 = 1 << 20;
 pub(super) struct Window {
     /// Two words for each leaf.
     leaves: Memory,
-    /// A bit for each.
+    /// A bit for each leaf.
     there: Vec<u64>,
+    /// A bit for each word of those.
+    words: Vec<u64>,
 }
 
 impl Window {
@@ -32,6 +34,7 @@ impl Window {
         if words > self.leaves.words().len() {
             self.leaves = self.leaves.larger(words)?;
             self.there.resize(self.leaves.words().len().div_ceil(2 * 64), 0);
+            self.words.resize(self.there.len().div_ceil(64), 0);
         }
         Some(())
     }
@@ -44,21 +47,33 @@ impl Window {
             return;
         };
         *pair = leaf.words();
-        let bit = 1 << (number % 64);
-        *there = if leaf.is_empty() { *there & !bit } else { *there | bit };
+        put(there, number, !leaf.is_empty());
+        let is_any = *there != 0;
+        self.words.get_mut(number / (64 * 64)).into_iter().for_each(|word| put(word, number / 64, is_any));
     }
 
     /// The first leaf that is not empty, from one to another.
     pub(super) fn first(&self, from: u64, last: u64) -> Option<u64> {
-        let from_bit = usize::try_from(from).ok()?;
-        let not_before = u64::MAX << (from_bit % 64);
-        let there = self.there.get(from_bit / 64..)?;
-        let masks = std::iter::once(not_before).chain(std::iter::repeat(u64::MAX));
-        let words = (from / 64..=last / 64).zip(there.iter().zip(masks));
-        let (word, bits) =
-            words.map(|(word, (bits, mask))| (word, bits & mask)).find(|&(_, bits)| bits != 0)?;
-        Some(word << 6 | u64::from(bits.trailing_zeros())).filter(|&number| number <= last)
+        let from = usize::try_from(from).ok()?;
+        let next_word = (from / 64).saturating_add(1);
+        let number = next(self.there.get(..next_word)?, from)
+            .or_else(|| next(&self.there, next(&self.words, next_word)?.saturating_mul(64)))?;
+        Some(number as u64).filter(|&number| number <= last)
     }
+}
+
+/// Sets the bit of a number in its word, or clears it.
+const fn put(word: &mut u64, number: usize, is_set: bool) {
+    let bit = 1 << (number % 64);
+    *word = if is_set { *word | bit } else { *word & !bit };
+}
+
+/// The first number whose bit is set, from one on.
+fn next(words: &[u64], from: usize) -> Option<usize> {
+    let first = words.get(from / 64)? & u64::MAX << (from % 64);
+    let mut behind = words.iter().copied().enumerate().skip(from / 64).skip(1);
+    let (word, bits) = if first != 0 { (from / 64, first) } else { behind.find(|&(_, bits)| bits != 0)? };
+    Some(word << 6 | bits.trailing_zeros() as usize)
 }
 
 #[cfg(test)]
@@ -86,14 +101,14 @@ mod tests {
 
     #[test]
     fn first_leaf_of_a_range_is_found_from_each_side_of_it() {
-        let mut window = window(&[3, 63, 64, 5000]);
+        let mut window = window(&[3, 63, 64, 5000, 300_000]);
         let first = |window: &Window, from, last| window.first(from, last);
         assert_eq!(
             [0, 3, 4, 64, 65].map(|from| first(&window, from, u64::MAX)),
             [3, 3, 63, 64, 5000].map(Some)
         );
         assert_eq!(
-            [first(&window, 4, 62), first(&window, 65, 4999), first(&window, 5001, u64::MAX)],
+            [first(&window, 4, 62), first(&window, 65, 4999), first(&window, 5001, 299_999)],
             [None; 3]
         );
         window.keep(64, Leaf::default());

@@ -112,6 +112,21 @@ fn worst_messages_end_soon() {
     assert!(start.elapsed() < LONG);
 }
 
+#[test]
+fn wide_ranges_with_nothing_in_them_are_answered_soon() {
+    let start = Instant::now();
+    let mut mmu = mmu(0x1000);
+    // The last page of the window, and one far behind it: all between them is empty.
+    let pages = [(1 << 26) - 1, 1 << 51];
+    pages.iter().for_each(|page| map(&mut mmu, page * 0x1000, 0, 0x1000));
+    for _ in 0..64 {
+        mmu.unmap(&[Range { va: 0, size: pages[0] * 0x1000 }; MAX_ENTRIES]).unwrap();
+        mmu.unmap(&[Range { va: (pages[0] + 1) * 0x1000, size: 1 << 62 }; MAX_ENTRIES]).unwrap();
+    }
+    assert_eq!(at(&mmu, pages.map(|page| page * 0x1000)), [Some(0), Some(0)]);
+    assert!(start.elapsed() < LONG);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
