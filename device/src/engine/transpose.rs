@@ -1,19 +1,14 @@
 //! Transposition: channels and columns of a result change places on its way out.
 //!
-//! Eight channels of eight columns are turned at a time, in registers: to interleave row `i` with row `i + 4` moves one bit
-//! of an element's row number into its column number, and after three times rows are columns. Blocks are walked over in
-//! tiles of whole cache lines either way. A line is written while it is near, and few are under way at a time, whatever
-//! power of two they lie apart. What is left at the edges goes one by one.
+//! It goes by blocks of eight by eight, and these by tiles of a cache line either way. Eight lines of what comes out are put
+//! together beside it, and each is then written whole, whatever power of two they lie apart.
 
 use super::cancel::{Pace, Watch};
+use super::kernels::turn::{BLOCK, turned};
 use super::plan::operand::Shape;
 
-/// Rows and columns of a block.
-const BLOCK: usize = 8;
 /// Rows and columns of a tile: the elements of a cache line.
 const TILE: usize = 32;
-
-type Block = [[u16; BLOCK]; BLOCK];
 
 /// Puts channels and columns in each other's place; `shape` is that of `from`.
 pub fn transpose(from: &[u16], shape: Shape, into: &mut Vec<u16>) {
@@ -23,122 +18,69 @@ pub fn transpose(from: &[u16], shape: Shape, into: &mut Vec<u16>) {
 /// The same for a pass that may be called off; what is in place then is worth nothing.
 pub fn transpose_under(watch: &Watch<'_>, from: &[u16], shape: Shape, into: &mut Vec<u16>) {
     into.resize(from.len(), 0);
-    let turn = Turn::new(shape);
+    let [channels, height, width] = [shape.channels, shape.height, shape.width].map(|extent| extent as usize);
+    let in_place = |pitch: usize, row: usize, y: usize, len: usize, column: usize| {
+        row.saturating_mul(pitch).saturating_add(y.saturating_mul(len)).saturating_add(column)
+    };
+    // Element (c, y, x) of `from`, and element (x, y, c) of `into`.
+    let (from_pitch, into_pitch) = (height.saturating_mul(width), height.saturating_mul(channels));
+    let source = |c, y, x| in_place(from_pitch, c, y, width, x);
+    let target = |c, y, x| in_place(into_pitch, x, y, channels, c);
     let mut pace = Pace::new(watch);
-    for y in 0..turn.height {
-        for c in (0..turn.channels).step_by(TILE) {
-            for x in (0..turn.width).step_by(TILE) {
+    for y in 0..height {
+        for c in (0..channels).step_by(TILE) {
+            for x in (0..width).step_by(TILE) {
                 if pace.spend(TILE * TILE) {
                     return;
                 }
-                turn.tile([c, y, x], from, into);
+                let from = from.get(source(c, y, x)..).unwrap_or_default();
+                let into = into.get_mut(target(c, y, x)..).unwrap_or_default();
+                let extents =
+                    [channels.saturating_sub(c), width.saturating_sub(x)].map(|left| left.min(TILE));
+                tile(extents, (from, from_pitch), (into, into_pitch));
             }
         }
     }
 }
 
-/// Where elements come from and where they go.
-struct Turn {
-    channels: usize,
-    height: usize,
-    width: usize,
-}
-
-impl Turn {
-    fn new(shape: Shape) -> Self {
-        let [channels, height, width] =
-            [shape.channels, shape.height, shape.width].map(|extent| extent as usize);
-        Self { channels, height, width }
-    }
-
-    /// From one channel of the source to the next.
-    const fn source_pitch(&self) -> usize {
-        self.height.saturating_mul(self.width)
-    }
-
-    /// From one channel of what becomes of it to the next.
-    const fn target_pitch(&self) -> usize {
-        self.height.saturating_mul(self.channels)
-    }
-
-    /// The place of an element in the source.
-    fn source(&self, [c, y, x]: [usize; 3]) -> usize {
-        c.saturating_mul(self.source_pitch()).saturating_add(y.saturating_mul(self.width)).saturating_add(x)
-    }
-
-    /// Its place in what becomes of it.
-    fn target(&self, [c, y, x]: [usize; 3]) -> usize {
-        x.saturating_mul(self.target_pitch())
-            .saturating_add(y.saturating_mul(self.channels))
-            .saturating_add(c)
-    }
-
-    /// A tile, eight lines of the target after the other.
-    fn tile(&self, [first, y, start]: [usize; 3], from: &[u16], into: &mut [u16]) {
-        let channels = first..self.channels.min(first.saturating_add(TILE));
-        let columns = start..self.width.min(start.saturating_add(TILE));
-        for x in columns.step_by(BLOCK) {
-            for c in channels.clone().step_by(BLOCK) {
-                self.block([c, y, x], from, into);
-            }
-        }
-    }
-
-    fn block(&self, at: [usize; 3], from: &[u16], into: &mut [u16]) {
-        let [first, y, start] = at;
-        let channels = first..self.channels.min(first.saturating_add(BLOCK));
-        let columns = start..self.width.min(start.saturating_add(BLOCK));
-        if [channels.len(), columns.len()] == [BLOCK; 2] {
-            let block = load(from, self.source(at), self.source_pitch());
-            store(into, self.target(at), self.target_pitch(), turned(block));
-            return;
-        }
-        for c in channels {
-            for x in columns.clone() {
-                let place = into.get_mut(self.target([c, y, x]));
-                if let (Some(to), Some(element)) = (place, from.get(self.source([c, y, x]))) {
-                    *to = *element;
-                }
+/// Turns a tile: so many rows of so many columns.
+fn tile(
+    [rows, columns]: [usize; 2],
+    (from, from_pitch): (&[u16], usize),
+    (into, into_pitch): (&mut [u16], usize),
+) {
+    for x in (0..columns).step_by(BLOCK) {
+        let lines = lines(rows.div_ceil(BLOCK), from.get(x..).unwrap_or_default(), from_pitch);
+        let into = into.get_mut(x.saturating_mul(into_pitch)..).unwrap_or_default();
+        let places = into.chunks_mut(into_pitch).take(columns.saturating_sub(x));
+        for (line, place) in lines.iter().zip(places) {
+            match place.first_chunk_mut() {
+                Some(place) if rows == TILE => *place = *line,
+                _ => place.iter_mut().zip(line).take(rows).for_each(|(to, from)| *to = *from),
             }
         }
     }
 }
 
-/// The eight elements from `start` on, and those of the rows behind.
-#[inline]
-fn load(from: &[u16], start: usize, pitch: usize) -> Block {
-    let row =
-        |row: usize| from.get(start.saturating_add(row.saturating_mul(pitch))..)?.first_chunk().copied();
-    std::array::from_fn(|index| row(index).unwrap_or_default())
-}
-
-#[inline]
-fn store(into: &mut [u16], start: usize, pitch: usize, block: Block) {
-    for (index, row) in block.iter().enumerate() {
-        let rest = into.get_mut(start.saturating_add(index.saturating_mul(pitch))..).unwrap_or_default();
-        if let Some(place) = rest.first_chunk_mut() {
-            *place = *row;
+/// Eight columns of so many blocks as lines; what has no element is anybody's guess.
+fn lines(blocks: usize, from: &[u16], pitch: usize) -> [[u16; TILE]; BLOCK] {
+    let mut lines = [[0; TILE]; BLOCK];
+    let mut rows = from.chunks(pitch);
+    for at in 0..blocks {
+        let mut block = [[0; BLOCK]; BLOCK];
+        for (row, from) in block.iter_mut().zip(rows.by_ref()) {
+            match from.first_chunk() {
+                Some(from) => *row = *from,
+                None => row.iter_mut().zip(from).for_each(|(to, from)| *to = *from),
+            }
+        }
+        for (line, row) in lines.iter_mut().zip(turned(block)) {
+            if let Some(place) = line.as_chunks_mut().0.get_mut(at) {
+                *place = row;
+            }
         }
     }
-}
-
-/// Rows become columns.
-#[inline]
-fn turned(block: Block) -> Block {
-    interleaved(interleaved(interleaved(block)))
-}
-
-/// Row `i` and row `i + 4`, element by element, in two rows.
-#[inline]
-fn interleaved([a, b, c, d, e, f, g, h]: Block) -> Block {
-    let ([a, b], [c, d], [e, f], [g, h]) = (zipped(a, e), zipped(b, f), zipped(c, g), zipped(d, h));
-    [a, b, c, d, e, f, g, h]
-}
-
-#[inline]
-const fn zipped(a: [u16; BLOCK], b: [u16; BLOCK]) -> [[u16; BLOCK]; 2] {
-    let ([a0, a1, a2, a3, a4, a5, a6, a7], [b0, b1, b2, b3, b4, b5, b6, b7]) = (a, b);
-    [[a0, b0, a1, b1, a2, b2, a3, b3], [a4, b4, a5, b5, a6, b6, a7, b7]]
+    lines
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ pub(super) mod planar_single;
 pub(super) mod planar_vector;
 mod portable;
 mod prefetch;
+pub(super) mod turn;
 mod window;
 
 pub(crate) use self::block::{Block, Guard, Offsets};
