@@ -7,8 +7,10 @@ use ane::build::{
     BuildError, Convolution, Element, Graph, Over, Placement, Reduce, Shape, Tensor, Weights, activation,
 };
 use ane_device::options::{Hang, Numerics, Options};
+use ane_device::tm::error::ErrorCode;
 use ane_tests::differential::built::surface::of_graph;
 use ane_tests::differential::{Case, End};
+use ane_tests::runner::Outcome;
 use half::f16;
 
 /// A program of one operation on four channels of three rows of twenty columns.
@@ -176,6 +178,31 @@ fn padding_stride_and_bias_row_are_carried_out_and_noted() {
 }
 
 #[test]
+fn strict_device_names_the_register_that_asks_for_what_is_inferred() {
+    let strict = Options { strict: true, hang: Hang::Report, ..Options::default() };
+    let blamed = |case: &Case| match case.on_device_as(&strict).0 {
+        Outcome::Failed { code, register, .. } if code == ErrorCode::Unsupported as u8 => 4 * register,
+        outcome => panic!("{outcome:x?} is no refusal"),
+    };
+    let plain = 0x5000_a063;
+    for (register, value) in [(0x1c, plain | 1 << 17), (0x1c, plain | 1 << 22), (0x14, 19 | 1 << 16)] {
+        let mut padded = convolution();
+        padded.set_register(register, value);
+        assert_eq!(u32::from(blamed(&padded)), register, "{value:#x}");
+    }
+    let mut strided = convolution();
+    strided.set_register(0x1c, plain & !(3 << 15) | 2 << 15);
+    assert_eq!(blamed(&strided), 0x1c);
+    let weights = [f16::ONE; 8];
+    let biased = program(|graph, input| {
+        let bias = Some(&[f16::ONE; 2][..]);
+        graph
+            .convolution(input, &Convolution { bias, ..Convolution::new(2, (1, 1), Weights::Half(&weights)) })
+    });
+    assert_eq!(blamed(&biased), 0xc804);
+}
+
+#[test]
 fn kernel_without_coefficients_is_refused() {
     let programs = [("pass-through", pass_through()), ("table", table())];
     refused(
@@ -276,4 +303,24 @@ fn source_that_is_loaded_stays_on_chip_and_what_was_assembled_there_is_not_known
     assembled.set_register(0x4830, 0x0050_0171);
     assembled.set_word(8, chain.word(8) | 0x24 << 12);
     assert_eq!(assembled.compare(), Ok(End::Refused));
+}
+
+/// Requirement: DMA-07
+#[test]
+fn task_that_names_a_second_output_is_refused() {
+    let case = sum();
+    assert_eq!(case.compare(), Ok(End::Done));
+    // Behind the destination of the header.
+    for bit in 27..32 {
+        let mut named = case.clone();
+        named.set_word(8, case.word(8) ^ 1 << bit);
+        assert_eq!(End::of(named.on_device().0), End::Refused, "bit {bit}");
+    }
+    // Behind the destination's registers, which are the last record: one word more.
+    let mut longer = case.clone();
+    let record = longer.first_words as usize - 8;
+    assert_eq!(case.word(record), 6 << 26 | 0x1_7800);
+    longer.set_word(record, 7 << 26 | 0x1_7800);
+    longer.first_words += 1;
+    assert_eq!(End::of(longer.on_device().0), End::Refused);
 }

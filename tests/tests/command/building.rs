@@ -14,10 +14,9 @@ fn description_becomes_a_program_that_runs() {
     let (description, program) = (scratch.file("net.txt", text.as_bytes()), scratch.at("net.anec"));
     let page = printed(&["build", &description, "-o", &program]);
     assert!(page.contains("1 tasks") && page.contains("[1, 8, 4, 8]"), "{page}");
-    assert!(
-        printed(&["run", &program]).contains("2304 multiplications")
-            || printed(&["run", &program]).contains("multiplications")
-    );
+    // 8 channels of 4 rows of 8 columns, of 36 taps each.
+    let report = printed(&["run", &program]);
+    assert!(report.contains("9216 multiplications"), "{report}");
     let message = refused(1, &["build", &description, "-o", &program]);
     assert!(message.contains("exists already; --force overwrites it"), "{message}");
 }
@@ -29,6 +28,21 @@ fn description_that_is_wrong_is_refused_by_line_and_leaves_no_file() {
     let message = refused(1, &["build", &description, "-o", &scratch.at("net.anec")]);
     assert!(message.contains("line 2: \"frobnicate\" is no operation"), "{message}");
     assert_eq!(scratch.names(), ["net.txt"]);
+}
+
+#[test]
+fn report_lists_everything_inferred_and_strict_run_names_the_field() {
+    let scratch = Scratch::new();
+    let text = "x = input 4x6x10\n\
+                y = convolution x outputs=8 kernel=3x3 padding=1 stride=2x1 groups=2 weights=random:1 bias=0.5\n\
+                output y\n";
+    let (description, program) = (scratch.file("net.txt", text.as_bytes()), scratch.at("net.anec"));
+    printed(&["build", &description, "-o", &program]);
+    let report = printed(&["run", &program]);
+    assert!(report.contains("what it needed of: padding, stride, bias row (--strict"), "{report}");
+    let message = refused(4, &["run", &program, "--strict"]);
+    let named = "in ConvCfg at 0x1c: padding is inferred, and only what is established was asked for";
+    assert!(message.contains(named), "{message}");
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn relu_keeps_five_and_clears_minus_three() {
 }
 
 #[test]
-fn sigmoid_of_three_is_the_value_that_silicon_gave() {
+fn numerics_14_sigmoid_of_three_is_the_value_that_silicon_gave() {
     let Some(mut program) = Loaded::new("sigmoid", Mode::M1) else { return };
     program.fill("image", 2, |_| 3.0);
     assert_eq!(program.output(2), [0.952_636_718_75; 77]);

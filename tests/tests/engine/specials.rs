@@ -183,6 +183,18 @@ fn numerics_14_sigmoid_is_within_its_measured_error_on_every_half() {
 }
 
 #[test]
+fn numerics_14_sigmoid_is_flat_outside_its_domain() {
+    let Some(mut program) = Loaded::new("sigmoid", Mode::M1) else { return };
+    // The domain is [-9.938, 8.320]; beyond it the table has a value for each side.
+    let (low, high) = (-9.9375, 8.3203125);
+    let values = [f64::NEG_INFINITY, -65504.0, -10.0, low, low + 0.0078125, 8.0, high, 9.0, 65504.0];
+    program.fill("image", 2, |index| values.get(index as usize).copied().unwrap_or(0.0));
+    let output = program.output(2);
+    assert_eq!((&output[..4], &output[6..9]), (&[0.0; 4][..], &[1.0; 3][..]));
+    assert!(output[4] > 0.0 && output[5] < 1.0, "{output:?}");
+}
+
+#[test]
 fn numerics_14_tanh_is_odd_and_within_its_measured_error() {
     let table = tanh();
     for element in (0..0x7C00).step_by(397) {

@@ -26,6 +26,7 @@ pub mod verdict;
 
 use ane_uapi::hw::td::common::{self, TaskClass};
 use ane_uapi::hw::td::header::Header;
+use ane_uapi::hw::td::neural as neural_registers;
 use ane_uapi::hw::td::words::ChipBytes;
 use ane_uapi::register::Reg;
 
@@ -92,14 +93,30 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// The register that asks for it.
+    /// The register and the field that ask for it.
     pub fn established(&self, registers: &RegisterFile) -> Result<(), Verdict> {
-        if self.inferred.is_none() {
-            return Ok(());
+        let registers = Registers(registers);
+        let conv = registers.get(&common::CONV_CFG);
+        let is_strict =
+            |register, field, why| Err(registers.verdict(register, field, Category::Unsupported, why));
+        if self.inferred.contains(Inferred::PADDING) {
+            let why = "padding is inferred, and only what is established was asked for";
+            return match (conv.px(), conv.py()) {
+                (0, 0) => is_strict(&common::OUT_DIM.info, "", why),
+                (0, _) => is_strict(&common::CONV_CFG.info, "py", why),
+                _ => is_strict(&common::CONV_CFG.info, "px", why),
+            };
         }
-        let why =
-            "padding, strides above 1 and bias rows are inferred, and only what is established was asked for";
-        Err(Registers(registers).verdict(&common::CONV_CFG.info, "", Category::Unsupported, why))
+        if self.inferred.contains(Inferred::STRIDE) {
+            let field = if conv.sx() > 1 { "sx" } else { "sy" };
+            let why = "stride above 1 is inferred, and only what is established was asked for";
+            return is_strict(&common::CONV_CFG.info, field, why);
+        }
+        if self.inferred.contains(Inferred::BIAS) {
+            let why = "bias row is inferred, and only what is established was asked for";
+            return is_strict(&neural_registers::MAC_CFG.info, "bias_mode", why);
+        }
+        Ok(())
     }
 }
 
