@@ -1,15 +1,20 @@
 //! What a kernel is handed: operands, coefficients, and where the sums are.
 
+use crate::engine::numerics::tile::TAPS;
+
 /// Where the operands of each tap lie in a panel.
 #[derive(Debug, Default)]
 pub(crate) struct Offsets {
     each: Vec<usize>,
+    /// Of how many there is an operand; what is behind them fills up the last tile of `m1`.
+    real: usize,
     largest: usize,
 }
 
 impl Offsets {
-    /// Replaces all.
-    pub(crate) fn set(&mut self, each: impl IntoIterator<Item = usize>) {
+    /// Replaces all; so many of them have an operand.
+    pub(crate) fn set(&mut self, real: usize, each: impl IntoIterator<Item = usize>) {
+        self.real = real;
         self.each.clear();
         self.each.extend(each);
         self.largest = self.each.iter().copied().max().unwrap_or_default();
@@ -18,6 +23,15 @@ impl Offsets {
     /// One for each tap.
     pub(super) fn each(&self) -> &[usize] {
         &self.each
+    }
+
+    /// Those of each tile of `m1`, and that of a last tile with one tap: nothing has to be added to its product.
+    pub(super) fn tiles(&self) -> (&[[usize; TAPS]], Option<&[usize; 1]>) {
+        let (tiles, _) = self.each.as_chunks();
+        match tiles.split_last() {
+            Some((last, tiles)) if self.real % TAPS == 1 => (tiles, last.first_chunk()),
+            _ => (tiles, None),
+        }
     }
 }
 

@@ -13,18 +13,24 @@ use crate::engine::numerics::halves;
 #[inline(always)]
 pub(super) unsafe fn widen<V: Lanes>(from: &[u16], flush: bool, to: &mut [f32]) {
     let length = from.len().min(to.len());
-    let (from, from_rest) = from[..length].split_at(length - length % V::COUNT);
-    let (to, to_rest) = to[..length].split_at_mut(from.len());
+    let (from, to) = (&from[..length], &mut to[..length]);
     for (from, to) in from.chunks_exact(V::COUNT).zip(to.chunks_exact_mut(V::COUNT)) {
         // SAFETY: a whole vector of each; the rest as the caller says.
         unsafe { widen_vector::<V>(from.as_ptr(), flush, to.as_mut_ptr()) };
     }
-    if !from_rest.is_empty() {
+    if length.is_multiple_of(V::COUNT) {
+        return;
+    }
+    if let Some(last) = length.checked_sub(V::COUNT) {
+        // Once more, some of those before.
+        // SAFETY: a whole vector of each; the rest as the caller says.
+        unsafe { widen_vector::<V>(from[last..].as_ptr(), flush, to[last..].as_mut_ptr()) };
+    } else {
         let (mut halves, mut numbers) = ([0; LONGEST], [0.0; LONGEST]);
-        halves[..from_rest.len()].copy_from_slice(from_rest);
+        halves[..length].copy_from_slice(from);
         // SAFETY: the arrays hold a vector of any tier; the rest as the caller says.
         unsafe { widen_vector::<V>(halves.as_ptr(), flush, numbers.as_mut_ptr()) };
-        to_rest.copy_from_slice(&numbers[..to_rest.len()]);
+        to.copy_from_slice(&numbers[..length]);
     }
 }
 

@@ -10,7 +10,7 @@ use super::window::Window;
 use crate::engine::numerics::halves;
 
 /// Columns of the longest row of any tier.
-const COLUMNS: usize = 4 * LONGEST;
+const COLUMNS: usize = 8 * LONGEST;
 
 /// Columns of a block that are neighbouring pixels of an output row.
 #[derive(Clone, Debug, PartialEq, Eq)]

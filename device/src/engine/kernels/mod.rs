@@ -162,6 +162,10 @@ pub(crate) struct Code {
     pub(crate) fast_narrow: Kernel,
     /// As [`Code::m1`], for few columns.
     pub(crate) m1_narrow: Kernel,
+    /// As [`Code::fast_row`], for half as many columns.
+    pub(crate) fast_short: Kernel,
+    /// As [`Code::m1_row`], for half as many columns.
+    pub(crate) m1_short: Kernel,
     /// Numbers of a vector.
     pub(crate) lanes: usize,
     copy: unsafe fn(&mut Gather<'_>),
@@ -236,13 +240,17 @@ impl Code {
 
 /// The code of a tier: its lanes, and the rows and vectors of blocks that fill its registers.
 macro_rules! code {
-    ($module:ident, $lanes:ty, $(#[$feature:meta])? fast $rows:literal by $vectors:literal, m1 $m1_rows:literal) => {
+    ($module:ident, $lanes:ty, $(#[$feature:meta])? fast $rows:literal by $vectors:literal, m1 $m1_rows:literal, row $row:literal) => {
         mod $module {
             use super::lanes::Lanes;
-            use super::{Block, Code, Deal, Finish, Gather, Kernel, Port, convert, copy, deal, fast, finish, m1, ordered};
+            use super::{
+                Block, Code, Deal, Finish, Gather, Kernel, Port, convert, copy, deal, fast, finish, m1, ordered,
+            };
 
             /// Vectors of a block of one row.
-            const ROW: usize = 4;
+            const ROW: usize = $row;
+            /// Half of them.
+            const SHORT: usize = ROW / 2;
 
             pub(super) static CODE: Code = Code {
                 fast: Kernel { rows: $rows, columns: $vectors * <$lanes>::COUNT, coefficients: $rows, run: fast },
@@ -251,6 +259,8 @@ macro_rules! code {
                 m1_row: Kernel { rows: 1, columns: ROW * <$lanes>::COUNT, coefficients: 2 * 1, run: m1_row },
                 fast_narrow: Kernel { rows: $rows, columns: <$lanes>::COUNT, coefficients: $rows, run: fast_narrow },
                 m1_narrow: Kernel { rows: $m1_rows, columns: <$lanes>::COUNT, coefficients: 2 * $m1_rows, run: m1_narrow },
+                fast_short: Kernel { rows: 1, columns: SHORT * <$lanes>::COUNT, coefficients: 1, run: fast_short },
+                m1_short: Kernel { rows: 1, columns: SHORT * <$lanes>::COUNT, coefficients: 2 * 1, run: m1_short },
                 lanes: <$lanes>::COUNT,
                 copy,
                 deal,
@@ -277,13 +287,25 @@ macro_rules! code {
             $(#[$feature])?
             unsafe fn m1(block: &mut Block<'_>) {
                 // SAFETY: as the caller says.
-                unsafe { m1::run::<$lanes, $m1_rows, $vectors>(block) }
+                unsafe { m1::run::<$lanes, $m1_rows, $vectors, 1>(block) }
             }
 
             $(#[$feature])?
             unsafe fn m1_row(block: &mut Block<'_>) {
                 // SAFETY: as the caller says.
-                unsafe { m1::run::<$lanes, 1, ROW>(block) }
+                unsafe { m1::run::<$lanes, 1, ROW, 2>(block) }
+            }
+
+            $(#[$feature])?
+            unsafe fn fast_short(block: &mut Block<'_>) {
+                // SAFETY: as the caller says.
+                unsafe { fast::run::<$lanes, 1, SHORT>(block) }
+            }
+
+            $(#[$feature])?
+            unsafe fn m1_short(block: &mut Block<'_>) {
+                // SAFETY: as the caller says.
+                unsafe { m1::run::<$lanes, 1, SHORT, 2>(block) }
             }
 
             $(#[$feature])?
@@ -295,7 +317,7 @@ macro_rules! code {
             $(#[$feature])?
             unsafe fn m1_narrow(block: &mut Block<'_>) {
                 // SAFETY: as the caller says.
-                unsafe { m1::run::<$lanes, $m1_rows, 1>(block) }
+                unsafe { m1::run::<$lanes, $m1_rows, 1, 1>(block) }
             }
 
             $(#[$feature])?
@@ -351,13 +373,13 @@ code!(
     for_avx512,
     crate::engine::kernels::avx512::Avx512,
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-    fast 6 by 2, m1 8
+    fast 6 by 2, m1 8, row 8
 );
 #[cfg(target_arch = "x86_64")]
 code!(
     for_avx2,
     crate::engine::kernels::avx2::Avx2,
     #[target_feature(enable = "avx2,fma,f16c")]
-    fast 3 by 2, m1 4
+    fast 3 by 2, m1 4, row 4
 );
-code!(for_portable, crate::engine::kernels::portable::Portable, fast 3 by 1, m1 4);
+code!(for_portable, crate::engine::kernels::portable::Portable, fast 3 by 1, m1 4, row 4);

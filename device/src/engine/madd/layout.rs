@@ -90,9 +90,9 @@ impl Layout {
         threads: usize,
     ) -> Self {
         let (kernel, narrow) = match (numerics, shape.group_outputs) {
-            (Numerics::M1, 1) => (code.m1_row, code.m1_row),
+            (Numerics::M1, 1) => (code.m1_row, code.m1_short),
             (Numerics::M1, _) => (code.m1, code.m1_narrow),
-            (_, 1) => (code.fast_row, code.fast_row),
+            (_, 1) => (code.fast_row, code.fast_short),
             _ => (code.fast, code.fast_narrow),
         };
         let steps = shape.stride_y == 1 && shape.stride_x == 1;
@@ -190,19 +190,18 @@ impl Layout {
         }
     }
 
-    /// Writes down where the operands of these [`taps`](Self::taps) are, for each so many of them.
+    /// Writes down where the operands of these [`taps`](Self::taps) are, for each block of them.
     pub(super) fn offsets(&self, numerics: Numerics, taps: &[usize], offsets: &mut Vec<Offsets>) {
-        let all = padded(numerics, taps.len());
-        let last = taps.last().copied().unwrap_or_default();
-        offsets.resize_with(all.div_ceil(self.block), Offsets::default);
-        for (block, offsets) in offsets.iter_mut().enumerate() {
-            let of_block = self.taps_of(all, block);
+        offsets.resize_with(taps.len().div_ceil(self.block), Offsets::default);
+        for (taps, offsets) in taps.chunks(self.block).zip(offsets) {
+            let count = padded(numerics, taps.len());
             if self.copied {
-                offsets.set((0..of_block.len()).map(|tap| tap * self.kernel.columns));
+                offsets.set(taps.len(), (0..count).map(|tap| tap * self.kernel.columns));
             } else {
                 // Taps that only fill up a tile read what is there; their coefficients are zero, and an infinity
                 // that they find has the output computed again, as one of any tap.
-                offsets.set(of_block.map(|tap| taps.get(tap).copied().unwrap_or(last)));
+                let last = taps.last().copied().unwrap_or_default();
+                offsets.set(taps.len(), taps.iter().copied().chain(std::iter::repeat(last)).take(count));
             }
         }
     }

@@ -12,6 +12,8 @@ use crate::engine::kernels::Code;
 const SPARE: usize = 1 << 22;
 /// Singles of planes that are worth a thread's while.
 const MANY: usize = 1 << 14;
+/// What the longest vectors of any tier divide.
+const LONGEST: usize = 16;
 /// Numbers of a channel that are widened before the next look whether they are still wanted. Whole vectors.
 const STRIP: usize = 1 << 18;
 
@@ -92,20 +94,24 @@ impl Planes {
                 }
                 continue;
             }
-            for (row, place) in plane.chunks_exact_mut(self.pitch).enumerate() {
+            let left = shape.pad_x.min(self.pitch);
+            let have = (self.pitch - left).min(shape.width);
+            for row in 0..self.rows {
                 if pace.spend(self.pitch / VECTOR + 1) {
                     return;
                 }
-                let left = shape.pad_x.min(self.pitch);
-                let have = (self.pitch - left).min(shape.width);
+                let (place, behind) = plane[row * self.pitch..].split_at_mut(left);
+                place.fill(0.0);
                 let source = row.checked_sub(shape.pad_y).filter(|&y| y < shape.height);
                 let Some(y) = source else {
-                    place.fill(0.0);
+                    behind[..self.pitch - left].fill(0.0);
                     continue;
                 };
-                place[..left].fill(0.0);
-                code.widen(&channel[y * shape.width..][..have], flush, &mut place[left..left + have]);
-                place[left + have..].fill(0.0);
+                // Whole vectors, as far as there is room for them; what they bring too many is written over.
+                let from = &channel[y * shape.width..];
+                let many = have.next_multiple_of(LONGEST).min(from.len()).min(behind.len());
+                code.widen(&from[..many], flush, &mut behind[..many]);
+                behind[have..self.pitch - left].fill(0.0);
             }
         }
     }

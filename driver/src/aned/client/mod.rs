@@ -34,8 +34,8 @@ use crate::front::{Extent, Segments};
 pub struct Settings {
     /// How long to look for an answer before sleeping.
     pub poll: Duration,
-    /// How long a daemon may be silent. One that lives greets at once, and answers at once what does not have to wait,
-    /// unless its device is at a long task.
+    /// How long a daemon may be silent. One that lives greets at once, and answers at once what does not have to wait; a
+    /// device may keep it for a second.
     pub patience: Duration,
 }
 
