@@ -132,6 +132,14 @@ fn script_moves_shows_and_says_what_was_refused() {
 }
 
 #[test]
+fn script_reads_what_a_transfer_took_and_why_one_was_refused() {
+    let text = "move 0 0x100 8 scratch-to-scratch\nwait\nread last_cycles\nread LAST_OUTCOME";
+    let shown = |cycles| format!("last_cycles = {cycles}\nLAST_OUTCOME = 0x0\n");
+    assert_eq!(said(&script(text, &[])).1, shown("0xb"));
+    assert_eq!(said(&script(text, &["--mover", "contended"])).1, shown("0x20"));
+}
+
+#[test]
 fn script_that_expects_something_else_ends_there_and_says_what_it_found() {
     let (code, shown, error) =
         said(&script("scratch 0 = 01\nshow scratch 0 1\nexpect scratch 0 = 02\nwait", &[]));

@@ -305,6 +305,26 @@ fn source_that_is_loaded_stays_on_chip_and_what_was_assembled_there_is_not_known
     assert_eq!(assembled.compare(), Ok(End::Refused));
 }
 
+#[test]
+fn window_of_source_2_is_not_known_to_a_later_task() {
+    let chain = program(|graph, input| {
+        let other = graph.input("other", Shape::new(4, 3, 20))?;
+        let kept = graph.binary(input, other, Element::ADD)?;
+        graph.place(kept, Placement::Chip)?;
+        graph.unary(kept, Element::COPY)
+    });
+    assert_eq!(chain.compare(), Ok(End::Done));
+    let place = |register, task| {
+        let places = chain.words().into_iter().filter(|word| word.1 == Some(register));
+        places.map(|word| word.0).nth(task).expect("each task writes every register")
+    };
+    // The second task looks where the first one's source 2 passed.
+    let mut astray = chain.clone();
+    astray.set_word(place(0x4808, 1), chain.word(place(0x481c, 0)));
+    assert_eq!(End::of(astray.on_device().0), End::Refused);
+    assert_eq!(astray.compare(), Ok(End::Refused));
+}
+
 /// Requirement: DMA-07
 #[test]
 fn task_that_names_a_second_output_is_refused() {

@@ -21,7 +21,6 @@ fn scattered(number: u64) -> u64 {
 }
 
 fn main() {
-    // Memory first: what others had and gave back may still be this process's.
     let parts = [
         ("memory", memory::print as fn()),
         ("copy", copy::print),
@@ -29,6 +28,11 @@ fn main() {
         ("messages", messages::print),
     ];
     let asked: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    if let [table, number] = asked.as_slice()
+        && table == "table"
+    {
+        return memory::print_one(number.parse().expect("the number of a table"));
+    }
     for (name, print) in parts {
         if asked.is_empty() || asked.iter().any(|word| word == name) {
             print();

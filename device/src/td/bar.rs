@@ -176,6 +176,23 @@ mod tests {
     }
 
     #[test]
+    fn register_whose_enable_is_clear_keeps_its_offset_alone() {
+        use tile_source::{BASE_ADDR1, BASE_ADDR2};
+        let all = header().operands;
+        let cases = [
+            (all.with_rbe0(false), BASE_ADDR1.offset()),
+            (all.with_rbe1(false), BASE_ADDR2.offset()),
+            (all.with_wbe(false), tile_destination::BASE_ADDR.offset()),
+        ];
+        for (operands, register) in cases {
+            let mut file = RegisterFile::default();
+            file.write(register, 0x1c0);
+            substitute(&mut file, &Header { operands, ..header() }, &bars()).unwrap();
+            assert_eq!((file.shown(register), file.sum(register)), (Some(0x1c0), None), "{register:#x}");
+        }
+    }
+
+    #[test]
     fn channel_that_runs_without_a_bar_of_its_own_takes_that_of_the_constants() {
         let mut file = RegisterFile::default();
         file.write(kernel_dma::COEFF_DMA_CONFIG.info.at(2).unwrap(), 0x81);

@@ -42,6 +42,21 @@ fn channel_stride_shorter_than_a_row_tile_hangs_and_its_low_bits_do_not_count() 
 }
 
 #[test]
+fn row_tile_is_as_wide_as_the_work_tile_or_the_patch_says() {
+    // 77 columns. ShMin k on a neural task: 128 >> k columns of two bytes.
+    let [wide, narrow] = [0u32, 1].map(|sh_min| (0x34, sh_min << 12 | 0x0400_0001));
+    assert_eq!(hang(&[RELU, &[wide, (0x480c, 0x80)]]), 0x480c);
+    assert!(planned(&[RELU, &[narrow, (0x480c, 0x80)]]).is_ok());
+    assert_eq!(hang(&[RELU, &[narrow, (0x480c, 0x70)]]), 0x480c);
+    // The patch's width on a planar one.
+    let planar = [(0x00, 77 | 1 << 16), (0x14, 77 | 1 << 16), (0x1_7808, 0xc0), (0x1_780c, 0xc0)];
+    for (patch, stride) in [(5, 0x40), (6, 0x80), (9, 0xa0)] {
+        assert_eq!(planned(&[RELU, SUM, &planar, &[(0x2c, patch), (0x480c, stride)]]).err(), None, "{patch}");
+        assert_eq!(hang(&[RELU, SUM, &planar, &[(0x2c, patch), (0x480c, stride - 0x10)]]), 0x480c, "{patch}");
+    }
+}
+
+#[test]
 fn patch_on_a_neural_task_hangs() {
     assert_eq!(hang(&[RELU, &[(0x2c, 4)]]), 0x2c);
 }

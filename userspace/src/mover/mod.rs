@@ -11,6 +11,7 @@
 //! move 0x100 0x200 2 scratch-to-scratch   # source, destination and size in units, and a direction
 //! write COMMAND_ADDR 0xc2300540 t0        # any register of a core's window: b, t0, t1, t2 or other
 //! read STATUS
+//! read LAST_CYCLES                        # or a register of the model
 //! xmov 0                                  # a thread issues XMOV, with parameters from configuration space
 //! stallwait 0 0x10 0x200                  # thread, block mask, condition mask
 //! wait                                    # until the queue is empty and the mover idle

@@ -1,10 +1,12 @@
 //! Reading a script.
 
 use ane_uapi::hw::mover::Direction;
+use ane_uapi::hw::mover::model::MODEL;
 use ane_uapi::hw::mover::regs::{Core, MOVER};
 use ane_uapi::hw::mover::xmov::{Instruction, THREADS};
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::{mmio_map, mover};
+use ane_uapi::register::Block;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -205,12 +207,19 @@ fn core(word: Option<&&str>) -> Result<Core, String> {
     found.ok_or_else(|| format!("core {word:?} is not known; known: {}", known()))
 }
 
-/// A register of a core's window, by its name or its offset there.
+/// A register of a core's window, by its name or its offset there, or one of the model, by its name.
 fn register(word: &str, core: Core) -> Result<EngineOffset, String> {
-    let named = MOVER.registers.iter().find(|row| row.name.eq_ignore_ascii_case(word)).map(|row| row.offset);
-    let offset = match named {
-        Some(offset) => offset,
-        None => number(word).map_err(|_| format!("register {word:?} is not known"))?,
+    let named = |block: &Block| {
+        let row = block.registers.iter().find(|row| row.name.eq_ignore_ascii_case(word))?;
+        Some(row.offset)
+    };
+    let offset = match (named(&MOVER), named(&MODEL)) {
+        (Some(offset), _) => offset,
+        (None, Some(offset)) => return Ok(EngineOffset(MODEL.base.0 + offset)),
+        (None, None) => number(word).map_err(|_| {
+            let known: Vec<_> = MOVER.registers.iter().chain(MODEL.registers).map(|row| row.name).collect();
+            format!("register {word:?} is not known; known: {}", known.join(", "))
+        })?,
     };
     MOVER.find(offset).ok_or_else(|| format!("there is no register at {offset:#x}"))?;
     Ok(EngineOffset(core.window().0 + offset))
