@@ -127,6 +127,11 @@ impl Layout {
         if self.places - self.first(panel) <= self.narrow.columns { &self.narrow } else { &self.kernel }
     }
 
+    /// Panels of a group.
+    pub(super) const fn panels(&self) -> usize {
+        self.panels
+    }
+
     /// Singles that the planes need, with room behind them for a panel that runs on.
     pub(super) fn operands(&self) -> usize {
         if self.direct {

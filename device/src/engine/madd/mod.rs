@@ -7,7 +7,7 @@
 //!
 //! * [`shape`]: the sizes of a pass, checked once.
 //! * `planes`, `coefficients`, `packing`: the data as kernels read it, and how it gets there.
-//! * `layout`, `piece`: a pass cut into pieces, and one of them computed.
+//! * `layout`, `cuts`, `piece`: a pass cut into pieces, and one of them computed.
 //! * `pool`: the threads; `lines`: room that starts at a cache line.
 //! * `definition`: one output at a time, for what kernels leave.
 #![cfg_attr(
@@ -23,6 +23,7 @@
 )]
 
 mod coefficients;
+mod cuts;
 mod definition;
 mod layout;
 mod lines;
@@ -41,6 +42,7 @@ pub use super::kernels::Tier;
 use std::num::NonZero;
 
 use self::coefficients::Packed;
+use self::cuts::Cuts;
 use self::definition::Definition;
 use self::layout::Layout;
 use self::packing::Packing;
@@ -77,6 +79,7 @@ pub struct Array {
     pool: Pool,
     offsets: Vec<Offsets>,
     taps: Vec<usize>,
+    cuts: Cuts,
     operands: Vec<f32>,
     coefficients: Packed,
     workers: Vec<Worker>,
@@ -101,6 +104,7 @@ impl Array {
             pool: Pool::new(threads),
             offsets: Vec::new(),
             taps: Vec::new(),
+            cuts: Cuts::default(),
             operands: Vec::new(),
             coefficients: Packed::default(),
             workers: Vec::new(),
@@ -156,6 +160,7 @@ impl Array {
         let Definition { shape, input, coefficients } = *definition;
         layout.taps(shape, &mut self.taps);
         layout.offsets(numerics, &self.taps, &mut self.offsets);
+        self.cuts.set(layout, shape);
         make_room(&mut self.operands, layout.operands());
         let packing = Packing::new((code, numerics), shape, coefficients, &layout.kernel);
         let planes = layout.planes.shares(&mut self.operands).map(Share::Planes);
@@ -282,6 +287,7 @@ impl Watched<'_> {
             layout,
             offsets: &array.offsets,
             taps: &array.taps,
+            cuts: &array.cuts,
             operands: &array.operands,
             coefficients: &array.coefficients,
             largest: match array.numerics {

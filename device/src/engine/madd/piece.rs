@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use super::coefficients::{Packed, padded};
+use super::cuts::Cuts;
 use super::definition::Definition;
 use super::layout::{Layout, Piece, Run};
 use super::lines::Lines;
@@ -41,6 +42,7 @@ pub(super) struct Pass<'a> {
     pub(super) offsets: &'a [Offsets],
     /// How far behind the first tap of an output each of the others is.
     pub(super) taps: &'a [usize],
+    pub(super) cuts: &'a Cuts,
     /// The planes.
     pub(super) operands: &'a [f32],
     pub(super) coefficients: &'a Packed,
@@ -72,6 +74,8 @@ pub(super) struct Worker {
     /// `[panel][tap][column]`
     panels: Lines,
     stretches: Vec<Stretch>,
+    /// Those of a panel whose cuts are not kept.
+    pixels: Vec<Pixels>,
     /// Coefficients that are being packed.
     pub(super) strips: Vec<Strip>,
     pub(super) results: Results,
@@ -83,7 +87,6 @@ pub(super) struct Results {
     /// `[panel][row][column]`
     sums: Lines,
     peaks: Lines,
-    pixels: Vec<Pixels>,
     /// Those of an output that is computed by itself.
     pub(super) taps: Vec<(f32, f32)>,
 }
@@ -141,11 +144,12 @@ impl Pass<'_> {
         let Piece { group, ref panels, .. } = *piece;
         let (offsets, blocks) = (&self.offsets[number], self.offsets.len());
         let tiles = self.tiles(piece);
+        let Worker { panels: copies, pixels: cut, results, .. } = worker;
         for first in tiles.clone().step_by(TILES) {
             for (i, panel) in panels.clone().enumerate() {
                 let operands = if self.layout.copied {
                     let room = self.room(taps.len());
-                    &worker.panels[i * room..][..room]
+                    &copies[i * room..][..room]
                 } else {
                     let plane = group * self.shape().group_channels * self.layout.planes.size();
                     &self.operands[plane + self.layout.first(panel)..]
@@ -156,15 +160,18 @@ impl Pass<'_> {
                 if pace.spend(together.len() * block * taps.len() / VECTOR) {
                     return;
                 }
-                worker.results.pixels.clear();
-                worker.results.pixels.extend(self.layout.pixels(self.shape(), panel));
+                let pixels = self.cuts.of(panel).unwrap_or_else(|| {
+                    cut.clear();
+                    cut.extend(self.layout.pixels(self.shape(), panel));
+                    cut
+                });
                 for tile in together {
                     let at =
                         if blocks == 1 { 0 } else { (i * tiles.len() + tile - tiles.start) * self.block() };
-                    let sums = &mut worker.results.sums[at..at + block];
+                    let sums = &mut results.sums[at..at + block];
                     let is_guarded = self.is_guarded(group, tile);
                     let is_last = number + 1 == blocks;
-                    if is_last && let [Pixels { columns, first }] = worker.results.pixels.as_slice() {
+                    if is_last && let [Pixels { columns, first }] = pixels {
                         window.prefetch(self.channels(piece, tile), &(*first..first + columns.len()));
                     }
                     kernel.run(&mut Block {
@@ -175,12 +182,12 @@ impl Pass<'_> {
                         is_first: number == 0,
                         guard: is_guarded.then(|| Guard {
                             bounds: self.coefficients.bounds(group, tile),
-                            peaks: &mut worker.results.peaks[at..at + block],
+                            peaks: &mut results.peaks[at..at + block],
                         }),
                     });
                     if is_last {
                         let sums = Sums { at, columns: kernel.columns, is_guarded };
-                        self.finish(self.channels(piece, tile), sums, &mut worker.results, window, pace);
+                        self.finish((self.channels(piece, tile), pixels), sums, results, window, pace);
                     }
                     if pace.is_over() {
                         return;
@@ -193,7 +200,7 @@ impl Pass<'_> {
     /// Puts the outputs of a tile where they belong.
     fn finish(
         &self,
-        channels: Range<usize>,
+        (channels, pixels): (Range<usize>, &[Pixels]),
         Sums { at, columns, is_guarded }: Sums,
         results: &mut Results,
         window: &mut Window<'_>,
@@ -205,12 +212,12 @@ impl Pass<'_> {
             port: self.port,
             bias: self.bias,
             channels: channels.clone(),
-            pixels: &results.pixels,
+            pixels,
             window,
         });
         if is_guarded {
             for (channel, peaks) in channels.zip(results.peaks[at..].chunks_exact(columns)) {
-                self.repair((channel, peaks), &results.pixels, &mut results.taps, window, pace);
+                self.repair((channel, peaks), pixels, &mut results.taps, window, pace);
             }
         }
     }
