@@ -24,7 +24,7 @@ use super::Executor;
 use crate::engine::cancel::Watch;
 use crate::engine::kernel_fetcher::Coefficients;
 use crate::engine::madd::{self, Array, ShapeError};
-use crate::engine::numerics::{Numerics, product};
+use crate::engine::numerics::Numerics;
 use crate::engine::plan::neural::{NeuralPass, Operation};
 
 /// Rung when a pass that is computed beside has ended: [`Ane::work`](crate::ane::Ane::work) has something to do then.
@@ -39,12 +39,7 @@ const LONG_ONE_BY_ONE: u64 = 1 << 18;
 
 /// Whether a pass is worth two wake-ups.
 pub(super) fn is_long(numerics: Numerics, pass: &NeuralPass) -> bool {
-    let has_vectors = match numerics {
-        Numerics::M1 => product::ROUNDED,
-        Numerics::Fast => true,
-        Numerics::Exact => false,
-    };
-    pass.steps() >= if has_vectors { LONG } else { LONG_ONE_BY_ONE }
+    pass.steps() >= if madd::has_kernel(numerics) { LONG } else { LONG_ONE_BY_ONE }
 }
 
 /// What the array makes of its operands.

@@ -269,12 +269,7 @@ impl Watched<'_> {
             array.workers.resize_with(threads, Worker::default);
         }
         let definition = Definition { shape: &shape, input, coefficients };
-        let has_kernel = match array.numerics {
-            Numerics::M1 => product::ROUNDED,
-            Numerics::Fast => true,
-            Numerics::Exact => false,
-        };
-        let planes = Planes::new(&shape).filter(|_| has_kernel && products > FEW);
+        let planes = Planes::new(&shape).filter(|_| has_kernel(array.numerics) && products > FEW);
         let Some(planes) = planes else {
             array.define(threads, definition, Behind { bias, post_scale }, output, watch);
             return Ok(());
@@ -346,6 +341,15 @@ impl Watched<'_> {
             }
             scale(self.array.code, from, post_scale, to);
         }
+    }
+}
+
+/// Whether products are summed in vectors; otherwise they are computed one by one.
+pub(in crate::engine) const fn has_kernel(numerics: Numerics) -> bool {
+    match numerics {
+        Numerics::M1 => product::ROUNDED,
+        Numerics::Fast => true,
+        Numerics::Exact => false,
     }
 }
 
