@@ -57,8 +57,8 @@ C6 is bounded by the number of vector instructions. `fast` needs one for a produ
 `m1` takes 31 for the four products of a tile: four to multiply, round and flush a product, four for the tile's first
 narrow add, five for each of the two later ones, one for the accumulator (`device/src/engine/kernels/narrow.rs`). A processor
 with four vector pipes cannot do that in less than 7.75 cycles, beside the 2 of `fast`; a Zen 5 takes about 11, as 14 of the
-31 go through the two pipes that multiply. The goal of 2.2 would leave room for 17 instructions. No arithmetic in singles comes
-down to that: a product that is rounded takes two (one to find the place, one to round there), an add four (the larger
+31 go through the two pipes that multiply. The goal of 2.2 would leave room for 17 instructions. No arithmetic in singles that we
+know of comes down to that: a product that is rounded takes two (one to find the place, one to round there), an add four (the larger
 magnitude, both operands on its grid, their sum), the accumulator one, which makes 21 before anything is flushed, and before a
 zero is told from what aligns. Where halves are multiplied and rounded in one instruction (AVX512-FP16) they still have to be
 made singles for the adds, whose twelve digits a half does not have: 19.
