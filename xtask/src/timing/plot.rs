@@ -27,15 +27,16 @@ impl Frame {
         TOP + HEIGHT - (y - self.y.0) / (self.y.1 - self.y.0) * HEIGHT
     }
 
-    fn axes(&self, svg: &mut String, title: &str, y_ticks: &[f64]) -> std::fmt::Result {
+    /// The frame, and a line across it for each tick: its label, and where it is.
+    fn axes(&self, svg: &mut String, title: &str, ticks: &[(f64, f64)]) -> std::fmt::Result {
         let left = self.at + LEFT;
         writeln!(
             svg,
             "<rect x=\"{left:.1}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"none\" stroke=\"#888\"/>"
         )?;
         writeln!(svg, "<text x=\"{left:.1}\" y=\"26\" font-size=\"13\">{title}</text>")?;
-        for &tick in y_ticks {
-            let y = self.py(tick);
+        for &(label, y) in ticks {
+            let y = self.py(y);
             writeln!(
                 svg,
                 "<line x1=\"{left:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#ddd\"/>",
@@ -43,7 +44,7 @@ impl Frame {
             )?;
             writeln!(
                 svg,
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{tick}</text>",
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
                 left - 5.0,
                 y + 4.0
             )?;
@@ -54,7 +55,8 @@ impl Frame {
 
 fn draw_sweep(svg: &mut String, curve: &Curve) -> Result<()> {
     let frame = Frame { x: (1.2, 3.1), y: (500.0, 1500.0), at: 0.0 };
-    frame.axes(svg, "Product by weight size: GFLOP/s over MB", &[600.0, 800.0, 1000.0, 1200.0, 1400.0])?;
+    let ticks = [600.0, 800.0, 1000.0, 1200.0, 1400.0].map(|rate| (rate, rate));
+    frame.axes(svg, "Product by weight size: GFLOP/s over MB", &ticks)?;
     for tick in [1.25, 1.5, 2.0, 2.5, 3.0] {
         let x = frame.px(tick);
         writeln!(
@@ -97,21 +99,8 @@ fn draw_sweep(svg: &mut String, curve: &Curve) -> Result<()> {
 fn draw_convolutions(svg: &mut String, curve: &Curve) -> Result<()> {
     // Logarithms of microseconds.
     let frame = Frame { x: (-0.7, 7.7), y: (200.0_f64.ln(), 5000.0_f64.ln()), at: WIDTH + LEFT + 40.0 };
-    frame.axes(svg, "Published convolutions: microseconds, logarithmic", &[])?;
-    for tick in [250.0_f64, 500.0, 1000.0, 2000.0, 4000.0] {
-        let (left, y) = (frame.at + LEFT, frame.py(tick.ln()));
-        writeln!(
-            svg,
-            "<line x1=\"{left:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#ddd\"/>",
-            left + WIDTH
-        )?;
-        writeln!(
-            svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{tick}</text>",
-            left - 5.0,
-            y + 4.0
-        )?;
-    }
+    let ticks = [250.0_f64, 500.0, 1000.0, 2000.0, 4000.0].map(|time| (time, time.ln()));
+    frame.axes(svg, "Published convolutions: microseconds, logarithmic", &ticks)?;
     for point in &curve.points {
         let (x, model) = (frame.px(point.x), frame.py(point.model.ln()));
         let measured = frame.py(((point.measured.0 + point.measured.1) / 2.0).ln());
