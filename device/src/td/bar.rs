@@ -69,15 +69,14 @@ pub fn substitute(file: &mut RegisterFile, header: &Header, bars: &BarTable) -> 
         (&kernel_dma::COEFF_BASE_ADDR, channel, kernels.kbe0() || config.en(), coefficients)
     });
     let every = singles.into_iter().map(|(register, enable, bar)| (register, 0, enable, bar)).chain(channels);
+    // In the order in which the file has them.
     let mut sums = [None; BASES];
     for (kept, (register, instance, enable, bar)) in sums.iter_mut().zip(every) {
-        let Some(address) = register.info.at(instance) else { continue };
-        let sum = if enable { Some(sum(file, register, address, bar, bars)?) } else { None };
-        *kept = Some((address, sum));
+        if enable && let Some(address) = register.info.at(instance) {
+            *kept = Some(sum(file, register, address, bar, bars)?);
+        }
     }
-    for (address, sum) in sums.into_iter().flatten() {
-        file.set_sum(address, sum);
-    }
+    file.set_sums(sums);
     Ok(())
 }
 

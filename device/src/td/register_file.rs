@@ -140,11 +140,10 @@ impl RegisterFile {
         sum.unwrap_or_else(|| Iova(self.get_at(register, instance).bytes()))
     }
 
-    /// Puts a sum beside the word that was written.
-    pub(crate) fn set_sum(&mut self, address: u32, sum: Option<Iova>) {
-        if let Some(kept) = base_index(address).and_then(|base| self.sums.get_mut(base)) {
-            *kept = sum;
-        }
+    /// Puts sums beside the words that were written: those of both sources, of the destination, of each coefficient
+    /// channel.
+    pub(super) const fn set_sums(&mut self, sums: [Option<Iova>; BASES]) {
+        self.sums = sums;
     }
 }
 
@@ -225,7 +224,9 @@ mod tests {
         let mut file = RegisterFile::default();
         let address = tile_source::BASE_ADDR1.offset();
         file.write(address, 0x140);
-        file.set_sum(address, Some(Iova(0x8140)));
+        let mut sums = [None; BASES];
+        sums[base_index(address).unwrap()] = Some(Iova(0x8140));
+        file.set_sums(sums);
         assert_eq!((file.written(address), file.shown(address)), (Some(0x140), Some(0x8140)));
         file.write(address, 0x180);
         assert_eq!(file.shown(address), Some(0x180));
