@@ -36,12 +36,18 @@ impl Default for RegisterFile {
 
 /// Index of the word at record address `address` in [`RegisterFile::words`].
 pub(super) fn dense_index(address: u32) -> Option<usize> {
+    Some(place(address)?.0)
+}
+
+/// The same, and how many words its block has from there on.
+fn place(address: u32) -> Option<(usize, usize)> {
     if !address.is_multiple_of(4) {
         return None;
     }
     td::BLOCKS.iter().zip(FIRST).find_map(|(block, first)| {
-        let inside = address.checked_sub(block.start).filter(|&inside| inside < block.len)?;
-        first.checked_add((inside >> 2) as usize)
+        let inside = address.checked_sub(block.start)?;
+        let room = block.len.checked_sub(inside).filter(|&room| room > 0)?;
+        Some((first.checked_add((inside >> 2) as usize)?, (room >> 2) as usize))
     })
 }
 
@@ -96,10 +102,8 @@ impl RegisterFile {
     ///
     /// Base addresses lose their sums, all of them, until the next task makes some.
     pub(super) fn run(&mut self, address: u32, count: usize) -> Option<(&mut [u32], Range<usize>)> {
-        let first = dense_index(address)?;
-        let block = td::block_at(address)?;
-        let room = block.len.checked_sub(address.checked_sub(block.start)?)? >> 2;
-        if count > room as usize {
+        let (first, room) = place(address)?;
+        if count > room {
             return None;
         }
         self.sums = [None; BASES];
