@@ -162,9 +162,9 @@ impl Session {
         let bind = |surface: &Surface<'static>| {
             let named =
                 |why| Error::Surface { direction: surface.direction, name: surface.name.to_string(), why };
-            let layout = Layout::of(surface).map_err(named)?;
+            let layout = tile::layout(surface).map_err(named)?;
             let buffer = buffers.iter().position(|(bar, _)| bar.index == surface.bar);
-            let buffer = buffer.ok_or_else(|| named(tile::Error::Beyond))?;
+            let buffer = buffer.ok_or_else(|| named(ane_tiling::Error::Beyond.into()))?;
             Ok(Bound { surface: surface.clone(), layout, buffer })
         };
         let inputs = model.inputs().into_iter().map(bind).collect::<Result<_, Error>>()?;

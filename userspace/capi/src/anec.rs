@@ -7,6 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::mem::offset_of;
 use std::path::Path;
 
+use ane_tiling::{Axes, Layout};
 use ane_uapi::hw::dart::aperture;
 use ane_uapi::ioctl::drm_ane::{CMD_GRAN, TILE_COUNT};
 use zerocopy::little_endian::{U32, U64};
@@ -17,6 +18,9 @@ pub const BARS: usize = TILE_COUNT as usize;
 
 /// BAR of the first output; the others and then the inputs follow (client-abi).
 pub const FIRST_SURFACE: usize = 4;
+
+/// Bytes of an element.
+const HALF: u64 = 2;
 
 /// Bytes of a tile, the unit in which buffers are counted, as a shift.
 pub const TILE_SHIFT: u32 = 14;
@@ -57,23 +61,6 @@ const HEADERS: [u64; 2] = [0x800, 0x1000];
 /// Largest buffer: more the engine cannot address.
 const BUFFER_MAX: u64 = aperture::SIZE;
 
-/// A dense tensor and the memory of the engine that it goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Batches.
-    pub n: usize,
-    /// Channels.
-    pub c: usize,
-    /// Rows.
-    pub h: usize,
-    /// Columns.
-    pub w: usize,
-    /// Bytes from plane to plane.
-    pub plane: usize,
-    /// Bytes from row to row.
-    pub row: usize,
-}
-
 impl Anec {
     /// The BAR of an output; `None` if the program has not that many.
     pub fn destination(&self, index: usize) -> Option<usize> {
@@ -93,12 +80,10 @@ impl Anec {
         self.tiles.get(bar).map_or(0, |tiles| u64::from(tiles.get()) << TILE_SHIFT)
     }
 
-    /// The shape behind a BAR; `None` if it has none that its buffer holds.
-    pub fn shape(&self, bar: usize) -> Option<Shape> {
-        let [n, c, h, w, plane, row] = self.nchw.get(bar)?.map(|number| usize::try_from(number.get()).ok());
-        let shape = Shape { n: n?, c: c?, h: h?, w: w?, plane: plane?, row: row? };
-        let fits = shape.extent().is_some_and(|bytes| bytes as u64 <= self.bytes(bar));
-        fits.then_some(shape)
+    /// How the tensor behind a BAR lies in its buffer; `None` if there is none, or none that fits.
+    pub fn layout(&self, bar: usize) -> Option<Layout> {
+        let numbers = self.nchw.get(bar)?.map(|number| number.get());
+        layout(numbers).filter(|layout| layout.bytes() as u64 <= self.bytes(bar))
     }
 
     /// Whether the numbers agree with each other, and a driver would take them.
@@ -113,27 +98,19 @@ impl Anec {
         let fits = self.size.get() <= self.bytes(0) && tasks < self.bytes(0);
         let has_bars = surfaces <= (BARS - FIRST_SURFACE) as u64;
         let buffers_fit = (0..BARS).all(|bar| self.bytes(bar) <= BUFFER_MAX);
-        let surfaces_fit = (FIRST_SURFACE..).take(surfaces as usize).all(|bar| self.shape(bar).is_some());
+        let surfaces_fit = (FIRST_SURFACE..).take(surfaces as usize).all(|bar| self.layout(bar).is_some());
         is_program && fits && has_bars && buffers_fit && surfaces_fit
     }
 }
 
-impl Shape {
-    /// Bytes of the dense tensor.
-    pub fn dense(&self) -> Option<usize> {
-        self.n.checked_mul(self.c)?.checked_mul(self.h)?.checked_mul(self.w)?.checked_mul(2)
-    }
-
-    /// Bytes of the engine's memory from the first element to the last; `None` if there are none, or elements overlap.
-    pub fn extent(&self) -> Option<usize> {
-        let planes = self.n.checked_mul(self.c)?;
-        let row = self.w.checked_mul(2)?;
-        let rows = self.h.checked_sub(1)?.checked_mul(self.row)?.checked_add(row)?;
-        let is_apart = self.w > 0 && (self.h == 1 || row <= self.row) && (planes == 1 || rows <= self.plane);
-        let last = planes.checked_sub(1)?.checked_mul(self.plane)?;
-        self.dense().filter(|_| is_apart)?;
-        last.checked_add(rows)
-    }
+/// The layout that six numbers make, in the order in which C has them: batches, channels, rows, columns, and bytes from
+/// plane to plane and from row to row. `None` if elements overlap, or are more than any engine addresses.
+pub fn layout([n, c, h, w, plane, row]: [u64; 6]) -> Option<Layout> {
+    let count = |number: u64| u32::try_from(number).ok();
+    let shape = Axes { n: count(n)?, c: count(c)?, h: count(h)?, w: count(w)? };
+    // Planes follow each other through all batches; one batch is nowhere to step from.
+    let batch = if n > 1 { c.checked_mul(plane)? } else { 0 };
+    Layout::new(shape, Axes { n: batch, c: plane, h: row, w: HALF }).ok()
 }
 
 /// A file that was read.
@@ -236,16 +213,20 @@ mod tests {
     }
 
     #[test]
-    fn elements_that_overlap_are_no_shape() {
-        let shape = Shape { n: 1, c: 2, h: 3, w: 4, plane: 0x100, row: 0x40 };
-        assert_eq!(shape.extent(), Some(0x100 + 0x80 + 8));
-        for overlapping in [
-            Shape { row: 7, ..shape },
-            Shape { plane: 0x87, ..shape },
-            Shape { w: 0, ..shape },
-            Shape { h: usize::MAX, ..shape },
-        ] {
-            assert_eq!(overlapping.extent(), None, "{overlapping:?}");
+    fn elements_that_overlap_have_no_layout() {
+        let numbers = [1, 2, 3, 4, 0x100, 0x40];
+        assert_eq!(layout(numbers).unwrap().bytes(), 0x100 + 0x80 + 8);
+        for (at, number) in [(5, 7), (4, 0x87), (3, 0), (2, u64::MAX), (1, 1 << 32), (4, u64::MAX)] {
+            let mut overlapping = numbers;
+            overlapping[at] = number;
+            assert_eq!(layout(overlapping), None, "{overlapping:?}");
         }
+    }
+
+    #[test]
+    fn planes_of_all_batches_are_evenly_apart() {
+        let by_batches = layout([2, 3, 1, 1, 0x40, 0x40]).unwrap();
+        assert_eq!(by_batches.bytes(), 5 * 0x40 + 2);
+        assert_eq!(layout([2, u32::MAX.into(), 1, 1, 1 << 40, 0x40]), None);
     }
 }

@@ -5,19 +5,18 @@
 //! and C++ and `libane_python` to a Python binding; both are a list of functions over this crate. It knows nothing but
 //! the node, so it runs where there is one: on the chip, in a guest, or under the preload library.
 //!
-//! It is apart from the client library on purpose, and so has a reader of the container and a tiling of its own: a process
+//! It is apart from the client library on purpose, and so has a reader of the container of its own: a process
 //! of somebody else's loads it, which is no place for an engine, a driver, a decoder and what those depend on, and C reaches
-//! into the header as it stands in the file. That both read the same is a test's (`tests/tests/c_library.rs`).
+//! into the header as it stands in the file. That both read the same is a test's (`tests/tests/c_library.rs`). Tensors are
+//! tiled for both by `ane-tiling`; here what is in the gaps becomes zero, so that a buffer's bytes depend on the tensor only.
 //!
 //! * [`anec`]: the header of the container, which is the public part of a loaded program, and how a file is checked;
 //! * [`node`]: the device node and what is asked of it;
-//! * [`network`]: a loaded program with its buffers, as C sees it;
-//! * [`tile`]: dense halves to rows and planes, and back.
+//! * [`network`]: a loaded program with its buffers, as C sees it.
 #![cfg(target_os = "linux")]
 
 pub mod anec;
 pub mod network;
 pub mod node;
-pub mod tile;
 
 pub use network::Network;

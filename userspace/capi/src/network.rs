@@ -15,7 +15,6 @@ use zerocopy::FromZeros;
 
 use crate::anec::{self, Anec, BARS, Image};
 use crate::node::{self, Buffer};
-use crate::tile;
 
 /// What the functions of the C library take.
 #[derive(Debug)]
@@ -157,14 +156,13 @@ impl Network {
     ///
     /// `from` is null or has as many halves as the input has elements.
     pub unsafe fn tile_send(&self, from: *const c_void, index: usize) -> bool {
-        let shape = self.anec.source(index).and_then(|bar| self.anec.shape(bar));
-        let Some((shape, dense)) = shape.and_then(|shape| Some((shape, shape.dense()?))) else {
+        let Some(layout) = self.anec.source(index).and_then(|bar| self.anec.layout(bar)) else {
             return false;
         };
         with_bytes(self.source(index).filter(|_| !from.is_null()), |buffer| {
             // SAFETY: the caller has that many bytes there, and nobody writes them meanwhile.
-            let dense = unsafe { slice::from_raw_parts(from.cast(), dense) };
-            tile::tile(dense, buffer, &shape)
+            let dense = unsafe { slice::from_raw_parts(from.cast(), layout.dense_bytes()) };
+            layout.tile_clearing(dense, buffer).is_ok()
         })
     }
 
@@ -174,15 +172,14 @@ impl Network {
     ///
     /// `to` is null or has room for as many halves as the output has elements.
     pub unsafe fn tile_read(&self, to: *mut c_void, index: usize) -> bool {
-        let shape = self.anec.destination(index).and_then(|bar| self.anec.shape(bar));
-        let Some((shape, dense)) = shape.and_then(|shape| Some((shape, shape.dense()?))) else {
+        let Some(layout) = self.anec.destination(index).and_then(|bar| self.anec.layout(bar)) else {
             return false;
         };
         with_bytes(self.destination(index).filter(|_| !to.is_null()), |buffer| {
             // SAFETY: the caller has room for that many bytes there, which nobody else uses meanwhile; halves that were
             // never written are bytes all the same.
-            let dense = unsafe { slice::from_raw_parts_mut(to.cast(), dense) };
-            tile::untile(buffer, dense, &shape)
+            let dense = unsafe { slice::from_raw_parts_mut(to.cast(), layout.dense_bytes()) };
+            layout.untile(buffer, dense).is_ok()
         })
     }
 

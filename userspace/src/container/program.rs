@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+pub use ane_tiling::Axes;
 use thiserror::Error;
 
 use super::hwx;
@@ -197,26 +198,6 @@ pub struct Surface<'a> {
     pub total_bytes: u64,
     /// Bytes to allocate; every element of the shape lies inside.
     pub buffer_bytes: u64,
-}
-
-/// One value for each axis of a surface; width is the fastest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Axes<T> {
-    /// Batch.
-    pub n: T,
-    /// Channels.
-    pub c: T,
-    /// Height.
-    pub h: T,
-    /// Width.
-    pub w: T,
-}
-
-impl<T> Axes<T> {
-    /// The same of each axis.
-    pub fn map<U>(self, mut of: impl FnMut(T) -> U) -> Axes<U> {
-        Axes { n: of(self.n), c: of(self.c), h: of(self.h), w: of(self.w) }
-    }
 }
 
 /// Offset of the first byte behind the last element; `None` beyond 2^64.

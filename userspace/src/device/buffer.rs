@@ -6,12 +6,12 @@ use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{self, BoCreate, BoInfo};
 use ane_uapi::ioctl::drm::{self, GemClose};
 use half::f16;
-use zerocopy::FromZeros;
+use zerocopy::{FromZeros, IntoBytes};
 
 use super::Device;
 use super::error::Error;
 use super::mapping::Mapping;
-use crate::tensor::tile::Layout;
+use crate::tensor::tile::{self, Layout};
 
 /// A buffer of a file. It is zeroed when it is made and goes when it is dropped, once no request uses it.
 ///
@@ -99,7 +99,7 @@ impl Buffer {
     ///
     /// [`Error::Tile`], or [`Error::Map`] the first time.
     pub fn tile(&self, layout: &Layout, from: &[f16]) -> Result<(), Error> {
-        Ok(layout.tile_into(from, &mut self.mapping()?)?)
+        Ok(layout.tile(from.as_bytes(), &mut self.mapping()?).map_err(tile::Error::from)?)
     }
 
     /// Takes dense values from where the engine put them.
@@ -108,7 +108,7 @@ impl Buffer {
     ///
     /// [`Error::Tile`], or [`Error::Map`] the first time.
     pub fn untile(&self, layout: &Layout, into: &mut [f16]) -> Result<(), Error> {
-        Ok(layout.untile_from(&self.mapping()?, into)?)
+        Ok(layout.untile(&self.mapping()?, into.as_mut_bytes()).map_err(tile::Error::from)?)
     }
 
     fn mapping(&self) -> Result<&Mapping, Error> {

@@ -10,12 +10,11 @@ use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
 use ane_driver::front::Extent;
+use ane_tiling::Memory;
 use nix::libc::c_void;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::stat::fstat;
 use thiserror::Error;
-
-use crate::tensor::tile::Memory;
 
 /// Bytes that are not all inside a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -128,35 +127,32 @@ impl Mapping {
     }
 }
 
-impl Memory for &Mapping {
+// SAFETY: a piece is mapped as long as the mapping lives, and memory that was mapped for sharing overlaps no slice.
+unsafe impl Memory for &Mapping {
     fn bytes(&self) -> usize {
         self.bytes
     }
 
-    #[inline]
-    fn put(&mut self, at: usize, from: &[u8]) {
-        self.copy_in(at, from);
+    fn start(&self) -> Option<*const u8> {
+        match &self.pieces[..] {
+            [only] => Some(only.start.as_ptr()),
+            _ => None,
+        }
     }
 
-    #[inline]
+    fn start_mut(&mut self) -> Option<*mut u8> {
+        match &self.pieces[..] {
+            [only] => Some(only.start.as_ptr()),
+            _ => None,
+        }
+    }
+
     fn get(&self, at: usize, into: &mut [u8]) {
         self.copy_out(at, into);
     }
 
-    #[inline]
-    fn put_few<const K: usize>(&mut self, at: usize, from: &[u8; K]) {
-        match &self.pieces[..] {
-            [only] => only.put(at, from),
-            _ => self.copy_in(at, from),
-        }
-    }
-
-    #[inline]
-    fn get_few<const K: usize>(&self, at: usize, into: &mut [u8; K]) {
-        match &self.pieces[..] {
-            [only] => only.get(at, into),
-            _ => self.copy_out(at, into),
-        }
+    fn put(&mut self, at: usize, from: &[u8]) {
+        self.copy_in(at, from);
     }
 }
 

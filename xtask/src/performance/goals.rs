@@ -139,7 +139,7 @@ pub(crate) const GOALS: &[Goal] = &[
     limit("T3", "tracing on / off, buffered and drained", 1.15),
     limit("T3 timing", "timing model on / off", 1.05),
     within(" MB/s", Goal { side: Side::AtLeast, ..limit("P26", "decoding of a task stream", 200.0) }),
-    at_least("U1", "tiling, of the C libraries and of the library / memcpy of the tiled bytes", 0.5, 0.8),
+    at_least("U1", "tiling, as the C libraries and the library do it / memcpy of the tiled bytes", 0.5, 0.8),
     within(" us", limit("U2", "an ioctl through the preload library, beyond the embedded call", 2.0)),
     limit("U3", "an ioctl that is not the device's, with the preload library / without", 1.05),
     limit("U4", "mapping 64 MiB of the node under the preload library / copying them", 0.01),

@@ -25,8 +25,7 @@ use crate::output::root;
 /// Every bench: package and name.
 const BENCHES: &[(&str, &str)] = &[
     ("ane", "decode"),
-    ("ane", "tile"),
-    ("ane-capi", "tile"),
+    ("ane-tiling", "tile"),
     ("ane-device", "dart"),
     ("ane-device", "companions"),
     ("ane-device", "planar"),

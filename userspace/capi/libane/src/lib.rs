@@ -9,8 +9,7 @@ use std::path::Path;
 use std::{ptr, slice};
 
 use ane_capi::Network;
-use ane_capi::anec::Shape;
-use ane_capi::tile;
+use ane_capi::anec;
 
 /// Loads a program on a device; null if that fails, and `errno` says why.
 ///
@@ -158,13 +157,6 @@ pub unsafe extern "C" fn __ane_tile_read(nn: *mut Network, to: *mut c_void, idx:
     }
 }
 
-/// The shape that six numbers make, and how long its two sides are.
-fn shape(numbers: [u64; 6]) -> Option<(Shape, usize, usize)> {
-    let [n, c, h, w, plane, row] = numbers.map(|number| usize::try_from(number).ok());
-    let shape = Shape { n: n?, c: c?, h: h?, w: w?, plane: plane?, row: row? };
-    Some((shape, shape.dense()?, shape.extent()?))
-}
-
 /// Dense halves to rows of `r` bytes in planes of `p`.
 ///
 /// # Safety
@@ -181,13 +173,14 @@ pub unsafe extern "C" fn ane_tile(
     p: u64,
     r: u64,
 ) {
-    let found = shape([n, c, h, w, p, r]).filter(|_| !data.is_null() && !tile.is_null());
-    let Some((shape, dense, extent)) = found else { return };
+    let layout = anec::layout([n, c, h, w, p, r]).filter(|_| !data.is_null() && !tile.is_null());
+    let Some(layout) = layout else { return };
     // SAFETY: the caller has that many bytes there.
-    let data = unsafe { slice::from_raw_parts(data.cast(), dense) };
+    let data = unsafe { slice::from_raw_parts(data.cast(), layout.dense_bytes()) };
     // SAFETY: the caller has that much room there, and it is apart from the other.
-    let tile = unsafe { slice::from_raw_parts_mut(tile.cast(), extent) };
-    tile::tile(data, tile, &shape);
+    let tile = unsafe { slice::from_raw_parts_mut(tile.cast(), layout.bytes()) };
+    // Both have the lengths that it asks for.
+    let _ = layout.tile_clearing(data, tile);
 }
 
 /// Rows of `r` bytes in planes of `p` to dense halves.
@@ -206,11 +199,12 @@ pub unsafe extern "C" fn ane_untile(
     p: u64,
     r: u64,
 ) {
-    let found = shape([n, c, h, w, p, r]).filter(|_| !data.is_null() && !tile.is_null());
-    let Some((shape, dense, extent)) = found else { return };
+    let layout = anec::layout([n, c, h, w, p, r]).filter(|_| !data.is_null() && !tile.is_null());
+    let Some(layout) = layout else { return };
     // SAFETY: the caller has that much room there, and it is apart from the other.
-    let data = unsafe { slice::from_raw_parts_mut(data.cast(), dense) };
+    let data = unsafe { slice::from_raw_parts_mut(data.cast(), layout.dense_bytes()) };
     // SAFETY: the caller has that many bytes there.
-    let tile = unsafe { slice::from_raw_parts(tile.cast(), extent) };
-    tile::untile(tile, data, &shape);
+    let tile = unsafe { slice::from_raw_parts(tile.cast(), layout.bytes()) };
+    // Both have the lengths that it asks for.
+    let _ = layout.untile(tile, data);
 }

@@ -122,7 +122,7 @@ fn smallest() -> Result<Model> {
 fn tiling(limit: Duration) -> Result<Vec<Figure>> {
     // Rows of an image of 224 columns: they do not fill their last 64 bytes.
     let shape = Axes { n: 1, c: 64, h: 56, w: 56 };
-    let layout = Layout::new(shape, Axes { n: 64 * 56 * 128, c: 56 * 128, h: 128, w: 2 }, 1)?;
+    let layout = Layout::new(shape, Axes { n: 64 * 56 * 128, c: 56 * 128, h: 128, w: 2 })?;
     let dense = Tensor::random(shape, 0).into_values();
     let mut memory = vec![0; layout.bytes()];
     let mut back = vec![f16::ZERO; dense.len()];
