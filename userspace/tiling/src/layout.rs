@@ -8,7 +8,8 @@ use crate::{Axes, Memory};
 /// Bytes of an element.
 const HALF: usize = 2;
 
-/// How a surface of halves lies in memory: no two elements share a byte, and all have addresses.
+/// How a surface of halves lies in memory: no two elements share a byte, and all have addresses. Equal ones put each element
+/// into the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     shape: Axes<u32>,
@@ -66,23 +67,27 @@ impl Layout {
     /// # Ok::<(), ane_tiling::Error>(())
     /// ```
     pub fn new(shape: Axes<u32>, strides: Axes<u64>) -> Result<Self, Error> {
-        // From the fastest axis to the slowest: each has to clear all that the faster ones reach. Axes of one do not move.
+        // From the fastest axis to the slowest: each has to clear all that the faster ones reach.
         let mut reach = HALF as u64;
         let mut elements: u64 = 1;
-        for (count, stride) in
-            [(shape.w, strides.w), (shape.h, strides.h), (shape.c, strides.c), (shape.n, strides.n)]
-        {
+        let mut step = |count: u32, stride: u64| {
             let steps = u64::from(count).checked_sub(1).ok_or(Error::Overlap)?;
+            // An axis of one does not move.
+            let stride = if steps == 0 { 0 } else { stride };
             if steps > 0 && stride < reach {
                 return Err(Error::Overlap);
             }
-            let moved = if steps == 0 { Some(0) } else { stride.checked_mul(steps) };
-            reach = moved.and_then(|moved| reach.checked_add(moved)).ok_or(Error::Beyond)?;
+            let moved = stride.checked_mul(steps).ok_or(Error::Beyond)?;
+            reach = reach.checked_add(moved).ok_or(Error::Beyond)?;
             elements = elements.checked_mul(count.into()).ok_or(Error::Beyond)?;
-        }
-        // What one slice can be; the dense array is no longer.
+            Ok(stride)
+        };
+        let w = step(shape.w, strides.w)?;
+        let h = step(shape.h, strides.h)?;
+        let c = step(shape.c, strides.c)?;
+        let strides = Axes { n: step(shape.n, strides.n)?, c, h, w };
+        // What one slice can be; the dense array is no longer, as each element has two of the bytes.
         let bytes = isize::try_from(reach).map_err(|_| Error::Beyond)?.unsigned_abs();
-        // Each has two of the bytes.
         Ok(Self { shape, strides, elements: elements as usize, bytes })
     }
 
