@@ -2,9 +2,10 @@
 //!
 //! Numbers and offsets are td 2.2's. The header takes 0x800 or 0x1000 bytes; what the payload leaves of the file tells.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::mem::offset_of;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use ane_tiling::{Axes, Layout};
@@ -128,7 +129,8 @@ pub struct Image {
 ///
 /// What the system says of the file; [`io::ErrorKind::InvalidData`] if it is no such file.
 pub fn read(path: &Path) -> io::Result<Image> {
-    let mut file = File::open(path)?;
+    // A pipe that nobody writes would not let go of who opens it.
+    let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let length = file.metadata()?.len();
     let mut anec = Anec::new_zeroed();
     file.read_exact(anec.as_mut_bytes())?;
@@ -137,9 +139,12 @@ pub fn read(path: &Path) -> io::Result<Image> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidData);
     let header = header.filter(|_| anec.is_whole()).ok_or_else(invalid)?;
     file.seek(SeekFrom::Start(header))?;
-    let mut payload = vec![0; usize::try_from(size).map_err(|_| invalid())?];
-    file.read_exact(&mut payload)?;
-    Ok(Image { anec, payload })
+    let size = usize::try_from(size).map_err(|_| invalid())?;
+    let mut payload = Vec::new();
+    // A file can claim more than there is memory.
+    payload.try_reserve_exact(size).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+    file.take(size as u64).read_to_end(&mut payload)?;
+    if payload.len() == size { Ok(Image { anec, payload }) } else { Err(invalid()) }
 }
 
 #[cfg(test)]
@@ -188,6 +193,14 @@ mod tests {
             assert!(read(file(&whole(), header, payload).path()).is_err(), "{header:#x} {payload:#x}");
         }
         assert!(read(Path::new("/dev/null")).is_err() && read(Path::new("/dev/zero")).is_err());
+    }
+
+    #[test]
+    fn pipe_that_nobody_writes_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert!(read(&path).is_err());
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! * [`node`]: the device node and what is asked of it;
 //! * [`network`]: a loaded program with its buffers, as C sees it.
 #![cfg(target_os = "linux")]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 pub mod anec;
 pub mod network;

@@ -39,6 +39,9 @@ const _: () = {
     assert!(offset_of!(Network, btsp_chan) == 0x6b8 + BARS * 0x20);
 };
 
+// SAFETY: the buffers are mapped for the whole process, and the descriptor is its own; no thread is different from another.
+unsafe impl Send for Network {}
+
 /// The byte of a task's header that has the network id (td 3.1).
 const NETWORK_ID_AT: usize = 2;
 
@@ -47,10 +50,10 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// What file, driver or system say; `ENODEV` if there is no such device.
+    /// What file, driver or system say, as [`anec::read`] and [`node::open`] do.
     pub fn open(path: &Path, device: usize) -> io::Result<Box<Self>> {
         let image = anec::read(path)?;
-        let node = node::open(device).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
+        let node = node::open(device)?;
         let mut network = Box::new(Self {
             fd: node.into_raw_fd(),
             data: ptr::null_mut(),

@@ -6,7 +6,6 @@ use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::ptr;
 
 use ane_uapi::ioctl::drm::{DRIVER_NAME, GemClose, NODES, VERSION, Version};
@@ -17,17 +16,34 @@ use zerocopy::FromZeros;
 const DEVICES: usize = 2;
 
 /// Opens the device: the one with that number among those of this driver, of which clients know two.
-pub fn open(number: usize) -> Option<File> {
+///
+/// # Errors
+///
+/// `ENODEV` if there is none. Whose a node is that cannot be opened is not known, so what the system says of the first such
+/// one is the reason then: that all is taken, or that somebody else may use it.
+pub fn open(number: usize) -> io::Result<File> {
+    let mut why = io::Error::from_raw_os_error(libc::ENODEV);
     if number >= DEVICES {
-        return None;
+        return Err(why);
     }
-    (0..NODES).filter_map(|node| open_node(&format!("/dev/accel/accel{node}"))).nth(number)
+    let mut found = 0;
+    for node in 0..NODES {
+        match open_node(&format!("/dev/accel/accel{node}")) {
+            Ok(Some(file)) if found == number => return Ok(file),
+            Ok(Some(_)) => found += 1,
+            Ok(None) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if why.raw_os_error() == Some(libc::ENODEV) => why = error,
+            Err(_) => {}
+        }
+    }
+    Err(why)
 }
 
-/// A node, if it is of this driver.
-fn open_node(path: &str) -> Option<File> {
-    let node = OpenOptions::new().read(true).write(true).custom_flags(libc::O_CLOEXEC).open(path).ok()?;
-    is_ours(node.as_raw_fd()).then_some(node)
+/// A node; `None` if it is of another driver.
+fn open_node(path: &str) -> io::Result<Option<File>> {
+    let node = OpenOptions::new().read(true).write(true).open(path)?;
+    Ok(is_ours(node.as_raw_fd()).then_some(node))
 }
 
 /// Asks for the name's length first and then for the name, as DRM clients do.

@@ -11,8 +11,14 @@
  *	ane_free(nn);
  *
  * Tensors are 16-bit floats. A program's inputs and outputs are numbered from 0, in the order of their BARs: output i
- * is BAR 4 + i, input i is BAR 4 + (number of outputs) + i. The calls of one program are made one after the other;
- * different programs may be used in different threads.
+ * is BAR 4 + i, input i is BAR 4 + (number of outputs) + i.
+ *
+ * NULL, an index that a program does not have and numbers that make no tensor are answered with an error, or with nothing
+ * done. What C cannot know, the library does not either; undefined is
+ *	- a program that ane_init did not give, or that was given back already;
+ *	- a tensor that is shorter than the program's input or output, or a buffer shorter than its size;
+ *	- two calls on one program at a time. Different programs may be used in different threads.
+ * A fork's child has the same programs, with the same buffers, and may run them. Who gives one back takes it from both.
  */
 #ifndef ANE_H
 #define ANE_H
@@ -62,7 +68,8 @@ struct ane_nn {
 
 /*
  * Loads a program on the dev_id-th device, 0 or 1, and makes its buffers, zeroed. NULL if that fails: errno is EINVAL
- * for a file that is no such program, ENODEV if there is no such device, EBUSY if it is taken.
+ * for a file that is no such program, ENODEV if there is no such device, EBUSY if it is taken, EACCES if its node is
+ * somebody else's.
  */
 struct ane_nn *__ane_init(const char *path, int dev_id);
 
@@ -85,8 +92,9 @@ void __ane_tile_send(struct ane_nn *nn, const void *from, uint32_t idx);
 void __ane_tile_read(struct ane_nn *nn, void *to, uint32_t idx);
 
 /*
- * From a dense tensor to rows of R bytes in planes of P bytes, and back. Nothing happens if rows or planes would
- * overlap. What is between rows becomes zero.
+ * From a dense tensor to rows of R bytes in planes of P bytes, and back: element n, c, h, w is the half at byte
+ * (n * C + c) * P + h * R + w * 2. Nothing happens if there are no elements, rows or planes would overlap, or a number
+ * does not fit what an engine has. What is between rows becomes zero. data and tile do not overlap; both may lie anywhere.
  */
 void ane_tile(const void *data, void *tile, uint64_t N, uint64_t C, uint64_t H, uint64_t W, uint64_t P, uint64_t R);
 void ane_untile(void *data, const void *tile, uint64_t N, uint64_t C, uint64_t H, uint64_t W, uint64_t P, uint64_t R);
