@@ -5,5 +5,6 @@
 mod behaviour;
 mod header;
 mod hostile;
+mod libane;
 mod programs;
 mod silence;

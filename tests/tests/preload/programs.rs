@@ -127,7 +127,8 @@ fn python_binding_with_numpy_gets_the_engines_bits() {
     });
 }
 
-fn linked(source: &str, scratch: &Path) -> Option<Command> {
+/// A client in C or C++ that is linked with the C library; `None`, and said so, where there is no compiler.
+pub(crate) fn linked(source: &str, scratch: &Path) -> Option<Command> {
     let library = command::library("libane", "libane.so");
     let folder = library.parent().expect("it lies in a folder").display().to_string();
     let (include, folder, run) =

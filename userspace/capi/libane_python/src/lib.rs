@@ -1,7 +1,10 @@
 //! `libane_python`: the five functions that the Python binding of the Linux driver loads (client-abi).
 //!
 //! Tensors are dense halves in NCHW order, one pointer for each of 32 possible ones; those that a program does not have
-//! are not looked at. Every function but `pyane_init` gives 0, or -1 and `errno`.
+//! are not looked at. Every function but `pyane_init` gives 0, or -1 and `errno`, which is `EINVAL` for a handle that
+//! is none or was given back ([`table`]) and for a tensor that is null.
+
+mod table;
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::io;
@@ -47,7 +50,7 @@ pub unsafe extern "C" fn pyane_init(path: *const c_char, dev_id: c_int) -> *mut 
     // SAFETY: the caller's path ends with a zero.
     let path = unsafe { CStr::from_ptr(path) };
     match Network::open(Path::new(OsStr::from_bytes(path.to_bytes())), device) {
-        Ok(network) => Box::into_raw(network).cast(),
+        Ok(network) => table::add(network),
         Err(why) => {
             set_errno(why.raw_os_error().unwrap_or(libc::EINVAL));
             ptr::null_mut()
@@ -56,30 +59,15 @@ pub unsafe extern "C" fn pyane_init(path: *const c_char, dev_id: c_int) -> *mut 
 }
 
 /// Gives a program back.
-///
-/// # Safety
-///
-/// `handle` is null, or came from [`pyane_init`] and was not given back.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pyane_free(handle: *mut c_void) -> c_int {
-    if handle.is_null() {
-        return answer(Err(invalid()));
-    }
-    // SAFETY: it came from a box and is the caller's to give up.
-    unsafe { Box::<Network>::from_raw(handle.cast()) }.close();
-    0
+pub extern "C" fn pyane_free(handle: *mut c_void) -> c_int {
+    answer(table::remove(handle))
 }
 
 /// Runs a program.
-///
-/// # Safety
-///
-/// `handle` is null or a program that was loaded.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pyane_exec(handle: *mut c_void) -> c_int {
-    // SAFETY: the caller's program.
-    let network = unsafe { handle.cast::<Network>().as_ref() };
-    answer(network.ok_or_else(invalid).and_then(Network::execute))
+pub extern "C" fn pyane_exec(handle: *mut c_void) -> c_int {
+    answer(table::with(handle, Network::execute))
 }
 
 /// Declares a function that takes a program and 32 tensors.
@@ -96,22 +84,17 @@ macro_rules! with_tensors {
         ///
         /// # Safety
         ///
-        /// `handle` is null or a program that was loaded; each tensor that the program has is null or large enough.
+        /// Each tensor that the program has is null or large enough.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(handle: *mut c_void, $( $tensor: *mut c_void ),*) -> c_int {
-            // SAFETY: the caller's program.
-            let Some(network) = (unsafe { handle.cast::<Network>().as_ref() }) else {
-                return answer(Err(invalid()));
-            };
             let tensors = [$( $tensor ),*];
-            let count = network.anec.$count.get() as usize;
-            for (index, tensor) in tensors.into_iter().take(count).enumerate() {
-                // SAFETY: the caller's tensor is large enough.
-                if !unsafe { network.$each(tensor, index) } {
-                    return answer(Err(invalid()));
-                }
-            }
-            0
+            answer(table::with(handle, |network| {
+                let count = network.anec.$count.get() as usize;
+                tensors.into_iter().take(count).enumerate().try_for_each(|(index, tensor)| {
+                    // SAFETY: the caller's tensor is large enough.
+                    unsafe { network.$each(tensor, index) }.then_some(()).ok_or_else(invalid)
+                })
+            }))
         }
     };
 }
