@@ -33,8 +33,9 @@ const BUILT: [(&str, &str); 7] = [
 const DAEMONS: &str = "/usr/libexec/";
 
 /// What is committed, and where it goes; of a folder, the files that end so.
-const COMMITTED: [(&str, &str, &str); 13] = [
+const COMMITTED: [(&str, &str, &str); 14] = [
     ("userspace/capi/libane/include", ".h", "include"),
+    ("userspace/capi/libane_python/python", ".py", "lib/ane/python"),
     ("uapi/include", ".h", "include"),
     ("dist/man", ".1", "share/man/man1"),
     ("dist/completions", ".bash", "share/bash-completion/completions"),

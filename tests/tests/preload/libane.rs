@@ -1,8 +1,11 @@
-//! The C libraries used wrongly: errors or nothing, as `ane.h` says, and nothing left behind.
+//! The C library and the Python module used wrongly: errors or nothing, and nothing left behind.
+
+use std::process::Command;
 
 use ane_device::Options;
+use ane_tests::command;
 use ane_tests::data::example;
-use ane_tests::preload::Service;
+use ane_tests::preload::{Service, folder, include, numpy};
 
 use super::programs::linked;
 
@@ -11,4 +14,14 @@ fn library_in_c_answers_misuse_with_errors_and_leaves_nothing_behind() {
     let service = Service::start(&Options::default());
     let Some(mut client) = linked("misused.c", service.scratch()) else { return };
     service.done(client.arg(example()));
+}
+
+#[test]
+fn module_in_python_takes_arrays_of_any_layout_and_says_what_is_wrong_with_others() {
+    let Some(python) = numpy() else { return };
+    let service = Service::start(&Options::default());
+    let library = command::library("libane_python", "libane_python.so");
+    let module = include().join("../../libane_python/python");
+    let client = folder().join("module.py");
+    service.done(Command::new(python).arg(client).arg(module).arg(library).arg(example()));
 }

@@ -12,11 +12,13 @@
 //!
 //! * [`anec`]: the header of the container, which is the public part of a loaded program, and how a file is checked;
 //! * [`node`]: the device node and what is asked of it;
+//! * [`call`]: what C says, and `errno`;
 //! * [`network`]: a loaded program with its buffers, as C sees it.
 #![cfg(target_os = "linux")]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 pub mod anec;
+pub mod call;
 pub mod network;
 pub mod node;
 

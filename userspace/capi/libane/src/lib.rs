@@ -3,13 +3,10 @@
 //! `include/ane.h` declares them and says what each does. A null network, an index that the program does not have and a
 //! null tensor are answered with nothing done, instead of a crash.
 
-use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::{c_char, c_int, c_void};
 use std::{ptr, slice};
 
-use ane_capi::Network;
-use ane_capi::anec;
+use ane_capi::{Network, anec, call};
 
 /// Loads a program on a device; null if that fails, and `errno` says why.
 ///
@@ -18,28 +15,8 @@ use ane_capi::anec;
 /// `path` is null or ends with a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __ane_init(path: *const c_char, dev_id: c_int) -> *mut Network {
-    let Ok(device) = usize::try_from(dev_id) else { return failed(libc::ENODEV) };
-    if path.is_null() {
-        return failed(libc::EFAULT);
-    }
     // SAFETY: the caller's path ends with a zero.
-    let path = unsafe { CStr::from_ptr(path) };
-    match Network::open(Path::new(OsStr::from_bytes(path.to_bytes())), device) {
-        Ok(network) => Box::into_raw(network),
-        Err(why) => failed(why.raw_os_error().unwrap_or(libc::EINVAL)),
-    }
-}
-
-fn failed(errno: c_int) -> *mut Network {
-    set_errno(errno);
-    ptr::null_mut()
-}
-
-fn set_errno(value: c_int) {
-    // SAFETY: the C library gives a valid pointer to the calling thread's own variable.
-    let at = unsafe { libc::__errno_location() };
-    // SAFETY: as above; nobody else reads or writes it.
-    unsafe { *at = value };
+    unsafe { call::open(path, dev_id) }.map_or(ptr::null_mut(), Box::into_raw)
 }
 
 /// Gives a program back.
@@ -63,18 +40,8 @@ pub unsafe extern "C" fn __ane_free(nn: *mut Network) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ane_exec(nn: *mut Network) -> c_int {
     // SAFETY: the caller's program.
-    let result = unsafe { nn.as_ref() }.map(Network::execute);
-    match result {
-        Some(Ok(())) => 0,
-        Some(Err(why)) => {
-            set_errno(why.raw_os_error().unwrap_or(libc::EIO));
-            -1
-        }
-        None => {
-            set_errno(libc::EINVAL);
-            -1
-        }
-    }
+    let nn = unsafe { nn.as_ref() };
+    call::answer(nn.ok_or_else(call::invalid).and_then(Network::execute))
 }
 
 /// Bytes of an input's buffer; 0 if there is no such input.

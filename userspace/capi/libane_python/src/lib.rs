@@ -6,34 +6,11 @@
 
 mod table;
 
-use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
-use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use ane_capi::Network;
-
-fn set_errno(value: c_int) {
-    // SAFETY: the C library gives a valid pointer to the calling thread's own variable.
-    let at = unsafe { libc::__errno_location() };
-    // SAFETY: as above; nobody else reads or writes it.
-    unsafe { *at = value };
-}
-
-fn answer(result: io::Result<()>) -> c_int {
-    match result {
-        Ok(()) => 0,
-        Err(why) => {
-            set_errno(why.raw_os_error().unwrap_or(libc::EINVAL));
-            -1
-        }
-    }
-}
-
-fn invalid() -> io::Error {
-    io::Error::from_raw_os_error(libc::EINVAL)
-}
+use ane_capi::{Network, call};
+use call::{answer, invalid};
 
 /// Loads a program on a device; null if that fails, and `errno` says why.
 ///
@@ -42,20 +19,8 @@ fn invalid() -> io::Error {
 /// `path` is null or ends with a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pyane_init(path: *const c_char, dev_id: c_int) -> *mut c_void {
-    let device = usize::try_from(dev_id).ok();
-    let Some(device) = device.filter(|_| !path.is_null()) else {
-        set_errno(libc::EINVAL);
-        return ptr::null_mut();
-    };
     // SAFETY: the caller's path ends with a zero.
-    let path = unsafe { CStr::from_ptr(path) };
-    match Network::open(Path::new(OsStr::from_bytes(path.to_bytes())), device) {
-        Ok(network) => table::add(network),
-        Err(why) => {
-            set_errno(why.raw_os_error().unwrap_or(libc::EINVAL));
-            ptr::null_mut()
-        }
-    }
+    unsafe { call::open(path, dev_id) }.map_or(ptr::null_mut(), table::add)
 }
 
 /// Gives a program back.

@@ -10,7 +10,7 @@ use std::io;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ane_capi::Network;
+use ane_capi::{Network, call};
 
 /// A program, closed when nobody has it any more.
 struct Open(Box<Network>);
@@ -50,7 +50,7 @@ pub(crate) fn add(network: Box<Network>) -> *mut c_void {
 pub(crate) fn remove(handle: *mut c_void) -> io::Result<()> {
     // It is closed when the table is free for others again.
     let gone = table(|table| table.programs.remove(&handle.addr()));
-    gone.map(drop).ok_or_else(unknown)
+    gone.map(drop).ok_or_else(call::invalid)
 }
 
 /// Works on a program, alone.
@@ -59,11 +59,7 @@ pub(crate) fn remove(handle: *mut c_void) -> io::Result<()> {
 ///
 /// `EINVAL` if there is none of that handle, or what the work says.
 pub(crate) fn with(handle: *mut c_void, work: impl FnOnce(&Network) -> io::Result<()>) -> io::Result<()> {
-    let program = table(|table| table.programs.get(&handle.addr()).cloned()).ok_or_else(unknown)?;
+    let program = table(|table| table.programs.get(&handle.addr()).cloned()).ok_or_else(call::invalid)?;
     let open = program.lock().unwrap_or_else(PoisonError::into_inner);
     work(&open.0)
-}
-
-fn unknown() -> io::Error {
-    io::Error::from_raw_os_error(libc::EINVAL)
 }

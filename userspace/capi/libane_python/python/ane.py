@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs compiled programs (.anec) on an Apple Neural Engine, with numpy arrays in and out.
+
+    import ane, numpy
+
+    with ane.Model("model.anec") as model:
+        print(model.inputs, model.outputs)      # shapes: N, C, H, W
+        [result] = model.predict([numpy.ones(model.inputs[0], numpy.float16)])
+
+It is for programs what the binding of the Linux driver is, by the same library; `ane exec -- python3 SCRIPT` runs it
+on a virtual engine.
+"""
+
+import ctypes
+import errno
+import os
+import struct
+import threading
+
+import numpy
+
+__all__ = ["Model"]
+
+# Where the library is, if nobody says: beside this file's folder as it is installed, and where the system has it.
+_LIBRARIES = (
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../libane_python.so"),
+    "/usr/lib/libane_python.so",
+)
+
+# BARs of a program: outputs begin at this one, inputs follow.
+_BARS = 32
+_FIRST_OUTPUT = 4
+
+# The part of a file that says which tensors there are: how many are at _COUNTS, and each BAR's numbers at _SHAPES.
+_HEADER = 0x6A8
+_COUNTS = 0x20
+_SHAPES = 0xA8
+
+
+def _library(path):
+    if path is None:
+        path = next((path for path in _LIBRARIES if os.path.exists(path)), None)
+        if path is None:
+            raise FileNotFoundError("libane_python.so is not installed: say where it is, as lib_path=")
+    library = ctypes.CDLL(path, use_errno=True)
+    tensors = [ctypes.c_void_p] * _BARS
+    library.pyane_init.argtypes = [ctypes.c_char_p, ctypes.c_int]
+    library.pyane_init.restype = ctypes.c_void_p
+    for function, arguments in [("free", []), ("exec", []), ("send", tensors), ("read", tensors)]:
+        function = getattr(library, "pyane_" + function)
+        function.argtypes, function.restype = [ctypes.c_void_p] + arguments, ctypes.c_int
+    return library
+
+
+def _shapes(path):
+    """The shapes of a program's inputs and of its outputs."""
+    with open(path, "rb") as file:
+        header = file.read(_HEADER)
+    if len(header) < _HEADER:
+        raise ValueError(f"{path} is too short for a .anec; `ane convert` makes one of a .hwx")
+    inputs, outputs = struct.unpack_from("<2I", header, _COUNTS)
+    shapes = [struct.unpack_from("<4Q", header, _SHAPES + 48 * bar) for bar in range(_BARS)]
+    first_input = _FIRST_OUTPUT + outputs
+    return tuple(shapes[first_input : first_input + inputs]), tuple(shapes[_FIRST_OUTPUT:first_input])
+
+
+def _failure(path):
+    """What the library says after a program could not be loaded."""
+    why = ctypes.get_errno()
+    advice = {
+        errno.EINVAL: "it is no whole .anec; `ane convert` makes one of a .hwx",
+        errno.ENODEV: "there is no engine; `ane exec -- python3 ...` runs this on a virtual one",
+        errno.EBUSY: "all of the engine's contexts are taken; close models that are not used",
+        errno.EACCES: "the device node is somebody else's",
+    }.get(why, os.strerror(why))
+    return OSError(why, advice, path)
+
+
+class Model:
+    """A program on an engine. Calls of several threads wait for each other."""
+
+    def __init__(self, path, dev_id=0, lib_path=None):
+        """Loads the .anec at `path` on engine `dev_id`, by the library at `lib_path` or the one that is installed."""
+        self._handle = None
+        self._lock = threading.Lock()
+        self._library = _library(lib_path)
+        path = os.fspath(path)
+        self.inputs, self.outputs = _shapes(path)
+        self._handle = self._library.pyane_init(os.fsencode(path), dev_id)
+        if self._handle is None:
+            raise _failure(path)
+
+    def predict(self, arrays):
+        """Runs the program: takes a list of float16 arrays, one for each input, and gives one for each output.
+
+        Arrays have the shape that `inputs` says; how they lie in memory does not matter. A single one needs no list.
+        """
+        arrays = [arrays] if isinstance(arrays, numpy.ndarray) else list(arrays)
+        if len(arrays) != len(self.inputs):
+            raise ValueError(f"the program has {len(self.inputs)} inputs, {len(arrays)} arrays are given")
+        dense = [_dense(index, *pair) for index, pair in enumerate(zip(arrays, self.inputs))]
+        results = [numpy.empty(shape, numpy.float16) for shape in self.outputs]
+        with self._lock:
+            if self._handle is None:
+                raise ValueError("the model is closed")
+            self._call("send", *_pointers(dense))
+            self._call("exec")
+            self._call("read", *_pointers(results))
+        return results
+
+    def close(self):
+        """Gives the program's place on the engine back. A second time does nothing."""
+        with self._lock:
+            if self._handle is not None:
+                self._call("free")
+                self._handle = None
+
+    def _call(self, function, *arguments):
+        if getattr(self._library, "pyane_" + function)(self._handle, *arguments) != 0:
+            why = ctypes.get_errno()
+            raise OSError(why, f"pyane_{function}: {os.strerror(why)}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+
+def _dense(index, array, shape):
+    """The array as the library takes it."""
+    if not isinstance(array, numpy.ndarray):
+        raise TypeError(f"input {index} is a {type(array).__name__}: make it an array with numpy.asarray(..., numpy.float16)")
+    if array.dtype != numpy.float16:
+        raise TypeError(f"input {index} is {array.dtype}: convert it with .astype(numpy.float16)")
+    if array.shape != shape:
+        raise ValueError(f"input {index} has shape {array.shape}, the program takes {shape}")
+    return numpy.ascontiguousarray(array)
+
+
+def _pointers(arrays):
+    return [array.ctypes.data for array in arrays] + [None] * (_BARS - len(arrays))
