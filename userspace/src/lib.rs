@@ -10,6 +10,7 @@
 //! * [`tensor`]: dense arrays, `.npy` files, and the engine's layout in memory.
 //! * [`timeline`]: what the engine did, summed up.
 //! * [`inspect`]: driver and device looked into.
+//! * [`count`]: numbers of things in words.
 //! * [`doctor`]: is everything there?
 //! * [`mover`]: transfer scripts for firmware authors.
 //! * [`embedded`]: a device in this process, behind the driver's bus.
@@ -19,6 +20,7 @@
 
 pub mod build;
 pub mod container;
+pub mod count;
 pub mod daemon;
 pub mod decode;
 pub mod device;

@@ -35,7 +35,7 @@ fn array_that_does_not_fit_is_refused_with_what_fits() {
     let complex = b"\x93NUMPY\x01\x00\x3c\x00{'descr': '<c8', 'fortran_order': False, 'shape': (512,), } \n";
     let files = [
         (scratch.array("shape.npy", &wrong), "wanted is [1, 16, 1, 32]"),
-        (scratch.array("nan.npy", &nan), "1 elements are no numbers, the first is element 40"),
+        (scratch.array("nan.npy", &nan), "no number in 1 element, the first is element 40"),
         (scratch.file("complex.npy", complex), "elements are of type \"<c8\""),
         (scratch.file("zip.npy", b"PK\x03\x04 and so on"), "not a .npy file"),
         (scratch.at("missing.npy"), "No such file or directory"),

@@ -3,6 +3,7 @@
 use half::f16;
 
 use super::Comparison;
+use crate::count::count;
 
 /// How far apart two elements may be and still count for the same. Either bound is enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -52,8 +53,9 @@ pub fn compare(a_shape: &[u64], a: &[f16], b_shape: &[u64], b: &[f16], tolerance
     }
     if unequal > 0 {
         found.notes.push(format!(
-            "{unequal} of {} elements are not equal, at most {furthest} units of the last place and {widest:.6} apart",
-            a.len()
+            "{unequal} of {} not equal, at most {} of the last place and {widest:.6} apart",
+            count(a.len(), "element"),
+            count(furthest, "unit")
         ));
     }
     found
@@ -118,7 +120,7 @@ mod tests {
         assert_eq!(found.differences[0].b, "4.5 (0x4480)");
         assert_eq!(
             found.notes,
-            ["1 of 6 elements are not equal, at most 128 units of the last place and 0.500000 apart"]
+            ["1 of 6 elements not equal, at most 128 units of the last place and 0.500000 apart"]
         );
         assert!(compare(&[2, 3], &a, &[2, 3], &b, Tolerance { ulps: 0, absolute: 0.5 }).is_same());
     }

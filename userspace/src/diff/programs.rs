@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Comparison;
 use crate::container::Program;
+use crate::count::count;
 use crate::decode::{FieldReport, ProgramReport, RegisterReport, Report, TaskReport, printable};
 
 /// What stands where the other has something and this one nothing.
@@ -72,7 +73,7 @@ fn constants(found: &mut Comparison, a: &Program<'_>, b: &Program<'_>) {
     if let Some((at, (first, second))) = different.next() {
         let more = different.count();
         found.differs(
-            format!("constants at {at:#x}, and {more} bytes more"),
+            format!("constants at {at:#x}, and {} more", count(more, "byte")),
             format!("{first:#04x}"),
             format!("{second:#04x}"),
         );

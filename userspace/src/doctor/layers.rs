@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+use crate::count::count;
 use ane_device::Options;
 use ane_device::engine::Tier;
 use ane_driver::aned::client::default_socket;
@@ -97,7 +98,7 @@ fn daemon() -> Check {
     match Device::open(&Location::Aned(None), &Options::default())
         .and_then(|device| device.parameter(Param::ContextsFree))
     {
-        Ok(free) => Check::fine(LAYER, format!("{}, {free} contexts are free", socket.display())),
+        Ok(free) => Check::fine(LAYER, format!("{}, {}", socket.display(), count(free, "free context"))),
         Err(why) => Check::broken(LAYER, why.to_string(), "stop it and start it again, or remove the socket"),
     }
 }

@@ -24,6 +24,7 @@ use ane_uapi::hw::sram::{Hierarchy, tensor_bytes};
 use serde::Serialize;
 
 use crate::container::Program;
+use crate::count::count;
 
 /// Granules that each bank gives.
 pub type Heat = [u64; BANKS_MAX as usize];
@@ -308,7 +309,10 @@ fn moved(machine: &Machine, place: &MemoryPlace, shape: Shape) -> String {
     match hierarchy.residency(whole) {
         Residency::Resident => format!("{part}{whole:#x} is below the bound of {bound:#x}: resident"),
         Residency::Streamed { tiles } => {
-            format!("{part}{whole:#x} is at the bound of {bound:#x} or above: streamed, {tiles} tiles")
+            format!(
+                "{part}{whole:#x} is at the bound of {bound:#x} or above: streamed, {}",
+                count(tiles, "tile")
+            )
         }
     }
 }

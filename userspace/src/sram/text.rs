@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::{Heat, Level, Report, Task};
+use crate::count::count;
 
 /// Blocks that show how warm a bank is, from nothing to the warmest.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -36,7 +37,10 @@ fn task(to: &mut impl Write, task: &Task) -> fmt::Result {
     let Task { index, class, output_buffer, passes, groups, conflicts, stalls, .. } = task;
     writeln!(
         to,
-        "task {index} ({class}): {passes} passes, {groups} accesses, {conflicts} conflicts, {output_buffer} output buffer"
+        "task {index} ({class}): {}, {}, {}, {output_buffer} output buffer",
+        count(*passes, "pass"),
+        count(*groups, "access"),
+        count(*conflicts, "conflict")
     )?;
     for operand in &task.operands {
         writeln!(

@@ -6,6 +6,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use ane::build::script::{self, OPERATIONS};
+use ane::count::count;
 use ane::decode::printable;
 use ane::tensor::npy::Array;
 use anyhow::{Context, Result, anyhow};
@@ -34,10 +35,10 @@ pub(crate) fn run(args: &args::Build) -> Result<()> {
     files::save(output, &built.to_anec()?, Existing::forced(args.force))?;
     writeln!(
         page,
-        "{}: {} tasks, {} bytes of constants, {} of scratch memory",
+        "{}: {}, {} of constants, {} of scratch memory",
         files::name(output),
-        built.task_count(),
-        built.constants().len(),
+        count(built.task_count(), "task"),
+        count(built.constants().len(), "byte"),
         built.scratch_bytes()
     )?;
     for surface in built.surfaces() {

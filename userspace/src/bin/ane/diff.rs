@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use std::path::Path;
 
 use ane::container;
+use ane::count::count;
 use ane::diff::arrays::{self, Tolerance};
 use ane::diff::{Comparison, programs, timelines};
 use ane::tensor::npy::Array;
@@ -32,8 +33,12 @@ pub(crate) fn run(args: &args::Diff) -> Result<()> {
     if found.is_same() {
         return Ok(());
     }
-    let what =
-        format!("{} differences between {} and {}", found.count, files::name(&args.a), files::name(&args.b));
+    let what = format!(
+        "{} between {} and {}",
+        count(found.count, "difference"),
+        files::name(&args.a),
+        files::name(&args.b)
+    );
     Err(Failure::new(Exit::Differs, what, "of arrays, --ulps and --tolerance say what may differ").into())
 }
 

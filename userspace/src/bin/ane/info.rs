@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 use std::path::Path;
 
 use ane::container;
+use ane::count::count;
 use ane::decode::{ProgramReport, Report, SurfaceReport, printable};
 use ane::device::Device;
 use ane_uapi::hw::pe_mmu::PS_PER_NS;
@@ -68,8 +69,10 @@ impl Overview {
         let constants: usize = program.constants.iter().map(|constants| constants.bytes).sum();
         writeln!(
             page,
-            "  memory    {} bytes in all: {} of descriptors, {constants} of constants, {} of scratch",
-            self.memory_bytes, program.stream_bytes, program.scratch_bytes
+            "  memory    {} in all: {} of descriptors, {constants} of constants, {} of scratch",
+            count(self.memory_bytes, "byte"),
+            program.stream_bytes,
+            program.scratch_bytes
         )?;
         writeln!(page, "  tasks     {tasks}")?;
         for (index, summary) in self.tasks.iter().enumerate() {
@@ -131,7 +134,8 @@ impl fmt::Display for PeMmu {
         write!(
             f,
             "pages of {page_bytes:#x} bytes, a translation costs {overhead_ns} ns, a message {fabric_ns} ns and has \
-             at most {entries_max} entries"
+             at most {}",
+            count(*entries_max, "entry")
         )
     }
 }

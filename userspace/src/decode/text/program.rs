@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use crate::count::count;
 use crate::decode::Report;
 use crate::decode::program::{BarReport, SurfaceReport};
 
@@ -10,18 +11,25 @@ const NAME: usize = 16;
 
 pub(super) fn write(out: &mut impl Write, report: &Report) -> fmt::Result {
     let program = &report.program;
-    let plural = if program.task_count == 1 { "" } else { "s" };
     let constants: usize = program.constants.iter().map(|constants| constants.bytes).sum();
     writeln!(
         out,
-        "{} program in {}: {} task{plural}, {} bytes of descriptors, {constants} bytes of constants",
-        program.generation, program.container, program.task_count, program.stream_bytes
+        "{} program in {}: {}, {} of descriptors, {} of constants",
+        program.generation,
+        program.container,
+        count(program.task_count, "task"),
+        count(program.stream_bytes, "byte"),
+        count(constants, "byte")
     )?;
     for line in program.compiler.iter().take(2) {
         writeln!(out, "  {}", line.trim())?;
     }
     if program.compiler.len() > 2 {
-        writeln!(out, "  and {} lines of compiler options (--json has them)", program.compiler.len() - 2)?;
+        writeln!(
+            out,
+            "  and {} of compiler options (--json has them)",
+            count(program.compiler.len() - 2, "line")
+        )?;
     }
 
     writeln!(out, "\nsurfaces")?;

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::{GLUE, Style, hanging, wrapped};
+use crate::count::count;
 use crate::decode::task::{BlockReport, FieldReport, Kind, RegisterReport, TaskReport};
 
 /// Width of the column that holds the register's name.
@@ -16,7 +17,13 @@ pub(super) fn write(out: &mut impl Write, task: &TaskReport, style: Style) -> fm
         hanging(out, "", &glued(&bases))?;
     }
     if let Some(changed) = task.changed {
-        writeln!(out, "  {changed} registers differ from task {} (marked *)", task.index.saturating_sub(1))?;
+        let differ = if changed == 1 { "differs" } else { "differ" };
+        writeln!(
+            out,
+            "  {} {differ} from task {} (marked *)",
+            count(changed, "register"),
+            task.index.saturating_sub(1)
+        )?;
     }
     if style.changes_only && task.changed.is_some() {
         let changed: Vec<_> = task.header.iter().filter(|word| word.was.is_some()).collect();
@@ -41,9 +48,9 @@ fn block(out: &mut impl Write, block: &BlockReport, style: Style, has_previous: 
     }
     writeln!(
         out,
-        "  {}: {} registers from {:#07x}, record at {}",
+        "  {}: {} from {:#07x}, record at {}",
         block.name,
-        block.registers.len(),
+        count(block.registers.len(), "register"),
         block.address.0,
         block.offset
     )?;

@@ -6,6 +6,7 @@ mod reference;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use ane::count::count;
 use ane::model::Model;
 use ane::session::{self, Session};
 use anyhow::{Context, Result};
@@ -132,7 +133,8 @@ impl Report {
         let Self { device, chip, tasks, .. } = self;
         writeln!(
             page,
-            "A network of {tasks} tasks, built here, on a virtual {chip} ({device}), in {:.1?}:",
+            "A network of {}, built here, on a virtual {chip} ({device}), in {:.1?}:",
+            count(*tasks, "task"),
             Duration::from_nanos(self.nanoseconds)
         )?;
         writeln!(page, "  image 4x6x18 -> convolution 3x3, ReLU -> sigmoid -> matrix product -> softmax\n")?;

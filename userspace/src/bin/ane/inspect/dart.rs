@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
+use ane::count::count;
 use ane::inspect::{ContextTables, Tables, Translation};
 use anyhow::Result;
 
@@ -84,10 +85,10 @@ fn window(page: &mut String, tables: &Tables, names: &str, translation: &Transla
         writeln!(page, "{}", line.trim_end())?;
     }
     if translation.more > 0 {
-        writeln!(page, "    {} runs more", translation.more)?;
+        writeln!(page, "    {} more", count(translation.more, "run"))?;
     }
     if translation.malformed > 0 {
-        writeln!(page, "    {} entries are malformed", translation.malformed)?;
+        writeln!(page, "    {}", count(translation.malformed, "malformed entry"))?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
+use ane::count::count;
 use ane::inspect::{Timeline, Untold};
 use ane_device::trace::chrome::Writer;
 use ane_device::trace::{Record, What};
@@ -70,16 +71,16 @@ fn page(records: &[Record], lost: u64) -> Result<String, fmt::Error> {
         let at = (record.start.0 - begin) as f64 / 1e3;
         let took = record.end.0.saturating_sub(record.start.0) as f64 / 1e3;
         let what = match record.event.what {
-            What::RequestBegin { tasks } => format!("request begins, {tasks} tasks"),
+            What::RequestBegin { tasks } => format!("request begins, {}", count(tasks, "task")),
             What::RequestEnd { succeeded: true } => "request ends".to_owned(),
             What::RequestEnd { succeeded: false } => "request fails".to_owned(),
-            What::Transfer { circuit, bytes } => format!("{circuit}, {bytes} bytes"),
+            What::Transfer { circuit, bytes } => format!("{circuit}, {}", count(bytes, "byte")),
             What::Pass { class, shape: [c, h, w], macs, .. } => {
-                format!("{class} pass, {c}x{h}x{w}, {macs} multiplications")
+                format!("{class} pass, {c}x{h}x{w}, {}", count(macs, "multiplication"))
             }
             What::Fault { circuit, address } => format!("{circuit} faults at {address:#x}"),
             What::Fallback { circuit, address, bytes } => {
-                format!("{circuit}, {bytes} bytes at {address:#x} that no region of PE_MMU covers")
+                format!("{circuit}, {} at {address:#x} that no region of PE_MMU covers", count(bytes, "byte"))
             }
             What::Unpaid { circuit } => format!("{circuit} does not pay for its translations"),
             What::TranslationWait { picoseconds } => {
@@ -97,10 +98,10 @@ fn page(records: &[Record], lost: u64) -> Result<String, fmt::Error> {
         let at = record.start.0 as f64 / 1e3;
         let took = record.end.0.saturating_sub(record.start.0) as f64 / 1e3;
         let index = record.event.task.index;
-        writeln!(page, "{at:>12.1}  {took:>10.1}  {index:>4}  {}, {cycles} cycles", part.name())?;
+        writeln!(page, "{at:>12.1}  {took:>10.1}  {index:>4}  {}, {}", part.name(), count(cycles, "cycle"))?;
     }
     if lost > 0 {
-        writeln!(page, "{lost} events before them are not kept any more")?;
+        writeln!(page, "{} before them no more kept", count(lost, "event"))?;
     }
     Ok(page)
 }

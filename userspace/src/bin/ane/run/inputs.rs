@@ -5,6 +5,7 @@ use std::io::{self, BufReader};
 use std::path::Path;
 
 use ane::container::Surface;
+use ane::count::count;
 use ane::decode::printable;
 use ane::session::Session;
 use ane::tensor::npy::{Array, Conversion, Error};
@@ -87,7 +88,7 @@ fn read(path: &Path, surface: &Surface<'_>, allow_nan: bool) -> Result<(Tensor, 
     let Conversion { rounded, overflowed, nans, first_nan } = conversion;
     if nans > 0 && !allow_nan {
         let place = first_nan.unwrap_or_default();
-        let what = format!("{name}: {nans} elements are no numbers, the first is element {place}");
+        let what = format!("{name}: no number in {}, the first is element {place}", count(nans, "element"));
         return Err(Failure::new(Exit::Refused, what, "mend the array, or run with --allow-nan").into());
     }
     let mut source = name;

@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use ane::container::Surface;
+use ane::count::count;
 use ane::decode::printable;
 use ane::device::{Device, Scope};
 use ane::tensor::Tensor;
@@ -170,22 +171,21 @@ impl OutputReport {
 impl EngineReport {
     /// For people.
     pub(crate) fn write(&self, page: &mut String) -> fmt::Result {
-        let passes = self.timeline.passes;
         writeln!(
             page,
-            "  engine  {passes} pass{}, {} bytes read, {} written",
-            if passes == 1 { "" } else { "es" },
-            self.bytes_read,
+            "  engine  {}, {} read, {} written",
+            count(self.timeline.passes, "pass"),
+            count(self.bytes_read, "byte"),
             self.bytes_written
         )?;
         for row in &self.timeline.rows {
             let took = Duration::from_nanos(row.nanoseconds);
             write!(page, "          {:<22} {:>6} x {took:>9.1?}", row.what, row.events)?;
             if row.bytes > 0 {
-                write!(page, "  {} bytes", row.bytes)?;
+                write!(page, "  {}", count(row.bytes, "byte"))?;
             }
             if row.macs > 0 {
-                write!(page, "  {} multiplications", row.macs)?;
+                write!(page, "  {}", count(row.macs, "multiplication"))?;
             }
             writeln!(page)?;
         }
