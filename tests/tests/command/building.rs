@@ -13,7 +13,7 @@ fn description_becomes_a_program_that_runs() {
         "image = input 4x6x10\nc = convolution image outputs=8 kernel=3x3 weights=w.npy relu\noutput c\n";
     let (description, program) = (scratch.file("net.txt", text.as_bytes()), scratch.at("net.anec"));
     let page = printed(&["build", &description, "-o", &program]);
-    assert!(page.contains("1 tasks") && page.contains("[1, 8, 4, 8]"), "{page}");
+    assert!(page.contains("1 task,") && page.contains("[1, 8, 4, 8]"), "{page}");
     // 8 channels of 4 rows of 8 columns, of 36 taps each.
     let report = printed(&["run", &program]);
     assert!(report.contains("9216 multiplications"), "{report}");

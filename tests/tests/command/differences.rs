@@ -31,7 +31,7 @@ fn outputs_differ_within_what_is_allowed() {
     let other =
         scratch.array("b.npy", &Tensor::from_fn(shape, |place| if place == 5 { next } else { f16::ONE }));
     let message = refused(5, &["diff", &one, &other]);
-    assert!(message.contains("1 differences"), "{message}");
+    assert!(message.contains("1 difference between"), "{message}");
     printed(&["diff", &one, &other, "--ulps", "1"]);
     printed(&["diff", &one, &other, "--tolerance", "0.001"]);
     let output = ane(&["diff", "--json", &one, &other]);
