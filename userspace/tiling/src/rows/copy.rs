@@ -32,7 +32,7 @@ const MANY: usize = 4 * LINE;
 pub(super) struct Rows {
     /// How many; one at least.
     pub(super) count: usize,
-    /// Bytes of each.
+    /// Bytes of each, an even number; two at least.
     pub(super) bytes: usize,
     /// From one row to the next where they come from, if there is a next: as many bytes as a row has, or more.
     pub(super) from: usize,
@@ -55,9 +55,10 @@ impl Copy {
     ///
     /// # Safety
     ///
-    /// From the first byte of the first row to the last of the last, there are bytes to read and bytes to write, which do not
-    /// overlap, until the copy was run.
+    /// The rows are as their fields say. From the first byte of the first one to the last of the last, there are bytes to read
+    /// and bytes to write, which do not overlap, until the copy was run.
     pub(super) unsafe fn new(rows: Rows, from: *const u8, into: *mut u8) -> Self {
+        debug_assert!(rows.count > 0 && rows.bytes > 0 && rows.bytes.is_multiple_of(2), "{rows:?}");
         Self { rows, from, into }
     }
 

@@ -24,7 +24,7 @@ pub(crate) enum Behind {
 pub(crate) struct Group {
     /// How many; one at least.
     pub(crate) count: usize,
-    /// Bytes of each.
+    /// Bytes of each, which are halves.
     pub(crate) bytes: usize,
     /// Bytes from one to the next in memory, if there is a next: as many as a row has, or more.
     pub(crate) pitch: usize,
