@@ -101,7 +101,7 @@ fn page(records: &[Record], lost: u64) -> Result<String, fmt::Error> {
         writeln!(page, "{at:>12.1}  {took:>10.1}  {index:>4}  {}, {}", part.name(), count(cycles, "cycle"))?;
     }
     if lost > 0 {
-        writeln!(page, "{} before them no more kept", count(lost, "event"))?;
+        writeln!(page, "{} before them no longer kept", count(lost, "event"))?;
     }
     Ok(page)
 }
