@@ -32,7 +32,7 @@ use crate::dart::OWN_PAGES;
 use crate::fault::Faults;
 use crate::file::File;
 use crate::front::FileId;
-use crate::iso::{self, Contexts};
+use crate::iso::{self, Contexts, Seeker};
 use crate::journal::Journal;
 use crate::program::Programs;
 use crate::stats::Counters;
@@ -260,6 +260,11 @@ impl<B: Bus> Driver<B> {
         file
     }
 
+    /// A file as one that asks for a context.
+    pub(crate) fn seeker(&self, file: FileId) -> Option<Seeker> {
+        self.files.get(&file).map(|known| Seeker { file, user: known.who.user })
+    }
+
     /// The files of a context.
     pub(crate) fn files_of(&self, context: ContextId) -> Vec<FileId> {
         self.files.keys().copied().filter(|&file| self.contexts.of(file) == Some(context)).collect()
@@ -279,7 +284,8 @@ impl<B: Bus> Driver<B> {
         if let Some(context) = self.contexts.of(file) {
             return Ok(context);
         }
-        let attached = self.contexts.attach(&mut self.bus, file, ContextPolicy::Refuse, None);
+        let seeker = self.seeker(file).ok_or(Errno::ENODEV)?;
+        let attached = self.contexts.attach(&mut self.bus, seeker, ContextPolicy::Refuse, None);
         attached.map(|attached| attached.context).map_err(|error| error.errno())
     }
 

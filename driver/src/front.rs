@@ -25,8 +25,10 @@ use std::time::Duration;
 use ane_uapi::ioctl::errno::Errno;
 
 pub use segments::{Bad, Segments};
+pub use user::User;
 
 mod segments;
+mod user;
 
 /// An open file of the device. Never used again once it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,8 +39,8 @@ pub struct FileId(pub u64);
 pub struct Credentials {
     /// The process, for dumps and logs.
     pub process: u32,
-    /// May it use the system's priorities, and reset the device under others?
-    pub is_privileged: bool,
+    /// Whose process.
+    pub user: User,
 }
 
 /// One call on a file: the word that says which, its argument, and the memory that the argument points at.

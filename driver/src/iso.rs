@@ -2,7 +2,9 @@
 //!
 //! A context is a stream of the DART with page tables and an arena of its own; what one maps, requests of another
 //! cannot reach. The base context is one like the others, and the first that is given out. A file that comes when
-//! all are taken is refused, waits (in `line`), or shares, as it says itself, and never gets somebody else's by accident.
+//! all are taken is refused, waits (in `line`), or shares, as it says itself, and never gets somebody else's by accident:
+//! who shares a context reaches all of it, so only files of one user share. What one user may have of the contexts is
+//! bounded ([`User`]), and for who has that all count as taken.
 //!
 //! A context that is given back takes everything along: its mappings, its tables' place in the windows, what the
 //! translation buffer holds of it, and its arena, of which the next client gets another.
@@ -29,7 +31,7 @@ use thiserror::Error;
 use crate::bo::Space;
 use crate::bus::{Bus, BusError, Operation};
 use crate::dart::{Controller, Nub, TableError};
-use crate::front::FileId;
+use crate::front::{FileId, User};
 use crate::usage::Rules;
 use line::Line;
 
@@ -48,6 +50,9 @@ pub enum Error {
     /// None is free that the file could have, or not the one asked for.
     #[error("all {0} contexts are in use: close another file, or ask to wait or to share")]
     NoneFree(u32),
+    /// Its user has as many as are free.
+    #[error("user {0} has {1} contexts, and no more than that are free for all others")]
+    Share(u32, usize),
     /// The device has other page tables than this driver can write.
     #[error("device has page tables of format {0}, which this driver does not know")]
     Format(u8),
@@ -66,11 +71,20 @@ impl Error {
             Self::Attached(_) => Errno::EALREADY,
             Self::Detached => Errno::ENOENT,
             Self::Unknown(..) => Errno::EINVAL,
-            Self::NoneFree(_) => Errno::EBUSY,
+            Self::NoneFree(_) | Self::Share(..) => Errno::EBUSY,
             Self::Tables(_) | Self::Bus(BusError::Memory(_)) => Errno::ENOMEM,
             Self::Format(_) | Self::Bus(_) => Errno::ENODEV,
         }
     }
+}
+
+/// A file that asks for a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seeker {
+    /// Which.
+    pub file: FileId,
+    /// Whose it is.
+    pub user: User,
 }
 
 /// A context that a file got.
@@ -99,6 +113,8 @@ pub struct Contexts {
 /// A context that is in use.
 #[derive(Debug)]
 struct Slot {
+    /// The user of all its files.
+    user: u32,
     files: u32,
     /// All of its files asked to share.
     is_shared: bool,
@@ -139,6 +155,11 @@ impl Contexts {
         self.count.saturating_sub(u32::try_from(used).unwrap_or(u32::MAX))
     }
 
+    /// How many a user has.
+    fn held(&self, user: u32) -> usize {
+        self.slots.iter().flatten().filter(|slot| slot.user == user).count()
+    }
+
     /// The context of a file.
     pub fn of(&self, file: FileId) -> Option<ContextId> {
         self.of.get(&file).copied()
@@ -177,16 +198,16 @@ impl Contexts {
     pub fn attach(
         &mut self,
         bus: &mut impl Bus,
-        file: FileId,
+        seeker: Seeker,
         policy: ContextPolicy,
         wanted: Option<ContextId>,
     ) -> Result<Attached, Error> {
-        self.attach_in_turn(bus, file, policy, wanted, None)
+        self.attach_in_turn(bus, seeker, policy, wanted, None)
     }
 
     /// Has a file wait for a context behind all that wait already; its place in the line.
-    pub(crate) fn wait(&mut self, file: FileId, wanted: Option<ContextId>) -> u64 {
-        self.line.join(file, wanted)
+    pub(crate) fn wait(&mut self, seeker: Seeker, wanted: Option<ContextId>) -> u64 {
+        self.line.join(seeker, wanted)
     }
 
     /// Who has this place in the line waits no more.
@@ -207,11 +228,12 @@ impl Contexts {
     pub(crate) fn attach_in_turn(
         &mut self,
         bus: &mut impl Bus,
-        file: FileId,
+        seeker: Seeker,
         policy: ContextPolicy,
         wanted: Option<ContextId>,
         place: Option<u64>,
     ) -> Result<Attached, Error> {
+        let Seeker { file, user } = seeker;
         if let Some(context) = self.of(file) {
             return Err(Error::Attached(context));
         }
@@ -219,20 +241,26 @@ impl Contexts {
             return Err(Error::Unknown(context, self.count));
         }
         let shares = policy == ContextPolicy::Share;
-        let eligible = || self.all().filter(|&context| wanted.is_none_or(|wanted| wanted == context));
-        let mut all_free = self.all().filter(|&context| self.slot(context).is_none()).peekable();
-        // Mostly there is none, and then the line does not matter.
-        let free = all_free.peek().is_some().then(|| self.line.left_for(place, all_free));
-        let free =
-            free.and_then(|mut left| left.find(|&context| wanted.is_none_or(|wanted| wanted == context)));
-        let shared = eligible()
-            .filter(|&context| shares && self.slot(context).is_some_and(|slot| slot.is_shared))
+        let is_wanted = |&context: &ContextId| wanted.is_none_or(|wanted| wanted == context);
+        let may_share = |slot: &Slot| slot.is_shared && slot.user == user.id;
+        let all_free: Vec<ContextId> = self.all().filter(|&context| self.slot(context).is_none()).collect();
+        let held = self.held(user.id);
+        let may_take = user.may_take(held, all_free.len());
+        let is_left = !all_free.is_empty();
+        // Mostly there is none, or none for him, and then the line does not matter: it may be long.
+        let left =
+            if may_take { self.line.left_for(place, all_free, |id| self.held(id)) } else { Vec::new() };
+        let free = left.into_iter().find(is_wanted);
+        let shared = self
+            .all()
+            .filter(is_wanted)
+            .filter(|&context| shares && self.slot(context).is_some_and(may_share))
             .min_by_key(|&context| self.sharers(context));
         let context = match (free, shared) {
             (Some(context), _) => {
                 let space = self.set_up(bus, context)?;
                 if let Some(slot) = self.slots.get_mut(context.index()) {
-                    *slot = Some(Slot { files: 1, is_shared: shares, space });
+                    *slot = Some(Slot { user: user.id, files: 1, is_shared: shares, space });
                 }
                 context
             }
@@ -242,6 +270,7 @@ impl Contexts {
                 }
                 context
             }
+            (None, None) if is_left && !may_take => return Err(Error::Share(user.id, held)),
             (None, None) => return Err(Error::NoneFree(self.count)),
         };
         self.of.insert(file, context);

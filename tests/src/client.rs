@@ -5,7 +5,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use ane::container::{Direction, Program, Role, Surface};
-use ane_driver::front::{Call, Credentials, FileId, Files, Segments};
+use ane_driver::front::{Call, Credentials, FileId, Files, Segments, User};
 use ane_uapi::abi::AbiStruct;
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{BO_CREATE, BoCreate};
@@ -104,7 +104,7 @@ impl<F: Files> Clients<F> {
         Self { driver, processes: 0 }
     }
 
-    /// Opens a file, as another process each time.
+    /// Opens a file, as another process of another user each time.
     ///
     /// # Panics
     ///
@@ -120,7 +120,7 @@ impl<F: Files> Clients<F> {
     /// If the driver refuses.
     pub fn open_as(&mut self, is_privileged: bool) -> FileId {
         self.processes += 1;
-        let who = Credentials { process: self.processes, is_privileged };
+        let who = Credentials { process: self.processes, user: User { id: self.processes, is_privileged } };
         self.driver.open(who).expect("a file can be opened")
     }
 

@@ -4,12 +4,18 @@
 //! connect, which takes root; the door is opened wide first, so that it is the daemon that refuses, and not the file.
 
 use std::fs::{Permissions, set_permissions};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use nix::unistd::geteuid;
+use rustix::process::Uid;
+use rustix::thread::set_thread_uid;
+
+use ane_driver::aned::socket;
 
 use crate::data;
 use crate::preload::python;
@@ -48,9 +54,7 @@ pub fn hears(socket: &Path, kind: &str, words: &str) -> Option<String> {
         return None;
     }
     let python = python()?;
-    let open = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).expect("it is ours");
-    open(socket, 0o666);
-    open(socket.parent().expect("a socket lies in a folder"), 0o755);
+    open_wide(socket);
     let output = Command::new(python)
         .args(["-c", SCRIPT])
         .arg(socket)
@@ -62,4 +66,31 @@ pub fn hears(socket: &Path, kind: &str, words: &str) -> Option<String> {
         .expect("the stranger starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Lets everybody come to a socket.
+fn open_wide(socket: &Path) {
+    let open = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).expect("it is ours");
+    open(socket, 0o666);
+    open(socket.parent().expect("a socket lies in a folder"), 0o755);
+}
+
+/// Connections of a user's to a daemon's socket, as many as are asked for. None, said as a test that does not run, where
+/// nobody else can be had.
+///
+/// # Panics
+///
+/// If it cannot connect.
+pub fn dials(path: &Path, user: u32, count: usize) -> Option<Vec<OwnedFd>> {
+    if !geteuid().is_root() {
+        data::not_run("only root can knock as somebody else");
+        return None;
+    }
+    open_wide(path);
+    let dial_as = || {
+        // Of this thread alone, which ends with it.
+        set_thread_uid(Uid::from_raw(user)).expect("root may become anybody");
+        (0..count).map(|_| socket::dial(path).expect("it listens")).collect()
+    };
+    Some(thread::scope(|scope| scope.spawn(dial_as).join().expect("it connects")))
 }

@@ -112,6 +112,7 @@ impl Place {
         }
         fs::set_permissions(path, Permissions::from_mode(access.mode))
             .map_err(system("setting the permissions of", path))?;
+        socket::let_descriptors_pass(&place.listener, false);
         listen(&place.listener, BACKLOG).map_err(fails)?;
         Ok(place)
     }
@@ -130,6 +131,7 @@ impl Place {
         }
         // Several processes may share it; this one must not sleep in `accept` for a client that another one took.
         rustix::io::ioctl_fionbio(&listener, true).map_err(|_| PlaceError::NotListening)?;
+        socket::let_descriptors_pass(&listener, false);
         Ok(Self { listener, path: None, _lock: None })
     }
 

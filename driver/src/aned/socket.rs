@@ -17,6 +17,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
+use nix::sys::socket::{setsockopt, sockopt::SetBool};
+use nix::{libc, setsockopt_impl};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
@@ -32,6 +34,15 @@ const CONTROL: usize = rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX));
 
 /// What a socket's buffers ought to hold: a largest message on its way, and another behind it.
 const BUFFER: usize = 2 * MESSAGE_MAX;
+
+/// Whether descriptors may come with messages: `SO_PASSRIGHTS`, for which the libraries have no name yet.
+#[derive(Clone, Debug)]
+struct PassRights;
+
+/// Its number on x86-64 and aarch64.
+const SO_PASSRIGHTS: libc::c_int = 83;
+
+setsockopt_impl!(PassRights, libc::SOL_SOCKET, SO_PASSRIGHTS, bool, SetBool);
 
 /// What came.
 #[derive(Debug)]
@@ -85,6 +96,13 @@ pub fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
 /// Asks for room for the largest messages. A system that gives less has room for one as a rule, and one is enough.
 pub fn enlarge(socket: impl AsFd) {
     let _ = sockopt::set_socket_send_buffer_size(&socket, BUFFER);
+}
+
+/// Says whether descriptors may come with what the other end sends, which has `EPERM` otherwise; of a socket that listens,
+/// whether they may with what is sent to its connections until those say otherwise. False if the system lets them all
+/// pass, as before Linux 6.16.
+pub fn let_descriptors_pass(socket: impl AsFd, may_pass: bool) -> bool {
+    setsockopt(&socket.as_fd(), PassRights, &may_pass).is_ok()
 }
 
 /// Sends a message. One end or the other may be gone, and with `DONTWAIT` there may be no room.

@@ -19,6 +19,7 @@ use crate::bus::fake::Fake;
 use crate::bus::{Bus, Operation};
 use crate::front::FileId;
 use crate::iso::Contexts;
+use crate::testing::seeker;
 
 const PAGE: u64 = 0x4000;
 const MIB: u64 = 1 << 20;
@@ -38,7 +39,7 @@ impl Rig {
 
     fn on(mut bus: Fake) -> Self {
         let mut contexts = Contexts::new(&bus).unwrap();
-        contexts.attach(&mut bus, FileId(1), ContextPolicy::Refuse, None).unwrap();
+        contexts.attach(&mut bus, seeker(1), ContextPolicy::Refuse, None).unwrap();
         Self { bus, contexts }
     }
 
@@ -523,7 +524,7 @@ fn device_in_checking_mode_hears_of_every_mapping_and_of_its_end() {
 #[test]
 fn translations_are_dropped_in_every_window_of_the_context_s_stream_only() {
     let mut rig = Rig::new(64);
-    rig.contexts.attach(&mut rig.bus, FileId(2), ContextPolicy::Refuse, None).unwrap();
+    rig.contexts.attach(&mut rig.bus, seeker(2), ContextPolicy::Refuse, None).unwrap();
     let context = rig.contexts.of(FileId(2)).unwrap();
     rig.bus.operations.clear();
     rig.contexts.space_mut(context).unwrap().flush(&mut rig.bus).unwrap();

@@ -37,7 +37,8 @@ impl<B: Bus> Driver<B> {
             number => Some(ContextId::new(number).map_err(|_| Errno::EINVAL)?),
         };
         let place = *context.ticket;
-        match self.contexts.attach_in_turn(&mut self.bus, context.file, policy, wanted, place) {
+        let seeker = self.seeker(context.file).ok_or(Errno::ENODEV)?;
+        match self.contexts.attach_in_turn(&mut self.bus, seeker, policy, wanted, place) {
             Ok(attached) => {
                 attach.context = attached.context.number().into();
                 attach.sharers = attached.sharers;
@@ -48,7 +49,7 @@ impl<B: Bus> Driver<B> {
                 unless(until <= self.clock.now(), Errno::ETIMEDOUT)?;
                 self.ring_at(until);
                 if place.is_none() {
-                    *context.ticket = Some(self.contexts.wait(context.file, wanted));
+                    *context.ticket = Some(self.contexts.wait(seeker, wanted));
                 }
                 Ok(false)
             }

@@ -37,7 +37,7 @@ impl<B: Bus> Driver<B> {
 
     pub(super) fn recover(&mut self, recover: &mut Recover, context: &mut Context<'_>) -> Result<(), Errno> {
         let state = self.state_of(context.file);
-        let is_privileged = self.files.get(&context.file).ok_or(Errno::ENODEV)?.who.is_privileged;
+        let is_privileged = self.files.get(&context.file).ok_or(Errno::ENODEV)?.who.user.is_privileged;
         match recover.flags {
             RECOVER_RESUME => {
                 if state == State::Dead {

@@ -5,6 +5,7 @@ use ane_uapi::hw::space::EngineOffset;
 use super::*;
 use crate::bo::{Create, Use};
 use crate::bus::fake::Fake;
+use crate::testing::seeker;
 
 const PAGE: u64 = 0x4000;
 
@@ -27,7 +28,7 @@ fn attach(
     file: u64,
     policy: ContextPolicy,
 ) -> Result<u8, Option<Errno>> {
-    let attached = contexts.attach(bus, FileId(file), policy, None);
+    let attached = contexts.attach(bus, seeker(file), policy, None);
     attached.map(|attached| attached.context.number()).map_err(|why| Some(why.errno()))
 }
 
@@ -38,7 +39,7 @@ fn ninth_file_is_refused_with_a_message_and_never_shares_silently() {
     let given: Vec<_> = (0..8).map(|file| refuse(&mut contexts, &mut bus, file).unwrap()).collect();
     assert_eq!(given, [0, 1, 2, 3, 4, 5, 6, 7], "the base first");
     for policy in [ContextPolicy::Refuse, ContextPolicy::Wait, ContextPolicy::Share] {
-        let why = contexts.attach(&mut bus, FileId(8), policy, None).unwrap_err();
+        let why = contexts.attach(&mut bus, seeker(8), policy, None).unwrap_err();
         assert_eq!(why.errno(), Errno::EBUSY, "{policy}");
         assert_eq!(
             why.to_string(),
@@ -70,20 +71,61 @@ fn file_that_shares_joins_the_least_shared_of_those_that_all_share() {
     assert_eq!(attach(&mut contexts, &mut bus, 12, ContextPolicy::Share), Ok(7), "not the one that refuses");
 }
 
+/// A file of a user who may not do as he likes.
+fn stranger(file: u64, id: u32) -> Seeker {
+    Seeker { file: FileId(file), user: User { id, is_privileged: false } }
+}
+
+#[test]
+fn user_without_privilege_leaves_as_many_contexts_as_he_has_and_the_owner_gets_all() {
+    let (mut contexts, mut bus) = contexts();
+    let mut ask = |seeker| {
+        let attached = contexts.attach(&mut bus, seeker, ContextPolicy::Refuse, None);
+        attached.map(|attached| attached.context.number()).map_err(|why| (why.errno(), why.to_string()))
+    };
+    let taken: Vec<_> = (0..8).map_while(|file| ask(stranger(file, 1001)).ok()).collect();
+    assert_eq!(taken, [0, 1, 2, 3]);
+    let text = "user 1001 has 4 contexts, and no more than that are free for all others";
+    assert_eq!(ask(stranger(8, 1001)), Err((Errno::EBUSY, text.to_owned())));
+    let taken: Vec<_> = (10..18).map_while(|file| ask(stranger(file, 1002)).ok()).collect();
+    assert_eq!(taken, [4, 5], "half of the rest");
+    assert_eq!(ask(stranger(20, 1003)), Ok(6));
+    assert_eq!(ask(seeker(30)), Ok(7));
+    contexts.detach(&mut bus, FileId(0)).unwrap();
+    contexts.detach(&mut bus, FileId(1)).unwrap();
+    contexts.detach(&mut bus, FileId(20)).unwrap();
+    let mut ask = |file| contexts.attach(&mut bus, stranger(file, 1001), ContextPolicy::Refuse, None).is_ok();
+    assert_eq!((ask(40), ask(41)), (true, false), "3 of his and 2 that are free");
+}
+
+#[test]
+fn contexts_of_another_user_are_not_shared() {
+    let (mut contexts, mut bus) = contexts();
+    let mut share = |seeker| {
+        let attached = contexts.attach(&mut bus, seeker, ContextPolicy::Share, None);
+        attached.map(|attached| (attached.context.number(), attached.sharers)).map_err(|why| why.errno())
+    };
+    let given: Vec<_> = (0..5).map(|file| share(stranger(file, 1001)).unwrap()).collect();
+    assert_eq!(given, [(0, 1), (1, 1), (2, 1), (3, 1), (0, 2)], "his own, once he has his share");
+    let given: Vec<_> = (10..14).map(|file| share(seeker(file)).unwrap().0).collect();
+    assert_eq!(given, [4, 5, 6, 7]);
+    assert_eq!(share(stranger(20, 1002)), Err(Errno::EBUSY), "all are others'");
+}
+
 #[test]
 fn context_that_is_asked_for_by_number_is_given_or_refused_by_name() {
     let (mut contexts, mut bus) = contexts();
     bus.config.context_count.set(4);
     let mut contexts_of_four = Contexts::new(&bus).unwrap();
     let mut ask = |file, policy, wanted| {
-        let attached = contexts.attach(&mut bus, FileId(file), policy, Some(context(wanted)));
+        let attached = contexts.attach(&mut bus, seeker(file), policy, Some(context(wanted)));
         attached.map(|attached| attached.sharers).map_err(|why| why.errno())
     };
     assert_eq!(ask(1, ContextPolicy::Share, 5), Ok(1));
     assert_eq!(ask(1, ContextPolicy::Share, 5), Err(Errno::EALREADY));
     assert_eq!(ask(2, ContextPolicy::Refuse, 5), Err(Errno::EBUSY));
     assert_eq!(ask(2, ContextPolicy::Share, 5), Ok(2));
-    let beyond = contexts_of_four.attach(&mut bus, FileId(1), ContextPolicy::Refuse, Some(context(4)));
+    let beyond = contexts_of_four.attach(&mut bus, seeker(1), ContextPolicy::Refuse, Some(context(4)));
     assert_eq!(beyond.map_err(|why| why.errno()), Err(Errno::EINVAL));
     assert_eq!(contexts_of_four.detach(&mut bus, FileId(1)).map_err(|why| why.errno()), Err(Errno::ENOENT));
 }

@@ -125,7 +125,7 @@ impl<B: Bus> Driver<B> {
         unless(words.reserved != 0 || words.reserved2 != [0; 2], Errno::EINVAL)?;
         unless(words.flags & !(REQUEST_NONBLOCK | REQUEST_RECYCLE) != 0, Errno::EINVAL)?;
         queue_of(words.priority).ok_or(Errno::EINVAL)?;
-        unless(words.priority < PRIORITY_APPLICATION && !known.who.is_privileged, Errno::EPERM)?;
+        unless(words.priority < PRIORITY_APPLICATION && !known.who.user.is_privileged, Errno::EPERM)?;
         let raw = [words.stream_size, words.task_count.into(), words.first_size.into()];
         if words.program == NONE {
             unless(raw.contains(&0) || words.network_id > NETWORK_ID_MAX, Errno::EINVAL)?;

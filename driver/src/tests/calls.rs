@@ -115,7 +115,7 @@ fn no_bytes_of_an_argument_make_the_driver_panic() {
 #[test]
 fn file_beyond_the_last_is_refused_and_the_others_stay() {
     let (mut driver, _) = driver();
-    let who = Credentials { process: 1, is_privileged: false };
+    let who = Credentials { process: 1, user: STRANGER };
     let files: Vec<FileId> = std::iter::from_fn(|| driver.open(who).ok()).collect();
     assert_eq!(files.len(), 4096);
     assert_eq!(driver.open(who), Err(Errno::ENOMEM));

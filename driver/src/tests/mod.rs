@@ -15,6 +15,7 @@ use crate::Driver;
 use crate::bus::fake::Fake;
 use crate::clock::Manual;
 use crate::front::{Call, Credentials, FileId, Files, Segments};
+use crate::testing::STRANGER;
 
 /// A driver and its clock.
 fn driver() -> (Driver<Fake>, Manual) {
@@ -23,7 +24,7 @@ fn driver() -> (Driver<Fake>, Manual) {
 }
 
 fn open(driver: &mut Driver<Fake>) -> FileId {
-    driver.open(Credentials { process: 1, is_privileged: false }).unwrap()
+    driver.open(Credentials { process: 1, user: STRANGER }).unwrap()
 }
 
 /// Carries out a call that ends at once.

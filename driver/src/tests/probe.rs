@@ -6,6 +6,7 @@ use ane_uapi::hw::tq::{self, QueueId};
 
 use super::*;
 use crate::device::ProbeError;
+use crate::testing::OWNER;
 use crate::tm::manager;
 
 fn probe(spoil: impl FnOnce(&mut Fake)) -> Result<(), ProbeError> {
@@ -65,7 +66,7 @@ fn device_that_goes_away_makes_every_call_enodev_and_comes_back() {
     let mut get = ane_uapi::ioctl::param::GetParam { param: 0, reserved: 0, value: 0 };
     let number = &ane_uapi::ioctl::param::GET_PARAM;
     assert_eq!(ioctl(&mut driver, file, number, &mut get, &mut Segments::new()), Err(Errno::ENODEV));
-    assert!(driver.open(Credentials { process: 2, is_privileged: true }).is_err());
+    assert!(driver.open(Credentials { process: 2, user: OWNER }).is_err());
     driver.bus_mut().is_gone = false;
     clock.advance(std::time::Duration::from_millis(20));
     driver.progress(std::time::Duration::ZERO);

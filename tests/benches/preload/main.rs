@@ -21,7 +21,7 @@ use std::time::Instant;
 use ane::embedded;
 use ane_device::Options;
 use ane_driver::Driver;
-use ane_driver::front::{Call, Credentials, Files, Segments};
+use ane_driver::front::{Call, Credentials, Files, Segments, User};
 use ane_tests::preload::Service;
 use ane_uapi::ioctl::drm_ane::{BO_INIT, BoInit};
 use ane_uapi::ioctl::param::{GET_PARAM, GetParam, Param};
@@ -101,7 +101,9 @@ fn main() {
     }
     let bus = embedded::open(&Options::default(), 32 << 20).expect("the device can be made");
     let mut driver = Driver::probe(bus).expect("the driver finds it");
-    let file = driver.open(Credentials { process: 1, is_privileged: false }).expect("a file opens");
+    let file = driver
+        .open(Credentials { process: 1, user: User { id: 1, is_privileged: false } })
+        .expect("a file opens");
     let mut embedded = || {
         let mut call = Call::new(GET_PARAM.number, page_size().as_bytes().to_vec(), Segments::new());
         assert_eq!(driver.ioctl(file, &mut call), Poll::Ready(Ok(())));

@@ -2,5 +2,6 @@
 
 mod embedded;
 mod exhaustion;
+mod greed;
 mod kills;
 mod serving;

@@ -9,10 +9,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use ane_driver::front::{Call, Credentials, FileId, Files, Segments};
+use ane_driver::front::{Call, Credentials, FileId, Files, Segments, User};
 use ane_uapi::ioctl::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::unistd::getuid;
 
 use super::connection::{Connection, Failed};
 use super::error::Error;
@@ -74,7 +75,8 @@ pub(super) struct InProcess<F: Files> {
 impl<F: Files + Send + 'static> InProcess<F> {
     /// Opens a file.
     pub(super) fn open(shared: Arc<Shared<F>>) -> Result<Self, Errno> {
-        let who = Credentials { process: std::process::id(), is_privileged: true };
+        let user = User { id: getuid().as_raw(), is_privileged: true };
+        let who = Credentials { process: std::process::id(), user };
         let file = shared.lock().open(who)?;
         Ok(Self { shared, file })
     }

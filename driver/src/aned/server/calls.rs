@@ -294,7 +294,7 @@ impl<F: Files> Desk<F> {
     }
 
     fn report(&mut self, client: &mut Connection, from: u32, what: &str) -> Result<Said, Errno> {
-        if !client.who.is_privileged {
+        if !client.who.user.is_privileged {
             return Err(Errno::EACCES);
         }
         if from == 0 {

@@ -11,11 +11,10 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use super::boxed::Mailbox;
 use super::limits::{OUTGOING_MAX, SIGNALS_MAX, WAITING_BYTES_MAX};
-use super::shares::User;
 use crate::aned::protocol::Malformed;
 use crate::aned::protocol::answer;
 use crate::aned::socket::{self, Arrival, Peek};
-use crate::front::{Call, Credentials, FileId};
+use crate::front::{Call, Credentials, FileId, User};
 
 /// Why a connection ends, other than by the client's wish.
 #[derive(Debug)]
@@ -67,7 +66,6 @@ struct Outgoing {
 pub(super) struct Connection {
     socket: OwnedFd,
     pub(super) who: Credentials,
-    pub(super) user: u32,
     /// Its next message is being taken in by the porter; it is not listened to meanwhile.
     pub(super) is_away: bool,
     /// It said who it is.
@@ -90,11 +88,10 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(socket: OwnedFd, who: Credentials, user: u32) -> Self {
+    pub(super) fn new(socket: OwnedFd, who: Credentials) -> Self {
         Self {
             socket,
             who,
-            user,
             is_away: false,
             is_welcome: false,
             files: BTreeMap::new(),
@@ -242,7 +239,7 @@ impl Connection {
 
     /// Whose it is.
     pub(super) const fn user(&self) -> User {
-        User { id: self.user, is_privileged: self.who.is_privileged }
+        self.who.user
     }
 
     /// Pipes that tell of a request's end and may not have.

@@ -9,13 +9,16 @@ use rustix::io::Errno as Os;
 use rustix::net::{SocketFlags, accept_with};
 
 use super::connection::{Connection, Farewell};
-use super::limits::{CLIENTS_MAX, CLIENTS_OF_PROCESS_MAX, CLIENTS_OF_USER_MAX};
+use super::limits::{CLIENTS_MAX, CLIENTS_OF_PROCESS_MAX};
 use super::{FIRST_CLIENT, LISTENER, Server};
 use crate::aned::socket;
-use crate::front::{Credentials, Files};
+use crate::front::{Credentials, Files, User};
 
 /// A pause after a failure to accept, so that one that lasts (no descriptors left) does not become a busy loop.
 const BREATH: Duration = Duration::from_millis(100);
+
+/// Whose socket it is where the system does not say.
+const NOBODY: User = User { id: u32::MAX, is_privileged: false };
 
 /// Who is let in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,13 +53,13 @@ struct Crowd {
 
 impl Crowd {
     /// Why there is no room for one more, if there is none.
-    fn refusal(self, is_privileged: bool) -> Option<String> {
+    fn refusal(self, user: User) -> Option<String> {
         let Self { all, of_process, of_user } = self;
         if all >= CLIENTS_MAX {
             Some(format!("there are {CLIENTS_MAX} clients already"))
         } else if of_process >= CLIENTS_OF_PROCESS_MAX {
             Some(format!("this process has {of_process} connections already"))
-        } else if of_user >= CLIENTS_OF_USER_MAX && !is_privileged {
+        } else if !user.may_take(of_user, CLIENTS_MAX.saturating_sub(all)) {
             Some(format!("this user has {of_user} connections already"))
         } else {
             None
@@ -68,7 +71,7 @@ impl<F: Files> Server<F> {
     /// Lets a client in, or tells it why not.
     pub(super) fn welcome(&mut self) {
         if self.porter.is_overrun() {
-            self.pause("too many threads are held up by descriptors that clients passed");
+            self.pause("too many sockets wait to be closed behind descriptors that clients passed");
             return;
         }
         let accepted = match accept_with(&self.place, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
@@ -85,29 +88,29 @@ impl<F: Files> Server<F> {
             Ok(peer) => (u32::try_from(peer.pid()).unwrap_or_default(), peer.uid()),
             Err(why) => {
                 log::warn!("client cannot be told from others: {why}");
-                self.porter.close(accepted);
+                self.porter.close(NOBODY, accepted);
                 return;
             }
         };
         let own = rustix::process::geteuid().as_raw();
-        let is_privileged = is_privileged(user, own);
-        let mut client = Connection::new(accepted, Credentials { process, is_privileged }, user);
-        let count = |which: fn(&Connection, (u32, u32)) -> bool| {
-            self.clients.values().filter(|other| which(other, (process, user))).count()
+        let who = Credentials { process, user: User { id: user, is_privileged: is_privileged(user, own) } };
+        let mut client = Connection::new(accepted, who);
+        let count = |which: fn(&Credentials, &Credentials) -> bool| {
+            self.clients.values().filter(|other| which(&other.who, &who)).count()
         };
         let crowd = Crowd {
             all: self.clients.len(),
-            of_process: count(|other, (process, _)| other.who.process == process),
-            of_user: count(|other, (_, user)| other.user == user),
+            of_process: count(|other, who| other.process == who.process),
+            of_user: count(|other, who| other.user.id == who.user.id),
         };
         let refusal = match self.admit.refusal(user, own) {
             Some(why) => Some(Farewell::new(Errno::EACCES, why)),
-            None => crowd.refusal(is_privileged).map(|why| Farewell::new(Errno::EAGAIN, why)),
+            None => crowd.refusal(who.user).map(|why| Farewell::new(Errno::EAGAIN, why)),
         };
         if let Some(refusal) = refusal {
             log::debug!("process {process} was refused: {}", refusal.text);
             client.say_goodbye(&refusal);
-            self.porter.close(client.into_socket());
+            self.porter.close(who.user, client.into_socket());
             return;
         }
         let key = self.next_client;
@@ -115,7 +118,7 @@ impl<F: Files> Server<F> {
         let data = epoll::EventData::new_u64(key);
         if let Err(why) = epoll::add(&self.events, &client, data, epoll::EventFlags::IN) {
             log::warn!("client cannot be watched: {why}");
-            self.porter.close(client.into_socket());
+            self.porter.close(who.user, client.into_socket());
             return;
         }
         log::debug!("client {key} is process {process} of user {user}");
@@ -147,10 +150,15 @@ mod tests {
 
     #[test]
     fn user_without_privilege_gets_half_of_the_places_and_no_more() {
-        let crowd = |of_user| Crowd { all: of_user, of_process: 1, of_user };
-        assert_eq!(crowd(127).refusal(false), None);
-        assert_eq!(crowd(128).refusal(false), Some("this user has 128 connections already".to_owned()));
-        assert_eq!(crowd(255).refusal(true), None);
-        assert!(crowd(256).refusal(true).is_some());
+        let (stranger, owner) =
+            (User { id: 1001, is_privileged: false }, User { id: 0, is_privileged: true });
+        let crowd = |of_user, others| Crowd { all: of_user + others, of_process: 1, of_user };
+        assert_eq!(crowd(127, 0).refusal(stranger), None);
+        let text = "this user has 128 connections already";
+        assert_eq!(crowd(128, 0).refusal(stranger), Some(text.to_owned()));
+        assert_eq!(crowd(63, 128).refusal(stranger), None);
+        assert!(crowd(64, 128).refusal(stranger).is_some(), "of the rest, half again");
+        assert_eq!(crowd(255, 0).refusal(owner), None);
+        assert!(crowd(256, 0).refusal(owner).is_some());
     }
 }

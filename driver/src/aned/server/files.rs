@@ -10,9 +10,8 @@ use ane_uapi::ioctl::errno::Errno;
 use rustix::fs::fstat;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::shares::User;
 use crate::aned::protocol::Token;
-use crate::front::FileId;
+use crate::front::{FileId, User};
 
 /// What a file is by the kernel's own names, so that a descriptor of it is recognised.
 type Identity = (u64, u64);

@@ -1,17 +1,15 @@
-//! What one client may have, so that there is something left for the others.
+//! What one client may have, and how much there is for all; what one user may have of that is [`User`]'s to say.
+//!
+//! [`User`]: crate::front::User
 
 /// Connections: eight contexts, shared by processes with some threads each.
 pub(super) const CLIENTS_MAX: usize = 256;
 
-/// Connections of one user, unless he may do as he likes with the daemon: half of them, so that he cannot take all by
-/// starting processes.
-pub(super) const CLIENTS_OF_USER_MAX: usize = CLIENTS_MAX / 2;
-
-/// Open files of one user, unless he may do as he likes with the daemon: half of what the driver keeps.
-pub(super) const FILES_OF_USER_MAX: usize = crate::files::FILES_MAX / 2;
-
-/// Threads that are held up by descriptors that strangers passed. Beyond them nobody is let in.
+/// Threads that are held up by descriptors that clients passed.
 pub(super) const PORTERS_MAX: usize = 2 * CLIENTS_MAX;
+
+/// Sockets that are to be closed, and wait for a thread that may be held up. Beyond them nobody is let in.
+pub(super) const ASIDE_MAX: usize = CLIENTS_MAX;
 
 /// Connections of one process: a library that keeps one for each thread that calls.
 pub(super) const CLIENTS_OF_PROCESS_MAX: usize = 96;

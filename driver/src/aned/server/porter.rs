@@ -7,20 +7,26 @@
 //! ([`socket::peek`]): a message with descriptors, and a socket with anything left in it, go to a thread of their own,
 //! which may be held up for as long as it likes. What comes back is the message, and its descriptor if it is a memory
 //! object: closing one of those waits for nobody, nor does asking whose it is.
+//!
+//! Threads are few, so one user has some of them ([`User`]), and who has all of his waits: messages stay where they are,
+//! and sockets are set aside, until one of his comes back. Nor can anybody leave sockets without end there: a system that
+//! knows how (Linux 6.16) lets no descriptor through to a connection that was not welcomed, or whose user has no thread
+//! left then ([`socket::let_descriptors_pass`]).
 
+use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use rustix::fs::fcntl_get_seals;
 use rustix::net::RecvFlags;
 
-use super::limits::PORTERS_MAX;
+use super::limits::{ASIDE_MAX, PORTERS_MAX};
 use crate::aned::protocol::MESSAGE_MAX;
 use crate::aned::socket::{self, Arrival};
+use crate::front::User;
 
 /// A message that came with descriptors.
 #[derive(Debug)]
@@ -38,49 +44,102 @@ pub(super) struct Delivery {
 /// The porter.
 #[derive(Debug)]
 pub(super) struct Porter {
-    /// Readable when something was delivered.
+    /// Readable when something was delivered, or a thread has ended.
     bell: Arc<EventFd>,
     sender: Sender<Delivery>,
     delivered: Receiver<Delivery>,
-    /// Threads that have not ended.
-    busy: Arc<AtomicUsize>,
+    threads: Arc<Mutex<Threads>>,
+    /// Clients whose next message waits for a thread.
+    stalled: VecDeque<(User, u64)>,
+    /// Sockets whose closing does.
+    aside: VecDeque<(User, OwnedFd)>,
 }
 
-/// Counts a thread for as long as it lives.
-struct Busy(Arc<AtomicUsize>);
+/// Threads that have not ended: in all, and of each user who has some.
+#[derive(Debug, Default)]
+struct Threads {
+    all: usize,
+    of: HashMap<u32, usize>,
+}
 
-impl Busy {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(count))
-    }
+/// Counts a thread for as long as it lives, and says when it has ended.
+struct Busy {
+    threads: Arc<Mutex<Threads>>,
+    bell: Arc<EventFd>,
+    user: u32,
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut threads = lock(&self.threads);
+        threads.all = threads.all.saturating_sub(1);
+        if let Some(count) = threads.of.get_mut(&self.user) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                threads.of.remove(&self.user);
+            }
+        }
+        drop(threads);
+        let _ = self.bell.write(1);
     }
+}
+
+fn lock(threads: &Mutex<Threads>) -> MutexGuard<'_, Threads> {
+    // Its holders only count.
+    threads.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Porter {
     pub(super) fn new() -> std::io::Result<Self> {
         let (sender, delivered) = channel();
         let bell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
-        Ok(Self { bell: Arc::new(bell), sender, delivered, busy: Arc::default() })
+        Ok(Self {
+            bell: Arc::new(bell),
+            sender,
+            delivered,
+            threads: Arc::default(),
+            stalled: VecDeque::new(),
+            aside: VecDeque::new(),
+        })
     }
 
-    /// True if so many threads are held up that nobody else may be let in who could hold up another.
+    /// True if so many sockets wait to be closed that nobody else may be let in who could leave another.
     pub(super) fn is_overrun(&self) -> bool {
-        self.busy.load(Ordering::Relaxed) >= PORTERS_MAX
+        self.aside.len() >= ASIDE_MAX
     }
 
-    /// Takes the next message of a client's socket, which has descriptors.
+    /// True if a user may have one more thread.
+    pub(super) fn has_thread(&self, user: User) -> bool {
+        let threads = lock(&self.threads);
+        let held = threads.of.get(&user.id).copied().unwrap_or_default();
+        user.may_take(held, PORTERS_MAX.saturating_sub(threads.all))
+    }
+
+    /// A thread of a user, if he may have one more.
+    fn take_thread(&self, user: User) -> Option<Busy> {
+        if !self.has_thread(user) {
+            return None;
+        }
+        let mut threads = lock(&self.threads);
+        threads.all = threads.all.saturating_add(1);
+        let count = threads.of.entry(user.id).or_default();
+        *count = count.saturating_add(1);
+        drop(threads);
+        Some(Busy { threads: Arc::clone(&self.threads), bell: Arc::clone(&self.bell), user: user.id })
+    }
+
+    /// Takes the next message of a client's socket, which has descriptors; or has the client wait for that, and
+    /// [`Porter::next_stalled`] names it.
     ///
     /// # Errors
     ///
     /// What the system says if there is no thread.
-    pub(super) fn fetch(&self, client: u64, socket: BorrowedFd<'_>) -> std::io::Result<()> {
-        let (sender, bell, busy) = (self.sender.clone(), Arc::clone(&self.bell), Busy::new(&self.busy));
+    pub(super) fn fetch(&mut self, user: User, client: u64, socket: BorrowedFd<'_>) -> std::io::Result<()> {
+        let Some(busy) = self.take_thread(user) else {
+            self.stalled.push_back((user, client));
+            return Ok(());
+        };
+        let (sender, bell) = (self.sender.clone(), Arc::clone(&self.bell));
         let socket = socket.try_clone_to_owned()?;
         let fetch = move || {
             let (delivery, others) = take_in(client, &socket);
@@ -98,17 +157,38 @@ impl Porter {
         self.delivered.try_recv().ok()
     }
 
-    /// Closes a client's socket, here if nothing is left in it.
-    pub(super) fn close(&self, socket: OwnedFd) {
+    /// A client whose message can be fetched now, and could not before.
+    pub(super) fn next_stalled(&mut self) -> Option<u64> {
+        let place = self.stalled.iter().position(|&(user, _)| self.has_thread(user))?;
+        self.stalled.remove(place).map(|(_, client)| client)
+    }
+
+    /// Closes a client's socket: here if nothing is left in it, and else on a thread, now or later.
+    pub(super) fn close(&mut self, user: User, socket: OwnedFd) {
         if !socket::seal(&socket) {
             return;
         }
-        let busy = Busy::new(&self.busy);
-        let close = move || drop((socket, busy));
-        if let Err(why) = thread::Builder::new().name("porter".to_owned()).spawn(close) {
-            // The socket was closed with the thread that did not come to be.
-            log::warn!("socket is closed on the thread that serves: {why}");
+        match self.take_thread(user) {
+            Some(busy) => close_on(busy, socket),
+            None => self.aside.push_back((user, socket)),
         }
+    }
+
+    /// Closes what was set aside, as far as there are threads now.
+    pub(super) fn close_aside(&mut self) {
+        while let Some(place) = self.aside.iter().position(|&(user, _)| self.has_thread(user)) {
+            let Some((user, socket)) = self.aside.remove(place) else { return };
+            self.close(user, socket);
+        }
+    }
+}
+
+/// Closes a socket on a thread of its own.
+fn close_on(busy: Busy, socket: OwnedFd) {
+    let close = move || drop((socket, busy));
+    if let Err(why) = thread::Builder::new().name("porter".to_owned()).spawn(close) {
+        // The socket was closed with the thread that did not come to be.
+        log::warn!("socket is closed on the thread that serves: {why}");
     }
 }
 
@@ -133,5 +213,64 @@ fn take_in(client: u64, socket: &OwnedFd) -> (Delivery, Vec<OwnedFd>) {
         }
         // Cut, or gone: either ends the connection.
         _ => (Delivery { client, message: None, count: 0, object: None }, Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use rustix::net::SendFlags;
+
+    use super::*;
+    use crate::testing::{OWNER, STRANGER};
+
+    const OTHER: User = User { id: 1002, is_privileged: false };
+
+    /// A socket in which something lies.
+    fn laden() -> (OwnedFd, OwnedFd) {
+        let (ours, theirs) = socket::pair().unwrap();
+        socket::send(&theirs, b"unread", &[ours.as_fd()], SendFlags::empty()).unwrap();
+        (ours, theirs)
+    }
+
+    #[test]
+    fn user_whose_threads_are_all_held_up_waits_and_nobody_else_does() {
+        let mut porter = Porter::new().unwrap();
+        let mut held: Vec<_> = std::iter::from_fn(|| porter.take_thread(STRANGER)).collect();
+        assert_eq!(held.len(), PORTERS_MAX / 2);
+        let (ours, theirs) = laden();
+        porter.fetch(STRANGER, 7, ours.as_fd()).unwrap();
+        porter.close(STRANGER, ours);
+        assert_eq!((porter.next_stalled(), porter.aside.len()), (None, 1));
+        assert!(porter.take_thread(OTHER).is_some() && porter.take_thread(OWNER).is_some());
+        held.pop();
+        assert!(socket::wait(&porter, Some(Duration::ZERO)).unwrap(), "the bell has rung");
+        assert_eq!(porter.next_stalled(), Some(7));
+        porter.close_aside();
+        assert!(porter.aside.is_empty());
+        // The other end hears of it.
+        assert!(socket::wait(&theirs, Some(Duration::from_secs(20))).unwrap());
+        drop(held);
+        let end = Instant::now() + Duration::from_secs(20);
+        while lock(&porter.threads).all > 0 {
+            assert!(Instant::now() < end, "it ends");
+            thread::yield_now();
+        }
+        assert!(lock(&porter.threads).of.is_empty(), "nothing is kept of who has nothing");
+    }
+
+    #[test]
+    fn door_is_shut_by_sockets_that_nobody_can_close_and_by_nothing_else() {
+        let mut porter = Porter::new().unwrap();
+        let _held: Vec<_> = std::iter::from_fn(|| porter.take_thread(STRANGER)).collect();
+        let mut theirs = Vec::new();
+        for _ in 0..ASIDE_MAX {
+            assert!(!porter.is_overrun());
+            let (ours, other) = laden();
+            porter.close(STRANGER, ours);
+            theirs.push(other);
+        }
+        assert!(porter.is_overrun());
     }
 }

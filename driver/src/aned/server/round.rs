@@ -13,7 +13,7 @@ use super::connection::{Connection, Farewell};
 use super::limits::OFFERED_MAX;
 use super::porter::Delivery;
 use crate::aned::protocol::Malformed;
-use crate::aned::socket::{Arrival, Peek};
+use crate::aned::socket::{self, Arrival, Peek};
 use crate::front::Files;
 
 /// Looks into mailboxes before the sockets are looked at: about as long as that takes.
@@ -101,6 +101,10 @@ impl<F: Files> Server<F> {
             Peek::Plain => match client.receive(&mut self.buffer).map_err(failed)? {
                 Some(Arrival::Message { bytes, descriptors }) => {
                     let message = self.buffer.get(..bytes).unwrap_or_default();
+                    if !client.is_welcome && self.porter.has_thread(client.who.user) {
+                        // Before it is answered, since the client may pass some then.
+                        socket::let_descriptors_pass(&*client, true);
+                    }
                     self.desk.take(client, message, descriptors.len(), None)?;
                     Ok(true)
                 }
@@ -118,12 +122,24 @@ impl<F: Files> Server<F> {
         // Or its end would be told all the while.
         epoll::delete(&self.events, &*client).map_err(|why| failed(why.into()))?;
         client.is_away = true;
-        self.porter.fetch(key, client.as_fd()).map_err(failed)?;
+        self.porter.fetch(client.who.user, key, client.as_fd()).map_err(failed)?;
         Ok(true)
     }
 
-    /// Takes what was taken in.
+    /// Takes what was taken in, and has porters that are free again do what waited for them.
     pub(super) fn take_deliveries(&mut self) {
+        self.take_delivered();
+        while let Some(key) = self.porter.next_stalled() {
+            let Some(client) = self.clients.get(&key) else { continue };
+            if let Err(why) = self.porter.fetch(client.who.user, key, client.as_fd()) {
+                let farewell = Farewell::new(Errno::EAGAIN, format!("receiving: {why}"));
+                self.settle(key, Err(farewell));
+            }
+        }
+        self.porter.close_aside();
+    }
+
+    fn take_delivered(&mut self) {
         while let Some(Delivery { client: key, message, count, object }) = self.porter.next() {
             let Some(client) = self.clients.get_mut(&key) else { continue };
             client.is_away = false;
@@ -185,7 +201,8 @@ impl<F: Files> Server<F> {
             log::debug!("client {key} (process {}) is gone", client.who.process);
         }
         let _ = epoll::delete(&self.events, &client);
-        self.porter.close(self.desk.bury(client));
+        let user = client.who.user;
+        self.porter.close(user, self.desk.bury(client));
     }
 
     /// Tells every client, and closes every file.
@@ -194,7 +211,8 @@ impl<F: Files> Server<F> {
         for (_, mut client) in std::mem::take(&mut self.clients) {
             let _ = client.flush();
             client.say_goodbye(&farewell);
-            self.porter.close(self.desk.bury(client));
+            let user = client.who.user;
+            self.porter.close(user, self.desk.bury(client));
         }
         if self.desk.shared.len() > 0 {
             log::warn!("{} files were held by nobody", self.desk.shared.len());

@@ -1,29 +1,25 @@
 //! What the connections of one user have together of what there is for all: files, and pipes that tell of ends.
 //!
 //! Connections have bounds of their own, but a user may have many. So one who is not privileged gets half of the driver's
-//! files, and a quarter of the descriptors that the daemon may have, and there is something left for the others.
+//! files that others leave ([`User`]), and a quarter of the descriptors that the daemon may have.
 
 use std::collections::HashMap;
 
 use ane_uapi::ioctl::errno::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use super::limits::FILES_OF_USER_MAX;
+use crate::files::FILES_MAX;
+use crate::front::User;
 
 /// Descriptors that the daemon may have where there is no limit: what systems allow as a rule.
 const UNLIMITED: u64 = 1 << 19;
-
-/// Who asks.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct User {
-    pub(super) id: u32,
-    pub(super) is_privileged: bool,
-}
 
 /// What every user has.
 #[derive(Debug)]
 pub(super) struct Shares {
     users: HashMap<u32, Share>,
+    /// Files of all users.
+    files: usize,
     /// Pipes of one user.
     signals_max: usize,
 }
@@ -44,7 +40,7 @@ impl Shares {
     /// Of a daemon that may have so many descriptors; a pipe has two ends.
     fn of(descriptors: u64) -> Self {
         let signals_max = usize::try_from(descriptors / 8).unwrap_or(usize::MAX);
-        Self { users: HashMap::new(), signals_max }
+        Self { users: HashMap::new(), files: 0, signals_max }
     }
 
     /// One more file for a user.
@@ -53,16 +49,18 @@ impl Shares {
     ///
     /// `ENOMEM` if he has as many as he may.
     pub(super) fn take_file(&mut self, user: User) -> Result<(), Errno> {
-        let share = self.users.entry(user.id).or_default();
-        if share.files >= FILES_OF_USER_MAX && !user.is_privileged {
+        let held = self.users.get(&user.id).map_or(0, |share| share.files);
+        if !user.may_take(held, FILES_MAX.saturating_sub(self.files)) {
             return Err(Errno::ENOMEM);
         }
-        share.files = share.files.saturating_add(1);
+        self.files = self.files.saturating_add(1);
+        self.change(user, |share| share.files = share.files.saturating_add(1));
         Ok(())
     }
 
     /// One file less.
     pub(super) fn give_file(&mut self, user: User) {
+        self.files = self.files.saturating_sub(1);
         self.change(user, |share| share.files = share.files.saturating_sub(1));
     }
 
@@ -88,21 +86,22 @@ impl Shares {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{OWNER, STRANGER};
 
-    const STRANGER: User = User { id: 1001, is_privileged: false };
     const OTHER: User = User { id: 1002, is_privileged: false };
-    const OWNER: User = User { id: 0, is_privileged: true };
 
     #[test]
     fn user_without_privilege_gets_half_of_the_files_and_another_the_rest() {
         let mut shares = Shares::of(1024);
         let taken = (0..10_000).take_while(|_| shares.take_file(STRANGER).is_ok()).count();
-        assert_eq!(taken, FILES_OF_USER_MAX);
+        assert_eq!(taken, FILES_MAX / 2);
         assert_eq!((shares.take_file(OTHER), shares.take_file(OWNER)), (Ok(()), Ok(())));
+        shares.give_file(OTHER);
+        shares.give_file(OWNER);
         shares.give_file(STRANGER);
         assert_eq!(shares.take_file(STRANGER), Ok(()));
         (0..taken).for_each(|_| shares.give_file(STRANGER));
-        assert!(!shares.users.contains_key(&STRANGER.id), "nothing is kept of who has nothing");
+        assert!(shares.users.is_empty() && shares.files == 0, "nothing is kept of who has nothing");
     }
 
     #[test]

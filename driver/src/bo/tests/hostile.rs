@@ -108,7 +108,7 @@ proptest! {
             prop_assert!(ranges.windows(2).all(|pair| !pair[0].overlaps(pair[1])));
         }
         rig.contexts.detach(&mut rig.bus, FileId(1)).unwrap();
-        rig.contexts.attach(&mut rig.bus, FileId(1), ContextPolicy::Refuse, None).unwrap();
+        rig.contexts.attach(&mut rig.bus, seeker(1), ContextPolicy::Refuse, None).unwrap();
         rig.create(Create { size: 0x4000_0000, usage: 1, ..Create::default() }).unwrap();
     }
 }

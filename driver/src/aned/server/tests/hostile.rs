@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -116,7 +116,9 @@ fn descriptor_that_takes_long_to_close_holds_nobody_up_wherever_it_lies() {
     ];
     for case in cases {
         let mut left = None;
-        let before = |path: &Path| {
+        let before = |path: &Path, listening: BorrowedFd<'_>| {
+            // As a system does that knows no better.
+            socket::let_descriptors_pass(listening, true);
             let raw = socket::dial(path).unwrap();
             for &(message, is_laden) in case {
                 let stream = is_laden.then(|| lingering(&listener));
@@ -132,6 +134,21 @@ fn descriptor_that_takes_long_to_close_holds_nobody_up_wherever_it_lies() {
         drop((left, rig));
         assert!(start.elapsed() < Duration::from_secs(4), "{case:?}: {:?}", start.elapsed());
     }
+}
+
+#[test]
+fn descriptor_passes_once_its_sender_was_welcomed_where_the_system_can_tell() {
+    let rig = Rig::new();
+    let raw = rig.raw();
+    let (one, _other) = socket::pair().unwrap();
+    let can_tell = socket::let_descriptors_pass(&one, false);
+    let hello = Request::hello(1).to_bytes();
+    let refused = socket::send(&raw, &hello, &[one.as_fd()], SendFlags::empty());
+    assert_eq!(refused.err(), can_tell.then_some(rustix::io::Errno::PERM));
+    let raw = rig.greeted();
+    let attach = Request { file: 0, id: 2, ask: Ask::AttachArena }.to_bytes();
+    socket::send(&raw, &attach, &[one.as_fd()], SendFlags::empty()).unwrap();
+    assert_eq!(Answer::read(&hear(&raw).unwrap()).unwrap().result, Errno::ENOENT.as_result());
 }
 
 #[test]

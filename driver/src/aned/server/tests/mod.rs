@@ -7,7 +7,7 @@ mod mailbox;
 mod patience;
 mod signals;
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -41,17 +41,17 @@ impl Rig {
     }
 
     fn with(fake: Fake, settings: Settings<Fake>) -> Self {
-        Self::after(|_| (), fake, settings)
+        Self::after(|_, _| (), fake, settings)
     }
 
-    /// A daemon that finds what `before` left at its socket.
-    fn after(before: impl FnOnce(&Path), fake: Fake, settings: Settings<Fake>) -> Self {
+    /// A daemon that finds what `before` left at its socket, which it may prepare.
+    fn after(before: impl FnOnce(&Path, BorrowedFd<'_>), fake: Fake, settings: Settings<Fake>) -> Self {
         let folder = crate::testing::folder();
         let journal = Arc::clone(&fake.journal);
         let place = Place::listen(&folder.join("aned.sock"), Access::default()).unwrap();
         let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let server = Server::new(fake, place, settings).unwrap();
-        before(&folder.join("aned.sock"));
+        before(&folder.join("aned.sock"), server.as_fd());
         let thread = thread::spawn(move || server.run(stopped.as_fd()));
         Self { folder, journal, stop: Some(stop), thread: Some(thread) }
     }

@@ -1,0 +1,110 @@
+//! Users of one machine: one takes all that he can get, and the next is served all the same.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use ane_driver::aned::protocol::MESSAGE_MAX;
+use ane_driver::aned::protocol::answer::Answer;
+use ane_driver::aned::protocol::request::{Ask, Request};
+use ane_driver::aned::socket::{self, Arrival};
+use ane_tests::aned::Aned;
+use ane_tests::daemon::{Daemon, LIMIT};
+use ane_tests::stranger;
+use ane_uapi::ioctl::errno::Errno;
+use rustix::net::{RecvFlags, SendFlags, sockopt};
+
+/// Users that nothing here belongs to.
+const GREEDY: u32 = 60_001;
+const NEXT: u32 = 60_002;
+
+/// A daemon for everybody, before its device.
+fn daemon() -> (Daemon, Aned) {
+    let device = Daemon::start(&[]);
+    let daemon = Aned::start(&device.socket(), &["--mode", "666"]);
+    (device, daemon)
+}
+
+fn say(socket: &OwnedFd, request: &Request, descriptors: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
+    socket::send(socket, &request.to_bytes(), descriptors, SendFlags::empty())
+}
+
+/// What the daemon answers, as a number: 0, or the negative error.
+fn asked(socket: &OwnedFd, request: &Request) -> i32 {
+    say(socket, request, &[]).expect("it listens");
+    let mut room = vec![0; MESSAGE_MAX];
+    assert!(socket::wait(socket, Some(LIMIT)).expect("it can be waited for"), "nothing was said in time");
+    let arrival = socket::receive(socket, &mut room, RecvFlags::empty()).expect("it answers");
+    let Arrival::Message { bytes, .. } = arrival else { panic!("{arrival:?}") };
+    Answer::read(&room[..bytes]).expect("it is one").result
+}
+
+/// How many of a user's connections get a context, each for a file of its own; and what the others are told.
+fn takes(connections: &[OwnedFd]) -> (usize, Vec<i32>) {
+    let take = |socket: &OwnedFd| {
+        assert_eq!(asked(socket, &Request::hello(1)), 0);
+        assert_eq!(asked(socket, &Request { file: 0, id: 2, ask: Ask::Open }), 0);
+        asked(socket, &Request { file: 1, id: 3, ask: Ask::Arena })
+    };
+    let (taken, refused): (Vec<i32>, Vec<i32>) =
+        connections.iter().map(take).partition(|&result| result == 0);
+    (taken.len(), refused)
+}
+
+#[test]
+fn user_who_wants_all_contexts_leaves_some_to_the_next_and_the_next_to_the_one_behind() {
+    let (_device, daemon) = daemon();
+    let Some(greedy) = stranger::dials(&daemon.socket(), GREEDY, 9) else { return };
+    assert_eq!(takes(&greedy), (4, vec![Errno::EBUSY.as_result(); 5]));
+    let next = stranger::dials(&daemon.socket(), NEXT, 3).expect("as before");
+    assert_eq!(takes(&next).0, 2);
+    let mut owner = daemon.clients();
+    for _ in 0..2 {
+        let file = owner.open();
+        owner.driver.arena(file).expect("two are left");
+    }
+    drop(greedy);
+    let file = owner.open();
+    let end = Instant::now() + LIMIT;
+    while owner.driver.arena(file).is_err() {
+        assert!(Instant::now() < end, "what the first had is free");
+    }
+}
+
+/// A connection whose last descriptor takes long to close: it lingers, and what it has to send is not taken. It takes as
+/// little of the system's memory as there can be.
+fn lingering(listener: &TcpListener) -> TcpStream {
+    let stream = TcpStream::connect(listener.local_addr().expect("it listens")).expect("it listens");
+    sockopt::set_socket_linger(&stream, Some(Duration::from_secs(60))).expect("anybody may");
+    sockopt::set_socket_send_buffer_size(&stream, 1).expect("anybody may");
+    stream.set_nonblocking(true).expect("anybody may");
+    while (&stream).write(&[0; 1 << 12]).is_ok() {}
+    stream
+}
+
+#[test]
+fn stranger_whose_descriptors_take_for_ever_to_close_has_some_threads_and_keeps_nobody_out() {
+    let (_device, daemon) = daemon();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a socket can be had");
+    sockopt::set_socket_recv_buffer_size(&listener, 1).expect("anybody may");
+    let start = Instant::now();
+    // More than the threads that there are for all.
+    for _ in 0..60 {
+        let Some(connections) = stranger::dials(&daemon.socket(), GREEDY, 10) else { return };
+        for connection in connections {
+            let stream = lingering(&listener);
+            assert_eq!(asked(&connection, &Request::hello(1)), 0);
+            // A system that can tell has no more of them pass, once he has all his threads.
+            let _ = say(&connection, &Request { file: 0, id: 2, ask: Ask::AttachArena }, &[stream.as_fd()]);
+        }
+    }
+    let threads = std::fs::read_dir(format!("/proc/{}/task", daemon.pid())).expect("it runs").count();
+    assert!((200..300).contains(&threads), "{threads} threads");
+    let next = stranger::dials(&daemon.socket(), NEXT, 2).expect("as before");
+    assert_eq!(takes(&next).0, 2);
+    let mut owner = daemon.clients();
+    let file = owner.open();
+    owner.driver.arena(file).expect("contexts are free");
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+}
