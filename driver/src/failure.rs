@@ -68,10 +68,8 @@ impl<B: Bus> Driver<B> {
             return "the device lost it, and does not say why".to_owned();
         };
         let mut registers = [0; 3];
-        let reads = [0, 1, 2].map(|n| {
-            let offset = tm::ERRORS.info.at(n).unwrap_or_default();
-            Operation::Read(EngineOffset(tm::TASK_MANAGER.base.0.saturating_add(offset)))
-        });
+        let reads = [tm::ERROR.offset(), tm::ERROR_PLACE.offset(), tm::ERROR_VALUE.offset()]
+            .map(|offset| Operation::Read(EngineOffset(tm::TASK_MANAGER.base.0.saturating_add(offset))));
         let has_read = self.bus.batch(&reads, &mut registers).is_ok();
         let [first, place, third] = registers;
         let is_its = has_read && (first, third) == (word.into_bits(), value);

@@ -325,7 +325,7 @@ impl<B: Bus> Runner<B> {
 
     /// What the error registers say.
     fn failure(&mut self) -> Outcome {
-        let at = |n: u32| EngineOffset(tm::TASK_MANAGER.base.0 + tm::ERRORS.offset() + 4 * n);
+        let at = |n: u32| EngineOffset(tm::TASK_MANAGER.base.0 + tm::ERROR.offset() + 4 * n);
         let mut words = [0; 3];
         let reads = [Operation::Read(at(0)), Operation::Read(at(1)), Operation::Read(at(2))];
         self.guest.bus.batch(&reads, &mut words).expect("error registers can be read");

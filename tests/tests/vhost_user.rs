@@ -31,7 +31,7 @@ const NID: u8 = 9;
 
 const TTBR0: EngineOffset = EngineOffset(Window::Dart0.base().0 + regs::TTBR.offset());
 const ERROR_STATUS: EngineOffset = EngineOffset(Window::Dart0.base().0 + regs::ERROR_STATUS.offset());
-const ERRORS: EngineOffset = EngineOffset(tm::TASK_MANAGER.base.0 + tm::ERRORS.offset());
+const ERRORS: EngineOffset = EngineOffset(tm::TASK_MANAGER.base.0 + tm::ERROR.offset());
 
 /// What the error register's lowest byte says: a task without a single register set hangs; a transfer faulted.
 const WOULD_HANG: u32 = 0x22;

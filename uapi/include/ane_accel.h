@@ -270,8 +270,8 @@ struct drm_ane_get_param {
 /* Wait until one is given back. */
 #define ANE_CONTEXT_POLICY_WAIT 1
 /*
- * Join the context, of those whose files all asked for this, that the fewest files share. What one
- * of them maps, all of them reach.
+ * Join the context, of those whose files all asked for this and are the same user's, that the
+ * fewest files share. What one of them maps, all of them reach.
  */
 #define ANE_CONTEXT_POLICY_SHARE 2
 
@@ -1286,7 +1286,8 @@ struct drm_ane_mover {
  *
  * EALREADY: the file has a context.
  *
- * EBUSY: no context is free, or not the one asked for.
+ * EBUSY: no context is free, or not the one asked for, or the file's user, who is not privileged,
+ * has as many as are free.
  *
  * EINVAL: no such policy or context.
  *

@@ -35,6 +35,50 @@ extern "C" {
 #define ANE_DART3 0x1804000
 
 /*
+ * Page tables: an L2 table of entries that name L3 tables, whose leaves name pages. An entry is its
+ * template and the address shifted right: docs/programming.md
+ */
+
+/* Bytes of a page and of a table, as a power of two. */
+#define ANE_PAGE_SHIFT 0xe
+/* Words of 64 bits in a table. */
+#define ANE_TABLE_ENTRIES 0x800
+/* Lowest bit of an address's index into an L3 table. */
+#define ANE_L3_SHIFT 0xe
+/* Lowest bit of an address's index into the L2 table. */
+#define ANE_L2_SHIFT 0x19
+/* Template of an L2 entry. */
+#define ANE_PTE_SEED_TABLE 0x8000000000000000ULL
+/* Template of a leaf: the whole page, for reading and writing. */
+#define ANE_PTE_SEED_LEAF 0x8000000000000000ULL
+/* By how much the address is shifted right. */
+#define ANE_PTE_SEED_SHIFT 0x0
+/* The engine may not write; 0 if no leaf says so. */
+#define ANE_PTE_SEED_NO_WRITE 0x0
+/* The engine may not read; 0 if no leaf says so. */
+#define ANE_PTE_SEED_NO_READ 0x0
+/* Template of an L2 entry. */
+#define ANE_PTE_T8020_TABLE 0x1
+/* Template of a leaf: the whole page, for reading and writing. */
+#define ANE_PTE_T8020_LEAF 0xfff0000000003ULL
+/* By how much the address is shifted right. */
+#define ANE_PTE_T8020_SHIFT 0x0
+/* The engine may not write; 0 if no leaf says so. */
+#define ANE_PTE_T8020_NO_WRITE 0x80
+/* The engine may not read; 0 if no leaf says so. */
+#define ANE_PTE_T8020_NO_READ 0x100
+/* Template of an L2 entry. */
+#define ANE_PTE_T6000_TABLE 0x1
+/* Template of a leaf: the whole page, for reading and writing. */
+#define ANE_PTE_T6000_LEAF 0xfff0000000001ULL
+/* By how much the address is shifted right. */
+#define ANE_PTE_T6000_SHIFT 0x4
+/* The engine may not write; 0 if no leaf says so. */
+#define ANE_PTE_T6000_NO_WRITE 0x4
+/* The engine may not read; 0 if no leaf says so. */
+#define ANE_PTE_T6000_NO_READ 0x8
+
+/*
  * The descriptor header. Addresses are byte offsets in the descriptor; the header is not readable
  * as registers, so its place in the container has no meaning.
  */
@@ -1013,15 +1057,19 @@ extern "C" {
 #define ANE_TM_EVENT_INFO_COUNT_SHIFT 24
 #define ANE_TM_EVENT_INFO_COUNT_MASK 0xff000000U
 /*
- * A word of the event that no source explains. Of a request that ended it holds what the request
- * would have taken on the chip, in ticks of 24 MHz, where that is modelled (Chosen).
+ * A word of the event that no source explains. On line 0 it holds what the request would have taken
+ * on the chip, in ticks of 24 MHz, where that is modelled; on line 1 what Error showed then
+ * (Chosen).
  */
 #define ANE_TM_EVENT_WORD1(i) (0x1c2401c + 0x14 * (i))
 #define ANE_TM_EVENT_WORD1_COUNT 2
 /* When the event happened. */
 #define ANE_TM_EVENT_TIME(i) (0x1c24020 + 0x14 * (i))
 #define ANE_TM_EVENT_TIME_COUNT 2
-/* A word of the event that no source explains. */
+/*
+ * A word of the event that no source explains. On line 1 it holds what ErrorValue showed then
+ * (Chosen).
+ */
 #define ANE_TM_EVENT_WORD3(i) (0x1c24024 + 0x14 * (i))
 #define ANE_TM_EVENT_WORD3_COUNT 2
 /* The request that was taken last. */
@@ -1034,9 +1082,49 @@ extern "C" {
 #define ANE_TM_STATUS_IDLE_MASK 0x00000001U
 #define ANE_TM_STATUS_OTHER_SHIFT 1
 #define ANE_TM_STATUS_OTHER_MASK 0xfffffffeU
-/* Errors; no bit of them is known. */
-#define ANE_TM_ERRORS(i) (0x1c24058 + 0x4 * (i))
-#define ANE_TM_ERRORS_COUNT 3
+/*
+ * The first of three error registers, of which no source explains a bit: why the last request that
+ * failed did, until the next one or a reset. That and how they say so is Chosen.
+ */
+#define ANE_TM_ERROR 0x1c24058
+#define ANE_TM_ERROR_CODE_SHIFT 0
+#define ANE_TM_ERROR_CODE_MASK 0x000000ffU
+#define ANE_TM_ERROR_CODE_QUEUE_NOT_IN_USE 0x00000001U
+#define ANE_TM_ERROR_CODE_NOTHING_STAGED 0x00000002U
+#define ANE_TM_ERROR_CODE_SET_TAKEN 0x00000003U
+#define ANE_TM_ERROR_CODE_NO_NETWORK_ID 0x00000004U
+#define ANE_TM_ERROR_CODE_NO_TASKS 0x00000005U
+#define ANE_TM_ERROR_CODE_DESCRIPTOR_MISALIGNED 0x00000010U
+#define ANE_TM_ERROR_CODE_DESCRIPTOR_FAULT 0x00000011U
+#define ANE_TM_ERROR_CODE_DESCRIPTOR_SHORT 0x00000012U
+#define ANE_TM_ERROR_CODE_NO_REGISTER 0x00000013U
+#define ANE_TM_ERROR_CODE_UNEXPLAINED 0x00000014U
+#define ANE_TM_ERROR_CODE_UNKNOWN_CODE 0x00000015U
+#define ANE_TM_ERROR_CODE_WRONG_NETWORK_ID 0x00000016U
+#define ANE_TM_ERROR_CODE_CHAIN_ENDS 0x00000017U
+#define ANE_TM_ERROR_CODE_ADDRESS_TOO_HIGH 0x00000018U
+#define ANE_TM_ERROR_CODE_TRANSFER_FAULT 0x00000020U
+#define ANE_TM_ERROR_CODE_NOT_EXECUTING 0x00000021U
+#define ANE_TM_ERROR_CODE_WOULD_HANG 0x00000022U
+#define ANE_TM_ERROR_CODE_UNSUPPORTED 0x00000023U
+#define ANE_TM_ERROR_CODE_UNDEFINED 0x00000024U
+#define ANE_TM_ERROR_CODE_UNPREDICTABLE 0x00000025U
+#define ANE_TM_ERROR_CODE_DEADLINE 0x00000030U
+#define ANE_TM_ERROR_CODE_ABORTED 0x00000031U
+#define ANE_TM_ERROR_QUEUE_SHIFT 8
+#define ANE_TM_ERROR_QUEUE_MASK 0x00000700U
+#define ANE_TM_ERROR_NID_SHIFT 16
+#define ANE_TM_ERROR_NID_MASK 0x00ff0000U
+#define ANE_TM_ERROR_IS_HELD_SHIFT 31
+#define ANE_TM_ERROR_IS_HELD_MASK 0x80000000U
+/* Which task, and which register of it. */
+#define ANE_TM_ERROR_PLACE 0x1c2405c
+#define ANE_TM_ERROR_PLACE_TASK_SHIFT 0
+#define ANE_TM_ERROR_PLACE_TASK_MASK 0x0000ffffU
+#define ANE_TM_ERROR_PLACE_REGISTER_SHIFT 16
+#define ANE_TM_ERROR_PLACE_REGISTER_MASK 0xffff0000U
+/* The register's value, or the address that faulted. */
+#define ANE_TM_ERROR_VALUE 0x1c24060
 /* First word of interrupt enables; drivers write 0x4000000. */
 #define ANE_TM_INTERRUPT_ENABLE 0x1c24068
 #define ANE_TM_INTERRUPT_ENABLE_EVENTS_SHIFT 26

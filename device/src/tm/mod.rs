@@ -194,8 +194,12 @@ impl TaskManager {
             self.committed.word()
         } else if is(row, &tm::STATUS) {
             ManagerStatus::new().with_idle(self.is_idle()).word()
-        } else if is(row, &tm::ERRORS) {
-            self.errors.get(usize::from(index)).copied().unwrap_or_default()
+        } else if is(row, &tm::ERROR) {
+            self.errors[0]
+        } else if is(row, &tm::ERROR_PLACE) {
+            self.errors[1]
+        } else if is(row, &tm::ERROR_VALUE) {
+            self.errors[2]
         } else if is(row, &tm::INTERRUPT_ENABLE) {
             self.events.enable().word()
         } else if is(row, &tm::INTERRUPT_ACK) {

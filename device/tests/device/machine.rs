@@ -305,7 +305,7 @@ impl<E: Engine<Memory>> Machine<E> {
 
     /// The three error registers.
     pub(crate) fn errors(&mut self) -> [u32; 3] {
-        [0, 4, 8].map(|n| self.read(EngineOffset(tm::TASK_MANAGER.base.0 + tm::ERRORS.offset() + n)))
+        [0, 4, 8].map(|n| self.read(EngineOffset(tm::TASK_MANAGER.base.0 + tm::ERROR.offset() + n)))
     }
 
     /// The code in the first error register; 0 if none is held.

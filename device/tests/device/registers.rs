@@ -236,7 +236,7 @@ fn bits_that_nobody_explains_are_kept_and_counted_or_refused_when_strict() {
 fn read_only_registers_keep_their_state_when_written() {
     let mut machine = Machine::new();
     for register in
-        [tm::STATUS.offset(), tm::COMMITTED.offset(), tm::ERRORS.offset(), tm::EVENT_COUNT.offset()]
+        [tm::STATUS.offset(), tm::COMMITTED.offset(), tm::ERROR.offset(), tm::EVENT_COUNT.offset()]
     {
         let at = EngineOffset(tm::TASK_MANAGER.base.0 + register);
         let before = machine.read(at);

@@ -9,6 +9,7 @@ pub mod error;
 
 use core::fmt;
 
+use self::error::{ErrorPlace, ErrorValue, ErrorWord};
 use super::bar::AddressWord;
 use super::nid::{BadNid, Nid};
 use super::space::EngineOffset;
@@ -235,19 +236,24 @@ registers! {
     /// Takes the next event of the line; the three registers behind it then show the rest of the same event
     /// (Chosen: drivers read all four once for each event, and any of them could be the one that counts).
     EVENT_INFO "EventInfo" @ 0x018 [2; 0x14]: EventInfo, Pop, Derived, "facts F.2; td 9";
-    /// A word of the event that no source explains. Of a request that ended it holds what the request would have taken
-    /// on the chip, in ticks of 24 MHz, where that is modelled (Chosen).
+    /// A word of the event that no source explains. On line 0 it holds what the request would have taken on the chip, in
+    /// ticks of 24 MHz, where that is modelled; on line 1 what `Error` showed then (Chosen).
     EVENT_WORD_1 "EventWord1" @ 0x01c [2; 0x14]: Unexplained, ReadOnly, Derived, "facts F.2; td 9";
     /// When the event happened.
     EVENT_TIME "EventTime" @ 0x020 [2; 0x14]: EventTime, ReadOnly, Derived, "facts F.2; td 9";
-    /// A word of the event that no source explains.
+    /// A word of the event that no source explains. On line 1 it holds what `ErrorValue` showed then (Chosen).
     EVENT_WORD_3 "EventWord3" @ 0x024 [2; 0x14]: Unexplained, ReadOnly, Derived, "facts F.2; td 9";
     /// The request that was taken last.
     COMMITTED "Committed" @ 0x044: Committed, ReadOnly, Derived, "facts F.2; td 9";
     /// State of the manager; idle at reset (Chosen).
     STATUS "Status" @ 0x054: ManagerStatus, ReadOnly, Derived, "facts F.2; td 9" = 1;
-    /// Errors; no bit of them is known.
-    ERRORS "Errors" @ 0x058 [3; 4]: Unexplained, ReadOnly, Derived, "facts F.2; td 9";
+    /// The first of three error registers, of which no source explains a bit: why the last request that failed did, until
+    /// the next one or a reset. That and how they say so is Chosen.
+    ERROR "Error" @ 0x058: ErrorWord, ReadOnly, Derived, "facts F.2; td 9";
+    /// Which task, and which register of it.
+    ERROR_PLACE "ErrorPlace" @ 0x05c: ErrorPlace, ReadOnly, Derived, "facts F.2; td 9";
+    /// The register's value, or the address that faulted.
+    ERROR_VALUE "ErrorValue" @ 0x060: ErrorValue, ReadOnly, Derived, "facts F.2; td 9";
     /// First word of interrupt enables; drivers write `0x4000000`.
     INTERRUPT_ENABLE "InterruptEnable" @ 0x068: InterruptEnable, ReadWrite, Derived, "facts F.2; td 9";
     /// Acknowledges interrupts; reads show what is to be acknowledged (Chosen).

@@ -22,8 +22,8 @@ codes! {
         Refuse = 0, "refuse";
         /// Wait until one is given back.
         Wait = 1, "wait";
-        /// Join the context, of those whose files all asked for this, that the fewest files share. What one
-        /// of them maps, all of them reach.
+        /// Join the context, of those whose files all asked for this and are the same user's, that the fewest
+        /// files share. What one of them maps, all of them reach.
         Share = 2, "share";
     }
 }
@@ -62,7 +62,7 @@ ioctls! {
     /// ANE_CONTEXT_POLICY_REFUSE and ANE_CONTEXT_ANY. Closing the file gives it back.
     CONTEXT_ATTACH 0x45 "DRM_IOCTL_ANE_CONTEXT_ATTACH", ReadWrite, ContextAttach {
         EALREADY "the file has a context.";
-        EBUSY "no context is free, or not the one asked for.";
+        EBUSY "no context is free, or not the one asked for, or the file's user, who is not privileged, has as many as are free.";
         EINVAL "no such policy or context.";
         ETIMEDOUT "none became free in time.";
         EINTR "a signal came first; call again with the same time.";

@@ -5,13 +5,13 @@
 //!
 //! | register | bits | content |
 //! |---|---|---|
-//! | Errors 0 | 31 | an error is held |
+//! | Error | 31 | an error is held |
 //! | | 23:16 | network id of the request, 0 if it had none |
 //! | | 10:8 | the queue |
 //! | | 7:0 | [`ErrorCode`] |
-//! | Errors 1 | 31:16 | record address of the register, divided by four; header words stand at `0x20000` |
+//! | ErrorPlace | 31:16 | record address of the register, divided by four; header words stand at `0x20000` |
 //! | | 15:0 | index of the task in its chain |
-//! | Errors 2 | 31:0 | the value of the register, or the address that faulted |
+//! | ErrorValue | 31:0 | the value of the register, or the address that faulted |
 //!
 //! The last error stays until the next one, or a reset. The event that reports an error carries the first
 //! register in its second word and the third in its fourth.
@@ -110,8 +110,16 @@ layout! {
     pub struct ErrorPlace {
         /// Index of the task in its chain.
         #[bits(16)] task: u16; Chosen,
-        /// Record address of the register to blame, divided by four.
+        /// Record address of the register to blame, divided by four; header words stand at `0x20000`. Zero if none is.
         #[bits(16)] register: u16 => Show::Hex; Chosen
+    }
+}
+
+layout! {
+    /// The third error register.
+    pub struct ErrorValue {
+        /// The value, or the address.
+        #[bits(32)] value: u32 => Show::Hex; Chosen
     }
 }
 
