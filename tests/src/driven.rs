@@ -47,6 +47,11 @@ pub struct Loaded {
     tasks: u32,
 }
 
+/// A file that asks for a context, of a user who may do as he likes.
+pub const fn seeker(file: u64) -> Seeker {
+    Seeker { file: FileId(file), user: User { id: 0, is_privileged: true } }
+}
+
 impl<B: Bus> Driven<B> {
     /// A driver of a device that nobody has opened.
     ///
@@ -64,8 +69,7 @@ impl<B: Bus> Driven<B> {
     ///
     /// If there is none.
     pub fn open(&mut self, file: u64) -> ContextId {
-        let seeker = Seeker { file: FileId(file), user: User { id: 0, is_privileged: true } };
-        let attached = self.contexts.attach(&mut self.bus, seeker, ContextPolicy::Refuse, None);
+        let attached = self.contexts.attach(&mut self.bus, seeker(file), ContextPolicy::Refuse, None);
         attached.expect("a context is free").context
     }
 

@@ -13,10 +13,9 @@ use ane_driver::bus::Bus;
 use ane_driver::bus::in_process::InProcess;
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::dart::CONTEXT_BYTES;
-use ane_driver::front::FileId;
 use ane_tests::control::Control;
 use ane_tests::daemon::{Daemon, LIMIT};
-use ane_tests::driven::{Driven, Loaded};
+use ane_tests::driven::{Driven, Loaded, seeker};
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::space::Iova;
 use ane_uapi::hw::usage::Usage;
@@ -250,7 +249,7 @@ fn device_without_memory_slots_has_room_for_seven_contexts_and_the_eighth_is_ref
             driven.load(context, &built.program(), 0)
         })
         .collect();
-    let eighth = driven.contexts.attach(&mut driven.bus, FileId(7), ContextPolicy::Refuse, None);
+    let eighth = driven.contexts.attach(&mut driven.bus, seeker(7), ContextPolicy::Refuse, None);
     assert_eq!(eighth.unwrap_err().errno(), Errno::EBUSY);
     driven.close(3);
     driven.open(8);
