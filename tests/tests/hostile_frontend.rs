@@ -2,6 +2,7 @@
 //! nothing, serves the next request, and outlives every connection.
 
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -255,6 +256,20 @@ fn memory_table_that_lies_is_survived() {
     let (frontend, memory) = Hostile::introduce(&daemon.socket());
     let region = Hostile::region(&memory);
     assert!(frontend.set_mem_table(&[region, region]).is_err(), "regions overlap");
+    drop(frontend);
+    assert!(Hostile::new(&daemon.socket()).is_served());
+    assert!(daemon.is_running());
+}
+
+#[test]
+fn memory_of_what_is_no_file_is_refused() {
+    let mut daemon = Daemon::start(&[]);
+    let zero = std::fs::File::options().read(true).write(true).open("/dev/zero").unwrap();
+    let (frontend, memory) = Hostile::introduce(&daemon.socket());
+    let good = Hostile::region(&memory);
+    // It is as long as the mapping, so what lies behind that is not there: a bus error.
+    let beyond = VhostUserMemoryRegionInfo { mmap_handle: zero.as_raw_fd(), mmap_offset: 1 << 30, ..good };
+    assert!(frontend.set_mem_table(&[beyond]).is_err());
     drop(frontend);
     assert!(Hostile::new(&daemon.socket()).is_served());
     assert!(daemon.is_running());

@@ -302,7 +302,9 @@ fn duration(span: Ticks) -> Duration {
     Duration::from_nanos(nanoseconds.max(1_000))
 }
 
-/// Refuses a region that is longer than the file behind it: touching what is missing would end this process.
+/// Refuses a region that is longer than the file behind it: touching what is missing would end this process. So is one of
+/// what is no ordinary file, whose length nobody knows: `/dev/zero` ends where the mapping's length does, wherever the
+/// mapping begins. Memory is made of ordinary files, on huge pages as well.
 ///
 /// A frontend can still cut the file short later, and takes nothing down but its own device then.
 fn check_files(memory: &GuestMemoryMmap) -> io::Result<()> {
@@ -311,8 +313,10 @@ fn check_files(memory: &GuestMemoryMmap) -> io::Result<()> {
             continue;
         };
         let behind = file.file().metadata()?;
-        // Only of an ordinary file is the length known; those that memory is made of are ordinary.
-        if behind.is_file() && file.start().checked_add(region.len()).is_none_or(|end| end > behind.len()) {
+        if !behind.is_file() {
+            return Err(io::Error::other(format!("region of {:#x} bytes of what is no file", region.len())));
+        }
+        if file.start().checked_add(region.len()).is_none_or(|end| end > behind.len()) {
             let (bytes, start) = (region.len(), file.start());
             return Err(io::Error::other(format!(
                 "region of {bytes:#x} bytes from {start:#x} of a file of {:#x}",
