@@ -70,7 +70,7 @@ pub struct Ane<M, E = Executor> {
     descriptor: Descriptor,
     registers: RegisterFile,
     engine: E,
-    /// The task that the engine has begun and that is computed elsewhere.
+    /// The task that the engine has begun and that goes on in another turn.
     away: Option<Box<Away>>,
     l2: Sram,
     kernel: KernelMemory,
@@ -239,7 +239,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         !self.armed.ignores_next_abort()
     }
 
-    /// True while a task is computed elsewhere.
+    /// True while a task that was begun goes on in another turn.
     pub const fn is_away(&self) -> bool {
         self.away.is_some()
     }
@@ -282,8 +282,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         log::debug!(target: "ane", "{} reset at {}", self.identity, now.0);
     }
 
-    /// Runs at most one task of one queue, and whatever the time has brought. One that is computed elsewhere
-    /// ([`Executor::compute_beside`]) runs until the call that finds it ended.
+    /// Runs at most one task of one queue, and whatever the time has brought. A long one may take several calls
+    /// ([`Executor::compute_beside`]), and runs until the one that finds it ended.
     pub fn work(&mut self, now: Ticks) -> Work {
         self.work_unless(now, &Never)
     }
@@ -312,7 +312,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             _ if self.dart.is_dead() => Work { pending: false, at: None },
             Turn::Idle => Work { pending: false, at: mover },
             // Whoever computes it rings.
-            Turn::Task if self.away.is_some() => Work { pending: false, at: mover },
+            Turn::Task if self.away.is_some() && self.engine.is_elsewhere() => {
+                Work { pending: false, at: mover }
+            }
             Turn::Wait(at) => Work { pending: false, at: Some(mover.map_or(at, |due| due.min(at))) },
             Turn::Task => Work { pending: true, at: None },
         }

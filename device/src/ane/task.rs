@@ -1,7 +1,7 @@
 //! One step of work: a task from its address to its end.
 //!
-//! A long task may be computed elsewhere ([`Poll::Pending`]). It is the running one meanwhile, registers are answered, and
-//! the step that finds it ended goes on where the first left off. What ends its request ends it.
+//! A long task may take several steps ([`Poll::Pending`]), and be computed elsewhere between two of them. It is the running
+//! one meanwhile, registers are answered, and each step goes on where the one before left off. What ends its request ends it.
 
 use std::task::Poll;
 
@@ -28,7 +28,7 @@ use crate::tm::error::RequestError;
 use crate::tm::{Outcome, Running};
 use crate::trace::{Event, Task, What};
 
-/// A task that is computed elsewhere: as it was begun.
+/// A task that goes on in another step: as it was begun.
 pub(super) struct Away {
     /// Its request's place in the order of pushes.
     age: u64,
@@ -40,7 +40,7 @@ pub(super) struct Away {
 }
 
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
-    /// Gives up a task that is computed elsewhere and whose request has ended.
+    /// Gives up a task that was to go on and whose request has ended.
     pub(super) fn recall(&mut self) {
         if let Some(away) = &self.away
             && self.tm.running().is_none_or(|running| running.request.age != away.age)
@@ -134,8 +134,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
     }
 
-    /// Fetches, decodes and executes one task, or goes on with the one that is computed elsewhere; returns what became of
-    /// it, and address and words of the next descriptor.
+    /// Fetches, decodes and executes one task, or goes on with the one that was begun; returns what became of it, and
+    /// address and words of the next descriptor.
     fn run(&mut self, running: &Running, traced: Task, cancel: &dyn Cancel) -> Poll<Outcome> {
         if let Some(away) = self.away.take() {
             return self.go_on(running, away, cancel);
@@ -163,7 +163,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         ran
     }
 
-    /// Goes on with the task that is computed elsewhere.
+    /// Goes on with the task that was begun.
     #[cold]
     fn go_on(&mut self, running: &Running, away: Box<Away>, cancel: &dyn Cancel) -> Poll<Outcome> {
         let Away { header, bars, registers, .. } = &*away;

@@ -7,7 +7,8 @@
 //! half done counts as done.
 //!
 //! Asking may cost something, so every thread counts its steps (a `Pace`) and asks once in [`STRIDE`] of them. A pass that
-//! is shorter asks nobody.
+//! is shorter asks nobody. Where the thread has others to serve, a pass that is long has its [`TURN`], and goes on in
+//! another.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,9 @@ use ane_uapi::hw::tq::QueueId;
 /// Steps between two questions. A step is a product computed by itself or by one vector instruction with others, or an
 /// element moved: some hundred microseconds at the slowest.
 pub const STRIDE: usize = 1 << 16;
+
+/// Steps of a turn, where the thread has others to serve: one to some milliseconds (Chosen).
+pub const TURN: usize = 4 * STRIDE;
 
 /// Products that a vector instruction computes at least, where there is one.
 pub(super) const VECTOR: usize = 8;
@@ -90,19 +94,28 @@ impl<'a> Watch<'a> {
 #[derive(Debug)]
 pub(super) struct Pace<'a> {
     watch: &'a Watch<'a>,
+    /// Since it last asked.
     steps: usize,
+    /// Those that are left of its turn.
+    left: usize,
     is_over: bool,
 }
 
 impl<'a> Pace<'a> {
     pub(super) fn new(watch: &'a Watch<'a>) -> Self {
-        Self { watch, steps: 0, is_over: watch.is_over() }
+        Self { watch, steps: 0, left: usize::MAX, is_over: watch.is_over() }
+    }
+
+    /// One that has a turn of so many steps.
+    pub(super) fn with_turn(watch: &'a Watch<'a>, turn: usize) -> Self {
+        Self { left: turn, ..Self::new(watch) }
     }
 
     /// Counts steps; true if the task is over, and then nothing more is to be done.
     #[inline]
     pub(super) fn spend(&mut self, steps: usize) -> bool {
         self.steps = self.steps.saturating_add(steps);
+        self.left = self.left.saturating_sub(steps);
         if self.steps >= STRIDE {
             self.steps = 0;
             self.is_over = self.is_over || self.watch.ask();
@@ -118,6 +131,11 @@ impl<'a> Pace<'a> {
             }
             work(stride);
         }
+    }
+
+    /// True if the task is to go on in another turn.
+    pub(super) const fn has_had_its_turn(&self) -> bool {
+        self.left == 0
     }
 
     /// True if the thread knows that the task is over.
@@ -169,6 +187,15 @@ mod tests {
         Pace::new(&watch).strides(&mut elements, |stride| stride.fill(1));
         assert_eq!(elements.iter().position(|&element| element == 0), Some(STRIDE));
         assert!(watch.is_over());
+    }
+
+    #[test]
+    fn pace_has_had_its_turn_when_its_steps_are_spent_and_one_without_a_turn_goes_on() {
+        let watch = Watch::idle();
+        let (mut short, mut endless) = (Pace::with_turn(&watch, 3), Pace::new(&watch));
+        let turns = [2, 1].map(|steps| (short.spend(steps), short.has_had_its_turn()));
+        assert_eq!(turns, [(false, false), (false, true)]);
+        assert!(!endless.spend(TURN) && !endless.has_had_its_turn());
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! is the planes in ascending order, each `[tap][lane]`, and the bias rows apart. Kernel memory shows the first
 //! of what was brought, as far as it is large.
 
+use std::task::Poll;
+
 use ane_uapi::hw::fault::IoDartErrorInfo;
 use ane_uapi::hw::td::activation::BYTES;
 use ane_uapi::hw::td::kernel_dma;
@@ -12,6 +14,7 @@ use zerocopy::IntoBytes;
 
 use super::cancel::Pace;
 use super::plan::coefficients::Kernel;
+use super::room::Room;
 use super::tile::{Fault, little_endian};
 use crate::dart::{Access, Dma};
 use crate::kernel_memory::{self, GRANULE, KernelMemory};
@@ -20,13 +23,16 @@ use crate::td::register_file::RegisterFile;
 /// Steps that a transfer counts for, besides those for what it brings.
 const TRANSFER: usize = 16;
 
+/// Coefficients of a plane that are brought together at most: half a megabyte of halves.
+const TOGETHER: usize = 1 << 18;
+
 /// Coefficients in the order of use.
 #[derive(Debug, Default)]
 pub(super) struct Coefficients {
     /// One row of lanes for each plane, or nothing.
-    pub(super) biases: Vec<u16>,
+    pub(super) biases: Room,
     /// Planes, taps, lanes.
-    pub(super) weights: Vec<u16>,
+    pub(super) weights: Room,
 }
 
 /// Reads `into` from `base`.
@@ -38,42 +44,52 @@ fn read<M: GuestMemory>(dma: &mut Dma<'_, M>, base: u64, into: &mut [u8]) -> Res
 }
 
 impl Coefficients {
-    /// Brings what a convolution needs, as long as it is wanted.
+    /// Brings what a convolution needs, from piece `next` on and as long as it is wanted and has its turn.
     pub(super) fn fetch<M: GuestMemory>(
         &mut self,
         dma: &mut Dma<'_, M>,
         registers: &RegisterFile,
         kernel: &Kernel,
         pace: &mut Pace<'_>,
-    ) -> Result<(), Fault> {
+        next: &mut u32,
+    ) -> Poll<Result<(), Fault>> {
         let lanes = kernel.lanes as usize;
-        let plane_len = lanes.saturating_mul(kernel.taps as usize);
+        let plane_len = lanes.saturating_mul(kernel.taps as usize).max(1);
         let planes = kernel.planes as usize;
-        self.weights.resize(planes.saturating_mul(plane_len), 0);
-        self.biases.resize(if kernel.has_bias { planes.saturating_mul(lanes) } else { 0 }, 0);
-        let slot_bytes = kernel.slot_bytes();
+        self.weights.resize(planes.saturating_mul(plane_len));
+        self.biases.resize(if kernel.has_bias { planes.saturating_mul(lanes) } else { 0 });
         let bias_bytes = if kernel.has_bias { u64::from(kernel.lanes).saturating_mul(2) } else { 0 };
-        for (plane, weights) in self.weights.chunks_exact_mut(plane_len.max(1)).enumerate() {
-            if pace.spend(TRANSFER.saturating_add(plane_len)) {
-                return Ok(());
+        let pieces = self.weights.chunks_exact_mut(plane_len).enumerate().flat_map(|(plane, weights)| {
+            weights.chunks_mut(TOGETHER).enumerate().map(move |(part, weights)| (plane, part, weights))
+        });
+        for (plane, part, weights) in pieces.skip(*next as usize) {
+            if pace.has_had_its_turn() {
+                return Poll::Pending;
+            }
+            if pace.spend(TRANSFER.saturating_add(weights.len())) {
+                break;
             }
             let (engine, slot) = place(plane, kernel.engines);
             let chunk = u64::from(registers.base(&kernel_dma::COEFF_BASE_ADDR, engine).0);
-            let base = chunk.saturating_add(slot_bytes.saturating_mul(slot));
+            let base = chunk.saturating_add(kernel.slot_bytes().saturating_mul(slot));
             let start = plane.saturating_mul(lanes);
-            if let Some(biases) = self.biases.get_mut(start..start.saturating_add(lanes)) {
+            if part == 0
+                && let Some(biases) = self.biases.get_mut(start..start.saturating_add(lanes))
+            {
                 read(dma, base, biases.as_mut_bytes())?;
                 little_endian(biases);
             }
-            let base = base.saturating_add(bias_bytes);
+            let before = part.saturating_mul(TOGETHER) as u64;
+            let base = base.saturating_add(bias_bytes).saturating_add(kernel.bytes(before));
             if kernel.is_uint8 {
                 read_bytes(dma, base, weights)?;
             } else {
                 read(dma, base, weights.as_mut_bytes())?;
                 little_endian(weights);
             }
+            *next = next.saturating_add(1);
         }
-        Ok(())
+        Poll::Ready(Ok(()))
     }
 
     /// Shows the first of the coefficients in kernel memory, slot by slot in the order of planes.

@@ -23,6 +23,7 @@ pub mod madd;
 pub mod numerics;
 pub mod plan;
 pub mod planar;
+mod room;
 pub mod table;
 mod tile;
 pub mod transpose;
@@ -133,8 +134,8 @@ impl Done {
 
 /// What executes tasks.
 pub trait Engine<M> {
-    /// Runs one task to its end. While that is [`Poll::Pending`] the task goes on elsewhere, and the same call again tells
-    /// of its end; or [`give_up`](Self::give_up) does without.
+    /// Runs one task to its end. While that is [`Poll::Pending`] the same call again goes on with it, or tells of its end;
+    /// or [`give_up`](Self::give_up) does without.
     ///
     /// # Errors
     ///
@@ -147,7 +148,13 @@ pub trait Engine<M> {
         ports: Ports<'_, M>,
     ) -> Poll<Result<Done, EngineError>>;
 
-    /// Drops the task that goes on elsewhere, if there is one.
+    /// True if a task that is pending is computed elsewhere, so that there is nothing to do before its end; otherwise it had
+    /// its turn, and can go on.
+    fn is_elsewhere(&self) -> bool {
+        true
+    }
+
+    /// Drops the task that is pending, if there is one.
     fn give_up(&mut self) {}
 
     /// Forgets what it knows of earlier tasks.

@@ -12,12 +12,12 @@ const TILE: usize = 32;
 
 /// Puts channels and columns in each other's place; `shape` is that of `from`.
 pub fn transpose(from: &[u16], shape: Shape, into: &mut Vec<u16>) {
+    into.resize(from.len(), 0);
     transpose_under(&Watch::idle(), from, shape, into);
 }
 
-/// The same for a pass that may be called off; what is in place then is worth nothing.
-pub fn transpose_under(watch: &Watch<'_>, from: &[u16], shape: Shape, into: &mut Vec<u16>) {
-    into.resize(from.len(), 0);
+/// The same for a pass that may be called off, into as much room; what is in place then is worth nothing.
+pub fn transpose_under(watch: &Watch<'_>, from: &[u16], shape: Shape, into: &mut [u16]) {
     let [channels, height, width] = [shape.channels, shape.height, shape.width].map(|extent| extent as usize);
     let in_place = |pitch: usize, row: usize, y: usize, len: usize, column: usize| {
         row.saturating_mul(pitch).saturating_add(y.saturating_mul(len)).saturating_add(column)
@@ -127,7 +127,7 @@ mod tests {
     fn transposition_that_is_called_off_ends_within_a_stride() {
         let shape = Shape { channels: 256, height: 3, width: 256 };
         let from = vec![1; shape.len()];
-        let mut into = Vec::new();
+        let mut into = vec![0; shape.len()];
         let flag = AtomicBool::new(true);
         let watch = Watch::new(&flag, QueueId::LINUX);
         transpose_under(&watch, &from, shape, &mut into);

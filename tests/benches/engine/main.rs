@@ -11,6 +11,7 @@ mod device;
 #[path = "../../../device/benches/report/mod.rs"]
 mod report;
 mod softmax;
+mod turns;
 
 use std::time::Duration;
 
@@ -148,7 +149,13 @@ fn main() {
     let wanted: Vec<_> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let wants = |id: &str| wanted.is_empty() || wanted.iter().any(|other| other == id);
     println!("{ROUNDS} rounds, one thread; ours, then the peer");
-    let goals: [(&str, fn()); 5] =
-        [("T1", tasks), ("T2", around_the_array), ("T3", tracing), ("T3 timing", timing), ("C5", softmax)];
+    let goals: [(&str, fn()); 6] = [
+        ("T1", tasks),
+        ("T2", around_the_array),
+        ("T3", tracing),
+        ("T3 timing", timing),
+        ("C5", softmax),
+        ("turns", turns::measure),
+    ];
     goals.into_iter().filter(|(id, _)| wants(id)).for_each(|(_, measure)| measure());
 }

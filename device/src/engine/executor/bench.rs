@@ -2,6 +2,8 @@
 //!
 //! Each transfer says first what it is for, so that checking mode can tell, and is noted on the timeline.
 
+use std::task::{Poll, ready};
+
 use ane_uapi::hw::bar::BarIndex;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::td::words::DmaBytes;
@@ -11,7 +13,7 @@ use vm_memory::GuestMemory;
 
 use super::operands::{SOURCE1, SOURCE2};
 use crate::dart::{Circuit, Origin as Purpose};
-use crate::engine::cancel::{Pace, Watch};
+use crate::engine::cancel::{Pace, VECTOR, Watch};
 use crate::engine::plan::operand::MemoryPlace;
 use crate::engine::tile::{Fault, Tile};
 use crate::engine::{EngineError, Ports, TaskContext};
@@ -50,21 +52,26 @@ impl<M: GuestMemory> Bench<'_, '_, M> {
         self.still_wanted()
     }
 
-    /// One direction of tile DMA for this task, which moves so many bytes.
+    /// Counts elements that were computed or moved beside memory.
+    pub(super) fn count_elements(&mut self, elements: u64) {
+        self.pace.spend(usize::try_from(elements).unwrap_or(usize::MAX) / VECTOR);
+    }
+
+    /// One direction of tile DMA for this task, which moves so many bytes; with room for a row, and from piece `next` on.
     pub(super) fn tile(
         &mut self,
         circuit: Circuit,
         register: &Reg<DmaBytes>,
-        row: &mut Vec<u16>,
+        (row, next): (&mut Vec<u16>, &mut u32),
         bytes: u64,
-        transfer: impl FnOnce(&mut Tile<'_, '_, '_, M>) -> Result<(), Fault>,
-    ) -> Result<(), EngineError> {
+        transfer: impl FnOnce(&mut Tile<'_, '_, '_, M>) -> Poll<Result<(), Fault>>,
+    ) -> Poll<Result<(), EngineError>> {
         self.say_purpose(register);
         let mut dma = self.ports.dart.dma(self.ports.memory, self.task.stream, circuit);
-        let outcome = transfer(&mut Tile { dma: &mut dma, row, pace: &mut self.pace });
+        let outcome = ready!(transfer(&mut Tile { dma: &mut dma, row, pace: &mut self.pace, next }));
         self.still_wanted()?;
         self.note_transfer(circuit, bytes, &outcome);
-        Ok(outcome?)
+        Poll::Ready(Ok(outcome?))
     }
 
     /// Notes a transfer on the timeline, or its fault; what was only looked at is not one.

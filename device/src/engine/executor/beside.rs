@@ -1,15 +1,15 @@
-//! Long passes of the array, computed beside the thread that has the device.
+//! What takes long, computed beside the thread that has the device.
 //!
-//! On silicon registers are answered while the array computes. Here one thread has all of a device, and a pass of minutes
+//! On silicon registers are answered while the engines compute. Here one thread has all of a device, and a pass of minutes
 //! would keep it from everybody: from whoever asks how far the task is, gives another client memory, or takes the task's
-//! queue back. So where a front can be woken ([`Executor::compute_beside`]), the products of a long pass are summed on a
-//! thread of their own. That thread has the array, operands and coefficients, which were all fetched, and the result; no
+//! queue back. So where a front can be woken ([`Executor::compute_beside`]), a long pass is computed on a thread of its
+//! own. That thread has the engines, operands and coefficients, which were all fetched, and the result; no
 //! guest memory, no register and nothing else of the device. The front goes on as if the task ran, which it does, until
 //! the [`Bell`] rings; then the result goes where it belongs, through the DART as it stands by then.
 //!
 //! A short pass is not worth two wake-ups, and is computed where it was begun. Both ways give the same bits.
 //!
-//! What nobody waits for any longer is told so and left: the executor goes on with a new array, and what comes
+//! What nobody waits for any longer is told so and left: the executor goes on with new engines, and what comes
 //! back too late is dropped.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -18,83 +18,41 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
 
-use ane_uapi::hw::tq::QueueId;
-
 use super::Executor;
-use crate::engine::cancel::Watch;
-use crate::engine::kernel_fetcher::Coefficients;
-use crate::engine::madd::{self, Array, ShapeError};
-use crate::engine::numerics::Numerics;
-use crate::engine::plan::neural::{NeuralPass, Operation};
 
 /// Rung when a pass that is computed beside has ended: [`Ane::work`](crate::ane::Ane::work) has something to do then.
 pub type Bell = Arc<dyn Fn() + Send + Sync>;
 
-/// Steps from which on a pass is computed beside, where vectors take them: some tenths of a millisecond at least,
-/// some tenths of a second where the operands keep it from the vectors (Chosen).
-const LONG: u64 = 1 << 24;
-
-/// The same, where products are computed one by one.
-const LONG_ONE_BY_ONE: u64 = 1 << 18;
-
-/// Whether a pass is worth two wake-ups.
-pub(super) fn is_long(numerics: Numerics, pass: &NeuralPass) -> bool {
-    pass.steps() >= if madd::has_kernel(numerics) { LONG } else { LONG_ONE_BY_ONE }
-}
-
-/// What the array makes of its operands.
-#[inline]
-pub(super) fn compute(
-    array: &mut Array,
-    pass: &NeuralPass,
-    coefficients: &Coefficients,
-    input: &[u16],
-    result: &mut [u16],
-    watch: &Watch<'_>,
-) -> Result<(), ShapeError> {
-    let (array, convolution, scale) = (array.under(watch), &pass.convolution, pass.post_scale);
-    match pass.operation {
-        Operation::Convolve(kernel) => {
-            let weights = madd::Coefficients::Halves(&coefficients.weights);
-            let biases = kernel.has_bias.then_some(coefficients.biases.as_slice());
-            array.convolve(convolution, input, weights, biases, scale, result)
-        }
-        Operation::Sum => array.convolve(convolution, input, madd::Coefficients::Unity, None, scale, result),
-        Operation::Maximum => array.maximum(convolution, input, scale, result),
-        Operation::PassThrough => {
-            array.scale(input, scale, result);
-            Ok(())
-        }
-    }
-}
-
-/// A pass, with everything that it is computed from.
-pub(super) struct Job {
-    pub(super) queue: QueueId,
-    pub(super) pass: NeuralPass,
-    pub(super) array: Array,
-    pub(super) coefficients: Coefficients,
-    pub(super) input: Vec<u16>,
-    pub(super) result: Vec<u16>,
-}
-
-/// A job that is over, and how it went; a panic goes on where the job came from.
-type Over = (u64, Job, thread::Result<Result<(), ShapeError>>);
+/// Something to carry out; the flag is raised when nobody waits for it any longer.
+type Job<T> = Box<dyn FnOnce(&AtomicBool) -> T + Send>;
 
 /// What has become of a job.
-pub(super) enum Came {
-    /// It is being computed.
+pub(super) enum Came<T> {
+    /// It is under way.
     NotYet,
-    /// It was.
-    Back(Box<Job>, Result<(), ShapeError>),
+    /// It was carried out.
+    Back(T),
     /// Nobody will see it again.
     Never,
 }
 
+/// A job that was sent.
+struct Sent<T> {
+    number: u64,
+    job: Job<T>,
+    over: Arc<AtomicBool>,
+}
+
+/// What came of a job, unless it was given up; a panic goes on where the job came from.
+struct Over<T> {
+    number: u64,
+    outcome: Option<thread::Result<T>>,
+}
+
 /// The thread beside.
-pub(super) struct Beside {
+pub(super) struct Beside<T> {
     bell: Bell,
-    started: Option<Started>,
+    started: Option<Started<T>>,
     /// Jobs that were sent, and those of them that came back.
     sent: u64,
     returned: u64,
@@ -102,12 +60,12 @@ pub(super) struct Beside {
     over: Arc<AtomicBool>,
 }
 
-struct Started {
-    jobs: Sender<(u64, Job, Arc<AtomicBool>)>,
-    back: Receiver<Over>,
+struct Started<T> {
+    jobs: Sender<Sent<T>>,
+    back: Receiver<Over<T>>,
 }
 
-impl Beside {
+impl<T: Send + 'static> Beside<T> {
     pub(super) fn new(bell: Bell) -> Self {
         Self { bell, started: None, sent: 0, returned: 0, over: Arc::default() }
     }
@@ -123,12 +81,12 @@ impl Beside {
             }
             return true;
         }
-        let (jobs, take) = channel::<(u64, Job, Arc<AtomicBool>)>();
+        let (jobs, take) = channel();
         let (give, back) = channel();
         let bell = Arc::clone(&self.bell);
         let work = move || {
-            for (number, job, over) in take {
-                if give.send(carry_out(number, job, &over)).is_err() {
+            for sent in take {
+                if give.send(carry_out(sent)).is_err() {
                     break;
                 }
                 bell();
@@ -142,61 +100,158 @@ impl Beside {
     }
 
     /// Has a job carried out; the bell rings when it is.
-    pub(super) fn send(&mut self, job: Job) {
+    pub(super) fn send(&mut self, job: Job<T>) {
         self.sent = self.sent.wrapping_add(1);
         self.over = Arc::default();
         if let Some(Started { jobs, .. }) = &self.started {
             // Should nobody take it, then `came` says so.
-            let _ = jobs.send((self.sent, job, Arc::clone(&self.over)));
+            let _ = jobs.send(Sent { number: self.sent, job, over: Arc::clone(&self.over) });
         }
     }
 
     /// What has become of the last job that was sent.
-    pub(super) fn came(&mut self) -> Came {
+    pub(super) fn came(&mut self) -> Came<T> {
         let Some(Started { back, .. }) = &self.started else { return Came::Never };
         loop {
-            let (number, job, outcome) = match back.try_recv() {
+            let Over { number, outcome } = match back.try_recv() {
                 Ok(over) => over,
                 Err(TryRecvError::Empty) => return Came::NotYet,
                 Err(TryRecvError::Disconnected) => return Came::Never,
             };
             self.returned = number;
-            // Others are of passes that were given up.
+            // Others were given up.
             if number == self.sent {
                 return match outcome {
-                    Ok(outcome) => Came::Back(Box::new(job), outcome),
-                    Err(panic) => resume_unwind(panic),
+                    Some(Ok(outcome)) => Came::Back(outcome),
+                    Some(Err(panic)) => resume_unwind(panic),
+                    None => Came::Never,
                 };
             }
         }
     }
+}
 
+impl<T> Beside<T> {
     /// Gives up the last job that was sent.
     pub(super) fn give_up(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 }
 
-impl Drop for Beside {
+impl<T> Drop for Beside<T> {
     fn drop(&mut self) {
         self.give_up();
     }
 }
 
-fn carry_out(number: u64, mut job: Job, over: &AtomicBool) -> Over {
-    if over.load(Ordering::Relaxed) {
-        return (number, job, Ok(Ok(())));
-    }
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let Job { queue, pass, array, coefficients, input, result } = &mut job;
-        compute(array, pass, coefficients, input, result, &Watch::new(over, *queue))
-    }));
-    (number, job, outcome)
+/// Carries a job out. Of one that was given up nothing goes back: what it has is much, and is freed here.
+fn carry_out<T>(Sent { number, job, over }: Sent<T>) -> Over<T> {
+    let is_wanted = || !over.load(Ordering::Relaxed);
+    let outcome = is_wanted().then(|| catch_unwind(AssertUnwindSafe(|| job(&over))));
+    Over { number, outcome: outcome.filter(|_| is_wanted()) }
 }
 
 impl Executor {
-    /// Has long passes computed beside the caller's thread from now on; `bell` rings when one has ended.
+    /// Has long passes computed beside the caller's thread from now on, and long transfers moved in several turns; `bell`
+    /// rings when a pass has ended.
     pub fn compute_beside(&mut self, bell: Bell) {
         self.beside = Some(Beside::new(bell));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Time for a thread to do something wrong.
+    const A_WHILE: Duration = Duration::from_millis(50);
+
+    /// A thread beside whose bell is a channel.
+    fn beside() -> (Beside<u32>, Receiver<()>) {
+        let (rung, bell) = channel();
+        (Beside::new(Arc::new(move || rung.send(()).unwrap_or_default())), bell)
+    }
+
+    fn back(came: Came<u32>) -> Option<u32> {
+        match came {
+            Came::Back(outcome) => Some(outcome),
+            Came::NotYet | Came::Never => None,
+        }
+    }
+
+    #[test]
+    fn job_comes_back_once_the_bell_has_rung_and_the_one_before_it_that_was_given_up_does_not() {
+        let (mut beside, bell) = beside();
+        let (go, wait) = channel::<()>();
+        assert!(beside.start());
+        beside.send(Box::new(move |_| wait.recv().map_or(1, |()| 1)));
+        assert!(matches!(beside.came(), Came::NotYet));
+        beside.give_up();
+        assert!(beside.start());
+        beside.send(Box::new(|_| 2));
+        go.send(()).expect("the first job waits");
+        bell.recv().expect("of the first");
+        bell.recv().expect("of the second");
+        assert_eq!(back(beside.came()), Some(2));
+    }
+
+    #[test]
+    fn whoever_gives_up_one_job_after_the_other_waits_for_the_first_when_two_are_under_way() {
+        let (mut beside, _bell) = beside();
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let (tell, begun) = channel();
+        let first = {
+            let has_ended = Arc::clone(&has_ended);
+            // Slow to notice: it ends only when somebody would have gone on long ago.
+            move |_: &AtomicBool| {
+                tell.send(()).expect("somebody waits");
+                thread::sleep(A_WHILE);
+                has_ended.store(true, Ordering::SeqCst);
+                1
+            }
+        };
+        assert!(beside.start());
+        beside.send(Box::new(first));
+        begun.recv().expect("it begins");
+        beside.give_up();
+        assert!(beside.start());
+        assert!(!has_ended.load(Ordering::SeqCst), "one is not waited for");
+        beside.send(Box::new(|_| 2));
+        beside.give_up();
+        assert!(beside.start());
+        assert!(has_ended.load(Ordering::SeqCst), "with a third there would be more and more");
+    }
+
+    #[test]
+    fn job_that_is_given_up_is_told_so_and_one_that_has_not_begun_does_not_begin() {
+        let (mut beside, bell) = beside();
+        let (tell, told) = channel();
+        assert!(beside.start());
+        beside.send(Box::new(move |over| {
+            while !over.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            0
+        }));
+        beside.give_up();
+        assert!(beside.start());
+        beside.send(Box::new(move |_| tell.send(()).map_or(1, |()| 1)));
+        beside.give_up();
+        bell.recv().expect("of the first");
+        bell.recv().expect("of the second");
+        assert!(matches!(beside.came(), Came::Never));
+        assert!(told.try_recv().is_err());
+    }
+
+    #[test]
+    #[should_panic(expected = "of the job")]
+    fn panic_goes_on_where_the_job_came_from() {
+        let (mut beside, bell) = beside();
+        assert!(beside.start());
+        beside.send(Box::new(|_| panic!("of the job")));
+        bell.recv().expect("it is over");
+        beside.came();
     }
 }

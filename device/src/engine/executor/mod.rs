@@ -10,18 +10,19 @@
 //! is called off meanwhile ends where it is ([`cancel`](super::cancel)).
 //!
 //! * this file: what is kept from pass to pass, and the turn of a task;
-//! * `beside`: long passes, computed on a thread of their own;
+//! * `underway`: the stages of a pass, which may take several turns;
 //! * `bench`: what one pass works with, and its transfers;
-//! * `operands`: sources taken, results given;
-//! * `neural` and `planar`: the two kinds of pass.
+//! * `operands`: sources taken, results given; `coefficients`: what the kernel fetcher brings;
+//! * `compute`: the engines at work; `beside`: on a thread of their own, if that takes long.
 
 mod bench;
 pub mod beside;
-mod neural;
+mod coefficients;
+mod compute;
 mod operands;
-mod planar;
+mod underway;
 
-use std::task::Poll;
+use std::task::{Poll, ready};
 
 use ane_uapi::hw::pe_mmu::PS_PER_NS;
 use ane_uapi::register::Register;
@@ -29,17 +30,14 @@ use vm_memory::GuestMemory;
 
 use self::bench::Bench;
 use self::beside::Beside;
-use self::neural::Away;
-use super::cancel::{Pace, Watch};
-use super::kernel_fetcher::Coefficients;
+use self::compute::{Compute, Misfit};
+use self::underway::Underway;
+use super::cancel::{Pace, TURN, Watch};
 use super::l2::Unknown;
-use super::madd::Array;
-use super::numerics::Numerics;
+use super::plan::Plan;
 use super::plan::cache::PlanCache;
 use super::plan::operand::Shape;
 use super::plan::verdict::Verdict;
-use super::plan::{Pass, Plan};
-use super::table::Tables;
 use super::tile::Fault;
 use super::{Done, Engine, EngineError, Ports, TaskContext};
 use crate::options::Options;
@@ -50,29 +48,15 @@ use crate::timing::{Clock, Cost, Machine};
 
 /// Executes tasks.
 pub struct Executor {
-    numerics: Numerics,
     is_strict: bool,
     plans: PlanCache,
     clock: Option<Clock>,
-    array: Array,
-    tables: Tables,
-    coefficients: Coefficients,
-    staging: Staging,
+    compute: Compute,
     unknown: Unknown,
     /// Where long passes are computed, if not here.
-    beside: Option<Beside>,
-    /// The pass that is being computed there.
-    away: Option<Box<Away>>,
-}
-
-/// Packed tensors on their way, kept for the next pass.
-#[derive(Default)]
-struct Staging {
-    source1: Vec<u16>,
-    source2: Vec<u16>,
-    result: Vec<u16>,
-    turned: Vec<u16>,
-    row: Vec<u16>,
+    beside: Option<Beside<(Compute, Result<(), Misfit>)>>,
+    /// The pass that goes on in another turn.
+    underway: Option<Box<Underway>>,
 }
 
 impl From<Fault> for EngineError {
@@ -92,17 +76,13 @@ impl Executor {
     pub fn new(options: &Options) -> Self {
         let machine = options.timing.then(|| Machine::of(options.chip.chip().generation));
         Self {
-            numerics: options.numerics,
             is_strict: options.strict,
             plans: machine.map_or_else(PlanCache::default, PlanCache::with_costs),
             clock: machine.map(Clock::new),
-            array: Array::new(options.numerics, options.threads),
-            tables: Tables::default(),
-            coefficients: Coefficients::default(),
-            staging: Staging::default(),
+            compute: Compute::new(options),
             unknown: Unknown::default(),
             beside: None,
-            away: None,
+            underway: None,
         }
     }
 
@@ -153,21 +133,29 @@ impl<M: GuestMemory> Engine<M> for Executor {
         registers: &RegisterFile,
         ports: Ports<'_, M>,
     ) -> Poll<Result<Done, EngineError>> {
-        if let Some(away) = self.away.take() {
-            return self.come_back(task, registers, ports, away);
-        }
-        let plan = self.plan(task, registers)?;
+        let mut underway = match self.underway.take() {
+            Some(underway) => *underway,
+            None => Underway::new(self.plan(task, registers)?),
+        };
         let watch = Watch::new(ports.cancel, task.queue);
-        let mut bench = Bench { task, registers, ports, watch: &watch, pace: Pace::new(&watch) };
-        match &plan.pass {
-            Pass::Neural(pass) => std::task::ready!(self.run_neural(&mut bench, &plan, pass))?,
-            Pass::Planar(pass) => self.run_planar(&mut bench, pass)?,
+        let turn = if self.beside.is_some() { TURN } else { usize::MAX };
+        let mut bench = Bench { task, registers, ports, watch: &watch, pace: Pace::with_turn(&watch, turn) };
+        let ended = self.go_on(&mut bench, &mut underway);
+        if ended.is_pending() {
+            self.underway = Some(Box::new(underway));
+            return Poll::Pending;
         }
-        Poll::Ready(self.finish(&mut bench, &plan))
+        ready!(ended)?;
+        Poll::Ready(self.finish(&mut bench, &underway.plan))
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        self.underway.as_ref().is_some_and(|underway| underway.is_away())
     }
 
     fn give_up(&mut self) {
-        if self.away.take().is_some()
+        if let Some(underway) = self.underway.take()
+            && underway.is_away()
             && let Some(beside) = &self.beside
         {
             beside.give_up();
@@ -177,8 +165,7 @@ impl<M: GuestMemory> Engine<M> for Executor {
     /// Gives back the room that the largest tasks have taken. What is unknown on chip stays so: the chip keeps its
     /// contents.
     fn reset(&mut self) {
-        self.staging = Staging::default();
-        self.coefficients = Coefficients::default();
+        self.compute.shrink();
     }
 }
 
@@ -202,11 +189,12 @@ mod tests {
     #[test]
     fn reset_gives_back_staging_and_knows_no_more_of_the_chip() {
         let mut executor = Executor::new(&Options::default());
-        executor.staging.source1.resize(1 << 20, 0);
-        executor.coefficients.weights.resize(1 << 20, 0);
+        executor.compute.staging.source1.resize(1 << 20);
+        executor.compute.coefficients.weights.resize(1 << 20);
         executor.unknown.mark(0x40, 0x10);
         Engine::<vm_memory::GuestMemoryMmap>::reset(&mut executor);
-        assert_eq!((executor.staging.source1.capacity(), executor.coefficients.weights.capacity()), (0, 0));
+        let Compute { staging, coefficients, .. } = &executor.compute;
+        assert_eq!((staging.source1.len(), coefficients.weights.len()), (0, 0));
         let place = ChipPlace { base: 0x40, ..ChipPlace::default() };
         assert!(is_unknown(&executor.unknown, place, Shape { channels: 1, height: 1, width: 1 }));
     }

@@ -1,5 +1,7 @@
 //! Operands: sources taken from memory or from the chip, results given to either.
 
+use std::task::{Poll, ready};
+
 use ane_uapi::hw::td::words::{ChipBytes, DmaBytes};
 use ane_uapi::hw::td::{l2, tile_destination, tile_source};
 use ane_uapi::register::Reg;
@@ -7,10 +9,10 @@ use vm_memory::GuestMemory;
 
 use super::Executor;
 use super::bench::Bench;
+use super::compute::Staging;
 use crate::dart::{Access, Circuit};
 use crate::engine::plan::operand::{ChipPlace, Origin, Shape, Sink, Source, Window};
 use crate::engine::plan::verdict::Verdict;
-use crate::engine::transpose::transpose_under;
 use crate::engine::{EngineError, l2 as chip};
 use crate::refusal::Category;
 use crate::td::register_file::RegisterFile;
@@ -31,28 +33,32 @@ pub(super) const SOURCE2: Inlet =
     Inlet { circuit: Circuit::TileFetch2, base: &tile_source::BASE_ADDR2, on_chip: &l2::SOURCE2_BASE };
 
 impl Executor {
-    /// Reads a source into packed form, and leaves on chip what passing leaves there.
+    /// Reads a source into packed form, from piece `next` on, and leaves on chip what passing leaves there.
     pub(super) fn take<M: GuestMemory>(
         &mut self,
         bench: &mut Bench<'_, '_, M>,
         source: &Source,
         inlet: Inlet,
         batch: u32,
-        into: &mut Vec<u16>,
-    ) -> Result<(), EngineError> {
+        next: &mut u32,
+    ) -> Poll<Result<(), EngineError>> {
         let shape = source.shape;
-        into.resize(shape.len(), 0);
+        if let Origin::Chip(place) = source.origin {
+            self.known(bench.registers, inlet, place.batch(batch), shape)?;
+        }
+        let Staging { source1, source2, row, .. } = &mut self.compute.staging;
+        let into = if inlet.circuit == SOURCE1.circuit { source1 } else { source2 };
+        into.resize(shape.len());
         match source.origin {
             Origin::Chip(place) => {
-                let place = place.batch(batch);
-                self.known(bench.registers, inlet, place, shape)?;
-                chip::read(bench.ports.l2, place, shape, into);
+                bench.count_elements(shape.elements());
+                chip::read(bench.ports.l2, place.batch(batch), shape, into);
             }
             Origin::Memory { from, by, leaves } => {
                 let base = bench.base(inlet.base, &from, batch);
-                bench.tile(inlet.circuit, inlet.base, &mut self.staging.row, bytes(shape), |tile| {
+                ready!(bench.tile(inlet.circuit, inlet.base, (row, next), bytes(shape), |tile| {
                     tile.fetch(&from, base, shape, into)
-                })?;
+                }))?;
                 let by = by.batch(batch);
                 match leaves {
                     Window::Whole => chip::write(bench.ports.l2, &mut self.unknown, by, shape, into),
@@ -60,7 +66,31 @@ impl Executor {
                 }
             }
         }
-        Ok(())
+        Poll::Ready(Ok(()))
+    }
+
+    /// Says whether a source may be read, from piece `next` on.
+    pub(super) fn check_source<M: GuestMemory>(
+        &mut self,
+        bench: &mut Bench<'_, '_, M>,
+        source: &Source,
+        inlet: Inlet,
+        batch: u32,
+        next: &mut u32,
+    ) -> Poll<Result<(), EngineError>> {
+        match source.origin {
+            Origin::Chip(place) => {
+                self.known(bench.registers, inlet, place.batch(batch), source.shape)?;
+                Poll::Ready(Ok(()))
+            }
+            Origin::Memory { from, .. } => {
+                let base = bench.base(inlet.base, &from, batch);
+                let row = &mut self.compute.staging.row;
+                bench.tile(inlet.circuit, inlet.base, (row, next), 0, |tile| {
+                    tile.check(&from, base, source.shape, Access::Read)
+                })
+            }
+        }
     }
 
     /// Refuses a source whose bytes nobody knows.
@@ -83,53 +113,51 @@ impl Executor {
         })
     }
 
-    /// Says whether the result of a batch may be written.
+    /// Says whether the result of a batch may be written, from piece `next` on.
     pub(super) fn check_result<M: GuestMemory>(
         &mut self,
         bench: &mut Bench<'_, '_, M>,
         sink: &Sink,
         batch: u32,
-    ) -> Result<(), EngineError> {
-        let Some(to) = sink.memory else { return Ok(()) };
+        next: &mut u32,
+    ) -> Poll<Result<(), EngineError>> {
+        let Some(to) = sink.memory else { return Poll::Ready(Ok(())) };
         let register = &tile_destination::BASE_ADDR;
         let base = bench.base(register, &to, batch);
-        bench.tile(Circuit::TileSend, register, &mut self.staging.row, 0, |tile| {
+        let row = &mut self.compute.staging.row;
+        bench.tile(Circuit::TileSend, register, (row, next), 0, |tile| {
             tile.check(&to, base, sink.shape, Access::Write)
-        })?;
-        Ok(())
+        })
     }
 
-    /// Puts the result where it belongs.
+    /// Puts the result where it belongs, from piece `next` on.
     pub(super) fn give<M: GuestMemory>(
         &mut self,
         bench: &mut Bench<'_, '_, M>,
         sink: &Sink,
         batch: u32,
-        result: &mut Vec<u16>,
-    ) -> Result<(), EngineError> {
-        if sink.is_transposed {
-            transpose_under(bench.watch, result, sink.shape.transposed(), &mut self.staging.turned);
-            bench.still_wanted()?;
-            std::mem::swap(result, &mut self.staging.turned);
-        }
-        if let Some((place, len)) = sink.spoils {
-            self.unknown.mark(place.batch(batch).base, len);
-        }
-        if let Some(place) = sink.chip {
-            chip::write(bench.ports.l2, &mut self.unknown, place.batch(batch), sink.shape, result);
-            // That what was assembled stays readable is a guess (td 4.2).
-            if sink.memory.is_some() {
-                chip::forget(&mut self.unknown, place.batch(batch), sink.shape);
+        next: &mut u32,
+    ) -> Poll<Result<(), EngineError>> {
+        let Staging { result, row, .. } = &mut self.compute.staging;
+        if *next == 0 {
+            if let Some((place, len)) = sink.spoils {
+                self.unknown.mark(place.batch(batch).base, len);
+            }
+            if let Some(place) = sink.chip {
+                bench.count_elements(sink.shape.elements());
+                chip::write(bench.ports.l2, &mut self.unknown, place.batch(batch), sink.shape, result);
+                // That what was assembled stays readable is a guess (td 4.2).
+                if sink.memory.is_some() {
+                    chip::forget(&mut self.unknown, place.batch(batch), sink.shape);
+                }
             }
         }
-        if let Some(to) = sink.memory {
-            let register = &tile_destination::BASE_ADDR;
-            let base = bench.base(register, &to, batch);
-            bench.tile(Circuit::TileSend, register, &mut self.staging.row, bytes(sink.shape), |tile| {
-                tile.send(&to, base, sink.shape, result)
-            })?;
-        }
-        Ok(())
+        let Some(to) = sink.memory else { return Poll::Ready(Ok(())) };
+        let register = &tile_destination::BASE_ADDR;
+        let base = bench.base(register, &to, batch);
+        bench.tile(Circuit::TileSend, register, (row, next), bytes(sink.shape), |tile| {
+            tile.send(&to, base, sink.shape, result)
+        })
     }
 }
 

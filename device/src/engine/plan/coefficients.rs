@@ -51,8 +51,12 @@ impl Kernel {
     /// Bytes of one slot.
     pub fn slot_bytes(&self) -> u64 {
         let rows = u64::from(self.taps).saturating_add(self.has_bias.into());
-        let bytes = if self.is_uint8 { 1 } else { 2 };
-        rows.saturating_mul(self.lanes.into()).saturating_mul(bytes)
+        self.bytes(rows.saturating_mul(self.lanes.into()))
+    }
+
+    /// Bytes of so many coefficients.
+    pub const fn bytes(&self, coefficients: u64) -> u64 {
+        coefficients.saturating_mul(if self.is_uint8 { 1 } else { 2 })
     }
 
     /// Slots that an engine holds.

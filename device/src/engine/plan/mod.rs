@@ -33,7 +33,7 @@ use ane_uapi::register::Reg;
 use self::inferred::Inferred;
 use self::neural::NeuralPass;
 pub use self::operand::Window;
-use self::operand::{ChipPlace, Shape};
+use self::operand::{ChipPlace, Shape, Sink, Source};
 use self::planar::PlanarPass;
 use self::verdict::{Registers, Verdict};
 use crate::refusal::Category;
@@ -65,6 +65,48 @@ pub enum Pass {
     Neural(NeuralPass),
     /// The planar engine.
     Planar(PlanarPass),
+}
+
+impl Pass {
+    /// Source 1.
+    pub const fn source1(&self) -> &Source {
+        match self {
+            Self::Neural(pass) => &pass.source,
+            Self::Planar(pass) => &pass.source1,
+        }
+    }
+
+    /// Source 2, where there is one.
+    pub const fn source2(&self) -> Option<&Source> {
+        match self {
+            Self::Neural(_) => None,
+            Self::Planar(pass) => pass.source2.as_ref(),
+        }
+    }
+
+    /// Where the result goes.
+    pub const fn sink(&self) -> &Sink {
+        match self {
+            Self::Neural(pass) => &pass.sink,
+            Self::Planar(pass) => &pass.sink,
+        }
+    }
+
+    /// Extents of the result before any transposition.
+    pub const fn output(&self) -> Shape {
+        match self {
+            Self::Neural(pass) => pass.output(),
+            Self::Planar(pass) => pass.output(),
+        }
+    }
+
+    /// How often it is done.
+    pub const fn batches(&self) -> u32 {
+        match self {
+            Self::Neural(_) => 1,
+            Self::Planar(pass) => pass.batches,
+        }
+    }
 }
 
 /// Understands a task.

@@ -1,0 +1,199 @@
+//! What a pass computes, between its operands and its result.
+//!
+//! By now everything is in packed form and in the device's own hands: no guest memory and no register is needed until the
+//! result is given. So all of this can be handed to another thread and taken back (`beside`).
+
+use ane_uapi::hw::td::activation::BYTES;
+
+use crate::engine::cancel::{Pace, Watch};
+use crate::engine::kernel_fetcher::Coefficients;
+use crate::engine::madd::{self, Array};
+use crate::engine::numerics::Numerics;
+use crate::engine::plan::Pass;
+use crate::engine::plan::neural::{NeuralPass, Nonlinearity, Operation};
+use crate::engine::plan::operand::Shape;
+use crate::engine::plan::planar::PlanarPass;
+use crate::engine::planar::Operand;
+use crate::engine::room::Room;
+use crate::engine::table::Tables;
+use crate::engine::transpose::transpose_under;
+use crate::options::Options;
+
+/// Steps of the array from which on a pass is long, where vectors take them: some tenths of a millisecond at least,
+/// some tenths of a second where the operands keep it from the vectors (Chosen).
+const LONG: u64 = 1 << 24;
+
+/// The same, where products are computed one by one.
+const LONG_ONE_BY_ONE: u64 = 1 << 18;
+
+/// The same, of elements that are computed or moved each for itself: some tenths of a millisecond at least.
+const LONG_ELEMENTS: u64 = 1 << 20;
+
+/// The engines, and what they work on.
+pub(super) struct Compute {
+    array: Array,
+    pub(super) tables: Tables,
+    pub(super) coefficients: Coefficients,
+    pub(super) staging: Staging,
+}
+
+/// Packed tensors on their way, kept for the next pass.
+#[derive(Default)]
+pub(super) struct Staging {
+    pub(super) source1: Room,
+    pub(super) source2: Room,
+    pub(super) result: Room,
+    turned: Room,
+    /// An interleaved row.
+    pub(super) row: Vec<u16>,
+}
+
+/// A pass whose sizes an engine does not take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Misfit;
+
+impl Compute {
+    pub(super) fn new(options: &Options) -> Self {
+        Self::with(Array::new(options.numerics, options.threads))
+    }
+
+    fn with(array: Array) -> Self {
+        let (tables, coefficients) = (Tables::default(), Coefficients::default());
+        Self { array, tables, coefficients, staging: Staging::default() }
+    }
+
+    /// Another one that has nothing yet.
+    pub(super) fn another(&self) -> Self {
+        Self::with(Array::with_tier(self.numerics(), self.array.threads(), self.array.tier()))
+    }
+
+    /// The arithmetic of the array.
+    pub(super) fn numerics(&self) -> Numerics {
+        self.array.numerics()
+    }
+
+    /// Gives back the room that the largest tasks have taken.
+    pub(super) fn shrink(&mut self) {
+        self.staging = Staging::default();
+        self.coefficients = Coefficients::default();
+    }
+
+    /// Whether a pass is worth two wake-ups.
+    pub(super) fn is_long(&self, pass: &Pass) -> bool {
+        let has_long_steps = match pass {
+            Pass::Neural(pass) => {
+                let is_fast = madd::has_kernel(self.numerics());
+                pass.steps() >= if is_fast { LONG } else { LONG_ONE_BY_ONE }
+            }
+            Pass::Planar(_) => false,
+        };
+        has_long_steps || elements(pass) >= LONG_ELEMENTS
+    }
+
+    /// Makes the result of the sources, as it is stored.
+    #[inline]
+    pub(super) fn run(
+        &mut self,
+        pass: &Pass,
+        table: Option<&[u8; BYTES]>,
+        watch: &Watch<'_>,
+    ) -> Result<(), Misfit> {
+        let output = pass.output();
+        self.staging.result.resize(output.len());
+        match pass {
+            Pass::Neural(pass) => self.neural(pass, table, watch)?,
+            Pass::Planar(pass) => self.planar(pass, watch)?,
+        }
+        if pass.sink().is_transposed {
+            let Staging { result, turned, .. } = &mut self.staging;
+            turned.resize(output.len());
+            transpose_under(watch, result, output, turned);
+            std::mem::swap(result, turned);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn neural(
+        &mut self,
+        pass: &NeuralPass,
+        table: Option<&[u8; BYTES]>,
+        watch: &Watch<'_>,
+    ) -> Result<(), Misfit> {
+        let Staging { source1: input, result, .. } = &mut self.staging;
+        if pass.input_relu {
+            let relu = |input: &mut [u16]| input.iter_mut().for_each(|half| *half = input_relu(*half));
+            Pace::new(watch).strides(input, relu);
+        }
+        let (array, convolution, scale) = (self.array.under(watch), &pass.convolution, pass.post_scale);
+        match pass.operation {
+            Operation::Convolve(kernel) => {
+                let Coefficients { weights, biases } = &self.coefficients;
+                let weights = madd::Coefficients::Halves(weights);
+                let biases = kernel.has_bias.then_some(&**biases);
+                array.convolve(convolution, input, weights, biases, scale, result)
+            }
+            Operation::Sum => {
+                array.convolve(convolution, input, madd::Coefficients::Unity, None, scale, result)
+            }
+            Operation::Maximum => array.maximum(convolution, input, scale, result),
+            Operation::PassThrough => {
+                array.scale(input, scale, result);
+                Ok(())
+            }
+        }
+        .map_err(|_| Misfit)?;
+        let mut pace = Pace::new(watch);
+        match (pass.nonlinearity, table) {
+            (Nonlinearity::Table, Some(bytes)) => {
+                // It was understood when it came.
+                let table = self.tables.get(bytes).map_err(|_| Misfit)?;
+                pace.strides(result, |result| table.apply(result));
+            }
+            (Nonlinearity::Relu, _) => {
+                pace.strides(result, |result| result.iter_mut().for_each(|half| *half = relu(*half)));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn planar(&mut self, pass: &PlanarPass, watch: &Watch<'_>) -> Result<(), Misfit> {
+        let Staging { source1, source2, result, .. } = &mut self.staging;
+        let operand = |shape: Shape, values| Operand {
+            values,
+            channels: shape.channels,
+            height: shape.height,
+            width: shape.width,
+        };
+        let a = operand(pass.source1.shape, &**source1);
+        let b = pass.source2.map(|source| operand(source.shape, &**source2));
+        pass.planar.run_under(watch, pass.shape, a, b, result).map_err(|_| Misfit)
+    }
+}
+
+/// Elements that a pass goes over, each for itself.
+pub(super) fn elements(pass: &Pass) -> u64 {
+    pass.source1().shape.elements().max(pass.output().elements())
+}
+
+/// A half as InputReLU passes it on.
+const fn input_relu(half: u16) -> u16 {
+    const INFINITY: u16 = 0x7c00;
+    if half & 0x7fff > INFINITY { INFINITY } else { relu(half) }
+}
+
+/// The larger of a half and +0.
+const fn relu(half: u16) -> u16 {
+    if half & 0x8000 == 0 { half } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relu_on_the_input_takes_what_is_no_number_for_infinity() {
+        assert_eq!([0xfe00, 0x7e01, 0x8000, 0xbc00, 0x3c00].map(input_relu), [0x7c00, 0x7c00, 0, 0, 0x3c00]);
+    }
+}

@@ -1,0 +1,109 @@
+//! The longest that the device's thread is held by one task of the largest kind, where it has others to serve.
+//!
+//! Whoever reads a register meanwhile waits that long at most: what is measured is the longest single call for work.
+
+use std::time::{Duration, Instant};
+
+use ane::build::{Built, Convolution, Element, Graph, Shape, Tail, Weights, activation};
+use ane::embedded;
+use ane_device::Options;
+use ane_driver::bus::Bus;
+use ane_driver::bus::in_process::Device as _;
+use ane_tests::runner::Outcome;
+use half::f16;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::device::Device;
+
+/// Memory for the largest program.
+const MEMORY: usize = 1 << 30;
+/// The largest operand, and the largest whose elements each have a row of their own in that memory.
+const LARGEST: Shape = Shape::new(64, 1024, 1024);
+const NARROW: Shape = Shape::new(1024, 4096, 1);
+
+type Made = Result<Built, ane::build::BuildError>;
+
+fn elementwise(shape: Shape) -> Made {
+    let mut graph = Graph::new();
+    let x = graph.input("x", shape)?;
+    let y = graph.unary(x, Element { scale: f16::from_f32(0.75), ..Element::ADD })?;
+    graph.output("y", y)?;
+    graph.build()
+}
+
+fn turned() -> Made {
+    let mut graph = Graph::new();
+    let x = graph.input("x", LARGEST)?;
+    let y = graph.pass_through(x, Tail::table(activation::exp2()).transposed())?;
+    graph.output("y", y)?;
+    graph.build()
+}
+
+fn interleaved() -> Made {
+    let mut graph = Graph::new();
+    let x = graph.input("x", Shape::new(64, 512, 1024))?;
+    let between = graph.unary(x, Element::ADD)?;
+    graph.interleave(between, 8)?;
+    let y = graph.unary(between, Element::ADD)?;
+    graph.output("y", y)?;
+    graph.build()
+}
+
+fn coefficients() -> Made {
+    let mut graph = Graph::new();
+    let x = graph.input("x", Shape::new(8192, 1, 1))?;
+    let weights = vec![f16::from_f32(0.01); 1 << 26];
+    let y = graph.convolution(x, &Convolution::new(8192, (1, 1), Weights::Half(&weights)))?;
+    graph.output("y", y)?;
+    graph.build()
+}
+
+/// The longest call for work of a run, and all of it.
+fn longest(device: &mut Device) -> [Duration; 2] {
+    device.submit();
+    let (start, mut longest) = (Instant::now(), Duration::ZERO);
+    loop {
+        let begin = Instant::now();
+        let work = device.guest.bus.device_mut().work();
+        longest = longest.max(begin.elapsed());
+        if work.pending {
+            continue;
+        }
+        if !device.guest.bus.device_mut().ane().is_away() {
+            break;
+        }
+        let wakeup = device.guest.bus.wakeup().expect("there is a bell");
+        poll(&mut [PollFd::new(wakeup, PollFlags::POLLIN)], PollTimeout::MAX).expect("the bell rings");
+    }
+    let all = start.elapsed();
+    assert_eq!(device.wait(), Outcome::Done);
+    [longest, all]
+}
+
+/// Prints the figures of each kind.
+pub(crate) fn measure() {
+    let kinds: [(&str, fn() -> Made); 5] = [
+        ("elementwise in doubles, 64x1024x1024", || elementwise(LARGEST)),
+        ("rows of one element, 1024x4096x1", || elementwise(NARROW)),
+        ("table and transposition, 64x1024x1024", turned),
+        ("interleave of 8, 64x512x1024", interleaved),
+        ("coefficients, 8192 to 8192", coefficients),
+    ];
+    for (what, made) in kinds {
+        let built = match made() {
+            Ok(built) => built,
+            Err(why) => {
+                println!("{what}: {why}");
+                continue;
+            }
+        };
+        let mut bus = embedded::open(&Options::default(), MEMORY).expect("a device");
+        bus.device_mut().compute_beside().expect("a descriptor");
+        let mut device = Device::new(bus);
+        device.load(&built.program());
+        for round in 0..2 {
+            let [longest, all] = longest(&mut device).map(|time| 1e3 * time.as_secs_f64());
+            println!("{what}, round {round}: longest {longest:.2} ms of {all:.1} ms");
+        }
+    }
+}
