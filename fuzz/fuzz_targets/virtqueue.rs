@@ -25,6 +25,7 @@ mod daemon {
     pub mod backend;
     pub mod cancel;
     pub mod chain;
+    pub mod hold;
     pub mod poll;
     pub mod request;
     pub mod server;

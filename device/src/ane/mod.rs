@@ -4,7 +4,8 @@
 //! block, found by [`bus`](crate::bus). Work goes on when [`Ane::work`] is called: one task at a time, so that
 //! whoever calls decides how much is done in one go, and answers register accesses in between.
 //!
-//! * this file: the blocks, reset, the turn of work, and events;
+//! * this file: the blocks, reset, and the turn of work;
+//! * `events`: what leaves it;
 //! * `access`: register accesses;
 //! * `task`: one step of work;
 //! * [`companions`]: messages to PE_MMU, and the mover's memories;
@@ -13,38 +14,35 @@
 mod access;
 pub mod companions;
 mod dump;
+mod events;
 mod registers;
 mod task;
 
 use std::convert::Infallible;
 
-use ane_uapi::hw::dart::regs;
 use ane_uapi::hw::status::EngineStatus;
-use ane_uapi::hw::tq::QueueId;
 use vm_memory::GuestMemory;
 
 use crate::chip::{Identity, NoSuchInstance};
-use crate::counters::{Counters, Report, increment};
-use crate::dart::check::MAX_REPORTS;
+use crate::counters::{Counters, Report};
 use crate::dart::{CheckReport, Dart};
 use crate::engine::cancel::{Cancel, Never};
 use crate::engine::plan::inferred::Inferred;
 use crate::engine::{Engine, Executor};
-use crate::event::{Event, Fault, Happening, RUNNING, Waiting};
+use crate::event::{Fault, Happening, RUNNING, Waiting};
 use crate::firmware::Firmware;
 use crate::inject::{Armed, Injection, Trap};
 use crate::kernel_memory::KernelMemory;
 use crate::mover::{self, Mover};
 use crate::options::{Hang, Options};
 use crate::pe_mmu::{Node, PeMmu};
-use crate::report::{Kind, Reporter};
+use crate::report::Reporter;
 use crate::sram::Sram;
 use crate::stored::Stored;
 use crate::td::fetch::Descriptor;
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
-use crate::tm::error::Failure;
-use crate::tm::{Effect, TaskManager, Turn};
+use crate::tm::{TaskManager, Turn};
 use crate::trace::Timeline;
 
 use self::task::Away;
@@ -180,19 +178,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.inferred
     }
 
-    /// What checking mode found since last asked; each finding was logged as well.
-    ///
-    /// At most [`MAX_REPORTS`] are kept: what comes when there are as many is logged only, and
-    /// [counted](Self::take_reports_lost).
-    pub fn take_reports(&mut self) -> Vec<CheckReport> {
-        std::mem::take(&mut self.findings)
-    }
-
-    /// How many findings were dropped, since this was last asked, because nobody took those before them.
-    pub fn take_reports_lost(&mut self) -> u64 {
-        std::mem::take(&mut self.findings_lost)
-    }
-
     /// The DART.
     pub const fn dart(&self) -> &Dart {
         &self.dart
@@ -318,93 +303,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             Turn::Wait(at) => Work { pending: false, at: Some(mover.map_or(at, |due| due.min(at))) },
             Turn::Task => Work { pending: true, at: None },
         }
-    }
-
-    /// Takes the events that have happened, in their order.
-    pub fn take_events(&mut self) -> impl Iterator<Item = Event> + use<M, E> {
-        self.events.take().into_iter()
-    }
-
-    /// Events that were dropped because nobody took them.
-    pub const fn events_lost(&self) -> u64 {
-        self.events.lost()
-    }
-
-    fn follow(&mut self, effect: Effect, now: Ticks) {
-        match effect {
-            Effect::None | Effect::Pushed(Ok(_)) => {}
-            Effect::Pushed(Err(failure)) => self.failed(&failure, now),
-            Effect::GaveUp(queue) => self.abort(queue, now),
-        }
-        self.flush(now);
-    }
-
-    /// Ends every request of a queue.
-    fn abort(&mut self, queue: QueueId, now: Ticks) {
-        if self.armed.ignores_abort() {
-            return;
-        }
-        for failure in self.tm.abort(queue, now) {
-            self.failed(&failure, now);
-        }
-    }
-
-    fn failed(&mut self, failure: &Failure, now: Ticks) {
-        increment(&mut self.counters.requests_failed);
-        self.reporter.log(Kind::Request, now, || failure.to_string());
-    }
-
-    /// Turns what the windows have latched into events.
-    fn take_faults(&mut self, status: EngineStatus, now: Ticks) {
-        let latched: Vec<_> = self.dart.take_faults().collect();
-        for (window, info) in latched {
-            let words = [
-                regs::ERROR_STATUS.offset(),
-                regs::ERROR_ADDRESS_LOW.offset(),
-                regs::ERROR_ADDRESS_HIGH.offset(),
-                regs::BUFFER_STATUS.offset(),
-            ]
-            .map(|offset| self.dart.read(window, offset).unwrap_or_default());
-            let fault = Fault { window, words, info };
-            self.last_fault = Some(fault);
-            self.happen(now, status, Happening::Dart(fault));
-            if self.dart.is_dead() && !self.announced_dead {
-                self.announced_dead = true;
-                self.happen(now, status, Happening::Dead(fault));
-            }
-        }
-    }
-
-    fn happen(&mut self, at: Ticks, engine_status: EngineStatus, what: Happening) {
-        self.events.push(Event { at, engine_status, what });
-    }
-
-    /// Raises the event lines, and takes faults that something other than a task caused.
-    fn flush(&mut self, now: Ticks) {
-        let status = self.status();
-        self.take_faults(status, now);
-        self.say_findings(now);
-        for raised in self.tm.events_mut().raise() {
-            if self.armed.loses_interrupt() {
-                continue;
-            }
-            let what =
-                Happening::TaskManager { line: raised.line, waiting: raised.waiting, entry: raised.entry };
-            self.happen(raised.at, status, what);
-        }
-    }
-
-    /// Logs what checking mode found, and keeps it for whoever asks.
-    fn say_findings(&mut self, now: Ticks) {
-        for finding in self.dart.take_reports() {
-            self.reporter.log(Kind::Check, now, || format!("check: {finding}"));
-            if self.findings.len() < MAX_REPORTS {
-                self.findings.push(finding);
-            } else {
-                self.findings_lost = self.findings_lost.saturating_add(1);
-            }
-        }
-        self.findings_lost = self.findings_lost.saturating_add(self.dart.take_reports_lost());
     }
 
     /// What a performance report says.

@@ -11,7 +11,7 @@
 //! another.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ane_uapi::hw::tq::QueueId;
 
@@ -38,6 +38,35 @@ pub struct Never;
 impl Cancel for Never {
     fn is_cancelled(&self, _: QueueId) -> bool {
         false
+    }
+}
+
+/// Lets what is only tried go on for so many questions.
+pub(super) struct Limited<'a> {
+    cancel: &'a dyn Cancel,
+    left: AtomicUsize,
+    is_called_off: AtomicBool,
+}
+
+impl<'a> Limited<'a> {
+    pub(super) const fn new(cancel: &'a dyn Cancel, questions: usize) -> Self {
+        Self { cancel, left: AtomicUsize::new(questions), is_called_off: AtomicBool::new(false) }
+    }
+
+    /// True if it ended for good, and not because it took too long.
+    pub(super) fn is_called_off(&self) -> bool {
+        self.is_called_off.load(Ordering::Relaxed)
+    }
+}
+
+impl Cancel for Limited<'_> {
+    fn is_cancelled(&self, queue: QueueId) -> bool {
+        if self.cancel.is_cancelled(queue) {
+            self.is_called_off.store(true, Ordering::Relaxed);
+            return true;
+        }
+        let less = |left: usize| left.checked_sub(1);
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err()
     }
 }
 
@@ -147,7 +176,6 @@ impl<'a> Pace<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicUsize;
 
     /// Says yes once, and counts how often it was asked.
     #[derive(Default)]
@@ -167,6 +195,17 @@ mod tests {
         let over: Vec<bool> = (0..8).map(|_| pace.spend(STRIDE / 4)).collect();
         assert_eq!(over, [false, false, false, false, false, false, false, true]);
         assert_eq!(once.0.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn what_is_tried_goes_on_for_so_many_questions_and_says_whether_it_was_called_off_instead() {
+        let limited = Limited::new(&Never, 2);
+        let answers = [(); 4].map(|()| limited.is_cancelled(QueueId::LINUX));
+        assert_eq!((answers, limited.is_called_off()), ([false, false, true, true], false));
+        let once = Once::default();
+        let limited = Limited::new(&once, 2);
+        let answers = [(); 2].map(|()| limited.is_cancelled(QueueId::LINUX));
+        assert_eq!((answers, limited.is_called_off()), ([false, true], true));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the device costs around its arithmetic: goals T1 to T3, and C5 for softmax.
+//! What the device costs around its arithmetic: goals T1 to T3, C5 for softmax, and how long its thread is held at most.
 //!
 //! `cargo bench -p ane-tests --bench engine [-- T1 ..]`. Everything goes through a whole device in this process, as a
 //! driver would have it: submission, fetch, decoding, plan, transfers through the DART, arithmetic, event. The sides of

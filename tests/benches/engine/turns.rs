@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use ane::build::{Built, Convolution, Element, Graph, Shape, Tail, Weights, activation};
+use ane::build::{BuildError, Built, Convolution, Element, Graph, Shape, Tail, Tensor, Weights, activation};
 use ane::embedded;
 use ane_device::Options;
 use ane_driver::bus::Bus;
@@ -14,6 +14,7 @@ use half::f16;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::device::Device;
+use crate::report;
 
 /// Memory for the largest program.
 const MEMORY: usize = 1 << 30;
@@ -21,41 +22,37 @@ const MEMORY: usize = 1 << 30;
 const LARGEST: Shape = Shape::new(64, 1024, 1024);
 const NARROW: Shape = Shape::new(1024, 4096, 1);
 
-type Made = Result<Built, ane::build::BuildError>;
-
-fn elementwise(shape: Shape) -> Made {
+/// A graph of one input and one output.
+fn made(shape: Shape, make: impl FnOnce(&mut Graph, Tensor) -> Result<Tensor, BuildError>) -> Built {
     let mut graph = Graph::new();
-    let x = graph.input("x", shape)?;
-    let y = graph.unary(x, Element { scale: f16::from_f32(0.75), ..Element::ADD })?;
-    graph.output("y", y)?;
-    graph.build()
+    let x = graph.input("x", shape).expect("fits");
+    let y = make(&mut graph, x).expect("is offered");
+    graph.output("y", y).expect("computed");
+    graph.build().expect("can be built")
 }
 
-fn turned() -> Made {
-    let mut graph = Graph::new();
-    let x = graph.input("x", LARGEST)?;
-    let y = graph.pass_through(x, Tail::table(activation::exp2()).transposed())?;
-    graph.output("y", y)?;
-    graph.build()
+/// In doubles, because it has two operations.
+fn elementwise(shape: Shape) -> Built {
+    made(shape, |graph, x| graph.unary(x, Element { scale: f16::from_f32(0.75), ..Element::ADD }))
 }
 
-fn interleaved() -> Made {
-    let mut graph = Graph::new();
-    let x = graph.input("x", Shape::new(64, 512, 1024))?;
-    let between = graph.unary(x, Element::ADD)?;
-    graph.interleave(between, 8)?;
-    let y = graph.unary(between, Element::ADD)?;
-    graph.output("y", y)?;
-    graph.build()
+fn turned() -> Built {
+    made(LARGEST, |graph, x| graph.pass_through(x, Tail::table(activation::exp2()).transposed()))
 }
 
-fn coefficients() -> Made {
-    let mut graph = Graph::new();
-    let x = graph.input("x", Shape::new(8192, 1, 1))?;
-    let weights = vec![f16::from_f32(0.01); 1 << 26];
-    let y = graph.convolution(x, &Convolution::new(8192, (1, 1), Weights::Half(&weights)))?;
-    graph.output("y", y)?;
-    graph.build()
+fn interleaved() -> Built {
+    made(Shape::new(64, 512, 1024), |graph, x| {
+        let between = graph.unary(x, Element::ADD)?;
+        graph.interleave(between, 8)?;
+        graph.unary(between, Element::ADD)
+    })
+}
+
+fn coefficients() -> Built {
+    made(Shape::new(8192, 1, 1), |graph, x| {
+        let weights = vec![f16::from_f32(0.01); 1 << 26];
+        graph.convolution(x, &Convolution::new(8192, (1, 1), Weights::Half(&weights)))
+    })
 }
 
 /// The longest call for work of a run, and all of it.
@@ -80,30 +77,25 @@ fn longest(device: &mut Device) -> [Duration; 2] {
     [longest, all]
 }
 
-/// Prints the figures of each kind.
+/// Prints the figures of each kind: of the first run, whose memory is new, and of one more.
 pub(crate) fn measure() {
-    let kinds: [(&str, fn() -> Made); 5] = [
+    let kinds: [(&str, fn() -> Built); 5] = [
         ("elementwise in doubles, 64x1024x1024", || elementwise(LARGEST)),
         ("rows of one element, 1024x4096x1", || elementwise(NARROW)),
         ("table and transposition, 64x1024x1024", turned),
         ("interleave of 8, 64x512x1024", interleaved),
         ("coefficients, 8192 to 8192", coefficients),
     ];
-    for (what, made) in kinds {
-        let built = match made() {
-            Ok(built) => built,
-            Err(why) => {
-                println!("{what}: {why}");
-                continue;
-            }
-        };
+    for (what, built) in kinds {
+        let built = built();
         let mut bus = embedded::open(&Options::default(), MEMORY).expect("a device");
         bus.device_mut().compute_beside().expect("a descriptor");
         let mut device = Device::new(bus);
         device.load(&built.program());
-        for round in 0..2 {
+        for run in ["first run", "again"] {
             let [longest, all] = longest(&mut device).map(|time| 1e3 * time.as_secs_f64());
-            println!("{what}, round {round}: longest {longest:.2} ms of {all:.1} ms");
+            let what = format!("longest turn of {what}, {run}");
+            report::line("(turns)", &what, &format!("{longest:.2} ms of {all:.1} ms"), longest);
         }
     }
 }

@@ -5,20 +5,18 @@
 //! it belongs to one engine and to nothing else, and it is the thread that the engine runs on: between a kick
 //! and its answer there is one wake-up and not two.
 //!
-//! The engine is behind a lock of its own. The message thread takes it for three things only: to replace
+//! The engine is behind a lock of its own ([`Hold`]). The message thread takes it for three things only: to replace
 //! memory, to stop a queue, and to reset. Each means "nothing of before touches memory any more", so waiting
-//! for the turn that runs is what it is for. A turn is one task at most, without the array's share of a long one, which is
-//! computed beside and touches no memory of the guest's. A task that is not worth waiting for is
+//! for the turn that runs is what it is for. A turn is some milliseconds of one task at most, without what is
+//! computed beside, which touches no memory of the guest's. A task that is not worth waiting for is
 //! called off: at a reset and at the end of a connection at once, otherwise when it keeps others waiting ([`PATIENCE`]);
-//! the thread of the kicks steps back between turns when somebody waits ([`Backend::wanted`]). Config space, features
-//! and the setting up of queues never take the lock.
-//!
-//! Lock order: the engine, then a queue's. No thread takes the engine while it holds a queue.
+//! the thread of the kicks steps back between turns when somebody waits. Config space, features and the setting up of queues
+//! never take the lock.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ane_device::time::{TICKS_PER_SECOND, Ticks};
@@ -39,6 +37,7 @@ use vmm_sys_util::epoll::EventSet;
 use vmm_sys_util::event::{EventConsumer, EventFlag, EventNotifier, new_event_consumer_and_notifier};
 use zerocopy::IntoBytes;
 
+use super::hold::{Hold, lock};
 use super::poll::Window;
 use super::request::BATCH_MAX;
 use super::trace::Trace;
@@ -61,18 +60,11 @@ const SLICE: Duration = Duration::from_millis(1);
 /// tasks take as long, and a virtual machine stands still meanwhile (Chosen).
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long to sleep between two looks whether the engine is free.
-const NAP: Duration = Duration::from_micros(100);
-
 /// One engine behind one socket.
 pub(crate) struct Backend {
     config: Vec<u8>,
-    worker: Mutex<Worker>,
-    /// Raised to have the task that runs end at once.
-    call_off: Arc<AtomicBool>,
+    engine: Hold,
     rest: Mutex<Rest>,
-    /// Threads that wait for the engine, besides the one it runs on.
-    wanted: AtomicUsize,
     /// Readable while there is more to do. The bell of what is computed beside.
     again: Arc<EventFd>,
     /// Readable when the engine's next deadline has come.
@@ -89,11 +81,6 @@ struct Rest {
     alarm: Option<Ticks>,
 }
 
-/// Locks; a panic elsewhere does not make the state wrong, see [`Worker::turn`].
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Backend {
     /// A device with these options, whose timeline goes to `trace`.
     pub(crate) fn new(options: &Options, poll: Duration, trace: Trace) -> anyhow::Result<Self> {
@@ -105,10 +92,8 @@ impl Backend {
         let worker = Worker::new(options, trace, bell)?;
         Ok(Self {
             config: wire::config(options, BATCH_MAX)?.as_bytes().to_vec(),
-            call_off: worker.call_off(),
-            worker: Mutex::new(worker),
+            engine: Hold::new(worker),
             rest: Mutex::new(Rest { window: Window::new(poll, Instant::now()), alarm: None }),
-            wanted: AtomicUsize::new(0),
             again,
             timer: TimerFd::new(
                 ClockId::CLOCK_MONOTONIC,
@@ -126,84 +111,26 @@ impl Backend {
 
     /// The connection ends: whatever runs for it is in vain.
     pub(crate) fn leaving(&self) {
-        self.call_off.store(true, Ordering::SeqCst);
+        self.engine.call_off(true);
     }
 
     /// The connection has ended, and its threads with it.
     ///
     /// The numbers are descriptors that the transport gave up without closing them.
     pub(crate) fn disconnected(&self) -> Vec<RawFd> {
-        self.with_worker(Worker::forget);
-        self.call_off.store(false, Ordering::SeqCst);
+        self.engine.with_worker(Worker::forget);
+        self.engine.call_off(false);
         std::mem::take(&mut *lock(&self.left_open))
+    }
+
+    /// The engine, for threads that it does not run on.
+    pub(crate) const fn engine(&self) -> &Hold {
+        &self.engine
     }
 
     /// The state in words.
     pub(crate) fn dump(&self) -> String {
-        self.with_worker(|worker| worker.dump())
-    }
-
-    /// Waits for the end of the task that runs, calls it off after `limit`, and lets no other begin.
-    pub(crate) fn freeze(&self, limit: Duration) {
-        let start = Instant::now();
-        let mut worker = loop {
-            self.wanted.fetch_add(1, Ordering::SeqCst);
-            let left = limit.saturating_sub(start.elapsed());
-            match self.wait(left) {
-                // What is computed beside ends with another turn.
-                Some(worker) if worker.is_away() && !left.is_zero() => drop(worker),
-                worker => break worker,
-            }
-            self.wanted.fetch_sub(1, Ordering::SeqCst);
-            std::thread::sleep(NAP);
-        };
-        if worker.as_ref().is_none_or(|worker| worker.is_away()) {
-            log::warn!("engine still runs a task after {limit:?}; it is called off");
-            self.call_off.store(true, Ordering::SeqCst);
-            worker = worker.or_else(|| self.wait(limit));
-        }
-        match worker.as_mut() {
-            Some(worker) => worker.finish_trace(),
-            None => log::error!("engine does not let go of its task; it is cut off"),
-        }
-        // Nobody gets it again.
-        std::mem::forget(worker);
-    }
-
-    /// The engine, if its turn ends before `limit`.
-    fn wait(&self, limit: Duration) -> Option<MutexGuard<'_, Worker>> {
-        let start = Instant::now();
-        loop {
-            match self.worker.try_lock() {
-                Ok(worker) => return Some(worker),
-                Err(TryLockError::Poisoned(worker)) => return Some(worker.into_inner()),
-                Err(TryLockError::WouldBlock) if start.elapsed() >= limit => return None,
-                Err(TryLockError::WouldBlock) => std::thread::sleep(NAP),
-            }
-        }
-    }
-
-    /// Does something with the engine that cannot wait for the end of a task longer than `limit`.
-    fn interrupting<R>(&self, limit: Duration, action: impl FnOnce(&mut Worker) -> R) -> R {
-        self.wanted.fetch_add(1, Ordering::SeqCst);
-        let mut worker = self.wait(limit).unwrap_or_else(|| {
-            self.call_off.store(true, Ordering::SeqCst);
-            let worker = lock(&self.worker);
-            self.call_off.store(false, Ordering::SeqCst);
-            worker
-        });
-        let result = action(&mut worker);
-        drop(worker);
-        self.wanted.fetch_sub(1, Ordering::SeqCst);
-        result
-    }
-
-    /// Does something with the engine, from a thread that is not its own.
-    pub(crate) fn with_worker<R>(&self, action: impl FnOnce(&mut Worker) -> R) -> R {
-        self.wanted.fetch_add(1, Ordering::SeqCst);
-        let result = action(&mut lock(&self.worker));
-        self.wanted.fetch_sub(1, Ordering::SeqCst);
-        result
+        self.engine.with_worker(|worker| worker.dump())
     }
 
     /// Takes turns while there is something to do, and a little longer if that pays.
@@ -216,21 +143,21 @@ impl Backend {
         };
         // While it looks by itself it need not be woken.
         if window.is_used() {
-            lock(&self.worker).ask_for_no_kicks(ctrl);
+            self.engine.own().ask_for_no_kicks(ctrl);
         }
         let mut turn;
         loop {
             // A lock is not fair: who runs all the time gets it all the time.
-            while self.wanted.load(Ordering::SeqCst) != 0 {
+            while self.engine.is_wanted() {
                 std::thread::yield_now();
             }
-            turn = lock(&self.worker).turn(vrings);
+            turn = self.engine.own().turn(vrings);
             let now = Instant::now();
             if turn.progress {
                 window.worked(now);
             }
             let again = turn.busy || (!turn.broken && self.look(ctrl, window, start));
-            if !again && (turn.broken || !lock(&self.worker).ask_for_kicks(ctrl)) {
+            if !again && (turn.broken || !self.engine.own().ask_for_kicks(ctrl)) {
                 break;
             }
             if now.duration_since(start) >= SLICE {
@@ -248,14 +175,14 @@ impl Backend {
             return false;
         }
         // Should the guest's memory be replaced meanwhile, then `wanted` says so.
-        let memory = lock(&self.worker).memory().clone();
+        let memory = self.engine.own().memory().clone();
         loop {
             let now = Instant::now();
             if !window.is_open(now) {
                 return false;
             }
             // The end of the slice is not the end of the window: the caller asks to be called again.
-            if now.duration_since(start) >= SLICE || self.wanted.load(Ordering::SeqCst) != 0 {
+            if now.duration_since(start) >= SLICE || self.engine.is_wanted() {
                 return true;
             }
             for _ in 0..16 {
@@ -275,7 +202,7 @@ impl Backend {
         rest.alarm = at;
         let outcome = match at {
             Some(at) => {
-                let wait = at.saturating_sub(lock(&self.worker).now());
+                let wait = at.saturating_sub(self.engine.own().now());
                 let spec = Expiration::OneShot(TimeSpec::from_duration(duration(wait)));
                 self.timer.set(spec, TimerSetTimeFlags::empty())
             }
@@ -363,7 +290,7 @@ impl VhostUserBackend for Backend {
     }
 
     fn reset_device(&self) {
-        self.interrupting(Duration::ZERO, Worker::reset);
+        self.engine.interrupting(Duration::ZERO, Worker::reset);
     }
 
     fn set_event_idx(&self, _enabled: bool) {
@@ -387,7 +314,7 @@ impl VhostUserBackend for Backend {
             // The queues have it already; they must not look.
             memory.lock().unwrap_or_else(PoisonError::into_inner).replace(GuestMemoryMmap::new());
         }
-        self.interrupting(PATIENCE, |worker| worker.replace_memory(&memory.memory()));
+        self.engine.interrupting(PATIENCE, |worker| worker.replace_memory(&memory.memory()));
         checked.inspect_err(|why| log::warn!("memory is refused: {why}"))
     }
 
@@ -402,7 +329,7 @@ impl VhostUserBackend for Backend {
 
     fn stop_vring(&self, queue: u32) -> io::Result<()> {
         // Nothing is in flight between turns, and no buffer is kept: to have the engine is to have drained it.
-        self.interrupting(PATIENCE, |_| log::debug!("queue {queue} is stopped"));
+        self.engine.interrupting(PATIENCE, |_| log::debug!("queue {queue} is stopped"));
         Ok(())
     }
 

@@ -26,6 +26,7 @@ mod backend;
 mod cancel;
 mod chain;
 mod control;
+mod hold;
 mod poll;
 mod request;
 mod sandbox;
@@ -198,7 +199,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     for (_, backend) in &engines {
-        backend.freeze(PATIENCE);
+        backend.engine().freeze(PATIENCE);
     }
     Ok(())
 }

@@ -1,17 +1,19 @@
 //! The engine at work: whoever holds the [`Worker`] is the device.
 //!
 //! A turn takes what the guest asks for, lets the engine run one task, and tells the guest what happened. It
-//! is bounded: by requests, by the size of one, and by one task, which ends early if it is called off. The array's share
-//! of a long task is no part of it: that is computed beside, from copies, until a bell calls for another turn.
+//! is bounded: by requests, by the size of one, and by one task, which ends early if it is called off. A long task takes
+//! several turns, and what is computed for long is part of none: that is computed beside, from copies, until a bell calls
+//! for another.
 //! Nothing of a turn is left over when it ends:
 //! no request is half done, no memory is held, no buffer of the guest's is parked. So between two turns
 //! memory may be replaced and queues stopped, and nothing can be in flight.
 //!
-//! Rings are read and written in the worker's memory, which was checked when it was handed over, and never by
-//! what a [`Vring`] does on its own: its memory is what the transport was told last, checked or not.
-//!
-//! `told` is what the control socket asks.
+//! * this file: the engine's life and its turns;
+//! * `rings`: requests and events; `now`: the engine as requests use it;
+//! * `told`: what the control socket asks.
 
+mod now;
+mod rings;
 mod told;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,31 +25,19 @@ use ane_device::chip::NoSuchInstance;
 use ane_device::dart::CheckReport;
 use ane_device::dart::check::MAX_REPORTS;
 use ane_device::engine::executor::beside::Bell;
-use ane_device::refusal::Refusal;
 use ane_device::time::Ticks;
-use ane_device::wire::{self, NotDone};
 use ane_device::{Ane, Options};
-use ane_uapi::hw::dart::stream::StreamId;
-use ane_uapi::hw::space::{EngineOffset, IovaRange};
-use ane_uapi::hw::usage::Usage;
-use ane_uapi::wire::event::Event as Message;
-use ane_uapi::wire::sideband::Regions;
 use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE};
-use vhost_user_backend::{VringMutex, VringT};
-use virtio_queue::{QueueOwnedT, QueueT};
+use vhost_user_backend::VringMutex;
 use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
-use zerocopy::IntoBytes;
 
+use self::rings::runs;
 use super::cancel::Asked;
 use super::chain::{Chain, Complaints};
-use super::request::{self, REQUEST_MAX, Registers, Request};
 use super::trace::Trace;
 
 /// A virtqueue as the transport hands it over.
 pub(crate) type Vring = VringMutex<GuestMemoryAtomic<GuestMemoryMmap>>;
-
-/// Requests of one turn: after these the engine gets its turn, whatever else the guest wants.
-const REQUESTS_PER_TURN: usize = 64;
 
 /// What is to be done after a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,57 +78,6 @@ pub(crate) struct Worker {
     findings_lost: u64,
 }
 
-/// The engine at one moment.
-struct Now<'a> {
-    ane: &'a mut Ane<GuestMemoryMmap>,
-    now: Ticks,
-    options: &'a Options,
-}
-
-impl Registers for Now<'_> {
-    fn read(&mut self, at: EngineOffset) -> Result<u32, Refusal> {
-        self.ane.read(at, self.now)
-    }
-
-    fn write(&mut self, at: EngineOffset, value: u32) -> Result<(), Refusal> {
-        self.ane.write(at, value, self.now)
-    }
-
-    fn reset(&mut self) {
-        self.ane.reset(self.now);
-    }
-
-    fn is_strict(&self) -> bool {
-        self.options.strict
-    }
-
-    fn is_checking(&self) -> bool {
-        self.options.check
-    }
-
-    fn is_dead(&self) -> bool {
-        self.ane.dart().is_dead()
-    }
-
-    fn has_pe_mmu(&self) -> bool {
-        self.options.pe_mmu.is_some()
-    }
-
-    fn install(&mut self, regions: Regions<'_>) -> Result<(), NotDone> {
-        wire::install(self.ane, regions)
-    }
-
-    fn declare(&mut self, stream: StreamId, range: IovaRange, usage: Option<Usage>) -> bool {
-        match usage {
-            Some(usage) => self.ane.dart_mut().declare(stream, range, usage),
-            None => {
-                self.ane.dart_mut().forget(stream, range);
-                true
-            }
-        }
-    }
-}
-
 /// An engine, noting what it does if somebody wants to know.
 fn engine(
     options: &Options,
@@ -154,12 +93,6 @@ fn engine(
 
 fn now(start: Instant) -> Ticks {
     Ticks::from_nanoseconds(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// True if the guest lets the device use the queue.
-fn runs(vring: &Vring) -> bool {
-    let state = vring.get_ref();
-    state.is_enabled() && state.get_queue().ready()
 }
 
 impl Worker {
@@ -287,128 +220,5 @@ impl Worker {
     fn fail(&mut self, doing: &str) {
         self.failed = true;
         log::error!(target: "ane::virtio", "engine failed while {doing}; it waits for a reset");
-    }
-
-    /// Carries out what waits in the queue of requests.
-    fn requests(&mut self, vring: &Vring, turn: &mut Turn) {
-        let mut served = 0;
-        for n in 1..=REQUESTS_PER_TURN {
-            let popped = {
-                let mut state = vring.get_mut();
-                match state.get_queue_mut().iter(&self.memory) {
-                    Ok(mut available) => available.next(),
-                    Err(why) => {
-                        let why = format!("queue of requests cannot be read: {why}");
-                        self.complaints.complain(self.now(), &why);
-                        turn.broken = true;
-                        break;
-                    }
-                }
-            };
-            let Some(chain) = popped else {
-                break;
-            };
-            let head = chain.head_index();
-            let written = match self.chain.gather(chain, &self.memory) {
-                Ok(()) => self.request(),
-                Err(bad) => {
-                    self.complaints.complain(self.now(), &bad);
-                    0
-                }
-            };
-            if let Err(why) = self.give_back(vring, head, written) {
-                let why = format!("chain {head} cannot be given back: {why}");
-                self.complaints.complain(self.now(), &why);
-            }
-            served = n;
-        }
-        if served != 0 {
-            turn.progress = true;
-            turn.busy = served == REQUESTS_PER_TURN;
-            self.notify(vring);
-        }
-    }
-
-    /// Carries out the request that `self.chain` holds; the number is how many bytes were answered.
-    fn request(&mut self) -> u32 {
-        if !self.chain.read(&self.memory, REQUEST_MAX, &mut self.bytes) {
-            return 0;
-        }
-        let room = self.chain.writable_bytes();
-        let len = self.chain.readable_bytes();
-        if self.failed && request::is_reset(&self.bytes) {
-            self.rebuild();
-        }
-        let asked = Request { bytes: &self.bytes, len, room };
-        let mut failed = self.failed;
-        if !failed {
-            let now = now(self.start);
-            let mut engine = Now { ane: &mut self.ane, now, options: &self.options };
-            let answer = &mut self.answer;
-            failed =
-                catch_unwind(AssertUnwindSafe(|| request::carry_out(&mut engine, asked, answer))).is_err();
-        }
-        if failed {
-            request::internal_error(asked, &mut self.answer);
-            if !self.failed {
-                self.fail("carrying out a request");
-            }
-        }
-        self.chain.write(&self.memory, &self.answer)
-    }
-
-    /// Tells the guest what happened.
-    fn deliver(&mut self, vring: &Vring, turn: &mut Turn) {
-        let mut delivered = false;
-        for event in self.ane.take_events() {
-            turn.progress = true;
-            let message = wire::event(&event, self.sequence, self.lost);
-            self.sequence = self.sequence.wrapping_add(1);
-            let popped = {
-                let mut state = vring.get_mut();
-                state.get_queue_mut().iter(&self.memory).ok().and_then(|mut available| available.next())
-            };
-            let Some(chain) = popped else {
-                self.lost = self.lost.saturating_add(1);
-                continue;
-            };
-            let head = chain.head_index();
-            let fits = self.chain.gather(chain, &self.memory).is_ok()
-                && self.chain.writable_bytes() >= size_of::<Message>() as u64;
-            let written = if fits { self.chain.write(&self.memory, message.as_bytes()) } else { 0 };
-            self.lost = if written == 0 { self.lost.saturating_add(1) } else { 0 };
-            // It fails only if the guest took the ring away; then there is nobody to tell.
-            delivered |= self.give_back(vring, head, written).is_ok();
-        }
-        if delivered {
-            self.notify(vring);
-        }
-    }
-
-    /// Gives a chain back.
-    fn give_back(&self, vring: &Vring, head: u16, written: u32) -> Result<(), virtio_queue::Error> {
-        vring.get_mut().get_queue_mut().add_used(&self.memory, head, written)
-    }
-
-    /// Asks the guest to say when there is something new; true if there is already.
-    pub(crate) fn ask_for_kicks(&self, vring: &Vring) -> bool {
-        vring.get_mut().get_queue_mut().enable_notification(&self.memory).unwrap_or(false)
-    }
-
-    /// Tells the guest that it need not say so.
-    pub(crate) fn ask_for_no_kicks(&self, vring: &Vring) {
-        // A guest that makes its own ring unwritable goes on kicking.
-        let _ = vring.get_mut().get_queue_mut().disable_notification(&self.memory);
-    }
-
-    /// Wakes the guest, if it wants to be woken.
-    fn notify(&self, vring: &Vring) {
-        // A guest that makes its own ring unreadable is not woken; that is its loss alone.
-        let wants = vring.get_mut().get_queue_mut().needs_notification(&self.memory);
-        if wants.unwrap_or(false)
-            && let Err(why) = vring.signal_used_queue()
-        {
-            log::warn!(target: "ane::virtio", "guest cannot be woken: {why}");
-        }
     }
 }

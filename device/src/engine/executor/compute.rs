@@ -19,14 +19,14 @@ use crate::engine::table::Tables;
 use crate::engine::transpose::transpose_under;
 use crate::options::Options;
 
-/// Steps of the array from which on a pass is long, where vectors take them: some tenths of a millisecond at least,
-/// some tenths of a second where the operands keep it from the vectors (Chosen).
+/// Steps of the array from which on a pass is long, where vectors take them: some tenths of a millisecond at least
+/// (Chosen).
 const LONG: u64 = 1 << 24;
 
 /// The same, where products are computed one by one.
 const LONG_ONE_BY_ONE: u64 = 1 << 18;
 
-/// The same, of elements that are computed or moved each for itself: some tenths of a millisecond at least.
+/// The same, of elements that are computed or moved each for itself.
 const LONG_ELEMENTS: u64 = 1 << 20;
 
 /// The engines, and what they work on.
@@ -90,7 +90,7 @@ impl Compute {
         has_long_steps || elements(pass) >= LONG_ELEMENTS
     }
 
-    /// Makes the result of the sources, as it is stored.
+    /// Makes the result of the sources, as it is stored. Once more gives the same, even if it was called off.
     #[inline]
     pub(super) fn run(
         &mut self,

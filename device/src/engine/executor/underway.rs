@@ -23,10 +23,14 @@ use super::{Executor, extents, sizes};
 use crate::engine::EngineError;
 #[cfg(doc)]
 use crate::engine::cancel::TURN;
-use crate::engine::cancel::Watch;
+use crate::engine::cancel::{Limited, Watch};
 use crate::engine::plan::neural::{NeuralPass, Nonlinearity, Operation};
 use crate::engine::plan::{Pass, Plan};
 use crate::trace::What;
+
+/// Questions of a pass that is tried where it was begun: ten milliseconds at most, and as many as one has that is just
+/// not long and stays with the vectors (Chosen).
+const TRIED: usize = 32;
 
 /// What is done next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,19 +179,35 @@ impl Executor {
     }
 
     /// Computes, or sends the pass away for that.
+    ///
+    /// How long a pass takes is not known before where operands may keep it from the vectors. What is not long as far as is
+    /// known is tried here, and what takes too long all the same begins once more beside.
     #[inline]
     fn compute<M: GuestMemory>(
         &mut self,
         bench: &mut Bench<'_, '_, M>,
         underway: &mut Underway,
     ) -> Poll<Result<(), EngineError>> {
-        let pass = &underway.plan.pass;
-        if self.beside.is_some() && self.compute.is_long(pass) && self.send_away(bench, underway) {
-            underway.stage = Stage::Away;
-            return Poll::Pending;
+        let (pass, table) = (&underway.plan.pass, underway.table.as_ref());
+        if self.beside.is_some() {
+            if !self.compute.is_long(pass) {
+                let limited = Limited::new(bench.ports.cancel, TRIED);
+                let watch = Watch::new(&limited, bench.task.queue);
+                let computed = self.compute.run(pass, table, &watch);
+                if limited.is_called_off() {
+                    return Poll::Ready(Err(EngineError::Cancelled));
+                }
+                if !watch.is_over() {
+                    bench.count_elements(compute::elements(pass));
+                    return Poll::Ready(self.computed(bench, pass, computed));
+                }
+            }
+            if self.send_away(bench, underway) {
+                underway.stage = Stage::Away;
+                return Poll::Pending;
+            }
         }
-        let computed = self.compute.run(pass, underway.table.as_ref(), bench.watch);
-        bench.count_elements(compute::elements(pass));
+        let computed = self.compute.run(pass, table, bench.watch);
         Poll::Ready(self.computed(bench, pass, computed))
     }
 

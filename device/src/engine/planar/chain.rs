@@ -208,6 +208,24 @@ impl<'a, const N: usize> Eights<'a, N> {
     }
 }
 
+/// A pass whose loop is compiled for each operation.
+pub(super) trait Looped {
+    /// The loop; the operation is a constant wherever it is called. To be marked `#[inline(always)]`.
+    fn each<V: Vector>(self, operation: Operation);
+}
+
+/// Goes through the loop that is compiled for an operation.
+#[inline(always)]
+pub(super) fn looped<V: Vector>(operation: Operation, pass: impl Looped) {
+    match operation {
+        Operation::Add => pass.each::<V>(Operation::Add),
+        Operation::Multiply => pass.each::<V>(Operation::Multiply),
+        Operation::Maximum => pass.each::<V>(Operation::Maximum),
+        Operation::Minimum => pass.each::<V>(Operation::Minimum),
+        Operation::SumSquared => pass.each::<V>(Operation::SumSquared),
+    }
+}
+
 /// An element-wise pass.
 struct Elementwise<'a, 'v, 'p, S, const N: usize> {
     planar: &'a Planar,
@@ -221,8 +239,9 @@ impl<'a, 'v, 'p, S: Sources<N>, const N: usize> Elementwise<'a, 'v, 'p, S, N> {
     fn new(planar: &'a Planar, views: [&'a View<'v>; N], out: &'a mut [u16], pace: &'a mut Pace<'p>) -> Self {
         Self { planar, views, out, pace, sources: PhantomData }
     }
+}
 
-    /// The pass, compiled for an operation that is a constant here.
+impl<S: Sources<N>, const N: usize> Looped for Elementwise<'_, '_, '_, S, N> {
     #[inline(always)]
     fn each<V: Vector>(self, operation: Operation) {
         let Self { planar, views, out, pace, .. } = self;
@@ -245,13 +264,7 @@ impl<'a, 'v, 'p, S: Sources<N>, const N: usize> Elementwise<'a, 'v, 'p, S, N> {
 impl<S: Sources<N>, const N: usize> Work for Elementwise<'_, '_, '_, S, N> {
     #[inline(always)]
     fn run<V: Vector>(self) {
-        match self.planar.operation {
-            Operation::Add => self.each::<V>(Operation::Add),
-            Operation::Multiply => self.each::<V>(Operation::Multiply),
-            Operation::Maximum => self.each::<V>(Operation::Maximum),
-            Operation::Minimum => self.each::<V>(Operation::Minimum),
-            Operation::SumSquared => self.each::<V>(Operation::SumSquared),
-        }
+        looped::<V>(self.planar.operation, self);
     }
 }
 

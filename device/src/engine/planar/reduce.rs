@@ -8,7 +8,7 @@ use ane_uapi::hw::td::planar::{Operation, PostFunction, Reduction};
 use std::marker::PhantomData;
 
 use super::Planar;
-use super::chain::{Chain, Eights, One, Sources, Two};
+use super::chain::{Chain, Eights, Looped, One, Sources, Two, looped};
 use super::operand::{BLOCK, Spread, View};
 use crate::engine::cancel::Pace;
 use crate::engine::kernels::planar_vector::{LANES, Vector, Work, maximum, run as vectorised};
@@ -30,18 +30,11 @@ struct Reduce<'a, 'v, 'p, S, const N: usize> {
 impl<S: Sources<N>, const N: usize> Work for Reduce<'_, '_, '_, S, N> {
     #[inline(always)]
     fn run<V: Vector>(self) {
-        match self.planar.operation {
-            Operation::Add => self.each::<V>(Operation::Add),
-            Operation::Multiply => self.each::<V>(Operation::Multiply),
-            Operation::Maximum => self.each::<V>(Operation::Maximum),
-            Operation::Minimum => self.each::<V>(Operation::Minimum),
-            Operation::SumSquared => self.each::<V>(Operation::SumSquared),
-        }
+        looped::<V>(self.planar.operation, self);
     }
 }
 
-impl<S: Sources<N>, const N: usize> Reduce<'_, '_, '_, S, N> {
-    /// The reduction, compiled for an operation that is a constant here.
+impl<S: Sources<N>, const N: usize> Looped for Reduce<'_, '_, '_, S, N> {
     #[inline(always)]
     fn each<V: Vector>(self, operation: Operation) {
         let Self { planar, views, elements, out, pace, .. } = self;

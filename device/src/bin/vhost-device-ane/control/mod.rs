@@ -133,7 +133,7 @@ fn engine<'a>(engines: &'a Engines, name: Option<&str>) -> Result<&'a (String, A
 
 /// Does something with the engine that a line is for, between two of its turns.
 fn ask<R>(engines: &Engines, line: &Line, action: impl FnOnce(&mut Worker) -> R) -> Result<R, String> {
-    engine(engines, line.engine.as_deref()).map(|(_, backend)| backend.with_worker(action))
+    engine(engines, line.engine.as_deref()).map(|(_, backend)| backend.engine().with_worker(action))
 }
 
 fn carry_out(engines: &Engines, line: &Line) -> Result<String, String> {

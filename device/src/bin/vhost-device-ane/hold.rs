@@ -1,0 +1,114 @@
+//! The engine, and who may have it.
+//!
+//! The thread that it runs on has it most of the time, one turn after the other. Others take it between two turns, for
+//! little: they say so ([`Hold::is_wanted`]), because a lock is not fair. Some cannot wait for the end of a turn, and call the
+//! task off that runs.
+//!
+//! Lock order: the engine, then a queue's. No thread takes the engine while it holds a queue.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use super::worker::Worker;
+
+/// How long to sleep between two looks whether the engine is free.
+const NAP: Duration = Duration::from_micros(100);
+
+/// An engine that several threads may take.
+pub(crate) struct Hold {
+    worker: Mutex<Worker>,
+    /// Raised to have the task that runs end at once.
+    call_off: Arc<AtomicBool>,
+    /// Threads that wait for the engine, besides the one it runs on.
+    wanted: AtomicUsize,
+}
+
+/// Locks; a panic elsewhere does not make the state wrong, see [`Worker::turn`].
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hold {
+    pub(crate) fn new(worker: Worker) -> Self {
+        Self { call_off: worker.call_off(), worker: Mutex::new(worker), wanted: AtomicUsize::new(0) }
+    }
+
+    /// The engine, for the thread that it runs on.
+    pub(crate) fn own(&self) -> MutexGuard<'_, Worker> {
+        lock(&self.worker)
+    }
+
+    /// True while another thread waits for the engine.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::SeqCst) != 0
+    }
+
+    /// Has every task end at once, or no longer.
+    pub(crate) fn call_off(&self, is_over: bool) {
+        self.call_off.store(is_over, Ordering::SeqCst);
+    }
+
+    /// Waits for the end of the task that runs, calls it off after `limit`, and lets no other begin.
+    pub(crate) fn freeze(&self, limit: Duration) {
+        let start = Instant::now();
+        let mut worker = loop {
+            self.wanted.fetch_add(1, Ordering::SeqCst);
+            let left = limit.saturating_sub(start.elapsed());
+            match self.wait(left) {
+                // What is computed beside ends with another turn.
+                Some(worker) if worker.is_away() && !left.is_zero() => drop(worker),
+                worker => break worker,
+            }
+            self.wanted.fetch_sub(1, Ordering::SeqCst);
+            std::thread::sleep(NAP);
+        };
+        if worker.as_ref().is_none_or(|worker| worker.is_away()) {
+            log::warn!("engine still runs a task after {limit:?}; it is called off");
+            self.call_off(true);
+            worker = worker.or_else(|| self.wait(limit));
+        }
+        match worker.as_mut() {
+            Some(worker) => worker.finish_trace(),
+            None => log::error!("engine does not let go of its task; it is cut off"),
+        }
+        // Nobody gets it again.
+        std::mem::forget(worker);
+    }
+
+    /// The engine, if its turn ends before `limit`.
+    fn wait(&self, limit: Duration) -> Option<MutexGuard<'_, Worker>> {
+        let start = Instant::now();
+        loop {
+            match self.worker.try_lock() {
+                Ok(worker) => return Some(worker),
+                Err(TryLockError::Poisoned(worker)) => return Some(worker.into_inner()),
+                Err(TryLockError::WouldBlock) if start.elapsed() >= limit => return None,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(NAP),
+            }
+        }
+    }
+
+    /// Does something with the engine that cannot wait for the end of a task longer than `limit`.
+    pub(crate) fn interrupting<R>(&self, limit: Duration, action: impl FnOnce(&mut Worker) -> R) -> R {
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+        let mut worker = self.wait(limit).unwrap_or_else(|| {
+            self.call_off(true);
+            let worker = lock(&self.worker);
+            self.call_off(false);
+            worker
+        });
+        let result = action(&mut worker);
+        drop(worker);
+        self.wanted.fetch_sub(1, Ordering::SeqCst);
+        result
+    }
+
+    /// Does something with the engine, from a thread that is not its own.
+    pub(crate) fn with_worker<R>(&self, action: impl FnOnce(&mut Worker) -> R) -> R {
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+        let result = action(&mut lock(&self.worker));
+        self.wanted.fetch_sub(1, Ordering::SeqCst);
+        result
+    }
+}

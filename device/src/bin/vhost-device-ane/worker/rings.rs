@@ -1,0 +1,150 @@
+//! The rings at work: requests are taken and answered, events delivered.
+//!
+//! They are read and written in the worker's memory, which was checked when it was handed over, and never by
+//! what a [`Vring`] does on its own: its memory is what the transport was told last, checked or not.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ane_device::wire;
+use ane_uapi::wire::event::Event as Message;
+use vhost_user_backend::VringT;
+use virtio_queue::{QueueOwnedT, QueueT};
+use zerocopy::IntoBytes;
+
+use super::super::request::{self, REQUEST_MAX, Request};
+use super::now::Now;
+use super::{Turn, Vring, Worker, now};
+
+/// Requests of one turn: after these the engine gets its turn, whatever else the guest wants.
+const REQUESTS_PER_TURN: usize = 64;
+
+/// True if the guest lets the device use the queue.
+pub(super) fn runs(vring: &Vring) -> bool {
+    let state = vring.get_ref();
+    state.is_enabled() && state.get_queue().ready()
+}
+
+impl Worker {
+    /// Carries out what waits in the queue of requests.
+    pub(super) fn requests(&mut self, vring: &Vring, turn: &mut Turn) {
+        let mut served = 0;
+        for n in 1..=REQUESTS_PER_TURN {
+            let popped = {
+                let mut state = vring.get_mut();
+                match state.get_queue_mut().iter(&self.memory) {
+                    Ok(mut available) => available.next(),
+                    Err(why) => {
+                        let why = format!("queue of requests cannot be read: {why}");
+                        self.complaints.complain(self.now(), &why);
+                        turn.broken = true;
+                        break;
+                    }
+                }
+            };
+            let Some(chain) = popped else {
+                break;
+            };
+            let head = chain.head_index();
+            let written = match self.chain.gather(chain, &self.memory) {
+                Ok(()) => self.request(),
+                Err(bad) => {
+                    self.complaints.complain(self.now(), &bad);
+                    0
+                }
+            };
+            if let Err(why) = self.give_back(vring, head, written) {
+                let why = format!("chain {head} cannot be given back: {why}");
+                self.complaints.complain(self.now(), &why);
+            }
+            served = n;
+        }
+        if served != 0 {
+            turn.progress = true;
+            turn.busy = served == REQUESTS_PER_TURN;
+            self.notify(vring);
+        }
+    }
+
+    /// Carries out the request that `self.chain` holds; the number is how many bytes were answered.
+    fn request(&mut self) -> u32 {
+        if !self.chain.read(&self.memory, REQUEST_MAX, &mut self.bytes) {
+            return 0;
+        }
+        let room = self.chain.writable_bytes();
+        let len = self.chain.readable_bytes();
+        if self.failed && request::is_reset(&self.bytes) {
+            self.rebuild();
+        }
+        let asked = Request { bytes: &self.bytes, len, room };
+        let mut failed = self.failed;
+        if !failed {
+            let now = now(self.start);
+            let mut engine = Now { ane: &mut self.ane, now, options: &self.options };
+            let answer = &mut self.answer;
+            failed =
+                catch_unwind(AssertUnwindSafe(|| request::carry_out(&mut engine, asked, answer))).is_err();
+        }
+        if failed {
+            request::internal_error(asked, &mut self.answer);
+            if !self.failed {
+                self.fail("carrying out a request");
+            }
+        }
+        self.chain.write(&self.memory, &self.answer)
+    }
+
+    /// Tells the guest what happened.
+    pub(super) fn deliver(&mut self, vring: &Vring, turn: &mut Turn) {
+        let mut delivered = false;
+        for event in self.ane.take_events() {
+            turn.progress = true;
+            let message = wire::event(&event, self.sequence, self.lost);
+            self.sequence = self.sequence.wrapping_add(1);
+            let popped = {
+                let mut state = vring.get_mut();
+                state.get_queue_mut().iter(&self.memory).ok().and_then(|mut available| available.next())
+            };
+            let Some(chain) = popped else {
+                self.lost = self.lost.saturating_add(1);
+                continue;
+            };
+            let head = chain.head_index();
+            let fits = self.chain.gather(chain, &self.memory).is_ok()
+                && self.chain.writable_bytes() >= size_of::<Message>() as u64;
+            let written = if fits { self.chain.write(&self.memory, message.as_bytes()) } else { 0 };
+            self.lost = if written == 0 { self.lost.saturating_add(1) } else { 0 };
+            // It fails only if the guest took the ring away; then there is nobody to tell.
+            delivered |= self.give_back(vring, head, written).is_ok();
+        }
+        if delivered {
+            self.notify(vring);
+        }
+    }
+
+    /// Gives a chain back.
+    fn give_back(&self, vring: &Vring, head: u16, written: u32) -> Result<(), virtio_queue::Error> {
+        vring.get_mut().get_queue_mut().add_used(&self.memory, head, written)
+    }
+
+    /// Asks the guest to say when there is something new; true if there is already.
+    pub(crate) fn ask_for_kicks(&self, vring: &Vring) -> bool {
+        vring.get_mut().get_queue_mut().enable_notification(&self.memory).unwrap_or(false)
+    }
+
+    /// Tells the guest that it need not say so.
+    pub(crate) fn ask_for_no_kicks(&self, vring: &Vring) {
+        // A guest that makes its own ring unwritable goes on kicking.
+        let _ = vring.get_mut().get_queue_mut().disable_notification(&self.memory);
+    }
+
+    /// Wakes the guest, if it wants to be woken.
+    fn notify(&self, vring: &Vring) {
+        // A guest that makes its own ring unreadable is not woken; that is its loss alone.
+        let wants = vring.get_mut().get_queue_mut().needs_notification(&self.memory);
+        if wants.unwrap_or(false)
+            && let Err(why) = vring.signal_used_queue()
+        {
+            log::warn!(target: "ane::virtio", "guest cannot be woken: {why}");
+        }
+    }
+}
