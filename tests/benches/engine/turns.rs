@@ -77,9 +77,12 @@ fn longest(device: &mut Device) -> [Duration; 2] {
     [longest, all]
 }
 
+/// What a program is, and how it is made.
+type Kind = (&'static str, fn() -> Built);
+
 /// Prints the figures of each kind: of the first run, whose memory is new, and of one more.
 pub(crate) fn measure() {
-    let kinds: [(&str, fn() -> Built); 5] = [
+    let kinds: [Kind; 5] = [
         ("elementwise in doubles, 64x1024x1024", || elementwise(LARGEST)),
         ("rows of one element, 1024x4096x1", || elementwise(NARROW)),
         ("table and transposition, 64x1024x1024", turned),
