@@ -172,6 +172,16 @@ fn device_that_hung_up_wakes_its_waiter_once_and_is_gone_for_all_calls() {
 }
 
 #[test]
+fn frontend_that_finds_another_one_served_gives_up_in_time_and_says_why() {
+    let daemon = Daemon::start(&[]);
+    let _first = guest(&daemon);
+    let limit = Duration::from_millis(100);
+    let settings = Settings { timeout: limit, ..Settings::default() };
+    let second = VhostUser::connect(&daemon.socket(), settings).expect_err("it is not heard");
+    assert!(second.to_string().contains("within 100ms: it serves one frontend at a time"), "{second}");
+}
+
+#[test]
 fn hundred_connections_leave_no_descriptor_open() {
     let daemon = Daemon::start(&[]);
     let settings = Settings { memory_bytes: 1 << 20, ..Settings::default() };

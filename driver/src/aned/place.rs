@@ -87,6 +87,9 @@ impl Place {
             let path = path.to_owned();
             move |why: io::Error| PlaceError::System { action, path, why }
         };
+        let fails = |why: Errno| system("listening at", path)(why.into());
+        // Before anything is made, since this is where a name that is too long is noticed.
+        let address = SocketAddrUnix::new(path).map_err(fails)?;
         // A name alone has an empty parent, which is the folder that one stands in.
         if let Some(folder) =
             path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
@@ -102,9 +105,8 @@ impl Place {
             Err(why) if why.kind() == io::ErrorKind::NotFound => {}
             Err(why) => return Err(system("looking at", path)(why)),
         }
-        let fails = |why: Errno| system("listening at", path)(why.into());
         let listener = socket::seqpacket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(fails)?;
-        bind(&listener, &SocketAddrUnix::new(path).map_err(fails)?).map_err(fails)?;
+        bind(&listener, &address).map_err(fails)?;
         let place = Self { listener, path: Some(path.to_owned()), _lock: Some(lock) };
         // Nobody can connect before it listens, so nobody slips in while the permissions are the wrong ones.
         if let Some(group) = access.group {

@@ -82,6 +82,14 @@ pub enum BusError {
         /// How long was waited.
         limit: Duration,
     },
+    /// The device takes connections, and did not say a word on this one.
+    #[error(
+        "device did not answer within {limit:?}: it serves one frontend at a time, and another may have it"
+    )]
+    Busy {
+        /// How long was waited.
+        limit: Duration,
+    },
     /// An earlier failure left the bus in a state from which only a new connection helps.
     #[error("bus is out of order after an earlier failure")]
     OutOfOrder,

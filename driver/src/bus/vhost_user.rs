@@ -5,6 +5,7 @@
 //! descriptors by which the two sides wake each other. From then on the socket is silent but for the arenas of
 //! contexts that come and go (`share`), and everything goes through memory.
 
+mod patience;
 mod share;
 
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -24,6 +25,7 @@ use vhost::{VhostBackend, VringConfigData};
 use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
 use vmm_sys_util::eventfd::{EFD_CLOEXEC, EFD_NONBLOCK, EventFd};
 
+use patience::within;
 use share::{Arenas, NO_ARENAS, Shared};
 
 use super::descriptor::borrow;
@@ -74,6 +76,8 @@ pub struct VhostUser {
     /// Where the device listens, if that is how it was found.
     path: Option<PathBuf>,
     memory: DmaMemory,
+    /// The connection, to be hung up when the device keeps silent.
+    line: UnixStream,
     queues: Queues<Descriptors>,
     /// Dropped last: the device lets go of the queues when the socket closes.
     shared: Shared,
@@ -198,7 +202,8 @@ impl VhostUser {
     ///
     /// # Errors
     ///
-    /// If nobody listens, if it is no ANE, or if it does not answer in time.
+    /// If nobody listens, if it is no ANE, or if it does not answer in time: [`BusError::Busy`], as when it serves
+    /// another frontend.
     pub fn connect(path: &Path, settings: Settings) -> Result<Self, BusError> {
         let socket = UnixStream::connect(path).map_err(transport("connecting to the device"))?;
         let mut bus = Self::over(socket, settings)?;
@@ -238,33 +243,46 @@ impl VhostUser {
         all: DmaMemory,
         arenas: Arenas,
     ) -> Result<Self, BusError> {
-        let limit = Some(settings.timeout);
-        socket.set_read_timeout(limit).map_err(transport("setting a time-out"))?;
-        socket.set_write_timeout(limit).map_err(transport("setting a time-out"))?;
-        let mut frontend = Frontend::from_stream(socket, QUEUES.into());
-        let (features, protocol) = negotiate(&mut frontend, settings.features)?;
-        let config = read_config(&mut frontend)?;
-
-        all.write(MEMORY_BASE, &[0; MESSAGES])?;
-        let slots =
-            settings.memory_slots && protocol.contains(VhostUserProtocolFeatures::CONFIGURE_MEM_SLOTS);
-        let mut shared = Shared::new(frontend.clone(), all.clone(), slots)?;
-        for (context, arena) in ContextId::ALL.into_iter().zip(arenas) {
-            if let Some(arena) = arena {
-                shared.add(context, arena)?;
-            }
-        }
-        let host = all.region().as_ptr() as u64;
-        let pairs = [Pair::new(&frontend)?, Pair::new(&frontend)?];
-        let descriptors = Descriptors { pairs, socket: frontend.as_raw_fd(), is_gone: false };
-        let working = queues::Settings { poll: settings.poll, timeout: settings.timeout, features };
-        let mut queues = Queues::new(config, all.part(0, MESSAGES)?, descriptors, working)?;
-        for place in &PLACES {
-            queues.doorbell().of(place.index)?.announce(&mut frontend, place, host)?;
-        }
-        queues.start()?;
-        Ok(Self { settings, path: None, memory: all.part(MESSAGES, settings.memory_bytes)?, queues, shared })
+        let line = socket.try_clone().map_err(transport("copying the connection's descriptor"))?;
+        let met = within(&line, settings.timeout, || introduce(socket, settings, &all, arenas));
+        let (queues, shared) = met.map_err(|why| match why {
+            BusError::TimedOut { limit } => BusError::Busy { limit },
+            other => other,
+        })?;
+        let memory = all.part(MESSAGES, settings.memory_bytes)?;
+        Ok(Self { settings, path: None, memory, line, queues, shared })
     }
+}
+
+/// Everything that is said before the queues are used.
+fn introduce(
+    socket: UnixStream,
+    settings: Settings,
+    all: &DmaMemory,
+    arenas: Arenas,
+) -> Result<(Queues<Descriptors>, Shared), BusError> {
+    let mut frontend = Frontend::from_stream(socket, QUEUES.into());
+    let (features, protocol) = negotiate(&mut frontend, settings.features)?;
+    let config = read_config(&mut frontend)?;
+
+    all.write(MEMORY_BASE, &[0; MESSAGES])?;
+    let slots = settings.memory_slots && protocol.contains(VhostUserProtocolFeatures::CONFIGURE_MEM_SLOTS);
+    let mut shared = Shared::new(frontend.clone(), all.clone(), slots)?;
+    for (context, arena) in ContextId::ALL.into_iter().zip(arenas) {
+        if let Some(arena) = arena {
+            shared.add(context, arena)?;
+        }
+    }
+    let host = all.region().as_ptr() as u64;
+    let pairs = [Pair::new(&frontend)?, Pair::new(&frontend)?];
+    let descriptors = Descriptors { pairs, socket: frontend.as_raw_fd(), is_gone: false };
+    let working = queues::Settings { poll: settings.poll, timeout: settings.timeout, features };
+    let mut queues = Queues::new(config, all.part(0, MESSAGES)?, descriptors, working)?;
+    for place in &PLACES {
+        queues.doorbell().of(place.index)?.announce(&mut frontend, place, host)?;
+    }
+    queues.start()?;
+    Ok((queues, shared))
 }
 
 fn negotiate(
@@ -319,13 +337,15 @@ impl Bus for VhostUser {
 
     fn arena(&mut self, context: ContextId) -> Result<Arena, BusError> {
         let arena = Arena::of(context)?;
-        self.shared.remove(context)?;
-        self.shared.add(context, arena.clone())?;
+        within(&self.line, self.settings.timeout, || {
+            self.shared.remove(context)?;
+            self.shared.add(context, arena.clone())
+        })?;
         Ok(arena)
     }
 
     fn retire(&mut self, context: ContextId) -> Result<(), BusError> {
-        self.shared.remove(context)
+        within(&self.line, self.settings.timeout, || self.shared.remove(context))
     }
 
     fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {

@@ -107,7 +107,14 @@ impl Client {
     ///
     /// [`ClientError::Gone`] if nobody listens, or one does not want this client.
     pub fn connect(path: &Path, settings: Settings) -> Result<Self, ClientError> {
-        let gone = |why: Os| ClientError::Gone(format!("no daemon at {}: {why}", path.display()));
+        let gone = |why: Os| {
+            let at = path.display();
+            ClientError::Gone(match why {
+                Os::ACCESS | Os::PERM => format!("this user is not let in at {at}: {why}"),
+                Os::PROTOTYPE | Os::NOTSOCK => format!("{at} is no daemon's socket: {why}"),
+                _ => format!("no daemon at {at}: {why}"),
+            })
+        };
         Self::over(socket::dial(path).map_err(gone)?, settings)
     }
 

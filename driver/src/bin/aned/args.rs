@@ -17,7 +17,7 @@ use clap::Parser;
     after_help = "Exit status: 0 after SIGTERM, SIGINT or SIGHUP, 1 if there is no device or no place to listen, 2 if an argument is wrong.",
     after_long_help = "Exit status:\n  0  ended by SIGTERM, SIGINT or SIGHUP\n  1  no device, or no place to listen\n  2  an \
                        argument is wrong\n\nExamples:\n  A device in a process of its own, for this user:\n    vhost-device-ane --socket-path \
-                       /tmp/ane.sock &\n    aned --device vhost-user:/tmp/ane.sock &\n    ane run model.hwx --device aned\n\n  \
+                       /tmp/ane.sock &\n    sleep 1\n    aned --device vhost-user:/tmp/ane.sock &\n    sleep 1\n    ane run model.hwx --device aned\n\n  \
                        In a virtual machine, for the users of a group:\n    aned --device vfio:0000:01:00.0 --group render"
 )]
 pub(crate) struct Args {

@@ -25,7 +25,9 @@ impl FromStr for Device {
         match text.split_once(':') {
             Some(("vhost-user", path)) if !path.is_empty() => Ok(Self::VhostUser(path.into())),
             Some(("vfio", address)) => Ok(Self::Vfio(address.parse()?)),
-            _ => bail!("device {text:?} is not known; known: vhost-user:PATH, vfio:ADDRESS"),
+            _ => bail!(
+                "device {text:?} is not known; known: vhost-user:PATH, vfio:ADDRESS; `ane daemon` has one of its own"
+            ),
         }
     }
 }

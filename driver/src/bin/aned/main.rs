@@ -22,7 +22,8 @@ use ane_driver::aned::report::report;
 use ane_driver::aned::server::{Admit, Server, Settings};
 use ane_driver::bus::Bus;
 use anyhow::{Context, bail};
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -33,8 +34,12 @@ use device::Device;
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    let device: Device = match args.device.parse() {
+        Ok(device) => device,
+        Err(why) => Args::command().error(ErrorKind::ValueValidation, format!("--device: {why}")).exit(),
+    };
     env_logger::Builder::new().filter_level(args.log_level).parse_default_env().init();
-    match run(&args) {
+    match run(&args, &device) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             log::error!("{why:#}");
@@ -43,8 +48,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: &Args) -> anyhow::Result<()> {
-    let device: Device = args.device.parse()?;
+fn run(args: &Args, device: &Device) -> anyhow::Result<()> {
     // The place before everything else: a passed descriptor is found while nothing was opened here, and a second daemon
     // that finds its place taken leaves the first one's device alone.
     let (place, admit) = place(args)?;
@@ -58,9 +62,9 @@ fn run(args: &Args) -> anyhow::Result<()> {
     // Who is told of it may be in another folder.
     let control = args.control.as_ref().map(std::path::absolute).transpose().context("--control")?;
     let asked = Asked { place, admit, poll, control };
-    match &device {
-        Device::VhostUser(path) => serve(device::over_socket(path, poll)?, &device, asked, &stop),
-        Device::Vfio(address) => serve(device::function(*address, poll)?, &device, asked, &stop),
+    match device {
+        Device::VhostUser(path) => serve(device::over_socket(path, poll)?, device, asked, &stop),
+        Device::Vfio(address) => serve(device::function(*address, poll)?, device, asked, &stop),
     }
 }
 
