@@ -11,7 +11,14 @@ use xtask::{
 
 /// Generate what the tree keeps committed
 #[derive(Parser)]
-#[command(name = "cargo xtask")]
+#[command(
+    name = "cargo xtask",
+    after_help = "\
+Examples:
+  cargo xtask registers            write docs/registers.md
+  cargo xtask registers --check    fail if it is not what the sources say
+  cargo xtask dist --prefix ~/.local"
+)]
 struct Cli {
     #[command(subcommand)]
     task: Task,

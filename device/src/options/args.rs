@@ -5,14 +5,14 @@ use std::num::NonZero;
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::dart::pte::PteFormat;
 use ane_uapi::hw::mover::Profile;
-use clap::Args;
+use clap::{Args, Command, FromArgMatches as _};
 
 use super::{FaultPolicy, Hang, Numerics, Options};
 use crate::inject::Injection;
 use crate::{mover, pe_mmu};
 
 /// The options of a device.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, PartialEq, Args)]
 #[command(next_help_heading = "The device")]
 pub struct OptionArgs {
     /// The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map;
@@ -89,6 +89,12 @@ pub struct OptionArgs {
 }
 
 impl OptionArgs {
+    /// True if they say no more than a command line without any of them.
+    pub fn are_defaults(&self) -> bool {
+        let none = Self::augment_args(Command::new("none")).try_get_matches_from(["none"]);
+        none.and_then(|none| Self::from_arg_matches(&none)).is_ok_and(|defaults| defaults == *self)
+    }
+
     /// The options of the device, of the engine named or the first.
     pub fn options(&self) -> Options {
         Options {

@@ -1,6 +1,7 @@
 //! What is wrong is told in one line with what to try, and leaves nothing half-written.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use ane::container::Axes;
@@ -63,11 +64,11 @@ fn folder_that_is_there_is_kept_unless_forced() {
     let scratch = Scratch::new();
     let out = scratch.at("out");
     printed(&["run", &example(), "-o", &out]);
-    std::fs::write(scratch.path().join("out/mine.txt"), "precious").expect("it can be written");
+    fs::write(scratch.path().join("out/mine.txt"), "precious").expect("it can be written");
     let message = refused(1, &["run", &example(), "-o", &out, "--seed", "1"]);
     assert!(message.contains("exists and is not empty; name a new folder, or let --force"), "{message}");
     printed(&["run", &example(), "-o", &out, "--seed", "1", "--force"]);
-    assert_eq!(std::fs::read_to_string(scratch.path().join("out/mine.txt")).expect("kept"), "precious");
+    assert_eq!(fs::read_to_string(scratch.path().join("out/mine.txt")).expect("kept"), "precious");
     let message = refused(1, &["run", &example(), "-o", &scratch.at("no/such/parent")]);
     assert!(message.contains("make it first"), "{message}");
     assert_eq!(scratch.names(), ["out"], "nothing is left behind");
@@ -158,4 +159,39 @@ fn arguments_that_make_no_sense_are_exit_code_two() {
         assert_eq!(ane(&arguments).status.code(), Some(2), "{arguments:?}");
     }
     assert!(refused(2, &["man", "frobnicate"]).contains("`ane --help` lists them"));
+}
+
+#[test]
+fn message_that_nobody_reads_leaves_the_exit_code_as_it_is() {
+    let (reader, writer) = std::io::pipe().expect("pipes can be made");
+    drop(reader);
+    let ended = Command::new(path()).args(["run", "no/such/file.anec"]).stderr(writer).status();
+    let ended = ended.expect("it runs");
+    assert_eq!(ended.code(), Some(1));
+}
+
+#[test]
+fn options_of_a_device_that_is_there_already_are_refused() {
+    let scratch = Scratch::new();
+    let daemon = Daemon::start(&scratch, &[]);
+    let message = refused(2, &["run", &example(), "--device", &daemon.device, "--inject", "stuck-queue"]);
+    assert!(message.contains("is there already") && message.contains("--device embedded"), "{message}");
+    printed(&["run", &example(), "--device", &daemon.device, "--chip", "t8103"]);
+}
+
+#[test]
+fn kernel_that_is_not_there_is_noticed_before_anything_starts() {
+    let scratch = Scratch::new();
+    let qemu = scratch.file("qemu", b"#!/bin/sh\necho QEMU emulator version 11.1.3\n");
+    fs::set_permissions(&qemu, Permissions::from_mode(0o755)).expect("it is ours");
+    let message = refused(1, &["vm", "run", "--qemu", &qemu, "--kernel", "no/such/vmlinuz"]);
+    assert!(message.contains("no/such/vmlinuz: No such file"), "{message}");
+}
+
+#[test]
+fn place_with_too_long_a_name_leaves_nothing_behind() {
+    let scratch = Scratch::new();
+    let path = scratch.at(&"long".repeat(50));
+    assert!(refused(3, &["daemon", "--socket-path", &path]).contains("File name too long"));
+    assert_eq!(scratch.names(), [""; 0]);
 }

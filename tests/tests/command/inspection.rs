@@ -3,7 +3,7 @@
 use ane_tests::command::{printed, refused};
 use serde_json::Value;
 
-use super::scratch::example;
+use super::scratch::{Scratch, example};
 
 fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&printed(arguments)).expect("output is JSON")
@@ -46,6 +46,18 @@ fn registers_hold_what_the_last_task_wrote() {
 }
 
 #[test]
+fn range_that_no_register_is_in_is_answered_with_those_that_there_are() {
+    let message = refused(2, &["regs", &example(), "--range", "dart9"]);
+    assert!(message.contains("\"dart9\"") && message.contains("there are: dart0, "), "{message}");
+}
+
+#[test]
+fn register_of_several_of_its_name_has_a_number() {
+    let page = printed(&["regs", &example(), "--range", "task queues", "--all"]);
+    assert!(page.contains("  0x1c25020  BAR1[0]                  0x00000000\n"), "{page}");
+}
+
+#[test]
 fn fault_is_told_with_its_descriptor() {
     let page = printed(&["faults", &example(), "--inject", "translation-fault:0x10000"]);
     assert!(page.contains("transfer faulted at 0x10000") && page.contains("translation fault"), "{page}");
@@ -65,6 +77,19 @@ fn timeline_names_transfers_and_passes() {
         assert!(page.contains(what), "{what}: {page}");
     }
     assert!(json(&["trace", "--json", &example()])["traceEvents"].is_array());
+}
+
+#[test]
+fn timeline_of_a_file_goes_by_time_with_the_modelled_chip_apart() {
+    let scratch = Scratch::new();
+    let file = scratch.file("t.json", printed(&["trace", "--json", &example()]).as_bytes());
+    let page = printed(&["trace", &file]);
+    let (engine, chip) = page.split_once("\nmodelled chip (virtual time):\n").expect("both are there");
+    assert!(engine.contains("nid 0x1 ends") && chip.contains("DRAM to pool"), "{page}");
+    for events in [engine, chip] {
+        let times = events.lines().filter_map(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+        assert!(times.is_sorted(), "{events}");
+    }
 }
 
 #[test]

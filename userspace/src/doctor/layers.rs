@@ -20,6 +20,7 @@ use crate::device::{Device, Location};
 use crate::model::Model;
 use crate::session::Session;
 use crate::tensor::Tensor;
+use crate::vm::machine::Accelerator;
 use crate::vm::qemu::{Arch, Qemu};
 
 pub(super) fn checks() -> Vec<Check> {
@@ -143,9 +144,11 @@ fn node() -> Check {
 
 fn virtual_machines() -> Check {
     const LAYER: &str = "virtual machines";
-    let has_kvm = Path::new("/dev/kvm").exists();
-    let speed = if has_kvm { "with /dev/kvm" } else { "without /dev/kvm, so slowly" };
     let arch = if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 };
+    let speed = match Accelerator::best(arch) {
+        Accelerator::Kvm => "with /dev/kvm",
+        Accelerator::Tcg => "without a /dev/kvm that is of use, so slowly",
+    };
     match Qemu::find(None, arch) {
         Ok(qemu) => Check::fine(LAYER, format!("QEMU {} at {}, {speed}", qemu.version, qemu.path.display())),
         Err(why) => {

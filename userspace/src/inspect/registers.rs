@@ -23,6 +23,9 @@ pub struct RegisterValue {
     pub range: &'static str,
     /// The hardware's name.
     pub name: &'static str,
+    /// Which of those of that name, where its block has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<u16>,
     /// What it holds.
     pub value: u32,
     /// What it holds after a reset.
@@ -72,6 +75,7 @@ fn value(line: &str) -> Option<RegisterValue> {
         at,
         range: place.range.name,
         name: place.register.name,
+        index: (place.register.count > 1).then_some(place.index),
         value,
         reset: place.register.reset,
         fields: fields.collect(),
@@ -88,6 +92,7 @@ mod tests {
         let told: Vec<_> = registers.iter().map(|register| (register.range, register.name)).collect();
         assert_eq!(told[1], ("dart0", "TCR"));
         assert_eq!(registers[1].fields[0].shown, "1");
+        assert_eq!(registers[1].index, None);
         assert_eq!(told[0].0, "task queues");
     }
 

@@ -146,7 +146,7 @@ impl Run {
         let mut qemu = Guard(self.qemu.start()?);
         self.qemu.wait_for(&mut qemu.0, &self.monitor)?;
         self.look_at_memory(&mut tell);
-        tell(&format!("the machine's monitor is {}", self.monitor.display()));
+        tell(&format!("the machine starts; its monitor is {}", self.monitor.display()));
         loop {
             if let Some(status) = qemu.0.try_wait().map_err(|why| system("waiting for QEMU", why))? {
                 return Ok(status);

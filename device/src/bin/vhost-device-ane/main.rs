@@ -72,7 +72,10 @@ fn main() -> ExitCode {
     if args.print_capabilities {
         // Whoever asked may have heard enough, and is not told that he has.
         return match writeln!(std::io::stdout(), "{}", capabilities()) {
-            Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+            Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
+                let _ = writeln!(std::io::stderr(), "vhost-device-ane: standard output: {why}");
+                ExitCode::FAILURE
+            }
             _ => ExitCode::SUCCESS,
         };
     }
@@ -184,7 +187,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         match signals.wait().context("waiting for a signal")? {
             Signal::SIGUSR1 => {
                 for (name, backend) in &engines {
-                    eprintln!("--- {name}\n{}---", backend.dump());
+                    let _ = writeln!(std::io::stderr(), "--- {name}\n{}---", backend.dump());
                 }
             }
             signal => {

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &args::Convert) -> Result<()> {
         .with_context(|| from.clone())
         .advise(Exit::Refused, "run it as it is: `ane run` takes .hwx too")?;
     for warning in &program.warnings {
-        eprintln!("ane: {from}: warning: {warning}");
+        files::tell(format_args!("{from}: warning: {warning}"));
     }
     if let (Ok(from), Ok(to)) = (args.from.canonicalize(), args.to.canonicalize())
         && from == to

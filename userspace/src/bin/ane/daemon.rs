@@ -28,7 +28,7 @@ pub(crate) fn run(args: &args::Daemon) -> Result<()> {
         .context("watching for signals")?;
     let path = args.socket_path.clone().unwrap_or_else(default_socket);
     let (driver, place) = (driver(&args.options.options())?, listen(&path)?);
-    eprintln!("ane: {} is served at {}", args.options.chip.name(), files::name(&path));
+    files::tell(format_args!("{} is served at {}", args.options.chip.name(), files::name(&path)));
     serve(driver, place, Duration::from_micros(args.poll_us.into()), stop.as_fd())
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn serve(
     let mut driver = daemon::serve(driver, place, settings, stop).advise(Exit::NoDevice, "start it again")?;
     if driver.bus_mut().device_mut().is_checking() {
         for finding in engine::findings(driver.bus_mut().device_mut()) {
-            eprintln!("ane: check: {finding}");
+            files::tell(format_args!("check: {finding}"));
         }
     }
     driver.remove();

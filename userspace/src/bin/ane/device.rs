@@ -21,7 +21,20 @@ pub(crate) fn location(args: &DeviceArgs) -> Result<Location> {
 /// Opens the device that the arguments say.
 pub(crate) fn open(args: &DeviceArgs) -> Result<Device> {
     let location = location(args)?;
+    check_options(args, &location)?;
     Device::open(&location, &args.options.options()).map_err(|why| failure(&why, &location))
+}
+
+/// Refuses what a device is told when it is made, if it is there already: nobody would hear of it.
+pub(crate) fn check_options(args: &DeviceArgs, location: &Location) -> Result<()> {
+    if *location == Location::Embedded || args.options.are_defaults() {
+        return Ok(());
+    }
+    let what = format!(
+        "device {location} is there already, and --chip and the options behind it in --help make one"
+    );
+    let advice = "give them to the program that makes it, or --device embedded";
+    Err(Failure::new(Exit::CommandLine, what, advice).into())
 }
 
 /// An error of the device as one of the command.
@@ -34,10 +47,10 @@ fn advice(why: &device::Error, location: &Location) -> &'static str {
     match (why, location) {
         (device::Error::Unable { .. }, _) => "use an embedded device, or one behind a daemon",
         (_, Location::Aned(_)) if why.is_device_missing() => {
-            "start one with `ane daemon`, or leave --device out to use an embedded device"
+            "start one with `ane daemon`, have it let you in with `aned --group`, or leave --device out to use an embedded device"
         }
         (_, Location::VhostUser(_)) if why.is_device_missing() => {
-            "start one with `vhost-device-ane --socket-path PATH`, or leave --device out"
+            "start one with `vhost-device-ane --socket-path PATH`, name the daemon that has it (--device aned), or leave --device out"
         }
         (_, Location::Node(_) | Location::Vfio(_)) if why.is_device_missing() => {
             "`ane doctor` says what is missing; leave --device out to use an embedded device"

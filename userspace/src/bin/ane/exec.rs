@@ -41,7 +41,9 @@ pub(crate) fn run(args: &args::Exec) -> Result<ExitCode> {
     let shim = shim()?;
     let folder =
         tempfile::Builder::new().prefix("ane-").tempdir().context("making a folder for the socket")?;
-    let (socket, private) = match device::location(&args.device)? {
+    let location = device::location(&args.device)?;
+    device::check_options(&args.device, &location)?;
+    let (socket, private) = match location {
         Location::Embedded => {
             let socket = folder.path().join("aned.sock");
             let private = Private::start(&args.device.options.options(), &socket)?;
@@ -55,7 +57,8 @@ pub(crate) fn run(args: &args::Exec) -> Result<ExitCode> {
         }
     };
     if let Err(why) = Client::connect(&socket, Settings::default()) {
-        let advice = "start one with `ane daemon`, or leave --device out";
+        let advice =
+            "start one with `ane daemon`, have it let you in with `aned --group`, or leave --device out";
         return Err(Failure::new(Exit::NoDevice, why, advice).into());
     }
     // A client that lists the folder of nodes is shown this one.

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 
 use ane::container;
 
+use crate::files;
+
 /// The exit codes, as `ane --help` lists them. 2, the command line, is given by the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -76,11 +78,11 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     }
     match error.chain().find_map(|cause| cause.downcast_ref::<Failure>()) {
         Some(failure) => {
-            eprintln!("ane: {}", one_line(&format!("{error:#}")));
+            files::tell(one_line(&format!("{error:#}")));
             ExitCode::from(failure.exit as u8)
         }
         None => {
-            eprintln!("ane: {}; {}", one_line(&format!("{error:#}")), general_advice(error));
+            files::tell(format_args!("{}; {}", one_line(&format!("{error:#}")), general_advice(error)));
             ExitCode::from(Exit::Refused as u8)
         }
     }

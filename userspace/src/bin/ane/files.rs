@@ -4,6 +4,7 @@
 //! folder of results is made the same way. So a full disk or a killed process leaves what was there before.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,11 @@ const PIPE_MAX: u64 = 256 << 20;
 /// The name of a file for messages.
 pub(crate) fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { printable(&path.display().to_string()) }
+}
+
+/// A line for whoever watches. That nobody does, as behind `2>&1 | head`, is no failure.
+pub(crate) fn tell(line: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "ane: {line}");
 }
 
 /// The whole file; `-` is standard input.

@@ -217,6 +217,8 @@ fn of_device(args: &args::Info) -> Result<()> {
         // Addresses, sizes and bit sets are read in hexadecimal.
         if *name == Param::Context.name() && *value == u64::from(CONTEXT_ANY) {
             writeln!(page, "  {name:<16}  none")?;
+        } else if *name == Param::Engines.name() && *value == 0 {
+            writeln!(page, "  {name:<16}  no source says how many")?;
         } else if *value >= 0x1000 && *name != "clock ns" && *name != "ticks per second" {
             writeln!(page, "  {name:<16}  {value:#x}")?;
         } else {

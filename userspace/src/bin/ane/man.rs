@@ -14,10 +14,11 @@ pub(crate) fn run(args: &args::Man) -> Result<()> {
         pages.into_iter().for_each(|(name, page)| folder.add(name, page));
         return folder.publish().map(drop);
     }
-    let wanted = args.command.as_ref().map_or("ane.1".to_owned(), |command| format!("ane-{command}.1"));
+    let words = ["ane"].into_iter().chain(args.command.iter().map(String::as_str));
+    let wanted = format!("{}.1", words.collect::<Vec<_>>().join("-"));
     let page = pages.iter().find(|(name, _)| *name == wanted);
     let (_, page) = page.ok_or_else(|| {
-        let what = format!("{:?} is no command", args.command.as_deref().unwrap_or_default());
+        let what = format!("{:?} is no command", args.command.join(" "));
         Failure::new(Exit::CommandLine, what, "`ane --help` lists them")
     })?;
     files::print(page)

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::{fs, iter};
 
 use ane::vm::hotplug;
 use ane::vm::machine::{Accelerator, Kernel, Machine, shell};
@@ -9,7 +10,7 @@ use ane::vm::qemu::{self, Arch, Carrier, NoQemu, Qemu};
 use ane::vm::qmp::Monitor;
 use ane::vm::run::{self, Invocation, Run};
 use ane::vm::setup;
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::args;
 use crate::failure::{Advise, Exit, Failure};
@@ -41,11 +42,11 @@ fn start(args: &args::VmRun) -> Result<()> {
     let qemu = match Qemu::find(args.qemu.as_deref(), arch) {
         // What is printed may be for another machine.
         Err(NoQemu::Missing { .. }) if args.dry_run && args.qemu.is_none() => {
-            eprintln!(
-                "ane: there is no {} here; this is for version {}",
+            files::tell(format_args!(
+                "there is no {} here; this is for version {}",
                 arch.program(),
                 qemu::GENERIC_SINCE
-            );
+            ));
             Qemu { path: arch.program().into(), version: qemu::GENERIC_SINCE }
         }
         other => other.advise(Exit::NoDevice, "docs/qemu.md says which distributions have one")?,
@@ -53,11 +54,11 @@ fn start(args: &args::VmRun) -> Result<()> {
     let carrier = qemu.carrier().map_err(|version| NoQemu::Old { path: qemu.path.clone(), version });
     let carrier = carrier.advise(Exit::NoDevice, "tools/guest/fetch fetches one, without being root")?;
     if carrier == Carrier::Block {
-        eprintln!(
-            "ane: QEMU {} cannot create the generic device, so the guest sees a disk controller (1af4:1042): keep \
+        files::tell(format_args!(
+            "QEMU {} cannot create the generic device, so the guest sees a disk controller (1af4:1042): keep \
              virtio_blk away from it",
             qemu.version
-        );
+        ));
     }
     let kernel = kernel(args)?;
     let folder = match (&args.folder, args.dry_run) {
@@ -96,10 +97,10 @@ fn start(args: &args::VmRun) -> Result<()> {
         );
         return files::print(page.as_bytes());
     }
-    let ran = Run { device, socket, qemu, monitor }.run(|text| eprintln!("ane: {text}"));
+    let ran = Run { device, socket, qemu, monitor }.run(|text| files::tell(text));
     if args.folder.is_none() {
         // What is in it is of no use any more.
-        let _ = std::fs::remove_dir_all(&folder);
+        let _ = fs::remove_dir_all(&folder);
     }
     let status = ran.advise(Exit::NoDevice, "its own message stands above")?;
     if status.success() {
@@ -117,7 +118,13 @@ fn kernel(args: &args::VmRun) -> Result<Option<Kernel>> {
         None => (fetched("vmlinuz"), args.initrd.clone().or_else(|| fetched("guest.img"))),
     };
     match image {
-        Some(image) => Ok(Some(Kernel { image, initrd, append: args.append.clone() })),
+        Some(image) => {
+            // QEMU would say so as well, behind what the device says and a monitor that breaks off.
+            for file in iter::once(&image).chain(&initrd).filter(|_| !args.dry_run) {
+                fs::File::open(file).with_context(|| files::name(file))?;
+            }
+            Ok(Some(Kernel { image, initrd, append: args.append.clone() }))
+        }
         None if args.dry_run => Ok(None),
         None => {
             let advice = "name a --kernel, or a disk behind --, or have tools/guest/fetch fetch a kernel";

@@ -13,8 +13,10 @@ use clap::Args;
 #[command(after_help = "\
 Examples:
   ane daemon &
+  sleep 1
   ane run network.hwx --device aned
   ane daemon --socket-path /tmp/ane.sock --check &
+  sleep 1
   ANE_DEVICE=aned:/tmp/ane.sock ane demo")]
 pub(crate) struct Daemon {
     /// Where to listen [default: $XDG_RUNTIME_DIR/ane/aned.sock, as root /run/ane/aned.sock]

@@ -20,8 +20,8 @@ Examples:
   ane exec --check -- ./client network.anec
   ane exec --device aned -- ./client network.anec
 
-Exit codes: CMD's own; 128 and the signal's number if one ended it; 126 if it cannot be started, 127 if it is not
-there; 3 if there is no device or no preload library.")]
+Exit codes: CMD's own; 128 and the signal's number if one ended it; 126 if it cannot be
+started, 127 if it is not there; 3 if there is no device or no preload library.")]
 pub(crate) struct Exec {
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "CMD")]

@@ -15,9 +15,9 @@ use clap::{Args, Subcommand, ValueEnum};
 Examples:
   ane vm run --dry-run                                  print what would be run
   ane vm run --kernel vmlinuz --initrd guest.img        boot a kernel
-  ane vm run -- -drive file=debian.qcow2,if=virtio      boot a disk; behind -- come QEMU's own arguments
-  ane vm recover /run/user/1000/ane-vm-42/monitor.sock  after the device died: unplug it, plug another
-  ane vm setup                                          in the guest, as root: give the function to VFIO")]
+  ane vm run -- -drive file=debian.qcow2,if=virtio      boot a disk
+  ane vm recover /run/user/1000/ane-vm-42/monitor.sock  after the device died
+  ane vm setup                                          in the guest, as root")]
 pub(crate) struct Vm {
     /// What to do
     #[command(subcommand)]
@@ -54,8 +54,15 @@ pub(crate) enum VmAccelerator {
 
 /// Start the device and then QEMU, and stay until QEMU ends
 ///
-/// The console of the machine is this terminal: Ctrl-A X ends it, Ctrl-A C leads to QEMU's monitor and back.
+/// The console of the machine is this terminal: Ctrl-A X ends it, Ctrl-A C leads to QEMU's monitor and back. Without a
+/// kernel and without arguments of QEMU's it boots what tools/guest/fetch and tools/guest/image made.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane vm run
+  ane vm run --dry-run
+  ane vm run --kernel vmlinuz --initrd guest.img --device-arg=--check
+  ane vm run --memory 4096 -- -drive file=debian.qcow2,if=virtio -nic user,model=virtio")]
 pub(crate) struct VmRun {
     /// Print the commands, and run nothing
     #[arg(long)]
@@ -106,6 +113,9 @@ pub(crate) struct VmRun {
 /// `ane vm run` starts another device when one dies, but the machine does not find it by itself. The guest has to let
 /// go: a driver that has the function open closes it when it is asked to.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  ane vm recover /run/user/1000/ane-vm-42/monitor.sock")]
 pub(crate) struct VmRecover {
     /// The machine's monitor: `ane vm run` prints where it is
     pub(crate) monitor: PathBuf,
@@ -116,6 +126,9 @@ pub(crate) struct VmRecover {
 
 /// Look whether a running machine can have the device: its memory has to be shared
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  ane vm check monitor.sock    of a QEMU with -qmp unix:monitor.sock,server=on,wait=off")]
 pub(crate) struct VmCheck {
     /// The machine's monitor (QMP)
     pub(crate) monitor: PathBuf,
@@ -123,6 +136,10 @@ pub(crate) struct VmCheck {
 
 /// In a guest: give the function to VFIO, and reserve huge pages
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane vm setup
+  ane vm setup 0000:01:00.0 --pages 128")]
 pub(crate) struct VmSetup {
     /// The function's address, as 0000:01:00.0; otherwise the only one that there is
     pub(crate) function: Option<Bdf>,

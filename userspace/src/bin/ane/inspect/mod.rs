@@ -83,7 +83,7 @@ pub(crate) fn untold(why: Untold) -> anyhow::Error {
             "ask the device with --control SOCKET, start aned with its --control, or leave --device out and name a MODEL"
         }
         Untold::Refused(_) => {
-            "ask again when the device is there; `ane help trace` says how a timeline begins"
+            "a timeline begins with `ane trace --on`, and --engine names one of several engines; ask again when it is there"
         }
         Untold::Control { .. } => "start a device with `vhost-device-ane --control SOCKET`, as the same user",
         Untold::Nonsense { .. } => "who answers may be of another version; start it again",

@@ -6,10 +6,14 @@ use ane::inspect::Registers;
 use anyhow::Result;
 
 use super::Seen;
+use crate::failure::{Exit, Failure};
 use crate::{args, files};
 
 pub(crate) fn run(args: &args::Regs) -> Result<()> {
     let mut registers = Registers::of(&Seen::of(&args.subject)?.source).map_err(super::untold)?;
+    if let Some(wanted) = &args.range {
+        known(wanted, &registers)?;
+    }
     registers.registers.retain(|register| {
         let is_wanted = args.range.as_ref().is_none_or(|range| register.range.contains(range.as_str()));
         is_wanted && (args.all || register.value != register.reset)
@@ -24,19 +28,31 @@ pub(crate) fn run(args: &args::Regs) -> Result<()> {
             range = register.range;
             writeln!(page, "{range}")?;
         }
+        let index = register.index.map(|index| format!("[{index}]")).unwrap_or_default();
         let fields: Vec<_> =
             register.fields.iter().map(|field| format!("{} {}", field.name, field.shown)).collect();
         writeln!(
             page,
-            "  {:#09x}  {:<24} {:#010x}  {}",
+            "  {:#09x}  {:<24} {:#010x}{}",
             register.at,
-            register.name,
+            format!("{}{index}", register.name),
             register.value,
-            fields.join(", ")
+            if fields.is_empty() { String::new() } else { format!("  {}", fields.join(", ")) }
         )?;
     }
     if registers.registers.is_empty() {
         writeln!(page, "every register holds its reset value; --all shows them")?;
     }
     files::print(page.as_bytes())
+}
+
+/// Refuses a range that the device has not.
+fn known(wanted: &str, registers: &Registers) -> Result<()> {
+    let mut ranges: Vec<_> = registers.registers.iter().map(|register| register.range).collect();
+    ranges.dedup();
+    if ranges.iter().any(|range| range.contains(wanted)) {
+        return Ok(());
+    }
+    let what = format!("no range of the device has {wanted:?} in its name");
+    Err(Failure::new(Exit::CommandLine, what, format!("there are: {}", ranges.join(", "))).into())
 }

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use ane::count::count;
+use ane::decode::printable;
 use ane::inspect::{Timeline, Untold};
 use ane_device::trace::chrome::Writer;
 use ane_device::trace::{Record, What};
@@ -115,7 +116,18 @@ fn written(bytes: &[u8]) -> Result<String> {
         events.ok_or_else(|| Failure::new(Exit::Refused, "no list traceEvents, so no timeline", advice))?;
     let mut page = String::new();
     writeln!(page, "{:>12}  {:>10}  what", "microseconds", "took")?;
-    for event in events.iter().filter(|event| event["ph"] != "M") {
+    // What the model says of the chip is another process of the file, with a clock of its own.
+    let (names, mut events): (Vec<&Value>, Vec<&Value>) = events.iter().partition(|event| event["ph"] == "M");
+    let clock = |event: &Value| event["pid"].as_u64().unwrap_or_default();
+    let time = |event: &Value| event["ts"].as_f64().unwrap_or_default();
+    events.sort_by(|a, b| clock(a).cmp(&clock(b)).then(time(a).total_cmp(&time(b))));
+    let mut of = events.first().map(|event| clock(event));
+    for event in events {
+        if of.replace(clock(event)) != Some(clock(event)) {
+            let is_its = |name: &&&Value| name["name"] == "process_name" && clock(name) == clock(event);
+            let name = names.iter().find(is_its).and_then(|name| name["args"]["name"].as_str());
+            writeln!(page, "\n{}:", printable(name.unwrap_or("another process")))?;
+        }
         let number = |key: &str| event[key].as_f64().unwrap_or_default();
         let name = event["name"].as_str().unwrap_or_default();
         let phase = match event["ph"].as_str() {

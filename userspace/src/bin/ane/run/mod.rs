@@ -82,7 +82,7 @@ pub(crate) fn load(path: &std::path::Path) -> Result<Model> {
         .with_context(|| name.clone())
         .advise(Exit::Refused, "compile it for h13; `ane info` shows what it says of itself")?;
     for warning in &program.warnings {
-        eprintln!("ane: {name}: warning: {warning}");
+        files::tell(format_args!("{name}: warning: {warning}"));
     }
     Ok(Model::of(&program))
 }
