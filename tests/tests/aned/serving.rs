@@ -166,11 +166,11 @@ fn daemon_that_is_ended_removes_its_socket_and_one_beside_it_is_refused() {
 }
 
 #[test]
-fn device_that_is_not_there_is_named_in_the_last_line() {
-    for (device, expected) in [
-        ("vhost-user:/nowhere/ane.sock", "no device at /nowhere/ane.sock; start vhost-device-ane"),
-        ("usb:1", "device \"usb:1\" is not known; known: vhost-user:PATH, vfio:ADDRESS"),
-        ("vfio:ffff:00:00.0", "no device at ffff:00:00.0"),
+fn device_that_is_not_there_is_named_and_one_that_is_none_is_a_wrong_argument() {
+    for (device, expected, code) in [
+        ("vhost-user:/nowhere/ane.sock", "no device at /nowhere/ane.sock; start vhost-device-ane", 1),
+        ("usb:1", "device \"usb:1\" is not known; known: vhost-user:PATH, vfio:ADDRESS", 2),
+        ("vfio:ffff:00:00.0", "no device at ffff:00:00.0", 1),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let output = std::process::Command::new(ane_tests::aned::path())
@@ -180,7 +180,7 @@ fn device_that_is_not_there_is_named_in_the_last_line() {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains(expected), "{device}: {said}");
-        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(output.status.code(), Some(code), "{device}");
     }
 }
 
