@@ -1,11 +1,12 @@
 //! Shows one random program, and what the device and the interpreter make of it.
 //!
-//! `cargo run -p ane-tests --example differ -- [built] SEED`, with the number that a failed comparison names. With
-//! `built` it is a program of the builder; otherwise, odd numbers have a bit turned.
+//! `cargo run -p ane-tests --example differ -- [built|walk] SEED`, with the number that a failed comparison names. With
+//! `built` it is a program of the builder, with `walk` a walk; otherwise, odd numbers have a bit turned.
 
 use ane_tests::differential::Case;
 use ane_tests::differential::built;
 use ane_tests::differential::random_case::case;
+use ane_tests::differential::walk;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -16,9 +17,13 @@ fn main() {
             println!("{}", program.steps.join("\n"));
             show(&program.case, &program.case);
         }
+        (Some("walk"), Some(seed)) => {
+            let walked = walk::case(seed);
+            show(&walked, &walked);
+        }
         (_, Some(seed)) => show(&case(seed, seed % 2 == 1), &case(seed, false)),
         _ => {
-            eprintln!("usage: differ [built] SEED");
+            eprintln!("usage: differ [built|walk] SEED");
             std::process::exit(2);
         }
     }
@@ -37,7 +42,7 @@ fn show(shown: &Case, plain: &Case) {
         println!("task {task}: header {header:x?}");
         // The header has an eleventh word with TDE.
         let mut at = start + 10 + (header[6] >> 24 & 1) as usize;
-        while at < end && stream[at] != 0 {
+        while at < end {
             let (first, count) = (stream[at] & 0x03ff_fffc, (stream[at] >> 26) as usize + 1);
             for index in 0..count {
                 let (value, old) = (stream[at + 1 + index], before[at + 1 + index]);

@@ -7,8 +7,11 @@
 use super::plan::operand::{ChipPlace, Shape};
 use crate::sram::{Sram, TILE_L2_BYTES};
 
-/// Bytes that are marked together: the buffer's own granule.
-const GRANULE: u32 = 16;
+/// Bytes that are marked together: an element, so that one that is written tells nothing of its neighbours.
+const GRANULE: u32 = 2;
+
+/// Bytes of which a row that is assembled on chip takes whole ones: the buffer's own granule.
+const ROW_UNIT: u32 = 16;
 
 /// Granules of the buffer.
 const GRANULES: u32 = (2 << 20) / GRANULE;
@@ -22,6 +25,7 @@ const WORD: u32 = u64::BITS;
 const WORDS: usize = (GRANULES / WORD) as usize;
 
 /// Which granules are unknown.
+#[derive(Clone)]
 pub(super) struct Unknown {
     map: Box<[u64]>,
     /// False if no bit is set, which is so in most programs.
@@ -111,7 +115,8 @@ pub(super) fn is_unknown(unknown: &Unknown, place: ChipPlace, shape: Shape) -> b
 
 /// Marks a tensor as unknown.
 pub(super) fn forget(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
-    rows(place, shape).for_each(|at| unknown.mark(at, shape.width.saturating_mul(2)));
+    let len = shape.width.saturating_mul(2).next_multiple_of(ROW_UNIT);
+    rows(place, shape).for_each(|at| unknown.mark(at, len));
 }
 
 /// Reads a tensor, which the plan has seen to lie in the buffer.
@@ -125,15 +130,18 @@ pub(super) fn read(sram: &Sram, place: ChipPlace, shape: Shape, into: &mut [u16]
     }
 }
 
+/// Marks a tensor as known, as it is once it is written.
+pub(super) fn know(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
+    if unknown.is_near(place, shape) {
+        rows(place, shape).for_each(|at| unknown.clear(at, shape.width.saturating_mul(2)));
+    }
+}
+
 /// Writes a tensor, which the plan has seen to lie in the buffer.
-pub(super) fn write(sram: &mut Sram, unknown: &mut Unknown, place: ChipPlace, shape: Shape, from: &[u16]) {
-    let is_near = unknown.is_near(place, shape);
+pub(super) fn write(sram: &mut Sram, place: ChipPlace, shape: Shape, from: &[u16]) {
     let shape = merged(place, shape);
     let width = shape.width as usize;
     for (at, row) in rows(place, shape).zip(from.chunks_exact(width.max(1))) {
-        if is_near {
-            unknown.clear(at, shape.width.saturating_mul(2));
-        }
         let Some(bytes) = sram.bytes_mut().get_mut(at as usize..) else { continue };
         let (pairs, _) = bytes.as_chunks_mut::<2>();
         pairs.iter_mut().zip(row).for_each(|(to, from)| *to = from.to_le_bytes());
@@ -153,7 +161,7 @@ mod tests {
         let mut sram = Sram::tile_l2();
         sram.bytes_mut().fill(0xee);
         let tensor: Vec<u16> = (0..30).collect();
-        write(&mut sram, &mut Unknown::default(), PLACE, SHAPE, &tensor);
+        write(&mut sram, PLACE, SHAPE, &tensor);
         let mut back = vec![0; 30];
         read(&sram, PLACE, SHAPE, &mut back);
         assert_eq!(back, tensor);
@@ -168,8 +176,18 @@ mod tests {
         assert!(is_unknown(&unknown, PLACE, SHAPE));
         let elsewhere = ChipPlace { base: 0x70, channel_stride: 0x20, ..PLACE };
         assert!(!is_unknown(&unknown, elsewhere, Shape { channels: 1, height: 1, width: 8 }));
-        write(&mut Sram::tile_l2(), &mut unknown, PLACE, SHAPE, &[0; 30]);
+        know(&mut unknown, PLACE, SHAPE);
         assert!(!is_unknown(&unknown, PLACE, SHAPE));
+    }
+
+    #[test]
+    fn element_that_is_written_leaves_its_neighbours_unknown() {
+        let mut unknown = Unknown::default();
+        let row = |width| Shape { channels: 1, height: 1, width };
+        forget(&mut unknown, PLACE, row(8));
+        know(&mut unknown, PLACE, row(3));
+        assert!(!is_unknown(&unknown, PLACE, row(3)));
+        assert!(is_unknown(&unknown, PLACE, row(4)));
     }
 
     #[test]
@@ -186,7 +204,7 @@ mod tests {
     fn put(sram: &mut Sram, base: u32, channel_stride: u32, channels: u32, row: &[u16]) {
         let place = ChipPlace { base, channel_stride, row_stride: 0, group_stride: 0 };
         let shape = Shape { channels, height: 1, width: row.len() as u32 };
-        write(sram, &mut Unknown::default(), place, shape, &row.repeat(channels as usize));
+        write(sram, place, shape, &row.repeat(channels as usize));
     }
 
     /// The 32 bytes of a line of a dump.

@@ -13,6 +13,7 @@ pub mod planar;
 pub mod program;
 pub mod random_case;
 pub mod task;
+pub mod walk;
 
 use std::ops::Range;
 

@@ -11,6 +11,7 @@ use super::Executor;
 use super::bench::Bench;
 use super::compute::Staging;
 use crate::dart::{Access, Circuit};
+use crate::engine::l2::Unknown;
 use crate::engine::plan::operand::{ChipPlace, Origin, Shape, Sink, Source, Window};
 use crate::engine::plan::verdict::Verdict;
 use crate::engine::{EngineError, l2 as chip};
@@ -44,7 +45,7 @@ impl Executor {
     ) -> Poll<Result<(), EngineError>> {
         let shape = source.shape;
         if let Origin::Chip(place) = source.origin {
-            self.known(bench.registers, inlet, place.batch(batch), shape)?;
+            known(&self.unknown, bench.registers, inlet, place.batch(batch), shape)?;
         }
         let Staging { source1, source2, row, .. } = &mut self.compute.staging;
         let into = if inlet.circuit == SOURCE1.circuit { source1 } else { source2 };
@@ -59,58 +60,38 @@ impl Executor {
                 ready!(bench.tile(inlet.circuit, inlet.base, (row, next), bytes(shape), |tile| {
                     tile.fetch(&from, base, shape, into)
                 }))?;
-                let by = by.batch(batch);
-                match leaves {
-                    Window::Whole => chip::write(bench.ports.l2, &mut self.unknown, by, shape, into),
-                    Window::Unknown(len) => self.unknown.mark(by.base, len),
+                if leaves == Window::Whole {
+                    chip::write(bench.ports.l2, by.batch(batch), shape, into);
                 }
+                source_leaves(&mut self.unknown, source, batch);
             }
         }
         Poll::Ready(Ok(()))
     }
 
-    /// Says whether a source may be read, from piece `next` on.
+    /// Says whether a source may be read, from piece `next` on, if so much is `foreseen` to be unknown on chip by then.
     pub(super) fn check_source<M: GuestMemory>(
         &mut self,
         bench: &mut Bench<'_, '_, M>,
-        source: &Source,
-        inlet: Inlet,
+        (source, inlet): (&Source, Inlet),
         batch: u32,
         next: &mut u32,
+        foreseen: &mut Unknown,
     ) -> Poll<Result<(), EngineError>> {
         match source.origin {
             Origin::Chip(place) => {
-                self.known(bench.registers, inlet, place.batch(batch), source.shape)?;
-                Poll::Ready(Ok(()))
+                known(foreseen, bench.registers, inlet, place.batch(batch), source.shape)?;
             }
             Origin::Memory { from, .. } => {
                 let base = bench.base(inlet.base, &from, batch);
                 let row = &mut self.compute.staging.row;
-                bench.tile(inlet.circuit, inlet.base, (row, next), 0, |tile| {
+                ready!(bench.tile(inlet.circuit, inlet.base, (row, next), 0, |tile| {
                     tile.check(&from, base, source.shape, Access::Read)
-                })
+                }))?;
             }
         }
-    }
-
-    /// Refuses a source whose bytes nobody knows.
-    pub(super) fn known(
-        &self,
-        registers: &RegisterFile,
-        inlet: Inlet,
-        place: ChipPlace,
-        shape: Shape,
-    ) -> Result<(), Verdict> {
-        if !chip::is_unknown(&self.unknown, place, shape) {
-            return Ok(());
-        }
-        Err(Verdict {
-            category: Category::Unpredictable,
-            address: inlet.on_chip.offset(),
-            bits: u32::MAX,
-            value: registers.written(inlet.on_chip.offset()).unwrap_or_default(),
-            why: "source on chip has bytes that an earlier task streamed through in an order that is not known",
-        })
+        source_leaves(foreseen, source, batch);
+        Poll::Ready(Ok(()))
     }
 
     /// Says whether the result of a batch may be written, from piece `next` on.
@@ -140,17 +121,11 @@ impl Executor {
     ) -> Poll<Result<(), EngineError>> {
         let Staging { result, row, .. } = &mut self.compute.staging;
         if *next == 0 {
-            if let Some((place, len)) = sink.spoils {
-                self.unknown.mark(place.batch(batch).base, len);
-            }
             if let Some(place) = sink.chip {
                 bench.count_elements(sink.shape.elements());
-                chip::write(bench.ports.l2, &mut self.unknown, place.batch(batch), sink.shape, result);
-                // That what was assembled stays readable is a guess (td 4.2).
-                if sink.memory.is_some() {
-                    chip::forget(&mut self.unknown, place.batch(batch), sink.shape);
-                }
+                chip::write(bench.ports.l2, place.batch(batch), sink.shape, result);
             }
+            result_leaves(&mut self.unknown, sink, batch);
         }
         let Some(to) = sink.memory else { return Poll::Ready(Ok(())) };
         let register = &tile_destination::BASE_ADDR;
@@ -158,6 +133,50 @@ impl Executor {
         bench.tile(Circuit::TileSend, register, (row, next), bytes(sink.shape), |tile| {
             tile.send(&to, base, sink.shape, result)
         })
+    }
+}
+
+/// Refuses a source whose bytes nobody knows.
+fn known(
+    unknown: &Unknown,
+    registers: &RegisterFile,
+    inlet: Inlet,
+    place: ChipPlace,
+    shape: Shape,
+) -> Result<(), Verdict> {
+    if !chip::is_unknown(unknown, place, shape) {
+        return Ok(());
+    }
+    Err(Verdict {
+        category: Category::Unpredictable,
+        address: inlet.on_chip.offset(),
+        bits: u32::MAX,
+        value: registers.written(inlet.on_chip.offset()).unwrap_or_default(),
+        why: "source on chip has bytes that an earlier task streamed through in an order that is not known",
+    })
+}
+
+/// Takes down what a source of a batch leaves known and unknown on chip.
+fn source_leaves(unknown: &mut Unknown, source: &Source, batch: u32) {
+    if let Origin::Memory { by, leaves, .. } = source.origin {
+        let by = by.batch(batch);
+        match leaves {
+            Window::Whole => chip::know(unknown, by, source.shape),
+            Window::Unknown(len) => unknown.mark(by.base, len),
+        }
+    }
+}
+
+/// The same for the result.
+pub(super) fn result_leaves(unknown: &mut Unknown, sink: &Sink, batch: u32) {
+    if let Some((place, len)) = sink.spoils {
+        unknown.mark(place.batch(batch).base, len);
+    }
+    match (sink.chip, sink.memory) {
+        (Some(place), None) => chip::know(unknown, place.batch(batch), sink.shape),
+        // That what was assembled stays readable is a guess (td 4.2).
+        (Some(place), Some(_)) => chip::forget(unknown, place.batch(batch), sink.shape),
+        (None, _) => {}
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Operands and coefficients are brought, the room for the result is looked at, the engines compute, the result is given;
 //! then all of it again for each other batch. Of a task with several batches every transfer of each is looked at
-//! before the first.
+//! before the first, and what each leaves on chip is foreseen: a batch may read what one before it leaves there, or
+//! makes unknown.
 //!
 //! Where the front has others to serve ([`Executor::compute_beside`]) a pass may take several turns. What is computed for
 //! long is away meanwhile (`beside`), and transfers are moved for so many steps at a time ([`TURN`]): they need
@@ -18,12 +19,13 @@ use vm_memory::GuestMemory;
 use super::bench::Bench;
 use super::beside::Came;
 use super::compute::{self, Misfit};
-use super::operands::{SOURCE1, SOURCE2};
+use super::operands::{SOURCE1, SOURCE2, result_leaves};
 use super::{Executor, extents, sizes};
 use crate::engine::EngineError;
 #[cfg(doc)]
 use crate::engine::cancel::TURN;
 use crate::engine::cancel::{Limited, Watch};
+use crate::engine::l2::Unknown;
 use crate::engine::plan::neural::{NeuralPass, Nonlinearity, Operation};
 use crate::engine::plan::{Pass, Plan};
 use crate::trace::What;
@@ -67,13 +69,15 @@ pub(super) struct Underway {
     /// The next piece of the stage's transfer.
     next: u32,
     table: Option<[u8; BYTES]>,
+    /// What will be unknown on chip after the batches that were looked at.
+    foreseen: Option<Unknown>,
 }
 
 impl Underway {
     pub(super) const fn new(plan: Plan) -> Self {
         let is_one = plan.pass.batches() == 1;
         let stage = if is_one { Stage::Source1 } else { Stage::Look(Transfer::Source1) };
-        Self { plan, stage, batch: 0, next: 0, table: None }
+        Self { plan, stage, batch: 0, next: 0, table: None, foreseen: None }
     }
 
     /// True while it is computed beside.
@@ -91,6 +95,7 @@ impl Underway {
             Stage::Look(Transfer::Source2) => Stage::Look(Transfer::Result),
             Stage::Look(Transfer::Result) if is_last => {
                 self.batch = 0;
+                self.foreseen = None;
                 Stage::Source1
             }
             Stage::Look(Transfer::Result) => {
@@ -138,17 +143,13 @@ impl Executor {
         bench: &mut Bench<'_, '_, M>,
         underway: &mut Underway,
     ) -> Poll<Result<(), EngineError>> {
-        let Underway { plan, stage, batch, next, table } = underway;
+        let Underway { plan, stage, batch, next, table, foreseen } = underway;
         let (pass, batch) = (&plan.pass, *batch);
         match *stage {
-            Stage::Look(Transfer::Source1) => {
-                bench.count_batch()?;
-                self.check_source(bench, pass.source1(), SOURCE1, batch, next)
+            Stage::Look(transfer) => {
+                let foreseen = foreseen.get_or_insert_with(|| self.unknown.clone());
+                self.look(bench, pass, transfer, (batch, next), foreseen)
             }
-            Stage::Look(Transfer::Source2) => match pass.source2() {
-                Some(source) => self.check_source(bench, source, SOURCE2, batch, next),
-                None => Poll::Ready(Ok(())),
-            },
             Stage::Source1 => {
                 bench.count_batch()?;
                 self.take(bench, pass.source1(), SOURCE1, batch, next)
@@ -171,10 +172,36 @@ impl Executor {
             }
             // That of several batches was looked at.
             Stage::Room if pass.batches() != 1 => Poll::Ready(Ok(())),
-            Stage::Room | Stage::Look(Transfer::Result) => self.check_result(bench, pass.sink(), batch, next),
+            Stage::Room => self.check_result(bench, pass.sink(), batch, next),
             Stage::Compute => self.compute(bench, underway),
             Stage::Away => self.come_back(bench, pass),
             Stage::Give => self.give(bench, pass.sink(), batch, next),
+        }
+    }
+
+    /// Looks at a transfer of one of several batches, and foresees what it leaves on chip.
+    fn look<M: GuestMemory>(
+        &mut self,
+        bench: &mut Bench<'_, '_, M>,
+        pass: &Pass,
+        transfer: Transfer,
+        (batch, next): (u32, &mut u32),
+        foreseen: &mut Unknown,
+    ) -> Poll<Result<(), EngineError>> {
+        match transfer {
+            Transfer::Source1 => {
+                bench.count_batch()?;
+                self.check_source(bench, (pass.source1(), SOURCE1), batch, next, foreseen)
+            }
+            Transfer::Source2 => match pass.source2() {
+                Some(source) => self.check_source(bench, (source, SOURCE2), batch, next, foreseen),
+                None => Poll::Ready(Ok(())),
+            },
+            Transfer::Result => {
+                ready!(self.check_result(bench, pass.sink(), batch, next))?;
+                result_leaves(foreseen, pass.sink(), batch);
+                Poll::Ready(Ok(()))
+            }
         }
     }
 

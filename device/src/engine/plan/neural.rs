@@ -153,7 +153,7 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
     )?;
     let pass = NeuralPass {
         source: source::source1(registers, TaskClass::Neural, input)?,
-        sink: sink::sink(registers, TaskClass::Neural, output, cfg.transpose(), 1)?,
+        sink: sink::sink(registers, output, cfg.transpose(), 1)?,
         input_relu: l2_cfg.input_relu(),
         convolution,
         operation,

@@ -78,7 +78,7 @@ pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<PlanarP
         None
     };
     let result = if reduces { Shape { height: 1, width: 1, ..shape } } else { shape };
-    let sink = sink::sink(registers, class, result, map.transpose(), batches)?;
+    let sink = sink::sink(registers, result, map.transpose(), batches)?;
     check_batches_on_chip(registers, batches, source1, source2, sink)?;
     Ok(PlanarPass { source1, source2, sink, shape, batches, planar })
 }

@@ -1,20 +1,18 @@
 //! The result: what L2 and the tile DMA registers say of where it goes.
 
-use ane_uapi::hw::td::common::{self, TaskClass};
+use ane_uapi::hw::td::common;
 use ane_uapi::hw::td::l2::{self, ResultType};
 use ane_uapi::hw::td::tile_destination;
 use ane_uapi::register::Register;
 
 use super::chip_fits;
 use super::operand::{ChipPlace, MemoryPlace, Shape, Sink, may_overlap};
-use super::source::{row_tile_bytes, tile_width};
 use super::verdict::{Registers, Verdict};
 use crate::refusal::Category;
 
 /// The result of `batches` batches, whose extents before any transposition the caller knows.
 pub(super) fn sink(
     registers: Registers<'_>,
-    class: TaskClass,
     shape: Shape,
     is_transposed: bool,
     batches: u32,
@@ -35,8 +33,7 @@ pub(super) fn sink(
         sink.chip = Some(place);
     } else {
         let rows = u32::from(registers.get(&common::TILE_CFG).tile_height());
-        let row = row_tile_bytes(shape.width, tile_width(registers, class)).saturating_mul(shape.channels);
-        sink.spoils = Some((place, rows.saturating_mul(row.max(place.row_stride))));
+        sink.spoils = Some((place, rows.saturating_mul(place.row_stride)));
     }
     if result_type == ResultType::OnChip {
         registers.runs(
