@@ -330,6 +330,7 @@ proptest! {
         constants in prop::collection::vec(any::<u8>(), 0..0x5000),
         outputs in prop::collection::vec(layout(), 0..14),
         inputs in prop::collection::vec(layout(), 0..14),
+        named in any::<bool>(),
         scratch in 0_u64..0x10_0000,
         long in any::<bool>(),
     ) {
@@ -339,6 +340,10 @@ proptest! {
             let bytes = u64::from(layout.n) * u64::from(layout.c) * layout.plane;
             *buffer = bytes.next_multiple_of(0x4000);
         }
+        let place = |direction: Direction, count| {
+            (0..count).map(move |index| format!("{}{}{index}", if named { "n" } else { "" }, direction.name()))
+        };
+        let names = place(Direction::Output, outputs.len()).chain(place(Direction::Input, inputs.len())).collect();
         let image = Image {
             stream: stream.into(),
             first_task_bytes: 4 * first_words,
@@ -347,6 +352,7 @@ proptest! {
             buffers,
             outputs,
             inputs,
+            names,
         };
         let form = if long { Form::Long } else { Form::Short };
         let file = image.write(form).expect("inside all limits");

@@ -55,6 +55,7 @@ pub fn render() -> Result<Vec<u8>, WriteError> {
         buffers,
         outputs: vec![surface],
         inputs: vec![surface, surface],
+        names: Vec::new(),
     };
     image.write(Form::Long)
 }

@@ -4,7 +4,8 @@
 //! byte for byte, and so has the way it ended. The device may refuse what the interpreter carries out, if a bit of the
 //! task was turned at random: a refusal is never wrong, only late. It may not carry out what the interpreter does not.
 //!
-//! Where cases come from: [`random_case`] puts registers together, [`built`] has the program builder do it.
+//! Where cases come from: [`random_case`] puts registers together, [`built`] has the program builder do it, and [`walk`]
+//! has tasks that share one crowded memory.
 
 pub mod built;
 pub mod mirror;

@@ -120,6 +120,7 @@ impl Built {
             buffers,
             outputs: layouts(Direction::Output),
             inputs: layouts(Direction::Input),
+            names: self.surfaces.iter().map(|surface| surface.name.to_string()).collect(),
         }
     }
 

@@ -156,6 +156,7 @@ pub fn image<'a>(program: &Program<'a>) -> Result<Image<'a>, Error> {
         buffers,
         outputs: layouts(&outputs)?,
         inputs: layouts(&inputs)?,
+        names: outputs.iter().chain(&inputs).map(|surface| surface.name.to_string()).collect(),
     })
 }
 

@@ -7,9 +7,9 @@
 //! descriptor writes what has to change and little else, in records of any length and order, so that registers of
 //! engines at rest keep what other tasks left there. Descriptors themselves lie in any order in the stream.
 //!
-//! * [`place`]: where operands lie, and what is known of memory and chip.
-//! * [`neural`], [`planar`]: what tasks do.
-//! * [`written`]: descriptors.
+//! * `place`: where operands lie, and what is known of memory and chip.
+//! * `neural`, `planar`: what tasks do.
+//! * `written`: descriptors.
 
 mod neural;
 mod place;

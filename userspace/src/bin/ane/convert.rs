@@ -32,12 +32,14 @@ pub(crate) fn run(args: &args::Convert) -> Result<()> {
         return Err(Failure::new(Exit::Refused, what, "name another").into());
     }
     files::save(&args.to, &anec, Existing::forced(args.force))?;
-    // Names do not survive: an ANEC has none, and its clients go by position.
+    // Names are for `ane` alone: other clients go by position.
     let written = container::open(&anec).with_context(|| files::name(&args.to))?;
     let mut page = String::new();
-    for (before, after) in by_bar(&program).zip(by_bar(&written)) {
+    let outputs = program.surfaces_of(Direction::Output).count();
+    for (at, (before, after)) in by_bar(&program).zip(by_bar(&written)).enumerate() {
         let (direction, name) = (before.direction.name(), printable(&before.name));
-        writeln!(page, "{direction} {name} -> {}, BAR {}", after.name, after.bar)?;
+        let place = at.checked_sub(outputs).unwrap_or(at);
+        writeln!(page, "{direction} {name} -> {direction}{place}, BAR {}", after.bar)?;
     }
     files::print(page.as_bytes())
 }

@@ -1,14 +1,15 @@
 //! ANEC: the flat container of the Linux stack.
 //!
 //! A header with sizes, counts, and for each BAR a buffer size and a shape; then the task stream, zeros up to a
-//! multiple of 16, and the constants. There is no magic number, no name, no element type: every client takes
-//! surfaces for fp16. There is no BAR table either. Clients assume one order ([`bar_of`]), and tasks have to be
+//! multiple of 16, and the constants. There is no magic number and no element type: every client takes surfaces for
+//! fp16. Names are this project's addition (`names`). There is no BAR table either. Clients assume one order ([`bar_of`]), and tasks have to be
 //! bound to it.
 //!
 //! The header takes 0x1000 bytes in most files and 0x800 in those of the first reader; what the payload leaves of
 //! the file decides. Facts: td 2.2, client-abi.
 
 mod error;
+mod names;
 mod read;
 mod write;
 
@@ -74,7 +75,7 @@ impl Form {
     }
 }
 
-/// The named part of the header; zeros follow up to the [form](Form)'s length.
+/// The named part of the header; names may follow, then zeros up to the [form](Form)'s length.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Header {

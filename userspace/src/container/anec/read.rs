@@ -12,6 +12,7 @@ use super::super::program::{
 };
 use super::{
     CONSTANTS_BAR, Error, Form, Header, SCRATCH_BARS, SURFACES_MAX, Shape, TASKS_BAR, bar_of, constants_at,
+    names,
 };
 
 /// True if the file is an ANEC, or was one before it was damaged.
@@ -46,7 +47,10 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
     let at = (offset_of!(Header, first_task_bytes) as u64, offset_of!(Header, task_count) as u64);
     limits::check_tasks(stream_bytes, first_task_bytes, task_count, at)?;
 
-    let surfaces = surfaces(&header)?;
+    let (outputs, inputs) = (header.outputs.get() as usize, header.inputs.get() as usize);
+    // Either header is at least that long.
+    let named = reader.slice(size_of::<Header>() as u64, names::ROOM as u64, "names")?;
+    let surfaces = surfaces(&header, names::decode(named, outputs, inputs))?;
     let mut warnings = Vec::new();
     let bars = bars(&header, &surfaces, &mut warnings)?;
     let constants = (constant_bytes > 0).then_some(Constants {
@@ -86,23 +90,25 @@ fn payload_at(header: &Header, file: u64) -> Result<u64, Error> {
 }
 
 /// The surfaces, in the order of their BARs: outputs, then inputs.
-fn surfaces(header: &Header) -> Result<Vec<Surface<'static>>, Error> {
+fn surfaces(header: &Header, names: Option<Vec<String>>) -> Result<Vec<Surface<'static>>, Error> {
     let (inputs, outputs) = (header.inputs.get(), header.outputs.get());
     let too_many = Error::TooManySurfaces { inputs, outputs };
     if u64::from(inputs) + u64::from(outputs) > SURFACES_MAX as u64 {
         return Err(too_many);
     }
     let of = |direction, count| (0..count as usize).map(move |index| (direction, index));
+    let names = names.unwrap_or_else(|| names::places(outputs as usize, inputs as usize));
     of(Direction::Output, outputs)
         .chain(of(Direction::Input, inputs))
-        .map(|(direction, index)| {
+        .zip(names)
+        .map(|((direction, index), name)| {
             let bar = bar_of(direction, index, outputs as usize).ok_or(too_many)?;
-            surface(header, direction, index, bar)
+            surface(header, direction, name, bar)
         })
         .collect()
 }
 
-fn surface(header: &Header, direction: Direction, index: usize, bar: u8) -> Result<Surface<'static>, Error> {
+fn surface(header: &Header, direction: Direction, name: String, bar: u8) -> Result<Surface<'static>, Error> {
     let at = (offset_of!(Header, shapes) + size_of::<Shape>() * usize::from(bar)) as u64;
     let buffer_bytes = buffer_bytes(header, bar)?;
     let too_short = Error::BufferTooShort { bar, at, buffer: buffer_bytes };
@@ -124,7 +130,7 @@ fn surface(header: &Header, direction: Direction, index: usize, bar: u8) -> Resu
         return Err(too_short);
     }
     Ok(Surface {
-        name: Cow::Owned(format!("{}{index}", direction.name())),
+        name: Cow::Owned(name),
         direction,
         bar,
         element: Element::Half,

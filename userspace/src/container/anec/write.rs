@@ -6,7 +6,9 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use super::super::limits::{self, BARS, BUFFER_BYTES_MAX, TILE_BYTES};
 use super::super::program::{Direction, Program, Role, Surface};
-use super::{CONSTANTS_BAR, Form, Header, SURFACES_MAX, Shape, TASKS_BAR, WriteError, bar_of, constants_at};
+use super::{
+    CONSTANTS_BAR, Form, Header, SURFACES_MAX, Shape, TASKS_BAR, WriteError, bar_of, constants_at, names,
+};
 
 /// What an ANEC can say about a program. Its tasks are bound to the BARs of [`bar_of`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub struct Image<'a> {
     pub outputs: Vec<Layout>,
     /// The inputs, behind the outputs.
     pub inputs: Vec<Layout>,
+    /// Names of the outputs, then of the inputs; none, if nobody asked for any.
+    pub names: Vec<String>,
 }
 
 /// Shape and strides of one surface of halves.
@@ -83,6 +87,11 @@ impl<'a> Image<'a> {
             buffers,
             outputs: layouts(Direction::Output),
             inputs: layouts(Direction::Input),
+            names: [Direction::Output, Direction::Input]
+                .into_iter()
+                .flat_map(|direction| program.surfaces_of(direction))
+                .map(|surface| surface.name.to_string())
+                .collect(),
         }
     }
 
@@ -116,6 +125,9 @@ impl<'a> Image<'a> {
 
         let mut file = Vec::with_capacity((form.bytes() + payload) as usize);
         file.extend_from_slice(header.as_bytes());
+        if self.names.len() == inputs.saturating_add(outputs) {
+            file.extend(names::encode(&self.names, outputs));
+        }
         file.resize(form.bytes() as usize, 0);
         file.extend_from_slice(&self.stream);
         file.resize((form.bytes() + constants_at) as usize, 0);

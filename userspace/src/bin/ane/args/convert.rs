@@ -8,8 +8,8 @@ use clap::Args;
 ///
 /// Surfaces are bound as the object's own table of base addresses says, so objects of every compiler come
 /// out right. Where clients of .anec expect another order than the object has, the base-address numbers in
-/// the task headers are rewritten; no register is touched. An .anec has no names: clients bind surfaces by
-/// position, and the command prints which surface went where.
+/// the task headers are rewritten; no register is touched. The names go into a part of the header that other
+/// clients skip: those bind surfaces by position, and the command prints which surface went where.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
