@@ -108,10 +108,7 @@ mod tests {
     #[test]
     fn refusal_says_what_the_contract_says_of_it() {
         for (code, message) in [
-            (
-                16,
-                "DRM_IOCTL_ANE_CONTEXT_ATTACH fails with EBUSY: no context is free, or not the one asked for",
-            ),
+            (114, "DRM_IOCTL_ANE_CONTEXT_ATTACH fails with EALREADY: the file has a context"),
             (
                 25,
                 "DRM_IOCTL_ANE_CONTEXT_ATTACH fails with ENOTTY: the number, which includes the argument's size, is none of these",

@@ -92,7 +92,7 @@ mod tests {
         let told: Vec<_> = registers.iter().map(|register| (register.range, register.name)).collect();
         assert_eq!(told[1], ("dart0", "TCR"));
         assert_eq!(registers[1].fields[0].shown, "1");
-        assert_eq!(registers[1].index, None);
+        assert_eq!(registers[1].index, Some(0));
         assert_eq!(told[0].0, "task queues");
     }
 

@@ -1,4 +1,4 @@
-//! Tiling against a plain copy: half of its speed is the goal of goal U1.
+//! Tiling against a plain copy: goal U1 wants half of its speed.
 //!
 //! The copy moves as many bytes as the surface has in memory, from its first row to its last, gaps included. That is what a
 //! client would do that keeps its tensors in the engine's layout, and both touch the same lines of the surface. The
