@@ -160,19 +160,21 @@ fn coefficients(making: &mut Making<'_>, task: &mut Task, outputs: u32, input_ch
     task.set(0xc804, if has_bias { 0x10 } else { 0 } | if making.random.below(2) == 0 { 0x1c00 } else { 0 });
 }
 
-/// A table of noise in one of the modes (td 7.4).
+/// Modes of activation tables, each with the first and the number of its spacings (td 7.4).
+pub(super) const MODES: [(u16, u32, u32); 9] = [
+    (0x01, 0, 8),
+    (0x00, 0, 8),
+    (0x60, 0, 6),
+    (0x61, 0, 6),
+    (0x0a, 0, 6),
+    (0xc5, 0, 5),
+    (0xc6, 0, 5),
+    (0x67, 0, 7),
+    (0xc9, 0, 7),
+];
+
+/// A table of noise in one of the modes.
 fn table(making: &mut Making<'_>, task: &mut Task) {
-    const MODES: [(u16, u32, u32); 9] = [
-        (0x01, 0, 8),
-        (0x00, 0, 8),
-        (0x60, 0, 6),
-        (0x61, 0, 6),
-        (0x0a, 0, 6),
-        (0xc5, 0, 5),
-        (0xc6, 0, 5),
-        (0x67, 0, 7),
-        (0xc9, 0, 7),
-    ];
     let at = align(making.constants.len() as u32, 64);
     making.constants.resize(at as usize, 0);
     let (mode, least, end) = MODES[making.random.below(9) as usize];

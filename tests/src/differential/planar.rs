@@ -57,11 +57,12 @@ pub fn task(making: &mut Making<'_>, is_last: bool) -> Task {
 }
 
 /// Axes along which a source is broadcast: columns, rows, channels.
-fn axes(random: &mut Random) -> u32 {
+pub(super) fn axes(random: &mut Random) -> u32 {
     random.below(16) & random.below(16) & 0b1011
 }
 
-const fn broadcast(shape: Shape, map: u32) -> Shape {
+/// The extents of a source that is broadcast so.
+pub(super) const fn broadcast(shape: Shape, map: u32) -> Shape {
     Shape {
         w: if map & 1 != 0 { 1 } else { shape.w },
         h: if map & 2 != 0 { 1 } else { shape.h },

@@ -18,6 +18,7 @@ mod written;
 
 use ane_device::options::Numerics;
 
+use super::neural::MODES;
 use super::task::{half, halves};
 use super::{Case, End};
 use crate::random::Random;
@@ -91,19 +92,6 @@ pub fn compare(case: &Case) -> Result<End, String> {
 const fn table_at(index: u32) -> u32 {
     CONSTANTS.0 + 128 * index
 }
-
-/// Mode, and the first and the number of its spacings (td 7.4).
-const MODES: [(u16, u32, u32); 9] = [
-    (0x01, 0, 8),
-    (0x00, 0, 8),
-    (0x60, 0, 6),
-    (0x61, 0, 6),
-    (0x0a, 0, 6),
-    (0xc5, 0, 5),
-    (0xc6, 0, 5),
-    (0x67, 0, 7),
-    (0xc9, 0, 7),
-];
 
 /// A table of noise in each of the modes.
 fn tables(random: &mut Random) -> Vec<u8> {

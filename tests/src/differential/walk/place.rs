@@ -4,13 +4,7 @@ use super::{CONSTANTS, DATA};
 use crate::differential::task::align;
 use crate::random::Random;
 
-/// Channels, rows and columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub(super) c: u32,
-    pub(super) h: u32,
-    pub(super) w: u32,
-}
+pub(super) use crate::differential::random_case::Shape;
 
 impl Shape {
     /// Elements that a task may have: the interpreter is slow.

@@ -2,6 +2,7 @@
 
 use super::place::{InMemory, Known, OnChip, Shape};
 use super::written::Delta;
+use crate::differential::planar::{axes, broadcast};
 use crate::differential::task::{align, half};
 use crate::random::Random;
 
@@ -37,19 +38,6 @@ pub(super) fn task(random: &mut Random, known: &mut Known, task: &mut Delta) {
     let result_shape = if reduces { Shape { h: 1, w: 1, ..shape } } else { shape };
     let stored = if is_transposed { result_shape.transposed() } else { result_shape };
     result(random, known, task, stored, batches);
-}
-
-/// Axes along which a source is broadcast: columns, rows, channels.
-fn axes(random: &mut Random) -> u32 {
-    random.below(16) & random.below(16) & 0b1011
-}
-
-const fn broadcast(shape: Shape, map: u32) -> Shape {
-    Shape {
-        w: if map & 1 != 0 { 1 } else { shape.w },
-        h: if map & 2 != 0 { 1 } else { shape.h },
-        c: if map & 8 != 0 { 1 } else { shape.c },
-    }
 }
 
 fn arithmetic(random: &mut Random, task: &mut Delta, (class, is_binary, reduces): (u32, bool, bool)) {
