@@ -51,7 +51,8 @@ ratios; results were compared with expected ones before anything was timed.
 
 The machine is a virtual one and shares its processors with others. Figures there are noisy: a ratio wanders by some
 hundredths from run to run, and by more where threads wait for each other (C8, S1 to S3, B1). One run proves little; what
-it takes to make one's own is that command.
+it takes to make one's own is that command. There were stretches of seconds in which every case of C8 was at 1.03 to 1.09, with
+the time of both processors used and none of it stolen, as if they shared one core then.
 
 C6 is bounded by the number of vector instructions. `fast` needs one for a product of each lane. The narrow arithmetic of
 `m1` takes 31 for the four products of a tile: four to multiply, round and flush a product, four for the tile's first
