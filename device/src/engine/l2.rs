@@ -25,7 +25,6 @@ const WORD: u32 = u64::BITS;
 const WORDS: usize = (GRANULES / WORD) as usize;
 
 /// Which granules are unknown.
-#[derive(Clone)]
 pub(super) struct Unknown {
     map: Box<[u64]>,
     /// False if no bit is set, which is so in most programs.
@@ -39,6 +38,14 @@ impl Default for Unknown {
 }
 
 impl Unknown {
+    /// Becomes like another one.
+    pub(super) fn copy(&mut self, other: &Self) {
+        if self.any || other.any {
+            self.map.copy_from_slice(&other.map);
+        }
+        self.any = other.any;
+    }
+
     /// Marks `len` bytes from `base`, as far as the buffer goes.
     pub(super) fn mark(&mut self, base: u32, len: u32) {
         if len == 0 {
@@ -178,6 +185,17 @@ mod tests {
         assert!(!is_unknown(&unknown, elsewhere, Shape { channels: 1, height: 1, width: 8 }));
         know(&mut unknown, PLACE, SHAPE);
         assert!(!is_unknown(&unknown, PLACE, SHAPE));
+    }
+
+    #[test]
+    fn copy_is_as_unknown_as_the_other_and_no_longer_what_it_was() {
+        let (mut copy, mut other) = (Unknown::default(), Unknown::default());
+        copy.mark(0x100, 2);
+        other.mark(0x200, 2);
+        copy.copy(&other);
+        assert!(copy.touches(0x200, 2) && !copy.touches(0x100, 2));
+        copy.copy(&Unknown::default());
+        assert!(!copy.touches(0, u32::MAX));
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub struct Executor {
     clock: Option<Clock>,
     compute: Compute,
     unknown: Unknown,
+    /// What will be unknown after those of several batches that were looked at.
+    foreseen: Unknown,
     /// Where long passes are computed, if not here.
     beside: Option<Beside<(Compute, Result<(), Misfit>)>>,
     /// The pass that goes on in another turn.
@@ -81,6 +83,7 @@ impl Executor {
             clock: machine.map(Clock::new),
             compute: Compute::new(options),
             unknown: Unknown::default(),
+            foreseen: Unknown::default(),
             beside: None,
             underway: None,
         }

@@ -69,18 +69,18 @@ impl Executor {
         Poll::Ready(Ok(()))
     }
 
-    /// Says whether a source may be read, from piece `next` on, if so much is `foreseen` to be unknown on chip by then.
+    /// Says whether a source may be read, from piece `next` on, and foresees what it leaves on chip.
     pub(super) fn check_source<M: GuestMemory>(
         &mut self,
         bench: &mut Bench<'_, '_, M>,
-        (source, inlet): (&Source, Inlet),
+        source: &Source,
+        inlet: Inlet,
         batch: u32,
         next: &mut u32,
-        foreseen: &mut Unknown,
     ) -> Poll<Result<(), EngineError>> {
         match source.origin {
             Origin::Chip(place) => {
-                known(foreseen, bench.registers, inlet, place.batch(batch), source.shape)?;
+                known(&self.foreseen, bench.registers, inlet, place.batch(batch), source.shape)?;
             }
             Origin::Memory { from, .. } => {
                 let base = bench.base(inlet.base, &from, batch);
@@ -90,7 +90,7 @@ impl Executor {
                 }))?;
             }
         }
-        source_leaves(foreseen, source, batch);
+        source_leaves(&mut self.foreseen, source, batch);
         Poll::Ready(Ok(()))
     }
 

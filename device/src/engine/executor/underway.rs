@@ -25,7 +25,6 @@ use crate::engine::EngineError;
 #[cfg(doc)]
 use crate::engine::cancel::TURN;
 use crate::engine::cancel::{Limited, Watch};
-use crate::engine::l2::Unknown;
 use crate::engine::plan::neural::{NeuralPass, Nonlinearity, Operation};
 use crate::engine::plan::{Pass, Plan};
 use crate::trace::What;
@@ -69,15 +68,13 @@ pub(super) struct Underway {
     /// The next piece of the stage's transfer.
     next: u32,
     table: Option<[u8; BYTES]>,
-    /// What will be unknown on chip after the batches that were looked at.
-    foreseen: Option<Unknown>,
 }
 
 impl Underway {
     pub(super) const fn new(plan: Plan) -> Self {
         let is_one = plan.pass.batches() == 1;
         let stage = if is_one { Stage::Source1 } else { Stage::Look(Transfer::Source1) };
-        Self { plan, stage, batch: 0, next: 0, table: None, foreseen: None }
+        Self { plan, stage, batch: 0, next: 0, table: None }
     }
 
     /// True while it is computed beside.
@@ -95,7 +92,6 @@ impl Underway {
             Stage::Look(Transfer::Source2) => Stage::Look(Transfer::Result),
             Stage::Look(Transfer::Result) if is_last => {
                 self.batch = 0;
-                self.foreseen = None;
                 Stage::Source1
             }
             Stage::Look(Transfer::Result) => {
@@ -143,13 +139,10 @@ impl Executor {
         bench: &mut Bench<'_, '_, M>,
         underway: &mut Underway,
     ) -> Poll<Result<(), EngineError>> {
-        let Underway { plan, stage, batch, next, table, foreseen } = underway;
+        let Underway { plan, stage, batch, next, table } = underway;
         let (pass, batch) = (&plan.pass, *batch);
         match *stage {
-            Stage::Look(transfer) => {
-                let foreseen = foreseen.get_or_insert_with(|| self.unknown.clone());
-                self.look(bench, pass, transfer, (batch, next), foreseen)
-            }
+            Stage::Look(transfer) => self.look(bench, pass, transfer, batch, next),
             Stage::Source1 => {
                 bench.count_batch()?;
                 self.take(bench, pass.source1(), SOURCE1, batch, next)
@@ -185,21 +178,24 @@ impl Executor {
         bench: &mut Bench<'_, '_, M>,
         pass: &Pass,
         transfer: Transfer,
-        (batch, next): (u32, &mut u32),
-        foreseen: &mut Unknown,
+        batch: u32,
+        next: &mut u32,
     ) -> Poll<Result<(), EngineError>> {
         match transfer {
             Transfer::Source1 => {
+                if batch == 0 && *next == 0 {
+                    self.foreseen.copy(&self.unknown);
+                }
                 bench.count_batch()?;
-                self.check_source(bench, (pass.source1(), SOURCE1), batch, next, foreseen)
+                self.check_source(bench, pass.source1(), SOURCE1, batch, next)
             }
             Transfer::Source2 => match pass.source2() {
-                Some(source) => self.check_source(bench, (source, SOURCE2), batch, next, foreseen),
+                Some(source) => self.check_source(bench, source, SOURCE2, batch, next),
                 None => Poll::Ready(Ok(())),
             },
             Transfer::Result => {
                 ready!(self.check_result(bench, pass.sink(), batch, next))?;
-                result_leaves(foreseen, pass.sink(), batch);
+                result_leaves(&mut self.foreseen, pass.sink(), batch);
                 Poll::Ready(Ok(()))
             }
         }
