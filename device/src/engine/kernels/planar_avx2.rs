@@ -6,7 +6,8 @@
 
 use core::arch::x86_64::*;
 
-use super::planar_vector::{LANES, Vector, Work};
+use super::planar_vector::{LANES, LARGE, Vector, Work};
+use crate::engine::numerics::double::BEYOND_SINGLE;
 
 /// Does the work, or gives it back if the processor has not what it takes.
 pub(super) fn run<W: Work>(work: W) -> Option<W> {
@@ -112,7 +113,7 @@ fn decode(halves: &[u16; LANES]) -> Wide {
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn encode(Wide([low, high]): Wide) -> [u16; LANES] {
-    let singles = _mm256_set_m128(_mm256_cvtpd_ps(odd(high)), _mm256_cvtpd_ps(odd(low)));
+    let singles = _mm256_set_m128(_mm256_cvtpd_ps(beyond_tie(high)), _mm256_cvtpd_ps(beyond_tie(low)));
     let rounded = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(singles);
     let mut halves = [0; LANES];
     // SAFETY: the array has the sixteen bytes that are written, at any alignment.
@@ -120,15 +121,15 @@ fn encode(Wide([low, high]): Wide) -> [u16; LANES] {
     halves
 }
 
+/// As the function of the same name for AVX-512.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn odd(numbers: __m256d) -> __m256d {
-    /// What a double has beyond a single.
-    const BEYOND: i64 = (1 << 29) - 1;
-    let beyond = _mm256_set1_epi64x(BEYOND);
-    let bits = _mm256_castpd_si256(numbers);
-    let carried = _mm256_add_epi64(_mm256_and_si256(bits, beyond), beyond);
-    _mm256_castsi256_pd(_mm256_andnot_si256(beyond, _mm256_or_si256(bits, carried)))
+fn beyond_tie(numbers: __m256d) -> __m256d {
+    let large = _mm256_set1_pd(LARGE);
+    let finite = _mm256_max_pd(_mm256_min_pd(numbers, large), _mm256_set1_pd(-LARGE));
+    let beyond = _mm256_set1_epi64x(BEYOND_SINGLE.cast_signed());
+    let kept = _mm256_andnot_si256(beyond, _mm256_castpd_si256(finite));
+    _mm256_castsi256_pd(_mm256_or_si256(kept, _mm256_set1_epi64x(1 << 29)))
 }
 
 #[inline]

@@ -6,7 +6,8 @@
 
 use core::arch::x86_64::*;
 
-use super::planar_vector::{LANES, Vector, Work};
+use super::planar_vector::{LANES, LARGE, Vector, Work};
+use crate::engine::numerics::double::BEYOND_SINGLE;
 
 /// Does the work, or gives it back if the processor has not what it takes.
 pub(super) fn run<W: Work>(work: W) -> Option<W> {
@@ -110,27 +111,33 @@ fn decode(halves: &[u16; LANES]) -> Whole {
     Whole(_mm512_cvtps_pd(_mm256_mask_mov_ps(raw, is_nan, _mm256_set1_ps(f32::INFINITY))))
 }
 
-/// Rounds to odd at a single's last bit, and then to nearest, as the portable encoding does.
+/// Ties away from zero, as the portable encoding.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,f16c")]
 fn encode(Whole(numbers): Whole) -> [u16; LANES] {
-    let rounded = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_cvtpd_ps(odd(numbers)));
+    let rounded = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_cvtpd_ps(beyond_tie(numbers)));
     let mut halves = [0; LANES];
     // SAFETY: the array has the sixteen bytes that are written, at any alignment.
     unsafe { _mm_storeu_si128(halves.as_mut_ptr().cast(), rounded) };
     halves
 }
 
+/// Numbers that are singles and lie on the same side of each half's tie, and above it where they lay on it.
+///
+/// The last bit of a single is far below a half's, so setting it moves nothing but an exact tie. Infinity would become a
+/// NaN, and so a large number stands for it, which rounds to it.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-fn odd(numbers: __m512d) -> __m512d {
-    /// What a double has beyond a single.
-    const BEYOND: i64 = (1 << 29) - 1;
-    let beyond = _mm512_set1_epi64(BEYOND);
-    let bits = _mm512_castpd_si512(numbers);
-    let carried = _mm512_add_epi64(_mm512_and_si512(bits, beyond), beyond);
-    _mm512_castsi512_pd(_mm512_andnot_si512(beyond, _mm512_or_si512(bits, carried)))
+fn beyond_tie(numbers: __m512d) -> __m512d {
+    let finite = _mm512_range_pd::<RANGE_SMALLER_MAGNITUDE>(numbers, _mm512_set1_pd(LARGE));
+    let beyond = _mm512_set1_epi64(BEYOND_SINGLE.cast_signed());
+    let kept = _mm512_andnot_si512(beyond, _mm512_castpd_si512(finite));
+    let last = _mm512_set1_epi64(1 << 29);
+    _mm512_castsi512_pd(_mm512_or_si512(kept, last))
 }
+
+/// The operand of the range instruction for the smaller magnitude, with the sign of the first operand.
+const RANGE_SMALLER_MAGNITUDE: i32 = 0b0010;
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]

@@ -48,6 +48,9 @@ mod avx2 {
     /// Halves in a vector.
     const LANES: usize = 8;
 
+    /// A finite magnitude that is infinity as a half.
+    const LARGE: f32 = 131_072.0;
+
     impl Pass {
         /// The pass, if the processor can do it.
         pub(in crate::engine) fn new(
@@ -127,12 +130,16 @@ mod avx2 {
         _mm256_blendv_ps(numbers, _mm256_set1_ps(f32::INFINITY), is_nan)
     }
 
-    /// The nearest halves, ties to even.
+    /// The nearest halves, ties away from zero: the last bit of a single, set, takes an exact tie up and moves nothing
+    /// else. A large number stands for infinity, of which the bit would make a NaN.
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
     fn encode(numbers: __m256) -> [u16; LANES] {
         let mut halves = [0; LANES];
-        let rounded = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(numbers);
+        let large = _mm256_set1_ps(LARGE);
+        let finite = _mm256_max_ps(_mm256_min_ps(numbers, large), _mm256_set1_ps(-LARGE));
+        let up = _mm256_or_ps(finite, _mm256_castsi256_ps(_mm256_set1_epi32(1)));
+        let rounded = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(up);
         // SAFETY: the array has the sixteen bytes that are written, at any alignment.
         unsafe { _mm_storeu_si128(halves.as_mut_ptr().cast(), rounded) };
         halves

@@ -8,12 +8,15 @@ use crate::engine::numerics::double::{self, settle};
 /// Numbers in a vector.
 pub(in crate::engine) const LANES: usize = 8;
 
+/// A finite magnitude that is infinity as a half, and a single as well.
+pub(super) const LARGE: f64 = 131_072.0;
+
 /// Eight doubles and what is done with them. A result without a value is a NaN until it is settled.
 pub(in crate::engine) trait Vector: Copy {
     /// The numbers that halves stand for; a NaN is +infinity.
     fn decode(halves: &[u16; LANES]) -> Self;
 
-    /// The nearest halves, ties to even; of a NaN any.
+    /// The nearest halves, ties away from zero; of a NaN any.
     fn encode(self) -> [u16; LANES];
 
     /// The same number eight times.

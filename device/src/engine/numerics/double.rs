@@ -30,13 +30,38 @@ pub(in crate::engine) fn decode_single(bits: u32) -> f64 {
     if value.is_nan() { f64::INFINITY } else { value }
 }
 
-/// The half nearest to `value`, ties to even; 65520 and more is infinity.
+/// The half nearest to `value`, ties away from zero; 65520 and more is infinity.
+///
+/// Every store of the engine rounds so: measured for the array and for planar additions, chosen for the rest.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "each cast drops bits that do not count, or are zero")]
+pub(in crate::engine) fn encode(value: f64) -> u16 {
+    // Below a tie a single has zeros or ones behind the half's last bit, and never only the first of them: cutting a
+    // double off to a single keeps it on its side of every tie, and the exact tie goes up with the rest.
+    let single = (f64::from_bits(value.to_bits() & !BEYOND_SINGLE) as f32).to_bits();
+    let sign = (single >> 16) as u16 & SIGN;
+    let magnitude = single & 0x7fff_ffff;
+    let half = if magnitude >= 0x477f_f000 {
+        u32::from(INFINITY)
+    } else if magnitude < 0x3880_0000 {
+        // Below 2^-14 the spacing stays 2^-24. The product is exact, and so is the sum in a double.
+        (f64::from(f32::from_bits(magnitude)) * 16_777_216.0 + 0.5) as u32
+    } else {
+        magnitude.wrapping_sub(112 << 23).wrapping_add(0x1000) >> 13
+    };
+    sign | half as u16
+}
+
+/// The bits of a double that a single does not have.
+pub(in crate::engine) const BEYOND_SINGLE: u64 = (1 << 29) - 1;
+
+/// The half nearest to `value`, ties to even, for the array's output port.
 ///
 /// The way leads through a single that was rounded to odd: its last bit remembers that there was more, so that the
 /// second rounding cannot take an inexact tie for an exact one.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "each cast rounds, or drops bits that are zero")]
-pub(in crate::engine) fn encode(value: f64) -> u16 {
+pub(in crate::engine) fn encode_to_even(value: f64) -> u16 {
     /// What a double has beyond a single.
     const BEYOND: u64 = (1 << 29) - 1;
     let bits = value.to_bits();
@@ -90,11 +115,12 @@ mod tests {
     }
 
     #[test]
-    fn value_at_and_around_the_middle_of_two_halves_rounds_to_nearest_even() {
+    fn value_at_and_around_the_middle_of_two_halves_rounds_away_from_zero() {
         for bits in 0..0x7c00u16 {
             let (low, high) = (defined(bits), if bits == 0x7bff { 65536.0 } else { defined(bits + 1) });
             let middle = (low + high) / 2.0;
-            assert_eq!(encode(middle), bits + (bits & 1), "{bits:#06x}");
+            assert_eq!(encode(middle), bits + 1, "{bits:#06x}");
+            assert_eq!(encode(-middle), 0x8000 | (bits + 1), "{bits:#06x}");
             assert_eq!(encode(middle.next_down()), bits);
             assert_eq!(encode(middle.next_up()), bits + 1);
             assert_eq!(encode(-middle.next_up()), 0x8000 | (bits + 1));

@@ -59,7 +59,7 @@ pub fn or_zero(result: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::double::encode;
+    use super::super::double::encode_to_even as encode;
     use super::*;
 
     #[test]

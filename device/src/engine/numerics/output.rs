@@ -1,6 +1,6 @@
 //! The output port: from a sum to the fp16 behind it.
 
-use super::double::{encode, settle};
+use super::double::{encode_to_even, settle};
 use super::halves;
 
 /// Sum plus bias, times post-scale, in double precision, then one rounding to fp16.
@@ -9,7 +9,7 @@ use super::halves;
 #[must_use]
 pub fn of(sum: f64, bias: Option<u16>, post_scale: u16) -> u16 {
     let biased = bias.map_or(sum, |bias| settle(sum + f64::from(halves::value(bias))));
-    encode(settle(biased * f64::from(halves::value(post_scale))))
+    encode_to_even(settle(biased * f64::from(halves::value(post_scale))))
 }
 
 /// A pass-through: operand times post-scale, one rounding.

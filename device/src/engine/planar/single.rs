@@ -1,10 +1,10 @@
 //! Passes of one operation: an addition, a product, a maximum or a copy, with nothing behind it but ReLU.
 //!
 //! Most planar tasks are such, and singles are enough for them. The product of two halves is exact in a single: 22
-//! bits of significand, and no smaller than 2^-48. Maxima and copies are exact. A sum of two halves is not, but it is
-//! rounded twice without harm: a format with at least twice the bits of the last one, and two more, makes the
-//! second rounding of a sum right (24 >= 2 * 11 + 2; S. Figueroa, "When is double rounding innocuous?", 1995). Where
-//! the half is a denormal, the sum is a multiple of 2^-24 below 2^-14, and exact both times.
+//! bits of significand, and no smaller than 2^-48. Maxima and copies are exact. A sum of two halves is not, but the
+//! second rounding does no harm: a single cannot hold a sum only where the smaller operand is below a sixteenth of the
+//! larger one's last place, and then the sum lies that close to a half, far from any tie. Where the half is a denormal,
+//! the sum is a multiple of 2^-24 below 2^-14, and exact.
 //!
 //! The bias of +0 behind the operation is added in singles too: it makes +0 of -0 and is exact otherwise.
 

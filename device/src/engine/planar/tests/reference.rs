@@ -16,7 +16,7 @@ pub(super) fn number(bits: u16) -> f64 {
     if bits >> 15 == 0 || (exponent == 31 && fraction != 0.0) { magnitude } else { -magnitude }
 }
 
-/// The half nearest to a number, found by bisection among all of them.
+/// The half nearest to a number, of two the larger magnitude, found by bisection among all of them.
 pub(super) fn half(value: f64) -> u16 {
     let sign = u16::from(value.is_sign_negative()) << 15;
     // What lies behind the largest half is infinity, as far away as one more half would be.
@@ -31,7 +31,7 @@ pub(super) fn half(value: f64) -> u16 {
         }
     }
     let (down, up) = (value.abs() - place(low), place(high) - value.abs());
-    sign | if down < up || (down == up && low % 2 == 0) { low } else { high }
+    sign | if down < up { low } else { high }
 }
 
 fn or_zero(value: f64) -> f64 {
