@@ -27,7 +27,7 @@ use crate::front::{Call, Credentials, Extent, FileId, Files, Progress};
 use crate::program::Load;
 
 /// Files that may be open at once: far more than there are contexts, as most wait for one.
-pub(crate) const FILES_MAX: usize = 4096;
+pub const FILES_MAX: usize = 4096;
 
 /// A context in use, for whoever wants to look.
 #[derive(Clone, Debug, PartialEq, Eq)]

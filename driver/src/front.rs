@@ -24,10 +24,11 @@ use std::time::Duration;
 
 use ane_uapi::ioctl::errno::Errno;
 
-pub use segments::{Bad, Segments};
+pub use ane_call::{Bad, Extent, Segments};
 pub use user::User;
 
-mod segments;
+pub use crate::files::FILES_MAX;
+
 mod user;
 
 /// An open file of the device. Never used again once it is closed.
@@ -63,18 +64,6 @@ impl Call {
     pub const fn new(number: u32, argument: Vec<u8>, memory: Segments) -> Self {
         Self { number, argument, memory, ticket: None }
     }
-}
-
-/// Memory of a buffer, as a client maps it: these bytes of this file, and others behind them if the buffer is
-/// scattered.
-#[derive(Clone, Debug)]
-pub struct Extent {
-    /// The file to map.
-    pub file: Arc<OwnedFd>,
-    /// First byte in it.
-    pub offset: u64,
-    /// How many bytes.
-    pub bytes: u64,
 }
 
 /// What happened while the driver looked for events.

@@ -2,10 +2,9 @@
 //!
 //! It is written the way a kernel's driver is, as a library: [`front`] is what clients come through, [`Driver`] what
 //! stands behind it, and the [`bus`] how register accesses, events and memory that the device can reach travel to a
-//! device. [`aned`] serves clients in other processes.
+//! device. [`report`] tells people about it.
 #![deny(unsafe_code)]
 
-pub mod aned;
 pub mod bo;
 pub mod bus;
 pub mod clock;
@@ -17,6 +16,7 @@ pub mod handle;
 pub mod iso;
 pub mod mem;
 pub mod program;
+pub mod report;
 pub mod usage;
 
 mod device;

@@ -1,8 +1,5 @@
 //! What unit tests share.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use crate::front::{FileId, User};
 use crate::iso::Seeker;
 
@@ -15,13 +12,4 @@ pub(crate) const STRANGER: User = User { id: 1001, is_privileged: false };
 /// A file of the owner's that asks for a context.
 pub(crate) const fn seeker(file: u64) -> Seeker {
     Seeker { file: FileId(file), user: OWNER }
-}
-
-/// A folder of a test's own.
-pub(crate) fn folder() -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let name = format!("ane-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let folder = std::env::temp_dir().join(name);
-    std::fs::create_dir_all(&folder).expect("a folder can be made");
-    folder
 }

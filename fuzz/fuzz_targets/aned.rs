@@ -13,14 +13,14 @@ use std::thread;
 use std::time::Duration;
 
 use ane_device::Options;
-use ane_driver::aned::client::{self, Client};
-use ane_driver::aned::place::{Access, Place};
-use ane_driver::aned::protocol::MESSAGE_MAX;
-use ane_driver::aned::protocol::answer::Answer;
-use ane_driver::aned::protocol::request::Request;
-use ane_driver::aned::server::Settings;
-use ane_driver::aned::socket::{self, Arrival};
-use ane_driver::front::Segments;
+use aned_protocol::client::{self, Client};
+use aned::place::{Access, Place};
+use aned_protocol::MESSAGE_MAX;
+use aned_protocol::answer::Answer;
+use aned_protocol::request::Request;
+use aned::server::Settings;
+use aned_protocol::socket::{self, Arrival};
+use ane_call::Segments;
 use rustix::net::{RecvFlags, SendFlags};
 use steps::Steps;
 

@@ -20,7 +20,7 @@ use steps::Steps;
 
 /// The daemon's own files: a program cannot be a dependency, so they are compiled here once more.
 #[allow(dead_code, reason = "the program uses more of it")]
-#[path = "../../device/src/bin/vhost-device-ane"]
+#[path = "../../device/daemon/src"]
 mod daemon {
     pub mod backend;
     pub mod cancel;

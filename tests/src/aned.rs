@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ane_driver::aned::client::{Client, Settings};
+use aned_protocol::client::{Client, Settings};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -21,7 +21,7 @@ use crate::remote::Remote;
 /// The built daemon.
 pub fn path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| built("ane-driver", "aned"))
+    PATH.get_or_init(|| built("aned", "aned"))
 }
 
 /// A daemon that runs. Dropping it ends it.

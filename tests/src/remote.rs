@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use ane_driver::aned::client::{Client, File};
-use ane_driver::aned::protocol::Token;
 use ane_driver::front::{Call, Credentials, Extent, FileId, Files, Progress};
 use ane_uapi::ioctl::errno::Errno;
+use aned_protocol::Token;
+use aned_protocol::client::{Client, File};
 
 /// A connection to a daemon.
 #[derive(Debug)]

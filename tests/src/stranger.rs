@@ -15,7 +15,7 @@ use nix::unistd::geteuid;
 use rustix::process::Uid;
 use rustix::thread::set_thread_uid;
 
-use ane_driver::aned::socket;
+use aned_protocol::socket;
 
 use crate::data;
 use crate::preload::python;

@@ -12,13 +12,13 @@ use ane::model::Model;
 use ane::session::{self, Session, Submission};
 use ane::tensor::Tensor;
 use ane_device::Options;
-use ane_driver::aned::place::{Access, Place};
-use ane_driver::aned::server::Settings;
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::BO_SCATTERED;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::param::{CONTEXTS_MAX, Param};
 use ane_uapi::ioctl::stats::Counter;
+use aned::place::{Access, Place};
+use aned::server::Settings;
 use half::f16;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 

@@ -8,10 +8,10 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use ane_device::Options;
-use ane_driver::aned::place::Place;
-use ane_driver::aned::server::{Server, Settings};
 use ane_driver::bus::in_process::InProcess;
 use ane_driver::{Driver, ProbeError};
+use aned::place::Place;
+use aned::server::{Server, Settings};
 use thiserror::Error;
 
 use crate::embedded::{self, Embedded};

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, ensure};
 use crate::output::root;
 
 /// The packages with something to install.
-const PACKAGES: [&str; 6] = ["ane", "ane-device", "ane-driver", "ane-drm-shim", "libane", "libane_python"];
+const PACKAGES: [&str; 6] = ["ane", "aned", "vhost-device-ane", "ane-drm-shim", "libane", "libane_python"];
 
 /// What is built, and where it goes.
 const BUILT: [(&str, &str); 7] = [

@@ -12,9 +12,9 @@ use clap_complete::{Shell, generate};
     reason = "only the declarations are used here, not what is parsed by them"
 )]
 mod ane;
-#[path = "../../driver/src/bin/aned/args.rs"]
+#[path = "../../driver/aned/src/bin/aned/args.rs"]
 mod aned;
-#[path = "../../device/src/bin/vhost-device-ane/args.rs"]
+#[path = "../../device/daemon/src/args.rs"]
 mod device;
 
 /// The programs, by their names.

@@ -17,7 +17,7 @@ pub struct User {
 
 impl User {
     /// True if somebody who has `held` of something may have one more of the `left` that nobody has.
-    pub(crate) const fn may_take(self, held: usize, left: usize) -> bool {
+    pub const fn may_take(self, held: usize, left: usize) -> bool {
         left > 0 && (self.is_privileged || held < left)
     }
 }

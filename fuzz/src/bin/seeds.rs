@@ -7,8 +7,8 @@ use std::path::Path;
 
 use ane::container::anec::Form;
 use ane::container::{self, convert};
-use ane_driver::aned::protocol::request::{Ask, Request};
-use ane_driver::front::Segments;
+use aned_protocol::request::{Ask, Request};
+use ane_call::Segments;
 use ane_tests::differential::random_case;
 use ane_uapi::ioctl::companion::PE_MMU_MAP;
 

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ane_driver::aned::client::{Client, Settings};
 use ane_tests::aned::Aned;
 use ane_tests::client::Clients;
 use ane_tests::daemon::Daemon;
@@ -13,6 +12,7 @@ use ane_tests::null_task::program;
 use ane_tests::remote::Remote;
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{BO_MAP, BO_UNMAP, BoMap, BoUnmap};
+use aned_protocol::client::{Client, Settings};
 use zerocopy::FromZeros;
 
 use crate::common::pin_to;

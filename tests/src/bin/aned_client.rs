@@ -5,11 +5,11 @@
 
 use std::path::Path;
 
-use ane_driver::aned::client::{Client, Settings};
 use ane_driver::front::Files;
 use ane_tests::client::Clients;
 use ane_tests::null_task::program;
 use ane_tests::remote::Remote;
+use aned_protocol::client::{Client, Settings};
 use half::f16;
 
 fn main() {

@@ -81,7 +81,7 @@ impl Machine {
             .args(["vm", "run", "--accel", "tcg", "--memory", "512", "--folder"])
             .arg(folder.path())
             .arg("--device-program")
-            .arg(built("ane-device", "vhost-device-ane"))
+            .arg(built("vhost-device-ane", "vhost-device-ane"))
             .arg("--kernel")
             .arg(&setting.kernel)
             .arg("--initrd")

@@ -14,8 +14,8 @@ use std::time::Duration;
 use ane::embedded;
 use ane_device::Options;
 use ane_driver::Driver;
-use ane_driver::aned::place::{Access, Place};
-use ane_driver::aned::server::{Server, Settings};
+use aned::place::{Access, Place};
+use aned::server::{Server, Settings};
 
 use crate::command;
 

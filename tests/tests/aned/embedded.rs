@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use ane::daemon;
 use ane_device::Options;
-use ane_driver::aned::client::{self, Client};
-use ane_driver::aned::place::{Access, Place};
-use ane_driver::aned::report::report;
-use ane_driver::aned::server::Settings;
+use ane_driver::report::report;
 use ane_tests::client::Clients;
 use ane_tests::null_task::program;
 use ane_tests::remote::Remote;
+use aned::place::{Access, Place};
+use aned::server::Settings;
+use aned_protocol::client::{self, Client};
 use half::f16;
 
 #[test]

@@ -8,8 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ane_driver::aned::protocol::request::{Ask, Request};
-use ane_driver::aned::socket::{self, Arrival};
 use ane_driver::front::{Files, Segments};
 use ane_tests::aned::Aned;
 use ane_tests::client::Clients;
@@ -20,6 +18,8 @@ use ane_tests::remote::Remote;
 use ane_uapi::ioctl::buffer::BO_CREATE;
 use ane_uapi::ioctl::fence::WAIT;
 use ane_uapi::ioctl::param::{GET_PARAM, GetParam, Param};
+use aned_protocol::request::{Ask, Request};
+use aned_protocol::socket::{self, Arrival};
 use half::f16;
 use rustix::net::{RecvFlags, SendFlags};
 use zerocopy::FromZeros;

@@ -6,15 +6,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ane_driver::aned::protocol::MESSAGE_MAX;
-use ane_driver::aned::protocol::answer::Answer;
-use ane_driver::aned::protocol::request::{Ask, Request};
-use ane_driver::aned::socket::{self, Arrival};
 use ane_driver::front::Files;
 use ane_tests::aned::Aned;
 use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::stranger;
 use ane_uapi::ioctl::errno::Errno;
+use aned_protocol::MESSAGE_MAX;
+use aned_protocol::answer::Answer;
+use aned_protocol::request::{Ask, Request};
+use aned_protocol::socket::{self, Arrival};
 use rustix::net::{RecvFlags, SendFlags, sockopt};
 
 /// Users that nothing here belongs to.

@@ -200,7 +200,7 @@ fn commands_of_the_readme_run() {
         false => line,
     });
     let mut workplace = Workplace::new();
-    built("ane-driver", "aned");
+    built("aned", "aned");
     assert!(workplace.run(lines) >= 6);
 }
 

@@ -6,9 +6,6 @@ use std::thread;
 use ane::build::Built;
 use ane::daemon;
 use ane_device::Options;
-use ane_driver::aned::client::{self, Client};
-use ane_driver::aned::place::{Access, Place};
-use ane_driver::aned::server::Settings;
 use ane_driver::front::{FileId, Files, Segments};
 use ane_tests::client::{Buffer, Clients, Loaded};
 use ane_tests::null_task::program;
@@ -20,6 +17,9 @@ use ane_uapi::ioctl::companion::{
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::param::{GET_PARAM, GetParam, Param};
 use ane_uapi::ioctl::stats::Counter;
+use aned::place::{Access, Place};
+use aned::server::Settings;
+use aned_protocol::client::{self, Client};
 use half::f16;
 use zerocopy::{FromZeros, IntoBytes};
 

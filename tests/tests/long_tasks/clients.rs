@@ -8,9 +8,6 @@ use std::time::Duration;
 use ane::daemon;
 use ane_device::Options;
 use ane_device::options::Numerics;
-use ane_driver::aned::client::{Client, Settings};
-use ane_driver::aned::place::{Access, Place};
-use ane_driver::aned::server;
 use ane_driver::front::FileId;
 use ane_tests::aned::Aned;
 use ane_tests::client::Clients;
@@ -19,6 +16,9 @@ use ane_tests::long_task::endless;
 use ane_tests::null_task::program;
 use ane_tests::remote::Remote;
 use ane_uapi::ioctl::errno::Errno;
+use aned::place::{Access, Place};
+use aned::server;
+use aned_protocol::client::{Client, Settings};
 use half::f16;
 
 /// Less than any task here takes, and more than a call does.

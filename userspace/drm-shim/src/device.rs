@@ -1,9 +1,9 @@
 //! The device: opening it, and calls on what is open.
 
-use ane_driver::aned::protocol::Kind;
 use ane_uapi::ioctl::buffer::{self, BO_SCATTERED, BoCreate};
 use ane_uapi::ioctl::number::Ioctl;
 use ane_uapi::ioctl::{context, drm_ane, find};
+use aned_protocol::Kind;
 use libc::c_int;
 use std::mem::offset_of;
 

@@ -4,9 +4,9 @@
 //! missing. What comes back is compared with what went, and only what differs is written, so that a client may have
 //! its constants in memory that cannot be written.
 
-use ane_driver::aned::protocol::{Kind, MESSAGE_MAX, STRETCHES_MAX};
 use ane_uapi::ioctl::nested::{self, Client, Use};
 use ane_uapi::ioctl::number::Ioctl;
+use aned_protocol::{Kind, MESSAGE_MAX, STRETCHES_MAX};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, IntoBytes};
 

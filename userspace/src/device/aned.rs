@@ -4,9 +4,9 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use ane_driver::aned::client::{Client, ClientError, File, Settings, default_socket};
 use ane_driver::front::Segments;
 use ane_uapi::ioctl::errno::Errno;
+use aned_protocol::client::{Client, ClientError, File, Settings, default_socket};
 
 use super::connection::{Connection, Failed};
 use super::error::Error;

@@ -76,7 +76,7 @@ impl Device {
 
     /// A file of a driver in this process, whose device is elsewhere.
     fn over_driver<B: Bus + Send + 'static>(location: &Location, driver: Driver<B>) -> Result<Self, Error> {
-        let shared = Shared::new(driver, Some(ane_driver::aned::report::report));
+        let shared = Shared::new(driver, Some(ane_driver::report::report));
         Ok(Self::new(location.clone(), file_of(location, Arc::new(shared))?))
     }
 

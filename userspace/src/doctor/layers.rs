@@ -8,9 +8,9 @@ use std::thread;
 use crate::count::count;
 use ane_device::Options;
 use ane_device::engine::Tier;
-use ane_driver::aned::client::default_socket;
 use ane_uapi::ioctl::drm::NODES;
 use ane_uapi::ioctl::param::Param;
+use aned_protocol::client::default_socket;
 use half::f16;
 
 use super::Check;

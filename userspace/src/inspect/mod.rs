@@ -22,7 +22,7 @@ mod registers;
 mod tables;
 mod timeline;
 
-use ane_driver::aned;
+use ane_driver::report as driver_report;
 use thiserror::Error;
 
 pub use control::Control;
@@ -133,13 +133,13 @@ pub fn report(driver: &mut EmbeddedDriver, what: &str) -> Result<String, String>
             .timeline()
             .unwrap_or_else(|| "error no timeline is kept; `ane trace --on` begins one\n".to_owned()),
         "faults" => {
-            let mut text = aned::report::report(driver, what)?;
+            let mut text = driver_report::report(driver, what)?;
             if let Some(reason) = driver.bus_mut().device_mut().ane().task_manager().last_failure() {
                 text.push_str(&format!("reason\n  {reason}\n"));
             }
             text
         }
-        _ => return aned::report::report(driver, what),
+        _ => return driver_report::report(driver, what),
     };
     Ok(told)
 }

@@ -7,7 +7,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use ane_driver::aned::protocol::{Kind, MESSAGE_MAX};
+use aned_protocol::{Kind, MESSAGE_MAX};
 use libc::c_int;
 
 use super::link::Link;

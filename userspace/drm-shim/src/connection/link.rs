@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ane_driver::aned::mailbox::{self, Asking, Waited};
-use ane_driver::aned::protocol::{ANSWER, Kind};
+use aned_protocol::mailbox::{self, Asking, Waited};
+use aned_protocol::{ANSWER, Kind};
 use libc::c_int;
 use vm_memory::MmapRegion;
 

@@ -1,9 +1,9 @@
 //! Messages as bytes, written into room that is there and read without a copy.
 //!
-//! What stands in them is the daemon's to say (`ane_driver::aned::protocol`, `docs/aned.md`); that crate's own writer
+//! What stands in them is the daemon's to say (`aned_protocol`, `docs/aned.md`); that crate's own writer
 //! and reader allocate, which this library must not.
 
-use ane_driver::aned::protocol::{ANSWER, Header, Kind, MAGIC, VERSION};
+use aned_protocol::{ANSWER, Header, Kind, MAGIC, VERSION};
 use zerocopy::little_endian::{I32, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 

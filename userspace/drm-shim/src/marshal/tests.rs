@@ -1,10 +1,10 @@
 //! Calls out of this process' own memory, taken apart again by the daemon's reader.
 
-use ane_driver::aned::protocol::answer;
-use ane_driver::aned::protocol::request::{Ask, Request as Message};
-use ane_driver::front::Segments;
+use ane_call::Segments;
 use ane_uapi::ioctl::request::{Bar, Chain, Request};
 use ane_uapi::ioctl::{drm, drm_ane, request, stats};
+use aned_protocol::answer;
+use aned_protocol::request::{Ask, Request as Message};
 use zerocopy::FromZeros;
 
 use super::*;

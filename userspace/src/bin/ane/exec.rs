@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use ane::device::Location;
 use ane_device::Options;
-use ane_driver::aned::client::{Client, Settings, default_socket};
+use aned_protocol::client::{Client, Settings, default_socket};
 use anyhow::{Context, Result};
 use nix::fcntl::OFlag;
 use nix::sys::signal::{SigSet, Signal, kill};

@@ -1,0 +1,140 @@
+//! The daemon that owns a device and serves many processes.
+//!
+//! * [`args`]: the command line;
+//! * [`device`]: the device that it names;
+//!
+//! and the server, which is the library's ([`aned::server`]): this program opens the device, takes its place, and
+//! hands over until a signal comes.
+
+mod args;
+mod device;
+
+use std::fs;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ane_driver::Driver;
+use ane_driver::bus::Bus;
+use ane_driver::report::report;
+use aned::place::{Access, Place};
+use aned::server::{Admit, Server, Settings};
+use aned_protocol::client::default_socket;
+use anyhow::{Context, bail};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Group;
+
+use args::Args;
+use device::Device;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let device: Device = match args.device.parse() {
+        Ok(device) => device,
+        Err(why) => Args::command().error(ErrorKind::ValueValidation, format!("--device: {why}")).exit(),
+    };
+    env_logger::Builder::new().filter_level(args.log_level).parse_default_env().init();
+    match run(&args, &device) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            log::error!("{why:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args, device: &Device) -> anyhow::Result<()> {
+    // The place before everything else: a passed descriptor is found while nothing was opened here, and a second daemon
+    // that finds its place taken leaves the first one's device alone.
+    let (place, admit) = place(args)?;
+    // Before the first thread, so that all of them leave these to the descriptor.
+    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
+    signals.thread_block().context("blocking signals")?;
+    let stop = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+        .context("watching for signals")?;
+    raise_limit();
+    let poll = Duration::from_micros(args.poll_us.into());
+    // Who is told of it may be in another folder.
+    let control = args.control.as_ref().map(std::path::absolute).transpose().context("--control")?;
+    let asked = Asked { place, admit, poll, control };
+    match device {
+        Device::VhostUser(path) => serve(device::over_socket(path, poll)?, device, asked, &stop),
+        Device::Vfio(address) => serve(device::function(*address, poll)?, device, asked, &stop),
+    }
+}
+
+/// How a device is served.
+struct Asked {
+    place: Place,
+    admit: Admit,
+    poll: Duration,
+    /// The device's control socket.
+    control: Option<PathBuf>,
+}
+
+/// Serves until a signal comes, and gives the device back as it was.
+fn serve<B: Bus + 'static>(
+    driver: Driver<B>,
+    device: &Device,
+    asked: Asked,
+    stop: &SignalFd,
+) -> anyhow::Result<()> {
+    let Asked { place, admit, poll, control } = asked;
+    let at = place.path().map(|path| format!(" at {}", path.display())).unwrap_or_default();
+    let tell = move |driver: &mut Driver<B>, what: &str| match (what, &control) {
+        ("control", Some(path)) => Ok(format!("{}\n", path.display())),
+        _ => report(driver, what),
+    };
+    let settings = Settings { admit, poll, report: Some(Box::new(tell)) };
+    let server = Server::new(driver, place, settings).context("setting the server up")?;
+    log::info!("{device} is served{at}");
+    let driver = server.run(stop.as_fd()).context("serving")?;
+    driver.remove();
+    Ok(())
+}
+
+/// Where to listen, and who is let in there.
+fn place(args: &Args) -> anyhow::Result<(Place, Admit)> {
+    if let Some(fd) = args.fd {
+        return Ok((Place::passed(passed(fd)?)?, Admit::Anyone));
+    }
+    let group = match &args.group {
+        Some(name) => {
+            let found = Group::from_name(name).with_context(|| format!("looking for group {name}"))?;
+            Some(found.with_context(|| format!("there is no group {name}"))?.gid.as_raw())
+        }
+        None => None,
+    };
+    let mode = args.mode.unwrap_or(if group.is_some() { 0o660 } else { 0o600 });
+    let is_open = group.is_some() || args.mode.is_some();
+    let path = args.socket_path.clone().unwrap_or_else(default_socket);
+    let place = Place::listen(&path, Access { mode, group })?;
+    Ok((place, if is_open { Admit::Anyone } else { Admit::Owner }))
+}
+
+/// The socket that somebody passed as descriptor `fd`.
+#[expect(unsafe_code, reason = "a number becomes a descriptor")]
+fn passed(fd: i32) -> anyhow::Result<OwnedFd> {
+    if fd <= 2 || fs::symlink_metadata(format!("/proc/self/fd/{fd}")).is_err() {
+        bail!(
+            "descriptor {fd} is not one that was passed; have a service manager pass it, or use --socket-path"
+        );
+    }
+    // SAFETY: it is open, as /proc shows, and not a standard stream. Whoever started this program passed it for
+    // this purpose, and nothing was opened here before that could have its number.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Clients pass descriptors, and the usual limit of 1024 is soon reached.
+fn raise_limit() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && let Err(why) = setrlimit(Resource::RLIMIT_NOFILE, most, most)
+    {
+        log::warn!("limit of descriptors stays: {why}");
+    }
+}

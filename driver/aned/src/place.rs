@@ -1,0 +1,183 @@
+//! Where a daemon listens, and that it is the only one there.
+//!
+//! Beside the socket lies a lock, which the kernel takes back when its holder dies however that happens. So whoever
+//! holds the lock knows that a socket which lies there is left over, and nobody ever removes one that is served.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
+use rustix::net::{SocketAddrUnix, SocketFlags, bind, listen, sockopt};
+use thiserror::Error;
+
+use aned_protocol::socket;
+
+/// Connections that wait to be accepted; the kernel's own limit is more as a rule.
+const BACKLOG: i32 = 64;
+
+/// A place where nobody can listen.
+#[derive(Debug, Error)]
+pub enum PlaceError {
+    /// Somebody does.
+    #[error("another daemon listens at {}; end it or choose another path", path.display())]
+    Taken {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// Something else is there.
+    #[error("{} exists and is no socket; choose another path", path.display())]
+    NoSocket {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The descriptor is no socket that listens for such messages.
+    #[error(
+        "descriptor is no listening SOCK_SEQPACKET socket; have the service manager make one (ListenSequentialPacket=)"
+    )]
+    NotListening,
+    /// The system says no.
+    #[error("{action} {}: {why}", path.display())]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system says.
+        why: io::Error,
+    },
+}
+
+/// Who may connect, as the file system sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Permissions of the socket; whoever may write to it may connect.
+    pub mode: u32,
+    /// The group that it belongs to, if not the daemon's own.
+    pub group: Option<u32>,
+}
+
+impl Default for Access {
+    fn default() -> Self {
+        Self { mode: 0o600, group: None }
+    }
+}
+
+/// A socket that listens. Dropping it removes it.
+#[derive(Debug)]
+pub struct Place {
+    listener: OwnedFd,
+    /// A socket that somebody passed is not ours to remove.
+    path: Option<PathBuf>,
+    /// Held until the end, and never removed: whoever waited for it would hold a lock that nobody else sees.
+    _lock: Option<File>,
+}
+
+impl Place {
+    /// Listens at `path`, in the place of a daemon that is gone. The last folder of the path is made if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`PlaceError`].
+    pub fn listen(path: &Path, access: Access) -> Result<Self, PlaceError> {
+        let system = |action, path: &Path| {
+            let path = path.to_owned();
+            move |why: io::Error| PlaceError::System { action, path, why }
+        };
+        let fails = |why: Errno| system("listening at", path)(why.into());
+        // Before anything is made, since this is where a name that is too long is noticed.
+        let address = SocketAddrUnix::new(path).map_err(fails)?;
+        // A name alone has an empty parent, which is the folder that one stands in.
+        if let Some(folder) =
+            path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+        {
+            DirBuilder::new().mode(0o755).create(folder).map_err(system("making the folder", folder))?;
+        }
+        let lock = lock(path)?;
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.file_type().is_socket() => {
+                fs::remove_file(path).map_err(system("removing the stale", path))?;
+            }
+            Ok(_) => return Err(PlaceError::NoSocket { path: path.to_owned() }),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+            Err(why) => return Err(system("looking at", path)(why)),
+        }
+        let listener = socket::seqpacket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(fails)?;
+        bind(&listener, &address).map_err(fails)?;
+        let place = Self { listener, path: Some(path.to_owned()), _lock: Some(lock) };
+        // Nobody can connect before it listens, so nobody slips in while the permissions are the wrong ones.
+        if let Some(group) = access.group {
+            chown(path, None, Some(group)).map_err(system("giving to its group", path))?;
+        }
+        fs::set_permissions(path, Permissions::from_mode(access.mode))
+            .map_err(system("setting the permissions of", path))?;
+        socket::let_descriptors_pass(&place.listener, false);
+        listen(&place.listener, BACKLOG).map_err(fails)?;
+        Ok(place)
+    }
+
+    /// A socket that somebody else listens on and passed.
+    ///
+    /// # Errors
+    ///
+    /// [`PlaceError::NotListening`].
+    pub fn passed(listener: OwnedFd) -> Result<Self, PlaceError> {
+        let is_listening = sockopt::socket_acceptconn(&listener).unwrap_or(false);
+        let is_seqpacket =
+            sockopt::socket_type(&listener).is_ok_and(|kind| kind == rustix::net::SocketType::SEQPACKET);
+        if !is_listening || !is_seqpacket {
+            return Err(PlaceError::NotListening);
+        }
+        // Several processes may share it; this one must not sleep in `accept` for a client that another one took.
+        rustix::io::ioctl_fionbio(&listener, true).map_err(|_| PlaceError::NotListening)?;
+        socket::let_descriptors_pass(&listener, false);
+        Ok(Self { listener, path: None, _lock: None })
+    }
+
+    /// Where it is, if it has a name.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+}
+
+impl AsFd for Place {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path
+            && let Err(why) = fs::remove_file(path)
+        {
+            log::warn!("{} cannot be removed: {why}", path.display());
+        }
+    }
+}
+
+/// The lock of the socket at `path`.
+fn lock(path: &Path) -> Result<File, PlaceError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let name = PathBuf::from(name);
+    let system = |why| PlaceError::System { action: "locking", path: name.clone(), why };
+    // Nobody else's file behind a link, and nothing that blocks.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(i32::try_from(flags).unwrap_or_default())
+        .open(&name)
+        .map_err(system)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(Errno::WOULDBLOCK) => Err(PlaceError::Taken { path: path.to_owned() }),
+        Err(why) => Err(system(why.into())),
+    }
+}

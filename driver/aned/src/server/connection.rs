@@ -1,0 +1,286 @@
+//! One client's connection: what it holds, what it waits for, and what it has not taken yet.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use ane_uapi::ioctl::errno::Errno;
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::io::Errno as Os;
+use rustix::net::{RecvFlags, SendFlags};
+
+use super::boxed::Mailbox;
+use super::limits::{OUTGOING_MAX, SIGNALS_MAX, WAITING_BYTES_MAX};
+use ane_driver::front::{Call, Credentials, FileId, User};
+use aned_protocol::Malformed;
+use aned_protocol::answer;
+use aned_protocol::socket::{self, Arrival, Peek};
+
+/// Why a connection ends, other than by the client's wish.
+#[derive(Debug)]
+pub(super) struct Farewell {
+    pub(super) why: Errno,
+    pub(super) text: String,
+}
+
+impl Farewell {
+    pub(super) fn new(why: Errno, text: impl Into<String>) -> Self {
+        Self { why, text: text.into() }
+    }
+}
+
+impl From<Malformed> for Farewell {
+    fn from(why: Malformed) -> Self {
+        Self::new(Errno::EINVAL, why.to_string())
+    }
+}
+
+/// A call that has no answer yet.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) id: u64,
+    /// The file as the client numbers it.
+    pub(super) number: u32,
+    pub(super) file: FileId,
+    pub(super) what: What,
+}
+
+/// What it waits for.
+#[derive(Debug)]
+pub(super) enum What {
+    /// The end of an ioctl.
+    Ioctl(Call),
+    /// That the file has something to tell.
+    Readable,
+}
+
+/// An answer on its way.
+#[derive(Debug)]
+struct Outgoing {
+    message: Vec<u8>,
+    descriptors: Vec<Arc<OwnedFd>>,
+}
+
+/// A client.
+#[derive(Debug)]
+pub(super) struct Connection {
+    socket: OwnedFd,
+    pub(super) who: Credentials,
+    /// Its next message is being taken in by the porter; it is not listened to meanwhile.
+    pub(super) is_away: bool,
+    /// It said who it is.
+    pub(super) is_welcome: bool,
+    /// Open files by the client's numbers.
+    pub(super) files: BTreeMap<u32, FileId>,
+    next_number: u32,
+    pub(super) waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    /// How many of the calls that wait are still to be offered since something happened.
+    pub(super) to_offer: usize,
+    outgoing: VecDeque<Outgoing>,
+    outgoing_bytes: usize,
+    /// Pipes whose requests have not ended, as far as is known.
+    signals: Vec<Arc<OwnedFd>>,
+    /// The report that it is being told, in parts.
+    pub(super) report: String,
+    watched: epoll::EventFlags,
+    pub(super) mailbox: Option<Mailbox>,
+}
+
+impl Connection {
+    pub(super) fn new(socket: OwnedFd, who: Credentials) -> Self {
+        Self {
+            socket,
+            who,
+            is_away: false,
+            is_welcome: false,
+            files: BTreeMap::new(),
+            next_number: 1,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            to_offer: 0,
+            outgoing: VecDeque::new(),
+            outgoing_bytes: 0,
+            signals: Vec::new(),
+            report: String::new(),
+            watched: epoll::EventFlags::IN,
+            mailbox: None,
+        }
+    }
+
+    /// What its socket is to be watched for.
+    pub(super) fn wish(&self) -> epoll::EventFlags {
+        if self.is_stuffed() { epoll::EventFlags::OUT } else { epoll::EventFlags::IN }
+    }
+
+    /// Says what the client's socket is to be watched for; true if it is already.
+    pub(super) fn is_watched_for(&mut self, flags: epoll::EventFlags) -> bool {
+        std::mem::replace(&mut self.watched, flags) == flags
+    }
+
+    /// True if there is a message in its mailbox.
+    pub(super) fn is_asked(&self) -> bool {
+        self.mailbox.as_ref().is_some_and(Mailbox::is_asked)
+    }
+
+    /// Its socket, when everything else of it is gone.
+    pub(super) fn into_socket(self) -> OwnedFd {
+        self.socket
+    }
+
+    /// What the next message is, if there is one.
+    pub(super) fn peek(&self) -> Result<Peek, Os> {
+        socket::peek(&self.socket)
+    }
+
+    /// The next message, if there is one. It is known to have no descriptors.
+    pub(super) fn receive(&self, buffer: &mut [u8]) -> Result<Option<Arrival>, Os> {
+        match socket::receive(&self.socket, buffer, RecvFlags::DONTWAIT) {
+            Ok(arrival) => Ok(Some(arrival)),
+            Err(Os::AGAIN | Os::INTR) => Ok(None),
+            // The other end closed without reading everything, which is its right.
+            Err(Os::CONNRESET) => Ok(Some(Arrival::End)),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// A number for a file that the client holds from now on. Numbers are not used again soon, so that a late call on
+    /// a closed file finds none.
+    pub(super) fn number(&mut self, file: FileId) -> u32 {
+        loop {
+            let number = self.next_number;
+            self.next_number = self.next_number.checked_add(1).unwrap_or(1);
+            if let std::collections::btree_map::Entry::Vacant(place) = self.files.entry(number) {
+                place.insert(file);
+                return number;
+            }
+        }
+    }
+
+    /// Has a call wait.
+    pub(super) fn wait(&mut self, waiting: Waiting) {
+        self.waiting_bytes = self.waiting_bytes.saturating_add(waiting.bytes());
+        self.waiting.push_back(waiting);
+    }
+
+    /// The first call that waits, not waiting any more.
+    pub(super) fn next_waiting(&mut self) -> Option<Waiting> {
+        self.take_waiting(0)
+    }
+
+    /// A call that waits, not waiting any more.
+    pub(super) fn take_waiting(&mut self, index: usize) -> Option<Waiting> {
+        let waiting = self.waiting.remove(index)?;
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(waiting.bytes());
+        Some(waiting)
+    }
+
+    /// True if a call that brought so many bytes may wait.
+    pub(super) fn has_room_for(&self, bytes: usize) -> bool {
+        self.waiting_bytes.saturating_add(bytes) <= WAITING_BYTES_MAX
+    }
+
+    /// Sends the answer to a call the way that the call came, or keeps it until the client takes those before it.
+    pub(super) fn send(
+        &mut self,
+        id: u64,
+        message: Vec<u8>,
+        descriptors: Vec<Arc<OwnedFd>>,
+    ) -> Result<(), Farewell> {
+        if let Some(mailbox) = self.mailbox.as_mut().filter(|mailbox| mailbox.holds(id)) {
+            return mailbox.answer(&message);
+        }
+        let outgoing = Outgoing { message, descriptors };
+        if self.outgoing.is_empty() && self.try_send(&outgoing)? {
+            return Ok(());
+        }
+        self.outgoing_bytes = self.outgoing_bytes.saturating_add(outgoing.message.len());
+        if self.outgoing_bytes > OUTGOING_MAX {
+            return Err(Farewell::new(Errno::EAGAIN, "client does not take its answers"));
+        }
+        self.outgoing.push_back(outgoing);
+        Ok(())
+    }
+
+    /// Sends what there is room for; true if nothing is left.
+    pub(super) fn flush(&mut self) -> Result<bool, Farewell> {
+        while let Some(outgoing) = self.outgoing.front() {
+            if !self.try_send(outgoing)? {
+                return Ok(false);
+            }
+            self.outgoing_bytes = self.outgoing_bytes.saturating_sub(outgoing.message.len());
+            self.outgoing.pop_front();
+        }
+        Ok(true)
+    }
+
+    /// True if the client leaves answers where they are. It is not listened to meanwhile.
+    pub(super) fn is_stuffed(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    fn try_send(&self, outgoing: &Outgoing) -> Result<bool, Farewell> {
+        let descriptors: Vec<BorrowedFd<'_>> = outgoing.descriptors.iter().map(|fd| fd.as_fd()).collect();
+        match socket::send(&self.socket, &outgoing.message, &descriptors, SendFlags::DONTWAIT) {
+            Ok(()) => Ok(true),
+            // TOOMANYREFS: too many descriptors of this user are on their way; they arrive.
+            Err(Os::AGAIN | Os::INTR | Os::NOBUFS | Os::TOOMANYREFS) => Ok(false),
+            Err(why) => Err(Farewell::new(Errno::EIO, format!("sending: {why}"))),
+        }
+    }
+
+    /// The last word, if the client has room for it.
+    pub(super) fn say_goodbye(&mut self, farewell: &Farewell) {
+        let mut message = Vec::new();
+        answer::goodbye(&mut message, farewell.why, &farewell.text);
+        // Whoever left his answers where they were does not need this one.
+        let _ = self.try_send(&Outgoing { message, descriptors: Vec::new() });
+    }
+
+    /// Whose it is.
+    pub(super) const fn user(&self) -> User {
+        self.who.user
+    }
+
+    /// Pipes that tell of a request's end and may not have.
+    pub(super) const fn signals(&self) -> usize {
+        self.signals.len()
+    }
+
+    /// Remembers a pipe that tells of a request's end.
+    pub(super) fn remember_signal(&mut self, reader: Arc<OwnedFd>) {
+        self.signals.push(reader);
+    }
+
+    /// True if there may be one more; those whose request has ended do not count.
+    pub(super) fn has_room_for_signal(&mut self) -> bool {
+        if self.signals.len() >= SIGNALS_MAX {
+            self.signals.retain(|reader| {
+                let mut fds = [PollFd::new(reader, PollFlags::IN)];
+                poll(&mut fds, Some(&Timespec::default())) == Ok(0)
+            });
+        }
+        self.signals.len() < SIGNALS_MAX
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Waiting {
+    /// The memory that it waits with.
+    fn bytes(&self) -> usize {
+        match &self.what {
+            What::Ioctl(call) => weight(call),
+            What::Readable => 0,
+        }
+    }
+}
+
+/// The memory that a call came with.
+pub(super) fn weight(call: &Call) -> usize {
+    call.memory.iter().map(|(_, bytes)| bytes.len()).fold(call.argument.len(), usize::saturating_add)
+}

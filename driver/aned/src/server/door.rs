@@ -1,0 +1,164 @@
+//! The door: who is let in.
+
+use std::time::{Duration, Instant};
+
+use ane_uapi::ioctl::errno::Errno;
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use rustix::event::epoll;
+use rustix::io::Errno as Os;
+use rustix::net::{SocketFlags, accept_with};
+
+use super::connection::{Connection, Farewell};
+use super::limits::{CLIENTS_MAX, CLIENTS_OF_PROCESS_MAX};
+use super::{FIRST_CLIENT, LISTENER, Server};
+use ane_driver::front::{Credentials, Files, User};
+use aned_protocol::socket;
+
+/// A pause after a failure to accept, so that one that lasts (no descriptors left) does not become a busy loop.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// Whose socket it is where the system does not say.
+const NOBODY: User = User { id: u32::MAX, is_privileged: false };
+
+/// Who is let in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admit {
+    /// Root, and the user that the daemon runs as.
+    #[default]
+    Owner,
+    /// Whoever may write to the socket: its permissions say who.
+    Anyone,
+}
+
+impl Admit {
+    /// Why a process of `user` is not let in by a daemon that runs as `own`, if it is not.
+    pub(super) fn refusal(self, user: u32, own: u32) -> Option<String> {
+        let is_welcome = self == Self::Anyone || is_privileged(user, own);
+        (!is_welcome).then(|| format!("user {user} may not use this device"))
+    }
+}
+
+/// True if a process of `user` may do as it likes with a daemon that runs as `own`: it could as well end it.
+const fn is_privileged(user: u32, own: u32) -> bool {
+    user == 0 || user == own
+}
+
+/// Connections that there are already: in all, of a process, and of its user.
+#[derive(Clone, Copy, Debug)]
+struct Crowd {
+    all: usize,
+    of_process: usize,
+    of_user: usize,
+}
+
+impl Crowd {
+    /// Why there is no room for one more, if there is none.
+    fn refusal(self, user: User) -> Option<String> {
+        let Self { all, of_process, of_user } = self;
+        if all >= CLIENTS_MAX {
+            Some(format!("there are {CLIENTS_MAX} clients already"))
+        } else if of_process >= CLIENTS_OF_PROCESS_MAX {
+            Some(format!("this process has {of_process} connections already"))
+        } else if !user.may_take(of_user, CLIENTS_MAX.saturating_sub(all)) {
+            Some(format!("this user has {of_user} connections already"))
+        } else {
+            None
+        }
+    }
+}
+
+impl<F: Files> Server<F> {
+    /// Lets a client in, or tells it why not.
+    pub(super) fn welcome(&mut self) {
+        if self.porter.is_overrun() {
+            self.pause("too many sockets wait to be closed behind descriptors that clients passed");
+            return;
+        }
+        let accepted = match accept_with(&self.place, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok(accepted) => accepted,
+            // It has gone already, or another process took it.
+            Err(Os::AGAIN | Os::INTR | Os::CONNABORTED) => return,
+            Err(why) => {
+                self.pause(&why.to_string());
+                return;
+            }
+        };
+        socket::enlarge(&accepted);
+        let (process, user) = match getsockopt(&accepted, PeerCredentials) {
+            Ok(peer) => (u32::try_from(peer.pid()).unwrap_or_default(), peer.uid()),
+            Err(why) => {
+                log::warn!("client cannot be told from others: {why}");
+                self.porter.close(NOBODY, accepted);
+                return;
+            }
+        };
+        let own = rustix::process::geteuid().as_raw();
+        let who = Credentials { process, user: User { id: user, is_privileged: is_privileged(user, own) } };
+        let mut client = Connection::new(accepted, who);
+        let count = |which: fn(&Credentials, &Credentials) -> bool| {
+            self.clients.values().filter(|other| which(&other.who, &who)).count()
+        };
+        let crowd = Crowd {
+            all: self.clients.len(),
+            of_process: count(|other, who| other.process == who.process),
+            of_user: count(|other, who| other.user.id == who.user.id),
+        };
+        let refusal = match self.admit.refusal(user, own) {
+            Some(why) => Some(Farewell::new(Errno::EACCES, why)),
+            None => crowd.refusal(who.user).map(|why| Farewell::new(Errno::EAGAIN, why)),
+        };
+        if let Some(refusal) = refusal {
+            log::debug!("process {process} was refused: {}", refusal.text);
+            client.say_goodbye(&refusal);
+            self.porter.close(who.user, client.into_socket());
+            return;
+        }
+        let key = self.next_client;
+        self.next_client = self.next_client.wrapping_add(1).max(FIRST_CLIENT);
+        let data = epoll::EventData::new_u64(key);
+        if let Err(why) = epoll::add(&self.events, &client, data, epoll::EventFlags::IN) {
+            log::warn!("client cannot be watched: {why}");
+            self.porter.close(who.user, client.into_socket());
+            return;
+        }
+        log::debug!("client {key} is process {process} of user {user}");
+        self.clients.insert(key, client);
+    }
+
+    /// Listens no more for a while.
+    fn pause(&mut self, why: &str) {
+        log::warn!("client cannot be let in: {why}");
+        let _ = epoll::delete(&self.events, &self.place);
+        self.breath = Instant::now().checked_add(BREATH);
+    }
+
+    /// Listens again, some time after accepting failed.
+    pub(super) fn take_breath(&mut self, now: Instant) {
+        if self.breath.is_some_and(|breath| now >= breath) && !self.desk.is_closing {
+            self.breath = None;
+            let data = epoll::EventData::new_u64(LISTENER);
+            if let Err(why) = epoll::add(&self.events, &self.place, data, epoll::EventFlags::IN) {
+                log::error!("clients cannot be let in any more: {why}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_without_privilege_gets_half_of_the_places_and_no_more() {
+        let (stranger, owner) =
+            (User { id: 1001, is_privileged: false }, User { id: 0, is_privileged: true });
+        let crowd = |of_user, others| Crowd { all: of_user + others, of_process: 1, of_user };
+        assert_eq!(crowd(127, 0).refusal(stranger), None);
+        let text = "this user has 128 connections already";
+        assert_eq!(crowd(128, 0).refusal(stranger), Some(text.to_owned()));
+        assert_eq!(crowd(63, 128).refusal(stranger), None);
+        assert!(crowd(64, 128).refusal(stranger).is_some(), "of the rest, half again");
+        assert_eq!(crowd(255, 0).refusal(owner), None);
+        assert!(crowd(256, 0).refusal(owner).is_some());
+    }
+}

@@ -1,0 +1,29 @@
+//! What one client may have, and how much there is for all; what one user may have of that is [`User`]'s to say.
+//!
+//! [`User`]: ane_driver::front::User
+
+/// Connections: eight contexts, shared by processes with some threads each.
+pub(super) const CLIENTS_MAX: usize = 256;
+
+/// Threads that are held up by descriptors that clients passed.
+pub(super) const PORTERS_MAX: usize = 2 * CLIENTS_MAX;
+
+/// Sockets that are to be closed, and wait for a thread that may be held up. Beyond them nobody is let in.
+pub(super) const ASIDE_MAX: usize = CLIENTS_MAX;
+
+/// Connections of one process: a library that keeps one for each thread that calls.
+pub(super) const CLIENTS_OF_PROCESS_MAX: usize = 96;
+
+/// Descriptors that tell of the end of requests, of one connection: all that it may have in flight, twice.
+pub(super) const SIGNALS_MAX: usize = 256;
+
+/// Bytes of answers that a client has not taken. While there are any it is not listened to, so this is what calls that
+/// wait may come to all at once; their largest answers are some twenty.
+pub(super) const OUTGOING_MAX: usize = 4 << 20;
+
+/// Calls of one client that are offered again in one turn. Those of a client with many threads take several turns,
+/// and the others are heard between them.
+pub(super) const OFFERED_MAX: usize = 16;
+
+/// Bytes of memory that calls of one client may wait with: a largest chain for each of some dozens of threads.
+pub(super) const WAITING_BYTES_MAX: usize = 4 << 20;

@@ -1,0 +1,257 @@
+//! One thread that serves every client.
+//!
+//! It goes round. In each round every client that said something is heard once, the driver looks once at what its
+//! device did, which in one process with the device is at most one task, and the calls for which that may be the end
+//! are offered again. The round starts with another client each time. So a client that calls as fast as it can has its
+//! turn as often as any other, and no call waits behind another client's second. Calls by mailboxes alone go round
+//! faster for a moment: each mailbox once, and the device when there is something for it.
+//!
+//! * `round`: what is done in one;
+//! * `watch`: when there is one;
+//! * `door`: who is let in;
+//! * `porter`: who takes in descriptors;
+//! * `connection`: a client;
+//! * `boxed`: its mailbox;
+//! * `calls`: what becomes of a message;
+//! * `waiting`: those that do not end at once;
+//! * `files`: open files, and who holds them;
+//! * `shares`: what one user may have;
+//! * `limits`: what one client may have.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation
+    )
+)]
+
+mod boxed;
+mod calls;
+mod connection;
+mod door;
+mod files;
+mod limits;
+mod porter;
+mod round;
+mod shares;
+#[cfg(test)]
+mod tests;
+mod waiting;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno as Os;
+
+use self::calls::Desk;
+pub use self::calls::Report;
+use self::connection::Connection;
+pub use self::door::Admit;
+use self::files::Shared;
+use self::porter::Porter;
+use self::round::Ready;
+use self::shares::Shares;
+use self::watch::Times;
+use super::place::Place;
+use ane_driver::front::{Files, Progress};
+use aned_protocol::MESSAGE_MAX;
+
+/// How long calls that wait may take to end once the daemon is to end: the device's own limit for a queue that is stuck,
+/// and some.
+const PATIENCE: Duration = Duration::from_millis(2500);
+
+/// No time to wait.
+const NOT_AT_ALL: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// Events that one look at the descriptors brings; the rest come with the next.
+const EVENTS: usize = 64;
+
+/// How to serve.
+pub struct Settings<F> {
+    /// Who is let in.
+    pub admit: Admit,
+    /// How long to look for messages before sleeping, once there was one.
+    pub poll: Duration,
+    /// What is told about the device to whoever looks after it.
+    pub report: Option<Report<F>>,
+}
+
+impl<F> Default for Settings<F> {
+    fn default() -> Self {
+        Self { admit: Admit::default(), poll: Duration::ZERO, report: None }
+    }
+}
+
+impl<F> std::fmt::Debug for Settings<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("admit", &self.admit)
+            .field("poll", &self.poll)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Descriptors that are no clients'.
+const LISTENER: u64 = 0;
+const STOP: u64 = 1;
+const WAKEUP: u64 = 2;
+const PORTER: u64 = 3;
+const FIRST_CLIENT: u64 = 4;
+
+/// A daemon.
+pub struct Server<F> {
+    desk: Desk<F>,
+    place: Place,
+    porter: Porter,
+    admit: Admit,
+    poll: Duration,
+    events: OwnedFd,
+    clients: BTreeMap<u64, Connection>,
+    next_client: u64,
+    /// The client that was heard last.
+    last: u64,
+    buffer: Vec<u8>,
+    /// What came by a mailbox.
+    boxed: Vec<u8>,
+    /// Whose mailboxes hold something.
+    asked: Vec<u64>,
+    /// When to listen for clients again, after a failure.
+    breath: Option<Instant>,
+    /// When to see whether the driver is woken by another descriptor now.
+    rewatch: Option<Instant>,
+}
+
+impl<F> std::fmt::Debug for Server<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("place", &self.place)
+            .field("clients", &self.clients.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<F: Files> Server<F> {
+    /// A daemon that serves `driver` at `place`.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no descriptors left.
+    pub fn new(driver: F, place: Place, settings: Settings<F>) -> std::io::Result<Self> {
+        let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&events, &place, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
+        let porter = Porter::new()?;
+        epoll::add(&events, &porter, epoll::EventData::new_u64(PORTER), epoll::EventFlags::IN)?;
+        Ok(Self {
+            desk: Desk {
+                driver,
+                shared: Shared::default(),
+                shares: Shares::new(),
+                report: settings.report,
+                is_closing: false,
+            },
+            place,
+            porter,
+            admit: settings.admit,
+            poll: settings.poll,
+            events,
+            clients: BTreeMap::new(),
+            next_client: FIRST_CLIENT,
+            last: 0,
+            buffer: vec![0; MESSAGE_MAX],
+            boxed: Vec::new(),
+            asked: Vec::new(),
+            breath: None,
+            rewatch: None,
+        })
+    }
+
+    /// The driver.
+    pub const fn driver(&mut self) -> &mut F {
+        &mut self.desk.driver
+    }
+
+    /// Serves until `stop` is readable. Then nobody is let in any more, and calls that wait have a little while to end.
+    /// At the end every client is told, and every file closed.
+    ///
+    /// # Errors
+    ///
+    /// If the system fails; a client's failure is its own.
+    pub fn run(mut self, stop: BorrowedFd<'_>) -> std::io::Result<F> {
+        self.watch(stop, STOP)?;
+        self.watch_driver()?;
+        let mut progress = Progress { is_some: false, is_pending: true, after: None };
+        let start = Instant::now();
+        let mut times = Times { looked: start, heard: start, end: None };
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut ready: Vec<Ready> = Vec::new();
+        loop {
+            let now = Instant::now();
+            let is_idle = self.clients.values().all(|client| client.waiting.is_empty());
+            if times.end.is_some_and(|end| now >= end || (is_idle && !progress.is_pending)) {
+                break;
+            }
+            let mut timeout = self.timeout(now, &progress, times);
+            if timeout != Some(NOT_AT_ALL) && !self.rest() {
+                timeout = Some(NOT_AT_ALL);
+            }
+            // While the thread goes round anyway, and nothing else is known to be there for it.
+            let may_serve = timeout == Some(NOT_AT_ALL) && !progress.is_pending && !self.has_offers();
+            let mut is_heard = may_serve && self.serve_mailboxes();
+            events.clear();
+            match epoll::wait(&self.events, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(Os::INTR) => {}
+                Err(why) => return Err(why.into()),
+            }
+            ready.clear();
+            for event in &events {
+                match event.data.u64() {
+                    LISTENER => self.welcome(),
+                    STOP if times.end.is_none() => {
+                        times.end = Some(now.checked_add(PATIENCE).unwrap_or(now));
+                        self.begin_end(stop);
+                    }
+                    PORTER => self.take_deliveries(),
+                    STOP | WAKEUP => {}
+                    client => ready.push(Ready { client, flags: event.flags }),
+                }
+            }
+            is_heard |= !ready.is_empty();
+            self.hear(&mut ready);
+            is_heard |= self.look_into_mailboxes();
+            progress = self.desk.driver.progress(Duration::ZERO);
+            times.looked = Instant::now();
+            if is_heard {
+                // Not when it last looked: that was before it slept.
+                times.heard = times.looked;
+            }
+            self.offer(progress.is_some);
+            self.take_breath(times.looked);
+            self.rewatch(progress.is_some, times.looked)?;
+        }
+        self.finish();
+        Ok(self.desk.driver)
+    }
+
+    /// Nothing new begins from now on.
+    fn begin_end(&mut self, stop: BorrowedFd<'_>) {
+        log::info!("ending: {} clients", self.clients.len());
+        self.desk.is_closing = true;
+        // Those that come from now on find nobody, and it stays readable.
+        let _ = epoll::delete(&self.events, &self.place);
+        let _ = epoll::delete(&self.events, stop);
+    }
+}
+
+impl<F> AsFd for Server<F> {
+    /// The socket that it listens on.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.place.as_fd()
+    }
+}

@@ -1,0 +1,276 @@
+//! The porter: takes in, and throws away, what might hold up whoever does it.
+//!
+//! A descriptor that a stranger passed may be of anything. Closing one of a file system that the stranger serves himself
+//! (FUSE) waits for his answer; closing the last one of a connection that lingers (`SO_LINGER`) waits for its peer. And
+//! much of closing is not asked for: the kernel closes what finds no room in the receiver, and what lies unread in a
+//! socket that is closed, on the thread that received or closed. So the thread that serves looks before it takes
+//! ([`socket::peek`]): a message with descriptors, and a socket with anything left in it, go to a thread of their own,
+//! which may be held up for as long as it likes. What comes back is the message, and its descriptor if it is a memory
+//! object: closing one of those waits for nobody, nor does asking whose it is.
+//!
+//! Threads are few, so one user has some of them ([`User`]), and who has all of his waits: messages stay where they are,
+//! and sockets are set aside, until one of his comes back. Nor can anybody leave sockets without end there: a system that
+//! knows how (Linux 6.16) lets no descriptor through to a connection that was not welcomed, or whose user has no thread
+//! left then ([`socket::let_descriptors_pass`]).
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use rustix::fs::fcntl_get_seals;
+use rustix::net::RecvFlags;
+
+use super::limits::{ASIDE_MAX, PORTERS_MAX};
+use ane_driver::front::User;
+use aned_protocol::MESSAGE_MAX;
+use aned_protocol::socket::{self, Arrival};
+
+/// A message that came with descriptors.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    /// Whose.
+    pub(super) client: u64,
+    /// Its bytes, or nothing if it was larger than any.
+    pub(super) message: Option<Vec<u8>>,
+    /// How many descriptors came with it.
+    pub(super) count: usize,
+    /// The one that came with it, if it is a memory object.
+    pub(super) object: Option<OwnedFd>,
+}
+
+/// The porter.
+#[derive(Debug)]
+pub(super) struct Porter {
+    /// Readable when something was delivered, or a thread has ended.
+    bell: Arc<EventFd>,
+    sender: Sender<Delivery>,
+    delivered: Receiver<Delivery>,
+    threads: Arc<Mutex<Threads>>,
+    /// Clients whose next message waits for a thread.
+    stalled: VecDeque<(User, u64)>,
+    /// Sockets whose closing does.
+    aside: VecDeque<(User, OwnedFd)>,
+}
+
+/// Threads that have not ended: in all, and of each user who has some.
+#[derive(Debug, Default)]
+struct Threads {
+    all: usize,
+    of: HashMap<u32, usize>,
+}
+
+/// Counts a thread for as long as it lives, and says when it has ended.
+struct Busy {
+    threads: Arc<Mutex<Threads>>,
+    bell: Arc<EventFd>,
+    user: u32,
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let mut threads = lock(&self.threads);
+        threads.all = threads.all.saturating_sub(1);
+        if let Some(count) = threads.of.get_mut(&self.user) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                threads.of.remove(&self.user);
+            }
+        }
+        drop(threads);
+        let _ = self.bell.write(1);
+    }
+}
+
+fn lock(threads: &Mutex<Threads>) -> MutexGuard<'_, Threads> {
+    // Its holders only count.
+    threads.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Porter {
+    pub(super) fn new() -> std::io::Result<Self> {
+        let (sender, delivered) = channel();
+        let bell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        Ok(Self {
+            bell: Arc::new(bell),
+            sender,
+            delivered,
+            threads: Arc::default(),
+            stalled: VecDeque::new(),
+            aside: VecDeque::new(),
+        })
+    }
+
+    /// True if so many sockets wait to be closed that nobody else may be let in who could leave another.
+    pub(super) fn is_overrun(&self) -> bool {
+        self.aside.len() >= ASIDE_MAX
+    }
+
+    /// True if a user may have one more thread.
+    pub(super) fn has_thread(&self, user: User) -> bool {
+        let threads = lock(&self.threads);
+        let held = threads.of.get(&user.id).copied().unwrap_or_default();
+        user.may_take(held, PORTERS_MAX.saturating_sub(threads.all))
+    }
+
+    /// A thread of a user, if he may have one more.
+    fn take_thread(&self, user: User) -> Option<Busy> {
+        if !self.has_thread(user) {
+            return None;
+        }
+        let mut threads = lock(&self.threads);
+        threads.all = threads.all.saturating_add(1);
+        let count = threads.of.entry(user.id).or_default();
+        *count = count.saturating_add(1);
+        drop(threads);
+        Some(Busy { threads: Arc::clone(&self.threads), bell: Arc::clone(&self.bell), user: user.id })
+    }
+
+    /// Takes the next message of a client's socket, which has descriptors; or has the client wait for that, and
+    /// [`Porter::next_stalled`] names it.
+    ///
+    /// # Errors
+    ///
+    /// What the system says if there is no thread.
+    pub(super) fn fetch(&mut self, user: User, client: u64, socket: BorrowedFd<'_>) -> std::io::Result<()> {
+        let Some(busy) = self.take_thread(user) else {
+            self.stalled.push_back((user, client));
+            return Ok(());
+        };
+        let (sender, bell) = (self.sender.clone(), Arc::clone(&self.bell));
+        let socket = socket.try_clone_to_owned()?;
+        let fetch = move || {
+            let (delivery, others) = take_in(client, &socket);
+            // The server may have ended.
+            let _ = sender.send(delivery);
+            let _ = bell.write(1);
+            drop((others, socket, busy));
+        };
+        thread::Builder::new().name("porter".to_owned()).spawn(fetch).map(|_| ())
+    }
+
+    /// What was delivered since.
+    pub(super) fn next(&self) -> Option<Delivery> {
+        let _ = self.bell.read();
+        self.delivered.try_recv().ok()
+    }
+
+    /// A client whose message can be fetched now, and could not before.
+    pub(super) fn next_stalled(&mut self) -> Option<u64> {
+        let place = self.stalled.iter().position(|&(user, _)| self.has_thread(user))?;
+        self.stalled.remove(place).map(|(_, client)| client)
+    }
+
+    /// Closes a client's socket: here if nothing is left in it, and else on a thread, now or later.
+    pub(super) fn close(&mut self, user: User, socket: OwnedFd) {
+        if !socket::seal(&socket) {
+            return;
+        }
+        match self.take_thread(user) {
+            Some(busy) => close_on(busy, socket),
+            None => self.aside.push_back((user, socket)),
+        }
+    }
+
+    /// Closes what was set aside, as far as there are threads now.
+    pub(super) fn close_aside(&mut self) {
+        while let Some(place) = self.aside.iter().position(|&(user, _)| self.has_thread(user)) {
+            let Some((user, socket)) = self.aside.remove(place) else { return };
+            self.close(user, socket);
+        }
+    }
+}
+
+/// Closes a socket on a thread of its own.
+fn close_on(busy: Busy, socket: OwnedFd) {
+    let close = move || drop((socket, busy));
+    if let Err(why) = thread::Builder::new().name("porter".to_owned()).spawn(close) {
+        // The socket was closed with the thread that did not come to be.
+        log::warn!("socket is closed on the thread that serves: {why}");
+    }
+}
+
+impl AsFd for Porter {
+    /// Readable when something was delivered.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+/// The next message of a socket, and the descriptors that nobody asked for.
+fn take_in(client: u64, socket: &OwnedFd) -> (Delivery, Vec<OwnedFd>) {
+    let mut message = vec![0; MESSAGE_MAX];
+    match socket::receive(socket, &mut message, RecvFlags::DONTWAIT) {
+        Ok(Arrival::Message { bytes, mut descriptors }) => {
+            message.truncate(bytes);
+            let count = descriptors.len();
+            // Only memory objects have seals; the kernel sees that without asking anybody else.
+            let is_object = count == 1 && descriptors.first().is_some_and(|fd| fcntl_get_seals(fd).is_ok());
+            let object = if is_object { descriptors.pop() } else { None };
+            (Delivery { client, message: Some(message), count, object }, descriptors)
+        }
+        // Cut, or gone: either ends the connection.
+        _ => (Delivery { client, message: None, count: 0, object: None }, Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use rustix::net::SendFlags;
+
+    use super::*;
+    use crate::testing::{OWNER, STRANGER};
+
+    const OTHER: User = User { id: 1002, is_privileged: false };
+
+    /// A socket in which something lies.
+    fn laden() -> (OwnedFd, OwnedFd) {
+        let (ours, theirs) = socket::pair().unwrap();
+        socket::send(&theirs, b"unread", &[ours.as_fd()], SendFlags::empty()).unwrap();
+        (ours, theirs)
+    }
+
+    #[test]
+    fn user_whose_threads_are_all_held_up_waits_and_nobody_else_does() {
+        let mut porter = Porter::new().unwrap();
+        let mut held: Vec<_> = std::iter::from_fn(|| porter.take_thread(STRANGER)).collect();
+        assert_eq!(held.len(), PORTERS_MAX / 2);
+        let (ours, theirs) = laden();
+        porter.fetch(STRANGER, 7, ours.as_fd()).unwrap();
+        porter.close(STRANGER, ours);
+        assert_eq!((porter.next_stalled(), porter.aside.len()), (None, 1));
+        assert!(porter.take_thread(OTHER).is_some() && porter.take_thread(OWNER).is_some());
+        held.pop();
+        assert!(socket::wait(&porter, Some(Duration::ZERO)).unwrap(), "the bell has rung");
+        assert_eq!(porter.next_stalled(), Some(7));
+        porter.close_aside();
+        assert!(porter.aside.is_empty());
+        // The other end hears of it.
+        assert!(socket::wait(&theirs, Some(Duration::from_secs(20))).unwrap());
+        drop(held);
+        let end = Instant::now() + Duration::from_secs(20);
+        while lock(&porter.threads).all > 0 {
+            assert!(Instant::now() < end, "it ends");
+            thread::yield_now();
+        }
+        assert!(lock(&porter.threads).of.is_empty(), "nothing is kept of who has nothing");
+    }
+
+    #[test]
+    fn door_is_shut_by_sockets_that_nobody_can_close_and_by_nothing_else() {
+        let mut porter = Porter::new().unwrap();
+        let _held: Vec<_> = std::iter::from_fn(|| porter.take_thread(STRANGER)).collect();
+        let mut theirs = Vec::new();
+        for _ in 0..ASIDE_MAX {
+            assert!(!porter.is_overrun());
+            let (ours, other) = laden();
+            porter.close(STRANGER, ours);
+            theirs.push(other);
+        }
+        assert!(porter.is_overrun());
+    }
+}

@@ -1,0 +1,230 @@
+//! What is done with clients in a round.
+
+use std::hint;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use ane_uapi::ioctl::errno::Errno;
+use rustix::event::epoll;
+use rustix::io::Errno as Os;
+
+use super::Server;
+use super::connection::{Connection, Farewell};
+use super::limits::OFFERED_MAX;
+use super::porter::Delivery;
+use ane_driver::front::Files;
+use aned_protocol::Malformed;
+use aned_protocol::socket::{self, Arrival, Peek};
+
+/// Looks into mailboxes before the sockets are looked at: about as long as that takes.
+const LOOKS: u32 = 64;
+
+/// How long mailboxes may keep the thread from sockets and device: much less than a wake-up takes (Chosen).
+const BOXED: Duration = Duration::from_micros(50);
+
+/// A client whose socket has something.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ready {
+    pub(super) client: u64,
+    pub(super) flags: epoll::EventFlags,
+}
+
+impl<F: Files> Server<F> {
+    /// Carries out what comes by mailboxes, and neither asks the system nor the device meanwhile: a client that calls
+    /// again and again has laid in its next message before they would have answered. True if something came.
+    ///
+    /// It ends when nothing comes any more, when the device is to be told of what came, and after a while.
+    pub(super) fn serve_mailboxes(&mut self) -> bool {
+        let Some(start) = self.has_mailboxes().then(Instant::now) else { return false };
+        let mut has_some = false;
+        while !self.desk.driver.has_queued() && self.await_mailboxes() {
+            self.look_into_mailboxes();
+            has_some = true;
+            if start.elapsed() >= BOXED {
+                break;
+            }
+        }
+        has_some
+    }
+
+    fn has_mailboxes(&self) -> bool {
+        self.clients.values().any(|client| client.mailbox.is_some())
+    }
+
+    /// Looks into the mailboxes for a moment; true if there is something in one.
+    fn await_mailboxes(&self) -> bool {
+        (0..LOOKS).any(|_| {
+            hint::spin_loop();
+            self.clients.values().any(Connection::is_asked)
+        })
+    }
+
+    /// Takes one message out of each mailbox that has one; true if any had.
+    pub(super) fn look_into_mailboxes(&mut self) -> bool {
+        let mut asked = std::mem::take(&mut self.asked);
+        asked.extend(self.clients.iter().filter(|(_, client)| client.is_asked()).map(|(&key, _)| key));
+        let has_some = !asked.is_empty();
+        for key in asked.drain(..) {
+            let Some(client) = self.clients.get_mut(&key) else { continue };
+            let outcome = self.desk.take_boxed(client, &mut self.boxed).map(|()| true);
+            self.settle(key, outcome);
+        }
+        self.asked = asked;
+        has_some
+    }
+
+    /// Hears each of them once, beginning behind the one that was heard last.
+    pub(super) fn hear(&mut self, ready: &mut [Ready]) {
+        let last = self.last;
+        ready.sort_unstable_by_key(|one| (one.client <= last, one.client));
+        if let Some(first) = ready.first() {
+            self.last = first.client;
+        }
+        for &mut Ready { client: key, flags } in ready {
+            let Some(client) = self.clients.get_mut(&key) else { continue };
+            let outcome = match client.is_stuffed() {
+                true => flush(client, flags),
+                false => self.hear_one(key),
+            };
+            self.settle(key, outcome);
+        }
+    }
+
+    /// Takes one message of a client; false if it is gone.
+    fn hear_one(&mut self, key: u64) -> Result<bool, Farewell> {
+        let Some(client) = self.clients.get_mut(&key) else { return Ok(false) };
+        let failed = |why: Os| Farewell::new(Errno::EIO, format!("receiving: {why}"));
+        match client.peek().map_err(failed)? {
+            Peek::Nothing => Ok(true),
+            Peek::End => Ok(false),
+            Peek::Laden => self.send_porter(key),
+            Peek::Plain => match client.receive(&mut self.buffer).map_err(failed)? {
+                Some(Arrival::Message { bytes, descriptors }) => {
+                    let message = self.buffer.get(..bytes).unwrap_or_default();
+                    if !client.is_welcome && self.porter.has_thread(client.who.user) {
+                        // Before it is answered, since the client may pass some then.
+                        socket::let_descriptors_pass(&*client, true);
+                    }
+                    self.desk.take(client, message, descriptors.len(), None)?;
+                    Ok(true)
+                }
+                Some(Arrival::Cut) => Err(Malformed::Huge.into()),
+                Some(Arrival::End) => Ok(false),
+                None => Ok(true),
+            },
+        }
+    }
+
+    /// Has a client's next message taken in, which has descriptors.
+    fn send_porter(&mut self, key: u64) -> Result<bool, Farewell> {
+        let Some(client) = self.clients.get_mut(&key) else { return Ok(false) };
+        let failed = |why: std::io::Error| Farewell::new(Errno::EAGAIN, format!("receiving: {why}"));
+        // Or its end would be told all the while.
+        epoll::delete(&self.events, &*client).map_err(|why| failed(why.into()))?;
+        client.is_away = true;
+        self.porter.fetch(client.who.user, key, client.as_fd()).map_err(failed)?;
+        Ok(true)
+    }
+
+    /// Takes what was taken in, and has porters that are free again do what waited for them.
+    pub(super) fn take_deliveries(&mut self) {
+        self.take_delivered();
+        while let Some(key) = self.porter.next_stalled() {
+            let Some(client) = self.clients.get(&key) else { continue };
+            if let Err(why) = self.porter.fetch(client.who.user, key, client.as_fd()) {
+                let farewell = Farewell::new(Errno::EAGAIN, format!("receiving: {why}"));
+                self.settle(key, Err(farewell));
+            }
+        }
+        self.porter.close_aside();
+    }
+
+    fn take_delivered(&mut self) {
+        while let Some(Delivery { client: key, message, count, object }) = self.porter.next() {
+            let Some(client) = self.clients.get_mut(&key) else { continue };
+            client.is_away = false;
+            let flags = client.wish();
+            client.is_watched_for(flags);
+            let watched = epoll::add(&self.events, &*client, epoll::EventData::new_u64(key), flags);
+            let outcome = match (watched, message) {
+                (Ok(()), Some(message)) => self.desk.take(client, &message, count, object),
+                (Ok(()), None) => Err(Malformed::Huge.into()),
+                (Err(why), _) => Err(Farewell::new(Errno::EIO, why.to_string())),
+            };
+            self.settle(key, outcome.map(|()| true));
+        }
+    }
+
+    /// Offers calls that wait, all of them from now on if something happened.
+    pub(super) fn offer(&mut self, has_news: bool) {
+        let last = self.last;
+        let waiting = self.clients.iter_mut().filter(|(_, client)| !client.waiting.is_empty());
+        let mut keys: Vec<u64> = waiting
+            .filter_map(|(&key, client)| {
+                if has_news {
+                    client.to_offer = client.waiting.len();
+                }
+                (client.to_offer > 0).then_some(key)
+            })
+            .collect();
+        keys.sort_unstable_by_key(|&key| (key <= last, key));
+        for key in keys {
+            let Some(client) = self.clients.get_mut(&key) else { continue };
+            let outcome = self.desk.offer(client, OFFERED_MAX).map(|()| true);
+            self.settle(key, outcome);
+        }
+    }
+
+    /// Keeps a client or not, and has it watched for what matters.
+    fn settle(&mut self, key: u64, outcome: Result<bool, Farewell>) {
+        let Some(client) = self.clients.get_mut(&key) else { return };
+        let farewell = match outcome {
+            Ok(true) => {
+                let flags = client.wish();
+                if client.is_away || client.is_watched_for(flags) {
+                    return;
+                }
+                let data = epoll::EventData::new_u64(key);
+                match epoll::modify(&self.events, &*client, data, flags) {
+                    Ok(()) => return,
+                    Err(why) => Some(Farewell::new(Errno::EIO, why.to_string())),
+                }
+            }
+            Ok(false) => None,
+            Err(farewell) => Some(farewell),
+        };
+        let Some(mut client) = self.clients.remove(&key) else { return };
+        if let Some(farewell) = farewell {
+            log::debug!("client {key} (process {}) is dropped: {}", client.who.process, farewell.text);
+            client.say_goodbye(&farewell);
+        } else {
+            log::debug!("client {key} (process {}) is gone", client.who.process);
+        }
+        let _ = epoll::delete(&self.events, &client);
+        let user = client.who.user;
+        self.porter.close(user, self.desk.bury(client));
+    }
+
+    /// Tells every client, and closes every file.
+    pub(super) fn finish(&mut self) {
+        let farewell = Farewell::new(Errno::ENODEV, "daemon ends");
+        for (_, mut client) in std::mem::take(&mut self.clients) {
+            let _ = client.flush();
+            client.say_goodbye(&farewell);
+            let user = client.who.user;
+            self.porter.close(user, self.desk.bury(client));
+        }
+        if self.desk.shared.len() > 0 {
+            log::warn!("{} files were held by nobody", self.desk.shared.len());
+            for file in self.desk.shared.drain() {
+                self.desk.driver.close(file);
+            }
+        }
+    }
+}
+
+/// Sends a client what it has not taken yet; false if it is gone.
+fn flush(client: &mut Connection, flags: epoll::EventFlags) -> Result<bool, Farewell> {
+    // Hung up with answers left: nobody will take them.
+    Ok(client.flush().is_ok() && !flags.contains(epoll::EventFlags::HUP))
+}

@@ -1,0 +1,65 @@
+//! Calls that take long, and daemons that hang.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::fake::{RELEASE, WAIT};
+use super::{Rig, hear, say};
+use ane_driver::front::Segments;
+use aned_protocol::answer::{self, Welcome};
+use aned_protocol::client::{Client, ClientError, Settings};
+use aned_protocol::socket;
+use aned_protocol::{Kind, VERSION};
+use zerocopy::IntoBytes;
+
+const SHORT: Settings = Settings { poll: Duration::ZERO, patience: Duration::from_millis(50) };
+
+#[test]
+fn call_that_takes_long_is_waited_for_while_the_daemon_lives() {
+    let rig = Rig::new();
+    let client = Client::connect(&rig.socket(), SHORT).unwrap();
+    let file = client.open().unwrap().file;
+    let start = Instant::now();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(10 * SHORT.patience);
+            let other = rig.client();
+            let file = other.open().unwrap().file;
+            other.ioctl(file, RELEASE, &mut [], &mut Segments::new()).unwrap();
+        });
+        client.ioctl(file, WAIT, &mut [0; 8], &mut Segments::new()).unwrap();
+    });
+    assert!(start.elapsed() >= 10 * SHORT.patience);
+    assert!(client.open().is_ok(), "the connection is as it was");
+}
+
+#[test]
+fn daemon_that_hangs_with_the_connection_open_is_an_error_in_bounded_time() {
+    let (here, there) = socket::pair().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            hear(&there).unwrap();
+            let mut message = Vec::new();
+            answer::begin(&mut message, Kind::Hello, 0, 1, Ok(()));
+            message.extend_from_slice(Welcome::new(VERSION).as_bytes());
+            say(&there, &message);
+        });
+        let client = Client::over(here, SHORT).unwrap();
+        for _ in 0..2 {
+            let start = Instant::now();
+            let why = client.open().unwrap_err();
+            assert!(matches!(&why, ClientError::Gone(why) if why.contains("did not answer")), "{why}");
+            assert!(start.elapsed() < Duration::from_secs(5));
+        }
+    });
+}
+
+#[test]
+fn daemon_that_takes_no_messages_is_an_error_in_bounded_time() {
+    let (here, there) = socket::pair().unwrap();
+    let start = Instant::now();
+    let why = Client::over(here, SHORT).unwrap_err();
+    assert!(why.to_string().contains("did not answer"), "{why}");
+    assert!(start.elapsed() < Duration::from_secs(5));
+    drop(there);
+}

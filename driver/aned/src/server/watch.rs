@@ -1,0 +1,82 @@
+//! When the thread looks, and how long it may sleep.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno as Os;
+
+use super::{NOT_AT_ALL, Server, WAKEUP};
+use ane_driver::front::{Files, Progress};
+
+/// How long after an event to see whether the driver has another descriptor.
+const REWATCH: Duration = Duration::from_millis(10);
+
+/// What it knows of the time when it goes round.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// When the driver was asked last.
+    pub(super) looked: Instant,
+    /// When a client was heard last.
+    pub(super) heard: Instant,
+    /// When the daemon ends, if it is to.
+    pub(super) end: Option<Instant>,
+}
+
+impl<F: Files> Server<F> {
+    /// Has a descriptor watched.
+    pub(super) fn watch(&self, source: BorrowedFd<'_>, data: u64) -> Result<(), Os> {
+        epoll::add(&self.events, source, epoll::EventData::new_u64(data), epoll::EventFlags::IN)
+    }
+
+    /// How long there may be nothing to do.
+    pub(super) fn timeout(&self, now: Instant, progress: &Progress, times: Times) -> Option<Timespec> {
+        let Times { looked, heard, end } = times;
+        let is_polling = !self.poll.is_zero() && now.saturating_duration_since(heard) < self.poll;
+        if progress.is_pending || is_polling || self.has_offers() {
+            return Some(NOT_AT_ALL);
+        }
+        let due = progress.after.map(|after| after.saturating_sub(now.saturating_duration_since(looked)));
+        let until = |time: Option<Instant>| time.map(|time| time.saturating_duration_since(now));
+        [due, until(end), until(self.breath), until(self.rewatch)].into_iter().flatten().min().map(|wait| {
+            // A little late and not a little early, lest it go round for nothing.
+            let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
+            Timespec { tv_sec: seconds, tv_nsec: wait.subsec_nanos().into() }
+        })
+    }
+
+    /// True if calls that wait are to be offered still.
+    pub(super) fn has_offers(&self) -> bool {
+        self.clients.values().any(|client| client.to_offer > 0)
+    }
+
+    /// Has clients tell from now on when they lay something into a mailbox; false if one just did.
+    pub(super) fn rest(&mut self) -> bool {
+        self.clients.values_mut().filter_map(|client| client.mailbox.as_mut()).all(|mailbox| mailbox.rest())
+    }
+
+    /// Has the thread woken when the device has something to say.
+    pub(super) fn watch_driver(&self) -> std::io::Result<()> {
+        let Some(wakeup) = self.desk.driver.wakeup() else { return Ok(()) };
+        match self.watch(wakeup, WAKEUP) {
+            Ok(()) | Err(Os::EXIST) => Ok(()),
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    /// A driver that found its device again has another descriptor. That shows only in that it is not known yet, which
+    /// costs a system call to see; so not at every event, but some time after one.
+    pub(super) fn rewatch(&mut self, has_news: bool, now: Instant) -> std::io::Result<()> {
+        match self.rewatch {
+            Some(at) if now >= at => {
+                self.rewatch = None;
+                self.watch_driver()
+            }
+            None if has_news => {
+                self.rewatch = now.checked_add(REWATCH);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

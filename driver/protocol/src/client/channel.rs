@@ -1,0 +1,278 @@
+//! The socket under a client, shared by the threads that call.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use ane_uapi::ioctl::errno::Errno;
+use rustix::io::Errno as Os;
+use rustix::net::{RecvFlags, SendFlags, sockopt};
+use rustix::process::{Pid, getpid};
+
+use super::{ClientError, Settings, broken};
+use crate::answer::Answer;
+use crate::request::{Ask, Request};
+use crate::socket::{self, Arrival};
+use crate::{MESSAGE_MAX, Malformed};
+
+/// Message buffers that are kept for the next call.
+const SPARE: usize = 8;
+
+/// A socket, and who waits for what from it.
+#[derive(Debug)]
+pub(super) struct Channel {
+    socket: OwnedFd,
+    settings: Settings,
+    process: Pid,
+    ids: AtomicU64,
+    state: Mutex<State>,
+    /// An answer came, or nobody reads any more.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Every call that has no answer yet, or whose answer nobody took yet.
+    calls: HashMap<u64, Option<Reply>>,
+    is_read: bool,
+    sleepers: usize,
+    gone: Option<String>,
+    /// A question to a daemon that has been silent for long, which has no answer yet.
+    probe: Option<u64>,
+    /// Where messages arrive, while nobody reads.
+    inbox: Vec<u8>,
+    spare: Vec<Vec<u8>>,
+}
+
+/// What reading came to.
+#[derive(Debug)]
+enum Read {
+    /// The answer to a call.
+    Answer(u64, Reply),
+    /// A signal came first.
+    Interrupted,
+    /// Nothing, for as long as a daemon that lives is silent at most.
+    Silence,
+}
+
+/// An answer, and what came with it.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) message: Vec<u8>,
+    pub(super) descriptors: Vec<OwnedFd>,
+}
+
+impl Channel {
+    /// Over a socket that nobody else reads from.
+    pub(super) fn new(socket: OwnedFd, settings: Settings) -> Self {
+        // A daemon that takes nothing for so long does nothing else either. Where that cannot be set it is waited for.
+        let _ = sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(settings.patience));
+        Self {
+            socket,
+            settings,
+            process: getpid(),
+            ids: AtomicU64::new(1),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Whoever panicked while he had it left it as it should be: nothing is done by halves.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes room for the answer to a call; gives its number, and a buffer for the call itself.
+    pub(super) fn expect(&self) -> Result<(u64, Vec<u8>), ClientError> {
+        if getpid() != self.process {
+            let why = "this connection is another process's; connect again, and attach to its files";
+            return Err(ClientError::Gone(why.to_owned()));
+        }
+        let mut state = self.state();
+        if let Some(why) = &state.gone {
+            return Err(ClientError::Gone(why.clone()));
+        }
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        state.calls.insert(id, None);
+        Ok((id, state.spare.pop().unwrap_or_default()))
+    }
+
+    /// Keeps a buffer for a later call.
+    pub(super) fn keep(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        let mut state = self.state();
+        if state.spare.len() < SPARE {
+            state.spare.push(buffer);
+        }
+    }
+
+    /// Sends a call, and waits for its answer.
+    pub(super) fn send_and_wait(
+        &self,
+        id: u64,
+        message: Vec<u8>,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<Reply, ClientError> {
+        if message.len() > MESSAGE_MAX {
+            self.state().calls.remove(&id);
+            return Err(ClientError::Errno(Errno::E2BIG));
+        }
+        let sent = loop {
+            match socket::send(&self.socket, &message, descriptors, SendFlags::empty()) {
+                Err(Os::INTR) => {}
+                outcome => break outcome,
+            }
+        };
+        match sent {
+            // A daemon that is gone may have said why; that is found by reading.
+            Ok(()) | Err(Os::PIPE | Os::CONNRESET | Os::NOTCONN) => {}
+            Err(Os::AGAIN) => {
+                let why = self.hung();
+                self.state().gone = Some(why.clone());
+                return Err(ClientError::Gone(why));
+            }
+            Err(why) => {
+                self.state().calls.remove(&id);
+                return Err(ClientError::Gone(format!("sending to the daemon: {why}")));
+            }
+        }
+        self.keep(message);
+        self.wait(id)
+    }
+
+    fn hung(&self) -> String {
+        format!("daemon did not answer within {:?}", self.settings.patience)
+    }
+
+    /// Waits for the answer to a call; whoever waits and finds nobody reading reads for all.
+    fn wait(&self, id: u64) -> Result<Reply, ClientError> {
+        let mut is_given_up = false;
+        let mut state = self.state();
+        loop {
+            if let Some(Some(_)) = state.calls.get(&id)
+                && let Some(Some(reply)) = state.calls.remove(&id)
+            {
+                return Ok(reply);
+            }
+            if let Some(why) = &state.gone {
+                let why = why.clone();
+                state.calls.remove(&id);
+                return Err(ClientError::Gone(why));
+            }
+            if state.is_read {
+                state.sleepers = state.sleepers.saturating_add(1);
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.sleepers = state.sleepers.saturating_sub(1);
+                continue;
+            }
+            state.is_read = true;
+            let mut inbox = std::mem::take(&mut state.inbox);
+            let spare = state.spare.pop().unwrap_or_default();
+            drop(state);
+            let outcome = self.read(&mut inbox, spare);
+            state = self.state();
+            state.is_read = false;
+            state.inbox = inbox;
+            match outcome {
+                Ok(Read::Answer(answered, _)) if state.probe == Some(answered) => state.probe = None,
+                Ok(Read::Answer(answered, reply)) => match state.calls.get_mut(&answered) {
+                    Some(place @ None) => *place = Some(reply),
+                    _ => state.gone = Some("daemon answered a call that nobody made".to_owned()),
+                },
+                // A call may take as long as it likes, but a daemon that lives answers what takes no time.
+                Ok(Read::Silence) if state.probe.is_none() => state.probe = Some(self.probe()),
+                Ok(Read::Silence) => state.gone = Some(self.hung()),
+                // A signal: the call is given up, and its answer says how far it came.
+                Ok(Read::Interrupted) if !is_given_up => {
+                    is_given_up = true;
+                    let own = self.ids.fetch_add(1, Ordering::Relaxed);
+                    let message = Request { file: 0, id: own, ask: Ask::Abandon { call: id } }.to_bytes();
+                    // If it cannot be sent, the connection is gone, which reading will tell.
+                    let _ = socket::send(&self.socket, &message, &[], SendFlags::empty());
+                }
+                Ok(Read::Interrupted) => {}
+                Err(why) => state.gone = Some(why),
+            }
+            if state.sleepers > 0 {
+                self.changed.notify_all();
+            }
+        }
+    }
+
+    /// Asks something whose answer does not matter; its number.
+    fn probe(&self) -> u64 {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let message = Request { file: 0, id, ask: Ask::Readable { wait: false } }.to_bytes();
+        // If it cannot be sent, there will be no answer.
+        let _ = socket::send(&self.socket, &message, &[], SendFlags::DONTWAIT);
+        id
+    }
+
+    /// The next message.
+    fn read(&self, inbox: &mut Vec<u8>, mut message: Vec<u8>) -> Result<Read, String> {
+        inbox.resize(MESSAGE_MAX, 0);
+        let mut was_reset = false;
+        let (bytes, descriptors) = loop {
+            match self.receive(inbox) {
+                Ok(Some(Arrival::Message { bytes, descriptors })) => break (bytes, descriptors),
+                Ok(Some(Arrival::Cut)) => {
+                    return Err("daemon sent a message that is larger than any".to_owned());
+                }
+                Ok(Some(Arrival::End)) => return Err("daemon closed the connection".to_owned()),
+                Ok(None) => return Ok(Read::Silence),
+                Err(Os::INTR) => return Ok(Read::Interrupted),
+                // What it said before it went is behind this error.
+                Err(Os::CONNRESET) if !was_reset => was_reset = true,
+                Err(why) => return Err(format!("receiving from the daemon: {why}")),
+            }
+        };
+        message.extend_from_slice(inbox.get(..bytes).unwrap_or_default());
+        let broke = |why| format!("daemon broke the protocol: {why}");
+        let answer = Answer::read(&message).map_err(broke)?;
+        let id = answer.id;
+        match answer.kind {
+            Some(_) => Ok(Read::Answer(id, Reply { message, descriptors })),
+            None => Err(format!("daemon ended the connection: {}", answer.words().map_err(broke)?)),
+        }
+    }
+
+    /// Looks for a message for a while, then sleeps; nothing if none came for long.
+    fn receive(&self, buffer: &mut [u8]) -> Result<Option<Arrival>, Os> {
+        if !self.settings.poll.is_zero() {
+            let start = Instant::now();
+            loop {
+                match socket::receive(&self.socket, buffer, RecvFlags::DONTWAIT) {
+                    Err(Os::AGAIN) if start.elapsed() < self.settings.poll => std::hint::spin_loop(),
+                    Err(Os::AGAIN) => break,
+                    outcome => return outcome.map(Some),
+                }
+            }
+        }
+        if !socket::wait(&self.socket, Some(self.settings.patience))? {
+            return Ok(None);
+        }
+        socket::receive(&self.socket, buffer, RecvFlags::empty()).map(Some)
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Reply {
+    pub(super) fn answer(&self) -> Result<Answer<'_>, ClientError> {
+        Answer::read(&self.message).map_err(broken)
+    }
+
+    pub(super) fn only_descriptor(mut self) -> Result<OwnedFd, ClientError> {
+        let count = self.descriptors.len();
+        match (self.descriptors.pop(), count) {
+            (Some(only), 1) => Ok(only),
+            _ => Err(broken(Malformed::Descriptors { count, takes: 1 })),
+        }
+    }
+}
