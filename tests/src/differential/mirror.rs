@@ -23,7 +23,6 @@ const NID: u32 = 0x40 << 16;
 pub const fn numerics(mode: Mode) -> Numerics {
     match mode {
         Mode::M1 => Numerics::M1,
-        Mode::Fast => Numerics::Fast,
         Mode::Exact => Numerics::Exact,
     }
 }

@@ -118,11 +118,7 @@ impl Case {
 
     /// The interpreter with the case in its memory.
     pub fn machine(&self) -> Machine {
-        let mode = match self.numerics {
-            Numerics::M1 => Mode::M1,
-            Numerics::Fast => Mode::Fast,
-            Numerics::Exact => Mode::Exact,
-        };
+        let mode = if self.numerics == Numerics::Exact { Mode::Exact } else { Mode::M1 };
         let mut machine = Machine::new(mode);
         for (base, bytes) in &self.regions {
             machine.memory.load(*base, bytes);

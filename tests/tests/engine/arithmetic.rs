@@ -1,4 +1,4 @@
-//! Lines 1 to 8 of the arithmetic notes, each as the test of its number.
+//! The rules of the array and lines 1 to 8 of the arithmetic notes, each as the test of its number.
 
 use ane_tests::reference::engine::numbers::{half_bits, power_of_two};
 use ane_tests::reference::engine::{Mode, Outcome};
@@ -17,16 +17,6 @@ pub(crate) fn binary(operation: u32, a: u16, b: u16) -> u16 {
     rig.done_bits()[0]
 }
 
-const CANCELLED: [(f64, f64); 7] = [
-    (1024.0, 16.0),
-    (3000.0, 16.0),
-    (4090.0, 16.0),
-    (4096.0, 4.0),
-    (8000.0, 4.0),
-    (16000.0, 4.0),
-    (30000.0, 4.0),
-];
-
 #[test]
 fn numerics_1_eight_bit_coefficients_are_halves_before_they_multiply() {
     let mut rig = Rig::neural(Mode::M1, [1, 1, 1], [1, 1, 1], MULTIPLY);
@@ -35,65 +25,73 @@ fn numerics_1_eight_bit_coefficients_are_halves_before_they_multiply() {
 }
 
 #[test]
-fn numerics_2_ones_that_survive_cancellation_are_sixteen_or_four() {
-    for (big, survivors) in CANCELLED {
-        assert_eq!(sum(&[big, -big, 1.0].repeat(16)), survivors, "+{big}, -{big}, +1");
-        assert_eq!(sum(&[big, 1.0, -big].repeat(16)), survivors, "+{big}, +1, -{big}");
+fn array_4_each_product_is_rounded_by_itself_to_units() {
+    // Half a unit each: two of them are two units, and of opposite signs nothing.
+    let half_a_unit = power_of_two(-17);
+    assert_eq!(sum(&[half_a_unit, half_a_unit]), power_of_two(-15));
+    assert_eq!(sum(&[half_a_unit, -half_a_unit]), 0.0);
+    assert_eq!(Rig::dot(Mode::Exact, &[half_a_unit, half_a_unit], &[1.0, 1.0]), 2.0 * half_a_unit);
+}
+
+#[test]
+fn array_5_cancelled_values_leave_every_one_of_sixteen_ones() {
+    for big in [1024.0, 4096.0, 16000.0, 30000.0] {
+        assert_eq!(sum(&[big, -big, 1.0].repeat(16)), 16.0, "+{big}, -{big}, +1");
+        assert_eq!(sum(&[big, 1.0, -big].repeat(16)), 16.0, "+{big}, +1, -{big}");
     }
 }
 
 #[test]
-fn numerics_2_4096_and_1024_ones_are_5116() {
-    assert_eq!(sum(&[vec![4096.0], vec![1.0; 1024]].concat()), 5116.0);
-}
-
-#[test]
-fn numerics_2_8192_keeps_all_sixteen_ones() {
-    assert_eq!(sum(&[vec![8192.0], vec![1.0; 16]].concat()), 8208.0);
-}
-
-#[test]
-fn numerics_2_sixteen_thousand_ones_sum_exactly() {
+fn array_5_sixteen_thousand_ones_sum_exactly() {
     assert_eq!(sum(&[1.0; 16000]), 16000.0);
 }
 
 #[test]
-fn numerics_3_channel_sum_goes_through_the_same_stages_as_coefficients_of_one() {
-    for (big, survivors) in CANCELLED {
-        let elements = [big, -big, 1.0].repeat(16);
-        let mut rig = Rig::neural(Mode::M1, [48, 1, 1], [1, 1, 1], CHANNEL_SUM);
-        rig.input(0, &bits(&elements));
-        assert_eq!(rig.done(), [survivors], "{big}");
-    }
-}
-
-#[test]
-fn numerics_3_product_is_rounded_before_the_first_stage() {
-    // (1 + 2^-10)^2 is 1 + 2^-9 + 2^-20. The second tile takes the first two terms away.
-    let a = 1.0 + power_of_two(-10);
-    let operands = [a, 0.0, 0.0, 0.0, 1.0 + 2.0 * power_of_two(-10)];
-    let coefficients = [a, 0.0, 0.0, 0.0, -1.0];
-    assert_eq!(Rig::dot(Mode::M1, &operands, &coefficients), 0.0);
-    assert_eq!(Rig::dot(Mode::Exact, &operands, &coefficients), power_of_two(-20));
-}
-
-#[test]
-fn numerics_4_array_passes_32752_and_turns_32768_into_infinity() {
-    for mode in [Mode::M1, Mode::Fast, Mode::Exact] {
+fn array_6_32752_passes_and_32768_is_infinite() {
+    for mode in [Mode::M1, Mode::Exact] {
         assert_eq!(Rig::dot(mode, &[32752.0, 0.0], &[1.0, 1.0]), 32752.0, "{mode:?}");
         assert_eq!(Rig::dot(mode, &[32768.0, 0.0], &[1.0, 1.0]), f64::INFINITY, "{mode:?}");
         assert_eq!(Rig::dot(mode, &[-32768.0, 0.0], &[1.0, 1.0]), -f64::INFINITY, "{mode:?}");
+        assert_eq!(Rig::dot(mode, &[60000.0], &[1.0]), f64::INFINITY, "{mode:?}, one tap");
     }
 }
 
 #[test]
-fn numerics_4_interior_partial_beyond_the_limit_is_not_cancelled() {
+fn array_6_inner_partial_beyond_the_limit_is_not_cancelled() {
     assert_eq!(sum(&[20000.0, 20000.0, 0.0, 0.0, -20000.0, -20000.0]), f64::INFINITY);
 }
 
 #[test]
-fn numerics_4_single_tap_passes_60000() {
-    assert_eq!(sum(&[60000.0]), 60000.0);
+fn array_8_output_rounds_half_away_from_zero() {
+    assert_eq!([sum(&[2048.0, 1.0]), sum(&[-2048.0, -1.0])], [2050.0, -2050.0]);
+    assert_eq!(sum(&[2050.0, 1.0]), 2052.0);
+}
+
+#[test]
+fn array_8_post_scale_comes_before_the_rounding_and_zero_is_positive() {
+    let mut rig = Rig::neural(Mode::M1, [2, 1, 1], [1, 1, 1], MULTIPLY);
+    rig.engines(&[(0, 4)]).constants(&bits(&[1.0, 1.0])).input(0, &bits(&[4096.0, 2.0]));
+    assert_eq!(rig.set(0xC810, 0x3A00).done(), [3074.0]);
+    rig.input(0, &bits(&[20000.0, 0.0]));
+    assert_eq!(rig.set(0xC810, 0x4000).done(), [40000.0]);
+    rig.input(0, &bits(&[0.0, 0.0]));
+    assert_eq!(rig.set(0xC810, 0xBC00).done_bits(), [0]);
+}
+
+#[test]
+fn array_10_channel_sum_goes_through_the_same_array() {
+    let mut rig = Rig::neural(Mode::M1, [3, 1, 1], [1, 1, 1], CHANNEL_SUM);
+    rig.input(0, &[0x0080, 0x0080, 0x0040]);
+    assert_eq!(rig.done_bits(), [0x0200]);
+    rig.input(0, &bits(&[20000.0, 20000.0, -20000.0]));
+    assert_eq!(rig.done(), [f64::INFINITY]);
+}
+
+#[test]
+fn planar_addition_and_subtraction_round_half_away_from_zero() {
+    assert_eq!(binary(0, half_bits(2048.0), half_bits(1.0)), half_bits(2050.0));
+    assert_eq!(binary(0, half_bits(-2048.0), half_bits(-1.0)), half_bits(-2050.0));
+    assert_eq!(binary(0, half_bits(4096.0), half_bits(-1.0)), half_bits(4096.0));
 }
 
 #[test]
@@ -120,20 +118,6 @@ fn numerics_5_denormals_echo_elementwise() {
     let mut rig = Rig::pass_through([1, 1, 2], 0);
     rig.input(0, &[1, 0x8000]);
     assert_eq!(rig.done_bits(), [1, 0x8000]);
-}
-
-#[test]
-fn numerics_5_denormals_are_flushed_in_the_array() {
-    let largest = power_of_two(-15);
-    for mode in [Mode::M1, Mode::Fast, Mode::Exact] {
-        assert_eq!(Rig::dot(mode, &[largest, largest], &[1.0, 1.0]), 0.0, "{mode:?}");
-    }
-}
-
-#[test]
-fn numerics_6_output_rounds_half_to_even() {
-    assert_eq!(sum(&[2048.0, 0.0, 0.0, 0.0, 1.0]), 2048.0);
-    assert_eq!(sum(&[2048.0, 0.0, 0.0, 0.0, 3.0]), 2052.0);
 }
 
 #[test]

@@ -7,3 +7,4 @@ mod programs;
 mod rig;
 mod specials;
 mod sweeps;
+mod vectors;

@@ -102,7 +102,7 @@ fn numerics_14_sigmoid_of_three_is_the_value_that_silicon_gave() {
 
 #[test]
 fn conv_of_threes_is_eighteen_in_every_mode() {
-    for mode in [Mode::M1, Mode::Fast, Mode::Exact] {
+    for mode in [Mode::M1, Mode::Exact] {
         let Some(mut program) = Loaded::new("conv", mode) else { return };
         program.fill("image", 64, |_| 3.0);
         assert_eq!(program.output(64), [18.0; 3], "{mode:?}");
@@ -139,7 +139,7 @@ fn gemm_with_patched_weights_is_plain_arithmetic() {
 #[test]
 fn gemm_modes_stay_close_to_each_other_on_random_weights() {
     let mut results = Vec::new();
-    for mode in [Mode::Exact, Mode::M1, Mode::Fast] {
+    for mode in [Mode::Exact, Mode::M1] {
         let Some(mut program) = Loaded::new("gemm", mode) else { return };
         let mut random = Random::new(512);
         let constants = program.bars[1];
@@ -151,8 +151,8 @@ fn gemm_modes_stay_close_to_each_other_on_random_weights() {
         results.push(program.output(64));
     }
     let far = |other: &[f64]| results[0].iter().zip(other).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    assert!(far(&results[1]) < 0.05, "12-bit adds: {}", far(&results[1]));
-    assert!(far(&results[2]) < 0.02, "single precision: {}", far(&results[2]));
+    // Sums lie below 32, where two halves are 2^-6 apart; 512 products are off by half a unit each at most.
+    assert!(far(&results[1]) < 0.02, "{}", far(&results[1]));
 }
 
 #[test]

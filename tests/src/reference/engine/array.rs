@@ -1,160 +1,146 @@
-//! The multiply-accumulate array: one output's reduction in each of the three modes.
+//! The multiply-accumulate array: one output's reduction, as numerics-array defines it in whole numbers.
+//!
+//! A *unit* is 2^-16. Each product is rounded by itself to units, and the accumulator counts units exactly, so that
+//! the order of the taps matters for nothing but overflow. Operands and coefficients come as sixteen bits, because
+//! the array reads exponent field 31 like any other (rule 2): there is neither an infinity nor a NaN in it.
 
 use super::Mode;
-use super::numbers::{defined, exponent_of, power_of_two, round_half, round_to_multiple};
+use super::numbers::power_of_two;
 
-/// Whether a product is rounded to a half before the first stage (numerics 3). One switch; the flush stays.
-pub const PRODUCT_ROUNDS: bool = true;
-/// Taps of one tile of the first stage.
-const TILE: usize = 4;
-/// Taps of one block of the fast mode.
-const BLOCK: usize = 32;
-/// From this magnitude on, a reduction of two or more taps is infinite (numerics 4).
-const LIMIT: f64 = 32768.0;
+/// One operand and its coefficient, as halves.
+pub type Tap = (u16, u16);
 
-/// One operand and its coefficient, both halves.
-pub type Tap = (f64, f64);
+/// The first magnitude in units that overflows the accumulator, 2^15 (rule 6).
+const LIMIT: i64 = 1 << 31;
+/// The half that an addend is multiplied with (rule 7).
+const ONE: u16 = 0x3C00;
+/// The largest sum of two exponents whose product contributes nothing (rule 3).
+const DROPPED: i32 = -17;
 
-/// The reduction of one output, taps in ascending order of channel, kernel row and kernel column.
-pub fn reduce(mode: Mode, taps: &[Tap]) -> f64 {
+/// A half as the array reads it (rules 1 and 2).
+#[derive(Debug, Clone, Copy)]
+struct Operand {
+    /// The significand with its sign: the value is this times `2^(exponent - 10)`.
+    significand: i64,
+    /// The exponent that the drop rule counts; -14 for a number without leading one.
+    exponent: i32,
+}
+
+impl Operand {
+    fn of(bits: u16) -> Self {
+        let (field, fraction) = (i32::from(bits >> 10 & 0x1F), i64::from(bits & 0x3FF));
+        let magnitude = if field == 0 { fraction } else { 1024 + fraction };
+        let significand = if bits & 0x8000 == 0 { magnitude } else { -magnitude };
+        Self { significand, exponent: field.max(1) - 15 }
+    }
+
+    fn value(self) -> f64 {
+        self.significand as f64 * power_of_two(self.exponent - 10)
+    }
+}
+
+/// The reduction of one output: what the accumulator holds before the first tap, and taps in ascending order of
+/// channel, kernel row and kernel column.
+pub fn reduce(mode: Mode, addends: &[u16], taps: &[Tap]) -> f64 {
     match mode {
-        Mode::M1 => measured(taps),
-        Mode::Fast => limit(taps.len(), defined(f64::from(fast(taps)))),
-        Mode::Exact => limit(taps.len(), defined(exact(taps))),
+        Mode::M1 => in_units(addends, taps),
+        Mode::Exact => exactly(addends, taps),
     }
 }
 
-fn limit(taps: usize, sum: f64) -> f64 {
-    if taps >= 2 && sum.abs() >= LIMIT { f64::INFINITY.copysign(sum) } else { sum }
-}
-
-/// What the M1 was seen to do: tiles of four with 12-bit adds, then a single.
-fn measured(taps: &[Tap]) -> f64 {
-    let mut accumulator = 0.0_f32;
-    for tile in taps.chunks(TILE) {
-        let products = tile.iter().map(|&tap| product(tap));
-        let sum = products.reduce(add_in_twelve_bits).expect("a tile has a tap");
-        accumulator = defined(f64::from(accumulator + sum as f32)) as f32;
-        accumulator = limit(taps.len(), f64::from(accumulator)) as f32;
-    }
-    f64::from(accumulator)
-}
-
-/// Operand times coefficient, rounded to a half; a denormal one is +0 (numerics 5).
-fn product((operand, coefficient): Tap) -> f64 {
-    let exact = defined(operand * coefficient);
-    flush(if PRODUCT_ROUNDS { round_half(exact) } else { exact })
-}
-
-/// A number, or +0 where a half would be denormal.
-fn flush(value: f64) -> f64 {
-    if value != 0.0 && value.abs() < power_of_two(-14) { 0.0 } else { value }
-}
-
-/// One add of the first stage: both operands on the grid of the larger one's exponent, twelve bits (numerics 3).
-pub fn add_in_twelve_bits(a: f64, b: f64) -> f64 {
-    if a == 0.0 {
-        return b;
-    }
-    if b == 0.0 {
-        return a;
-    }
-    if a.is_infinite() || b.is_infinite() {
-        return defined(a + b);
-    }
-    let grid = exponent_of(a).max(exponent_of(b)) - 11;
-    round_to_multiple(a, grid) + round_to_multiple(b, grid)
-}
-
-/// Blocks of 32, two chains of fused multiply-adds in each.
-fn fast(taps: &[Tap]) -> f32 {
-    let mut accumulator = 0.0_f32;
-    for block in taps.chunks(BLOCK) {
-        let mut chains = [0.0_f32; 2];
-        for position in 0..BLOCK {
-            let (operand, coefficient) = block.get(position).copied().unwrap_or((0.0, 0.0));
-            let chain = &mut chains[position % 2];
-            *chain = (flush(operand) as f32).mul_add(flush(coefficient) as f32, *chain);
+/// What the M1 was seen to do.
+fn in_units(addends: &[u16], taps: &[Tap]) -> f64 {
+    let mut accumulator = 0_i64;
+    for (operand, coefficient) in addends.iter().map(|&addend| (addend, ONE)).chain(taps.iter().copied()) {
+        accumulator += product(operand, coefficient);
+        // Reading: an addend that is too large by itself overflows like a tap.
+        if accumulator.abs() >= LIMIT {
+            return if accumulator < 0 { f64::NEG_INFINITY } else { f64::INFINITY };
         }
-        accumulator += chains[0] + chains[1];
     }
-    accumulator
+    accumulator as f64 * power_of_two(-16)
 }
 
-/// The oracle: nothing is rounded that a double can hold.
-fn exact(taps: &[Tap]) -> f64 {
-    taps.iter().fold(0.0, |sum, &(operand, coefficient)| sum + flush(operand) * flush(coefficient))
+/// A product in units, rounded half away from zero; nothing where it is dropped (rules 3 and 4).
+fn product(operand: u16, coefficient: u16) -> i64 {
+    let (a, b) = (Operand::of(operand), Operand::of(coefficient));
+    if a.exponent + b.exponent <= DROPPED {
+        return 0;
+    }
+    let exact = a.significand * b.significand;
+    // Two significands of ten fraction bits against a unit of sixteen.
+    let shift = a.exponent + b.exponent - 20 + 16;
+    if shift >= 0 {
+        return exact << shift;
+    }
+    let half_a_unit = 1 << (-shift - 1);
+    let magnitude = (exact.abs() + half_a_unit) >> -shift;
+    if exact < 0 { -magnitude } else { magnitude }
+}
+
+/// The oracle: nothing is rounded that a double can hold, and overflow is looked for once. Reading: it reads operands
+/// as the array does, or the two could not be compared.
+fn exactly(addends: &[u16], taps: &[Tap]) -> f64 {
+    let value = |bits| Operand::of(bits).value();
+    let start = addends.iter().fold(0.0, |sum, &addend| sum + value(addend));
+    let sum =
+        taps.iter().fold(start, |sum, &(operand, coefficient)| sum + value(operand) * value(coefficient));
+    if sum.abs() >= 32768.0 { f64::INFINITY.copysign(sum) } else { sum }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::numbers::half_bits;
     use super::*;
 
     fn ones(values: &[f64]) -> Vec<Tap> {
-        values.iter().map(|&value| (value, 1.0)).collect()
+        values.iter().map(|&value| (half_bits(value), ONE)).collect()
+    }
+
+    fn both(taps: &[Tap]) -> [f64; 2] {
+        [Mode::M1, Mode::Exact].map(|mode| reduce(mode, &[], taps))
     }
 
     #[test]
-    fn twelve_bit_add_rounds_both_operands_to_the_grid_of_the_larger() {
-        // On the grid of 4096 a step is 2: one is a tie and goes to the even multiple.
-        assert_eq!(add_in_twelve_bits(4096.0, 1.0), 4096.0);
-        assert_eq!(add_in_twelve_bits(4096.0, 3.0), 4100.0);
-        assert_eq!(add_in_twelve_bits(2048.0, 1.0), 2049.0);
-        // The carry stays: thirteen bits.
-        assert_eq!(add_in_twelve_bits(4095.0, 4094.0), 8189.0);
+    fn product_is_rounded_to_units_half_away_from_zero() {
+        assert_eq!([product(0x0080, ONE), product(0x007F, ONE), product(0x8080, ONE)], [1, 0, -1]);
+        // 4097 * 2^-24 is 16 units and a bit; 6/16 of a unit and a half make the next one.
+        assert_eq!([product(0x0355, 0x3A00), product(0x01AB, 0x3E00)], [2, 3]);
     }
 
     #[test]
-    fn zero_aligns_nothing() {
-        assert_eq!(add_in_twelve_bits(0.0, 8189.0), 8189.0);
-        assert_eq!(add_in_twelve_bits(8189.0, -0.0), 8189.0);
+    fn product_of_small_exponents_is_dropped_whatever_its_size() {
+        // 1.758 units of exponents -14 and -3, half a unit of -14 and -2.
+        assert_eq!([product(0x0780, 0x3380), product(0x0200, 0x3400)], [0, 1]);
     }
 
     #[test]
-    fn infinity_survives_until_it_meets_its_opposite() {
+    fn exponent_of_all_ones_is_a_number() {
+        assert_eq!(product(0x7C00, 0x2C00), 4096 << 16);
+        assert_eq!(product(0xFE00, 0x2C00), -(6144 << 16));
+        assert_eq!(reduce(Mode::Exact, &[], &[(0x7C00, 0x2C00)]), 4096.0);
+        assert_eq!(product(0x7C00, 0), 0);
+    }
+
+    #[test]
+    fn largest_product_of_all_fits_the_accumulator_of_this_file() {
+        assert_eq!(product(0x7FFF, 0xFFFF), -(2047 * 2047) << 28);
+    }
+
+    #[test]
+    fn order_changes_nothing_but_what_overflows() {
         let up = f64::INFINITY;
-        assert_eq!(add_in_twelve_bits(up, -5.0), up);
-        assert_eq!(add_in_twelve_bits(up, -up), 0.0);
-        assert_eq!(reduce(Mode::M1, &ones(&[30000.0, 30000.0, 0.0, 0.0, -1.0])), up);
-        assert_eq!(reduce(Mode::M1, &ones(&[up, 0.0, 0.0, 0.0, -up, 0.0, 0.0, 0.0, 7.0])), 7.0);
+        assert_eq!(both(&ones(&[4096.0, 1.0, -4096.0])), [1.0, 1.0]);
+        assert_eq!(both(&ones(&[30000.0, 5000.0, -30000.0])), [up, 5000.0]);
+        assert_eq!(both(&ones(&[30000.0, -30000.0, 5000.0])), [5000.0, 5000.0]);
+        assert_eq!(both(&ones(&[-16384.0, -16384.0, 9.0])), [-up, -32760.0 + 1.0]);
     }
 
     #[test]
-    fn interior_partial_overflows_where_the_other_modes_only_look_at_the_end() {
-        let taps = ones(&[30000.0, 5000.0, 0.0, 0.0, -30000.0]);
-        assert_eq!(reduce(Mode::M1, &taps), f64::INFINITY);
-        assert_eq!(reduce(Mode::Fast, &taps), 5000.0);
-        assert_eq!(reduce(Mode::Exact, &taps), 5000.0);
-    }
-
-    #[test]
-    fn zero_times_infinity_costs_one_product_in_m1_and_the_sum_elsewhere() {
-        let taps = [(f64::INFINITY, 0.0), (2.0, 3.0)];
-        assert_eq!(reduce(Mode::M1, &taps), 6.0);
-        assert_eq!([reduce(Mode::Fast, &taps), reduce(Mode::Exact, &taps)], [0.0, 0.0]);
-    }
-
-    #[test]
-    fn fast_adds_even_and_odd_positions_apart() {
-        // 2^24 and ones: a chain that holds the large one loses each one it meets, the other keeps them.
-        let mut values = vec![1.0; 32];
-        (values[0], values[1]) = (0.0, 0.0);
-        let mut taps = ones(&values);
-        taps[0] = (16384.0, 1024.0);
-        taps[31] = (-16384.0, 1024.0);
-        // Even chain: 2^24 absorbs fifteen ones. Odd chain: fourteen ones first, then -2^24.
-        assert_eq!(reduce(Mode::Fast, &taps), 14.0);
-        assert_eq!(reduce(Mode::Exact, &taps), 29.0);
-    }
-
-    #[test]
-    fn product_that_is_denormal_is_zero() {
-        let tiny = power_of_two(-15);
-        for mode in [Mode::M1, Mode::Fast, Mode::Exact] {
-            assert_eq!(reduce(mode, &ones(&[tiny, tiny])), 0.0, "{mode:?}");
-        }
-        // The operand may be denormal as long as the product is not; the other modes look at the operand.
-        assert_eq!(reduce(Mode::M1, &[(tiny, 4.0)]), 4.0 * tiny);
-        assert_eq!(reduce(Mode::Exact, &[(tiny, 4.0)]), 0.0);
+    fn addend_is_there_before_the_first_tap() {
+        let taps = ones(&[16384.0, 16384.0]);
+        assert_eq!(reduce(Mode::M1, &[half_bits(-16384.0)], &taps), 16384.0);
+        assert_eq!(reduce(Mode::M1, &[half_bits(40000.0)], &ones(&[-40000.0])), f64::INFINITY);
+        assert_eq!(reduce(Mode::M1, &[0x0010], &[]), 0.0);
     }
 }

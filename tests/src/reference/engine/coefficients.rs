@@ -1,7 +1,7 @@
 //! Coefficients and tables, as the kernel DMA finds them in memory (td 4.7, 7.1, 7.4).
 
 use super::machine::Machine;
-use super::numbers::half_value;
+use super::numbers::half_bits;
 use super::tables::{HALVES, Table};
 use super::task::Task;
 use super::{Stop, stop_if};
@@ -9,10 +9,10 @@ use super::{Stop, stop_if};
 /// What the outputs are multiplied with and, with a bias row, offset by.
 #[derive(Debug)]
 pub(super) struct Coefficients {
-    /// For each output, one coefficient for each tap.
-    pub(super) rows: Vec<Vec<f64>>,
-    /// For each output, what is added to the sum, if there is a bias row.
-    pub(super) bias: Option<Vec<f64>>,
+    /// For each output, one coefficient for each tap; one of 8 bits is the half of the same value (numerics-array 12).
+    pub(super) rows: Vec<Vec<u16>>,
+    /// For each output, what the sum begins with, if there is a bias row.
+    pub(super) bias: Option<Vec<u16>>,
 }
 
 /// Where the coefficients of a task lie: planes of lanes, dealt to the engines in turn.
@@ -102,9 +102,9 @@ impl Machine {
             let place =
                 chunk(task, plane % layout.engines) + layout.row(plane, row) + u64::from(lane * layout.bytes);
             if layout.bytes == 2 {
-                self.memory.half(place).map(half_value)
+                self.memory.half(place)
             } else {
-                self.memory.byte(place).map(f64::from)
+                self.memory.byte(place).map(|byte| half_bits(f64::from(byte)))
             }
         };
         let first = u32::from(layout.bias);

@@ -27,10 +27,8 @@ pub use memory::Memory;
 /// How the multiply-accumulate array computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// As the M1 was seen to.
+    /// As the M1 was seen to: in whole units of 2^-16.
     M1,
-    /// Single precision in blocks of 32.
-    Fast,
     /// Double precision.
     Exact,
 }

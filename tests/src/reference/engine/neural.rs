@@ -11,6 +11,9 @@ use super::tables::Table;
 use super::task::{Class, Task};
 use super::{Stop, refusals, stop_if};
 
+/// The coefficient of a channel sum.
+const ONE: u16 = 0x3C00;
+
 /// What is done with the taps of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
@@ -192,27 +195,22 @@ pub(super) fn run(machine: &mut Machine, task: &Task<'_>) -> Result<(), Stop> {
     let table = if task.uses_table() { Some(machine.table(task)?) } else { None };
     let mode = machine.mode;
     let result = Tensor::from_fn(task.output(), |(output, y, x)| {
-        let (sum, bias) = match (operation, &coefficients) {
-            (Operation::Multiply, Some(Coefficients { rows, bias })) => {
-                let operands = operands(task, &source, (output, y, x));
-                let taps: Vec<Tap> =
-                    operands.zip(&rows[output as usize]).map(|(operand, &tap)| (operand, tap)).collect();
-                (array::reduce(mode, &taps), bias.as_ref().map(|bias| bias[output as usize]))
-            }
+        let operands = operands(task, &source, (output, y, x));
+        let value = match (operation, &coefficients) {
             (Operation::ChannelMaximum, _) => {
-                let largest = operands(task, &source, (output, y, x)).reduce(maximum);
-                (largest.expect("an output has a channel"), None)
+                operands.map(half_value).reduce(maximum).expect("an output has a channel")
             }
-            (Operation::PassThrough, _) => (input(task.bit(0x4800, 0), source.at(output, y, x)), None),
-            _ => {
-                let taps: Vec<Tap> =
-                    operands(task, &source, (output, y, x)).map(|operand| (operand, 1.0)).collect();
-                (array::reduce(mode, &taps), None)
+            (Operation::PassThrough, _) => half_value(input(task, source.bits(output, y, x))),
+            (_, Some(Coefficients { rows, bias })) => {
+                let bias = bias.as_ref().map(|bias| bias[output as usize]);
+                let taps: Vec<Tap> = operands.zip(rows[output as usize].iter().copied()).collect();
+                array::reduce(mode, bias.as_slice(), &taps)
             }
+            _ => array::reduce(mode, &[], &operands.map(|operand| (operand, ONE)).collect::<Vec<Tap>>()),
         };
-        let sum = bias.map_or(sum, |bias| defined(sum + bias));
-        let scaled = defined(sum * half_value(task.field(0xC810, 15, 0) as u16));
-        half_bits(nonlinear(task, table.as_ref(), round_half(scaled)))
+        let scaled = defined(value * half_value(task.field(0xC810, 15, 0) as u16));
+        let accumulates = matches!(operation, Operation::Multiply | Operation::ChannelSum);
+        half_bits(nonlinear(task, table.as_ref(), stored(accumulates, scaled)))
     });
     let result = if task.bit(0x34, 28) { result.transposed() } else { result };
     machine.result(task, &result, 0)
@@ -223,20 +221,27 @@ fn operands<'a>(
     task: &'a Task<'_>,
     source: &'a Tensor,
     (output, y, x): (u32, u32, u32),
-) -> impl Iterator<Item = f64> + 'a {
-    let ([rows, columns], rectified) = (axes(task), task.bit(0x4800, 0));
+) -> impl Iterator<Item = u16> + 'a {
+    let [rows, columns] = axes(task);
     let kernel = move || (0..rows.kernel).flat_map(move |ky| (0..columns.kernel).map(move |kx| (ky, kx)));
     channels(task, output).flat_map(move |channel| {
         kernel().map(move |(ky, kx)| match (rows.position(y, ky), columns.position(x, kx)) {
-            (Some(y), Some(x)) => input(rectified, source.at(channel, y, x)),
-            _ => 0.0,
+            (Some(y), Some(x)) => input(task, source.bits(channel, y, x)),
+            _ => 0,
         })
     })
 }
 
-/// An element of source 1 as the array sees it. Reading: what is left on chip is the element without the ReLU.
-fn input(rectified: bool, value: f64) -> f64 {
-    if rectified { relu(value) } else { value }
+/// An element of source 1 behind the input ReLU. Reading: what is left on chip is the element without it, and a NaN has
+/// a sign here as it has in the array.
+fn input(task: &Task<'_>, element: u16) -> u16 {
+    if task.bit(0x4800, 0) && element >= 0x8000 { 0 } else { element }
+}
+
+/// The one rounding before the nonlinearity. What leaves the accumulator has no negative zero (numerics-array 8).
+fn stored(accumulates: bool, value: f64) -> f64 {
+    let rounded = round_half(value);
+    if accumulates && rounded == 0.0 { 0.0 } else { rounded }
 }
 
 fn nonlinear(task: &Task<'_>, table: Option<&Table>, value: f64) -> f64 {

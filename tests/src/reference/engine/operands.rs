@@ -44,7 +44,8 @@ impl Tensor {
         ((c * h + y) * w + x) as usize
     }
 
-    fn bits(&self, c: u32, y: u32, x: u32) -> u16 {
+    /// One element as it was read.
+    pub(super) fn bits(&self, c: u32, y: u32, x: u32) -> u16 {
         self.halves[self.index(c, y, x)]
     }
 
