@@ -39,8 +39,9 @@ use crate::stats::Counters;
 use crate::submit::Requests;
 use crate::tm::{Place, TaskManager, manager};
 
-/// Bytes that a first descriptor's copy has: the longest is 512 words.
-const BOOTSTRAP_BYTES: u32 = 2048;
+/// Bytes that a first descriptor's copy has: the longest that a linked one can have is 512 words, and the driver's own
+/// calls take no longer ones either.
+pub(crate) const BOOTSTRAP_BYTES: u32 = 2048;
 
 // A context's own pages have room for one copy for each place in the hardware.
 const _: () = assert!(2 * QueueId::COUNT as u32 * BOOTSTRAP_BYTES <= OWN_PAGES * aperture::PAGE_SIZE);

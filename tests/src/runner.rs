@@ -354,7 +354,7 @@ impl<B: Bus> Runner<B> {
         writes.extend([
             t(tm::QUEUE_ENABLE.offset(), QueueEnable::new().with_enable(true).into_bits()),
             t(tm::INTERRUPT_ENABLE.offset(), InterruptEnable::new().with_events(true).into_bits()),
-            t(tm::LINE_ENABLE.offset(), LineEnable::new().with_lines(3).into_bits()),
+            t(tm::LINE_ENABLE.offset(), LineEnable::new().with_lines(1).into_bits()),
             q(tq::STATUS.offset(), QueueStatus::new().with_in_use(true).into_bits()),
         ]);
         writes.extend((0..).zip(self.bars).map(|(bar, value)| q(slot.bars + 4 * bar, value)));

@@ -1029,7 +1029,7 @@ extern "C" {
 #define ANE_TM_REQUEST_INFO_TASKS_SHIFT 0
 #define ANE_TM_REQUEST_INFO_TASKS_MASK 0x0000ffffU
 #define ANE_TM_REQUEST_INFO_LAST_WORD_SHIFT 16
-#define ANE_TM_REQUEST_INFO_LAST_WORD_MASK 0x01ff0000U
+#define ANE_TM_REQUEST_INFO_LAST_WORD_MASK 0xffff0000U
 /* Starts the request. */
 #define ANE_TM_PUSH 0x1c24008
 #define ANE_TM_PUSH_PRIORITY_SHIFT 0
@@ -1052,14 +1052,18 @@ extern "C" {
  */
 #define ANE_TM_EVENT_INFO(i) (0x1c24018 + 0x14 * (i))
 #define ANE_TM_EVENT_INFO_COUNT 2
+#define ANE_TM_EVENT_INFO_TASK_SHIFT 0
+#define ANE_TM_EVENT_INFO_TASK_MASK 0x0000ffffU
 #define ANE_TM_EVENT_INFO_NID_SHIFT 16
 #define ANE_TM_EVENT_INFO_NID_MASK 0x00ff0000U
-#define ANE_TM_EVENT_INFO_COUNT_SHIFT 24
-#define ANE_TM_EVENT_INFO_COUNT_MASK 0xff000000U
+#define ANE_TM_EVENT_INFO_CODE_SHIFT 24
+#define ANE_TM_EVENT_INFO_CODE_MASK 0xff000000U
+#define ANE_TM_EVENT_INFO_CODE_DONE 0x05000000U
+#define ANE_TM_EVENT_INFO_CODE_FAILED 0xff000000U
 /*
- * A word of the event that no source explains. On line 0 it holds what the request would have taken
- * on the chip, in ticks of 24 MHz, where that is modelled; on line 1 what Error showed then
- * (Chosen).
+ * A word of the event that no source explains. Of a request that is done it holds what the request
+ * would have taken on the chip, in ticks of 24 MHz, where that is modelled; of one that failed what
+ * Error showed then (Chosen).
  */
 #define ANE_TM_EVENT_WORD1(i) (0x1c2401c + 0x14 * (i))
 #define ANE_TM_EVENT_WORD1_COUNT 2
@@ -1067,8 +1071,8 @@ extern "C" {
 #define ANE_TM_EVENT_TIME(i) (0x1c24020 + 0x14 * (i))
 #define ANE_TM_EVENT_TIME_COUNT 2
 /*
- * A word of the event that no source explains. On line 1 it holds what ErrorValue showed then
- * (Chosen).
+ * A word of the event that no source explains. Of a request that failed it holds what ErrorValue
+ * showed then (Chosen).
  */
 #define ANE_TM_EVENT_WORD3(i) (0x1c24024 + 0x14 * (i))
 #define ANE_TM_EVENT_WORD3_COUNT 2
@@ -1166,7 +1170,7 @@ extern "C" {
 /* First descriptor's length: of the first set by place, of the second by name. */
 #define ANE_TQ_REQ_SIZE2 0x1c250a4
 #define ANE_TQ_REQ_SIZE2_LAST_WORD_SHIFT 16
-#define ANE_TQ_REQ_SIZE2_LAST_WORD_MASK 0x01ff0000U
+#define ANE_TQ_REQ_SIZE2_LAST_WORD_MASK 0xffff0000U
 /* First descriptor's address: of the first set by place, of the second by name. */
 #define ANE_TQ_REQ_ADDR2 0x1c250a8
 /* Base addresses of the second set. */
@@ -1181,7 +1185,7 @@ extern "C" {
 /* First descriptor's length: of the second set by place, of the first by name. */
 #define ANE_TQ_REQ_SIZE1 0x1c25130
 #define ANE_TQ_REQ_SIZE1_LAST_WORD_SHIFT 16
-#define ANE_TQ_REQ_SIZE1_LAST_WORD_MASK 0x01ff0000U
+#define ANE_TQ_REQ_SIZE1_LAST_WORD_MASK 0xffff0000U
 /* First descriptor's address: of the second set by place, of the first by name. */
 #define ANE_TQ_REQ_ADDR1 0x1c25134
 /* The stream of the queue's next request; this project's own. */

@@ -3,7 +3,7 @@
 use ane_uapi::hw::bar::{BarIndex, BarTable};
 use ane_uapi::hw::nid::{BadNid, Nid};
 use ane_uapi::hw::space::{EngineOffset, Iova};
-use ane_uapi::hw::tm::{self, BadRequest, EventInfo, EventTime, Push, RequestInfo};
+use ane_uapi::hw::tm::{self, BadRequest, EventCode, EventInfo, EventTime, Push, RequestInfo};
 use ane_uapi::hw::tq::{self, Pairing, QueueId, RequestNid, RequestStream, Slot};
 use ane_uapi::register::Block;
 
@@ -110,12 +110,12 @@ fn push_of_each_queue_is_priority_and_queue() {
 
 #[test]
 fn request_info_holds_every_legal_size_and_refuses_the_rest() {
-    for words in 1..=512 {
+    for words in (1..=512).chain([513, 0x400, 0x8000, 0x1_0000]) {
         let info = RequestInfo::of(4 * words, 7).unwrap();
         assert_eq!(info.into_bits(), (words - 1) << 16 | 7);
         assert_eq!(info.first_bytes(), 4 * words);
     }
-    for bytes in [0, 1, 0x273, 0x275, 2049, 2052, u32::MAX] {
+    for bytes in [0, 1, 0x273, 0x275, 2049, 0x4_0001, 0x4_0004, u32::MAX] {
         assert_eq!(RequestInfo::of(bytes, 1), Err(BadRequest::Bytes(bytes)));
     }
     for tasks in [0, 0x1_0000, u32::MAX] {
@@ -126,8 +126,9 @@ fn request_info_holds_every_legal_size_and_refuses_the_rest() {
 
 #[test]
 fn event_words_decode_as_drivers_read_them() {
-    let info = EventInfo::from_bits(0x0340_0000);
-    assert_eq!((info.count(), info.id()), (3, Ok(Nid::LINUX)));
+    let info = EventInfo::from_bits(0x0540_0007);
+    assert_eq!((info.task(), info.id(), info.is_done()), (7, Ok(Nid::LINUX), true));
+    assert!(!EventInfo::of(EventCode::Failed, 0x40, 7).is_done());
     assert_eq!(EventInfo::from_bits(0).id(), Err(BadNid::Zero));
     assert_eq!(EventTime::from_bits(24).nanoseconds(), 1000);
     assert_eq!(EventTime::from_bits(24_000_000).nanoseconds(), 1_000_000_000);

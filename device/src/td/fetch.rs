@@ -7,19 +7,19 @@ use std::fmt;
 
 use ane_uapi::hw::space::IovaRange;
 use vm_memory::GuestMemory;
-use zerocopy::FromZeros;
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U32;
 
 use crate::dart::dma::Dma;
 
-/// Most words of a descriptor: what the nine bits of its length can say.
-pub const MAX_WORDS: usize = 512;
+/// Most words of a descriptor: what the sixteen bits of a first one's length can say. A linked one has nine.
+pub const MAX_WORDS: usize = 1 << 16;
 
 /// The words of one descriptor, as they were in memory when they were fetched.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Descriptor {
-    words: [U32; MAX_WORDS],
+    /// Never shorter than `len`; grows to the longest that was fetched, so that the usual length is allocated once.
+    words: Vec<U32>,
     len: usize,
 }
 
@@ -49,12 +49,6 @@ impl fmt::Display for FetchError {
 
 impl std::error::Error for FetchError {}
 
-impl Default for Descriptor {
-    fn default() -> Self {
-        Self { words: FromZeros::new_zeroed(), len: 0 }
-    }
-}
-
 impl Descriptor {
     /// Reads `words` words from `address`, which may be beyond what the engine can address, in place of what it held.
     ///
@@ -71,6 +65,9 @@ impl Descriptor {
             return Err(FetchError::Misaligned { address });
         }
         self.len = words.clamp(1, MAX_WORDS);
+        if self.words.len() < self.len {
+            self.words.resize(self.len, U32::ZERO);
+        }
         let bytes = self.len.saturating_mul(4) as u64;
         let range = IovaRange::new(address, bytes)
             .map_err(|_| FetchError::Fault { address: dma.refuse(address, false).address.get() })?;
@@ -80,12 +77,8 @@ impl Descriptor {
 
     /// A descriptor that was not fetched: as many of `words` as one has at most.
     pub fn of(words: impl IntoIterator<Item = u32>) -> Self {
-        let mut descriptor = Self::default();
-        for (kept, word) in descriptor.words.iter_mut().zip(words) {
-            kept.set(word);
-            descriptor.len = descriptor.len.saturating_add(1);
-        }
-        descriptor
+        let words: Vec<U32> = words.into_iter().take(MAX_WORDS).map(U32::new).collect();
+        Self { len: words.len(), words }
     }
 
     /// The words.

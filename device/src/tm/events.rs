@@ -1,8 +1,9 @@
 //! The two event lines: what happened, in order, until the driver has read it.
 //!
-//! Which events go to which line no source says. Here line 0 carries requests that ran to their end, and line
-//! 1 those that did not (Chosen); drivers drain both. Reading the info register takes the next event, and the
-//! three registers behind it show the rest of the same one. With none left they show zero.
+//! Every event goes to both lines: a driver takes a request for ended when both have said so (contract 2). The first
+//! word says how it ended, and what drivers wait for on a real engine is [`EventCode::Done`] alone. Reading the info
+//! register takes the next event, and the three registers behind it show the rest of the same one. With none left
+//! they show zero.
 //!
 //! A line holds a bounded number of events. One that finds it full is lost and counted: drivers that read the
 //! count see what there is room for, as on hardware of any kind.
@@ -12,6 +13,8 @@
 
 use std::collections::VecDeque;
 
+#[cfg(doc)]
+use ane_uapi::hw::tm::EventCode;
 use ane_uapi::hw::tm::{EventInfo, InterruptEnable, LINES, LineEnable};
 
 use crate::time::Ticks;
@@ -22,21 +25,21 @@ pub const DEPTH: usize = 64;
 /// An event line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Line {
-    /// Requests that ran to their end.
-    Done,
-    /// Requests that did not.
-    Failed,
+    /// Line 0.
+    First,
+    /// Line 1, which says the same.
+    Second,
 }
 
 impl Line {
     /// Both, in the order of their registers.
-    pub const ALL: [Self; LINES as usize] = [Self::Done, Self::Failed];
+    pub const ALL: [Self; LINES as usize] = [Self::First, Self::Second];
 
     /// Its number.
     pub const fn number(self) -> u8 {
         match self {
-            Self::Done => 0,
-            Self::Failed => 1,
+            Self::First => 0,
+            Self::Second => 1,
         }
     }
 }
@@ -44,7 +47,7 @@ impl Line {
 /// An event, as its four registers show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The request: its network id, and how many of its tasks ran, modulo 256.
+    /// The request: how it ended, its network id, and the task that was the last to run.
     pub info: EventInfo,
     /// First error register, or zero.
     pub word_1: u32,
@@ -84,8 +87,8 @@ pub struct Raised {
 /// Both lines.
 #[derive(Clone, Debug, Default)]
 pub struct Events {
-    done: Fifo,
-    failed: Fifo,
+    first: Fifo,
+    second: Fifo,
     enable: InterruptEnable,
     lines: LineEnable,
     unacknowledged: bool,
@@ -94,25 +97,27 @@ pub struct Events {
 impl Events {
     const fn fifo(&self, line: Line) -> &Fifo {
         match line {
-            Line::Done => &self.done,
-            Line::Failed => &self.failed,
+            Line::First => &self.first,
+            Line::Second => &self.second,
         }
     }
 
     const fn fifo_mut(&mut self, line: Line) -> &mut Fifo {
         match line {
-            Line::Done => &mut self.done,
-            Line::Failed => &mut self.failed,
+            Line::First => &mut self.first,
+            Line::Second => &mut self.second,
         }
     }
 
-    /// Puts an event on a line, or counts it as lost.
-    pub fn push(&mut self, line: Line, entry: Entry, at: Ticks) {
-        let fifo = self.fifo_mut(line);
-        if fifo.held.len() == DEPTH {
-            fifo.lost = fifo.lost.saturating_add(1);
-        } else {
-            fifo.held.push_back(Held { entry, at, raised: false });
+    /// Puts an event on both lines; one that finds its line full counts as lost there.
+    pub fn push(&mut self, entry: Entry, at: Ticks) {
+        for line in Line::ALL {
+            let fifo = self.fifo_mut(line);
+            if fifo.held.len() == DEPTH {
+                fifo.lost = fifo.lost.saturating_add(1);
+            } else {
+                fifo.held.push_back(Held { entry, at, raised: false });
+            }
         }
         self.unacknowledged = true;
     }
@@ -206,59 +211,60 @@ mod tests {
     }
 
     #[test]
-    fn reading_takes_events_in_order_and_then_zero() {
+    fn reading_takes_events_of_both_lines_in_order_and_then_zero() {
         let mut events = Events::default();
-        events.push(Line::Done, entry(5), Ticks(0));
-        events.push(Line::Done, entry(6), Ticks(0));
-        assert_eq!(events.waiting(Line::Done), 2);
-        assert_eq!(events.pop(Line::Done).nid(), 5);
-        assert_eq!(events.shown(Line::Done), entry(5));
-        assert_eq!(events.pop(Line::Done).nid(), 6);
-        assert_eq!(events.pop(Line::Done).into_bits(), 0);
-        assert_eq!(events.shown(Line::Done), Entry::default());
-        assert_eq!(events.waiting(Line::Failed), 0);
+        events.push(entry(5), Ticks(0));
+        events.push(entry(6), Ticks(0));
+        for line in Line::ALL {
+            assert_eq!(events.waiting(line), 2);
+            assert_eq!(events.pop(line).nid(), 5);
+            assert_eq!(events.shown(line), entry(5));
+            assert_eq!(events.pop(line).nid(), 6);
+            assert_eq!(events.pop(line).into_bits(), 0);
+            assert_eq!(events.shown(line), Entry::default());
+        }
     }
 
     #[test]
-    fn event_that_finds_its_line_full_is_counted_and_the_first_ones_stay() {
+    fn event_that_finds_one_line_full_is_counted_there_and_the_first_ones_stay() {
         let mut events = Events::default();
         for nid in 0..=DEPTH as u8 {
-            events.push(Line::Failed, entry(nid), Ticks(0));
+            events.push(entry(nid), Ticks(0));
+            events.pop(Line::First);
         }
-        assert_eq!(events.waiting(Line::Failed), DEPTH as u32);
-        assert_eq!(events.lost(Line::Failed), 1);
-        assert_eq!(events.pop(Line::Failed).nid(), 0);
+        assert_eq!(events.waiting(Line::Second), DEPTH as u32);
+        assert_eq!(Line::ALL.map(|line| events.lost(line)), [0, 1]);
+        assert_eq!(events.pop(Line::Second).nid(), 0);
     }
 
     #[test]
-    fn event_raises_its_line_once() {
+    fn event_raises_each_line_once() {
         let mut events = enabled();
-        events.push(Line::Done, entry(5), Ticks(7));
+        events.push(entry(5), Ticks(7));
         let raised: Vec<_> = events.raise().collect();
-        assert_eq!(raised, [Raised { line: Line::Done, waiting: 1, entry: entry(5), at: Ticks(7) }]);
+        assert_eq!(raised, Line::ALL.map(|line| Raised { line, waiting: 1, entry: entry(5), at: Ticks(7) }));
         assert_eq!(events.raise().count(), 0);
     }
 
     #[test]
     fn event_of_a_disabled_line_is_raised_once_it_is_enabled_unless_read() {
         let mut events = Events::default();
-        events.push(Line::Done, entry(5), Ticks(0));
-        events.push(Line::Failed, entry(6), Ticks(0));
+        events.push(entry(5), Ticks(0));
         assert_eq!(events.raise().count(), 0);
         events.set_enable(InterruptEnable::new().with_events(true));
         assert_eq!(events.raise().count(), 0);
-        events.pop(Line::Done);
+        events.pop(Line::First);
         events.set_lines(LineEnable::new().with_lines(0b11));
-        assert_eq!(events.raise().map(|raised| raised.line).collect::<Vec<_>>(), [Line::Failed]);
+        assert_eq!(events.raise().map(|raised| raised.line).collect::<Vec<_>>(), [Line::Second]);
     }
 
     #[test]
     fn acknowledgement_clears_what_is_to_be_acknowledged_and_no_event() {
         let mut events = enabled();
-        events.push(Line::Done, entry(5), Ticks(0));
+        events.push(entry(5), Ticks(0));
         assert!(events.is_unacknowledged());
         events.acknowledge();
         assert!(!events.is_unacknowledged());
-        assert_eq!(events.waiting(Line::Done), 1);
+        assert_eq!(events.waiting(Line::First), 1);
     }
 }

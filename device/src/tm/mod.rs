@@ -2,8 +2,8 @@
 //!
 //! A driver stages a request in a queue, writes address and size of its first descriptor to the manager, and
 //! pushes. The manager latches the request, arbitrates among what waits, and walks the chain of the request
-//! that has started: one task after the other, as many as it was told. How a request ends is counted on an
-//! event line.
+//! that has started: one task after the other, as many as it was told. How a request ends is counted on both
+//! event lines.
 //!
 //! This file takes register accesses and steps of work, and says what follows from them; who fetches and
 //! executes is [`ane`](crate::ane).
@@ -23,8 +23,8 @@ pub mod queue;
 use ane_uapi::hw::bar::AddressWord;
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::tm::{
-    self, Committed, EventInfo, InterruptAck, InterruptEnable, LineEnable, ManagerStatus, Push, QueueEnable,
-    RequestInfo,
+    self, Committed, EventCode, EventInfo, InterruptAck, InterruptEnable, LineEnable, ManagerStatus, Push,
+    QueueEnable, RequestInfo,
 };
 use ane_uapi::hw::tq::QueueId;
 use ane_uapi::register::{Reg, Register, Word};
@@ -123,7 +123,7 @@ fn is<T: Word>(row: &Register, register: &Reg<T>) -> bool {
 }
 
 fn line(index: u16) -> Line {
-    if index == u16::from(Line::Done.number()) { Line::Done } else { Line::Failed }
+    if index == u16::from(Line::First.number()) { Line::First } else { Line::Second }
 }
 
 impl TaskManager {
@@ -261,13 +261,14 @@ impl TaskManager {
         })
     }
 
-    /// Records a failure: error registers, and an event on the second line.
+    /// Records a failure: error registers, and an event whose word is not that of a request that is done.
     fn fail(&mut self, failure: Failure, now: Ticks) -> Failure {
         self.errors = failure.registers();
         self.last = Some(failure);
         let [word_1, _, word_3] = self.errors;
-        let info = event_info(failure.nid, failure.task);
-        self.events.push(Line::Failed, Entry { info, word_1, time: now.low(), word_3 }, now);
+        let nid = failure.nid.map_or(0, Nid::number);
+        let info = EventInfo::of(EventCode::Failed, nid, failure.task);
+        self.events.push(Entry { info, word_1, time: now.low(), word_3 }, now);
         failure
     }
 
@@ -382,19 +383,9 @@ impl TaskManager {
         if let Some(queue) = self.queue_mut(request.queue) {
             queue.end(request.slot);
         }
-        let info = event_info(Some(request.nid), tasks);
+        let info = EventInfo::of(EventCode::Done, request.nid.number(), tasks.saturating_sub(1));
         let info = if corrupt() { info.with_nid(!info.nid()) } else { info };
-        self.events.push(Line::Done, Entry { info, word_1, time: now.low(), word_3: 0 }, now);
+        self.events.push(Entry { info, word_1, time: now.low(), word_3: 0 }, now);
         true
     }
-}
-
-/// The info word of an event: the request, and how many of its tasks ran, modulo 256.
-const fn event_info(nid: Option<Nid>, tasks: u16) -> EventInfo {
-    let [count, _] = tasks.to_le_bytes();
-    let nid = match nid {
-        Some(nid) => nid.number(),
-        None => 0,
-    };
-    EventInfo::new().with_nid(nid).with_count(count)
 }

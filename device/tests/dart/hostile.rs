@@ -234,8 +234,9 @@ fn largest_transfer_ends_at_its_first_unmapped_page() {
 #[test]
 fn descriptor_is_never_longer_than_its_length_can_say() {
     let mut rig = Rig::new();
-    rig.map(0x4000, page(0));
-    for (words, expected) in [(0, 1), (1, 1), (512, 512), (513, 512), (usize::MAX, 512)] {
+    // A quarter of a megabyte is sixteen pages, and all of them may be the same.
+    (1..=16).for_each(|at| rig.map(0x4000 * at, page(0)));
+    for (words, expected) in [(0, 1), (1, 1), (513, 513), (1 << 16, 1 << 16), (usize::MAX, 1 << 16)] {
         let mut dma = rig.dma(StreamId::BASE, Circuit::TdFetch);
         let mut descriptor = Descriptor::default();
         descriptor.fetch(&mut dma, 0x4000, words).unwrap();

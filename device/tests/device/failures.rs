@@ -41,7 +41,7 @@ fn outcome(words: &[u32], tasks: u16) -> [u32; 3] {
     machine.submit(QueueId::LINUX, COPY, info, Nid::LINUX);
     machine.run();
     assert!(machine.ane.engine_mut().ran.is_empty(), "nothing runs");
-    assert_eq!(machine.drain(1), [(0x40, 0)]);
+    assert_eq!(machine.drain(), [failed(0x40, 0)]);
     assert!(machine.manager(&tm::STATUS).idle());
     machine.errors()
 }
@@ -96,7 +96,7 @@ fn error_in_a_later_task_names_that_task() {
     machine.run();
     assert_eq!(machine.ane.engine_mut().ran.len(), 2);
     assert_eq!(machine.errors(), [0x8040_0414, 2, 0x8000]);
-    assert_eq!((machine.drain(0), machine.drain(1)), (vec![], vec![(0x40, 2)]));
+    assert_eq!(machine.drain(), [failed(0x40, 2)]);
 }
 
 /// Requirement: TD-08
@@ -166,7 +166,7 @@ fn unmapped_descriptor_faults_and_a_page_mapped_meanwhile_lets_the_next_request_
     machine.invalidate();
     machine.submit(QueueId::LINUX, COPY, info(1), Nid::LINUX);
     machine.run();
-    assert_eq!(machine.drain(0), [(0x40, 1)]);
+    assert_eq!(machine.drain(), [failed(0x40, 0), done(0x40, 1)]);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn chain_that_links_to_itself_ends_by_its_count() {
     machine.submit(QueueId::LINUX, COPY, info(u16::MAX), Nid::LINUX);
     machine.run();
     assert_eq!(machine.ane.engine_mut().ran.len(), usize::from(u16::MAX));
-    assert_eq!(machine.drain(0), [(0x40, 255)]);
+    assert_eq!(machine.drain(), [done(0x40, u16::MAX)]);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn task_that_hangs_is_aborted_at_the_deadline_and_the_next_request_runs() {
     )));
     machine.submit_chain(1);
     machine.run();
-    assert_eq!(machine.drain(0), [(0x40, 1)]);
+    assert_eq!(machine.drain(), [failed(0x40, 0), done(0x40, 1)]);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn slow_host_aborts_no_program() {
         // As long as the model took for that task.
         machine.now = Ticks(machine.now.0 + 3 * DEADLINE.0);
     }
-    assert_eq!(machine.drain(0), [(0x40, 4)]);
+    assert_eq!(machine.drain(), [done(0x40, 4)]);
 }
 
 #[test]
@@ -292,11 +292,11 @@ fn abort_that_is_ignored_on_demand_leaves_the_queue_as_it_is_until_the_next() {
     machine.run();
     let queue = QueueId::LINUX.base();
     machine.set(queue, &tq::STATUS, 0);
-    assert_eq!(machine.drain(1), []);
+    assert_eq!(machine.drain(), []);
     assert!(!machine.manager(&tm::STATUS).idle());
     machine.set(queue, &tq::STATUS, 1);
     machine.set(queue, &tq::STATUS, 0);
-    assert_eq!(machine.drain(1), [(0x40, 0)]);
+    assert_eq!(machine.drain(), [failed(0x40, 0)]);
     assert!(machine.manager(&tm::STATUS).idle());
 }
 
@@ -307,7 +307,7 @@ fn lost_interrupt_on_demand_leaves_the_event_to_be_polled() {
     machine.submit_chain(1);
     machine.run();
     assert!(machine.events().is_empty());
-    assert_eq!(machine.drain(0), [(0x40, 1)]);
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
     machine.submit_chain(1);
     machine.run();
     assert_eq!(machine.events().len(), 1);
@@ -319,7 +319,7 @@ fn corrupted_completion_on_demand_names_another_request() {
     machine.ane.inject("corrupted-completion".parse().unwrap());
     machine.submit_chain(1);
     machine.run();
-    assert_eq!(machine.drain(0), [(0xbf, 1)]);
+    assert_eq!(machine.drain(), [done(0xbf, 1)]);
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn slow_dma_on_demand_delays_each_transfer_and_too_slow_is_stuck() {
         machine.ane.work(machine.now);
         assert_eq!(machine.ane.counters().tasks_done, done);
     }
-    assert_eq!(machine.drain(0), [(0x40, 2)]);
+    assert_eq!(machine.drain(), [done(0x40, 2)]);
     machine.ane.inject("slow-dma:3000000".parse().unwrap());
     machine.submit_chain(1);
     machine.run();
@@ -367,7 +367,7 @@ fn taking_a_queue_back_aborts_what_it_has_and_no_other_queue() {
     machine.ane.work(machine.now);
     machine.set(QueueId::LINUX.base(), &tq::STATUS, 0);
     assert_eq!(machine.errors(), [0x8040_0431, 1, 0]);
-    assert_eq!(machine.drain(1), [(0x40, 1)]);
+    assert_eq!(machine.drain(), [failed(0x40, 1)]);
     assert_eq!(machine.get(QueueId::LINUX.base(), &tq::FREE_SPACE).slots(), 2);
     machine.run();
     let queues: Vec<_> = machine.ane.engine_mut().ran.iter().map(|ran| ran.queue).collect();
@@ -388,7 +388,7 @@ fn reset_while_a_request_runs_leaves_nothing_of_it() {
     machine.probe();
     machine.submit_chain(1);
     machine.run();
-    assert_eq!(machine.drain(0), [(0x40, 1)]);
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
 }
 
 #[test]
@@ -408,7 +408,7 @@ fn dead_device_refuses_every_access_until_it_is_reset() {
     machine.probe();
     machine.submit_chain(1);
     machine.run();
-    assert_eq!(machine.drain(0), [(0x40, 1)]);
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
 }
 
 #[test]

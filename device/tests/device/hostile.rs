@@ -90,7 +90,7 @@ fn storm_of_accesses_leaves_a_device_that_works_after_a_reset() {
         machine.probe();
         machine.submit_chain(3);
         machine.run();
-        assert_eq!(machine.drain(0), [(0x40, 3)], "seed {seed}");
+        assert_eq!(machine.drain(), [done(0x40, 3)], "seed {seed}");
     }
 }
 
@@ -108,7 +108,7 @@ fn descriptors_of_noise_end_their_requests() {
         machine.submit(QueueId::LINUX, COPY, info(1), 0x40.try_into().unwrap());
         machine.run();
         assert!(machine.manager(&tm::STATUS).idle());
-        assert_eq!(machine.drain(0).len() + machine.drain(1).len(), 1);
+        assert_eq!(machine.drain().len(), 1);
     }
 }
 
@@ -118,8 +118,7 @@ fn events_that_nobody_takes_are_bounded_and_counted() {
     for _ in 0..1000 {
         machine.push(QueueId::LINUX);
     }
-    assert_eq!(machine.manager(&tm::EVENT_COUNT).events(), 0);
-    let waiting = machine.drain(1).len();
+    let waiting = machine.drain().len();
     assert_eq!(waiting, ane_device::tm::events::DEPTH);
     let taken = machine.events().len();
     assert!(taken <= ane_device::event::CAPACITY);

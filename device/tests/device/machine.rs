@@ -20,7 +20,7 @@ use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::space::{EngineOffset, Iova, PhysAddr};
 use ane_uapi::hw::td::header::{Flags, Header, Identity, Length, NextPointer, OperandBases};
 use ane_uapi::hw::td::record::{FULL, RecordHeader};
-use ane_uapi::hw::tm::{self, Push, RequestInfo};
+use ane_uapi::hw::tm::{self, EventCode, Push, RequestInfo};
 use ane_uapi::hw::tq::{self, QueueId, RequestNid, RequestSize, Slot};
 use ane_uapi::hw::usage::{Protection, ProtectionClass};
 use ane_uapi::register::{Reg, Word};
@@ -159,7 +159,7 @@ impl<E: Engine<Memory>> Machine<E> {
         }
         self.set(tm::TASK_MANAGER.base, &tm::QUEUE_ENABLE, 0x1000);
         self.set(tm::TASK_MANAGER.base, &tm::INTERRUPT_ENABLE, 0x400_0000);
-        self.set(tm::TASK_MANAGER.base, &tm::LINE_ENABLE, 0x6);
+        self.set(tm::TASK_MANAGER.base, &tm::LINE_ENABLE, 0x2);
         for queue in QueueId::ALL {
             self.set(queue.base(), &tq::PRTY, queue.priority().into());
         }
@@ -291,16 +291,16 @@ impl<E: Engine<Memory>> Machine<E> {
         self.ane.take_events().collect()
     }
 
-    /// Reads one line to its end: network id and count of each event.
-    pub(crate) fn drain(&mut self, line: u32) -> Vec<(u8, u8)> {
-        let word = |register: u32| EngineOffset(tm::TASK_MANAGER.base.0 + register + 0x14 * line);
-        let waiting = self.read(word(tm::EVENT_COUNT.offset()));
-        (0..waiting)
-            .map(|_| {
-                let info = tm::EventInfo::from_bits(self.read(word(tm::EVENT_INFO.offset())));
-                (info.nid(), info.count())
-            })
-            .collect()
+    /// Reads both lines to their ends, which have to say the same: each event's code, network id and last task.
+    pub(crate) fn drain(&mut self) -> Vec<(u8, u8, u16)> {
+        let [first, second] = [0, 1].map(|line| {
+            let word = |register: u32| EngineOffset(tm::TASK_MANAGER.base.0 + register + 0x14 * line);
+            let waiting = self.read(word(tm::EVENT_COUNT.offset()));
+            let info = |_| tm::EventInfo::from_bits(self.read(word(tm::EVENT_INFO.offset())));
+            (0..waiting).map(info).collect::<Vec<_>>()
+        });
+        assert_eq!(first, second);
+        first.into_iter().map(|info| (info.code(), info.nid(), info.task())).collect()
     }
 
     /// The three error registers.
@@ -312,6 +312,16 @@ impl<E: Engine<Memory>> Machine<E> {
     pub(crate) fn error_code(&mut self) -> u32 {
         self.errors()[0] & 0xff
     }
+}
+
+/// The event of a request whose tasks all ran.
+pub(crate) fn done(nid: u8, tasks: u16) -> (u8, u8, u16) {
+    (EventCode::Done as u8, nid, tasks - 1)
+}
+
+/// The event of a request that failed at this task.
+pub(crate) fn failed(nid: u8, task: u16) -> (u8, u8, u16) {
+    (EventCode::Failed as u8, nid, task)
 }
 
 pub(crate) fn info(tasks: u16) -> RequestInfo {

@@ -30,7 +30,7 @@ fn tunables_are_stored_and_have_no_effect() {
     stores(&mut machine, Region::Tunables);
     machine.submit_chain(1);
     machine.run();
-    assert_eq!(machine.drain(0), [(0x40, 1)]);
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
 }
 
 /// Requirement: MMIO-03
@@ -202,7 +202,7 @@ fn write_to_the_coprocessor_while_work_runs_is_a_hazard_and_the_work_goes_on() {
     machine.write(mmio_map::RVBAR, 2);
     assert_eq!(machine.ane.counters().hazards, 1);
     machine.run();
-    assert_eq!(machine.drain(0), [(0x40, 2)]);
+    assert_eq!(machine.drain(), [done(0x40, 2)]);
 }
 
 #[test]

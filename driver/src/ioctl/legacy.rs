@@ -88,6 +88,9 @@ impl<B: Bus> Driver<B> {
         let space = self.space(file).ok_or(Errno::EINVAL)?;
         let size = space.info(commands.id).ok_or(Errno::EINVAL)?.size;
         unless(submit.tsk_size >= size, Errno::EINVAL)?;
+        let bootstrap = known.buffer(submit.btsp_handle).map_err(|_| Errno::EINVAL)?;
+        let size = space.info(bootstrap.id).ok_or(Errno::EINVAL)?.size;
+        unless(u64::from(submit.td_size) > size, Errno::EINVAL)?;
         unless(self.is_dead(), Errno::EIO)?;
         // A context that is parked takes the request all the same: its client knows nothing of parks.
         if !self.has_room(file) {

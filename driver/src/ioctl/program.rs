@@ -18,7 +18,7 @@ use super::Context;
 use super::argument::{each, elements, unless};
 use crate::bo::{Holder, Map, Use};
 use crate::bus::Bus;
-use crate::device::Driver;
+use crate::device::{BOOTSTRAP_BYTES, Driver};
 use crate::file::Object;
 use crate::front::FileId;
 use crate::program::{Load, Part, Program, ProgramId};
@@ -78,6 +78,7 @@ impl<B: Bus> Driver<B> {
         unless(create.flags != 0 || create.network_id > NETWORK_ID_MAX, Errno::EINVAL)?;
         unless(create.stream_size == 0 || create.text >= create.buffer_count, Errno::EINVAL)?;
         unless(u64::from(create.first_size) > create.stream_size, Errno::EINVAL)?;
+        unless(create.first_size > BOOTSTRAP_BYTES, Errno::EINVAL)?;
         if create.pool != NONE {
             known.pool(create.pool)?;
         }

@@ -18,7 +18,7 @@ use super::{Bound, First, GroupId, Request, RequestId};
 use crate::bo::{Holder, Use};
 use crate::bus::Bus;
 use crate::clock::Time;
-use crate::device::Driver;
+use crate::device::{BOOTSTRAP_BYTES, Driver};
 use crate::front::{FileId, Segments};
 use crate::ioctl::argument::{elements, unless};
 use crate::tm::queue_of;
@@ -102,6 +102,7 @@ impl<B: Bus> Driver<B> {
         let bars = self.check(file, words, memory)?;
         self.attached(file)?;
         let info = if words.program == NONE {
+            unless(words.first_size > BOOTSTRAP_BYTES, Errno::EINVAL)?;
             RequestInfo::of(words.first_size, words.task_count).map_err(|_| Errno::EINVAL)?
         } else {
             RequestInfo::new()

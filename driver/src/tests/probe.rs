@@ -42,7 +42,7 @@ fn queues_get_priorities_that_fall_with_their_number_and_run() {
     assert_eq!(priorities, [0x1f, 0x1e, 6, 5, 4, 3, 2, 1]);
     assert_eq!(read(manager(&tm::QUEUE_ENABLE)), 0x1000);
     assert_eq!(read(manager(&tm::INTERRUPT_ENABLE)), 0x400_0000);
-    assert_eq!(read(manager(&tm::LINE_ENABLE)), 6);
+    assert_eq!(read(manager(&tm::LINE_ENABLE)), 2);
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! The two event lines: what arrived as an event, and what was read from the registers.
 //!
-//! Both tell the same story in the same order, and neither alone is enough: an interrupt may be lost, and what is not
-//! read fills the line up. So whatever is known from one side waits here until the other side has said it too.
+//! The device puts every event on both lines. The driver has the first one interrupt, reads each of its events whole, and
+//! takes as many off the second, of which the first of the four registers is enough: reading that is what takes it off.
+//!
+//! Interrupt and registers tell the same story in the same order, and neither alone is enough: an interrupt may be lost, and
+//! what is not read fills the line up. So whatever is known from one side waits here until the other side has said it too.
 
 use std::collections::VecDeque;
 
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::tm;
+use ane_uapi::register::Register;
 
 use crate::bus::Operation;
 
@@ -35,86 +39,89 @@ struct Line {
 
 /// Both lines.
 #[derive(Debug, Default)]
-pub(super) struct Lines([Line; tm::LINES as usize]);
+pub(super) struct Lines {
+    first: Line,
+    /// Events that are known and not yet taken off the second line.
+    second: usize,
+}
 
-/// The registers that show the next event of a line, in the order in which they have to be read.
-fn registers(line: u16) -> impl Iterator<Item = EngineOffset> {
-    [&tm::EVENT_INFO.info, &tm::EVENT_WORD_1.info, &tm::EVENT_TIME.info, &tm::EVENT_WORD_3.info]
-        .into_iter()
-        .filter_map(move |register| register.at(line))
-        .map(|offset| EngineOffset(tm::TASK_MANAGER.base.0.saturating_add(offset)))
+/// The registers that show the next event of the first line, in the order in which they have to be read.
+const WHOLE: [&Register; WORDS] =
+    [&tm::EVENT_INFO.info, &tm::EVENT_WORD_1.info, &tm::EVENT_TIME.info, &tm::EVENT_WORD_3.info];
+
+/// A read of a line's register.
+fn read(register: &Register, line: u16) -> Operation {
+    let offset = register.at(line).unwrap_or(register.offset);
+    Operation::Read(EngineOffset(tm::TASK_MANAGER.base.0.saturating_add(offset)))
 }
 
 /// Events that are kept as read and not arrived: as many as a line holds.
 const EARLY_MAX: usize = 64;
 
 impl Lines {
-    /// An event has arrived. False if it was known from the registers already.
-    pub(super) fn arrived(&mut self, line: usize, stamp: Stamp) -> bool {
-        let Some(line) = self.0.get_mut(line) else { return false };
-        if let Some(at) = line.early.iter().position(|early| *early == stamp) {
-            line.early.remove(at);
+    /// An event of the first line has arrived. False if it was known from the registers already.
+    pub(super) fn arrived(&mut self, stamp: Stamp) -> bool {
+        if let Some(at) = self.first.early.iter().position(|early| *early == stamp) {
+            self.first.early.remove(at);
             return false;
         }
-        line.owed.push_back(stamp);
+        self.first.owed.push_back(stamp);
+        self.second = self.second.saturating_add(1);
         true
     }
 
-    /// Reads that are owed.
+    /// Events that are owed their reads, of the line that is owed more.
     pub(super) fn owed(&self) -> usize {
-        self.0.iter().map(|line| line.owed.len()).sum()
+        self.first.owed.len().max(self.second)
     }
 
     /// Adds the reads that are owed to a batch, as far as it has room; says how many events of each line.
     pub(super) fn add_reads(&self, batch: &mut Vec<Operation>, limit: usize) -> [usize; tm::LINES as usize] {
-        let counts = [0, 1].map(|line: usize| self.0.get(line).map_or(0, |line| line.owed.len()));
-        Self::add(batch, limit, counts)
+        Self::add(batch, limit, [self.first.owed.len(), self.second])
     }
 
     /// Adds reads of so many events of each line to a batch, as far as it has room.
     pub(super) fn add(
         batch: &mut Vec<Operation>,
         limit: usize,
-        counts: [usize; tm::LINES as usize],
+        [first, second]: [usize; tm::LINES as usize],
     ) -> [usize; tm::LINES as usize] {
-        let mut line_number = 0;
-        counts.map(|count| {
-            let room = limit.saturating_sub(batch.len()) / WORDS;
-            let count = count.min(room);
-            for _ in 0..count {
-                batch.extend(registers(line_number).map(Operation::Read));
-            }
-            line_number = 1;
-            count
-        })
+        let first = first.min(limit.saturating_sub(batch.len()) / WORDS);
+        for _ in 0..first {
+            batch.extend(WHOLE.map(|register| read(register, 0)));
+        }
+        let second = second.min(limit.saturating_sub(batch.len()));
+        batch.extend((0..second).map(|_| read(&tm::EVENT_INFO.info, 1)));
+        [first, second]
     }
 
     /// Takes what such reads gave, and says which of it had not arrived as an event.
     pub(super) fn take_reads(
         &mut self,
-        counts: [usize; tm::LINES as usize],
+        [first, second]: [usize; tm::LINES as usize],
         values: &[u32],
-        missed: &mut Vec<(usize, Stamp)>,
+        missed: &mut Vec<Stamp>,
     ) {
-        let mut words = values.chunks_exact(WORDS);
-        for ((number, line), count) in self.0.iter_mut().enumerate().zip(counts) {
-            for _ in 0..count {
-                let Some(&[info, word_1, time, word_3]) = words.next() else { return };
-                let stamp = Stamp { info, word_1, time, word_3 };
-                if stamp == Stamp::default() {
-                    // The line was empty: a reset took what was owed.
-                    line.owed.pop_front();
-                } else if let Some(at) = line.owed.iter().position(|owed| *owed == stamp) {
-                    line.owed.remove(at);
-                } else {
-                    if line.early.len() == EARLY_MAX {
-                        line.early.pop_front();
-                    }
-                    line.early.push_back(stamp);
-                    missed.push((number, stamp));
+        for words in values.chunks_exact(WORDS).take(first) {
+            let &[info, word_1, time, word_3] = words else { return };
+            let stamp = Stamp { info, word_1, time, word_3 };
+            let line = &mut self.first;
+            if stamp == Stamp::default() {
+                // The line was empty: a reset took what was owed.
+                line.owed.pop_front();
+            } else if let Some(at) = line.owed.iter().position(|owed| *owed == stamp) {
+                line.owed.remove(at);
+            } else {
+                if line.early.len() == EARLY_MAX {
+                    line.early.pop_front();
                 }
+                line.early.push_back(stamp);
+                missed.push(stamp);
+                self.second = self.second.saturating_add(1);
             }
         }
+        // What the second line says is what the first said.
+        self.second = self.second.saturating_sub(second);
     }
 }
 
@@ -129,53 +136,54 @@ mod tests {
         stamps.iter().flat_map(|s| [s.info, s.word_1, s.time, s.word_3]).collect()
     }
 
-    fn read(lines: &mut Lines, counts: [usize; 2], stamps: &[Stamp]) -> Vec<(usize, Stamp)> {
+    fn take(lines: &mut Lines, counts: [usize; 2], stamps: &[Stamp]) -> Vec<Stamp> {
         let mut missed = Vec::new();
         lines.take_reads(counts, &words(stamps), &mut missed);
         missed
     }
 
     #[test]
-    fn event_that_arrived_is_owed_one_read_and_news_once() {
+    fn event_that_arrived_is_owed_a_read_of_each_line_and_news_once() {
         let mut lines = Lines::default();
-        assert!(lines.arrived(0, A));
+        assert!(lines.arrived(A));
         let mut batch = Vec::new();
-        assert_eq!((lines.owed(), lines.add_reads(&mut batch, 64)), (1, [1, 0]));
-        assert_eq!(batch.len(), 4);
-        assert_eq!(read(&mut lines, [1, 0], &[A]), []);
+        assert_eq!((lines.owed(), lines.add_reads(&mut batch, 64)), (1, [1, 1]));
+        let at = |offset| Operation::Read(EngineOffset(tm::TASK_MANAGER.base.0 + offset));
+        assert_eq!(batch, [0x18, 0x1c, 0x20, 0x24, 0x2c].map(at));
+        assert_eq!(take(&mut lines, [1, 1], &[A]), []);
         assert_eq!(lines.owed(), 0);
     }
 
     #[test]
     fn event_whose_interrupt_was_lost_is_found_by_the_read_that_another_was_owed() {
         let mut lines = Lines::default();
-        assert!(lines.arrived(0, B));
-        assert_eq!(read(&mut lines, [1, 0], &[A]), [(0, A)]);
-        assert_eq!(lines.owed(), 1);
+        assert!(lines.arrived(B));
+        assert_eq!(take(&mut lines, [1, 1], &[A]), [A]);
+        assert_eq!(lines.add_reads(&mut Vec::new(), 64), [1, 1]);
     }
 
     #[test]
     fn event_that_arrives_after_it_was_read_is_no_news() {
         let mut lines = Lines::default();
-        assert_eq!(read(&mut lines, [0, 1], &[A]), [(1, A)]);
-        assert!(!lines.arrived(1, A));
-        assert!(lines.arrived(1, A), "the next one of the same looks is another");
+        assert_eq!(take(&mut lines, [1, 0], &[A]), [A]);
+        assert!(!lines.arrived(A));
+        assert!(lines.arrived(A), "the next one of the same looks is another");
     }
 
     #[test]
     fn reads_stop_where_the_batch_is_full_and_go_on_with_the_next() {
         let mut lines = Lines::default();
-        (0..20).for_each(|time| assert!(lines.arrived(0, Stamp { time, ..A })));
+        (0..20).for_each(|time| assert!(lines.arrived(Stamp { time, ..A })));
         let mut batch = vec![Operation::Read(EngineOffset(0)); 30];
-        assert_eq!(lines.add_reads(&mut batch, 64), [8, 0]);
-        assert_eq!(batch.len(), 62);
+        assert_eq!(lines.add_reads(&mut batch, 64), [8, 2]);
+        assert_eq!(batch.len(), 64);
     }
 
     #[test]
     fn reads_of_an_empty_line_owe_nothing_any_more() {
         let mut lines = Lines::default();
-        assert!(lines.arrived(0, A));
-        assert_eq!(read(&mut lines, [1, 0], &[Stamp::default()]), []);
+        assert!(lines.arrived(A));
+        assert_eq!(take(&mut lines, [1, 1], &[Stamp::default()]), []);
         assert_eq!(lines.owed(), 0);
     }
 }

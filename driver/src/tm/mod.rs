@@ -5,8 +5,8 @@
 //! one batch. The device answers with events. An event names the request by its network id alone, so an id is given
 //! out when a request is pushed, goes to one request at a time, and goes round all of them before it comes again.
 //!
-//! Each event stands on an event line as well, until it is read there, and a line has room for 64. So every event
-//! that arrives is owed a read, and the reads go along with the next batch. What is read from a line and did not
+//! Each event stands on both event lines as well, until it is read there, and a line has room for 64. So every event
+//! that arrives is owed reads, and the reads go along with the next batch. What is read from a line and did not
 //! arrive as an event was lost on the way: it counts as if it had.
 //!
 //! * `queue`: the sets, and the writes that fill them.
@@ -96,8 +96,8 @@ pub(crate) enum Why {
         word: ErrorWord,
         /// The third error register.
         value: u32,
-        /// Tasks of the chain that had ended, modulo 256.
-        tasks: u8,
+        /// Tasks of the chain that had ended.
+        tasks: u16,
     },
     /// It is not with the device any more, and nothing says how it ended.
     Lost,
@@ -170,7 +170,7 @@ impl TaskManager {
                 manager(&tm::INTERRUPT_ENABLE),
                 InterruptEnable::new().with_events(true).into_bits(),
             ),
-            Operation::Write(manager(&tm::LINE_ENABLE), LineEnable::new().with_lines(0b11).into_bits()),
+            Operation::Write(manager(&tm::LINE_ENABLE), LineEnable::new().with_lines(0b01).into_bits()),
         ]);
     }
 
@@ -290,8 +290,8 @@ impl TaskManager {
     fn take_reads(&mut self, reads: [usize; tm::LINES as usize]) {
         let mut missed = Vec::new();
         self.lines.take_reads(reads, &self.values, &mut missed);
-        for (line, stamp) in missed {
-            self.line_event(line, stamp, None);
+        for stamp in missed {
+            self.line_event(stamp, None);
         }
     }
 
@@ -302,16 +302,16 @@ impl TaskManager {
         }
         let [_, info, word_1, time, word_3] = event.words.map(|word| word.get());
         if event.kind() == Ok(Kind::TaskManager) {
-            let line = usize::from(event.source.get());
             let stamp = Stamp { info, word_1, time, word_3 };
-            if self.lines.arrived(line, stamp) {
-                self.line_event(line, stamp, Some(event.timestamp.get()));
+            // The second line says what the first does, and is not asked to interrupt.
+            if event.source.get() == 0 && self.lines.arrived(stamp) {
+                self.line_event(stamp, Some(event.timestamp.get()));
             }
         }
     }
 
-    /// A request has ended, says a line.
-    fn line_event(&mut self, line: usize, stamp: Stamp, timestamp: Option<u64>) {
+    /// A request has ended, say the lines.
+    fn line_event(&mut self, stamp: Stamp, timestamp: Option<u64>) {
         let timestamp = timestamp.unwrap_or_else(|| self.whole_time(stamp.time));
         self.last_time = self.last_time.max(timestamp);
         let info = EventInfo::from_bits(stamp.info);
@@ -321,10 +321,10 @@ impl TaskManager {
             self.is_doubtful = true;
             return;
         };
-        let result = if line == 0 {
+        let result = if info.is_done() {
             Ok(())
         } else {
-            Err(Why::Error { code: error.error(), word: error, value: stamp.word_3, tasks: info.count() })
+            Err(Why::Error { code: error.error(), word: error, value: stamp.word_3, tasks: info.task() })
         };
         self.end(place, result, timestamp);
     }

@@ -2,8 +2,8 @@
 //!
 //! Three registers at its top take a request, the address of its first descriptor and its size, and the
 //! third starts it: the value names the queue and the priority. The manager picks among the queues by
-//! priority. When something happens it is counted on one of two event lines, each a count and four words
-//! per event; the driver reads the events and acknowledges.
+//! priority. When something happens it is counted on two event lines, each a count and four words
+//! per event; the driver reads the events of both and acknowledges. A request has ended when both lines say so.
 
 pub mod error;
 
@@ -16,9 +16,9 @@ use super::space::EngineOffset;
 use super::td::words::Unexplained;
 use super::tq::QueueId;
 use crate::register::Show;
-use crate::{layout, registers};
+use crate::{codes, layout, registers};
 
-/// Event lines (facts F.2; derived). Which events go to which line is not known.
+/// Event lines (facts F.2; derived). Each request ends with an event on both (contract 2; derived).
 pub const LINES: u16 = 2;
 
 /// Ticks per second of the clock that events are stamped with.
@@ -31,18 +31,20 @@ layout! {
     pub struct RequestInfo {
         /// Tasks in the chain; not zero.
         #[bits(16)] tasks: u16,
-        /// Words of the first descriptor minus one.
-        #[bits(9)] last_word: u16,
-        #[bits(7)] __: u8
+        /// Words of the first descriptor minus one (contract 5.2: up to 65536 words are accepted).
+        #[bits(16)] last_word: u16
     }
 }
+
+/// Most bytes of a first descriptor: what the sixteen bits of its length can say.
+pub const FIRST_BYTES_MAX: u32 = 4 << 16;
 
 /// A chain of tasks that the request register cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadRequest {
     /// No task, or more than 65535.
     Tasks(u32),
-    /// The first descriptor is empty, no whole number of words, or longer than 512 words.
+    /// The first descriptor is empty, no whole number of words, or longer than 65536 words.
     Bytes(u32),
 }
 
@@ -51,7 +53,7 @@ impl fmt::Display for BadRequest {
         match self {
             Self::Tasks(tasks) => write!(f, "request of {tasks} tasks is not between 1 and 65535"),
             Self::Bytes(bytes) => {
-                write!(f, "first descriptor of {bytes:#x} bytes is not between 1 and 512 words")
+                write!(f, "first descriptor of {bytes:#x} bytes is not between 1 and 65536 words")
             }
         }
     }
@@ -77,7 +79,7 @@ impl RequestInfo {
         if tasks == 0 || tasks > u16::MAX as u32 {
             return Err(BadRequest::Tasks(tasks));
         }
-        if first_bytes == 0 || !first_bytes.is_multiple_of(4) || first_bytes > 4 << 9 {
+        if first_bytes == 0 || !first_bytes.is_multiple_of(4) || first_bytes > FIRST_BYTES_MAX {
             return Err(BadRequest::Bytes(first_bytes));
         }
         Ok(Self::new().with_tasks(tasks as u16).with_last_word((first_bytes / 4 - 1) as u16))
@@ -132,18 +134,40 @@ layout! {
     }
 }
 
+codes! {
+    /// How a request ended, as the first word of its events says.
+    pub enum EventCode: u8, "task manager event" {
+        /// Every task ran (contract 2; derived).
+        Done = 0x05, "done";
+        /// The task that the word names did not (Chosen: no source has the word of a failure; a driver that waits for
+        /// `Done` does not take it for one, and sees a request that never ends).
+        Failed = 0xff, "failed";
+    }
+}
+
 layout! {
     /// What an event is about.
     pub struct EventInfo {
-        #[bits(16)] __: u16,
+        /// Index of the task that was the last to run: tasks minus one where all of them did.
+        #[bits(16)] task: u16,
         /// Network id of the request.
         #[bits(8)] nid: u8 => Show::Hex,
-        /// Count.
-        #[bits(8)] count: u8
+        /// How it ended.
+        #[bits(8)] code: u8 => Show::Codes(EventCode::CODES)
     }
 }
 
 impl EventInfo {
+    /// The word of a request that ended with this task.
+    pub const fn of(code: EventCode, nid: u8, task: u16) -> Self {
+        Self::new().with_code(code as u8).with_nid(nid).with_task(task)
+    }
+
+    /// True if every task of the request ran.
+    pub const fn is_done(self) -> bool {
+        self.code() == EventCode::Done as u8
+    }
+
     /// The request.
     ///
     /// # Errors
@@ -235,13 +259,13 @@ registers! {
     EVENT_COUNT "EventCount" @ 0x014 [2; 0x14]: EventCount, ReadOnly, Derived, "facts F.2; td 9";
     /// Takes the next event of the line; the three registers behind it then show the rest of the same event
     /// (Chosen: drivers read all four once for each event, and any of them could be the one that counts).
-    EVENT_INFO "EventInfo" @ 0x018 [2; 0x14]: EventInfo, Pop, Derived, "facts F.2; td 9";
-    /// A word of the event that no source explains. On line 0 it holds what the request would have taken on the chip, in
-    /// ticks of 24 MHz, where that is modelled; on line 1 what `Error` showed then (Chosen).
+    EVENT_INFO "EventInfo" @ 0x018 [2; 0x14]: EventInfo, Pop, Derived, "facts F.2; contract 2";
+    /// A word of the event that no source explains. Of a request that is done it holds what the request would have taken on
+    /// the chip, in ticks of 24 MHz, where that is modelled; of one that failed what `Error` showed then (Chosen).
     EVENT_WORD_1 "EventWord1" @ 0x01c [2; 0x14]: Unexplained, ReadOnly, Derived, "facts F.2; td 9";
     /// When the event happened.
     EVENT_TIME "EventTime" @ 0x020 [2; 0x14]: EventTime, ReadOnly, Derived, "facts F.2; td 9";
-    /// A word of the event that no source explains. On line 1 it holds what `ErrorValue` showed then (Chosen).
+    /// A word of the event that no source explains. Of a request that failed it holds what `ErrorValue` showed then (Chosen).
     EVENT_WORD_3 "EventWord3" @ 0x024 [2; 0x14]: Unexplained, ReadOnly, Derived, "facts F.2; td 9";
     /// The request that was taken last.
     COMMITTED "Committed" @ 0x044: Committed, ReadOnly, Derived, "facts F.2; td 9";
@@ -264,6 +288,7 @@ registers! {
 
 const _: () = {
     assert!(EVENT_COUNT.info.count == LINES);
+    assert!(EventInfo::of(EventCode::Done, 0x40, 2).into_bits() == 0x0540_0002);
     assert!(QueueEnable::new().with_enable(true).into_bits() == 0x1000);
     assert!(QueueEnable::new().with_enable(true).with_m1n1(true).into_bits() == 0x3000);
     assert!(InterruptEnable::new().with_events(true).into_bits() == 0x400_0000);

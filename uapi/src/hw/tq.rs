@@ -132,8 +132,7 @@ layout! {
     pub struct RequestSize {
         #[bits(16)] __: u16,
         /// Words of the first descriptor minus one.
-        #[bits(9)] last_word: u16,
-        #[bits(7)] __: u8
+        #[bits(16)] last_word: u16
     }
 }
 
