@@ -10,11 +10,10 @@ use ane_device::time::Ticks;
 use ane_device::{Ane, Options};
 use ane_tests::reference::mover::{Account, Made, Mover as Interpreter};
 use ane_uapi::hw::mover::Profile;
-use ane_uapi::hw::mover::regs::{self, Core, MOVER};
+use ane_uapi::hw::mover::regs::{self, Core};
 use ane_uapi::hw::mover::transfer::Contention;
-use ane_uapi::hw::mover::xmov::{self, PORT, Tensix};
+use ane_uapi::hw::mover::xmov::{self, Tensix};
 use ane_uapi::hw::space::EngineOffset;
-use ane_uapi::register::{Block, Register};
 use steps::Steps;
 use vm_memory::{GuestAddress, GuestMemoryMmap};
 
@@ -46,26 +45,22 @@ impl Ours {
     }
 
     fn write(&mut self, core: usize, offset: u32, value: u32, time: u64) {
-        let (row, index) = row(&MOVER, offset);
+        let (register, index) = regs::RegisterId::find(offset).expect("a register");
         let (mover, mut memories) = self.parts();
-        mover.write(Core::ALL[core], row, index, value, time, &mut memories);
+        mover.write(Core::ALL[core], register, index, value, time, &mut memories);
     }
 
     fn read(&mut self, core: usize, offset: u32, time: u64) -> u32 {
-        let (row, index) = row(&MOVER, offset);
+        let (register, index) = regs::RegisterId::find(offset).expect("a register");
         let (mover, mut memories) = self.parts();
-        mover.read(Core::ALL[core], row, index, time, &mut memories)
+        mover.read(Core::ALL[core], register, index, time, &mut memories)
     }
 
     fn port(&mut self, offset: u32, value: u32, time: u64) {
-        let (row, thread) = row(&PORT, offset);
+        let (register, thread) = xmov::RegisterId::find(offset).expect("a register");
         let (mover, mut memories) = self.parts();
-        mover.write_port(row, thread, value, time, &mut memories);
+        mover.write_port(register, thread, value, time, &mut memories);
     }
-}
-
-fn row(block: &'static Block, offset: u32) -> (&'static Register, u16) {
-    block.find(offset).expect("a register")
 }
 
 /// The same stream to both.
@@ -112,7 +107,7 @@ fn compare(how: u8, mut steps: Steps<'_>) {
             2 => {
                 let (thread, block) = (u32::from(what / 8 % 3), steps.number(1) as u32 & 0x51);
                 let condition = steps.number(2) as u32 & 0x1200;
-                ours.port(xmov::STALLWAIT.offset() + 4 * thread, block << 16 | condition, time);
+                ours.port(xmov::STALL_WAIT.offset() + 4 * thread, block << 16 | condition, time);
                 theirs.stallwait(thread as usize, block, condition);
             }
             3..=5 => {

@@ -12,7 +12,7 @@ use ane_device::pe_mmu::{
     Attributes, Mapping, Message, Node, PeMmu, Range, Received, Rejected, Transaction, Why,
 };
 use ane_tests::reference::pe_mmu::ByteMap;
-use ane_uapi::hw::pe_mmu::{PE_MMU, PageSize};
+use ane_uapi::hw::pe_mmu::{PageSize, RegisterId};
 use steps::Steps;
 
 #[path = "../src/steps.rs"]
@@ -110,9 +110,9 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
             }
             _ => {
                 let offset = steps.number(1) as u32 * 4 % 0x48;
-                let Ok((row, index)) = PE_MMU.find(offset).ok_or(()) else { continue };
-                mmu.write(row, steps.number(4) as u32);
-                mmu.read(row, index);
+                let Some((register, index)) = RegisterId::find(offset) else { continue };
+                mmu.write(register, steps.number(4) as u32);
+                mmu.read(register, index);
             }
         }
         assert_eq!(mmu.mmu().regions(), reference.parts());

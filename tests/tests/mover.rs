@@ -4,9 +4,9 @@ use ane_device::mover::{Memories, Mover, Settings};
 use ane_tests::random::Random;
 use ane_tests::reference::mover::{Account, Made, Mover as Interpreter};
 use ane_uapi::hw::mover::Profile;
-use ane_uapi::hw::mover::regs::{self, Core, MOVER};
+use ane_uapi::hw::mover::regs::{self, Core};
 use ane_uapi::hw::mover::transfer::Contention;
-use ane_uapi::hw::mover::xmov::{self, PORT, Tensix};
+use ane_uapi::hw::mover::xmov::{self, Tensix};
 use ane_uapi::register::{Reg, Word};
 
 /// The mover with its memories.
@@ -19,33 +19,33 @@ struct Ours {
 
 impl Ours {
     fn write<T: Word>(&mut self, core: usize, register: &Reg<T>, value: u32, time: u64) {
-        let (row, index) = MOVER.find(register.offset()).expect("a register");
+        let (id, index) = regs::RegisterId::find(register.offset()).expect("a register");
         let mut memories = Memories {
             scratch: &mut self.scratch,
             configuration: &mut self.configuration,
             instruction_ram: &mut self.instructions,
         };
-        self.mover.write(Core::ALL[core], row, index, value, time, &mut memories);
+        self.mover.write(Core::ALL[core], id, index, value, time, &mut memories);
     }
 
     fn read<T: Word>(&mut self, core: usize, register: &Reg<T>, time: u64) -> u32 {
-        let (row, index) = MOVER.find(register.offset()).expect("a register");
+        let (id, index) = regs::RegisterId::find(register.offset()).expect("a register");
         let mut memories = Memories {
             scratch: &mut self.scratch,
             configuration: &mut self.configuration,
             instruction_ram: &mut self.instructions,
         };
-        self.mover.read(Core::ALL[core], row, index, time, &mut memories)
+        self.mover.read(Core::ALL[core], id, index, time, &mut memories)
     }
 
     fn port(&mut self, offset: u32, value: u32, time: u64) {
-        let (row, thread) = PORT.find(offset).expect("a register");
+        let (id, thread) = xmov::RegisterId::find(offset).expect("a register");
         let mut memories = Memories {
             scratch: &mut self.scratch,
             configuration: &mut self.configuration,
             instruction_ram: &mut self.instructions,
         };
-        self.mover.write_port(row, thread, value, time, &mut memories);
+        self.mover.write_port(id, thread, value, time, &mut memories);
     }
 }
 
@@ -136,7 +136,7 @@ fn stream(seed: u64) {
             2 => {
                 let (thread, block) = (random.below(3), random.word() & 0x51);
                 let condition = random.word() & 0x1200;
-                ours.port(xmov::STALLWAIT.offset() + 4 * thread, block << 16 | condition, time);
+                ours.port(xmov::STALL_WAIT.offset() + 4 * thread, block << 16 | condition, time);
                 theirs.stallwait(thread as usize, block, condition);
             }
             3 => assert_eq!(

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use ane_device::mover::{Memories, Mover, Settings};
-use ane_uapi::hw::mover::regs::{Core, MOVER};
+use ane_uapi::hw::mover::regs::{Core, RegisterId};
 
 use crate::report::{self, median};
 
@@ -19,15 +19,20 @@ fn copy() -> (f64, f64, f64) {
     let mut scratch: Vec<u8> = (0..2usize << 20).map(|n| (n * 31 + n / 251) as u8).collect();
     let (mut configuration, mut instruction_ram) = (vec![0; 0x1_0000], vec![0; 0x1_0000]);
     let mut mover = Mover::new(Settings::default());
-    let row = |offset| MOVER.find(offset).expect("a register").0;
-    let registers = [0x00, 0x04, 0x08, 0x0c, 0x10].map(row);
+    let registers = [
+        RegisterId::XMOV_SRC_ADDR,
+        RegisterId::XMOV_DST_ADDR,
+        RegisterId::XMOV_SIZE,
+        RegisterId::XMOV_DIRECTION,
+        RegisterId::COMMAND_ADDR,
+    ];
     let mut time = 0;
     let mut by_mover = |scratch: &mut [u8]| {
         let mut memories =
             Memories { scratch, configuration: &mut configuration, instruction_ram: &mut instruction_ram };
         let units = COPY as u32 / 16;
-        for (row, value) in registers.into_iter().zip([0, 0x1_0000, units, 3, 0x40]) {
-            mover.write(Core::B, row, 0, value, time, &mut memories);
+        for (register, value) in registers.into_iter().zip([0, 0x1_0000, units, 3, 0x40]) {
+            mover.write(Core::B, register, 0, value, time, &mut memories);
         }
         time += 10_000;
     };

@@ -3,6 +3,7 @@
 use ane_uapi::hw::mmio_map::Region;
 use ane_uapi::hw::pe_mmu::PE_MMU;
 use ane_uapi::hw::space::EngineOffset;
+use ane_uapi::hw::tm;
 use ane_uapi::register::{Access, Register};
 use vm_memory::GuestMemory;
 
@@ -94,10 +95,10 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     fn read_target(&mut self, target: Target, at: EngineOffset, now: Ticks) -> Result<u32, Refusal> {
         match target {
             Target::Dart(window, offset) => self.dart.read(window, offset),
-            Target::Manager { row, .. } if row.access == Access::Trigger => {
-                Err(Refusal::new(at, Why::WriteOnly { register: row.name }))
+            Target::Manager { register: tm::RegisterId::PUSH, .. } => {
+                Err(Refusal::new(at, Why::WriteOnly { register: tm::PUSH.info.name }))
             }
-            Target::Manager { row, index } => Ok(self.tm.read(row, index)),
+            Target::Manager { register, index } => Ok(self.tm.read(register, index)),
             Target::Queue { queue, row, offset } => {
                 if row.access == Access::ReadOnly && row.unknown == u32::MAX {
                     self.reporter.remark(at, now, "no bit of the register is known, its reset value is read");
@@ -124,8 +125,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             | Target::MoverModel { .. }
             | Target::MoverConfiguration(_)
             | Target::XmovPort { .. } => Ok(self.read_mover(target, now)),
-            Target::Firmware { row, index } => Ok(self.firmware.read(row, index)),
-            Target::PeMmu { row, index } => Ok(self.pe_mmu_at(at)?.read(row, index)),
+            Target::Firmware { register, index } => Ok(self.firmware.read(register, index)),
+            Target::PeMmu { register, index } => Ok(self.pe_mmu_at(at)?.read(register, index)),
         }
     }
 
@@ -140,7 +141,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             self.pe_mmu_at(at)?;
         }
         // Writing takes a tile out, as reading does.
-        let pops = matches!(target, Target::Mover { row, .. } if row.access == Access::Pop);
+        let pops =
+            matches!(target, Target::Mover { register, .. } if register.register().access == Access::Pop);
         if let Some(row) = target.row().filter(|_| !pops) {
             self.check_write(row, at, value, now)?;
         }
@@ -148,8 +150,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             Target::Dart(window, offset) => {
                 self.dart.write(window, offset, value)?;
             }
-            Target::Manager { row, .. } => {
-                let effect = self.tm.write(row, value, now);
+            Target::Manager { register, .. } => {
+                let effect = self.tm.write(register, value, now);
                 self.follow(effect, now);
             }
             Target::Queue { queue, row, offset } => {
@@ -182,14 +184,14 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             | Target::MoverModel { .. }
             | Target::MoverConfiguration(_)
             | Target::XmovPort { .. } => self.write_mover(target, value, now),
-            Target::Firmware { row, index } => {
+            Target::Firmware { register, index } => {
                 // What it binds is written as a driver would write it.
-                if let Some(BarWrite { at, value }) = self.firmware.write(row, index, value) {
+                if let Some(BarWrite { at, value }) = self.firmware.write(register, index, value) {
                     let target = Target::find(at)?;
                     self.write_target(target, at, value, now)?;
                 }
             }
-            Target::PeMmu { row, .. } => self.pe_mmu_at(at)?.write(row, value),
+            Target::PeMmu { register, .. } => self.pe_mmu_at(at)?.write(register, value),
         }
         Ok(())
     }

@@ -102,8 +102,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         let time = cycles(now);
         let (mover, mut memories) = self.mover_and_memories();
         let value = match target {
-            Target::Mover { core, row, index } => mover.read(core, row, index, time, &mut memories),
-            Target::MoverModel { row, index } => mover.read_model(row, index, time, &mut memories),
+            Target::Mover { core, register, index } => mover.read(core, register, index, time, &mut memories),
+            Target::MoverModel { register, index } => mover.read_model(register, index, time, &mut memories),
             Target::MoverConfiguration(offset) => {
                 mover.advance(time, &mut memories);
                 self.mover_configuration.word(offset).unwrap_or_default()
@@ -119,11 +119,15 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         let time = cycles(now);
         let (mover, mut memories) = self.mover_and_memories();
         match target {
-            Target::Mover { core, row, index } => {
-                mover.write(core, row, index, value, time, &mut memories);
+            Target::Mover { core, register, index } => {
+                mover.write(core, register, index, value, time, &mut memories);
             }
-            Target::MoverModel { row, index } => mover.write_model(row, index, value, time, &mut memories),
-            Target::XmovPort { row, thread } => mover.write_port(row, thread, value, time, &mut memories),
+            Target::MoverModel { register, index } => {
+                mover.write_model(register, index, value, time, &mut memories)
+            }
+            Target::XmovPort { register, thread } => {
+                mover.write_port(register, thread, value, time, &mut memories)
+            }
             Target::MoverConfiguration(offset) => {
                 mover.advance(time, &mut memories);
                 self.mover_configuration.set_word(offset, value);

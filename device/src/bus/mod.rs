@@ -8,15 +8,15 @@ mod span;
 mod tests;
 
 use ane_uapi::hw::dart::regs::Window;
-use ane_uapi::hw::firmware::FIRMWARE;
+use ane_uapi::hw::firmware::{self, FIRMWARE};
 use ane_uapi::hw::mmio_map::{self, Region};
-use ane_uapi::hw::mover::model::MODEL;
-use ane_uapi::hw::mover::regs::{Core, MOVER};
-use ane_uapi::hw::mover::xmov::PORT;
-use ane_uapi::hw::pe_mmu::PE_MMU;
+use ane_uapi::hw::mover::model::{self, MODEL};
+use ane_uapi::hw::mover::regs::{self, Core, MOVER};
+use ane_uapi::hw::mover::xmov::{self, PORT};
+use ane_uapi::hw::pe_mmu::{self, PE_MMU};
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::td;
-use ane_uapi::hw::tm::TASK_MANAGER;
+use ane_uapi::hw::tm::{self, TASK_MANAGER};
 use ane_uapi::hw::tq::{QueueId, TASK_QUEUE};
 use ane_uapi::register::{Access, Register};
 
@@ -32,7 +32,7 @@ pub enum Target {
     /// A register of the task manager.
     Manager {
         /// The register.
-        row: &'static Register,
+        register: tm::RegisterId,
         /// Which instance.
         index: u16,
     },
@@ -77,14 +77,14 @@ pub enum Target {
         /// The core.
         core: Core,
         /// The register.
-        row: &'static Register,
+        register: regs::RegisterId,
         /// Which instance.
         index: u16,
     },
     /// A register of what the virtual engine adds to the mover.
     MoverModel {
         /// The register.
-        row: &'static Register,
+        register: model::RegisterId,
         /// Which instance.
         index: u16,
     },
@@ -93,21 +93,21 @@ pub enum Target {
     /// A word of the port of a thread.
     XmovPort {
         /// The register.
-        row: &'static Register,
+        register: xmov::RegisterId,
         /// The thread.
         thread: u16,
     },
     /// A register that stands for the firmware.
     Firmware {
         /// The register.
-        row: &'static Register,
+        register: firmware::RegisterId,
         /// Which instance.
         index: u16,
     },
     /// A register of PE_MMU.
     PeMmu {
         /// The register.
-        row: &'static Register,
+        register: pe_mmu::RegisterId,
         /// Which instance.
         index: u16,
     },
@@ -138,9 +138,9 @@ impl Target {
             Region::Dart2 => Ok(Self::Dart(Window::Dart2, inside)),
             Region::Dart3 => Ok(Self::Dart(Window::Dart3, inside)),
             Region::TaskManager => {
-                let (row, index) =
-                    TASK_MANAGER.find(inside).ok_or(Why::NoRegister { block: TASK_MANAGER.name })?;
-                Ok(Self::Manager { row, index })
+                let (register, index) =
+                    tm::RegisterId::find(inside).ok_or(Why::NoRegister { block: TASK_MANAGER.name })?;
+                Ok(Self::Manager { register, index })
             }
             Region::TaskQueues => {
                 let none = Why::NoRegister { block: TASK_QUEUE.name };
@@ -164,27 +164,31 @@ impl Target {
             Region::TileL2 => Ok(Self::TileL2(inside)),
             Region::Nothing => Err(Why::Empty),
             Region::PeMmu => {
-                let (row, index) = PE_MMU.find(inside).ok_or(Why::NoRegister { block: PE_MMU.name })?;
-                Ok(Self::PeMmu { row, index })
+                let (register, index) =
+                    pe_mmu::RegisterId::find(inside).ok_or(Why::NoRegister { block: PE_MMU.name })?;
+                Ok(Self::PeMmu { register, index })
             }
             Region::Firmware => {
-                let (row, index) = FIRMWARE.find(inside).ok_or(Why::NoRegister { block: FIRMWARE.name })?;
-                Ok(Self::Firmware { row, index })
+                let (register, index) =
+                    firmware::RegisterId::find(inside).ok_or(Why::NoRegister { block: FIRMWARE.name })?;
+                Ok(Self::Firmware { register, index })
             }
             Region::Mover => {
                 let none = Why::NoRegister { block: MOVER.name };
                 let (core, offset) = Core::at(at).ok_or(none)?;
-                let (row, index) = MOVER.find(offset).ok_or(none)?;
-                Ok(Self::Mover { core, row, index })
+                let (register, index) = regs::RegisterId::find(offset).ok_or(none)?;
+                Ok(Self::Mover { core, register, index })
             }
             Region::MoverModel => {
-                let (row, index) = MODEL.find(inside).ok_or(Why::NoRegister { block: MODEL.name })?;
-                Ok(Self::MoverModel { row, index })
+                let (register, index) =
+                    model::RegisterId::find(inside).ok_or(Why::NoRegister { block: MODEL.name })?;
+                Ok(Self::MoverModel { register, index })
             }
             Region::MoverConfiguration => Ok(Self::MoverConfiguration(inside)),
             Region::XmovPort => {
-                let (row, thread) = PORT.find(inside).ok_or(Why::NoRegister { block: PORT.name })?;
-                Ok(Self::XmovPort { row, thread })
+                let (register, thread) =
+                    xmov::RegisterId::find(inside).ok_or(Why::NoRegister { block: PORT.name })?;
+                Ok(Self::XmovPort { register, thread })
             }
             Region::Tunables
             | Region::AscData
@@ -201,30 +205,38 @@ impl Target {
     /// The register's row, where a table has one.
     pub const fn row(&self) -> Option<&'static Register> {
         match self {
-            Self::Manager { row, .. }
-            | Self::Queue { row, .. }
-            | Self::Configuration { row, .. }
-            | Self::Mover { row, .. }
-            | Self::MoverModel { row, .. }
-            | Self::XmovPort { row, .. }
-            | Self::PeMmu { row, .. }
-            | Self::Firmware { row, .. } => Some(row),
-            _ => None,
+            Self::Manager { register, .. } => Some(register.register()),
+            Self::Queue { row, .. } | Self::Configuration { row, .. } => Some(row),
+            Self::Mover { register, .. } => Some(register.register()),
+            Self::MoverModel { register, .. } => Some(register.register()),
+            Self::XmovPort { register, .. } => Some(register.register()),
+            Self::PeMmu { register, .. } => Some(register.register()),
+            Self::Firmware { register, .. } => Some(register.register()),
+            Self::Dart(..)
+            | Self::Stored(_)
+            | Self::Clock { .. }
+            | Self::Version
+            | Self::Performance { .. }
+            | Self::KernelMemory(_)
+            | Self::TileL2(_)
+            | Self::MoverConfiguration(_) => None,
         }
     }
 
     /// True if reading changes nothing.
     const fn reads_freely(&self) -> bool {
-        match self {
-            // What only triggers reads as 0 in the companion blocks.
-            Self::Mover { row, .. }
-            | Self::MoverModel { row, .. }
-            | Self::XmovPort { row, .. }
-            | Self::Firmware { row, .. } => !matches!(row.access, Access::Pop),
-            _ => match self.row() {
-                Some(row) => !matches!(row.access, Access::Pop | Access::Trigger),
-                None => true,
+        // What only triggers reads as 0 in the companion blocks.
+        let reads_triggers = matches!(
+            self,
+            Self::Mover { .. } | Self::MoverModel { .. } | Self::XmovPort { .. } | Self::Firmware { .. }
+        );
+        match self.row() {
+            Some(row) => match row.access {
+                Access::Pop => false,
+                Access::Trigger => reads_triggers,
+                Access::ReadOnly | Access::ReadWrite | Access::WriteOneToClear => true,
             },
+            None => true,
         }
     }
 

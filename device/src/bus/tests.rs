@@ -44,7 +44,7 @@ fn parts_of_the_computation_engine_lie_where_seed_004_found_them() {
     assert!(matches!(find(0x1c1_f8f4), Target::Configuration { address: 0x1f8f4, .. }));
     assert!(matches!(find(0x1c2_0000), Target::Stored(Region::DmaConfiguration)));
     assert!(matches!(find(0x1c2_3ffc), Target::Stored(Region::DmaConfiguration)));
-    assert!(matches!(find(0x1c2_4000), Target::Manager { row, .. } if row.name == "RequestAddress"));
+    assert!(matches!(find(0x1c2_4000), Target::Manager { register: tm::RegisterId::REQUEST_ADDRESS, .. }));
     assert!(matches!(find(0x1c2_5000), Target::Queue { row, .. } if row.name == "STATUS"));
     let last = QueueId::ALL[7].base().0 + 0x138;
     assert!(matches!(find(last), Target::Queue { row, .. } if row.name == "STREAM"));

@@ -21,14 +21,14 @@
 mod pool;
 
 use ane_uapi::hw::bar::{BarIndex, BarTable};
-use ane_uapi::hw::firmware::{self as regs, Answer, Order, OrderWord};
+use ane_uapi::hw::firmware::{Answer, Order, OrderWord, RegisterId};
 use ane_uapi::hw::program::ApertureConfig;
 use ane_uapi::hw::rebase::{
     BarTarget, BarWidth, ClampedBuffer, RebaseError, bind, clamp, rebase_range, undo,
 };
 use ane_uapi::hw::space::{ApertureAddr, EngineOffset, IovaRange};
 use ane_uapi::hw::tq::QueueId;
-use ane_uapi::register::{Reg, Register, Word};
+use ane_uapi::register::Word;
 
 use self::pool::Pools;
 use crate::bus::halves;
@@ -58,10 +58,6 @@ pub struct Firmware {
     pools: Pools,
 }
 
-fn is<T: Word>(row: &Register, register: &Reg<T>) -> bool {
-    row.offset == register.offset()
-}
-
 /// A number with one of its halves replaced.
 const fn with_half(number: u64, index: u16, value: u32) -> u64 {
     let (low, high) = halves(number);
@@ -88,57 +84,48 @@ const fn refused(error: &RebaseError) -> Answer {
 
 impl Firmware {
     /// What a register reads as.
-    pub fn read(&self, row: &Register, index: u16) -> u32 {
-        if is(row, &regs::ANSWER) {
-            self.answer.unwrap_or(Answer::Done) as u32
-        } else if is(row, &regs::ADDRESS) {
-            half(self.address, index)
-        } else if is(row, &regs::SIZE) {
-            half(self.size, index)
-        } else if is(row, &regs::POOL) {
-            self.pool
-        } else if is(row, &regs::ID) {
-            self.id
-        } else if is(row, &regs::VALUE) {
-            half(self.value, index)
-        } else if is(row, &regs::IN_FLIGHT) {
-            self.pools.in_flight()
-        } else if is(row, &regs::DVA_BASE) {
-            half(self.config.dva_base.get(), index)
-        } else if is(row, &regs::REGION_SIZE) {
-            half(self.config.region_size.get(), index)
-        } else if is(row, &regs::MAPPED_BASE) {
-            half(self.config.mapped_base.get(), index)
-        } else {
-            0
+    pub fn read(&self, register: RegisterId, index: u16) -> u32 {
+        match register {
+            RegisterId::ORDER => 0,
+            RegisterId::ANSWER => self.answer.unwrap_or(Answer::Done) as u32,
+            RegisterId::ADDRESS => half(self.address, index),
+            RegisterId::SIZE => half(self.size, index),
+            RegisterId::POOL => self.pool,
+            RegisterId::ID => self.id,
+            RegisterId::VALUE => half(self.value, index),
+            RegisterId::IN_FLIGHT => self.pools.in_flight(),
+            RegisterId::DVA_BASE => half(self.config.dva_base.get(), index),
+            RegisterId::REGION_SIZE => half(self.config.region_size.get(), index),
+            RegisterId::MAPPED_BASE => half(self.config.mapped_base.get(), index),
         }
     }
 
     /// Writes a register; an order may lead to a write of a queue's BAR.
-    pub fn write(&mut self, row: &Register, index: u16, value: u32) -> Option<BarWrite> {
-        if is(row, &regs::ORDER) {
-            let (answer, write) = match self.carry_out(OrderWord::from_word(value)) {
-                Ok(write) => (Answer::Done, write),
-                Err(answer) => (answer, None),
-            };
-            self.answer = Some(answer);
-            return write;
-        }
+    pub fn write(&mut self, register: RegisterId, index: u16, value: u32) -> Option<BarWrite> {
         let config = &mut self.config;
-        if is(row, &regs::ADDRESS) {
-            self.address = with_half(self.address, index, value);
-        } else if is(row, &regs::SIZE) {
-            self.size = with_half(self.size, index, value);
-        } else if is(row, &regs::POOL) {
-            self.pool = value;
-        } else if is(row, &regs::ID) {
-            self.id = value;
-        } else if is(row, &regs::DVA_BASE) {
-            config.dva_base = with_half(config.dva_base.get(), index, value).into();
-        } else if is(row, &regs::REGION_SIZE) {
-            config.region_size = with_half(config.region_size.get(), index, value).into();
-        } else if is(row, &regs::MAPPED_BASE) {
-            config.mapped_base = with_half(config.mapped_base.get(), index, value).into();
+        match register {
+            RegisterId::ORDER => {
+                let (answer, write) = match self.carry_out(OrderWord::from_word(value)) {
+                    Ok(write) => (Answer::Done, write),
+                    Err(answer) => (answer, None),
+                };
+                self.answer = Some(answer);
+                return write;
+            }
+            RegisterId::ADDRESS => self.address = with_half(self.address, index, value),
+            RegisterId::SIZE => self.size = with_half(self.size, index, value),
+            RegisterId::POOL => self.pool = value,
+            RegisterId::ID => self.id = value,
+            RegisterId::DVA_BASE => {
+                config.dva_base = with_half(config.dva_base.get(), index, value).into();
+            }
+            RegisterId::REGION_SIZE => {
+                config.region_size = with_half(config.region_size.get(), index, value).into();
+            }
+            RegisterId::MAPPED_BASE => {
+                config.mapped_base = with_half(config.mapped_base.get(), index, value).into();
+            }
+            RegisterId::ANSWER | RegisterId::VALUE | RegisterId::IN_FLIGHT => {}
         }
         None
     }

@@ -23,11 +23,11 @@ pub mod queue;
 use ane_uapi::hw::bar::AddressWord;
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::tm::{
-    self, Committed, EventCode, EventInfo, InterruptAck, InterruptEnable, LineEnable, ManagerStatus, Push,
-    QueueEnable, RequestInfo,
+    Committed, EventCode, EventInfo, InterruptAck, InterruptEnable, LineEnable, ManagerStatus, Push,
+    QueueEnable, RegisterId, RequestInfo,
 };
 use ane_uapi::hw::tq::QueueId;
-use ane_uapi::register::{Reg, Register, Word};
+use ane_uapi::register::{Register, Word};
 
 use self::arbiter::{Arbiter, Candidate};
 use self::deadline::Watch;
@@ -117,11 +117,6 @@ impl Default for TaskManager {
     }
 }
 
-/// True if a row of the manager's table is this register.
-fn is<T: Word>(row: &Register, register: &Reg<T>) -> bool {
-    row.offset == register.offset()
-}
-
 fn line(index: u16) -> Line {
     if index == u16::from(Line::First.number()) { Line::First } else { Line::Second }
 }
@@ -172,63 +167,67 @@ impl TaskManager {
         self.running.is_none() && self.queues.iter().all(|queue| queue.next().is_none())
     }
 
-    /// Reads a register: a row of the manager's table and the instance of it.
-    pub fn read(&mut self, row: &Register, index: u16) -> u32 {
-        if is(row, &tm::REQUEST_ADDRESS) {
-            self.address.word()
-        } else if is(row, &tm::REQUEST_INFO) {
-            self.info.word()
-        } else if is(row, &tm::QUEUE_ENABLE) {
-            self.enable.word()
-        } else if is(row, &tm::EVENT_COUNT) {
-            self.events.waiting(line(index))
-        } else if is(row, &tm::EVENT_INFO) {
-            self.events.pop(line(index)).word()
-        } else if is(row, &tm::EVENT_WORD_1) {
-            self.events.shown(line(index)).word_1
-        } else if is(row, &tm::EVENT_TIME) {
-            self.events.shown(line(index)).time
-        } else if is(row, &tm::EVENT_WORD_3) {
-            self.events.shown(line(index)).word_3
-        } else if is(row, &tm::COMMITTED) {
-            self.committed.word()
-        } else if is(row, &tm::STATUS) {
-            ManagerStatus::new().with_idle(self.is_idle()).word()
-        } else if is(row, &tm::ERROR) {
-            self.errors[0]
-        } else if is(row, &tm::ERROR_PLACE) {
-            self.errors[1]
-        } else if is(row, &tm::ERROR_VALUE) {
-            self.errors[2]
-        } else if is(row, &tm::INTERRUPT_ENABLE) {
-            self.events.enable().word()
-        } else if is(row, &tm::INTERRUPT_ACK) {
-            InterruptAck::new().with_events(self.events.is_unacknowledged()).word()
-        } else if is(row, &tm::LINE_ENABLE) {
-            self.events.lines().word()
-        } else {
-            row.reset
+    /// Reads a register; what only triggers reads as 0.
+    pub fn read(&mut self, register: RegisterId, index: u16) -> u32 {
+        match register {
+            RegisterId::REQUEST_ADDRESS => self.address.word(),
+            RegisterId::REQUEST_INFO => self.info.word(),
+            RegisterId::QUEUE_ENABLE => self.enable.word(),
+            RegisterId::EVENT_COUNT => self.events.waiting(line(index)),
+            RegisterId::EVENT_INFO => self.events.pop(line(index)).word(),
+            RegisterId::EVENT_WORD_1 => self.events.shown(line(index)).word_1,
+            RegisterId::EVENT_TIME => self.events.shown(line(index)).time,
+            RegisterId::EVENT_WORD_3 => self.events.shown(line(index)).word_3,
+            RegisterId::COMMITTED => self.committed.word(),
+            RegisterId::STATUS => ManagerStatus::new().with_idle(self.is_idle()).word(),
+            RegisterId::ERROR => self.errors[0],
+            RegisterId::ERROR_PLACE => self.errors[1],
+            RegisterId::ERROR_VALUE => self.errors[2],
+            RegisterId::INTERRUPT_ENABLE => self.events.enable().word(),
+            RegisterId::INTERRUPT_ACK => {
+                InterruptAck::new().with_events(self.events.is_unacknowledged()).word()
+            }
+            RegisterId::LINE_ENABLE => self.events.lines().word(),
+            RegisterId::PUSH => 0,
         }
     }
 
     /// Writes a register; what cannot be written keeps its state.
-    pub fn write(&mut self, row: &Register, value: u32, now: Ticks) -> Effect {
-        if is(row, &tm::REQUEST_ADDRESS) {
-            self.address = AddressWord::from_word(value);
-        } else if is(row, &tm::REQUEST_INFO) {
-            self.info = RequestInfo::from_word(value);
-        } else if is(row, &tm::PUSH) {
-            return Effect::Pushed(self.push(Push::from_word(value), now));
-        } else if is(row, &tm::QUEUE_ENABLE) {
-            self.enable = QueueEnable::from_word(value);
-        } else if is(row, &tm::INTERRUPT_ENABLE) {
-            self.events.set_enable(InterruptEnable::from_word(value));
-        } else if is(row, &tm::INTERRUPT_ACK) {
-            if InterruptAck::from_word(value).events() {
-                self.events.acknowledge();
+    pub fn write(&mut self, register: RegisterId, value: u32, now: Ticks) -> Effect {
+        match register {
+            RegisterId::REQUEST_ADDRESS => {
+                self.address = AddressWord::from_word(value);
             }
-        } else if is(row, &tm::LINE_ENABLE) {
-            self.events.set_lines(LineEnable::from_word(value));
+            RegisterId::REQUEST_INFO => {
+                self.info = RequestInfo::from_word(value);
+            }
+            RegisterId::PUSH => {
+                return Effect::Pushed(self.push(Push::from_word(value), now));
+            }
+            RegisterId::QUEUE_ENABLE => {
+                self.enable = QueueEnable::from_word(value);
+            }
+            RegisterId::INTERRUPT_ENABLE => {
+                self.events.set_enable(InterruptEnable::from_word(value));
+            }
+            RegisterId::INTERRUPT_ACK => {
+                if InterruptAck::from_word(value).events() {
+                    self.events.acknowledge();
+                }
+            }
+            RegisterId::LINE_ENABLE => {
+                self.events.set_lines(LineEnable::from_word(value));
+            }
+            RegisterId::EVENT_COUNT
+            | RegisterId::EVENT_INFO
+            | RegisterId::EVENT_WORD_1
+            | RegisterId::EVENT_TIME
+            | RegisterId::EVENT_WORD_3
+            | RegisterId::COMMITTED
+            | RegisterId::STATUS
+            | RegisterId::ERROR
+            | RegisterId::ERROR_PLACE
+            | RegisterId::ERROR_VALUE => {}
         }
         Effect::None
     }

@@ -1,10 +1,10 @@
 //! A mover with memories of its own, and a driver's way to write to it.
 
 use ane_device::mover::{Memories, Mover, Settings};
-use ane_uapi::hw::mover::model::MODEL;
-use ane_uapi::hw::mover::regs::{self, Core, MOVER};
-use ane_uapi::hw::mover::xmov::{self, PORT};
-use ane_uapi::register::{Block, Reg, Word};
+use ane_uapi::hw::mover::model;
+use ane_uapi::hw::mover::regs::{self, Core};
+use ane_uapi::hw::mover::xmov;
+use ane_uapi::register::{Reg, Word};
 
 pub(crate) const SCRATCH: usize = 0x20_0000;
 
@@ -46,24 +46,20 @@ impl Rig {
         (&mut self.mover, memories)
     }
 
-    fn find(block: &'static Block, offset: u32) -> (&'static ane_uapi::register::Register, u16) {
-        block.find(offset).unwrap()
-    }
-
     /// Writes the register at an offset of a core's window.
     pub(crate) fn poke(&mut self, core: Core, offset: u32, value: u32) {
-        let (row, index) = Self::find(&MOVER, offset);
+        let (register_id, index) = regs::RegisterId::find(offset).unwrap();
         let time = self.time;
         let (mover, mut memories) = self.lend();
-        mover.write(core, row, index, value, time, &mut memories);
+        mover.write(core, register_id, index, value, time, &mut memories);
     }
 
     /// Reads the register at an offset of a core's window.
     pub(crate) fn peek(&mut self, core: Core, offset: u32) -> u32 {
-        let (row, index) = Self::find(&MOVER, offset);
+        let (register_id, index) = regs::RegisterId::find(offset).unwrap();
         let time = self.time;
         let (mover, mut memories) = self.lend();
-        mover.read(core, row, index, time, &mut memories)
+        mover.read(core, register_id, index, time, &mut memories)
     }
 
     pub(crate) fn set(&mut self, offset: u32, value: u32) {
@@ -75,17 +71,17 @@ impl Rig {
     }
 
     pub(crate) fn model<T: Word>(&mut self, register: &Reg<T>, index: u32) -> u32 {
-        let (row, index) = Self::find(&MODEL, register.offset() + 4 * index);
+        let (register_id, index) = model::RegisterId::find(register.offset() + 4 * index).unwrap();
         let time = self.time;
         let (mover, mut memories) = self.lend();
-        mover.read_model(row, index, time, &mut memories)
+        mover.read_model(register_id, index, time, &mut memories)
     }
 
     pub(crate) fn set_model<T: Word>(&mut self, register: &Reg<T>, index: u32, value: u32) {
-        let (row, index) = Self::find(&MODEL, register.offset() + 4 * index);
+        let (register_id, index) = model::RegisterId::find(register.offset() + 4 * index).unwrap();
         let time = self.time;
         let (mover, mut memories) = self.lend();
-        mover.write_model(row, index, value, time, &mut memories);
+        mover.write_model(register_id, index, value, time, &mut memories);
     }
 
     /// Issues an instruction on a thread.
@@ -95,14 +91,14 @@ impl Rig {
 
     /// Has a thread wait.
     pub(crate) fn stallwait(&mut self, thread: u32, block: u32, condition: u32) {
-        self.port(xmov::STALLWAIT.offset() + 4 * thread, block << 16 | condition);
+        self.port(xmov::STALL_WAIT.offset() + 4 * thread, block << 16 | condition);
     }
 
     fn port(&mut self, offset: u32, word: u32) {
-        let (row, thread) = Self::find(&PORT, offset);
+        let (register_id, thread) = xmov::RegisterId::find(offset).unwrap();
         let time = self.time;
         let (mover, mut memories) = self.lend();
-        mover.write_port(row, thread, word, time, &mut memories);
+        mover.write_port(register_id, thread, word, time, &mut memories);
     }
 
     /// Writes the four parameters.

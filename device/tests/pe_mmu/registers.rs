@@ -1,14 +1,14 @@
 //! The block's registers.
 
 use ane_device::dart::Circuit;
-use ane_uapi::hw::pe_mmu::{self as regs, PE_MMU};
+use ane_uapi::hw::pe_mmu as regs;
 use ane_uapi::register::{Reg, Word};
 
 use super::*;
 
 fn read<T: Word>(mmu: &mut PeMmu, register: &Reg<T>, index: u16) -> u32 {
-    let (row, _) = PE_MMU.find(register.offset()).unwrap();
-    mmu.read(row, index)
+    let (id, _) = regs::RegisterId::find(register.offset()).unwrap();
+    mmu.read(id, index)
 }
 
 #[test]
@@ -25,11 +25,9 @@ fn registers_show_attributes_and_counters_and_take_the_switch() {
     assert_eq!(read(&mut mmu, &regs::PAGE_SIZE, 0), 0x1000);
     assert_eq!(read(&mut mmu, &regs::OVERHEAD_PS, 0), 5_000);
     assert_eq!(read(&mut mmu, &regs::FABRIC_PS, 0), 40_000);
-    let (row, _) = PE_MMU.find(regs::CONTROL.offset()).unwrap();
-    mmu.write(row, u32::MAX);
+    mmu.write(regs::RegisterId::CONTROL, u32::MAX);
     assert_eq!(read(&mut mmu, &regs::CONTROL, 0), 1);
-    let (row, _) = PE_MMU.find(regs::PAGE_SIZE.offset()).unwrap();
-    mmu.write(row, 0x4000);
+    mmu.write(regs::RegisterId::PAGE_SIZE, 0x4000);
     assert_eq!(read(&mut mmu, &regs::PAGE_SIZE, 0), 0x1000);
 }
 

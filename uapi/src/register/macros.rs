@@ -169,6 +169,32 @@ macro_rules! registers {
                 });
         )*
 
+        /// The registers of the block, for a `match` that the compiler holds to be complete.
+        #[expect(non_camel_case_types, reason = "a variant is spelled as the constant of its register")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum RegisterId {
+            $( $( #[doc = $doc] )* $reg, )*
+        }
+
+        impl RegisterId {
+            /// Every register, by rising address.
+            pub const ALL: &'static [Self] = &[ $( Self::$reg, )* ];
+
+            /// The register and instance at `offset`, in the block's numbering.
+            pub fn find(offset: u32) -> Option<(Self, u16)> {
+                let place = $block.place(offset)?;
+                Some((*Self::ALL.get(usize::from(place.row))?, place.index))
+            }
+
+            /// The row of the block's table.
+            pub const fn register(self) -> &'static $crate::register::Register {
+                match self {
+                    $( Self::$reg => &$reg.info, )*
+                }
+            }
+        }
+
         /// Every register of the block, by rising address.
         pub const REGISTERS: &[&$crate::register::Register] = &[ $( &$reg.info, )* ];
 

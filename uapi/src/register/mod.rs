@@ -377,13 +377,18 @@ impl Block {
         offset >= self.start && offset - self.start < self.len
     }
 
-    /// The register and instance at `offset`, in the block's numbering.
-    pub fn find(&self, offset: u32) -> Option<(&'static Register, u16)> {
+    /// What lives at `offset`, in the block's numbering.
+    pub fn place(&self, offset: u32) -> Option<Place> {
         let distance = offset.checked_sub(self.start)?;
         if !distance.is_multiple_of(4) {
             return None;
         }
-        let place = (*self.places.get(distance as usize / 4)?)?;
+        *self.places.get(distance as usize / 4)?
+    }
+
+    /// The register and instance at `offset`, in the block's numbering.
+    pub fn find(&self, offset: u32) -> Option<(&'static Register, u16)> {
+        let place = self.place(offset)?;
         Some((self.registers[usize::from(place.row)], place.index))
     }
 

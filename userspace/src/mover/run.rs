@@ -152,7 +152,7 @@ impl<B: Bus> Run<'_, B> {
                 self.batch(line, &[Operation::Write(port, *word)]).map(drop)
             }
             Command::StallWait { thread, block, condition } => {
-                let port = EngineOffset(at(PORT.base, &xmov::STALLWAIT).0 + 4 * thread);
+                let port = EngineOffset(at(PORT.base, &xmov::STALL_WAIT).0 + 4 * thread);
                 let word = xmov::StallWait::new().with_block(*block).with_condition(*condition);
                 self.batch(line, &[Operation::Write(port, word.into_bits())]).map(drop)
             }

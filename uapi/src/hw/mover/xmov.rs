@@ -214,11 +214,11 @@ registers! {
     /// Issues the instruction written, on the thread whose word it is; reads as 0.
     ISSUE "ISSUE" @ 0x0 [3; 4]: Instruction, Trigger, Chosen, "mover 2";
     /// Has the thread wait before it issues what the block mask names; reads as 0.
-    STALLWAIT "STALLWAIT" @ 0x10 [3; 4]: StallWait, Trigger, Chosen, "mover 2";
+    STALL_WAIT "STALLWAIT" @ 0x10 [3; 4]: StallWait, Trigger, Chosen, "mover 2";
 }
 
 const _: () = {
-    assert!(ISSUE.info.count == THREADS && STALLWAIT.info.count == THREADS);
+    assert!(ISSUE.info.count == THREADS && STALL_WAIT.info.count == THREADS);
     assert!(Tensix::Blackhole.descriptor_word() + 4 <= BANK_WORDS);
     assert!((STATE_ID_WORD + THREADS as u32) * 4 <= super::transfer::WINDOW_BYTES);
 };
