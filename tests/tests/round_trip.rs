@@ -12,7 +12,6 @@ use zerocopy::little_endian::U32;
 fn encoded(task: &Task<'_>) -> Vec<u8> {
     let mut words: Vec<u32> = task.header.encode().into_iter().take(task.header.words()).collect();
     for record in task.records() {
-        let record = record.expect("the records are sound");
         let header = RecordHeader::of(record.header.address(), record.values.len() as u32);
         words.push(header.expect("a record has an address and 1 to 64 values").into_bits());
         words.extend(record.writes().map(|(_, value)| value));

@@ -1,8 +1,12 @@
 //! Kernel fetcher: coefficients from memory, through sixteen channels, into the order in which outputs use them.
 //!
 //! Each neural engine has a channel, a chunk behind that channel's base, and slots in the chunk. What the array gets
-//! is the planes in ascending order, each `[tap][lane]`, and the bias rows apart. Kernel memory shows the first
+//! is planes in ascending order, each `[tap][lane]`, and the bias rows apart. Kernel memory shows the first
 //! of what was brought, as far as it is large.
+//!
+//! Bytes become halves here, and sparse slots dense ones ([`sparse`]), so that the array knows neither.
+
+mod sparse;
 
 use std::task::Poll;
 
@@ -12,12 +16,15 @@ use ane_uapi::hw::td::kernel_dma;
 use vm_memory::GuestMemory;
 use zerocopy::IntoBytes;
 
+use super::EngineError;
 use super::cancel::Pace;
-use super::plan::coefficients::Kernel;
+use super::plan::coefficients::{Format, Kernel, Slot};
+use super::plan::verdict::Verdict;
 use super::room::Room;
 use super::tile::{Fault, little_endian};
 use crate::dart::{Access, Dma};
 use crate::kernel_memory::{self, GRANULE, KernelMemory};
+use crate::refusal::Category;
 use crate::td::register_file::RegisterFile;
 
 /// Steps that a transfer counts for, besides those for what it brings.
@@ -26,13 +33,18 @@ const TRANSFER: usize = 16;
 /// Coefficients of a plane that are brought together at most: half a megabyte of halves.
 const TOGETHER: usize = 1 << 18;
 
-/// Coefficients in the order of use.
+/// Coefficients in the order of use, of one group.
 #[derive(Debug, Default)]
 pub(super) struct Coefficients {
-    /// One row of lanes for each plane, or nothing.
+    /// One for each output, or nothing.
     pub(super) biases: Room,
     /// Planes, taps, lanes.
     pub(super) weights: Room,
+    /// A slot whose planes are narrower than it, and bytes on their way.
+    staged: Vec<u16>,
+    bytes: Vec<u8>,
+    /// Where each engine's next sparse slot begins in its chunk.
+    next: [u64; kernel_dma::CHANNELS as usize],
 }
 
 /// Reads `into` from `base`.
@@ -43,58 +55,168 @@ fn read<M: GuestMemory>(dma: &mut Dma<'_, M>, base: u64, into: &mut [u8]) -> Res
     }
 }
 
+/// The chunk of an engine, in memory.
+fn chunk(registers: &RegisterFile, engine: u16) -> u64 {
+    registers.base(&kernel_dma::COEFF_BASE_ADDR, engine).0.into()
+}
+
 impl Coefficients {
-    /// Brings what a convolution needs, from piece `next` on and as long as it is wanted and has its turn.
+    /// Brings what a group of a convolution needs, from piece `next` on and as long as it is wanted and has its turn.
     pub(super) fn fetch<M: GuestMemory>(
         &mut self,
         dma: &mut Dma<'_, M>,
         registers: &RegisterFile,
-        kernel: &Kernel,
+        (kernel, group): (&Kernel, u32),
         pace: &mut Pace<'_>,
         next: &mut u32,
-    ) -> Poll<Result<(), Fault>> {
-        let lanes = kernel.lanes as usize;
-        let plane_len = lanes.saturating_mul(kernel.taps as usize).max(1);
-        let planes = kernel.planes as usize;
-        self.weights.resize(planes.saturating_mul(plane_len));
-        self.biases.resize(if kernel.has_bias { planes.saturating_mul(lanes) } else { 0 });
-        let bias_bytes = if kernel.has_bias { u64::from(kernel.lanes).saturating_mul(2) } else { 0 };
-        let pieces = self.weights.chunks_exact_mut(plane_len).enumerate().flat_map(|(plane, weights)| {
-            weights.chunks_mut(TOGETHER).enumerate().map(move |(part, weights)| (plane, part, weights))
-        });
-        for (plane, part, weights) in pieces.skip(*next as usize) {
+    ) -> Poll<Result<(), EngineError>> {
+        let lanes = kernel.common_lanes();
+        let outputs = kernel.outputs as usize;
+        self.weights.resize(outputs.saturating_mul(kernel.taps as usize));
+        self.biases.resize(if kernel.has_bias { outputs } else { 0 });
+        if group == 0 && *next == 0 {
+            self.next = [kernel.table_bytes(); kernel_dma::CHANNELS as usize];
+        }
+        // A slot goes in parts only if it can go straight to its place.
+        let whole = kernel.lanes.max(kernel.last_lanes) as usize;
+        let parts = if kernel.sparse.is_some() || lanes != kernel.lanes || lanes != kernel.last_lanes {
+            1
+        } else {
+            whole.saturating_mul(kernel.taps as usize).div_ceil(TOGETHER).max(1)
+        };
+        let pieces = (kernel.slots() as usize).saturating_mul(parts);
+        while (*next as usize) < pieces {
             if pace.has_had_its_turn() {
                 return Poll::Pending;
             }
-            if pace.spend(TRANSFER.saturating_add(weights.len())) {
+            let at = *next as usize;
+            let index = u32::try_from(at.checked_div(parts).unwrap_or(0)).unwrap_or(u32::MAX);
+            let part = at.checked_rem(parts).unwrap_or(0);
+            let slot = kernel.slot(group, index);
+            let len = (slot.lanes as usize).saturating_mul(kernel.taps as usize);
+            if pace.spend(TRANSFER.saturating_add(len.min(TOGETHER))) {
                 break;
             }
-            let (engine, slot) = place(plane, kernel.engines);
-            let chunk = u64::from(registers.base(&kernel_dma::COEFF_BASE_ADDR, engine).0);
-            let base = chunk.saturating_add(kernel.slot_bytes().saturating_mul(slot));
-            let start = plane.saturating_mul(lanes);
-            if part == 0
-                && let Some(biases) = self.biases.get_mut(start..start.saturating_add(lanes))
-            {
-                read(dma, base, biases.as_mut_bytes())?;
-                little_endian(biases);
-            }
-            let before = part.saturating_mul(TOGETHER) as u64;
-            let base = base.saturating_add(bias_bytes).saturating_add(kernel.bytes(before));
-            if kernel.is_uint8 {
-                read_bytes(dma, base, weights)?;
+            if kernel.sparse.is_some() {
+                self.sparse(dma, registers, kernel, slot)?;
+            } else if parts == 1 && slot.lanes != lanes {
+                self.scattered(dma, registers, kernel, slot)?;
             } else {
-                read(dma, base, weights.as_mut_bytes())?;
-                little_endian(weights);
+                self.straight(dma, registers, kernel, slot, part)?;
             }
             *next = next.saturating_add(1);
         }
         Poll::Ready(Ok(()))
     }
 
+    /// Brings a part of a slot whose plane is one of the array's.
+    fn straight<M: GuestMemory>(
+        &mut self,
+        dma: &mut Dma<'_, M>,
+        registers: &RegisterFile,
+        kernel: &Kernel,
+        slot: Slot,
+        part: usize,
+    ) -> Result<(), Fault> {
+        let base = chunk(registers, slot.engine).saturating_add(slot.offset);
+        if part == 0 {
+            self.bias_row(dma, base, slot)?;
+        }
+        let first = (slot.first as usize).saturating_mul(kernel.taps as usize);
+        let len = (slot.lanes as usize).saturating_mul(kernel.taps as usize);
+        let before = part.saturating_mul(TOGETHER);
+        let end = first.saturating_add(len.min(before.saturating_add(TOGETHER)));
+        let base = base.saturating_add(bias_bytes(kernel, slot)).saturating_add(kernel.size(before as u64));
+        match self.weights.get_mut(first.saturating_add(before)..end) {
+            Some(weights) => numbers(dma, base, kernel.format, weights),
+            None => Ok(()),
+        }
+    }
+
+    /// Brings a slot whose plane is several of the array's: those get some lanes of each row.
+    fn scattered<M: GuestMemory>(
+        &mut self,
+        dma: &mut Dma<'_, M>,
+        registers: &RegisterFile,
+        kernel: &Kernel,
+        slot: Slot,
+    ) -> Result<(), Fault> {
+        let base = chunk(registers, slot.engine).saturating_add(slot.offset);
+        self.bias_row(dma, base, slot)?;
+        let (lanes, taps) = (slot.lanes as usize, kernel.taps as usize);
+        self.staged.resize(lanes.saturating_mul(taps), 0);
+        let base = base.saturating_add(bias_bytes(kernel, slot));
+        numbers(dma, base, kernel.format, &mut self.staged)?;
+        let narrow = kernel.common_lanes().max(1) as usize;
+        let first = (slot.first as usize).saturating_mul(taps);
+        let planes = self
+            .weights
+            .get_mut(first..)
+            .unwrap_or_default()
+            .chunks_exact_mut(narrow.saturating_mul(taps).max(1));
+        for (index, plane) in planes.take(lanes.checked_div(narrow).unwrap_or(0)).enumerate() {
+            let rows = self.staged.chunks_exact(lanes.max(1));
+            for (to, from) in plane.chunks_exact_mut(narrow).zip(rows) {
+                let from = from.chunks_exact(narrow).nth(index).unwrap_or_default();
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings a sparse slot, which says itself how long it is.
+    fn sparse<M: GuestMemory>(
+        &mut self,
+        dma: &mut Dma<'_, M>,
+        registers: &RegisterFile,
+        kernel: &Kernel,
+        slot: Slot,
+    ) -> Result<(), EngineError> {
+        let (Some(layout), Some(at)) = (kernel.sparse, self.next.get_mut(usize::from(slot.engine))) else {
+            return Ok(());
+        };
+        let refuse = |bad: sparse::Bad| {
+            let register = &kernel_dma::COEFF_BASE_ADDR;
+            let address = register.info.at(slot.engine).unwrap_or(register.offset());
+            let value = registers.written(address).unwrap_or_default();
+            let category = Category::Undefined;
+            EngineError::Refused(Verdict { category, address, bits: u32::MAX, value, why: bad.why() })
+        };
+        let size = u64::from(registers.get_at(&kernel_dma::COEFF_BFR_SIZE, slot.engine).bytes());
+        let largest = sparse::largest(kernel, &layout, slot.lanes);
+        let len = size.saturating_sub(*at).min(largest);
+        self.bytes.resize(usize::try_from(len).unwrap_or(0), 0);
+        read(dma, chunk(registers, slot.engine).saturating_add(*at), &mut self.bytes)?;
+        let is_only = kernel.slots_of(slot.engine) == 1 && kernel.groups == 1;
+        let found =
+            sparse::Found::of(&self.bytes, kernel.has_bias, slot.lanes, &layout, is_only).map_err(refuse)?;
+        let taps = kernel.taps as usize;
+        let first = slot.first as usize;
+        if let Some(biases) = self.biases.get_mut(first..first.saturating_add(slot.lanes as usize)) {
+            let (pairs, _) = found.biases.as_chunks::<2>();
+            biases.iter_mut().zip(pairs).for_each(|(to, from)| *to = u16::from_le_bytes(*from));
+        }
+        let len = (slot.lanes as usize).saturating_mul(taps);
+        let first = first.saturating_mul(taps);
+        if let Some(weights) = self.weights.get_mut(first..first.saturating_add(len)) {
+            found.expand(&layout, slot.lanes, weights).map_err(refuse)?;
+        }
+        *at = at.saturating_add(kernel.padded(found.len));
+        Ok(())
+    }
+
+    fn bias_row<M: GuestMemory>(&mut self, dma: &mut Dma<'_, M>, base: u64, slot: Slot) -> Result<(), Fault> {
+        let first = slot.first as usize;
+        if let Some(biases) = self.biases.get_mut(first..first.saturating_add(slot.lanes as usize)) {
+            read(dma, base, biases.as_mut_bytes())?;
+            little_endian(biases);
+        }
+        Ok(())
+    }
+
     /// Shows the first of the coefficients in kernel memory, slot by slot in the order of planes.
     pub(super) fn show(&self, kernel: &Kernel, memory: &mut KernelMemory) {
-        let lanes = kernel.lanes as usize;
+        let lanes = kernel.common_lanes() as usize;
         let plane_len = lanes.saturating_mul(kernel.taps as usize).max(1);
         let mut biases = self.biases.chunks_exact(lanes.max(1));
         let rows =
@@ -112,38 +234,60 @@ fn slot(memory: &mut KernelMemory, bytes: usize) -> Option<&mut [u8]> {
     memory.slot(u32::try_from(granules).ok()?).ok()
 }
 
-/// Engine and slot of a plane.
-fn place(plane: usize, engines: u16) -> (u16, u64) {
-    let plane = plane as u64;
-    let engines = u64::from(engines).max(1);
-    // Fewer than sixteen engines.
-    let engine = u16::try_from(plane.checked_rem(engines).unwrap_or(0)).unwrap_or(0);
-    (engine, plane.checked_div(engines).unwrap_or(0))
+/// Bytes of a slot's bias row.
+const fn bias_bytes(kernel: &Kernel, slot: Slot) -> u64 {
+    if kernel.has_bias { 2 * slot.lanes as u64 } else { 0 }
 }
 
-/// Reads bytes as numbers from 0 to 255, which halves hold exactly.
-fn read_bytes<M: GuestMemory>(dma: &mut Dma<'_, M>, base: u64, into: &mut [u16]) -> Result<(), Fault> {
+/// Reads coefficients as halves.
+fn numbers<M: GuestMemory>(
+    dma: &mut Dma<'_, M>,
+    base: u64,
+    format: Format,
+    into: &mut [u16],
+) -> Result<(), Fault> {
+    match format {
+        Format::Half => {
+            read(dma, base, into.as_mut_bytes())?;
+            little_endian(into);
+            Ok(())
+        }
+        Format::Unsigned => bytes(dma, base, into, |byte| half::f16::from(byte).to_bits()),
+        Format::Signed => bytes(dma, base, into, |byte| half::f16::from(byte.cast_signed()).to_bits()),
+    }
+}
+
+/// Reads bytes as numbers, which halves hold exactly.
+fn bytes<M: GuestMemory>(
+    dma: &mut Dma<'_, M>,
+    base: u64,
+    into: &mut [u16],
+    number: impl Fn(u8) -> u16,
+) -> Result<(), Fault> {
     let mut at = base;
     for part in into.chunks_mut(256) {
         let mut bytes = [0; 256];
         let bytes = bytes.get_mut(..part.len()).unwrap_or_default();
         read(dma, at, bytes)?;
-        part.iter_mut().zip(&*bytes).for_each(|(half, byte)| *half = half::f16::from(*byte).to_bits());
+        part.iter_mut().zip(&*bytes).for_each(|(half, byte)| *half = number(*byte));
         at = at.saturating_add(part.len() as u64);
     }
     Ok(())
 }
 
-/// The activation table of channel 0.
+/// The activation table in front of an engine's chunk.
 pub(super) fn table<M: GuestMemory>(
     dma: &mut Dma<'_, M>,
     registers: &RegisterFile,
-    memory: &mut KernelMemory,
+    engine: u16,
     into: &mut [u8; BYTES],
 ) -> Result<(), Fault> {
-    read(dma, registers.base(&kernel_dma::COEFF_BASE_ADDR, 0).0.into(), into)?;
+    read(dma, chunk(registers, engine), into)
+}
+
+/// Shows an activation table in kernel memory.
+pub(super) fn show_table(table: &[u8; BYTES], memory: &mut KernelMemory) {
     if let Some(shown) = slot(memory, BYTES).and_then(|slot| slot.first_chunk_mut()) {
-        *shown = *into;
+        *shown = *table;
     }
-    Ok(())
 }

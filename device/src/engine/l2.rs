@@ -4,11 +4,11 @@
 //! seen. What it leaves there is marked as unknown, and a task that would read such bytes is refused: a guess would
 //! look like a result. Whatever is written to them makes them known again.
 
-use super::plan::operand::{ChipPlace, Shape};
+use super::plan::operand::{ChipPlace, Element, Shape};
 use crate::sram::{Sram, TILE_L2_BYTES};
 
-/// Bytes that are marked together: an element, so that one that is written tells nothing of its neighbours.
-const GRANULE: u32 = 2;
+/// Bytes that are marked together: the smallest element, so that one that is written tells nothing of its neighbours.
+const GRANULE: u32 = 1;
 
 /// Bytes of which a row that is assembled on chip takes whole ones: the buffer's own granule.
 const ROW_UNIT: u32 = 16;
@@ -103,7 +103,7 @@ fn rows(place: ChipPlace, shape: Shape) -> impl Iterator<Item = u32> {
 /// The same bytes in as few rows as there are: rows without a gap between them are one, and so are channels.
 fn merged(place: ChipPlace, shape: Shape) -> Shape {
     let Shape { channels, height, width } = shape;
-    let row = width.saturating_mul(2);
+    let row = width.saturating_mul(place.element.bytes());
     if height != 1 && place.row_stride != row {
         return shape;
     }
@@ -114,15 +114,19 @@ fn merged(place: ChipPlace, shape: Shape) -> Shape {
     Shape { channels: 1, height: 1, width: width.saturating_mul(channels) }
 }
 
+/// Bytes of a row.
+const fn row_bytes(place: ChipPlace, shape: Shape) -> u32 {
+    shape.width.saturating_mul(place.element.bytes())
+}
+
 /// True if the tensor has unknown bytes.
 pub(super) fn is_unknown(unknown: &Unknown, place: ChipPlace, shape: Shape) -> bool {
-    unknown.is_near(place, shape)
-        && rows(place, shape).any(|at| unknown.touches(at, shape.width.saturating_mul(2)))
+    unknown.is_near(place, shape) && rows(place, shape).any(|at| unknown.touches(at, row_bytes(place, shape)))
 }
 
 /// Marks a tensor as unknown.
 pub(super) fn forget(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
-    let len = shape.width.saturating_mul(2).next_multiple_of(ROW_UNIT);
+    let len = row_bytes(place, shape).next_multiple_of(ROW_UNIT);
     rows(place, shape).for_each(|at| unknown.mark(at, len));
 }
 
@@ -132,6 +136,10 @@ pub(super) fn read(sram: &Sram, place: ChipPlace, shape: Shape, into: &mut [u16]
     let width = shape.width as usize;
     for (at, row) in rows(place, shape).zip(into.chunks_exact_mut(width.max(1))) {
         let Some(bytes) = sram.bytes().get(at as usize..) else { continue };
+        if place.element != Element::Half {
+            row.iter_mut().zip(bytes).for_each(|(to, from)| *to = place.element.half(*from));
+            continue;
+        }
         let (pairs, _) = bytes.as_chunks::<2>();
         row.iter_mut().zip(pairs).for_each(|(to, from)| *to = u16::from_le_bytes(*from));
     }
@@ -140,7 +148,7 @@ pub(super) fn read(sram: &Sram, place: ChipPlace, shape: Shape, into: &mut [u16]
 /// Marks a tensor as known, as it is once it is written.
 pub(super) fn know(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
     if unknown.is_near(place, shape) {
-        rows(place, shape).for_each(|at| unknown.clear(at, shape.width.saturating_mul(2)));
+        rows(place, shape).for_each(|at| unknown.clear(at, row_bytes(place, shape)));
     }
 }
 
@@ -150,6 +158,10 @@ pub(super) fn write(sram: &mut Sram, place: ChipPlace, shape: Shape, from: &[u16
     let width = shape.width as usize;
     for (at, row) in rows(place, shape).zip(from.chunks_exact(width.max(1))) {
         let Some(bytes) = sram.bytes_mut().get_mut(at as usize..) else { continue };
+        if place.element != Element::Half {
+            bytes.iter_mut().zip(row).for_each(|(to, from)| *to = place.element.byte(*from));
+            continue;
+        }
         let (pairs, _) = bytes.as_chunks_mut::<2>();
         pairs.iter_mut().zip(row).for_each(|(to, from)| *to = from.to_le_bytes());
     }
@@ -159,8 +171,15 @@ pub(super) fn write(sram: &mut Sram, place: ChipPlace, shape: Shape, from: &[u16
 mod tests {
     use super::*;
 
-    const PLACE: ChipPlace =
-        ChipPlace { base: 0x40, channel_stride: 0x20, row_stride: 0x100, group_stride: 0 };
+    const PLACE: ChipPlace = ChipPlace {
+        base: 0x40,
+        channel_stride: 0x20,
+        row_stride: 0x100,
+        group_stride: 0,
+        depth_stride: 0,
+        depths: 1,
+        element: Element::Half,
+    };
     const SHAPE: Shape = Shape { channels: 3, height: 2, width: 5 };
 
     #[test]
@@ -185,6 +204,17 @@ mod tests {
         assert!(!is_unknown(&unknown, elsewhere, Shape { channels: 1, height: 1, width: 8 }));
         know(&mut unknown, PLACE, SHAPE);
         assert!(!is_unknown(&unknown, PLACE, SHAPE));
+    }
+
+    #[test]
+    fn bytes_take_a_byte_each_and_come_back_as_halves() {
+        let mut sram = Sram::tile_l2();
+        let place = ChipPlace { element: Element::Signed, ..PLACE };
+        write(&mut sram, place, SHAPE, &[0x3c00; 30]);
+        assert_eq!(sram.bytes()[0x40..0x46], [1, 1, 1, 1, 1, 0]);
+        let mut back = vec![0; 30];
+        read(&sram, place, SHAPE, &mut back);
+        assert_eq!(back, [0x3c00; 30]);
     }
 
     #[test]
@@ -220,7 +250,7 @@ mod tests {
 
     /// Rows of `width` columns, one for each channel, a stride apart.
     fn put(sram: &mut Sram, base: u32, channel_stride: u32, channels: u32, row: &[u16]) {
-        let place = ChipPlace { base, channel_stride, row_stride: 0, group_stride: 0 };
+        let place = ChipPlace { base, channel_stride, ..ChipPlace::default() };
         let shape = Shape { channels, height: 1, width: row.len() as u32 };
         write(sram, place, shape, &row.repeat(channels as usize));
     }

@@ -1,23 +1,23 @@
 //! The decoder: a descriptor's words become register values, or one error that names the word.
 //!
-//! Nothing is ignored. A bit that no source explains has to be zero; a number that an enumeration does not
-//! have is refused, where the task looks at it at all: the planar engine's words do not matter to a neural
-//! task, nor a memory format to a port whose format mode is 0, as compilers leave unused ports. A refused
-//! descriptor writes no register.
+//! Nothing is ignored that a task uses. A bit that no source explains has to be zero, and a number that an
+//! enumeration does not have is refused, where the task looks at the word at all ([`used`]): an M1 runs a neural task
+//! with anything in the planar engine's words, and with ports full of ones that move nothing (delta 14; measured).
+//! What a task leaves in words that it does not use stays there, and is looked at by the first task that uses them. A
+//! record that runs past the descriptor's end writes zeros from there on (delta 14; measured). A refused descriptor
+//! writes no register.
 
 use std::fmt;
-use std::sync::LazyLock;
 
-use ane_uapi::hw::td::common::{self, TaskClass};
 use ane_uapi::hw::td::header::{self, Header, KernelBases};
-use ane_uapi::hw::td::l2::{self, SourceType};
-use ane_uapi::hw::td::record::{Overrun, Record, RecordHeader, Records};
-use ane_uapi::hw::td::{self, neural, planar, tile_destination, tile_source};
-use ane_uapi::register::{Block, Field, Register, Show, Word};
+use ane_uapi::hw::td::record::{Record, RecordHeader, Records};
+use ane_uapi::hw::td::{self, common, l2, neural, tile_destination, tile_source};
+use ane_uapi::register::{Field, Register, Show, Word};
 
 use super::fetch::Descriptor;
-use super::known::{self, Codes};
+use super::known;
 use super::register_file::RegisterFile;
+use super::used::Used;
 use crate::refusal::Category;
 
 /// Where header words stand among record addresses in errors, which have no place of their own there (Chosen).
@@ -25,10 +25,18 @@ pub const HEADER_AT: u32 = 0x2_0000;
 
 /// Bits that no source explains and that were measured to do nothing: record address, mask.
 ///
-/// Bit 8 of L2Cfg, on a ReLU task (td 10; measured). Bit 5 of MACCfg, on a planar multiplication (td 4.3; measured);
-/// planning refuses it on neural tasks.
-pub(super) const INERT: [(u32, u32); 2] =
-    [(l2::L2_CFG.info.offset, 0x100), (neural::MAC_CFG.info.offset, 0x20)];
+/// L2Cfg 0x33881, on a ReLU task, and its bit 8 (td 10, delta 14; measured). Bit 5 of MACCfg, on a planar
+/// multiplication (td 4.3; measured); planning refuses it on neural tasks. Bits 20 and 21 of a source's format (delta 14;
+/// measured). Bits 18, 19 and 22 of DstDMAConfig and bit 23 of Cfg, in programs that were executed with and without (delta 14;
+/// derived).
+pub(super) const INERT: [(u32, u32); 6] = [
+    (l2::L2_CFG.info.offset, 0x3_3980),
+    (neural::MAC_CFG.info.offset, 0x20),
+    (tile_source::FMT1.info.offset, 0x30_0000),
+    (tile_source::FMT2.info.offset, 0x30_0000),
+    (tile_destination::DMA_CONFIG.info.offset, 0x4c_0000),
+    (common::CFG.info.offset, 0x80_0000),
+];
 
 /// Why a descriptor was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +46,6 @@ pub enum DescriptorError {
         /// Words that there are.
         words: usize,
     },
-    /// A record announces more values than there are.
-    Overrun(Overrun),
     /// A record writes where no register is known.
     NoRegister {
         /// Index of the value's word in the descriptor.
@@ -80,7 +86,6 @@ impl DescriptorError {
     pub const fn place(&self) -> (u32, u32, u32) {
         match *self {
             Self::Header { .. } => (0, 0, 0),
-            Self::Overrun(overrun) => (overrun.header.address(), 0xfc00_0000, overrun.header.into_bits()),
             Self::NoRegister { address, value, .. } => (address, u32::MAX, value),
             Self::Unexplained { address, bits, value, .. }
             | Self::UnknownCode { address, bits, value, .. } => (address, bits, value),
@@ -90,7 +95,7 @@ impl DescriptorError {
     /// Who is to blame.
     pub const fn category(&self) -> Category {
         match self {
-            Self::Header { .. } | Self::Overrun(_) => Category::Unpredictable,
+            Self::Header { .. } => Category::Unpredictable,
             Self::NoRegister { .. } | Self::Unexplained { .. } | Self::UnknownCode { .. } => {
                 Category::Undefined
             }
@@ -102,7 +107,6 @@ impl fmt::Display for DescriptorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Header { words } => write!(f, "descriptor of {words} words ends inside its header"),
-            Self::Overrun(overrun) => overrun.fmt(f),
             Self::NoRegister { word, address, value } => {
                 write!(f, "word {word} writes {value:#010x} to {address:#x}, where no register is known")
             }
@@ -139,32 +143,26 @@ pub fn decode(
     check_header(&header)?;
     let mut after = before.clone();
     for record in Records::new(words, header.words()) {
-        let record = record.map_err(DescriptorError::Overrun)?;
         check_record(record.header)?;
-        if write_known(&mut after, &record) {
-            continue;
-        }
-        for (index, (address, value)) in record.writes().enumerate() {
-            let word = record.at.saturating_add(1).saturating_add(index);
-            let place = td::find(address).ok_or(DescriptorError::NoRegister { word, address, value })?;
-            check_unexplained(place.register, address, value)?;
-            after.write(address, value).ok_or(DescriptorError::NoRegister { word, address, value })?;
-        }
+        write(&mut after, &record)?;
     }
-    check_codes(&after)?;
+    check_words(&after)?;
     Ok((header, after))
 }
 
-/// Writes a record if all of it is understood; writes anything or nothing if it is not.
-fn write_known(file: &mut RegisterFile, record: &Record<'_>) -> bool {
-    let Some((words, range)) = file.run(record.header.address(), record.values.len()) else { return false };
-    let forbidden = known::forbidden(range);
-    let mut unexplained = 0;
-    for ((word, value), forbidden) in words.iter_mut().zip(record.values).zip(forbidden) {
-        *word = value.get();
-        unexplained |= *word & forbidden;
+/// Writes a record.
+fn write(file: &mut RegisterFile, record: &Record<'_>) -> Result<(), DescriptorError> {
+    if record.missing == 0
+        && let Some(words) = file.run(record.header.address(), record.values.len())
+    {
+        words.iter_mut().zip(record.values).for_each(|(word, value)| *word = value.get());
+        return Ok(());
     }
-    unexplained == 0
+    for (index, (address, value)) in record.writes().enumerate() {
+        let word = record.at.saturating_add(1).saturating_add(index);
+        file.write(address, value).ok_or(DescriptorError::NoRegister { word, address, value })?;
+    }
+    Ok(())
 }
 
 /// A header word whose unexplained bits are set, or that names a coefficient base which no known program
@@ -206,61 +204,35 @@ fn check_unexplained(register: &Register, address: u32, value: u32) -> Result<()
     }
 }
 
-/// The enumerations that every task looks at, those of each engine, and those of each port.
-static COMMON: LazyLock<Codes> = LazyLock::new(|| Codes::of_blocks(&[&common::COMMON, &l2::L2]));
-static NEURAL: LazyLock<Codes> = LazyLock::new(|| Codes::of_blocks(&[&neural::NEURAL]));
-static PLANAR: LazyLock<Codes> = LazyLock::new(|| Codes::of_blocks(&[&planar::PLANAR]));
-static PORTS: LazyLock<[Codes; 3]> = LazyLock::new(|| PORT_FORMATS.map(Codes::of_register));
-
-/// The registers that say how an operand lies in memory.
-const PORT_FORMATS: [&Register; 3] =
-    [&tile_source::FMT1.info, &tile_source::FMT2.info, &tile_destination::FMT.info];
-
-/// Checks every enumeration that the task looks at.
-fn check_codes(file: &RegisterFile) -> Result<(), DescriptorError> {
-    let class = TaskClass::try_from(file.get(&common::CFG).class()).ok();
-    let (engine, codes): (&Block, &Codes) = if class == Some(TaskClass::Neural) {
-        (&neural::NEURAL, &NEURAL)
-    } else {
-        (&planar::PLANAR, &PLANAR)
-    };
-    let words = file.words();
-    if !(COMMON.hold(words) && codes.hold(words)) {
-        [&common::COMMON, &l2::L2, engine].into_iter().try_for_each(|block| check_block(file, block))?;
+/// Checks every word that the task looks at.
+fn check_words(file: &RegisterFile) -> Result<(), DescriptorError> {
+    if known::holds(file.words()) {
+        return Ok(());
     }
-    // Where only source 2 comes from memory, compilers turn port 1 on in mode 1 without a format (td 4.5).
-    let loads = file.get(&l2::SOURCE_CFG).source_type() != SourceType::OnChip as u8;
-    let moves = [
-        loads && file.get(&tile_source::FMT1).fmt_mode() != 0,
-        file.get(&tile_source::FMT2).fmt_mode() != 0,
-        file.get(&tile_destination::FMT).fmt_mode() != 0,
-    ];
-    for ((register, codes), moves) in PORT_FORMATS.into_iter().zip(&*PORTS).zip(moves) {
-        if moves && !codes.hold(words) {
-            check_register(file, register)?;
+    let used = Used::by(file);
+    for register in td::BLOCKS.into_iter().flat_map(|block| block.registers).copied() {
+        let addresses = (0..register.count).filter_map(|instance| register.at(instance));
+        for address in addresses.filter(|&address| used.looks_at(address)) {
+            let value = file.written(address).unwrap_or_default();
+            check_unexplained(register, address, value)?;
+            check_codes(register, address, value, &used)?;
         }
     }
     Ok(())
 }
 
-fn check_block(file: &RegisterFile, block: &Block) -> Result<(), DescriptorError> {
-    block.registers.iter().try_for_each(|register| check_register(file, register))
-}
-
-fn check_register(file: &RegisterFile, register: &Register) -> Result<(), DescriptorError> {
+/// Checks the enumerations of a word.
+fn check_codes(register: &Register, address: u32, value: u32, used: &Used) -> Result<(), DescriptorError> {
     let enumerated = |field: &&Field| matches!(field.show, Show::Codes(_));
     for field in register.fields.iter().filter(enumerated) {
-        for address in (0..register.count).filter_map(|instance| register.at(instance)) {
-            let value = file.written(address).unwrap_or_default();
-            if field.code(field.of(value)).is_none() {
-                return Err(DescriptorError::UnknownCode {
-                    register: register.name,
-                    address,
-                    field: field.name,
-                    bits: field.mask(),
-                    value,
-                });
-            }
+        if field.code(field.of(value)).is_none() && used.looks_at_code(address, field) {
+            return Err(DescriptorError::UnknownCode {
+                register: register.name,
+                address,
+                field: field.name,
+                bits: field.mask(),
+                value,
+            });
         }
     }
     Ok(())
@@ -269,7 +241,7 @@ fn check_register(file: &RegisterFile, register: &Register) -> Result<(), Descri
 #[cfg(test)]
 mod tests {
     use ane_uapi::hw::td::header::Identity;
-    use ane_uapi::hw::td::{kernel_dma, record};
+    use ane_uapi::hw::td::{kernel_dma, planar, record};
 
     use super::*;
 
@@ -353,10 +325,13 @@ mod tests {
         let cases: [(&[u32], &str); 9] = [
             (&[0x0000_0040, 7], "word 11 writes 0x00000007 to 0x40, where no register is known"),
             (&[0x0400_003c, 1, 2], "word 12 writes 0x00000002 to 0x40, where no register is known"),
-            (&[0xfc01_f800, 1], "record 0xfc01f800 in word 10 announces 64 values, 1 words are left"),
+            (&[0xfc01_f800, 1], "word 73 writes 0x00000000 to 0x1f8f8, where no register is known"),
             (&[0x0000_0001, 0], "bits 0x00000001 of 0x00000001 in record at 0x0 are not explained"),
             (&[0x0000_0000, 0x8000], "bits 0x00008000 of 0x00008000 in InDim at 0x0 are not explained"),
-            (&[0x0001_3844, 5], "bits 0x00000005 of 0x00000005 in Src13844 at 0x13844 are not explained"),
+            (
+                &[0x4804, 2, 0x0001_3844, 5],
+                "bits 0x00000005 of 0x00000005 in Src13844 at 0x13844 are not explained",
+            ),
             (
                 &[0x0000_0008, 0x3],
                 "field in_fmt, bits 0x00000003 of 0x00000003 in ChCfg at 0x8, holds no known code",
@@ -366,8 +341,8 @@ mod tests {
                 "field class, bits 0x00000070 of 0x00000010 in Cfg at 0x34, holds no known code",
             ),
             (
-                &[0x0001_7818, 0x1],
-                "field mem_fmt, bits 0x00003000 of 0x00000001 in DstFmt at 0x17818, holds no known code",
+                &[0x4830, 2, 0x0001_7818, 0x1001],
+                "field mem_fmt, bits 0x00003000 of 0x00001001 in DstFmt at 0x17818, holds no known code",
             ),
         ];
         for (records, message) in cases {
@@ -405,15 +380,50 @@ mod tests {
         assert!(decoded(&with_records(&[tile_source::FMT2.offset(), 0x0100_0000])).is_ok());
     }
 
+    /// What an M1 was seen to take: ones in everything that a neural task with one source from chip does not use.
     #[test]
-    fn port_1_in_mode_1_needs_a_format_only_where_source_1_comes_from_memory() {
-        let on_chip = [tile_source::FMT1.offset(), 0x0100_0001];
-        assert!(decoded(&with_records(&on_chip)).is_ok());
-        let streamed = [&on_chip[..], &[l2::SOURCE_CFG.offset(), SourceType::Stream as u32]].concat();
-        assert!(matches!(
-            decoded(&with_records(&streamed)),
-            Err(DescriptorError::UnknownCode { register: "SrcFmt1", address: 0x1_3838, .. })
-        ));
+    fn words_that_a_task_does_not_use_may_hold_anything() {
+        let unused = [
+            [planar::PE_CFG.offset(), u32::MAX],
+            [common::PLANAR_MAP.offset(), u32::MAX],
+            [l2::SOURCE2_BASE.offset(), u32::MAX],
+            [l2::SOURCE_GROUP_STRIDE.offset(), u32::MAX],
+            [l2::RESULT_DEPTH_STRIDE.offset(), u32::MAX],
+            [tile_source::FMT1.offset(), u32::MAX],
+            [tile_destination::FMT.offset(), u32::MAX],
+            [neural::KERNEL_CFG.offset(), 0x7f],
+            [neural::MAC_CFG.offset(), 0x0c],
+            [kernel_dma::MASTER.offset(), u32::MAX],
+            [l2::L2_CFG.offset(), 0x3_3881],
+        ];
+        assert!(decoded(&with_records(&unused.concat())).is_ok());
+        for (uses, register) in [
+            ([common::CFG.offset(), 2 << 4], "PlanarMap"),
+            ([common::GROUP_CONV_CFG.offset(), 2], "SourceGroupStride"),
+            ([common::IN_DEPTH.offset(), 2], "ResultDepthStride"),
+            ([l2::SOURCE_CFG.offset(), 2], "SrcFmt1"),
+            ([l2::RESULT_CFG.offset(), 2], "DstFmt"),
+        ] {
+            let words = with_records(&[&unused.concat()[..], &uses].concat());
+            let refused = decoded(&words).unwrap_err().to_string();
+            assert!(refused.contains(register), "{refused}");
+        }
+    }
+
+    #[test]
+    fn word_that_was_left_by_a_task_that_does_not_use_it_is_refused_by_one_that_does() {
+        let (_, left) = decoded(&with_records(&[planar::PE_CFG.offset(), u32::MAX])).unwrap();
+        let planar = Descriptor::of(with_records(&[common::CFG.offset(), 2 << 4]));
+        let refused = decode(&planar, &left).unwrap_err();
+        assert!(matches!(refused, DescriptorError::Unexplained { register: "PECfg", .. }), "{refused}");
+    }
+
+    #[test]
+    fn record_that_runs_past_its_descriptor_writes_zeros_from_there_on() {
+        let (_, before) = decoded(&with_records(&[0x10, 32])).unwrap();
+        let cut = with_records(&[0x0400_000c, 64]);
+        let (_, file) = decode(&Descriptor::of(cut), &before).unwrap();
+        assert_eq!((file.get(&common::C_IN).channels(), file.get(&common::C_OUT).channels()), (64, 0));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What the words of a descriptor may say, laid out for speed.
 //!
 //! Decoding looks at every bit of every word. The tables that say which bits are explained and which codes exist are
-//! the contract's, found by address; here they stand in the order of the register file, so that a record is
-//! checked by one pass over its words. A descriptor that fails here is looked at again, slowly, to name the word.
+//! the contract's, found by address; here they stand in the order of the register file, so that a task is
+//! checked by one pass over its words. One that fails here is looked at again, slowly, to see whether the task uses
+//! the word, and to name it.
 
-use std::ops::Range;
 use std::sync::LazyLock;
 
 use ane_uapi::hw::td::{self, REGISTER_WORDS};
@@ -14,7 +14,7 @@ use super::decode::INERT;
 use super::register_file::dense_index;
 
 /// For each word of the register file, the bits that have to be zero.
-pub(super) static FORBIDDEN: LazyLock<[u32; REGISTER_WORDS]> = LazyLock::new(|| {
+static FORBIDDEN: LazyLock<[u32; REGISTER_WORDS]> = LazyLock::new(|| {
     let mut forbidden = [u32::MAX; REGISTER_WORDS];
     for (register, address) in td::BLOCKS.into_iter().flat_map(words) {
         let inert = INERT.iter().find(|(known, _)| *known == address).map_or(0, |(_, mask)| *mask);
@@ -41,43 +41,25 @@ struct Coded {
     known: u64,
 }
 
-/// The enumerated fields of some words.
-#[derive(Debug)]
-pub(super) struct Codes(Vec<Coded>);
-
-impl Codes {
-    /// Those of whole blocks.
-    pub(super) fn of_blocks(blocks: &[&'static Block]) -> Self {
-        Self::of(blocks.iter().flat_map(|block| words(block)))
-    }
-
-    /// Those of one register.
-    pub(super) fn of_register(register: &'static Register) -> Self {
-        Self::of((0..register.count).filter_map(|instance| register.at(instance)).map(|at| (register, at)))
-    }
-
-    fn of(words: impl Iterator<Item = (&'static Register, u32)>) -> Self {
-        let coded = words.flat_map(|(register, address)| {
-            register.fields.iter().filter_map(move |field| {
-                let Show::Codes(codes) = field.show else { return None };
-                let known = codes.iter().filter(|code| code.value < u64::BITS);
-                let known = known.fold(0, |known, code| known | 1 << code.value);
-                Some(Coded { index: dense_index(address)?, field, known })
-            })
-        });
-        Self(coded.collect())
-    }
-
-    /// True if every field holds a number that has a meaning.
-    pub(super) fn hold(&self, words: &[u32; REGISTER_WORDS]) -> bool {
-        self.0.iter().all(|coded| {
-            let word = words.get(coded.index).copied().unwrap_or_default();
-            coded.known.checked_shr(coded.field.of(word)).unwrap_or(0) & 1 == 1
+/// The enumerated fields of all words.
+static CODED: LazyLock<Vec<Coded>> = LazyLock::new(|| {
+    let coded = td::BLOCKS.into_iter().flat_map(words).flat_map(|(register, address)| {
+        register.fields.iter().filter_map(move |field| {
+            let Show::Codes(codes) = field.show else { return None };
+            let known = codes.iter().filter(|code| code.value < u64::BITS);
+            let known = known.fold(0, |known, code| known | 1 << code.value);
+            Some(Coded { index: dense_index(address)?, field, known })
         })
-    }
-}
+    });
+    coded.collect()
+});
 
-/// The bits that the words of `range` may not have.
-pub(super) fn forbidden(range: Range<usize>) -> &'static [u32] {
-    FORBIDDEN.get(range).unwrap_or_default()
+/// True if no word has a bit or a number without a meaning; where one has, the task may not look at it.
+pub(super) fn holds(words: &[u32; REGISTER_WORDS]) -> bool {
+    let forbidden = words.iter().zip(&*FORBIDDEN).fold(0, |all, (word, forbidden)| all | word & forbidden);
+    let has_meaning = |coded: &Coded| {
+        let word = words.get(coded.index).copied().unwrap_or_default();
+        coded.known.checked_shr(coded.field.of(word)).unwrap_or(0) & 1 == 1
+    };
+    forbidden == 0 && CODED.iter().all(has_meaning)
 }

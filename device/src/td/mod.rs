@@ -14,3 +14,4 @@ pub mod decode;
 pub mod fetch;
 mod known;
 pub mod register_file;
+mod used;

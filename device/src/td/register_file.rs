@@ -8,8 +8,6 @@
 //! the sum with its BAR, which is what reading the register shows (seed 004: a BAR's value was seen to appear
 //! in the configuration registers).
 
-use std::ops::Range;
-
 use ane_uapi::hw::space::Iova;
 use ane_uapi::hw::td::words::DmaBytes;
 use ane_uapi::hw::td::{self, REGISTER_WORDS};
@@ -97,18 +95,16 @@ impl RegisterFile {
         Some(())
     }
 
-    /// The words of `count` registers from `address` on, to be written, and where they are among
-    /// [`RegisterFile::words`]; `None` unless one block has them all.
+    /// The words of `count` registers from `address` on, to be written; `None` unless one block has them all.
     ///
     /// Base addresses lose their sums, all of them, until the next task makes some.
-    pub(super) fn run(&mut self, address: u32, count: usize) -> Option<(&mut [u32], Range<usize>)> {
+    pub(super) fn run(&mut self, address: u32, count: usize) -> Option<&mut [u32]> {
         let (first, room) = place(address)?;
         if count > room {
             return None;
         }
         self.sums = [None; BASES];
-        let range = first..first.checked_add(count)?;
-        Some((self.words.get_mut(range.clone())?, range))
+        self.words.get_mut(first..first.checked_add(count)?)
     }
 
     /// A register, typed, as it was written.

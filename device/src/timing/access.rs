@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn group_of_a_work_tile_has_a_granule_in_each_bank_where_strides_see_to_it() {
-        let place = ChipPlace { base: 0, channel_stride: 0x100, row_stride: 0x100 * 64, group_stride: 0 };
+        let place =
+            ChipPlace { base: 0, channel_stride: 0x100, row_stride: 0x100 * 64, ..ChipPlace::default() };
         let shape = Shape { channels: 64, height: 8, width: 128 };
         let found = walk(&M1(), place, shape);
         assert_eq!(found, Banks { groups: 16 * 8, conflicts: 0, stalls: 0 });
@@ -132,7 +133,7 @@ mod tests {
     #[test]
     fn granules_that_share_one_bank_hold_the_array_up() {
         // Eight columns: sixteen rows of four channels, all strides multiples of 1 KB.
-        let place = ChipPlace { base: 0, channel_stride: 0x400, row_stride: 0x4000, group_stride: 0 };
+        let place = ChipPlace { base: 0, channel_stride: 0x400, row_stride: 0x4000, ..ChipPlace::default() };
         let shape = Shape { channels: 4, height: 16, width: 8 };
         let found = walk(&M1(), place, shape);
         assert_eq!(found, Banks { groups: 1, conflicts: 63, stalls: 64 - 16 });
@@ -141,7 +142,7 @@ mod tests {
     #[test]
     fn rows_that_the_search_spreads_do_not_wait() {
         let shape = Shape { channels: 64, height: 16, width: 8 };
-        let dense = ChipPlace { base: 0, channel_stride: 0x10, row_stride: 0x400, group_stride: 0 };
+        let dense = ChipPlace { base: 0, channel_stride: 0x10, row_stride: 0x400, ..ChipPlace::default() };
         let spread = ChipPlace { row_stride: 0x440, ..dense };
         assert_eq!(walk(&M1(), dense, shape).conflicts, 16 * 15);
         assert_eq!(walk(&M1(), spread, shape).conflicts, 0);

@@ -14,8 +14,11 @@ use crate::engine::madd::Reads;
 use crate::engine::plan::Pass;
 use crate::engine::plan::coefficients::Kernel;
 use crate::engine::plan::neural::{NeuralPass, Nonlinearity, Operation};
-use crate::engine::plan::operand::{ChipPlace, MemoryPlace, Origin, Shape, Sink, Source};
+use crate::engine::plan::operand::{ChipPlace, Element, MemoryPlace, Origin, Shape, Sink, Source};
 use crate::engine::plan::planar::PlanarPass;
+
+/// Bytes of a granule of the pool.
+const GRANULE: u32 = 16;
 
 /// What a pass asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +43,8 @@ pub struct Work {
 fn moved(machine: &Machine, place: &MemoryPlace, shape: Shape) -> (u64, bool) {
     let interleave = place.interleave.max(1);
     let planes = u64::from(shape.channels.div_ceil(interleave));
-    let row = tensor_bytes(u64::from(shape.width).saturating_mul(interleave.into()));
+    let row =
+        u64::from(shape.width).saturating_mul(interleave.into()).saturating_mul(place.element.bytes().into());
     // Rows of a surface are padded to lines of 64 bytes, and DMA moves whole ones.
     let row = row.checked_next_multiple_of(64).unwrap_or(row);
     let bytes = planes.saturating_mul(shape.height.into()).saturating_mul(row);
@@ -66,36 +70,33 @@ impl Work {
         let (passes, taps) = match (pass.operation, convolution.reads) {
             // Each output walks over channels of its own.
             (_, Reads::Unicast { channels }) => (u64::from(output.channels), channels),
-            (Operation::Convolve(kernel), Reads::Grouped { groups }) => {
-                let channels = convolution.channels.checked_div(groups).unwrap_or(0);
-                let outputs = output.channels.checked_div(groups).unwrap_or(0);
-                let per_pass = outputs_per_pass(machine, kernel.engines);
-                (u64::from(groups).saturating_mul(outputs.div_ceil(per_pass).into()), channels)
-            }
-            (Operation::Convolve(kernel), Reads::Dense) => {
+            (Operation::Convolve(kernel), Reads::Dense | Reads::Grouped { .. }) => {
                 (dense_passes(machine, &kernel), convolution.channels)
             }
             (_, Reads::Dense | Reads::Grouped { .. }) => {
                 (output.channels.div_ceil(machine.outputs_per_pass).into(), convolution.channels)
             }
         };
+        // Groups and depths are done one after the other.
+        let repeats = u64::from(pass.groups).saturating_mul(pass.depths.into());
+        let passes = passes.saturating_mul(repeats);
         let taps = u64::from(taps).saturating_mul(kernel_taps.into());
         let cycles = passes.saturating_mul(taps).saturating_mul(lines);
         let mut work = Self { passes, cycles, ..Self::default() };
         work.kernel_bytes = match (pass.operation, pass.nonlinearity) {
-            (Operation::Convolve(kernel), _) => kernel.slot_bytes().saturating_mul(kernel.planes.into()),
+            (Operation::Convolve(kernel), _) => kernel.bytes,
             (_, Nonlinearity::Table) => activation::BYTES as u64,
             _ => 0,
         };
-        work.take(machine, &pass.source, 1);
+        work.take(machine, &pass.source, repeats);
         // Every pass walks over the input once for each tap of the kernel; unicast passes over their channels only.
         let walks = match convolution.reads {
             Reads::Dense | Reads::Grouped { .. } => passes,
-            Reads::Unicast { .. } => 1,
+            Reads::Unicast { .. } => repeats,
         };
-        let input = walk(machine, on_chip(&pass.source), pass.source.shape);
+        let input = walk(machine, on_chip(&pass.source), pass.source.stored());
         work.banks = work.banks.and(input.times(walks.saturating_mul(kernel_taps.into())));
-        work.give(machine, &pass.sink, 1);
+        work.give(machine, &pass.sink, repeats);
         work
     }
 
@@ -107,7 +108,7 @@ impl Work {
         let mut work = Self { passes: 1, cycles: cycles.saturating_mul(batches), ..Self::default() };
         for source in [Some(&pass.source1), pass.source2.as_ref()].into_iter().flatten() {
             work.take(machine, source, batches);
-            work.banks = work.banks.and(walk(machine, on_chip(source), source.shape).times(batches));
+            work.banks = work.banks.and(walk(machine, on_chip(source), source.stored()).times(batches));
         }
         work.give(machine, &pass.sink, batches);
         work
@@ -115,7 +116,7 @@ impl Work {
 
     fn take(&mut self, machine: &Machine, source: &Source, batches: u64) {
         if let Origin::Memory { from, .. } = &source.origin {
-            let (bytes, streams) = moved(machine, from, source.shape);
+            let (bytes, streams) = moved(machine, from, source.stored());
             self.read_bytes = self.read_bytes.saturating_add(bytes.saturating_mul(batches));
             self.streams |= streams;
         }
@@ -138,17 +139,20 @@ const fn on_chip(source: &Source) -> ChipPlace {
     match source.origin {
         Origin::Chip(place) => place,
         Origin::Memory { by, .. } => by,
+        // It has no place that a register names; as if its channels lay close together.
+        Origin::Passed => ChipPlace {
+            base: 0,
+            channel_stride: GRANULE,
+            row_stride: GRANULE,
+            group_stride: 0,
+            depth_stride: 0,
+            depths: 1,
+            element: Element::Half,
+        },
     }
-}
-
-/// Output channels that one pass makes with so many engines at work.
-fn outputs_per_pass(machine: &Machine, engines: u16) -> u32 {
-    let each = machine.outputs_per_pass / ENGINES;
-    each.saturating_mul(engines.into()).max(1)
 }
 
 /// Passes of a dense convolution: the engine with most outputs decides.
 fn dense_passes(machine: &Machine, kernel: &Kernel) -> u64 {
-    let busiest = u64::from(kernel.slots(0)).saturating_mul(kernel.lanes.into());
-    busiest.div_ceil(u64::from(machine.outputs_per_pass / ENGINES).max(1))
+    u64::from(kernel.busiest()).div_ceil(u64::from(machine.outputs_per_pass / ENGINES).max(1))
 }

@@ -77,9 +77,7 @@ impl RequestError {
             Self::Push(PushError::NoTasks) => ErrorCode::NoTasks,
             Self::Fetch(FetchError::Misaligned { .. }) => ErrorCode::DescriptorMisaligned,
             Self::Fetch(FetchError::Fault { .. }) => ErrorCode::DescriptorFault,
-            Self::Descriptor(DescriptorError::Header { .. } | DescriptorError::Overrun(_)) => {
-                ErrorCode::DescriptorShort
-            }
+            Self::Descriptor(DescriptorError::Header { .. }) => ErrorCode::DescriptorShort,
             Self::Descriptor(DescriptorError::NoRegister { .. }) => ErrorCode::NoRegister,
             Self::Descriptor(DescriptorError::Unexplained { .. }) => ErrorCode::Unexplained,
             Self::Descriptor(DescriptorError::UnknownCode { .. }) => ErrorCode::UnknownCode,

@@ -70,6 +70,7 @@ proptest! {
             channel_stride: 16 * channel_stride,
             row_stride: 16 * row_stride,
             group_stride: 0,
+            ..ChipPlace::default()
         };
         let shape = Shape { channels, height, width };
         prop_assert_eq!(walk(&Machine::of(Generation::H13), place, shape), by_hand(place, shape));
@@ -79,7 +80,7 @@ proptest! {
     fn walk_over_any_place_and_shape_ends(place: [u32; 4], shape: [u32; 3]) {
         let [base, channel_stride, row_stride, group_stride] = place;
         let [channels, height, width] = shape;
-        let place = ChipPlace { base, channel_stride, row_stride, group_stride };
+        let place = ChipPlace { base, channel_stride, row_stride, group_stride, ..ChipPlace::default() };
         let found = walk(&Machine::of(Generation::H13), place, Shape { channels, height, width });
         prop_assert!(found.groups > 0 || shape.contains(&0));
     }

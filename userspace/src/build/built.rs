@@ -74,7 +74,7 @@ impl Built {
     /// The register at record address `address` of task `index`, to be altered.
     pub fn register_mut(&mut self, index: usize, address: u32) -> Option<&mut U32> {
         let task = self.program().tasks().ok()?.nth(index)?.ok()?;
-        let at = task.records().map_while(Result::ok).find_map(|record| {
+        let at = task.records().find_map(|record| {
             let word = record.writes().position(|(written, _)| written == address)?;
             Some(record.at + 1 + word)
         })?;

@@ -65,6 +65,45 @@ pub(super) fn pack(
     (packed, chunks)
 }
 
+/// The same for groups, each of as many outputs: the slots of a group, each padded to 64 bytes, lie in front of those of the
+/// next (delta 5.2).
+pub(super) fn pack_groups(
+    bytes: &[u8],
+    size: usize,
+    (outputs, groups): (u32, u32),
+    bias: Option<&[u8]>,
+    division: Division,
+) -> (Vec<u8>, Vec<Chunk>) {
+    if groups <= 1 {
+        return pack(bytes, size, outputs, bias, division);
+    }
+    let each = outputs / groups;
+    let of = |all: &[u8], group: u32| {
+        let len = all.len() / groups as usize;
+        all[group as usize * len..][..len].to_vec()
+    };
+    // One engine's planes at a time, each a slot that is packed, and padded, as if it were alone.
+    let lanes = division.lanes;
+    let alone = Division { lanes, engines: 1 };
+    let (mut packed, mut chunks) = (Vec::with_capacity(bytes.len()), Vec::new());
+    for engine in 0..(each / lanes).min(division.engines) {
+        let base = packed.len();
+        for group in 0..groups {
+            let (weights, bias) = (of(bytes, group), bias.map(|bias| of(bias, group)));
+            for plane in (engine..each / lanes).step_by(division.engines as usize) {
+                let part = |all: &[u8]| {
+                    let len = all.len() / each as usize * lanes as usize;
+                    all[(plane as usize * len)..][..len].to_vec()
+                };
+                let (weights, bias) = (part(&weights), bias.as_deref().map(part));
+                packed.extend(pack(&weights, size, lanes, bias.as_deref(), alone).0);
+            }
+        }
+        chunks.push(Chunk { base: base as u64, bytes: (packed.len() - base) as u64 });
+    }
+    (packed, chunks)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +126,14 @@ mod tests {
         assert_eq!(chunks, [Chunk { base: 0, bytes: 64 }, Chunk { base: 64, bytes: 64 }]);
         assert_eq!(packed[..12], [100, 101, 0, 2, 1, 3, 104, 105, 8, 10, 9, 11]);
         assert_eq!(packed[64..76], [102, 103, 4, 6, 5, 7, 106, 107, 12, 14, 13, 15]);
+    }
+
+    #[test]
+    fn slots_of_groups_are_padded_each() {
+        // Two groups of two outputs with one tap, one lane, two engines.
+        let (packed, chunks) = pack_groups(&[1, 2, 3, 4], 1, (4, 2), None, Division { lanes: 1, engines: 2 });
+        assert_eq!(chunks, [Chunk { base: 0, bytes: 128 }, Chunk { base: 128, bytes: 128 }]);
+        assert_eq!([0, 64, 128, 192].map(|at: usize| packed[at]), [1, 3, 2, 4]);
     }
 
     #[test]

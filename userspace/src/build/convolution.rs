@@ -3,7 +3,7 @@
 use ane_uapi::hw::td::neural::{KernelFormat, OpMode};
 use half::f16;
 
-use super::coefficients::{Division, pack};
+use super::coefficients::{Division, pack_groups};
 use super::error::{BuildError, Limit};
 use super::graph::{Graph, Tensor, length};
 use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail};
@@ -91,6 +91,14 @@ pub enum Channels {
 }
 
 impl Channels {
+    /// How often a task is done for them.
+    pub(super) const fn groups(self) -> u32 {
+        match self {
+            Self::Grouped(groups) => groups,
+            Self::Dense | Self::Unicast(_) => 1,
+        }
+    }
+
     /// Input channels for each output channel.
     fn reads(self, inputs: u32, outputs: u32) -> Result<u32, BuildError> {
         let operation = "convolution";
@@ -150,6 +158,13 @@ impl Graph {
         let first = self.view(input)?;
         let &Convolution { outputs, tail, .. } = convolution;
         check(convolution)?;
+        // Turned, the results of groups lie side by side in a row, where strides are multiples of 64 bytes.
+        let groups = convolution.channels.groups();
+        if tail.transpose && groups > 1 && !(outputs / groups).is_multiple_of(32) {
+            let plain = Convolution { tail: Tail { transpose: false, ..tail }, ..*convolution };
+            let result = self.convolution(input, &plain)?;
+            return self.pass_through(result, Tail { transpose: true, ..Tail::NONE });
+        }
         let output = output_shape(first.shape, convolution)?.check(operation)?;
         let reads = convolution.channels.reads(first.shape.c, outputs)?;
         let (width, height) = convolution.kernel;
@@ -174,8 +189,16 @@ impl Graph {
                 bias: convolution.bias.map(|bias| &bias[outputs.start as usize..outputs.end as usize]),
                 ..*convolution
             };
-            let division = Division::choose(tile.outputs, tile.lanes, tile.engines);
-            divides(operation, "lanes", division.lanes, tile.outputs)?;
+            let tile =
+                Convolution { channels: Part::of(convolution, first.shape, outputs, &(0..1)).groups, ..tile };
+            let each = tile.outputs / tile.channels.groups();
+            // Planes are those of one group, and so are lanes.
+            let given = tile.lanes.map(|lanes| match tile.channels {
+                Channels::Grouped(_) => lanes.min(1 << each.trailing_zeros()),
+                Channels::Dense | Channels::Unicast(_) => lanes,
+            });
+            let division = Division::choose(each, given, tile.engines);
+            divides(operation, "lanes", division.lanes, each)?;
             let coefficients = self.store_coefficients(&tile, division)?;
             for rows in &rows {
                 let part = Part::of(convolution, first.shape, outputs, rows);
@@ -219,14 +242,12 @@ impl Graph {
         let operation = "convolution";
         let halves = |values: &[f16]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>();
         let bias = convolution.bias.map(halves);
+        let of = (convolution.outputs, convolution.channels.groups());
         let (format, (packed, mut chunks)) = match convolution.weights {
             Weights::Half(values) => {
-                let packed = pack(&halves(values), 2, convolution.outputs, bias.as_deref(), division);
-                (KernelFormat::Fp16, packed)
+                (KernelFormat::Fp16, pack_groups(&halves(values), 2, of, bias.as_deref(), division))
             }
-            Weights::Bytes(values) => {
-                (KernelFormat::Uint8, pack(values, 1, convolution.outputs, None, division))
-            }
+            Weights::Bytes(values) => (KernelFormat::Uint8, pack_groups(values, 1, of, None, division)),
         };
         Limit::CoefficientBytes.check(operation, packed.len() as u64)?;
         let base = self.store(operation, &packed)?;

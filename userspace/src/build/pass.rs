@@ -32,6 +32,14 @@ pub(super) struct Pass {
 }
 
 impl Pass {
+    /// Groups of a convolution, for each of which the task is done.
+    pub(super) const fn groups(&self) -> u32 {
+        match &self.work {
+            Work::Neural(neural) => neural.channels.groups(),
+            Work::Planar(_) => 1,
+        }
+    }
+
     /// A neural pass over one source, of one batch.
     pub(super) fn neural(operation: &'static str, first: View, output: Shape, neural: Neural) -> Self {
         Self {

@@ -26,7 +26,6 @@ pub use value::{Address, Word};
 
 use crate::container::{LaterGeneration, Program};
 use crate::task::{ChainError, Task};
-use ane_uapi::hw::td::record::Overrun;
 
 /// A program, word by word.
 #[derive(Debug, Serialize)]
@@ -48,16 +47,6 @@ pub enum Damage {
     /// The chain is broken.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// A record runs over the end of its descriptor.
-    #[error("task {index} at {offset:#x}: {overrun}")]
-    Record {
-        /// Place of the task in the chain.
-        index: u32,
-        /// Where it starts.
-        offset: u32,
-        /// What is wrong.
-        overrun: Overrun,
-    },
     /// The program is for another engine.
     #[error(transparent)]
     Generation(#[from] LaterGeneration),
@@ -91,11 +80,7 @@ fn report_tasks(
     for task in program.tasks()? {
         let task: Task<'_> = task?;
         let report = TaskReport::of(&task, file, tasks.last(), bars);
-        tasks.push(report.map_err(|overrun| Damage::Record {
-            index: task.index,
-            offset: task.offset,
-            overrun,
-        })?);
+        tasks.push(report);
     }
     Ok(())
 }

@@ -79,8 +79,7 @@ pub struct ConstantsReport {
 }
 
 impl ProgramReport {
-    /// What the container of `program` says.
-    pub fn of(program: &Program<'_>) -> Self {
+    pub(super) fn of(program: &Program<'_>) -> Self {
         Self {
             container: program.container.name(),
             generation: program.generation.name(),

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ane_uapi::hw::td;
 use ane_uapi::hw::td::header::Header;
-use ane_uapi::hw::td::record::Overrun;
 use ane_uapi::register::{Field, Register, Show};
 use serde::Serialize;
 
@@ -55,8 +54,16 @@ pub struct BlockReport {
     pub offset: Address,
     /// Record address of the first register.
     pub address: Address,
+    /// Values that would lie behind the descriptor's end, and are zero.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub missing: u32,
     /// The registers.
     pub registers: Vec<RegisterReport>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// One register write, or one word of the header.
@@ -118,21 +125,11 @@ pub struct FieldReport {
 
 impl TaskReport {
     /// Reports on `task`, which follows `previous`, and brings `file` up to date.
-    ///
-    /// # Errors
-    ///
-    /// A record that runs over the end of the descriptor.
-    pub fn of(
-        task: &Task<'_>,
-        file: &mut RegisterFile,
-        previous: Option<&Self>,
-        bars: &[BarReport],
-    ) -> Result<Self, Overrun> {
+    pub fn of(task: &Task<'_>, file: &mut RegisterFile, previous: Option<&Self>, bars: &[BarReport]) -> Self {
         let first = task.index == 0;
         let mut changed = BTreeSet::new();
         let mut blocks = Vec::new();
         for record in task.records() {
-            let record = record?;
             let mut registers = Vec::with_capacity(record.values.len());
             for (address, value) in record.writes() {
                 let before = file.write(address, value).unwrap_or(0);
@@ -146,10 +143,11 @@ impl TaskReport {
                 name: td::block_at(record.header.address()).map_or("unknown", |block| block.name),
                 offset: Address(task.offset_of_word(record.at)),
                 address: Address(record.header.address().into()),
+                missing: record.missing as u32,
                 registers,
             });
         }
-        Ok(Self {
+        Self {
             index: task.index,
             offset: Address(task.offset.into()),
             bytes: task.len_bytes(),
@@ -167,7 +165,7 @@ impl TaskReport {
                 .collect(),
             blocks,
             changed: (!first).then_some(changed.len() as u32),
-        })
+        }
     }
 }
 

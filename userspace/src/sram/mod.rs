@@ -239,14 +239,21 @@ fn source(machine: &Machine, name: &'static str, source: &Source) -> Operand {
             bytes,
             place: "pool",
             why: "a task before left it there".to_owned(),
-            heat: Some(walked(machine, place, source.shape)),
+            heat: Some(walked(machine, place, source.stored())),
         },
         Origin::Memory { from, by, .. } => Operand {
             name,
             bytes,
             place: "DRAM, through the pool",
-            why: moved(machine, from, source.shape),
-            heat: Some(walked(machine, by, source.shape)),
+            why: moved(machine, from, source.stored()),
+            heat: Some(walked(machine, by, source.stored())),
+        },
+        Origin::Passed => Operand {
+            name,
+            bytes,
+            place: "from the task before",
+            why: "the task before passes it straight on".to_owned(),
+            heat: None,
         },
     }
 }

@@ -110,8 +110,7 @@ mod tests {
             if value != 0 {
                 set.push((address, value))
             }
-        })
-        .unwrap();
+        });
         let sizes = (0..16).map(|channel| (0x1f888 + 4 * channel, 0x40));
         assert_eq!(set, sizes.chain([(0x0c, 64)]).collect::<Vec<_>>());
     }

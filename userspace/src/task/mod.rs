@@ -13,7 +13,7 @@ pub use build::Descriptor;
 pub use chain::{ChainError, Tasks};
 
 use ane_uapi::hw::td::header::Header;
-use ane_uapi::hw::td::record::{Overrun, Records};
+use ane_uapi::hw::td::record::Records;
 use zerocopy::little_endian::U32;
 
 /// One descriptor of a program.
@@ -42,15 +42,10 @@ impl<'a> Task<'a> {
     }
 
     /// The register writes in stream order: record address and value.
-    ///
-    /// # Errors
-    ///
-    /// Stops at a record that runs over the end of the descriptor.
-    pub fn for_each_write(&self, mut write: impl FnMut(u32, u32)) -> Result<(), Overrun> {
+    pub fn for_each_write(&self, mut write: impl FnMut(u32, u32)) {
         for record in self.records() {
-            record?.writes().for_each(|(address, value)| write(address, value));
+            record.writes().for_each(|(address, value)| write(address, value));
         }
-        Ok(())
     }
 
     /// Byte offset in the task stream of word `at` of the descriptor.

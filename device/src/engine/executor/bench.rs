@@ -37,7 +37,7 @@ impl<M: GuestMemory> Bench<'_, '_, M> {
     /// Address of a tensor of batch `batch`.
     pub(super) fn base(&self, register: &Reg<DmaBytes>, place: &MemoryPlace, batch: u32) -> u64 {
         let base = u64::from(self.registers.base(register, 0).0);
-        base.saturating_add(u64::from(place.group_stride).saturating_mul(batch.into()))
+        base.saturating_add(place.displacement(batch))
     }
 
     /// Ends a task that was called off.

@@ -43,7 +43,10 @@ pub(super) struct Staging {
     pub(super) source1: Room,
     pub(super) source2: Room,
     pub(super) result: Room,
-    turned: Room,
+    /// A tensor whose channels and columns have changed places.
+    pub(super) turned: Room,
+    /// The accumulator's bias, once for each output.
+    biases: Room,
     /// An interleaved row.
     pub(super) row: Vec<u16>,
 }
@@ -120,30 +123,42 @@ impl Compute {
         table: Option<&[u8; BYTES]>,
         watch: &Watch<'_>,
     ) -> Result<(), Misfit> {
-        let Staging { source1: input, result, .. } = &mut self.staging;
+        let Staging { source1: input, result, turned, biases, .. } = &mut self.staging;
         if pass.input_relu {
             let relu = |input: &mut [u16]| input.iter_mut().for_each(|half| *half = input_relu(*half));
             Pace::new(watch).strides(input, relu);
         }
         let (array, convolution, scale) = (self.array.under(watch), &pass.convolution, pass.post_scale);
+        let steps = pass.output_step > 1;
+        if steps {
+            turned.resize(usize::try_from(pass.made()).unwrap_or(0));
+        }
+        let made: &mut [u16] = if steps { turned } else { result };
+        // It is added where a bias row is.
+        biases.resize(if pass.acc_bias == 0 { 0 } else { convolution.outputs as usize });
+        biases.fill(pass.acc_bias);
+        let acc_bias = (pass.acc_bias != 0).then_some(&**biases);
         match pass.operation {
             Operation::Convolve(kernel) => {
-                let Coefficients { weights, biases } = &self.coefficients;
+                let Coefficients { weights, biases, .. } = &self.coefficients;
                 let weights = madd::Coefficients::Halves(weights);
-                let biases = kernel.has_bias.then_some(&**biases);
-                array.convolve(convolution, input, weights, biases, scale, result)
+                let biases = if kernel.has_bias { Some(&**biases) } else { acc_bias };
+                array.convolve(convolution, input, weights, biases, scale, made)
             }
             Operation::Sum => {
-                array.convolve(convolution, input, madd::Coefficients::Unity, None, scale, result)
+                array.convolve(convolution, input, madd::Coefficients::Unity, acc_bias, scale, made)
             }
-            Operation::Maximum => array.maximum(convolution, input, scale, result),
+            Operation::Maximum => array.maximum(convolution, input, scale, made),
             Operation::PassThrough => {
-                array.scale(input, scale, result);
+                array.scale(input, scale, made);
                 Ok(())
             }
         }
         .map_err(|_| Misfit)?;
         let mut pace = Pace::new(watch);
+        if steps {
+            side_by_side(pass, turned, result, &mut pace);
+        }
         match (pass.nonlinearity, table) {
             (Nonlinearity::Table, Some(bytes)) => {
                 // It was understood when it came.
@@ -169,6 +184,26 @@ impl Compute {
         let a = operand(pass.source1.shape, &**source1);
         let b = pass.source2.map(|source| operand(source.shape, &**source2));
         pass.planar.run_under(watch, pass.shape, a, b, result).map_err(|_| Misfit)
+    }
+}
+
+/// Puts the columns of an output step side by side: output `o * step + p` of what the array made has columns
+/// `x * step + p` of output `o`.
+fn side_by_side(pass: &NeuralPass, made: &[u16], result: &mut [u16], pace: &mut Pace<'_>) {
+    let step = pass.output_step.max(1) as usize;
+    let (rows, columns) = (pass.output.height.max(1) as usize, pass.output.width.max(1) as usize);
+    let across = pass.convolution.out_width.max(1) as usize;
+    for (index, row) in result.chunks_exact_mut(columns).enumerate() {
+        if pace.spend(columns) {
+            return;
+        }
+        let (output, y) = (index.checked_div(rows).unwrap_or(0), index.checked_rem(rows).unwrap_or(0));
+        for (x, to) in row.iter_mut().enumerate() {
+            let lane = output.saturating_mul(step).saturating_add(x.checked_rem(step).unwrap_or(0));
+            let line = lane.saturating_mul(rows).saturating_add(y);
+            let at = line.saturating_mul(across).saturating_add(x.checked_div(step).unwrap_or(0));
+            *to = made.get(at).copied().unwrap_or_default();
+        }
     }
 }
 

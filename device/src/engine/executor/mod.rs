@@ -24,7 +24,9 @@ mod underway;
 
 use std::task::{Poll, ready};
 
+use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::pe_mmu::PS_PER_NS;
+use ane_uapi::hw::tq::QueueId;
 use ane_uapi::register::Register;
 use vm_memory::GuestMemory;
 
@@ -57,8 +59,20 @@ pub struct Executor {
     foreseen: Unknown,
     /// Where long passes are computed, if not here.
     beside: Option<Beside<(Compute, Result<(), Misfit>)>>,
+    /// What the task before has passed on.
+    passed: Option<Passed>,
     /// The pass that goes on in another turn.
     underway: Option<Box<Underway>>,
+}
+
+/// A result that goes straight to the next task of the same request.
+struct Passed {
+    queue: QueueId,
+    nid: Nid,
+    /// The task that takes it.
+    index: u16,
+    shape: Shape,
+    values: Vec<u16>,
 }
 
 impl From<Fault> for EngineError {
@@ -85,6 +99,7 @@ impl Executor {
             unknown: Unknown::default(),
             foreseen: Unknown::default(),
             beside: None,
+            passed: None,
             underway: None,
         }
     }
@@ -120,6 +135,13 @@ impl Executor {
         Ok(Done { cost, inferred: plan.inferred })
     }
 
+    /// Drops what was passed on, unless this is the task that it was passed to.
+    fn keep_passed(&mut self, task: &TaskContext<'_>) {
+        let is_for =
+            |passed: &Passed| (passed.queue, passed.nid, passed.index) == (task.queue, task.nid, task.index);
+        self.passed = self.passed.take().filter(is_for);
+    }
+
     fn plan(&mut self, task: &TaskContext<'_>, registers: &RegisterFile) -> Result<Plan, Verdict> {
         let plan = self.plans.get(task.header, registers)?;
         if self.is_strict {
@@ -138,7 +160,10 @@ impl<M: GuestMemory> Engine<M> for Executor {
     ) -> Poll<Result<Done, EngineError>> {
         let mut underway = match self.underway.take() {
             Some(underway) => *underway,
-            None => Underway::new(self.plan(task, registers)?),
+            None => {
+                self.keep_passed(task);
+                Underway::new(self.plan(task, registers)?)
+            }
         };
         let watch = Watch::new(ports.cancel, task.queue);
         let turn = if self.beside.is_some() { TURN } else { usize::MAX };
@@ -168,6 +193,7 @@ impl<M: GuestMemory> Engine<M> for Executor {
     /// Gives back the room that the largest tasks have taken. What is unknown on chip stays so: the chip keeps its
     /// contents.
     fn reset(&mut self) {
+        self.passed = None;
         self.compute.shrink();
     }
 }

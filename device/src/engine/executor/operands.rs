@@ -7,14 +7,15 @@ use ane_uapi::hw::td::{l2, tile_destination, tile_source};
 use ane_uapi::register::Reg;
 use vm_memory::GuestMemory;
 
-use super::Executor;
 use super::bench::Bench;
 use super::compute::Staging;
+use super::{Executor, Passed};
 use crate::dart::{Access, Circuit};
 use crate::engine::l2::Unknown;
-use crate::engine::plan::operand::{ChipPlace, Origin, Shape, Sink, Source, Window};
+use crate::engine::plan::operand::{ChipPlace, Element, Origin, Shape, Sink, Source, Window};
 use crate::engine::plan::verdict::Verdict;
-use crate::engine::{EngineError, l2 as chip};
+use crate::engine::transpose::transpose_under;
+use crate::engine::{EngineError, TaskContext, l2 as chip};
 use crate::refusal::Category;
 use crate::td::register_file::RegisterFile;
 
@@ -43,30 +44,68 @@ impl Executor {
         batch: u32,
         next: &mut u32,
     ) -> Poll<Result<(), EngineError>> {
-        let shape = source.shape;
+        let shape = source.stored();
+        if let Origin::Passed = source.origin {
+            self.take_passed(bench, source)?;
+        }
         if let Origin::Chip(place) = source.origin {
             known(&self.unknown, bench.registers, inlet, place.batch(batch), shape)?;
         }
-        let Staging { source1, source2, row, .. } = &mut self.compute.staging;
+        let Staging { source1, source2, row, turned, .. } = &mut self.compute.staging;
         let into = if inlet.circuit == SOURCE1.circuit { source1 } else { source2 };
         into.resize(shape.len());
         match source.origin {
+            Origin::Passed => {}
             Origin::Chip(place) => {
                 bench.count_elements(shape.elements());
                 chip::read(bench.ports.l2, place.batch(batch), shape, into);
             }
             Origin::Memory { from, by, leaves } => {
                 let base = bench.base(inlet.base, &from, batch);
-                ready!(bench.tile(inlet.circuit, inlet.base, (row, next), bytes(shape), |tile| {
-                    tile.fetch(&from, base, shape, into)
-                }))?;
+                ready!(bench.tile(
+                    inlet.circuit,
+                    inlet.base,
+                    (row, next),
+                    bytes(shape, from.element),
+                    |tile| { tile.fetch(&from, base, shape, into) }
+                ))?;
                 if leaves == Window::Whole {
                     chip::write(bench.ports.l2, by.batch(batch), shape, into);
                 }
                 source_leaves(&mut self.unknown, source, batch);
             }
         }
+        if source.is_transposed {
+            bench.count_elements(shape.elements());
+            turned.resize(shape.len());
+            transpose_under(bench.watch, into, shape, turned);
+            std::mem::swap(into, turned);
+        }
         Poll::Ready(Ok(()))
+    }
+
+    /// Takes what the task before has passed on.
+    fn take_passed<M: GuestMemory>(
+        &mut self,
+        bench: &mut Bench<'_, '_, M>,
+        source: &Source,
+    ) -> Result<(), EngineError> {
+        let refuse = |category, why| {
+            let address = l2::SOURCE_CFG.offset();
+            let value = bench.registers.written(address).unwrap_or_default();
+            EngineError::Refused(Verdict { category, address, bits: 3, value, why })
+        };
+        let Some(passed) = self.passed.take() else {
+            return Err(refuse(Category::Unpredictable, "the task before has passed nothing on"));
+        };
+        if passed.shape != source.stored() {
+            return Err(refuse(Category::Undefined, "what the task before has passed on has other extents"));
+        }
+        let into = &mut self.compute.staging.source1;
+        into.resize(passed.values.len());
+        into.copy_from_slice(&passed.values);
+        bench.count_elements(passed.shape.elements());
+        Ok(())
     }
 
     /// Says whether a source may be read, from piece `next` on, and foresees what it leaves on chip.
@@ -80,15 +119,16 @@ impl Executor {
     ) -> Poll<Result<(), EngineError>> {
         match source.origin {
             Origin::Chip(place) => {
-                known(&self.foreseen, bench.registers, inlet, place.batch(batch), source.shape)?;
+                known(&self.foreseen, bench.registers, inlet, place.batch(batch), source.stored())?;
             }
             Origin::Memory { from, .. } => {
                 let base = bench.base(inlet.base, &from, batch);
                 let row = &mut self.compute.staging.row;
                 ready!(bench.tile(inlet.circuit, inlet.base, (row, next), 0, |tile| {
-                    tile.check(&from, base, source.shape, Access::Read)
+                    tile.check(&from, base, source.stored(), Access::Read)
                 }))?;
             }
+            Origin::Passed => {}
         }
         source_leaves(&mut self.foreseen, source, batch);
         Poll::Ready(Ok(()))
@@ -126,11 +166,16 @@ impl Executor {
                 chip::write(bench.ports.l2, place.batch(batch), sink.shape, result);
             }
             result_leaves(&mut self.unknown, sink, batch);
+            if sink.is_passed_on {
+                let &TaskContext { queue, nid, index, .. } = bench.task;
+                let (shape, values) = (sink.shape, result.to_vec());
+                self.passed = Some(Passed { queue, nid, index: index.saturating_add(1), shape, values });
+            }
         }
         let Some(to) = sink.memory else { return Poll::Ready(Ok(())) };
         let register = &tile_destination::BASE_ADDR;
         let base = bench.base(register, &to, batch);
-        bench.tile(Circuit::TileSend, register, (row, next), bytes(sink.shape), |tile| {
+        bench.tile(Circuit::TileSend, register, (row, next), bytes(sink.shape, to.element), |tile| {
             tile.send(&to, base, sink.shape, result)
         })
     }
@@ -161,7 +206,7 @@ fn source_leaves(unknown: &mut Unknown, source: &Source, batch: u32) {
     if let Origin::Memory { by, leaves, .. } = source.origin {
         let by = by.batch(batch);
         match leaves {
-            Window::Whole => chip::know(unknown, by, source.shape),
+            Window::Whole => chip::know(unknown, by, source.stored()),
             Window::Unknown(len) => unknown.mark(by.base, len),
         }
     }
@@ -181,6 +226,6 @@ pub(super) fn result_leaves(unknown: &mut Unknown, sink: &Sink, batch: u32) {
 }
 
 /// Bytes of a tensor.
-const fn bytes(shape: Shape) -> u64 {
-    shape.elements().saturating_mul(2)
+const fn bytes(shape: Shape, element: Element) -> u64 {
+    shape.elements().saturating_mul(element.bytes() as u64)
 }

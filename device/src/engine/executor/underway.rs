@@ -152,14 +152,21 @@ impl Executor {
                 None => Poll::Ready(Ok(())),
             },
             Stage::Coefficients => match pass {
-                Pass::Neural(NeuralPass { operation: Operation::Convolve(kernel), .. }) => {
-                    self.fetch_kernel(bench, kernel, next)
+                Pass::Neural(NeuralPass { operation: Operation::Convolve(kernel), depths, .. }) => {
+                    let group = batch.checked_div(*depths).unwrap_or(0);
+                    self.fetch_kernel(bench, kernel, group, next)
                 }
                 _ => Poll::Ready(Ok(())),
             },
             Stage::Table => {
-                if let Pass::Neural(NeuralPass { nonlinearity: Nonlinearity::Table, .. }) = pass {
-                    *table = Some(self.fetch_table(bench)?);
+                if let Pass::Neural(NeuralPass { nonlinearity: Nonlinearity::Table, operation, .. }) = pass
+                    && batch == 0
+                {
+                    let kernel = match operation {
+                        Operation::Convolve(kernel) => Some(kernel),
+                        Operation::Sum | Operation::Maximum | Operation::PassThrough => None,
+                    };
+                    *table = Some(self.fetch_table(bench, kernel)?);
                 }
                 Poll::Ready(Ok(()))
             }

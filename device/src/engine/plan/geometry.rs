@@ -7,33 +7,28 @@ use super::operand::Shape;
 use super::verdict::{Registers, Verdict};
 use crate::engine::madd::{Convolution, Reads};
 
-/// Channels that each output reads.
+/// Channels that each output reads. Those of a group are all that there are: Cin and Cout count one group's channels, and
+/// the task is done once for each.
 pub(super) fn reads(registers: Registers<'_>, input: Shape, output: Shape) -> Result<Reads, Verdict> {
     let register = &common::GROUP_CONV_CFG;
     let cfg = registers.get(register);
-    registers.defined(!cfg.elem_mult_mode(), register, "elem_mult_mode", "its effect is not known")?;
-    let groups = u32::from(cfg.num_groups());
-    registers.defined(groups != 0, register, "num_groups", "there are no groups")?;
-    if cfg.unicast_en() {
-        registers.defined(groups == 1, register, "num_groups", "no unicast task has groups")?;
-        let channels = u32::from(cfg.unicast_cin());
-        registers.defined(channels != 0, register, "unicast_cin", "outputs read no channels")?;
-        let read = u64::from(channels).saturating_mul(output.channels.into());
-        registers.runs(
-            read <= input.channels.into(),
-            &common::C_OUT,
-            "channels",
-            "outputs read more channels than there are",
-        )?;
-        return Ok(Reads::Unicast { channels });
-    }
-    if groups == 1 {
+    if !cfg.unicast_en() {
         return Ok(Reads::Dense);
     }
-    let divides = input.channels.is_multiple_of(groups) && output.channels.is_multiple_of(groups);
-    registers.defined(divides, register, "num_groups", "groups do not divide the channels")?;
-    Ok(Reads::Grouped { groups })
+    let channels = u32::from(cfg.unicast_cin());
+    registers.defined(channels != 0, register, "unicast_cin", "outputs read no channels")?;
+    let read = u64::from(channels).saturating_mul(output.channels.into());
+    registers.runs(
+        read <= input.channels.into(),
+        &common::C_OUT,
+        "channels",
+        "outputs read more channels than there are",
+    )?;
+    Ok(Reads::Unicast { channels })
 }
+
+/// Columns that a kernel may have, with those that an output step adds.
+const KERNEL_MAX: u32 = 31;
 
 /// Coefficients of one output.
 pub(super) const fn taps(convolution: &Convolution) -> u32 {
@@ -49,7 +44,10 @@ pub(super) const fn taps(convolution: &Convolution) -> u32 {
     channels.saturating_mul(convolution.kernel_height).saturating_mul(convolution.kernel_width)
 }
 
-/// Kernel, strides and padding.
+/// Kernel, strides, padding and output step.
+///
+/// With an output step of two, the array makes two neighbouring columns of the result at a time: each is an output of its
+/// own, and its coefficients are as wide as both need, with zeros where the other one reads.
 pub(super) fn convolution(
     registers: Registers<'_>,
     input: Shape,
@@ -59,7 +57,10 @@ pub(super) fn convolution(
 ) -> Result<(Convolution, Inferred), Verdict> {
     let register = &common::CONV_CFG;
     let cfg = registers.get(register);
-    let convolution = Convolution {
+    let step = u32::from(cfg.ox());
+    registers.defined(step != 0, register, "ox", "output step is zero")?;
+    let more = step.saturating_sub(1);
+    let mut convolution = Convolution {
         channels: input.channels,
         height: input.height,
         width: input.width,
@@ -82,6 +83,7 @@ pub(super) fn convolution(
     if !has_kernel {
         let is_plain = [cfg.kw(), cfg.kh(), cfg.sx(), cfg.sy()] == [1; 4] && cfg.px() == 0 && cfg.py() == 0;
         registers.defined(is_plain, register, "", "only 1x1 with stride 1 is known without coefficients")?;
+        registers.defined(step == 1, register, "ox", "only a step of 1 is known without coefficients")?;
         let is_same = (input.height, input.width) == (output.height, output.width);
         registers.defined(is_same, &common::OUT_DIM, "", "output is not as large as the input")?;
         return Ok((convolution, Inferred::NONE));
@@ -103,6 +105,22 @@ pub(super) fn convolution(
     }
     if cfg.sx() > 1 || cfg.sy() > 1 {
         inferred = inferred.with(Inferred::STRIDE);
+    }
+    if step > 1 {
+        registers.defined(cfg.sx() == 1, register, "sx", "no program has a stride beside an output step")?;
+        inferred = inferred.with(Inferred::OUTPUT_STEP);
+        convolution.outputs = output.channels.saturating_mul(step);
+        convolution.out_width = output.width.div_ceil(step);
+        convolution.kernel_width = convolution.kernel_width.saturating_add(more);
+        convolution.stride_x = step;
+        convolution.lanes = convolution.lanes.saturating_mul(step);
+        let register = &common::CONV_CFG;
+        registers.supported(
+            convolution.kernel_width <= KERNEL_MAX,
+            register,
+            "kw",
+            "kernel is too wide for its step",
+        )?;
     }
     Ok((convolution, inferred))
 }

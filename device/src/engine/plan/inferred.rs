@@ -7,7 +7,7 @@ use std::fmt;
 
 /// What a pass needs of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Inferred(u8);
+pub struct Inferred(u16);
 
 impl Inferred {
     /// Nothing.
@@ -20,9 +20,36 @@ impl Inferred {
     /// Deviation: inferred. A bias row is added to the accumulator before the post-scale.
     pub const BIAS: Self = Self(4);
 
+    /// Deviation: inferred. A task with a depth above 1 is done for each depth, with the depth strides.
+    pub const DEPTH: Self = Self(8);
+    /// Deviation: inferred. An output step above 1 makes neighbouring columns of the result lanes side by side, each with
+    /// coefficients that are moved by its place.
+    pub const OUTPUT_STEP: Self = Self(16);
+    /// Deviation: inferred. AccBias is added before the post-scale.
+    pub const ACC_BIAS: Self = Self(32);
+    /// Deviation: inferred. The magnitude is that of the result, behind bias and scales.
+    pub const MAGNITUDE: Self = Self(64);
+    /// Deviation: inferred. InputReLU of a planar task is that of source 1.
+    pub const SOURCE_RELU: Self = Self(128);
+    /// Deviation: inferred. Elements of one byte in format 1 have no sign; known programs have format 0.
+    pub const UNSIGNED: Self = Self(256);
+    /// Deviation: inferred. Sparse coefficients of several input channels have the channel outermost where the kernel is
+    /// larger than 1x1, and strides other than 2 have phases of their own.
+    pub const SPARSE: Self = Self(512);
+
     /// Each of them with its name.
-    pub const NAMES: [(Self, &'static str); 3] =
-        [(Self::PADDING, "padding"), (Self::STRIDE, "stride"), (Self::BIAS, "bias row")];
+    pub const NAMES: [(Self, &'static str); 10] = [
+        (Self::PADDING, "padding"),
+        (Self::STRIDE, "stride"),
+        (Self::BIAS, "bias row"),
+        (Self::DEPTH, "depth"),
+        (Self::OUTPUT_STEP, "output step"),
+        (Self::ACC_BIAS, "accumulator bias"),
+        (Self::MAGNITUDE, "magnitude"),
+        (Self::SOURCE_RELU, "ReLU on source 1"),
+        (Self::UNSIGNED, "bytes without a sign"),
+        (Self::SPARSE, "sparse order"),
+    ];
 
     /// True for nothing.
     pub const fn is_none(self) -> bool {

@@ -26,9 +26,9 @@ pub mod verdict;
 
 use ane_uapi::hw::td::common::{self, TaskClass};
 use ane_uapi::hw::td::header::Header;
-use ane_uapi::hw::td::neural as neural_registers;
 use ane_uapi::hw::td::words::ChipBytes;
-use ane_uapi::register::Reg;
+use ane_uapi::hw::td::{l2, neural as neural_registers, planar as planar_registers};
+use ane_uapi::register::{Reg, Register};
 
 use self::inferred::Inferred;
 use self::neural::NeuralPass;
@@ -44,8 +44,8 @@ use crate::timing::Cost;
 /// Bytes of the on-chip buffer.
 const L2_BYTES: u64 = TILE_L2_BYTES as u64;
 
-/// The most elements of all batches of a planar task.
-const PLANAR_ELEMENTS_MAX: u64 = 1 << 27;
+/// The most elements of all groups and depths of a task.
+const REPEATED_ELEMENTS_MAX: u64 = 1 << 27;
 
 /// One pass, understood.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,10 +100,10 @@ impl Pass {
         }
     }
 
-    /// How often it is done.
+    /// How often it is done: for each group, and in each group for each depth.
     pub const fn batches(&self) -> u32 {
         match self {
-            Self::Neural(_) => 1,
+            Self::Neural(pass) => pass.groups.saturating_mul(pass.depths),
             Self::Planar(pass) => pass.batches,
         }
     }
@@ -124,8 +124,8 @@ pub fn plan(header: &Header, registers: &RegisterFile) -> Result<Plan, Verdict> 
             Ok(Plan { pass: Pass::Neural(pass), inferred, cost: Cost::default() })
         }
         class => {
-            let pass = Pass::Planar(planar::plan(registers, class)?);
-            Ok(Plan { pass, inferred: Inferred::NONE, cost: Cost::default() })
+            let (pass, inferred) = planar::plan(registers, class)?;
+            Ok(Plan { pass: Pass::Planar(pass), inferred, cost: Cost::default() })
         }
     }
 }
@@ -139,8 +139,9 @@ impl Plan {
     pub fn established(&self, registers: &RegisterFile) -> Result<(), Verdict> {
         let registers = Registers(registers);
         let conv = registers.get(&common::CONV_CFG);
-        let is_strict =
-            |register, field, why| Err(registers.verdict(register, field, Category::Unsupported, why));
+        let is_strict = |register: &Register, field: &str, why| {
+            Err(registers.verdict(register, field, Category::Unsupported, why))
+        };
         if self.inferred.contains(Inferred::PADDING) {
             let why = "padding is inferred, and only what is established was asked for";
             return match (conv.px(), conv.py()) {
@@ -157,6 +158,55 @@ impl Plan {
         if self.inferred.contains(Inferred::BIAS) {
             let why = "bias row is inferred, and only what is established was asked for";
             return is_strict(&neural_registers::MAC_CFG.info, "bias_mode", why);
+        }
+        let others: [(Inferred, &Register, &str, &'static str); 7] = [
+            (
+                Inferred::DEPTH,
+                &common::IN_DEPTH.info,
+                "",
+                "a depth above 1 is inferred, and only what is established was asked for",
+            ),
+            (
+                Inferred::OUTPUT_STEP,
+                &common::CONV_CFG.info,
+                "ox",
+                "an output step above 1 is inferred, and only what is established was asked for",
+            ),
+            (
+                Inferred::ACC_BIAS,
+                &neural_registers::ACC_BIAS.info,
+                "value",
+                "AccBias beside a post-scale is inferred, and only what is established was asked for",
+            ),
+            (
+                Inferred::MAGNITUDE,
+                &planar_registers::PE_CFG.info,
+                "magnitude",
+                "place of the magnitude is inferred, and only what is established was asked for",
+            ),
+            (
+                Inferred::SOURCE_RELU,
+                &l2::L2_CFG.info,
+                "input_relu",
+                "ReLU on source 1 is inferred, and only what is established was asked for",
+            ),
+            (
+                Inferred::UNSIGNED,
+                &common::CH_CFG.info,
+                "",
+                "bytes without a sign are inferred, and only what is established was asked for",
+            ),
+            (
+                Inferred::SPARSE,
+                &neural_registers::KERNEL_CFG.info,
+                "sparse",
+                "order of these sparse coefficients is inferred, and only what is established was asked for",
+            ),
+        ];
+        for (inferred, register, field, why) in others {
+            if self.inferred.contains(inferred) {
+                return is_strict(register, field, why);
+            }
         }
         Ok(())
     }

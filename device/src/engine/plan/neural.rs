@@ -7,10 +7,13 @@ use ane_uapi::hw::td::neural::{self, NonlinearMode, OpMode};
 use super::coefficients::{self, Kernel};
 use super::geometry;
 use super::inferred::Inferred;
-use super::operand::{Shape, Sink, Source};
+use super::operand::{ELEMENTS_MAX, Shape, Sink, Source};
+use super::source::Wanted;
+use super::task::Repeats;
 use super::verdict::{Registers, Verdict};
-use super::{sink, source, task};
+use super::{planar, sink, source, task};
 use crate::engine::madd::{Convolution, Reads};
+use crate::engine::numerics::double::ONE;
 
 /// PaddingMode of every maximum task.
 const PADDING_MODE_MAXIMUM: u8 = 1;
@@ -42,11 +45,13 @@ pub enum Nonlinearity {
     None,
     /// ReLU.
     Relu,
-    /// The table that channel 0 of kernel DMA brings.
+    /// The table that channel 0 of kernel DMA brings, in front of its coefficients if it has any.
     Table,
 }
 
 /// A pass of the neural engine.
+///
+/// Shapes are those of one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeuralPass {
     /// Where the input comes from.
@@ -57,8 +62,18 @@ pub struct NeuralPass {
     pub input_relu: bool,
     /// Shapes and taps.
     pub convolution: Convolution,
+    /// How often the pass is done, each time with the group strides added to the bases and with the next coefficients.
+    pub groups: u32,
+    /// How often that is done, each time with the depth strides added.
+    pub depths: u32,
+    /// Columns of the result that are outputs side by side.
+    pub output_step: u32,
+    /// Extents of the result before any transposition.
+    pub output: Shape,
     /// What the array does.
     pub operation: Operation,
+    /// What is added to every accumulator, fp16.
+    pub acc_bias: u16,
     /// What multiplies the accumulator, fp16.
     pub post_scale: u16,
     /// What comes behind.
@@ -76,7 +91,7 @@ impl NeuralPass {
 
     /// Operands that the array takes in, each as often as it does.
     pub const fn steps(&self) -> u64 {
-        let outputs = self.output().elements();
+        let outputs = self.made();
         match self.operation {
             Operation::Convolve(_) | Operation::Sum | Operation::Maximum => {
                 outputs.saturating_mul(geometry::taps(&self.convolution) as u64)
@@ -87,11 +102,13 @@ impl NeuralPass {
 
     /// Extents of the result before any transposition.
     pub const fn output(&self) -> Shape {
-        Shape {
-            channels: self.convolution.outputs,
-            height: self.convolution.out_height,
-            width: self.convolution.out_width,
-        }
+        self.output
+    }
+
+    /// Elements that the array makes, which an output step may make more than there are in the result.
+    pub const fn made(&self) -> u64 {
+        let Convolution { outputs, out_height, out_width, .. } = self.convolution;
+        (outputs as u64).saturating_mul(out_height as u64).saturating_mul(out_width as u64)
     }
 }
 
@@ -111,21 +128,25 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
         "src2_in_memory",
         "neural task has no source 2",
     )?;
-    let source_cfg = registers.get(&l2::SOURCE_CFG);
-    registers.defined(
-        !source_cfg.src2_in_memory(),
-        &l2::SOURCE_CFG,
-        "src2_in_memory",
-        "neural task has no source 2",
-    )?;
     coefficients::check_engines(registers)?;
-    let input = task::input(registers)?;
-    let output = task::output(registers)?;
-    let reads = geometry::reads(registers, input, output)?;
     let mac = registers.get(&neural::MAC_CFG);
     let has_kernel = !mac.unity_kernel();
-    let (convolution, mut inferred) = geometry::convolution(registers, input, output, reads, has_kernel)?;
-    let macs = output.elements().saturating_mul(geometry::taps(&convolution).into());
+    let (input, output) = extents(registers)?;
+    let reads = geometry::reads(registers, input, output)?;
+    let (mut convolution, mut inferred) = geometry::convolution(registers, input, output, reads, has_kernel)?;
+    let larger = if input.elements() > output.elements() { input } else { output };
+    let (repeats, deep) = task::repeats(registers, larger)?;
+    inferred = inferred.with(deep).with(task::bytes(registers));
+    let made = u64::from(convolution.outputs).saturating_mul(convolution.out_width.into());
+    let made = made.saturating_mul(convolution.out_height.into());
+    registers.supported(
+        made <= ELEMENTS_MAX,
+        &common::OUT_DIM,
+        "",
+        "output has more than 2^26 elements with its step",
+    )?;
+    let macs =
+        made.saturating_mul(geometry::taps(&convolution).into()).saturating_mul(repeats.count().into());
     registers.supported(
         macs <= MACS_MAX,
         &common::OUT_DIM,
@@ -138,10 +159,20 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
         "",
         "no source explains bit 5 of a neural task",
     )?;
-    let operation = operation(registers, &convolution)?;
+    let has_table = mac.nonlinear_mode() == NonlinearMode::Table as u8;
+    let operation = operation(registers, &mut convolution, repeats, has_table)?;
     let nonlinearity = nonlinearity(registers, has_kernel)?;
     if let Operation::Convolve(Kernel { has_bias: true, .. }) = operation {
         inferred = inferred.with(Inferred::BIAS);
+    }
+    if let Operation::Convolve(Kernel { sparse: Some(sparse), .. }) = operation
+        && sparse.is_inferred
+    {
+        inferred = inferred.with(Inferred::SPARSE);
+    }
+    let (acc_bias, post_scale) = (acc_bias(registers, operation)?, post_scale(registers)?);
+    if acc_bias != 0 && post_scale != ONE {
+        inferred = inferred.with(Inferred::ACC_BIAS);
     }
     let l2_cfg = registers.get(&l2::L2_CFG);
     let padding_mode = if operation == Operation::Maximum { PADDING_MODE_MAXIMUM } else { 0 };
@@ -152,24 +183,49 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
         "it is 1 on channel maxima and 0 on other neural tasks",
     )?;
     let pass = NeuralPass {
-        source: source::source1(registers, TaskClass::Neural, input)?,
-        sink: sink::sink(registers, output, cfg.transpose(), 1)?,
+        source: source::source1(
+            registers,
+            TaskClass::Neural,
+            Wanted { shape: input, is_transposed: false, repeats },
+        )?,
+        sink: sink::sink(registers, output, cfg.transpose(), repeats)?,
         input_relu: l2_cfg.input_relu(),
         convolution,
+        groups: repeats.groups,
+        depths: repeats.depths,
+        output_step: registers.get(&common::CONV_CFG).ox().into(),
+        output,
         operation,
-        post_scale: post_scale(registers)?,
+        acc_bias,
+        post_scale,
         nonlinearity,
     };
+    planar::check_repeats_on_chip(registers, repeats.count(), [Some(pass.source), None], pass.sink)?;
     Ok((pass, inferred))
 }
 
-fn operation(registers: Registers<'_>, convolution: &Convolution) -> Result<Operation, Verdict> {
+/// Extents of input and output. A pass-through of others than its own passes what both have (delta 14; measured).
+fn extents(registers: Registers<'_>) -> Result<(Shape, Shape), Verdict> {
+    let (input, output) = (task::input(registers)?, task::output(registers)?);
+    if registers.get(&neural::MAC_CFG).op_mode() != OpMode::PassThrough as u8 {
+        return Ok((input, output));
+    }
+    let (height, width) = (input.height.min(output.height), input.width.min(output.width));
+    Ok((Shape { height, width, ..input }, Shape { height, width, ..output }))
+}
+
+fn operation(
+    registers: Registers<'_>,
+    convolution: &mut Convolution,
+    repeats: Repeats,
+    has_table: bool,
+) -> Result<Operation, Verdict> {
     let mac = registers.get(&neural::MAC_CFG);
     // The decoder has refused other numbers.
     let mode = OpMode::try_from(mac.op_mode()).ok();
     let operation = match (mode, mac.unity_kernel()) {
         (Some(OpMode::MultiplyAccumulate), false) => {
-            Operation::Convolve(coefficients::kernel(registers, convolution)?)
+            Operation::Convolve(coefficients::kernel(registers, convolution, repeats, has_table)?)
         }
         (Some(OpMode::MultiplyAccumulate), true) => Operation::Sum,
         (Some(OpMode::Maximum), true) => Operation::Maximum,
@@ -215,10 +271,23 @@ fn operation(registers: Registers<'_>, convolution: &Convolution) -> Result<Oper
     if operation != Operation::PassThrough {
         let bias = registers.get(&neural::MATRIX_VECTOR_BIAS);
         registers.defined(bias.value() == 0, &neural::MATRIX_VECTOR_BIAS, "", "its effect is not known")?;
-        let bias = registers.get(&neural::ACC_BIAS);
-        registers.defined(bias.into_bits() == 0, &neural::ACC_BIAS, "", "its effect is not known")?;
     }
     Ok(operation)
+}
+
+/// What is added to every accumulator; a pass-through goes around it.
+fn acc_bias(registers: Registers<'_>, operation: Operation) -> Result<u16, Verdict> {
+    let register = &neural::ACC_BIAS;
+    let bias = registers.get(register);
+    if operation == Operation::PassThrough || bias.into_bits() == 0 {
+        return Ok(0);
+    }
+    registers.defined(bias.into_bits() >> 16 == 0, register, "shift", "its effect is not known")?;
+    let sums = operation != Operation::Maximum;
+    registers.defined(sums, register, "value", "no maximum has an accumulator bias")?;
+    let has_row = matches!(operation, Operation::Convolve(Kernel { has_bias: true, .. }));
+    registers.defined(!has_row, register, "value", "no program has it beside a bias row")?;
+    Ok(bias.value())
 }
 
 fn nonlinearity(registers: Registers<'_>, has_kernel: bool) -> Result<Nonlinearity, Verdict> {
@@ -226,20 +295,15 @@ fn nonlinearity(registers: Registers<'_>, has_kernel: bool) -> Result<Nonlineari
     match NonlinearMode::try_from(mac.nonlinear_mode()) {
         Ok(NonlinearMode::Relu) => Ok(Nonlinearity::Relu),
         Ok(NonlinearMode::Table) => {
-            let field = "nonlinear_mode";
-            registers.defined(
-                !has_kernel,
-                &neural::MAC_CFG,
-                field,
-                "where a table lies beside coefficients is not known",
-            )?;
             registers.defined(
                 mac.compiler_set(),
                 &neural::MAC_CFG,
                 "compiler_set",
                 "tables give other values without this bit, and why is not known",
             )?;
-            coefficients::check_table(registers)?;
+            if !has_kernel {
+                coefficients::check_table(registers)?;
+            }
             Ok(Nonlinearity::Table)
         }
         // The decoder has refused the fourth number.

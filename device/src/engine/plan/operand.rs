@@ -2,6 +2,8 @@
 
 use ane_uapi::hw::td::words::{ChipBytes, DmaBytes};
 
+use crate::engine::numerics::double;
+
 /// The largest operand: 2^26 elements.
 ///
 /// The largest surface that a compiler is known to make, 16384 by 16384 elements, is four times this and is cut
@@ -45,7 +47,61 @@ impl Shape {
     }
 }
 
-/// A tensor in the on-chip buffer: an element lies at `base + c * channel_stride + y * row_stride + 2 * x`.
+/// What an element is, in memory and on chip. The engines compute on halves whatever it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// A half.
+    #[default]
+    Half,
+    /// A byte with a sign.
+    Signed,
+    /// A byte without.
+    Unsigned,
+}
+
+impl Element {
+    /// Bytes of it.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::Half => 2,
+            Self::Signed | Self::Unsigned => 1,
+        }
+    }
+
+    /// The half for a byte, which is exact.
+    pub fn half(self, byte: u8) -> u16 {
+        match self {
+            Self::Signed => half::f16::from(byte.cast_signed()),
+            Self::Half | Self::Unsigned => half::f16::from(byte),
+        }
+        .to_bits()
+    }
+
+    /// The byte nearest to a half, halves away from zero; what is beyond the bytes is the last of them (Chosen: known
+    /// programs store 0 and 1).
+    #[expect(clippy::cast_possible_truncation, reason = "casts of floats saturate, and none is a NaN")]
+    #[expect(clippy::cast_sign_loss, reason = "casts of floats saturate")]
+    pub fn byte(self, half: u16) -> u8 {
+        let value = double::decode(half).round();
+        match self {
+            Self::Signed => (value as i8).cast_unsigned(),
+            Self::Half | Self::Unsigned => value as u8,
+        }
+    }
+}
+
+/// How far the bases of a repetition of a task are from those of the first.
+///
+/// A task is repeated for each group, and in each group for each depth.
+const fn displacement(group_stride: u32, depth_stride: u32, depths: u32, batch: u32) -> u64 {
+    let depths = if depths == 0 { 1 } else { depths };
+    let (group, depth) = (batch / depths, batch % depths);
+    (group_stride as u64)
+        .saturating_mul(group as u64)
+        .saturating_add((depth_stride as u64).saturating_mul(depth as u64))
+}
+
+/// A tensor in the on-chip buffer: an element of `e` bytes lies at `base + c * channel_stride + y * row_stride + e * x`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ChipPlace {
     /// The first element.
@@ -54,68 +110,97 @@ pub struct ChipPlace {
     pub channel_stride: u32,
     /// From one row to the next.
     pub row_stride: u32,
-    /// From one batch to the next.
+    /// From one group to the next.
     pub group_stride: u32,
+    /// From one depth to the next.
+    pub depth_stride: u32,
+    /// Depths of a group; 0 counts as 1.
+    pub depths: u32,
+    /// What elements are.
+    pub element: Element,
 }
 
 impl ChipPlace {
-    /// The place that four registers name.
-    pub(super) const fn new(base: ChipBytes, channel: ChipBytes, row: ChipBytes, group: ChipBytes) -> Self {
+    /// The place that five registers name: base, and strides of channels, rows, depths and groups.
+    pub(super) const fn new(words: [ChipBytes; 5], depths: u32, element: Element) -> Self {
+        let [base, channel, row, depth, group] = words;
         Self {
             base: base.bytes(),
             channel_stride: channel.bytes(),
             row_stride: row.bytes(),
             group_stride: group.bytes(),
+            depth_stride: depth.bytes(),
+            depths,
+            element,
         }
     }
 
     /// The same tensor of another batch.
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "what is larger was dealt with before")]
     pub const fn batch(self, batch: u32) -> Self {
-        Self { base: self.base.saturating_add(self.group_stride.saturating_mul(batch)), ..self }
+        let behind = displacement(self.group_stride, self.depth_stride, self.depths, batch);
+        let behind = if behind > u32::MAX as u64 { u32::MAX } else { behind as u32 };
+        Self { base: self.base.saturating_add(behind), ..self }
     }
 
     /// The byte behind the last element of a tensor here.
     pub const fn end(self, shape: Shape) -> u64 {
         let channels = (self.channel_stride as u64).saturating_mul(shape.channels.saturating_sub(1) as u64);
         let rows = (self.row_stride as u64).saturating_mul(shape.height.saturating_sub(1) as u64);
-        let row = (shape.width as u64).saturating_mul(2);
+        let row = (shape.width as u64).saturating_mul(self.element.bytes() as u64);
         (self.base as u64).saturating_add(channels).saturating_add(rows).saturating_add(row)
     }
 }
 
-/// A tensor in memory, relative to its base address: an element lies at
-/// `(c div I) * plane_stride + y * row_stride + 2 * I * x + 2 * (c mod I)`.
+/// A tensor in memory, relative to its base address: an element of `e` bytes lies at
+/// `(c div I) * plane_stride + y * row_stride + e * I * x + e * (c mod I)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MemoryPlace {
     /// From one row to the next.
     pub row_stride: u32,
     /// From one plane to the next.
     pub plane_stride: u32,
-    /// From one batch to the next.
+    /// From one group to the next.
     pub group_stride: u32,
+    /// From one depth to the next.
+    pub depth_stride: u32,
+    /// Depths of a group; 0 counts as 1.
+    pub depths: u32,
     /// Channels side by side in one plane; at least 1.
     pub interleave: u32,
+    /// What elements are.
+    pub element: Element,
 }
 
 impl MemoryPlace {
-    pub(super) const fn new(row: DmaBytes, plane: DmaBytes, group: DmaBytes, interleave: u8) -> Self {
+    /// The place that four strides name: of rows, planes, depths and groups.
+    pub(super) const fn new(strides: [DmaBytes; 4], interleave: u8, depths: u32, element: Element) -> Self {
+        let [row, plane, depth, group] = strides;
         Self {
             row_stride: row.bytes(),
             plane_stride: plane.bytes(),
             group_stride: group.bytes(),
+            depth_stride: depth.bytes(),
+            depths,
             interleave: if interleave == 0 { 1 } else { interleave as u32 },
+            element,
         }
+    }
+
+    /// How far the base of a repetition of the task is from that of the first.
+    pub const fn displacement(&self, batch: u32) -> u64 {
+        displacement(self.group_stride, self.depth_stride, self.depths, batch)
     }
 }
 
-/// True if elements of two bytes may share bytes: along each axis they are `stride` bytes apart, `count` times.
+/// True if elements of so many bytes may share bytes: along each axis they are `stride` bytes apart, `count` times.
 ///
 /// Axes that nest, each reaching over everything inside it, share nothing. Others are taken to do so; no program is
 /// known to interlace axes without nesting them.
-pub(super) fn may_overlap<const N: usize>(mut axes: [(u32, u32); N]) -> bool {
+pub(super) fn may_overlap<const N: usize>(element: Element, mut axes: [(u32, u32); N]) -> bool {
     axes.sort_unstable();
-    let mut extent = 2u64;
+    let mut extent = u64::from(element.bytes());
     for (stride, count) in axes {
         let Some(more) = count.checked_sub(1).filter(|more| *more != 0) else { continue };
         if u64::from(stride) < extent {
@@ -149,6 +234,8 @@ pub enum Origin {
         /// What it leaves there.
         leaves: Window,
     },
+    /// The task before has passed it on.
+    Passed,
 }
 
 /// A source operand.
@@ -156,8 +243,17 @@ pub enum Origin {
 pub struct Source {
     /// Its extents; 1 where it is broadcast.
     pub shape: Shape,
+    /// True if it lies with channels and columns in each other's place.
+    pub is_transposed: bool,
     /// Where it comes from.
     pub origin: Origin,
+}
+
+impl Source {
+    /// Extents as it lies.
+    pub const fn stored(&self) -> Shape {
+        if self.is_transposed { self.shape.transposed() } else { self.shape }
+    }
 }
 
 /// What becomes of the result.
@@ -173,23 +269,49 @@ pub struct Sink {
     pub memory: Option<MemoryPlace>,
     /// Where on chip it passes and leaves bytes unknown, and how many from there.
     pub spoils: Option<(ChipPlace, u32)>,
+    /// True if it goes straight to the next task.
+    pub is_passed_on: bool,
 }
 
 #[cfg(test)]
 mod tests {
-    use super::may_overlap;
+    use super::{Element, may_overlap};
 
     #[test]
     fn axes_that_nest_share_no_bytes_in_whatever_order_they_nest() {
-        assert!(!may_overlap([(2, 32), (64, 4), (256, 8)]));
-        assert!(!may_overlap([(512, 4), (2, 32), (64, 8)]), "channels inside rows");
-        assert!(!may_overlap([(2, 77), (0, 1), (0, 1)]), "an axis of one element has no stride");
+        assert!(!may_overlap(Element::Half, [(2, 32), (64, 4), (256, 8)]));
+        assert!(!may_overlap(Element::Half, [(512, 4), (2, 32), (64, 8)]), "channels inside rows");
+        assert!(
+            !may_overlap(Element::Half, [(2, 77), (0, 1), (0, 1)]),
+            "an axis of one element has no stride"
+        );
+    }
+
+    #[test]
+    fn bytes_lie_closer_than_halves_and_share_nothing() {
+        assert!(!may_overlap(Element::Signed, [(1, 33), (64, 2)]));
+        assert!(may_overlap(Element::Half, [(1, 33), (64, 2)]));
+    }
+
+    #[test]
+    fn byte_becomes_the_half_of_its_number_and_comes_back() {
+        for byte in 0..=u8::MAX {
+            for element in [Element::Signed, Element::Unsigned] {
+                assert_eq!(element.byte(element.half(byte)), byte);
+            }
+        }
+        assert_eq!(Element::Signed.half(0xff), 0xbc00, "-1");
+        assert_eq!(
+            [0x7c00, 0xfc00, 0x3800, 0xb800, 0x5bf8].map(|half| Element::Signed.byte(half)),
+            [127, 128, 1, 255, 127]
+        );
+        assert_eq!([0xbc00, 0x7bff].map(|half| Element::Unsigned.byte(half)), [0, 255]);
     }
 
     #[test]
     fn axes_that_do_not_nest_may_share_bytes() {
-        assert!(may_overlap([(2, 33), (64, 2)]));
-        assert!(may_overlap([(2, 1), (0, 2)]));
-        assert!(may_overlap([(18, 9), (2, 3), (64, 4)]));
+        assert!(may_overlap(Element::Half, [(2, 33), (64, 2)]));
+        assert!(may_overlap(Element::Half, [(2, 1), (0, 2)]));
+        assert!(may_overlap(Element::Half, [(18, 9), (2, 3), (64, 4)]));
     }
 }

@@ -4,7 +4,9 @@ use ane_uapi::hw::td::common::{self, TaskClass};
 use ane_uapi::hw::td::l2;
 use ane_uapi::hw::td::planar::{self, Operation, PostFunction, Reduction, SecondSource};
 
+use super::inferred::Inferred;
 use super::operand::{Origin, Shape, Sink, Source};
+use super::source::Wanted;
 use super::verdict::{Registers, Verdict};
 use super::{sink, source, task};
 use crate::engine::planar::{Class, Planar};
@@ -39,7 +41,7 @@ impl PlanarPass {
 }
 
 /// Plans a planar task.
-pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<PlanarPass, Verdict> {
+pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<(PlanarPass, Inferred), Verdict> {
     let is_binary =
         matches!(class, TaskClass::PlanarBinary | TaskClass::PlanarNormalise | TaskClass::PlanarBinaryReduce);
     let reduces = matches!(class, TaskClass::PlanarReduce | TaskClass::PlanarBinaryReduce);
@@ -49,10 +51,21 @@ pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<PlanarP
     let transposes = registers.get(&common::CFG).transpose();
     registers.defined(!transposes, &common::CFG, "transpose", "planar task transposes by PlanarMap")?;
     let shape = shape(registers)?;
-    let batches = batches(registers, shape)?;
+    let unicast = registers.get(&common::GROUP_CONV_CFG).unicast_en();
+    registers.defined(!unicast, &common::GROUP_CONV_CFG, "unicast_en", "no planar task is unicast")?;
+    let (repeats, mut inferred) = task::repeats(registers, shape)?;
+    if repeats.depths > 1 {
+        registers.defined(
+            !reduces,
+            &common::IN_DEPTH,
+            "",
+            "whether a reduction goes over depths is not known",
+        )?;
+    }
     let planar = operation(registers, class, is_binary, reduces)?;
+    inferred = inferred.with(task::bytes(registers)).with(guesses(&planar));
     let map = registers.get(&common::PLANAR_MAP);
-    for (is_set, field) in [(map.src1_depth(), "src1_depth"), (map.src2_depth(), "src2_depth")] {
+    for (is_set, field) in [(map.src1_depth(), "src1_depth"), (map.src2_depth() && is_binary, "src2_depth")] {
         registers.defined(!is_set, &common::PLANAR_MAP, field, "that it is depth is a guess")?;
     }
     let extents = |column: bool, row: bool, channel: bool| Shape {
@@ -61,26 +74,33 @@ pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<PlanarP
         width: if column { 1 } else { shape.width },
     };
     let shape1 = extents(map.src1_column(), map.src1_row(), map.src1_channel());
-    let source1 = source::source1(registers, class, shape1)?;
+    let wanted = |shape, is_transposed| Wanted { shape, is_transposed, repeats };
+    let source1 = source::source1(registers, class, wanted(shape1, map.src1_transposed()))?;
     let source2 = if is_binary {
         let mut shape2 = extents(map.src2_column(), map.src2_row(), map.src2_channel());
         if class == TaskClass::PlanarNormalise {
+            let is_one_row = map.src2_row() || map.src2_transposed() || shape.height == 1;
             registers.defined(
-                map.src2_row(),
+                is_one_row,
                 &common::PLANAR_MAP,
                 "src2_row",
-                "the row behind a normalising source 2 is its scale",
+                "the row behind a normalising source 2 is its scale, and there are other rows",
             )?;
             shape2.height = 2;
+            if map.src2_transposed() {
+                // Each column of the two rows is a channel.
+                shape2.width = 1;
+            }
         }
-        Some(source::source2(registers, shape2)?)
+        Some(source::source2(registers, wanted(shape2, map.src2_transposed()))?)
     } else {
         None
     };
     let result = if reduces { Shape { height: 1, width: 1, ..shape } } else { shape };
-    let sink = sink::sink(registers, result, map.transpose(), batches)?;
-    check_batches_on_chip(registers, batches, source1, source2, sink)?;
-    Ok(PlanarPass { source1, source2, sink, shape, batches, planar })
+    let sink = sink::sink(registers, result, map.transpose(), repeats)?;
+    check_repeats_on_chip(registers, repeats.count(), [Some(source1), source2], sink)?;
+    let batches = repeats.count();
+    Ok((PlanarPass { source1, source2, sink, shape, batches, planar }, inferred))
 }
 
 /// A source 2 that is needed from memory and has no format hangs, whatever else is wrong with the task.
@@ -91,9 +111,7 @@ fn check_source2(registers: Registers<'_>, is_binary: bool) -> Result<(), Verdic
         let is_formless = cfg.src2_in_memory() && registers.get(&FMT2).into_bits() == 0;
         return registers.runs(!is_formless, &FMT2, "", "source is needed and its format is zero");
     }
-    registers.defined(!cfg.src2_in_memory(), &common::CFG, "src2_in_memory", "class has no source 2")?;
-    let in_memory = registers.get(&l2::SOURCE_CFG).src2_in_memory();
-    registers.defined(!in_memory, &l2::SOURCE_CFG, "src2_in_memory", "class has no source 2")
+    registers.defined(!cfg.src2_in_memory(), &common::CFG, "src2_in_memory", "class has no source 2")
 }
 
 /// Planar tasks of every program have the convolution that does nothing.
@@ -117,22 +135,12 @@ fn shape(registers: Registers<'_>) -> Result<Shape, Verdict> {
     Ok(input)
 }
 
-/// How often the task is repeated.
-fn batches(registers: Registers<'_>, shape: Shape) -> Result<u32, Verdict> {
-    let register = &common::GROUP_CONV_CFG;
-    let cfg = registers.get(register);
-    let batches = u32::from(cfg.num_groups());
-    registers.defined(batches != 0, register, "num_groups", "there are no batches")?;
-    registers.defined(!cfg.unicast_en(), register, "unicast_en", "no planar task is unicast")?;
-    registers.defined(!cfg.elem_mult_mode(), register, "elem_mult_mode", "its effect is not known")?;
-    let all = shape.elements().saturating_mul(batches.into());
-    registers.supported(
-        all <= super::PLANAR_ELEMENTS_MAX,
-        register,
-        "num_groups",
-        "batches have more than 2^27 elements",
-    )?;
-    Ok(batches)
+/// What of a pass is not established.
+fn guesses(planar: &Planar) -> Inferred {
+    let is_bare = Planar { magnitude: false, ..*planar } == Planar::plain(Class::Copy, Operation::Add);
+    let magnitude = if planar.magnitude && !is_bare { Inferred::MAGNITUDE } else { Inferred::NONE };
+    let relu = if planar.relu_first { Inferred::SOURCE_RELU } else { Inferred::NONE };
+    magnitude.with(relu)
 }
 
 fn operation(
@@ -176,12 +184,6 @@ fn operation(
         )?;
     }
     let l2_cfg = registers.get(&l2::L2_CFG);
-    registers.defined(
-        !l2_cfg.input_relu(),
-        &l2::L2_CFG,
-        "input_relu",
-        "which source it applies to is not known",
-    )?;
     // Whether elementwise maxima count as maximum tasks is not known: either is taken (Chosen).
     let is_known = match l2_cfg.padding_mode() {
         0 => reduction != Reduction::Maximum,
@@ -198,9 +200,18 @@ fn operation(
             "class is not planar",
         ));
     };
+    registers.defined(
+        !cfg.magnitude() || !reduces,
+        register,
+        "magnitude",
+        "whether a reduction takes it before or behind the sum is not known",
+    )?;
     Ok(Planar {
         class,
         operation,
+        relu_first: l2_cfg.input_relu(),
+        relu_second: l2_cfg.src2_relu() && is_binary,
+        magnitude: cfg.magnitude(),
         negates_first: cfg.negate_src1(),
         negates_second: second == SecondSource::Negated,
         pre_scale: constants.pre_scale(),
@@ -214,25 +225,22 @@ fn operation(
     })
 }
 
-/// Batches behind the first have to lie on chip too.
-fn check_batches_on_chip(
+/// Repetitions behind the first have to lie on chip too.
+pub(super) fn check_repeats_on_chip(
     registers: Registers<'_>,
-    batches: u32,
-    source1: Source,
-    source2: Option<Source>,
+    repeats: u32,
+    [source1, source2]: [Option<Source>; 2],
     sink: Sink,
 ) -> Result<(), Verdict> {
-    let last = batches.saturating_sub(1);
+    let last = repeats.saturating_sub(1);
     let mut places = Vec::new();
-    let origins = [(Some(source1), &l2::SOURCE_GROUP_STRIDE), (source2, &l2::SOURCE2_GROUP_STRIDE)];
-    for (source, register) in origins {
+    for (source, register) in [(source1, &l2::SOURCE_GROUP_STRIDE), (source2, &l2::SOURCE2_GROUP_STRIDE)] {
         let Some(source) = source else { continue };
         match source.origin {
-            Origin::Chip(place) => places.push((place, source.shape, register)),
-            Origin::Memory { by, leaves: super::Window::Whole, .. } => {
-                places.push((by, source.shape, register))
+            Origin::Chip(place) | Origin::Memory { by: place, leaves: super::Window::Whole, .. } => {
+                places.push((place, source.stored(), register));
             }
-            Origin::Memory { .. } => {}
+            Origin::Memory { .. } | Origin::Passed => {}
         }
     }
     if let Some(place) = sink.chip {

@@ -3,39 +3,56 @@
 use ane_uapi::hw::td::common;
 use ane_uapi::hw::td::l2::{self, ResultType};
 use ane_uapi::hw::td::tile_destination;
+use ane_uapi::hw::td::tile_source::MemoryFormat;
 use ane_uapi::register::Register;
 
 use super::chip_fits;
-use super::operand::{ChipPlace, MemoryPlace, Shape, Sink, may_overlap};
+use super::operand::{ChipPlace, Element, MemoryPlace, Shape, Sink, may_overlap};
+use super::source::dma_fmt_is_known;
+use super::task::{self, Repeats};
 use super::verdict::{Registers, Verdict};
 use crate::refusal::Category;
 
-/// The result of `batches` batches, whose extents before any transposition the caller knows.
+/// The result of a task that is done so often; its extents before any transposition the caller knows.
 pub(super) fn sink(
     registers: Registers<'_>,
     shape: Shape,
     is_transposed: bool,
-    batches: u32,
+    repeats: Repeats,
 ) -> Result<Sink, Verdict> {
     let shape = if is_transposed { shape.transposed() } else { shape };
     let cfg = registers.get(&l2::RESULT_CFG);
+    let element = task::element(registers.get(&common::CH_CFG).out_fmt());
     let place = ChipPlace::new(
-        registers.get(&l2::RESULT_BASE),
-        registers.get(&l2::RESULT_CHANNEL_STRIDE),
-        registers.get(&l2::RESULT_ROW_STRIDE),
-        registers.get(&l2::RESULT_GROUP_STRIDE),
+        [
+            registers.get(&l2::RESULT_BASE),
+            registers.get(&l2::RESULT_CHANNEL_STRIDE),
+            registers.get(&l2::RESULT_ROW_STRIDE),
+            registers.get(&l2::RESULT_DEPTH_STRIDE),
+            registers.get(&l2::RESULT_GROUP_STRIDE),
+        ],
+        repeats.depths,
+        element,
     );
-    // The decoder has refused the fourth number.
+    // The decoder has refused every other number.
     let result_type = ResultType::try_from(cfg.result_type()).unwrap_or(ResultType::OnChip);
     let writes = registers.get(&tile_destination::DMA_CONFIG).en();
-    let mut sink = Sink { shape, is_transposed, chip: None, memory: None, spoils: None };
-    if result_type != ResultType::Stream {
+    let is_passed_on = result_type == ResultType::Passed;
+    let mut sink = Sink { shape, is_transposed, chip: None, memory: None, spoils: None, is_passed_on };
+    if matches!(result_type, ResultType::OnChip | ResultType::AssembleThenWrite) {
         sink.chip = Some(place);
     } else {
         let rows = u32::from(registers.get(&common::TILE_CFG).tile_height());
         sink.spoils = Some((place, rows.saturating_mul(place.row_stride)));
     }
-    if result_type == ResultType::OnChip {
+    if is_passed_on {
+        let register = &l2::RESULT_CFG;
+        let field = "result_type";
+        registers.defined(!writes, register, field, "result goes to the next task and its DMA is enabled")?;
+        registers.defined(repeats.count() == 1, register, field, "no repeated task passes its result on")?;
+        let is_half = element == Element::Half;
+        registers.defined(is_half, &common::CH_CFG, "out_fmt", "no program passes bytes on")?;
+    } else if result_type == ResultType::OnChip {
         registers.runs(
             !writes,
             &l2::RESULT_CFG,
@@ -43,27 +60,31 @@ pub(super) fn sink(
             "result stays on chip and its DMA is enabled",
         )?;
     } else {
-        sink.memory = Some(memory(registers, writes)?);
+        sink.memory = Some(memory(registers, writes, repeats, element)?);
     }
-    if let Some(ChipPlace { channel_stride, row_stride, group_stride, .. }) = sink.chip {
+    if let Some(ChipPlace { channel_stride, row_stride, group_stride, depth_stride, .. }) = sink.chip {
         chip_fits(registers, place, shape, &l2::RESULT_BASE)?;
         let axes = [
-            (2, shape.width),
+            (element.bytes(), shape.width),
             (row_stride, shape.height),
             (channel_stride, shape.channels),
-            (group_stride, batches),
+            (depth_stride, repeats.depths),
+            (group_stride, repeats.groups),
         ];
-        apart(registers, may_overlap(axes), &l2::RESULT_ROW_STRIDE.info)?;
+        apart(registers, may_overlap(element, axes), &l2::RESULT_ROW_STRIDE.info)?;
     }
-    if let Some(MemoryPlace { row_stride, plane_stride, group_stride, interleave }) = sink.memory {
+    if let Some(MemoryPlace { row_stride, plane_stride, group_stride, depth_stride, interleave, .. }) =
+        sink.memory
+    {
         let axes = [
-            (2, shape.channels.min(interleave)),
-            (interleave.saturating_mul(2), shape.width),
+            (element.bytes(), shape.channels.min(interleave)),
+            (interleave.saturating_mul(element.bytes()), shape.width),
             (row_stride, shape.height),
             (plane_stride, shape.channels.div_ceil(interleave.max(1))),
-            (group_stride, batches),
+            (depth_stride, repeats.depths),
+            (group_stride, repeats.groups),
         ];
-        apart(registers, may_overlap(axes), &tile_destination::ROW_STRIDE.info)?;
+        apart(registers, may_overlap(element, axes), &tile_destination::ROW_STRIDE.info)?;
     }
     Ok(sink)
 }
@@ -77,7 +98,12 @@ fn apart(registers: Registers<'_>, overlaps: bool, register: &Register) -> Resul
     Err(registers.verdict(register, "", Category::Unpredictable, why))
 }
 
-fn memory(registers: Registers<'_>, writes: bool) -> Result<MemoryPlace, Verdict> {
+fn memory(
+    registers: Registers<'_>,
+    writes: bool,
+    repeats: Repeats,
+    element: Element,
+) -> Result<MemoryPlace, Verdict> {
     let register = &tile_destination::FMT;
     let fmt = registers.get(register);
     registers.runs(fmt.into_bits() != 0, register, "", "result is written and its format is zero")?;
@@ -87,18 +113,51 @@ fn memory(registers: Registers<'_>, writes: bool) -> Result<MemoryPlace, Verdict
         "en",
         "result leaves the chip and its DMA is disabled",
     )?;
-    registers.defined(fmt.fmt_mode() == 1, register, "fmt_mode", "no program moves data in this mode")?;
-    registers.defined(fmt.truncate() == 3, register, "truncate", "no program truncates so")?;
-    registers.defined(fmt.mem_fmt() == 2, register, "mem_fmt", "only fp16 is known")?;
+    registers.defined(!fmt.shift(), register, "shift", "no program shifts")?;
+    registers.defined(fmt.offset_ch() == 0, register, "offset_ch", "no program offsets channels")?;
+    registers.defined(!fmt.cmp_vec_fill(), register, "cmp_vec_fill", "no program compresses")?;
+    registers.defined(fmt.cmp_vec() == 0, register, "cmp_vec", "no program compresses")?;
+    let (mode, truncate, format) = match element {
+        Element::Half => (1, 3, MemoryFormat::Fp16),
+        Element::Signed | Element::Unsigned => (0, 0, MemoryFormat::Byte),
+    };
+    registers.defined(
+        fmt.fmt_mode() == mode,
+        register,
+        "fmt_mode",
+        "no program moves such elements in this mode",
+    )?;
+    registers.defined(fmt.truncate() == truncate, register, "truncate", "no program truncates so")?;
+    registers.defined(
+        fmt.mem_fmt() == format as u8,
+        register,
+        "mem_fmt",
+        "ChCfg says otherwise of the result",
+    )?;
+    let is_plain = element == Element::Half || fmt.interleave() <= 1;
+    registers.defined(is_plain, register, "interleave", "no program interleaves bytes")?;
     let cfg = registers.get(&l2::RESULT_CFG);
-    registers.defined(cfg.dma_fmt() == 1, &l2::RESULT_CFG, "dma_fmt", "only 16-bit elements are known")?;
+    let is_known = dma_fmt_is_known(cfg.dma_fmt(), element);
+    registers.defined(is_known, &l2::RESULT_CFG, "dma_fmt", "it is 0 with bytes, and 0 or 1 with halves")?;
+    registers.defined(cfg.dma_cmp_vec() == 0, &l2::RESULT_CFG, "dma_cmp_vec", "no program compresses")?;
+    registers.defined(
+        cfg.dma_offset_ch() == 0,
+        &l2::RESULT_CFG,
+        "dma_offset_ch",
+        "no program offsets channels",
+    )?;
     let interleave = cfg.dma_interleave();
     let agrees = interleave == 1 || interleave == fmt.interleave();
     registers.defined(agrees, &l2::RESULT_CFG, "dma_interleave", "format in memory says otherwise")?;
     Ok(MemoryPlace::new(
-        registers.get(&tile_destination::ROW_STRIDE),
-        registers.get(&tile_destination::PLANE_STRIDE),
-        registers.get(&tile_destination::GROUP_STRIDE),
+        [
+            registers.get(&tile_destination::ROW_STRIDE),
+            registers.get(&tile_destination::PLANE_STRIDE),
+            registers.get(&tile_destination::DEPTH_STRIDE),
+            registers.get(&tile_destination::GROUP_STRIDE),
+        ],
         fmt.interleave(),
+        repeats.depths,
+        element,
     ))
 }

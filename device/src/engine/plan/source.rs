@@ -2,21 +2,17 @@
 
 use ane_uapi::hw::td::common::{self, TaskClass};
 use ane_uapi::hw::td::l2::{self, SourceType};
-use ane_uapi::hw::td::tile_source::{self, SourceFmt};
+use ane_uapi::hw::td::tile_source::{self, MemoryFormat, SourceFmt};
 use ane_uapi::register::Reg;
 
 use super::chip_fits;
-use super::operand::{ChipPlace, MemoryPlace, Origin, Shape, Source, Window};
+use super::operand::{ChipPlace, Element, MemoryPlace, Origin, Shape, Source, Window};
+use super::task::{self, Repeats};
 use super::verdict::{Registers, Verdict};
 
-/// FmtMode of a port that moves data.
-const FMT_MODE_MOVES: u8 = 1;
-
-/// Truncate of a port that moves data.
-const TRUNCATE_MOVES: u8 = 3;
-
-/// DMAFmt of 16-bit elements.
-const DMA_FMT_16_BITS: u8 = 1;
+/// FmtMode and Truncate of a port that moves halves.
+const FMT_MODE_HALVES: u8 = 1;
+const TRUNCATE_HALVES: u8 = 3;
 
 /// Columns of one tile: what a window is wide.
 pub(super) fn tile_width(registers: Registers<'_>, class: TaskClass) -> u32 {
@@ -27,29 +23,64 @@ pub(super) fn tile_width(registers: Registers<'_>, class: TaskClass) -> u32 {
 }
 
 /// Bytes of one channel of one row of a tile; on chip it takes whole units of 16 bytes.
-pub(super) const fn row_tile_bytes(width: u32, tile_width: u32) -> u32 {
+pub(super) const fn row_tile_bytes(width: u32, tile_width: u32, element: Element) -> u32 {
     let columns = if width < tile_width { width } else { tile_width };
-    columns.saturating_mul(2).next_multiple_of(16)
+    columns.saturating_mul(element.bytes()).next_multiple_of(16)
 }
 
-/// Source 1, whose extents the caller knows.
-pub(super) fn source1(registers: Registers<'_>, class: TaskClass, shape: Shape) -> Result<Source, Verdict> {
+/// A source as the task wants it.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    /// Its extents; 1 where it is broadcast.
+    pub(super) shape: Shape,
+    /// True if it lies with channels and columns in each other's place.
+    pub(super) is_transposed: bool,
+    /// How often the task is done.
+    pub(super) repeats: Repeats,
+}
+
+/// Source 1.
+pub(super) fn source1(registers: Registers<'_>, class: TaskClass, wanted: Wanted) -> Result<Source, Verdict> {
+    let Wanted { shape, is_transposed, repeats } = wanted;
     let cfg = registers.get(&l2::SOURCE_CFG);
+    let element = task::element(registers.get(&common::CH_CFG).in_fmt());
     let by = ChipPlace::new(
-        registers.get(&l2::SOURCE_BASE),
-        registers.get(&l2::SOURCE_CHANNEL_STRIDE),
-        registers.get(&l2::SOURCE_ROW_STRIDE),
-        registers.get(&l2::SOURCE_GROUP_STRIDE),
+        [
+            registers.get(&l2::SOURCE_BASE),
+            registers.get(&l2::SOURCE_CHANNEL_STRIDE),
+            registers.get(&l2::SOURCE_ROW_STRIDE),
+            registers.get(&l2::SOURCE_DEPTH_STRIDE),
+            registers.get(&l2::SOURCE_GROUP_STRIDE),
+        ],
+        repeats.depths,
+        element,
     );
-    // The decoder has refused the fourth number.
+    let source = |origin| Source { shape, is_transposed, origin };
+    let stored = source(Origin::Passed).stored();
+    // The decoder has refused every other number.
     let source_type = SourceType::try_from(cfg.source_type()).unwrap_or(SourceType::OnChip);
-    if source_type == SourceType::OnChip {
-        chip_fits(registers, by, shape, &l2::SOURCE_BASE)?;
-        return Ok(Source { shape, origin: Origin::Chip(by) });
+    match source_type {
+        SourceType::OnChip => {
+            chip_fits(registers, by, stored, &l2::SOURCE_BASE)?;
+            return Ok(source(Origin::Chip(by)));
+        }
+        SourceType::Passed => {
+            let register = &l2::SOURCE_CFG;
+            let field = "source_type";
+            registers.defined(
+                repeats.count() == 1,
+                register,
+                field,
+                "no repeated task takes what is passed on",
+            )?;
+            return Ok(source(Origin::Passed));
+        }
+        SourceType::LoadAndKeep | SourceType::Stream => {}
     }
     let tile = tile_width(registers, class);
     registers.runs(
-        by.channel_stride >= row_tile_bytes(shape.width, tile),
+        // Measured of sources as they are; of one that is turned nobody knows.
+        is_transposed || by.channel_stride >= row_tile_bytes(shape.width, tile, element),
         &l2::SOURCE_CHANNEL_STRIDE,
         "units",
         "channel stride is shorter than one row tile",
@@ -62,33 +93,47 @@ pub(super) fn source1(registers: Registers<'_>, class: TaskClass, shape: Shape) 
         "source 1 is needed and its DMA is disabled",
     )?;
     let fmt = registers.get(&tile_source::FMT1);
-    check_fmt(registers, &tile_source::FMT1, fmt, fmt.fmt_mode() == FMT_MODE_MOVES)?;
-    check_element(registers, cfg, fmt)?;
+    check_fmt(registers, &tile_source::FMT1, fmt, element, fmt.fmt_mode() == FMT_MODE_HALVES)?;
+    check_element(registers, cfg, fmt, element)?;
     let from = MemoryPlace::new(
-        registers.get(&tile_source::ROW_STRIDE1),
-        registers.get(&tile_source::PLANE_STRIDE1),
-        registers.get(&tile_source::GROUP_STRIDE1),
+        [
+            registers.get(&tile_source::ROW_STRIDE1),
+            registers.get(&tile_source::PLANE_STRIDE1),
+            registers.get(&tile_source::DEPTH_STRIDE1),
+            registers.get(&tile_source::GROUP_STRIDE1),
+        ],
         fmt.interleave(),
+        repeats.depths,
+        element,
     );
     let leaves = if source_type == SourceType::LoadAndKeep {
         Window::Whole
     } else {
-        window(registers, by, shape, tile)
+        window(registers, by, stored, tile)
     };
     if leaves == Window::Whole {
-        chip_fits(registers, by, shape, &l2::SOURCE_BASE)?;
+        chip_fits(registers, by, stored, &l2::SOURCE_BASE)?;
     }
-    Ok(Source { shape, origin: Origin::Memory { from, by, leaves } })
+    Ok(source(Origin::Memory { from, by, leaves }))
 }
 
-/// Source 2, whose extents the caller knows.
-pub(super) fn source2(registers: Registers<'_>, shape: Shape) -> Result<Source, Verdict> {
+/// Source 2.
+pub(super) fn source2(registers: Registers<'_>, wanted: Wanted) -> Result<Source, Verdict> {
+    let Wanted { shape, is_transposed, repeats } = wanted;
+    // The plan has refused formats other than halves.
+    let element = Element::Half;
     let by = ChipPlace::new(
-        registers.get(&l2::SOURCE2_BASE),
-        registers.get(&l2::SOURCE2_CHANNEL_STRIDE),
-        registers.get(&l2::SOURCE2_ROW_STRIDE),
-        registers.get(&l2::SOURCE2_GROUP_STRIDE),
+        [
+            registers.get(&l2::SOURCE2_BASE),
+            registers.get(&l2::SOURCE2_CHANNEL_STRIDE),
+            registers.get(&l2::SOURCE2_ROW_STRIDE),
+            registers.get(&l2::SOURCE2_DEPTH_STRIDE),
+            registers.get(&l2::SOURCE2_GROUP_STRIDE),
+        ],
+        repeats.depths,
+        element,
     );
+    let source = |origin| Source { shape, is_transposed, origin };
     let cfg = registers.get(&l2::SOURCE_CFG);
     let in_memory = cfg.src2_in_memory();
     registers.defined(
@@ -98,27 +143,30 @@ pub(super) fn source2(registers: Registers<'_>, shape: Shape) -> Result<Source, 
         "Cfg says otherwise of source 2",
     )?;
     if !in_memory {
-        chip_fits(registers, by, shape, &l2::SOURCE2_BASE)?;
-        return Ok(Source { shape, origin: Origin::Chip(by) });
+        chip_fits(registers, by, source(Origin::Passed).stored(), &l2::SOURCE2_BASE)?;
+        return Ok(source(Origin::Chip(by)));
     }
     let fmt = registers.get(&tile_source::FMT2);
-    check_fmt(registers, &tile_source::FMT2, fmt, fmt.fmt_mode() <= FMT_MODE_MOVES)?;
+    check_fmt(registers, &tile_source::FMT2, fmt, element, fmt.fmt_mode() <= FMT_MODE_HALVES)?;
     // There is one interleave for both: that of source 1, if it is loaded too.
-    let spoken_of =
-        if cfg.source_type() == SourceType::OnChip as u8 { fmt } else { registers.get(&tile_source::FMT1) };
-    check_element(registers, cfg, spoken_of)?;
+    let loads1 = [SourceType::LoadAndKeep as u8, SourceType::Stream as u8].contains(&cfg.source_type());
+    let spoken_of = if loads1 { registers.get(&tile_source::FMT1) } else { fmt };
+    check_interleave(registers, cfg, spoken_of)?;
     let from = MemoryPlace::new(
-        registers.get(&tile_source::ROW_STRIDE2),
-        registers.get(&tile_source::PLANE_STRIDE2),
-        registers.get(&tile_source::GROUP_STRIDE2),
+        [
+            registers.get(&tile_source::ROW_STRIDE2),
+            registers.get(&tile_source::PLANE_STRIDE2),
+            registers.get(&tile_source::DEPTH_STRIDE2),
+            registers.get(&tile_source::GROUP_STRIDE2),
+        ],
         fmt.interleave(),
+        repeats.depths,
+        element,
     );
     // Whether a small source 2 stays readable is not known.
     let rows = u32::from(registers.get(&common::TILE_CFG).tile_height());
-    Ok(Source {
-        shape,
-        origin: Origin::Memory { from, by, leaves: Window::Unknown(rows.saturating_mul(by.row_stride)) },
-    })
+    let leaves = Window::Unknown(rows.saturating_mul(by.row_stride));
+    Ok(source(Origin::Memory { from, by, leaves }))
 }
 
 /// What a streamed source 1 leaves in its window of `TileHeight` rows of one tile column.
@@ -131,23 +179,65 @@ fn window(registers: Registers<'_>, by: ChipPlace, shape: Shape, tile: u32) -> W
     }
 }
 
+/// Checks the format of a port; `moves_halves` says whether its mode does.
 fn check_fmt(
     registers: Registers<'_>,
     register: &Reg<SourceFmt>,
     fmt: SourceFmt,
-    moves: bool,
+    element: Element,
+    moves_halves: bool,
 ) -> Result<(), Verdict> {
     registers.runs(fmt.into_bits() != 0, register, "", "source is needed and its format is zero")?;
-    registers.defined(moves, register, "fmt_mode", "no program moves data in this mode")?;
-    registers.defined(fmt.truncate() == TRUNCATE_MOVES, register, "truncate", "no program truncates so")?;
-    // The decoder looks at the format only where the mode is not 0.
-    registers.defined(fmt.mem_fmt() == 2, register, "mem_fmt", "only fp16 is known")
+    registers.defined(!fmt.shift(), register, "shift", "no program shifts")?;
+    registers.defined(fmt.offset_ch() == 0, register, "offset_ch", "no program offsets channels")?;
+    registers.defined(fmt.cmp_vec() == 0, register, "cmp_vec", "no program compresses")?;
+    if element == Element::Half {
+        registers.defined(moves_halves, register, "fmt_mode", "no program moves halves in this mode")?;
+        registers.defined(
+            fmt.truncate() == TRUNCATE_HALVES,
+            register,
+            "truncate",
+            "no program truncates so",
+        )?;
+        return registers.defined(
+            fmt.mem_fmt() == MemoryFormat::Fp16 as u8,
+            register,
+            "mem_fmt",
+            "ChCfg says that elements are halves",
+        );
+    }
+    registers.defined(fmt.fmt_mode() == 0, register, "fmt_mode", "no program moves bytes in this mode")?;
+    registers.defined(fmt.truncate() == 0, register, "truncate", "no program truncates bytes")?;
+    registers.defined(
+        fmt.mem_fmt() == MemoryFormat::Byte as u8,
+        register,
+        "mem_fmt",
+        "ChCfg says that elements are bytes",
+    )?;
+    registers.defined(fmt.interleave() <= 1, register, "interleave", "no program interleaves bytes")
 }
 
-fn check_element(registers: Registers<'_>, cfg: l2::SourceCfg, fmt: SourceFmt) -> Result<(), Verdict> {
+fn check_element(
+    registers: Registers<'_>,
+    cfg: l2::SourceCfg,
+    fmt: SourceFmt,
+    element: Element,
+) -> Result<(), Verdict> {
+    check_interleave(registers, cfg, fmt)?;
+    let is_known = dma_fmt_is_known(cfg.dma_fmt(), element);
+    registers.defined(is_known, &l2::SOURCE_CFG, "dma_fmt", "it is 0 with bytes, and 0 or 1 with halves")
+}
+
+/// DMAFmt 0 is that of bytes, and without effect beside halves (delta C6; measured).
+pub(super) const fn dma_fmt_is_known(dma_fmt: u8, element: Element) -> bool {
+    dma_fmt == 0 || (dma_fmt == 1 && matches!(element, Element::Half))
+}
+
+fn check_interleave(registers: Registers<'_>, cfg: l2::SourceCfg, fmt: SourceFmt) -> Result<(), Verdict> {
     let register = &l2::SOURCE_CFG;
     let interleave = cfg.dma_interleave();
     let agrees = interleave == 1 || interleave == fmt.interleave();
     registers.defined(agrees, register, "dma_interleave", "format in memory says otherwise")?;
-    registers.defined(cfg.dma_fmt() == DMA_FMT_16_BITS, register, "dma_fmt", "only 16-bit elements are known")
+    registers.defined(cfg.dma_cmp_vec() == 0, register, "dma_cmp_vec", "no program compresses")?;
+    registers.defined(cfg.dma_offset_ch() == 0, register, "dma_offset_ch", "no program offsets channels")
 }

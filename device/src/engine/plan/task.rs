@@ -2,15 +2,14 @@
 
 use ane_uapi::hw::td::common::{self, ElementFormat, SecondFormat, TaskClass};
 use ane_uapi::hw::td::header::Header;
-use ane_uapi::hw::td::{kernel_dma, l2, tile_destination, tile_source};
+use ane_uapi::hw::td::l2::{self, SourceType};
+use ane_uapi::hw::td::tile_source;
 
-use super::operand::{ELEMENTS_MAX, Shape};
+use super::inferred::Inferred;
+use super::operand::{ELEMENTS_MAX, Element, Shape};
 use super::verdict::{Registers, Verdict};
 use crate::refusal::Category;
 use crate::td::decode::HEADER_AT;
-
-/// The only output step that programs use.
-const OUTPUT_STEP: u8 = 1;
 
 /// What compilers write to Conv3dCfg, and what silicon takes in its place.
 const CONV3D: [u32; 2] = [0x2041, 0];
@@ -18,8 +17,8 @@ const CONV3D: [u32; 2] = [0x2041, 0];
 /// What compilers write to the word at 0x13840.
 const WORD_13840: [u32; 2] = [0x100, 0];
 
-/// Configuration of a further stream of kernel DMA that is idle.
-const IDLE_STREAM: [u32; 2] = [0x80, 0];
+/// PixelOffset of every program, and the other one that an M1 was seen to take in its place (delta 14).
+const PIXEL_OFFSETS: [u32; 2] = [0, 1];
 
 /// A header flag that would change what is executed, in a way that no source gives.
 pub(super) fn check_header(header: &Header) -> Result<(), Verdict> {
@@ -40,36 +39,34 @@ pub(super) fn check_header(header: &Header) -> Result<(), Verdict> {
 /// The words that all classes share.
 pub(super) fn check(registers: Registers<'_>, has_source2: bool) -> Result<(), Verdict> {
     check_hangs(registers)?;
-    for depth in [&common::IN_DEPTH, &common::OUT_DEPTH] {
-        registers.defined(registers.get(depth).depth() == 1, depth, "", "only depth 1 is known")?;
-    }
     let formats = registers.get(&common::CH_CFG);
-    let fp16 = ElementFormat::Fp16 as u8;
-    registers.supported(formats.in_fmt() == fp16, &common::CH_CFG, "in_fmt", "only fp16 is executed")?;
-    registers.supported(formats.out_fmt() == fp16, &common::CH_CFG, "out_fmt", "only fp16 is executed")?;
-    let second = if has_source2 { SecondFormat::Fp16 } else { SecondFormat::NoneOrInt8 };
     registers.supported(
-        formats.second_fmt() == second as u8,
+        !has_source2 || formats.second_fmt() == SecondFormat::Fp16 as u8,
         &common::CH_CFG,
         "second_fmt",
-        "fp16 with a source 2, none without",
+        "a source 2 is fp16 in every program",
     )?;
     let conv = registers.get(&common::CONV_CFG);
     registers.defined(
-        conv.ox() == OUTPUT_STEP,
-        &common::CONV_CFG,
-        "ox",
-        "only an output step of 1 is known",
-    )?;
-    registers.defined(
-        conv.oy() == OUTPUT_STEP,
+        conv.oy() == 1,
         &common::CONV_CFG,
         "oy",
-        "only an output step of 1 is known",
+        "only a vertical output step of 1 is known",
     )?;
+    let cfg = registers.get(&l2::SOURCE_CFG);
+    let loads1 = [SourceType::LoadAndKeep as u8, SourceType::Stream as u8].contains(&cfg.source_type());
+    if loads1 || (has_source2 && cfg.src2_in_memory()) {
+        check_ports(registers)?;
+    }
+    let conv3d = registers.get(&common::CONV_3D_CFG).into_bits();
+    registers.defined(CONV3D.contains(&conv3d), &common::CONV_3D_CFG, "", "only 0x2041 and 0 are known")
+}
+
+/// Words beside the source ports, without an effect as far as their values were seen: of others nobody knows.
+fn check_ports(registers: Registers<'_>) -> Result<(), Verdict> {
     for instance in 0..tile_source::PIXEL_OFFSET.info.count {
         let offset = registers.0.get_at(&tile_source::PIXEL_OFFSET, instance);
-        if offset.value() != 0 {
+        if !PIXEL_OFFSETS.contains(&offset.value()) {
             return Err(registers.verdict_at(
                 &tile_source::PIXEL_OFFSET.info,
                 instance,
@@ -79,56 +76,65 @@ pub(super) fn check(registers: Registers<'_>, has_source2: bool) -> Result<(), V
             ));
         }
     }
-    check_known_values(registers)?;
-    check_formats(registers)
-}
-
-/// Words without an effect as far as their values were seen: of others nobody knows.
-fn check_known_values(registers: Registers<'_>) -> Result<(), Verdict> {
-    let conv3d = registers.get(&common::CONV_3D_CFG).into_bits();
-    registers.defined(CONV3D.contains(&conv3d), &common::CONV_3D_CFG, "", "only 0x2041 and 0 are known")?;
     let word = registers.get(&tile_source::INERT_13840).into_bits();
     let register = &tile_source::INERT_13840;
-    registers.defined(WORD_13840.contains(&word), register, "", "only 0x100 and 0 are known")?;
-    let register = &kernel_dma::ALIGNED_SIZE;
-    registers.defined(registers.get(register).value() == 0, register, "", "it is 0 in every program")?;
-    for stream in 0..kernel_dma::STREAM_DMA_CONFIG.info.count {
-        let config = registers.0.get_at(&kernel_dma::STREAM_DMA_CONFIG, stream).into_bits();
-        if !IDLE_STREAM.contains(&config) {
-            return Err(registers.verdict_at(
-                &kernel_dma::STREAM_DMA_CONFIG.info,
-                stream,
-                "",
-                Category::Undefined,
-                "what further streams bring is not known",
-            ));
-        }
-    }
-    Ok(())
+    registers.defined(WORD_13840.contains(&word), register, "", "only 0x100 and 0 are known")
 }
 
-/// Fields of the formats that are zero in every program, of ports that are used and of those that are not.
-fn check_formats(registers: Registers<'_>) -> Result<(), Verdict> {
-    let compresses = "no program compresses";
-    let offsets = "no program offsets channels";
-    for register in [&tile_source::FMT1, &tile_source::FMT2] {
-        let fmt = registers.get(register);
-        registers.defined(!fmt.shift(), register, "shift", "no program shifts")?;
-        registers.defined(fmt.offset_ch() == 0, register, "offset_ch", offsets)?;
-        registers.defined(fmt.cmp_vec() == 0, register, "cmp_vec", compresses)?;
+/// What an element of a format is; the decoder has refused formats that are none.
+pub(super) const fn element(format: u8) -> Element {
+    const SIGNED: u8 = ElementFormat::Int8 as u8;
+    const UNSIGNED: u8 = ElementFormat::Uint8 as u8;
+    match format {
+        SIGNED => Element::Signed,
+        UNSIGNED => Element::Unsigned,
+        _ => Element::Half,
     }
-    let register = &tile_destination::FMT;
-    let fmt = registers.get(register);
-    registers.defined(!fmt.shift(), register, "shift", "no program shifts")?;
-    registers.defined(fmt.offset_ch() == 0, register, "offset_ch", offsets)?;
-    registers.defined(!fmt.cmp_vec_fill(), register, "cmp_vec_fill", compresses)?;
-    registers.defined(fmt.cmp_vec() == 0, register, "cmp_vec", compresses)?;
-    let cfg = registers.get(&l2::SOURCE_CFG);
-    registers.defined(cfg.dma_cmp_vec() == 0, &l2::SOURCE_CFG, "dma_cmp_vec", compresses)?;
-    registers.defined(cfg.dma_offset_ch() == 0, &l2::SOURCE_CFG, "dma_offset_ch", offsets)?;
-    let cfg = registers.get(&l2::RESULT_CFG);
-    registers.defined(cfg.dma_cmp_vec() == 0, &l2::RESULT_CFG, "dma_cmp_vec", compresses)?;
-    registers.defined(cfg.dma_offset_ch() == 0, &l2::RESULT_CFG, "dma_offset_ch", offsets)
+}
+
+/// Whether elements are bytes of a kind that no program has.
+pub(super) fn bytes(registers: Registers<'_>) -> Inferred {
+    let formats = registers.get(&common::CH_CFG);
+    let is_unsigned = |format| element(format) == Element::Unsigned;
+    if is_unsigned(formats.in_fmt()) || is_unsigned(formats.out_fmt()) {
+        Inferred::UNSIGNED
+    } else {
+        Inferred::NONE
+    }
+}
+
+/// How often a task is done: for each group, and in each group for each depth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Repeats {
+    pub(super) groups: u32,
+    pub(super) depths: u32,
+}
+
+impl Repeats {
+    /// In all.
+    pub(super) const fn count(self) -> u32 {
+        self.groups.saturating_mul(self.depths)
+    }
+}
+
+/// How often a task of such extents is done.
+pub(super) fn repeats(registers: Registers<'_>, each: Shape) -> Result<(Repeats, Inferred), Verdict> {
+    let register = &common::GROUP_CONV_CFG;
+    let cfg = registers.get(register);
+    registers.defined(!cfg.elem_mult_mode(), register, "elem_mult_mode", "its effect is not known")?;
+    let groups = u32::from(cfg.num_groups());
+    registers.defined(groups != 0, register, "num_groups", "there are no groups")?;
+    let depths = registers.get(&common::IN_DEPTH).depth();
+    let is_same = registers.get(&common::OUT_DEPTH).depth() == depths;
+    registers.defined(is_same, &common::OUT_DEPTH, "", "output is not as deep as the input")?;
+    let all = each.elements().saturating_mul(groups.into());
+    let why = "groups have more than 2^27 elements in all";
+    registers.supported(all <= super::REPEATED_ELEMENTS_MAX, register, "num_groups", why)?;
+    let why = "depths have more than 2^27 elements in all";
+    let all = all.saturating_mul(depths.into());
+    registers.supported(all <= super::REPEATED_ELEMENTS_MAX, &common::IN_DEPTH, "", why)?;
+    let inferred = if depths > 1 { Inferred::DEPTH } else { Inferred::NONE };
+    Ok((Repeats { groups, depths }, inferred))
 }
 
 /// Words that hang the engine when they are zero (td 10; measured).

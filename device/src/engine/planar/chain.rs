@@ -9,8 +9,8 @@ use std::marker::PhantomData;
 
 use ane_uapi::hw::td::planar::Operation;
 
+use super::Planar;
 use super::operand::{BLOCK, Spread, View};
-use super::{Class, Planar};
 use crate::engine::cancel::Pace;
 use crate::engine::kernels::planar_vector::{LANES, Vector, Work, run as vectorised};
 use crate::engine::numerics::double::{decode, decode_single};
@@ -60,7 +60,7 @@ impl Sources<2> for Two {
     }
 }
 
-/// Three sources, of which the second is negated and the third multiplies.
+/// Three sources, of which the third multiplies.
 pub(super) struct Three;
 
 impl Sources<3> for Three {
@@ -78,22 +78,27 @@ pub(super) struct Chain<V> {
     bias: V,
     scale: V,
     final_scale: V,
+    /// Sources below these become them.
+    least_sources: [V; 3],
     /// A result below it becomes it.
     least: V,
+    is_magnitude: bool,
 }
 
 impl<V: Vector> Chain<V> {
     #[inline(always)]
     pub(super) fn new(planar: &Planar) -> Self {
+        let least = |is_relu: bool| V::splat(if is_relu { 0.0 } else { f64::NEG_INFINITY });
         let sign = |is_negated: bool| V::splat(if is_negated { -0.0 } else { 0.0 });
-        let negates_second = planar.negates_second || planar.class == Class::Normalise;
         Self {
             pre_scale: V::splat(decode(planar.pre_scale)),
-            signs: [sign(planar.negates_first), sign(negates_second), sign(false)],
+            signs: [sign(planar.negates_first), sign(planar.negates_second), sign(false)],
             bias: V::splat(decode(planar.bias)),
             scale: V::splat(decode(planar.scale)),
             final_scale: V::splat(decode_single(planar.final_scale)),
-            least: V::splat(if planar.relu { 0.0 } else { f64::NEG_INFINITY }),
+            least_sources: [planar.relu_first, planar.relu_second, false].map(least),
+            least: least(planar.relu),
+            is_magnitude: planar.magnitude,
         }
     }
 
@@ -107,6 +112,9 @@ impl<V: Vector> Chain<V> {
         let mut elements = [V::splat(0.0); N];
         for (element, source) in elements.iter_mut().zip(sources) {
             *element = V::decode(source);
+        }
+        for (element, &least) in elements.iter_mut().zip(&self.least_sources) {
+            *element = element.at_least(least);
         }
         if let Some(first) = elements.first_mut() {
             *first = settled::<V, CAREFUL>(first.times(self.pre_scale));
@@ -130,6 +138,13 @@ impl<V: Vector> Chain<V> {
         settled::<V, CAREFUL>(scaled.times(self.final_scale))
     }
 
+    /// What is stored of a result.
+    #[inline(always)]
+    fn stored(&self, numbers: V) -> V {
+        let numbers = numbers.at_least(self.least);
+        if self.is_magnitude { numbers.magnitude() } else { numbers }
+    }
+
     /// Computes a block of an element-wise pass; false if something in it may have no value, and nobody was careful.
     #[inline(always)]
     fn block<S: Sources<N>, const N: usize, const CAREFUL: bool>(
@@ -144,10 +159,10 @@ impl<V: Vector> Chain<V> {
         for (i, out) in whole.iter_mut().enumerate() {
             let numbers = self.scaled::<S, N, CAREFUL>(operation, eights.get(i));
             sum = sum.plus(numbers);
-            *out = numbers.at_least(self.least).encode();
+            *out = self.stored(numbers).encode();
         }
         let numbers = self.scaled::<S, N, CAREFUL>(operation, eights.last());
-        let last = numbers.at_least(self.least).encode();
+        let last = self.stored(numbers).encode();
         rest.iter_mut().zip(last).for_each(|(out, half)| *out = half);
         CAREFUL || sum.plus(numbers).numbers().iter().all(|number| !number.is_nan())
     }
@@ -276,7 +291,7 @@ pub(super) fn run(planar: &Planar, a: &View<'_>, b: Option<&View<'_>>, out: &mut
     }
 }
 
-/// Computes `(a - b) * s` of three views and what follows.
+/// Computes `(a + b) * s` of three views and what follows.
 pub(super) fn normalise(planar: &Planar, views: [&View<'_>; 3], out: &mut [u16], pace: &mut Pace<'_>) {
     vectorised(Elementwise::<Three, 3>::new(planar, views, out, pace));
 }
@@ -286,7 +301,7 @@ mod tests {
     use super::*;
     use crate::engine::cancel::Watch;
     use crate::engine::kernels::planar_vector::Portable;
-    use crate::engine::planar::{Operand, Shape};
+    use crate::engine::planar::{Class, Operand, Shape};
 
     #[test]
     fn portable_and_vector_code_give_the_same_bytes() {

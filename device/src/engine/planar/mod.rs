@@ -35,7 +35,7 @@ pub enum Class {
     Copy,
     /// The element-wise chain on both sources.
     Binary,
-    /// `(a - b) * s`, with `b` and `s` in two rows of source 2.
+    /// `(a + b) * s`, with `b` and `s` in two rows of source 2.
     Normalise,
     /// A reduction of source 1 over height and width.
     Reduce,
@@ -88,9 +88,15 @@ pub struct Planar {
     pub operation: Operation,
     /// Multiplies source 1; fp16, as are all constants but the final scale.
     pub pre_scale: u16,
+    /// Source 1 is +0 unless it is above zero, before anything else.
+    pub relu_first: bool,
+    /// The same of source 2.
+    pub relu_second: bool,
+    /// The result is its magnitude, in the place of ReLU.
+    pub magnitude: bool,
     /// Source 1 is negated after that.
     pub negates_first: bool,
-    /// Source 2 is negated. Without effect on [`Class::Normalise`].
+    /// Source 2 is negated; in [`Class::Normalise`], the first of its two rows.
     pub negates_second: bool,
     /// Added to the result.
     pub bias: u16,
@@ -114,6 +120,9 @@ impl Planar {
         Self {
             class,
             operation,
+            relu_first: false,
+            relu_second: false,
+            magnitude: false,
             pre_scale: double::ONE,
             negates_first: false,
             negates_second: false,

@@ -29,6 +29,7 @@ pub(super) fn run(
 ) -> bool {
     let changes_nothing = planar.pre_scale == ONE
         && planar.bias == 0
+        && !(planar.relu_first || planar.relu_second || planar.magnitude)
         && planar.scale == ONE
         && planar.final_scale == 1f32.to_bits();
     let step = match (planar.operation, b) {

@@ -83,7 +83,8 @@ impl Table {
             Fold::NonNegative if is_negative => 0.0,
             Fold::None | Fold::NonNegative => self.bounded(x, x <= self.low),
             Fold::Odd => {
-                let result = self.bounded(x.abs(), x.abs() < self.low);
+                // A magnitude at the low end counts as below: so one over zero is what the table says (delta 14).
+                let result = self.bounded(x.abs(), x.abs() <= self.low);
                 if is_negative { -result } else { result }
             }
         })
@@ -105,6 +106,10 @@ impl Table {
         match self.mode {
             Mode::Plain => self.tailed(x, x * spacing),
             Mode::Centred => self.tailed(x, x * spacing + 16.0),
+            Mode::Below => self.tailed(x, x * spacing + STRETCHES as f64),
+            // No value that is negative, or infinite, gets here: the domain or the symmetry sees to that.
+            Mode::Fraction => x - x.trunc(),
+            Mode::Integer => x.trunc(),
             Mode::Exp2 => {
                 // No power of two is zero: an infinity between the knots stays one.
                 let n = x.floor().clamp(-EXPONENT_MAX, EXPONENT_MAX);

@@ -22,6 +22,8 @@ pub enum Why {
     SpacingInMode(Mode),
     /// The domain lets negative values through, which have no position in this mode (Chosen).
     NegativeInMode(Mode),
+    /// A knot is not zero in a mode that was seen with zeros only.
+    KnotInMode(Mode),
 }
 
 impl fmt::Display for Why {
@@ -32,6 +34,7 @@ impl fmt::Display for Why {
             Self::Spacing => f.write_str("spacing is not within -64 to 64"),
             Self::SpacingInMode(mode) => write!(f, "spacing leaves the knots in mode \"{mode}\""),
             Self::NegativeInMode(mode) => write!(f, "mode \"{mode}\" has no position for negative values"),
+            Self::KnotInMode(mode) => write!(f, "what knots do in mode \"{mode}\" is not known"),
         }
     }
 }
@@ -50,13 +53,14 @@ pub struct BadTable {
 
 /// Places of halfwords that are looked at.
 const LOW: u8 = 0;
+const KNOTS: u8 = 4;
 const SPACING: u8 = 41;
 const MODE: u8 = 42;
 
 /// The finest spacing in a mode that keeps to the knots: there, a position reaches 32 and no more.
 const fn finest(mode: Mode) -> Option<i16> {
     match mode {
-        Mode::Plain | Mode::Centred => None,
+        Mode::Plain | Mode::Centred | Mode::Below | Mode::Fraction | Mode::Integer => None,
         Mode::Exp2 => Some(5),
         Mode::SquareRoot | Mode::ReciprocalSquareRoot => Some(4),
         Mode::Reciprocal | Mode::Log2 => Some(6),
@@ -83,10 +87,16 @@ impl Table {
             return Err(bad(Why::SpacingInMode(mode)));
         }
         let low = decode(raw.domain_low.get());
-        let needs_magnitude = !matches!(mode, Mode::Plain | Mode::Centred | Mode::Exp2);
+        let needs_magnitude = !matches!(mode, Mode::Plain | Mode::Centred | Mode::Below | Mode::Exp2);
         if needs_magnitude && fold == Fold::None && low < 0.0 {
             let why = Why::NegativeInMode(mode);
             return Err(BadTable { halfword: LOW, value: raw.domain_low.get(), why });
+        }
+        if matches!(mode, Mode::Fraction | Mode::Integer) {
+            let knots = (KNOTS..).zip(raw.knots).map(|(halfword, knot)| (halfword, knot.get()));
+            if let Some((halfword, value)) = knots.into_iter().find(|(_, knot)| *knot != 0) {
+                return Err(BadTable { halfword, value, why: Why::KnotInMode(mode) });
+            }
         }
         let mut stretches = [Line::default(); STRETCHES];
         let knots = raw.knots.map(|knot| decode(knot.get()));

@@ -179,9 +179,10 @@ fn odd_symmetry_restores_the_sign() {
 }
 
 #[test]
-fn odd_symmetry_leaves_the_lower_bound_out_of_what_is_below() {
+fn odd_symmetry_counts_the_lower_bound_as_below() {
     let table = table(ActivationTable { domain_low: half(0.5).into(), below: half(7.0).into(), ..tanh() });
-    assert_eq!(table.evaluate(half(0.5)), tanh().knots[4].get());
+    assert_eq!(decode(table.evaluate(half(0.5))), 7.0);
+    assert_eq!(table.evaluate(half(0.625)), tanh().knots[5].get());
     assert_eq!(decode(table.evaluate(half(0.25))), 7.0);
     assert_eq!(decode(table.evaluate(half(-0.25))), -7.0);
 }
@@ -206,8 +207,6 @@ fn zero_that_the_domain_lets_through_is_the_first_knot() {
     for table_of in [root(), reciprocal_root(), logarithm()] {
         assert_eq!(table(open(table_of)).evaluate(0), table_of.knots[0].get());
     }
-    let through = ActivationTable { domain_low: 0.into(), ..reciprocal() };
-    assert_eq!(table(through).evaluate(0x8000), reciprocal().knots[0].get());
 }
 
 #[test]
@@ -239,7 +238,7 @@ fn table_that_no_source_explains_is_refused_by_halfword() {
         ..raw(mode, 0, |t| t)
     };
     let refused = [
-        (with(0x02, 1), 42, Why::Mode),
+        (with(0x08, 1), 42, Why::Mode),
         (with(0x0f, 1), 42, Why::Mode),
         (with(0x20, 1), 42, Why::Flags),
         (with(0x40, 1), 42, Why::Flags),
@@ -295,8 +294,49 @@ fn tables_are_found_again_until_others_displace_them() {
         assert_eq!(tables.get(&numbered(0)).expect("good").evaluate(0x7c00), 0);
     }
     assert_eq!(tables.kept(), Tables::KEPT);
-    tables.get(&bytes(raw(0x02, 1, |t| t))).expect_err("no such mode");
+    tables.get(&bytes(raw(0x08, 1, |t| t))).expect_err("no such mode");
     assert_eq!(tables.get(&numbered(19)).expect("good").evaluate(0x7c00), 19);
     tables.clear();
     assert_eq!(tables.kept(), 0);
+}
+
+#[test]
+fn mode_2_puts_the_last_knot_at_zero() {
+    let table = table(ActivationTable {
+        slope_low: half(0.5).into(),
+        slope_high: half(2.0).into(),
+        // Knots a quarter apart: the first one is at -8.
+        ..raw(0x02, 2, |t| t - 8.0)
+    });
+    for (x, y) in [(0.0, 0.0), (-0.25, -0.25), (-8.0, -8.0), (-10.0, -5.0), (3.0, 6.0)] {
+        assert_eq!(table.evaluate(half(x)), half(y), "{x}");
+    }
+}
+
+#[test]
+fn modes_3_and_4_split_a_number_into_fraction_and_integer_part() {
+    let of = |mode: u16| ActivationTable { above: 0x7c00.into(), ..raw(0x60 | mode, 0, |_| 0.0) };
+    let (fraction, integer) = (table(of(3)), table(of(4)));
+    for bits in (0..=u16::MAX).filter(|bits| bits & 0x7c00 != 0x7c00 && *bits != 0x8000) {
+        let x = half::f16::from_bits(bits).to_f64();
+        assert_eq!(fraction.evaluate(bits) & 0x7fff, half(x.fract()) & 0x7fff, "{x}");
+        assert_eq!(integer.evaluate(bits) & 0x7fff, half(x.trunc()) & 0x7fff, "{x}");
+        assert_eq!(half::f16::from_bits(integer.evaluate(bits)).to_f64(), x.trunc());
+    }
+}
+
+#[test]
+fn knots_of_a_mode_that_was_seen_without_are_refused() {
+    let refused = Table::parse(&bytes(raw(0x63, 0, |_| 1.0))).expect_err("what they do is not known");
+    assert_eq!((refused.halfword, refused.why), (4, Why::KnotInMode(Mode::Fraction)));
+    let negative =
+        Table::parse(&bytes(raw(0x04, 0, |_| 0.0))).expect_err("floor or integer part is not known");
+    assert_eq!(negative.why, Why::NegativeInMode(Mode::Integer));
+}
+
+#[test]
+fn magnitude_at_the_low_end_of_an_odd_table_is_below() {
+    let table = table(ActivationTable { domain_low: 0.into(), ..reciprocal() });
+    assert_eq!([0x0000, 0x8000].map(|zero| table.evaluate(zero)), [0x7c00; 2], "one over zero");
+    assert_eq!(table.evaluate(half(-2.0)), half(-0.5));
 }

@@ -16,7 +16,7 @@ use zerocopy::IntoBytes;
 
 use self::pieces::{Blocks, Bundle, Bundles, Line};
 use super::cancel::Pace;
-use super::plan::operand::{MemoryPlace, Shape};
+use super::plan::operand::{Element, MemoryPlace, Shape};
 use crate::dart::{Access, Dma, Rows};
 
 /// Why a transfer did not happen: the descriptor that drivers get. Large, and rare.
@@ -52,7 +52,7 @@ impl<M: GuestMemory> Tile<'_, '_, '_, M> {
 
     /// The rows of a bundle, which fault if they leave what the engine can address.
     fn rows(&mut self, bundle: Bundle, access: Access) -> Result<Option<Rows>, Fault> {
-        let Bundle { base, len, stride, count } = bundle;
+        let Bundle { base, len, stride, count, .. } = bundle;
         match Rows::new(base, len, stride, count) {
             Ok(rows) => Ok(Some(rows)),
             Err(_) => {
@@ -114,7 +114,7 @@ impl<M: GuestMemory> Tile<'_, '_, '_, M> {
             return self.each(bundles.pieces(), |tile, piece| {
                 tile.begin(&bundles, piece, Access::Read)?;
                 let (bundle, at) = bundles.piece(piece);
-                into.get_mut(at).map_or(Ok(()), |part| tile.read(bundle, part))
+                into.get_mut(at).map_or(Ok(()), |part| tile.read_elements(place.element, bundle, part))
             });
         }
         let blocks = Blocks::new(place, base, shape);
@@ -135,17 +135,36 @@ impl<M: GuestMemory> Tile<'_, '_, '_, M> {
         outcome
     }
 
+    /// Reads a bundle; of bytes by way of room of their own.
+    fn read_elements(&mut self, element: Element, bundle: Bundle, into: &mut [u16]) -> Result<(), Fault> {
+        if element == Element::Half {
+            return self.read(bundle, into);
+        }
+        let mut row = std::mem::take(self.row);
+        row.resize(into.len().div_ceil(2), 0);
+        let bytes = row.as_mut_bytes().get_mut(..into.len()).unwrap_or_default();
+        let outcome = self.read_bytes(bundle, bytes);
+        into.iter_mut().zip(&*bytes).for_each(|(to, from)| *to = element.half(*from));
+        *self.row = row;
+        outcome
+    }
+
     fn read(&mut self, bundle: Bundle, into: &mut [u16]) -> Result<(), Fault> {
+        self.read_bytes(bundle, into.as_mut_bytes())?;
+        little_endian(into);
+        Ok(())
+    }
+
+    fn read_bytes(&mut self, bundle: Bundle, into: &mut [u8]) -> Result<(), Fault> {
         if self.pace.spend(bundle.steps()) {
             return Ok(());
         }
         if let Some(rows) = self.rows(bundle, Access::Read)? {
             if rows.count() == 1 {
-                self.dma.read(rows.span(), into.as_mut_bytes()).map_err(Box::new)?;
+                self.dma.read(rows.span(), into).map_err(Box::new)?;
             } else {
-                self.dma.read_rows(rows, into.as_mut_bytes()).map_err(Box::new)?;
+                self.dma.read_rows(rows, into).map_err(Box::new)?;
             }
-            little_endian(into);
         }
         Ok(())
     }
@@ -163,7 +182,7 @@ impl<M: GuestMemory> Tile<'_, '_, '_, M> {
             return self.each(bundles.pieces(), |tile, piece| {
                 tile.begin(&bundles, piece, Access::Write)?;
                 let (bundle, at) = bundles.piece(piece);
-                from.get_mut(at).map_or(Ok(()), |part| tile.write(bundle, part))
+                from.get_mut(at).map_or(Ok(()), |part| tile.write_elements(place.element, bundle, part))
             });
         }
         let blocks = Blocks::new(place, base, shape);
@@ -183,16 +202,34 @@ impl<M: GuestMemory> Tile<'_, '_, '_, M> {
         outcome
     }
 
+    /// Writes a bundle; of bytes by way of room of their own.
+    fn write_elements(&mut self, element: Element, bundle: Bundle, from: &mut [u16]) -> Result<(), Fault> {
+        if element == Element::Half {
+            return self.write(bundle, from);
+        }
+        let mut row = std::mem::take(self.row);
+        row.resize(from.len().div_ceil(2), 0);
+        let bytes = row.as_mut_bytes().get_mut(..from.len()).unwrap_or_default();
+        bytes.iter_mut().zip(&*from).for_each(|(to, from)| *to = element.byte(*from));
+        let outcome = self.write_bytes(bundle, bytes);
+        *self.row = row;
+        outcome
+    }
+
     fn write(&mut self, bundle: Bundle, from: &mut [u16]) -> Result<(), Fault> {
+        little_endian(from);
+        self.write_bytes(bundle, from.as_bytes())
+    }
+
+    fn write_bytes(&mut self, bundle: Bundle, from: &[u8]) -> Result<(), Fault> {
         if self.pace.spend(bundle.steps()) {
             return Ok(());
         }
         let Some(rows) = self.rows(bundle, Access::Write)? else { return Ok(()) };
-        little_endian(from);
         if rows.count() == 1 {
-            self.dma.write(rows.span(), from.as_bytes()).map_err(Box::new)
+            self.dma.write(rows.span(), from).map_err(Box::new)
         } else {
-            self.dma.write_rows(rows, from.as_bytes()).map_err(Box::new)
+            self.dma.write_rows(rows, from).map_err(Box::new)
         }
     }
 }

@@ -9,9 +9,6 @@ use std::ops::Range;
 
 use crate::engine::plan::operand::{MemoryPlace, Shape};
 
-/// Bytes of an element.
-const ELEMENT: u32 = 2;
-
 /// Rows that are moved together at most.
 const ROWS: u32 = 1 << 16;
 
@@ -28,6 +25,8 @@ pub(super) struct Bundle {
     pub(super) len: u32,
     pub(super) stride: u32,
     pub(super) count: u32,
+    /// Bytes of an element.
+    pub(super) element: u32,
 }
 
 impl Bundle {
@@ -42,8 +41,8 @@ impl Bundle {
     }
 
     /// Its elements.
-    pub(super) const fn elements(self) -> usize {
-        ((self.len / ELEMENT) as usize).saturating_mul(self.count as usize)
+    pub(super) fn elements(self) -> usize {
+        (self.len.checked_div(self.element).unwrap_or(0) as usize).saturating_mul(self.count as usize)
     }
 
     /// What is moved together of a single row in bytes, of several in rows.
@@ -63,7 +62,7 @@ impl Bundle {
 
     /// A part.
     fn part(self, index: u32) -> Self {
-        let Self { base, len, stride, count } = self;
+        let Self { base, len, stride, count, .. } = self;
         let together = self.together();
         let first = together.saturating_mul(index);
         if count == 1 {
@@ -90,7 +89,8 @@ impl Bundles {
     pub(super) fn new(place: &MemoryPlace, base: u64, shape: Shape) -> Self {
         let MemoryPlace { row_stride, plane_stride, .. } = *place;
         let Shape { channels, height, width } = shape;
-        let len = width.saturating_mul(ELEMENT);
+        let element = place.element.bytes();
+        let len = width.saturating_mul(element);
         let rows_meet = u64::from(plane_stride) == u64::from(row_stride).saturating_mul(height.into());
         // One stride leads through all rows, or each channel has rows of its own.
         let (bundles, count, stride) = if height == 1 {
@@ -101,9 +101,9 @@ impl Bundles {
             (channels, height, row_stride)
         };
         let first = if stride == len {
-            Bundle { base, len: len.saturating_mul(count), stride: 0, count: 1 }
+            Bundle { base, len: len.saturating_mul(count), stride: 0, count: 1, element }
         } else {
-            Bundle { base, len, stride, count }
+            Bundle { base, len, stride, count, element }
         };
         Self { first, count: bundles, stride: plane_stride, parts: first.parts() }
     }
@@ -179,6 +179,9 @@ impl Blocks {
     }
 }
 
+/// Bytes of an element of an interleaved tensor, which is a half.
+const HALF: u32 = 2;
+
 /// A row of up to `I` channels of an interleaved tensor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
@@ -194,8 +197,8 @@ impl Line {
     /// Every column, as far as its last element.
     pub(super) fn whole(&self) -> Bundle {
         let last = self.width.saturating_sub(1).saturating_mul(self.interleave);
-        let len = last.saturating_add(self.channels).saturating_mul(ELEMENT);
-        Bundle { base: self.base, len, stride: 0, count: 1 }
+        let len = last.saturating_add(self.channels).saturating_mul(HALF);
+        Bundle { base: self.base, len, stride: 0, count: 1, element: HALF }
     }
 
     /// The elements, column by column.
@@ -203,8 +206,9 @@ impl Line {
         if self.channels == self.interleave {
             return self.whole();
         }
-        let stride = self.interleave.saturating_mul(ELEMENT);
-        Bundle { base: self.base, len: self.channels.saturating_mul(ELEMENT), stride, count: self.width }
+        let stride = self.interleave.saturating_mul(HALF);
+        let len = self.channels.saturating_mul(HALF);
+        Bundle { base: self.base, len, stride, count: self.width, element: HALF }
     }
 
     /// Where one of its channels is in the packed tensor.
@@ -221,7 +225,7 @@ mod tests {
     use super::*;
 
     fn place(row_stride: u32, plane_stride: u32, interleave: u32) -> MemoryPlace {
-        MemoryPlace { row_stride, plane_stride, group_stride: 0, interleave }
+        MemoryPlace { row_stride, plane_stride, interleave, ..MemoryPlace::default() }
     }
 
     const fn shape(channels: u32, height: u32, width: u32) -> Shape {
@@ -238,19 +242,19 @@ mod tests {
 
     #[test]
     fn tensor_without_gaps_is_one_stretch() {
-        let bundle = Bundle { base: 0x4000, len: 3 * 4 * 64, stride: 0, count: 1 };
+        let bundle = Bundle { base: 0x4000, len: 3 * 4 * 64, stride: 0, count: 1, element: 2 };
         assert_eq!(all(bundles(&place(64, 256, 1), shape(3, 4, 32))), [(bundle, 0..3 * 4 * 32)]);
     }
 
     #[test]
     fn planes_that_meet_are_one_bundle_of_rows() {
-        let bundle = Bundle { base: 0x4000, len: 14, stride: 64, count: 12 };
+        let bundle = Bundle { base: 0x4000, len: 14, stride: 64, count: 12, element: 2 };
         assert_eq!(all(bundles(&place(64, 256, 1), shape(3, 4, 7))), [(bundle, 0..84)]);
     }
 
     #[test]
     fn single_rows_go_from_plane_to_plane() {
-        let bundle = Bundle { base: 0x4000, len: 2, stride: 64, count: 512 };
+        let bundle = Bundle { base: 0x4000, len: 2, stride: 64, count: 512, element: 2 };
         assert_eq!(all(bundles(&place(4096, 64, 1), shape(512, 1, 1))), [(bundle, 0..512)]);
     }
 
@@ -267,7 +271,8 @@ mod tests {
         let pieces = all(bundles);
         let counts: Vec<_> = pieces.iter().map(|(bundle, _)| bundle.count).collect();
         assert_eq!(counts, [ROWS, ROWS, 5]);
-        let third = Bundle { base: 0x4000 + 2 * 64 * u64::from(ROWS), len: 2, stride: 64, count: 5 };
+        let third =
+            Bundle { base: 0x4000 + 2 * 64 * u64::from(ROWS), len: 2, stride: 64, count: 5, element: 2 };
         assert_eq!(pieces[2], (third, 2 * ROWS as usize..2 * ROWS as usize + 5));
         assert_eq!(
             [0, 1, 2].map(|piece| bundles.begun_by(piece).map(|whole| whole.count)),
@@ -302,10 +307,10 @@ mod tests {
         let shape = shape(6, 2, 5);
         let blocks = Blocks::new(&place(128, 256, 4), 0, shape);
         assert_eq!(blocks.rows(), 4);
-        let whole = Bundle { base: 128, len: 40, stride: 0, count: 1 };
+        let whole = Bundle { base: 128, len: 40, stride: 0, count: 1, element: 2 };
         assert_eq!(blocks.row(1).columns(), whole);
-        assert_eq!(blocks.row(3).columns(), Bundle { base: 384, len: 4, stride: 8, count: 5 });
-        assert_eq!(blocks.row(3).whole(), Bundle { base: 384, len: 36, stride: 0, count: 1 });
+        assert_eq!(blocks.row(3).columns(), Bundle { base: 384, len: 4, stride: 8, count: 5, element: 2 });
+        assert_eq!(blocks.row(3).whole(), Bundle { base: 384, len: 36, stride: 0, count: 1, element: 2 });
         assert_eq!(blocks.row(3).packed(shape, 1), 55..60);
     }
 }

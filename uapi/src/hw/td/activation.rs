@@ -2,7 +2,8 @@
 //!
 //! 33 knots and linear interpolation between them, a domain with a constant on either side, two linear
 //! tails, and a mode that folds exponent or sign away before the table and puts it back after. The table is
-//! the coefficient chunk of channel 0 in every program that has nothing but a table.
+//! the coefficient chunk of channel 0 in every program that has nothing but a table; with coefficients it leads
+//! the chunk of every channel.
 
 use core::mem::offset_of;
 
@@ -77,6 +78,12 @@ codes! {
         Plain = 0x0, "plain";
         /// `t = x * 2^s + 16`, with the linear tails outside the knots.
         Centred = 0x1, "centred";
+        /// `t = x * 2^s + 32`, with the linear tails outside the knots.
+        Below = 0x2, "below zero";
+        /// The fraction of `x`.
+        Fraction = 0x3, "fraction";
+        /// The integer part of `x`.
+        Integer = 0x4, "integer part";
         /// `x = m * 4^k` with `m` in `[0.5, 2)`, `t = m * 2^s`; times `2^k`. A square root.
         SquareRoot = 0x5, "square root";
         /// The same; times `2^-k`. A reciprocal square root.

@@ -65,13 +65,13 @@ layout! {
 layout! {
     /// An extent in depth.
     pub struct Depth {
-        /// Depth; 1 in every known program, and the engine hangs on 0.
+        /// Depth; the engine hangs on 0. Above 1 the task is repeated for each depth (inferred).
         #[bits(32)] depth: u32; Measured
     }
 }
 
 layout! {
-    /// A number of channels.
+    /// A number of channels: of one group, where there are several.
     pub struct Channels {
         /// Channels.
         #[bits(17)] channels: u32,
@@ -82,7 +82,8 @@ layout! {
 layout! {
     /// Element formats of the operands.
     ///
-    /// `0x22` with one source, `0x2a` with two.
+    /// `0x22` with one source, `0x2a` with two; `0x20`, `0x02` and 0 where the source, the result or both have
+    /// one byte an element.
     pub struct ChCfg {
         /// Format of source 1.
         #[bits(2)] in_fmt: u8 => Show::Codes(ElementFormat::CODES),
@@ -109,15 +110,15 @@ layout! {
         #[bits(2)] sx: u8,
         /// Vertical stride.
         #[bits(2)] sy: u8,
-        /// Leading padding, columns.
-        #[bits(5)] px: u8; Predicted,
+        /// Leading padding, columns; the trailing one follows from the output's width.
+        #[bits(5)] px: u8,
         /// Leading padding, rows.
-        #[bits(5)] py: u8; Predicted,
+        #[bits(5)] py: u8,
         #[bits(1)] __: bool,
-        /// Horizontal output step; 1 in every known program.
-        #[bits(2)] ox: u8,
+        /// Horizontal output step: output columns that lie side by side among the lanes of a plane.
+        #[bits(2)] ox: u8; Predicted,
         /// Vertical output step; 1 in every known program.
-        #[bits(2)] oy: u8
+        #[bits(2)] oy: u8; Predicted
     }
 }
 
@@ -134,7 +135,8 @@ layout! {
 layout! {
     /// Channel groups.
     pub struct GroupConvCfg {
-        /// Groups of a convolution; on planar tasks, the number of batches.
+        /// How often the task is done: once for each group of channels or batch, each time with the group
+        /// strides added to every base and with the next coefficient planes.
         #[bits(13)] num_groups: u16,
         #[bits(1)] __: bool,
         /// Output channel `o` reads input channels `o * unicast_cin` and the `unicast_cin - 1` behind it.
@@ -167,7 +169,7 @@ layout! {
 }
 
 layout! {
-    /// Broadcast of the planar operands, and transposition of the planar result.
+    /// Broadcast of the planar operands, and transposition of operands and result.
     ///
     /// An operand that is broadcast along an axis has extent 1 there.
     pub struct PlanarMap {
@@ -187,7 +189,10 @@ layout! {
         #[bits(1)] src2_depth: bool; Predicted,
         /// Source 2 is one channel.
         #[bits(1)] src2_channel: bool,
-        #[bits(2)] __: u8,
+        /// Source 1 lies with channels and columns in each other's place.
+        #[bits(1)] src1_transposed: bool,
+        /// Source 2 lies with channels and columns in each other's place.
+        #[bits(1)] src2_transposed: bool,
         /// The result's channels and columns change places.
         #[bits(1)] transpose: bool,
         #[bits(21)] __: u32
@@ -201,7 +206,7 @@ layout! {
         #[bits(1)] not_src2_only: bool,
         /// Source 2 comes from memory, as bit 24 of SourceCfg says too.
         #[bits(1)] src2_in_memory: bool,
-        /// Small-source mode.
+        /// Small-source mode; without numerical effect, but for the lanes of sparse planes of one output.
         #[bits(1)] small_source_mode: bool,
         #[bits(1)] __: bool,
         /// What the engine does.
@@ -265,27 +270,27 @@ registers! {
     /// Depth of the input.
     IN_DEPTH "InDepth" @ 0x04: Depth, ReadWrite, Measured, "td 4.1, 10";
     /// Element formats of both sources and the result.
-    CH_CFG "ChCfg" @ 0x08: ChCfg, ReadWrite, Derived, "td 4.1";
-    /// Channels of the input.
-    C_IN "Cin" @ 0x0c: Channels, ReadWrite, Measured, "td 4.1";
-    /// Channels of the output.
-    C_OUT "Cout" @ 0x10: Channels, ReadWrite, Measured, "td 4.1";
+    CH_CFG "ChCfg" @ 0x08: ChCfg, ReadWrite, Derived, "td 4.1, delta 4";
+    /// Channels of the input, of one group.
+    C_IN "Cin" @ 0x0c: Channels, ReadWrite, Measured, "td 4.1, delta C1";
+    /// Channels of the output, of one group.
+    C_OUT "Cout" @ 0x10: Channels, ReadWrite, Measured, "td 4.1, delta C1";
     /// Width and height of the output.
     OUT_DIM "OutDim" @ 0x14: Extent, ReadWrite, Measured, "td 4.1";
     /// Depth of the output.
     OUT_DEPTH "OutDepth" @ 0x18: Depth, ReadWrite, Measured, "td 4.1, 10";
     /// Kernel, lanes, stride, padding.
-    CONV_CFG "ConvCfg" @ 0x1c: ConvCfg, ReadWrite, Derived, "td 4.1";
+    CONV_CFG "ConvCfg" @ 0x1c: ConvCfg, ReadWrite, Derived, "td 4.1, delta 3.2";
     /// The third dimension of a convolution.
     CONV_3D_CFG "Conv3dCfg" @ 0x20: Conv3dCfg, ReadWrite, Measured, "td 4.1";
     /// Groups, unicast, batches.
-    GROUP_CONV_CFG "GroupConvCfg" @ 0x24: GroupConvCfg, ReadWrite, Derived, "td 4.1, 4.3";
+    GROUP_CONV_CFG "GroupConvCfg" @ 0x24: GroupConvCfg, ReadWrite, Derived, "td 4.1, 4.3, delta C1";
     /// Height of a streamed tile.
     TILE_CFG "TileCfg" @ 0x28: TileCfg, ReadWrite, Measured, "td 4.1, 10";
     /// Patch of the planar engine.
     PATCH_CFG "PatchCfg" @ 0x2c: PatchCfg, ReadWrite, Derived, "td 4.1, 10";
     /// Broadcast and transposition of planar operands.
-    PLANAR_MAP "PlanarMap" @ 0x30: PlanarMap, ReadWrite, Derived, "td 4.1";
+    PLANAR_MAP "PlanarMap" @ 0x30: PlanarMap, ReadWrite, Derived, "td 4.1, delta C2";
     /// The task's class, and how the engines share it.
     CFG "Cfg" @ 0x34: Cfg, ReadWrite, Derived, "td 4.1";
     /// The task's name in traces.

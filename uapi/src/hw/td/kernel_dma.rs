@@ -15,10 +15,17 @@ pub const CHANNELS: u16 = 16;
 layout! {
     /// Master switch.
     pub struct Master {
-        #[bits(6)] __: u8,
+        #[bits(4)] __: u8,
+        /// Groups share what is brought.
+        #[bits(1)] group_reuse: bool; Predicted,
+        /// What is brought is sparse.
+        #[bits(1)] sparse: bool,
         /// Kernel DMA runs: set whenever any coefficients are used.
         #[bits(1)] enable: bool,
-        #[bits(25)] __: u32
+        #[bits(4)] __: u8,
+        /// Size of a palette's block.
+        #[bits(3)] palette_block: u8; Predicted,
+        #[bits(18)] __: u32
     }
 }
 
@@ -70,7 +77,7 @@ registers! {
     pub block KERNEL_DMA "kernel dma", base BASE, 0x1f800 + 0xf8;
 
     /// Master switch.
-    MASTER "KernelDMAMaster" @ 0x1f800: Master, ReadWrite, Derived, "td 4.7";
+    MASTER "KernelDMAMaster" @ 0x1f800: Master, ReadWrite, Derived, "td 4.7, delta 3.6";
     /// Aligned size per channel.
     ALIGNED_SIZE "KernelAlignedSize" @ 0x1f804: AlignedSize, ReadWrite, Predicted, "td 4.7";
     /// Switches of each channel.

@@ -13,7 +13,7 @@ codes! {
     pub enum KernelFormat: u8, "coefficient format" {
         /// Unsigned 8-bit.
         Uint8 = 0, "uint8";
-        /// Signed 8-bit; predicted.
+        /// Signed 8-bit.
         Int8 = 1, "int8";
         /// IEEE 754 half.
         Fp16 = 2, "fp16";
@@ -52,9 +52,9 @@ layout! {
         /// Coefficients are indices into a palette.
         #[bits(1)] palettised: bool,
         #[bits(1)] __: bool,
-        /// Palette bits, as a logarithm; 8 when unused.
-        #[bits(4)] palette_bits: u8,
-        /// Coefficients are stored sparsely.
+        /// Bits of an index into the palette; 8 or 0 when unused.
+        #[bits(4)] palette_bits: u8; Predicted,
+        /// Coefficients are stored sparsely: masks say which are there.
         #[bits(1)] sparse: bool,
         #[bits(1)] __: bool,
         /// Groups share one kernel.
@@ -112,8 +112,8 @@ layout! {
 layout! {
     /// Bias of the accumulator; without effect on a pass-through (measured).
     pub struct AccBias {
-        /// Value.
-        #[bits(16)] value: u16 => Show::Hex,
+        /// Added to the accumulator of every output, fp16.
+        #[bits(16)] value: u16 => Show::Half,
         /// Shift.
         #[bits(5)] shift: u8,
         #[bits(11)] __: u16
@@ -136,13 +136,13 @@ registers! {
     pub block NEURAL "neural", base BASE, 0x0c800 + 0x14;
 
     /// Format and source of the coefficients.
-    KERNEL_CFG "KernelCfg" @ 0xc800: KernelCfg, ReadWrite, Derived, "td 4.4";
+    KERNEL_CFG "KernelCfg" @ 0xc800: KernelCfg, ReadWrite, Derived, "td 4.4, delta C7, C9";
     /// Operation and nonlinearity.
     MAC_CFG "MACCfg" @ 0xc804: MacCfg, ReadWrite, Derived, "td 4.4";
     /// Bias of a matrix-vector product.
     MATRIX_VECTOR_BIAS "MatrixVectorBias" @ 0xc808: MatrixVectorBias, ReadWrite, Measured, "td 4.4";
     /// Bias of the accumulator.
-    ACC_BIAS "AccBias" @ 0xc80c: AccBias, ReadWrite, Measured, "td 4.4";
+    ACC_BIAS "AccBias" @ 0xc80c: AccBias, ReadWrite, Derived, "td 4.4, delta C4";
     /// What multiplies the accumulator.
     POST_SCALE "PostScale" @ 0xc810: PostScale, ReadWrite, Measured, "td 4.4";
 }

@@ -67,7 +67,9 @@ layout! {
         #[bits(3)] operation: u8 => Show::Codes(Operation::CODES),
         /// ReLU on the result.
         #[bits(1)] relu: bool; Measured,
-        #[bits(6)] __: u8,
+        /// The result is its magnitude.
+        #[bits(1)] magnitude: bool,
+        #[bits(5)] __: u8,
         /// What happens to the value of a reduction.
         #[bits(2)] post_function: u8 => Show::Codes(PostFunction::CODES),
         #[bits(2)] __: u8,
@@ -113,7 +115,7 @@ registers! {
     pub block PLANAR "planar", base BASE, 0x08800 + 0x10;
 
     /// The operation, the reduction, ReLU, negations.
-    PE_CFG "PECfg" @ 0x8800: PeCfg, ReadWrite, Derived, "td 4.3";
+    PE_CFG "PECfg" @ 0x8800: PeCfg, ReadWrite, Derived, "td 4.3, delta 14";
     /// Bias and scale.
     BIAS_SCALE "BiasScale" @ 0x8804: BiasScale, ReadWrite, Derived, "td 4.3";
     /// Epsilon and pre-scale.

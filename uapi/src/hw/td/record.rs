@@ -51,47 +51,25 @@ pub struct Record<'a> {
     pub at: usize,
     /// Where, and how many.
     pub header: RecordHeader,
-    /// The register values.
+    /// The register values, as far as the descriptor goes.
     pub values: &'a [U32],
+    /// Values that it announces and that would lie behind the descriptor's end; they are zero (delta 14; measured).
+    pub missing: usize,
 }
 
 impl<'a> Record<'a> {
     /// The register writes: record address and value.
     pub fn writes(&self) -> impl Iterator<Item = (u32, u32)> + use<'a> {
         let first = self.header.address();
-        (0..).zip(self.values).map(move |(index, value)| (first + 4 * index, value.get()))
+        let zeros = core::iter::repeat_n(0, self.missing);
+        let values = self.values.iter().map(|value| value.get()).chain(zeros);
+        (0..).zip(values).map(move |(index, value)| (first + 4 * index, value))
     }
 }
-
-/// A record that says it has more values than the descriptor has words left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overrun {
-    /// Index of the record's first word in the descriptor.
-    pub at: usize,
-    /// The record.
-    pub header: RecordHeader,
-    /// Words that are left behind it.
-    pub left: usize,
-}
-
-impl core::fmt::Display for Overrun {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(
-            f,
-            "record {:#010x} in word {} announces {} values, {} words are left",
-            self.header.into_bits(),
-            self.at,
-            self.header.count(),
-            self.left
-        )
-    }
-}
-
-impl core::error::Error for Overrun {}
 
 /// Walks the records of a descriptor, from the first word behind its header to its end.
 ///
-/// Ends after the first [`Overrun`]. Work is bounded by the number of words.
+/// Only the last can announce more than there is. Work is bounded by the number of words.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     words: &'a [U32],
@@ -106,21 +84,17 @@ impl<'a> Records<'a> {
 }
 
 impl<'a> Iterator for Records<'a> {
-    type Item = Result<Record<'a>, Overrun>;
+    type Item = Record<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let (first, rest) = self.words.split_first()?;
         let header = RecordHeader::from_bits(first.get());
         let at = self.at;
         let count = header.count() as usize;
-        let Some((values, rest)) = rest.split_at_checked(count) else {
-            let left = rest.len();
-            self.words = &[];
-            return Some(Err(Overrun { at, header, left }));
-        };
+        let (values, rest) = rest.split_at_checked(count).unwrap_or((rest, &[]));
         self.words = rest;
         self.at += 1 + count;
-        Some(Ok(Record { at, header, values }))
+        Some(Record { at, header, values, missing: count - values.len() })
     }
 }
 

@@ -32,12 +32,12 @@ layout! {
 layout! {
     /// Format of the result in memory.
     ///
-    /// `0x01302031` or `0x01002031` for plain fp16; no test tells the two apart.
+    /// `0x01302031` or `0x01002031` for plain fp16, and no test tells the two apart; `0x01300000` for bytes.
     pub struct DestinationFmt {
-        /// Format mode; 1 in every port that moves data.
+        /// Format mode; 1 in every port that moves halves, 0 in those that move bytes.
         #[bits(2)] fmt_mode: u8,
         #[bits(2)] __: u8,
-        /// Truncation; 3 in every port that moves data.
+        /// Truncation; 3 in every port that moves halves, 0 in those that move bytes.
         #[bits(2)] truncate: u8,
         #[bits(2)] __: u8,
         /// Shift.
@@ -80,5 +80,5 @@ registers! {
     /// Bytes from one batch to the next.
     GROUP_STRIDE "DstGroupStride" @ 0x17814: DmaBytes, ReadWrite, Derived, "td 4.3, 4.6";
     /// Format in memory.
-    FMT "DstFmt" @ 0x17818: DestinationFmt, ReadWrite, Derived, "td 4.6, 10";
+    FMT "DstFmt" @ 0x17818: DestinationFmt, ReadWrite, Derived, "td 4.6, 10, delta 4";
 }

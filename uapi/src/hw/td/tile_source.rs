@@ -12,6 +12,8 @@ use crate::{codes, layout, registers};
 codes! {
     /// Element format in memory.
     pub enum MemoryFormat: u8, "memory format" {
+        /// One byte.
+        Byte = 0, "byte";
         /// IEEE 754 half.
         Fp16 = 2, "fp16";
     }
@@ -40,12 +42,12 @@ layout! {
 layout! {
     /// Format of a source in memory.
     ///
-    /// `0x01002031` is plain fp16, `0x01000000` an unused port.
+    /// `0x01002031` is plain fp16; `0x01000000` one byte an element, or an unused port.
     pub struct SourceFmt {
-        /// Format mode; 1 in every port that moves data.
+        /// Format mode; 1 in every port that moves halves, 0 in those that move bytes.
         #[bits(2)] fmt_mode: u8,
         #[bits(2)] __: u8,
-        /// Truncation; 3 in every port that moves data.
+        /// Truncation; 3 in every port that moves halves, 0 in those that move bytes.
         #[bits(2)] truncate: u8,
         #[bits(2)] __: u8,
         /// Shift.
@@ -111,7 +113,7 @@ registers! {
     /// Not explained by any source.
     UNEXPLAINED_13830 "Src13830" @ 0x13830 [2; 4]: Unexplained, ReadWrite, Predicted, "td 4.5 is silent";
     /// Format of source 1 in memory.
-    FMT1 "SrcFmt1" @ 0x13838: SourceFmt, ReadWrite, Derived, "td 3.3, 4.5, 10";
+    FMT1 "SrcFmt1" @ 0x13838: SourceFmt, ReadWrite, Derived, "td 3.3, 4.5, 10, delta 4";
     /// Format of source 2 in memory.
     FMT2 "SrcFmt2" @ 0x1383c: SourceFmt, ReadWrite, Derived, "td 4.5";
     /// Without effect.

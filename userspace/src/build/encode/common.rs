@@ -23,8 +23,9 @@ pub(super) fn encode(task: &Task<'_>, descriptor: &mut Descriptor) {
         .set(&IN_DIM, extent(pass.input))
         .set(&IN_DEPTH, depth)
         .set(&CH_CFG, ChCfg::new().with_in_fmt(fp16).with_second_fmt(second as u8).with_out_fmt(fp16))
-        .set(&C_IN, ChannelsWord::new().with_channels(pass.input.c))
-        .set(&C_OUT, ChannelsWord::new().with_channels(pass.output.c))
+        // Of one group, where there are several.
+        .set(&C_IN, ChannelsWord::new().with_channels(pass.input.c / pass.groups()))
+        .set(&C_OUT, ChannelsWord::new().with_channels(pass.output.c / pass.groups()))
         .set(&OUT_DIM, extent(pass.output))
         .set(&OUT_DEPTH, depth)
         .set(&CONV_3D_CFG, Conv3dCfg::new().with_value(0x2041))

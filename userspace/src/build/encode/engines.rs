@@ -1,5 +1,6 @@
 //! The planar and the neural engine's own registers.
 
+use ane_uapi::hw::td::common::TaskClass;
 use ane_uapi::hw::td::neural::{self, KernelCfg, KernelFormat, MacCfg, NonlinearMode, PostScale};
 use ane_uapi::hw::td::planar::{self, BiasScale, EpsilonPreScale, FinalScale, PeCfg, SecondSource};
 
@@ -8,7 +9,9 @@ use super::Task;
 use crate::task::Descriptor;
 
 pub(super) fn planar(task: &Task<'_>, planar: &Planar, descriptor: &mut Descriptor) {
-    let second = match (task.second, planar.negate_second) {
+    // A normalising task subtracts the first row of source 2.
+    let negates_second = planar.negate_second || planar.class == TaskClass::PlanarNormalise;
+    let second = match (task.second, negates_second) {
         (None, _) => SecondSource::Absent,
         (Some(_), false) => SecondSource::AsIs,
         (Some(_), true) => SecondSource::Negated,

@@ -67,6 +67,7 @@ pub(super) struct Runtime {
 
 /// The descriptor, without its place in the chain.
 pub(super) fn descriptor(task: &Task<'_>) -> Descriptor {
+    let task = &by_groups(task);
     let mut descriptor = Descriptor::new();
     header(task, &mut descriptor);
     if let Work::Neural(neural) = &task.pass.work {
@@ -81,6 +82,29 @@ pub(super) fn descriptor(task: &Task<'_>) -> Descriptor {
         Work::Neural(neural) => engines::neural(neural, &mut descriptor),
     }
     descriptor
+}
+
+/// The same task with the strides from group to group, if it has any.
+fn by_groups<'p>(task: &Task<'p>) -> Task<'p> {
+    let pass = task.pass;
+    let groups = pass.groups();
+    let side = |side: Side, channels: u32, is_turned: bool| {
+        if groups == 1 {
+            return side;
+        }
+        let each = u64::from(channels / groups);
+        // Of what is turned, channels are columns.
+        let stride = |of_channel: u64| each * if is_turned { 2 } else { of_channel };
+        let Side { mut chip, memory } = side;
+        chip.group = stride(chip.channel);
+        let memory = memory.map(|memory| MemoryWords { group: stride(memory.plane), ..memory });
+        Side { chip, memory }
+    };
+    Task {
+        first: side(task.first, pass.input.c, false),
+        result: side(task.result, pass.output.c, pass.transpose),
+        ..*task
+    }
 }
 
 fn header(task: &Task<'_>, descriptor: &mut Descriptor) {

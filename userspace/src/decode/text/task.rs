@@ -54,6 +54,9 @@ fn block(out: &mut impl Write, block: &BlockReport, style: Style, has_previous: 
         block.address.0,
         block.offset
     )?;
+    if block.missing != 0 {
+        writeln!(out, "    the last {} lie behind the descriptor's end, and are zero", block.missing)?;
+    }
     if only_changes {
         let changed: Vec<_> = block.registers.iter().filter(|register| register.was.is_some()).collect();
         return lines(out, &runs(&changed), style);

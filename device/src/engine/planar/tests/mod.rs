@@ -56,6 +56,9 @@ impl Numbers {
             pre_scale: self.constant(double::ONE),
             negates_first: self.flag(),
             negates_second: self.flag(),
+            relu_first: self.flag(),
+            relu_second: self.flag(),
+            magnitude: self.flag() && !class.is_reduction(),
             bias: self.constant(0),
             scale: self.constant(double::ONE),
             final_scale: self.of(&[

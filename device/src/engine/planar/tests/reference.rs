@@ -61,8 +61,9 @@ fn at(operand: &Operand<'_>, c: u32, y: u32, x: u32) -> f64 {
 }
 
 fn element(planar: &Planar, a: f64, b: Option<f64>) -> f64 {
+    let a = relu(a, planar.relu_first);
     let a = negated(or_zero(a * number(planar.pre_scale)), planar.negates_first);
-    let b = b.map(|b| negated(b, planar.negates_second));
+    let b = b.map(|b| negated(relu(b, planar.relu_second), planar.negates_second));
     match (planar.operation, b) {
         (Operation::SumSquared, None) => or_zero(a * a),
         (_, None) => a,
@@ -82,7 +83,8 @@ fn final_scale(planar: &Planar) -> f64 {
 fn tail(planar: &Planar, value: f64) -> u16 {
     let biased = or_zero(value + number(planar.bias));
     let scaled = or_zero(or_zero(biased * number(planar.scale)) * final_scale(planar));
-    half(relu(scaled, planar.relu))
+    let stored = relu(scaled, planar.relu);
+    half(if planar.magnitude { stored.abs() } else { stored })
 }
 
 fn after_reduction(planar: &Planar, value: f64) -> u16 {
@@ -103,9 +105,11 @@ pub(super) fn run(planar: &Planar, shape: Shape, a: &Operand<'_>, b: Option<&Ope
         for (y, x) in (0..shape.height).flat_map(|y| (0..shape.width).map(move |x| (y, x))) {
             let first = at(a, c, y, x);
             if planar.class == Class::Normalise {
+                let first = relu(first, planar.relu_first);
                 let a = negated(or_zero(first * number(planar.pre_scale)), planar.negates_first);
                 let b = b.expect("two sources");
-                let centred = or_zero(a - at(b, c, 0, x));
+                let offset = relu(at(b, c, 0, x), planar.relu_second);
+                let centred = or_zero(a + negated(offset, planar.negates_second));
                 out.push(tail(planar, or_zero(centred * at(b, c, 1, x))));
             } else {
                 elements.push(element(planar, first, b.map(|b| at(b, c, y, x))));
