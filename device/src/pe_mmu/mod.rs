@@ -7,9 +7,7 @@
 //! through the DART all the same.
 //!
 //! * [`attributes`]: what the block is made with.
-//! * [`table`]: the utility. Its `directory` finds the leaf of a page, in the `window` or behind it; a `leaf` knows where
-//!   its pages lead, with words of the `arena`, which is `memory` of the host. `several` and `layers` are the pages that have
-//!   several regions.
+//! * [`table`]: the utility. `pages` is its map of pages; `layers` are the regions of a page that has several.
 //! * [`node`]: the component: inbox, installation, forwarding.
 //! * [`caller`]: what a DMA circuit does with the utility, and what it owes for it.
 //! * `registers`: the block as a driver sees it.
@@ -26,18 +24,13 @@
     clippy::cast_possible_truncation
 )]
 
-mod arena;
 pub mod attributes;
 pub mod caller;
-mod directory;
 mod layers;
-mod leaf;
-mod memory;
 pub mod node;
+mod pages;
 mod registers;
-mod several;
 pub mod table;
-mod window;
 
 use ane_uapi::hw::pe_mmu::Control;
 

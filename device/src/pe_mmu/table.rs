@@ -9,8 +9,8 @@ use std::fmt;
 
 use ane_uapi::hw::pe_mmu::{MAX_ENTRIES, MAX_REGIONS, MAX_REGIONS_PER_PAGE, PageSize};
 
-use super::directory::{Directory, Full};
 use super::layers::{Region, Spot};
+use super::pages::Pages;
 
 /// An entry of a map message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub enum Why {
         /// Its number.
         page: u64,
     },
-    /// The table would have more regions than it may, or than the host has memory for.
+    /// The table would have more regions than it may.
     TableFull,
 }
 
@@ -110,14 +110,14 @@ impl Span {
 #[derive(Debug)]
 pub struct Table {
     page_size: PageSize,
-    pages: Directory,
+    pages: Pages,
     regions: usize,
 }
 
 impl Table {
     /// A table without regions.
     pub(super) fn new(page_size: PageSize) -> Self {
-        Self { page_size, pages: Directory::new(page_size), regions: 0 }
+        Self { page_size, pages: Pages::default(), regions: 0 }
     }
 
     /// Its page.
@@ -200,10 +200,7 @@ impl Table {
         for (done, (page, start, end)) in (0..).zip(self.parts(span)) {
             let from_start = page.wrapping_mul(self.page_size.bytes().into()).wrapping_sub(entry.va);
             let region = Region { start, end, base: entry.pa.wrapping_add(from_start) };
-            self.pages.push(page, region).map_err(|full| match full {
-                Full::Page => (Why::PageFull { page }, done),
-                Full::Memory => (Why::TableFull, done),
-            })?;
+            self.pages.push(page, region).map_err(|_| (Why::PageFull { page }, done))?;
             self.regions = self.regions.saturating_add(1);
         }
         Ok(())

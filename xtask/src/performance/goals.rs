@@ -99,12 +99,6 @@ pub(crate) const GOALS: &[Goal] = &[
     at_least("D4 pages", "whole pages / vm-memory's IOMMU layer", 1.1, 1.3),
     at_least("D4 rows", "128-byte rows / vm-memory's IOMMU layer", 5.0, 10.0),
     within(" ns", at_most("P1", "pe_mmu: a translation, 1,000 regions on pages of their own", 20.0, 5.0)),
-    at_most(
-        "P1 far",
-        "the same, 1,000,000 regions / twice that, or 1.3 of one load from as many bytes if that is more",
-        1.0,
-        0.9,
-    ),
     within(" MiB", at_most("P1 memory", "pe_mmu: a full table, whatever its regions are", 256.0, 128.0)),
     at_least("P2", "mover: a copy of 64 KB / memcpy", 0.8, 0.95),
     at_most("S1", "null task over the socket, both sides asleep / bare eventfd ping-pong", 1.3, 1.15),

@@ -64,13 +64,6 @@ magnitude, both operands on its grid, their sum), the accumulator one, which mak
 zero is told from what aligns. Where halves are multiplied and rounded in one instruction (AVX512-FP16) they still have to be
 made singles for the adds, whose twelve digits a half does not have: 19.
 
-P1 far sets a translation of PE_MMU with a million regions beside what it may take: twice what it takes with a thousand, as the
-logarithm doubles, or 1.3 of the floor where that is more. The floor is one load that waits for the one before, in the
-same order, from an array of as many bytes as the table has. Pages of one range are a quarter of a megabyte and are held
-to the first. The other layouts are 8 and 16 MB, more than the caches near a processor keep: the floor alone is many
-times a translation of the small table, so they are held to the second. *In a stream* no question waits for an
-answer; the processor has several under way, and how many depends on how far the memory is.
-
 Without a bench: a matrix unit of the processor (C1, R1). C7, the same bytes from every vector
 unit, is held by tests.
 ";

@@ -1,0 +1,155 @@
+//! The pages of the table, by number, and the regions of each.
+//!
+//! A page number has up to 64 bits and clients choose which ones are in use, so the pages are an ordered map: finding one
+//! takes the logarithm of their number, and unmapping a range visits only the pages that have regions. Nearly every page has
+//! one region; one with several keeps them in [`Layers`].
+
+use std::collections::BTreeMap;
+
+use super::layers::{Layers, Region, Spot};
+
+/// The page has as many regions as it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Full;
+
+/// The regions of a page; at least one.
+#[derive(Debug)]
+enum Page {
+    One(Region),
+    Several(Box<Layers>),
+}
+
+impl Page {
+    fn at(&self, offset: u32) -> Spot {
+        match self {
+            Self::One(region) if region.covers(offset) => Spot::Seen(*region),
+            Self::One(region) => Spot::Bare((offset < region.start).then_some(region.start)),
+            Self::Several(layers) => layers.at(offset),
+        }
+    }
+
+    fn push(&mut self, region: Region) -> Result<(), Full> {
+        match self {
+            Self::One(first) => *self = Self::Several(Box::new(Layers::of(*first, region))),
+            Self::Several(layers) => return layers.push(region).then_some(()).ok_or(Full),
+        }
+        Ok(())
+    }
+
+    /// Takes the newest region out; false if none is left.
+    fn pop(&mut self) -> bool {
+        match self {
+            Self::One(_) => return false,
+            Self::Several(layers) => layers.pop(),
+        }
+        self.simplify()
+    }
+
+    /// Takes out the regions that lie in the range; how many, and whether any is left.
+    fn remove(&mut self, start: u32, end: u32) -> (usize, bool) {
+        match self {
+            Self::One(region) if region.lies_in(start, end) => (1, false),
+            Self::One(_) => (0, true),
+            Self::Several(layers) => {
+                let removed = layers.remove(start, end);
+                (removed, self.simplify())
+            }
+        }
+    }
+
+    /// Makes one region of layers that have only one; false if they have none.
+    fn simplify(&mut self) -> bool {
+        let Self::Several(layers) = self else { return true };
+        if let Some(only) = layers.only() {
+            *self = Self::One(only);
+            return true;
+        }
+        !layers.is_empty()
+    }
+}
+
+/// The pages that have regions.
+#[derive(Debug, Default)]
+pub(super) struct Pages(BTreeMap<u64, Page>);
+
+impl Pages {
+    /// What is at an offset of a page.
+    #[inline]
+    pub(super) fn at(&self, page: u64, offset: u32) -> Spot {
+        self.0.get(&page).map_or(Spot::Bare(None), |page| page.at(offset))
+    }
+
+    /// Puts a region on top of a page's.
+    pub(super) fn push(&mut self, page: u64, region: Region) -> Result<(), Full> {
+        match self.0.get_mut(&page) {
+            Some(page) => page.push(region),
+            None => {
+                self.0.insert(page, Page::One(region));
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes the newest region of a page out.
+    pub(super) fn pop(&mut self, page: u64) {
+        if self.0.get_mut(&page).is_some_and(|page| !page.pop()) {
+            self.0.remove(&page);
+        }
+    }
+
+    /// Takes out the regions that lie in the part of a page that `part` gives, for each page of a range; how many.
+    pub(super) fn remove(&mut self, first: u64, last: u64, part: impl Fn(u64) -> (u32, u32)) -> usize {
+        let mut removed = 0usize;
+        let mut next = Some(first);
+        // The pages that go are taken out one range at a time, since a map cannot change while it is visited.
+        while let Some((&number, page)) = next.and_then(|next| self.0.range_mut(next..=last).next()) {
+            let (start, end) = part(number);
+            let (gone, has_more) = page.remove(start, end);
+            removed = removed.saturating_add(gone);
+            if !has_more {
+                self.0.remove(&number);
+            }
+            next = number.checked_add(1).filter(|&next| next <= last);
+        }
+        removed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn region(start: u32, end: u32, base: u64) -> Region {
+        Region { start, end, base }
+    }
+
+    #[test]
+    fn page_that_loses_its_last_region_is_forgotten() {
+        let mut pages = Pages::default();
+        pages.push(7, region(0, 16, 1)).unwrap();
+        pages.push(7, region(4, 8, 2)).unwrap();
+        pages.pop(7);
+        assert_eq!(pages.at(7, 4), Spot::Seen(region(0, 16, 1)));
+        pages.pop(7);
+        assert!(pages.0.is_empty());
+    }
+
+    #[test]
+    fn removal_visits_the_pages_of_the_range_and_no_others() {
+        let mut pages = Pages::default();
+        for page in [0, 1, u64::MAX - 1, u64::MAX] {
+            pages.push(page, region(0, 16, page)).unwrap();
+        }
+        assert_eq!(pages.remove(1, u64::MAX, |page| if page == u64::MAX { (0, 8) } else { (0, 16) }), 2);
+        assert_eq!(pages.0.keys().copied().collect::<Vec<_>>(), [0, u64::MAX]);
+    }
+
+    #[test]
+    fn layers_with_one_region_left_become_that_region() {
+        let mut pages = Pages::default();
+        pages.push(3, region(0, 16, 1)).unwrap();
+        pages.push(3, region(4, 8, 2)).unwrap();
+        assert_eq!(pages.remove(3, 3, |_| (4, 8)), 1);
+        assert!(matches!(pages.0.get(&3), Some(Page::One(_))));
+    }
+}
