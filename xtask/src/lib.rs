@@ -8,6 +8,7 @@ pub mod example;
 pub mod man;
 pub mod output;
 pub mod performance;
+pub mod probes;
 pub mod register_reference;
 pub mod timing;
 pub mod uapi_reference;

@@ -6,7 +6,8 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use xtask::output::{root, write_or_check};
 use xtask::{
-    c_header, conformance, dist, example, man, performance, register_reference, timing, uapi_reference,
+    c_header, conformance, dist, example, man, performance, probes, register_reference, timing,
+    uapi_reference,
 };
 
 /// Generate what the tree keeps committed
@@ -32,7 +33,7 @@ enum Task {
     Registers(Mode),
     /// docs/uapi.md: every call with its argument and errors
     UapiDocs(Mode),
-    /// examples/add_relu.anec: a small program of our own
+    /// examples/: a small program of our own, and the probes of the arithmetic
     Example(Mode),
     /// docs/conformance.md: which requirement each test shows
     Conformance(Mode),
@@ -75,7 +76,10 @@ fn main() -> Result<()> {
             write_or_check("docs/uapi.md", uapi_reference::render(), check, "uapi-docs")
         }
         Task::Example(Mode { check }) => {
-            write_or_check("examples/add_relu.anec", example::render()?, check, "example")
+            write_or_check("examples/add_relu.anec", example::render()?, check, "example")?;
+            probes::render()?
+                .iter()
+                .try_for_each(|(path, contents)| write_or_check(path, contents, check, "example"))
         }
         Task::Conformance(Mode { check }) => {
             write_or_check("docs/conformance.md", conformance::render(&root())?, check, "conformance")

@@ -48,10 +48,7 @@ pub(crate) const LAYOUTS: [Layout; 4] = [
     Layout { what: "whole pages", region: |n| whole(n, n) },
     Layout { what: "parts of pages", region: part },
     Layout { what: "pages 64 apart", region: |n| whole(64 * n, n) },
-    Layout {
-        what: "pages of a range",
-        region: |n| Mapping { va: n * PAGE, pa: n * PAGE, size: PAGE },
-    },
+    Layout { what: "pages of a range", region: |n| Mapping { va: n * PAGE, pa: n * PAGE, size: PAGE } },
 ];
 
 /// A table with these regions.
