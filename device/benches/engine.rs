@@ -1,6 +1,6 @@
-//! The multiply-accumulate array against a matrix multiplication in pure Rust, and against itself: goals C4 to C9.
+//! The multiply-accumulate array against a matrix multiplication in pure Rust, and against itself: goals A1, A5, A6 and C9.
 //!
-//! `cargo bench -p ane-device --bench engine [-- C4 ..]`. The sides of a ratio run in turn in this process, warm, on as
+//! `cargo bench -p ane-device --bench engine [-- A1 ..]`. The sides of a ratio run in turn in this process, warm, on as
 //! many threads; the figure is the median of the rounds' ratios. One thread is timed by its own processor time, several
 //! by the clock: the fastest run of each round, because whoever else is on the machine only ever makes a run slower. What is timed has been compared with the expected
 //! numbers first. The array reads and writes fp16 and its time includes all conversions. A peer starts from singles and
@@ -249,7 +249,7 @@ fn dense(problem: &mut Problem, number: usize) {
     let is_convolution = problem.pass.kernel_height > 1;
     let mut columns = if is_convolution { vec![0.0; sizes[1] * sizes[2]] } else { input.clone() };
     let mut product = vec![0.0; sizes[0] * sizes[2]];
-    let mut array = Array::new(Numerics::Fast, threads(number));
+    let mut array = Array::new(Numerics::M1, threads(number));
     let pass = problem.pass;
     let mut theirs = || {
         if is_convolution {
@@ -264,11 +264,11 @@ fn dense(problem: &mut Problem, number: usize) {
     problem.check(&product);
     let [ours, theirs, _] = figures.map(|time| gigaflops(problem, time));
     let what = format!("{}, {number} threads / faer ({ours} / {theirs})", problem.what);
-    line("C4", &what, figures);
+    line("A1", &what, figures);
 }
 
 /// Depthwise against a loop over singles that the compiler turns into vectors of the baseline, and ours.
-fn depthwise(problem: &mut Problem, numerics: Numerics) {
+fn depthwise(problem: &mut Problem) {
     let (input, coefficients) = (singles(&problem.input), problem.singles());
     let (pass, taps) = (problem.pass, problem.taps());
     let [height, width, pad] = [pass.height, pass.width, pass.pad_y].map(|n| n as usize);
@@ -297,12 +297,12 @@ fn depthwise(problem: &mut Problem, numerics: Numerics) {
         }
         black_box(&output);
     };
-    let mut array = Array::new(numerics, threads(1));
+    let mut array = Array::new(Numerics::M1, threads(1));
     theirs();
     problem.run(&mut array);
     let figures = compare(Clock::Thread, &mut || problem.run(&mut array), &mut theirs);
     problem.check(&output);
-    line("C5", &format!("{}, {numerics:?} / loop over singles", problem.what), figures);
+    line("A6", &format!("{} / loop over singles", problem.what), figures);
 }
 
 /// Two arrays on one problem.
@@ -317,7 +317,7 @@ fn against(id: &str, problem: &mut Problem, what: &str, arrays: [&mut Array; 2])
     let mut figures =
         compare(clock, &mut || cell.borrow_mut().run(ours), &mut || cell.borrow_mut().run(theirs));
     let problem = cell.into_inner();
-    if id == "C8" {
+    if id == "A5" {
         // The goal is the gain, not the time that is left.
         figures[2] = 1.0 / figures[2];
     }
@@ -336,20 +336,18 @@ fn scalar_after_kernels() {
         black_box(sum);
     };
     for tier in Tier::ALL {
-        for numerics in [Numerics::M1, Numerics::Fast] {
-            let mut array = Array::with_tier(numerics, threads(1), tier);
-            let (mut after, mut before, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-            for _ in 0..101 {
-                let alone = Clock::Thread.time(1, &mut || scalar(1.0));
-                problem.run(&mut array);
-                let behind = Clock::Thread.time(1, &mut || scalar(1.0));
-                after.push(behind);
-                before.push(alone);
-                ratios.push(behind / alone);
-            }
-            let figures = [median(after), median(before), median(ratios)];
-            line("C9", &format!("scalar loop after {numerics:?} on {} / before", tier.name()), figures);
+        let mut array = Array::with_tier(Numerics::M1, threads(1), tier);
+        let (mut after, mut before, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..101 {
+            let alone = Clock::Thread.time(1, &mut || scalar(1.0));
+            problem.run(&mut array);
+            let behind = Clock::Thread.time(1, &mut || scalar(1.0));
+            after.push(behind);
+            before.push(alone);
+            ratios.push(behind / alone);
         }
+        let figures = [median(after), median(before), median(ratios)];
+        line("C9", &format!("scalar loop after kernels of {} / before", tier.name()), figures);
     }
 }
 
@@ -366,35 +364,24 @@ fn main() {
             Problem::new("3x3 256-256 at 14x14", Reads::Dense, [256, 256, 14, 3]),
         ]
     };
-    if wants("C4") {
+    if wants("A1") {
         for mut problem in dense_problems() {
             dense(&mut problem, 1);
             dense(&mut problem, 2);
         }
     }
-    if wants("C5") {
+    if wants("A5") {
+        for mut problem in dense_problems() {
+            let arrays = [2, 1].map(|number| Array::new(Numerics::M1, threads(number)));
+            let [mut two, mut one] = arrays;
+            against("A5", &mut problem, "2 / 1", [&mut two, &mut one]);
+        }
+    }
+    if wants("A6") {
         for [channels, side, kernel] in [[64, 56, 3], [256, 14, 3], [32, 112, 5]] {
             let what = format!("depthwise {kernel}x{kernel}, {channels} at {side}x{side}");
-            let mut problem =
-                Problem::new(&what, Reads::Unicast { channels: 1 }, [channels, channels, side, kernel]);
-            depthwise(&mut problem, Numerics::Fast);
-            depthwise(&mut problem, Numerics::M1);
-        }
-    }
-    if wants("C6") {
-        for mut problem in dense_problems() {
-            let arrays = [Numerics::M1, Numerics::Fast].map(|numerics| Array::new(numerics, threads(1)));
-            let [mut m1, mut fast] = arrays;
-            against("C6", &mut problem, "m1 / fast", [&mut m1, &mut fast]);
-        }
-    }
-    if wants("C8") {
-        for mut problem in dense_problems() {
-            for numerics in [Numerics::Fast, Numerics::M1] {
-                let arrays = [2, 1].map(|number| Array::new(numerics, threads(number)));
-                let [mut two, mut one] = arrays;
-                against("C8", &mut problem, &format!("{numerics:?}, 2 / 1"), [&mut two, &mut one]);
-            }
+            let reads = Reads::Unicast { channels: 1 };
+            depthwise(&mut Problem::new(&what, reads, [channels, channels, side, kernel]));
         }
     }
     if wants("C9") {

@@ -24,6 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("libane", &["ane-capi"]),
     ("libane_python", &["ane-capi"]),
     ("ane-drm-shim", &["ane-uapi", "ane-call", "aned-protocol"]),
+    ("ane-python", &["ane-uapi", "ane-device", "ane"]),
     ("xtask", &["ane-uapi", "ane-device", "ane-driver", "ane"]),
     (
         "ane-tests",

@@ -5,6 +5,7 @@
 //! * [`task`]: the task descriptors of a program, walked and built.
 //! * [`decode`]: a program as a report that names every word; what `ane decode` prints.
 //! * [`model`] and [`session`]: a program to be run, and one on a device; [`device`]: the device.
+//! * [`refusals`]: which tasks the engine does not execute, and which register is to blame.
 //! * [`diff`]: programs, arrays and timelines compared.
 //! * [`sram`]: what a program does with the chip's memory, and how long it would take there.
 //! * [`tensor`]: dense arrays, `.npy` files, and the engine's layout in memory.
@@ -30,6 +31,7 @@ pub mod embedded;
 pub mod inspect;
 pub mod model;
 pub mod mover;
+pub mod refusals;
 pub mod session;
 pub mod sram;
 pub mod task;

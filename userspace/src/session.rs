@@ -212,6 +212,28 @@ impl Session {
         Ok(self.buffers[bound.buffer].1.tile(&bound.layout, tensor.values())?)
     }
 
+    /// Fills input `index`, in the order of BARs, with dense values in the order N, C, H, W.
+    ///
+    /// The values go from the slice to where the engine reads them, without a copy between.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unknown`], or [`Error::Device`] of another number of values than the surface has elements.
+    pub fn set_values(&mut self, index: usize, values: &[f16]) -> Result<(), Error> {
+        let bound = numbered(&self.inputs, Direction::Input, index)?;
+        Ok(self.buffers[bound.buffer].1.tile(&bound.layout, values)?)
+    }
+
+    /// Takes the values of output `index`, in the order of BARs, into a slice of as many elements.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unknown`], or [`Error::Device`] of another number of values than the surface has elements.
+    pub fn get_values(&self, index: usize, into: &mut [f16]) -> Result<(), Error> {
+        let bound = numbered(&self.outputs, Direction::Output, index)?;
+        Ok(self.buffers[bound.buffer].1.untile(&bound.layout, into)?)
+    }
+
     /// Takes an output, by its name or its number in the order of BARs.
     ///
     /// # Errors
@@ -329,6 +351,11 @@ fn create(device: &Device, model: &Model, buffers: &[(Bar, Buffer)]) -> Result<u
     (create.buffers, create.bindings) = (address(parts), address(bindings));
     device.call(&program::PROGRAM_CREATE, &mut create, &mut [parts, bindings])?;
     Ok(create.handle)
+}
+
+/// The surface of that number.
+fn numbered(surfaces: &[Bound], direction: Direction, index: usize) -> Result<&Bound, Error> {
+    surfaces.get(index).ok_or_else(|| Error::Unknown { direction, asked: index.to_string() })
 }
 
 /// The surface of that name, or of that number if none has the name.

@@ -47,8 +47,8 @@ pub struct OptionArgs {
     #[arg(long)]
     pub strict: bool,
 
-    /// How the multiply-accumulate array computes: m1 (as the silicon, as far as it is known), fast (single
-    /// precision, faster) or exact (double precision). Each gives the same bytes on every machine
+    /// How the multiply-accumulate array computes: m1 (as the silicon does) or exact (double precision, to
+    /// compare with). Each gives the same bytes on every machine
     #[arg(long, value_name = "HOW", default_value = "m1")]
     pub numerics: Numerics,
 

@@ -153,7 +153,7 @@ mod tests {
             What::RequestEnd { succeeded: true },
             What::RequestEnd { succeeded: false },
             What::Transfer { circuit, bytes: u64::MAX },
-            pass(TaskClass::Neural, Some(Numerics::Fast)),
+            pass(TaskClass::Neural, Some(Numerics::Exact)),
             pass(TaskClass::Neural, None),
             What::Modelled { part: Part::TileWrite, cycles: 9 },
             What::Fault { circuit, address: u32::MAX },

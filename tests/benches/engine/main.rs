@@ -62,7 +62,8 @@ fn tasks() {
 
 /// T2.
 fn around_the_array() {
-    for numerics in [Numerics::Fast, Numerics::M1] {
+    {
+        let numerics = Numerics::M1;
         let options = Options { numerics, ..Options::default() };
         let (mut device, found) =
             device::load(open(&options), &convolution::program(), &convolution::input());
@@ -88,10 +89,10 @@ fn tracing() {
     let what = format!("chain of {} small tasks, traced / not", chain::TASKS);
     compare("T3", &what, &mut || run_traced(&mut on), &mut || run(&mut off));
 
-    let options = Options { numerics: Numerics::Fast, ..Options::default() };
+    let options = Options::default();
     let load = |device| device::load(device, &convolution::program(), &convolution::input()).0;
     let (mut conv_on, mut conv_off) = (load(open_traced(&options)), load(open(&options)));
-    let what = "3x3 64-64 at 56x56, Fast, traced / not";
+    let what = "3x3 64-64 at 56x56, traced / not";
     compare("T3", what, &mut || run_traced(&mut conv_on), &mut || run(&mut conv_off));
 
     let mut write = || {
@@ -111,10 +112,9 @@ fn timing() {
     let what = format!("chain of {} small tasks, timing model on / off", chain::TASKS);
     compare("T3 timing", &what, &mut || run(&mut modelled), &mut || run(&mut plain));
 
-    let fast = |options: &Options| Options { numerics: Numerics::Fast, ..options.clone() };
     let load = |options| device::load(open(&options), &convolution::program(), &convolution::input()).0;
-    let (mut modelled, mut plain) = (load(fast(&on)), load(fast(&off)));
-    let what = "3x3 64-64 at 56x56, Fast, timing model on / off";
+    let (mut modelled, mut plain) = (load(on), load(off));
+    let what = "3x3 64-64 at 56x56, timing model on / off";
     compare("T3 timing", what, &mut || run(&mut modelled), &mut || run(&mut plain));
 }
 

@@ -79,7 +79,8 @@ pub struct ConstantsReport {
 }
 
 impl ProgramReport {
-    pub(super) fn of(program: &Program<'_>) -> Self {
+    /// What the container of `program` says.
+    pub fn of(program: &Program<'_>) -> Self {
         Self {
             container: program.container.name(),
             generation: program.generation.name(),

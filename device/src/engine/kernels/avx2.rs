@@ -4,32 +4,37 @@
 use std::arch::x86_64::*;
 
 use super::intrinsics::{instructions, memory};
-use super::lanes::{EXPONENT, Lanes, POWER, SIGN};
-use crate::engine::numerics::halves::SMALLEST_NORMAL;
+use super::lanes::{ANCHOR, Doubles, Fused, Lanes};
 
-/// A register of AVX.
+/// A register of AVX with singles.
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(__m256);
 
+/// A register of AVX with doubles.
+#[derive(Clone, Copy)]
+pub(super) struct Doubles256(__m256d);
+
+/// The bits of the exponent field of a half.
+const FIELD: i16 = 0x7c00;
+
 impl Avx2 {
     instructions! {
-        larger(self, b: Self) -> Self = Self(_mm256_max_ps(self.0, b.0));
-        and(self, b: Self) -> Self = Self(_mm256_and_ps(self.0, b.0));
-        or(self, b: Self) -> Self = Self(_mm256_or_ps(self.0, b.0));
-        xor(self, b: Self) -> Self = Self(_mm256_xor_ps(self.0, b.0));
-        choose(self, b: Self, second: Self) -> Self = Self(_mm256_blendv_ps(self.0, b.0, second.0));
-        ordered(self, b: Self) -> Self = Self(_mm256_cmp_ps::<_CMP_ORD_Q>(self.0, b.0));
-        at_least(self, b: Self) -> Self = Self(_mm256_cmp_ps::<_CMP_GE_OQ>(self.0, b.0));
-    }
-
-    #[inline(always)]
-    fn word(self, bits: u32) -> Self {
-        self.number(f32::from_bits(bits))
-    }
-
-    #[inline(always)]
-    fn or_infinity(self) -> Self {
-        self.number(f32::INFINITY).choose(self, self.ordered(self))
+        bits(self) -> __m256i = _mm256_castps_si256(self.0);
+        away(self) -> __m256i = _mm256_sub_epi32(self.bits(), _mm256_set1_epi32(ANCHOR.to_bits().cast_signed()));
+        special(self, halves: __m128i) -> __m128i = {
+            let field = _mm_set1_epi16(FIELD);
+            _mm_cmpeq_epi16(_mm_and_si128(halves, field), field)
+        };
+        is_any(self, special: __m128i) -> bool = _mm_movemask_epi8(special) != 0;
+        or_ordinary(self, halves: __m128i, special: __m128i) -> Self = {
+            let wide = _mm256_cvtepi16_epi32(halves);
+            let magnitude = _mm256_slli_epi32::<13>(_mm256_and_si256(wide, _mm256_set1_epi32(0x7fff)));
+            let rebiased = _mm256_add_epi32(magnitude, _mm256_set1_epi32(112 << 23));
+            let sign = _mm256_and_si256(wide, _mm256_set1_epi32(i32::MIN));
+            let numbers = _mm256_castsi256_ps(_mm256_or_si256(rebiased, sign));
+            let special = _mm256_castsi256_ps(_mm256_cvtepi16_epi32(special));
+            Self(_mm256_blendv_ps(self.0, numbers, special))
+        };
     }
 }
 
@@ -37,54 +42,84 @@ impl Lanes for Avx2 {
     const COUNT: usize = 8;
 
     memory! {
-        _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps;
-        _mm_loadu_si128, _mm_storeu_si128; _mm256_cvtph_ps, _mm256_cvtps_ph
+        load(from: *const f32) -> Self = Self(_mm256_loadu_ps(from));
+    }
+
+    #[inline(always)]
+    unsafe fn load_halves(from: *const u16) -> Self {
+        // SAFETY: so many halves can be read, as the caller says.
+        let halves = unsafe { _mm_loadu_si128(from.cast()) };
+        // SAFETY: the processor has the unit, as the caller says.
+        let numbers = Self(unsafe { _mm256_cvtph_ps(halves) });
+        let special = numbers.special(halves);
+        if numbers.is_any(special) { numbers.or_ordinary(halves, special) } else { numbers }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: as the caller says.
+        unsafe { _mm256_storeu_ps(to, self.0) }
     }
 
     instructions! {
-        number(self, number: f32) -> Self = { let _ = self; Self(_mm256_set1_ps(number)) };
-        add(self, other: Self) -> Self = Self(_mm256_add_ps(self.0, other.0));
-        sub(self, other: Self) -> Self = Self(_mm256_sub_ps(self.0, other.0));
-        mul(self, other: Self) -> Self = Self(_mm256_mul_ps(self.0, other.0));
+        odd(self) -> Self = {
+            let other = _mm256_cmp_ps::<_CMP_NEQ_OQ>(self.0, _mm256_setzero_ps());
+            let last = _mm256_castsi256_ps(_mm256_set1_epi32(1));
+            Self(_mm256_or_ps(self.0, _mm256_and_ps(other, last)))
+        };
+    }
+}
+
+impl Fused for Avx2 {
+    memory! {
+        splat(number: f32) -> Self = Self(_mm256_set1_ps(number));
+    }
+
+    instructions! {
         plus_product(self, a: Self, b: Self) -> Self = Self(_mm256_fmadd_ps(a.0, b.0, self.0));
-        minus_product(self, a: Self, b: Self) -> Self = Self(_mm256_fnmadd_ps(a.0, b.0, self.0));
+        plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self = {
+            let kept = _mm256_cmp_ps::<_CMP_GE_OQ>(magnitude.0, least.0);
+            Self(_mm256_fmadd_ps(_mm256_and_ps(a.0, kept), b.0, self.0))
+        };
+        magnitude(self) -> Self = Self(_mm256_and_ps(self.0, _mm256_castsi256_ps(_mm256_set1_epi32(i32::MAX))));
     }
 
     #[inline(always)]
-    fn magnitude(self) -> Self {
-        self.and(self.word(0x7fff_ffff))
+    unsafe fn add_units(self, to: *mut i32) {
+        // SAFETY: as the caller says.
+        let before = unsafe { _mm256_loadu_si256(to.cast()) };
+        // SAFETY: a value of this type exists only where the processor has the unit.
+        let after = unsafe { _mm256_add_epi32(before, self.away()) };
+        // SAFETY: as the caller says.
+        unsafe { _mm256_storeu_si256(to.cast(), after) };
+    }
+}
+
+impl Doubles for Doubles256 {
+    const COUNT: usize = 4;
+
+    memory! {
+        splat(number: f64) -> Self = Self(_mm256_set1_pd(number));
+        widen(from: *const f32) -> Self = Self(_mm256_cvtps_pd(_mm_loadu_ps(from)));
+        above(anchor: u64, units: *const i32) -> Self = {
+            let units = _mm256_cvtepi32_epi64(_mm_loadu_si128(units.cast()));
+            Self(_mm256_castsi256_pd(_mm256_add_epi64(units, _mm256_set1_epi64x(anchor.cast_signed()))))
+        };
     }
 
     #[inline(always)]
-    fn peak(self, other: Self) -> Self {
-        // The instruction answers with its second operand if either is a NaN.
-        other.magnitude().larger(self.magnitude())
+    unsafe fn store(self, to: *mut f64) {
+        // SAFETY: as the caller says.
+        unsafe { _mm256_storeu_pd(to, self.0) }
     }
 
-    #[inline(always)]
-    fn flush(self) -> Self {
-        self.and(self.magnitude().at_least(self.number(SMALLEST_NORMAL)))
-    }
-
-    #[inline(always)]
-    fn or_zero(self) -> Self {
-        self.and(self.ordered(self))
-    }
-
-    #[inline(always)]
-    fn limited(self, limit: Self) -> Self {
-        let beyond = self.magnitude().at_least(limit);
-        self.choose(self.masked(SIGN, EXPONENT), beyond)
-    }
-
-    #[inline(always)]
-    fn masked(self, mask: u32, flipped: u32) -> Self {
-        self.and(self.word(mask)).xor(self.word(flipped))
-    }
-
-    #[inline(always)]
-    fn larger_power(self, other: Self, gate: Self) -> Self {
-        // With the exponents alone there is no need of magnitudes first. Where the gate is closed the other is zero.
-        self.and(gate.or(self.word(POWER))).larger(other.and(other.word(EXPONENT)))
+    instructions! {
+        plus_product(self, a: Self, b: Self) -> Self = Self(_mm256_fmadd_pd(a.0, b.0, self.0));
+        plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self = {
+            let kept = _mm256_cmp_pd::<_CMP_GE_OQ>(magnitude.0, least.0);
+            Self(_mm256_fmadd_pd(_mm256_and_pd(a.0, kept), b.0, self.0))
+        };
+        magnitude(self) -> Self = Self(_mm256_and_pd(self.0, _mm256_castsi256_pd(_mm256_set1_epi64x(i64::MAX))));
+        smaller(self, other: Self) -> Self = Self(_mm256_min_pd(self.0, other.0));
     }
 }

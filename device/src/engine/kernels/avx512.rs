@@ -4,35 +4,36 @@
 use std::arch::x86_64::*;
 
 use super::intrinsics::{instructions, memory};
-use super::lanes::{EXPONENT, Lanes, POWER, SIGN};
-use crate::engine::numerics::halves::SMALLEST_NORMAL;
+use super::lanes::{ANCHOR, Doubles, Fused, Lanes};
 
-/// A register of AVX-512.
+/// A register of AVX-512 with singles.
 #[derive(Clone, Copy)]
 pub(super) struct Avx512(__m512);
 
-/// The larger magnitude of the two, positive.
-const LARGER_MAGNITUDE: i32 = 0b1011;
-/// `(a & b) ^ c`.
-const AND_XOR: i32 = 0x6a;
-/// `a & (b | c)`.
-const AND_OR: i32 = 0xe0;
+/// A register of AVX-512 with doubles.
+#[derive(Clone, Copy)]
+pub(super) struct Doubles512(__m512d);
+
+/// The bits of the exponent field of a half.
+const FIELD: i16 = 0x7c00;
 
 impl Avx512 {
     instructions! {
-        only(self, mask: __mmask16) -> Self = Self(_mm512_maskz_mov_ps(mask, self.0));
-        or_else(self, mask: __mmask16, b: Self) -> Self = Self(_mm512_mask_mov_ps(b.0, mask, self.0));
         bits(self) -> __m512i = _mm512_castps_si512(self.0);
-        ordered(self, b: Self) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(self.0, b.0);
         at_least(self, b: Self) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(self.0, b.0);
-        word(self, bits: u32) -> __m512i = { let _ = self; _mm512_set1_epi32(bits.cast_signed()) };
-        logic<const TABLE: i32>(self, b: __m512i, c: __m512i) -> Self =
-            Self(_mm512_castsi512_ps(_mm512_ternarylogic_epi32::<TABLE>(self.bits(), b, c)));
-    }
-
-    #[inline(always)]
-    fn or_infinity(self) -> Self {
-        self.or_else(self.ordered(self), self.number(f32::INFINITY))
+        away(self) -> __m512i = _mm512_sub_epi32(self.bits(), _mm512_set1_epi32(ANCHOR.to_bits().cast_signed()));
+        special(self, halves: __m256i) -> __mmask16 = {
+            let field = _mm256_set1_epi16(FIELD);
+            _mm256_cmpeq_epi16_mask(_mm256_and_si256(halves, field), field)
+        };
+        or_ordinary(self, halves: __m256i, special: __mmask16) -> Self = {
+            let wide = _mm512_cvtepi16_epi32(halves);
+            let magnitude = _mm512_slli_epi32::<13>(_mm512_and_si512(wide, _mm512_set1_epi32(0x7fff)));
+            let rebiased = _mm512_add_epi32(magnitude, _mm512_set1_epi32(112 << 23));
+            let sign = _mm512_and_si512(wide, _mm512_set1_epi32(i32::MIN));
+            let numbers = _mm512_castsi512_ps(_mm512_or_si512(rebiased, sign));
+            Self(_mm512_mask_mov_ps(self.0, special, numbers))
+        };
     }
 }
 
@@ -40,19 +41,23 @@ impl Lanes for Avx512 {
     const COUNT: usize = 16;
 
     memory! {
-        _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps;
-        _mm256_loadu_si256, _mm256_storeu_si256; _mm512_cvtph_ps, _mm512_cvtps_ph
+        load(from: *const f32) -> Self = Self(_mm512_loadu_ps(from));
     }
 
-    instructions! {
-        number(self, number: f32) -> Self = { let _ = self; Self(_mm512_set1_ps(number)) };
-        add(self, other: Self) -> Self = Self(_mm512_add_ps(self.0, other.0));
-        sub(self, other: Self) -> Self = Self(_mm512_sub_ps(self.0, other.0));
-        mul(self, other: Self) -> Self = Self(_mm512_mul_ps(self.0, other.0));
-        plus_product(self, a: Self, b: Self) -> Self = Self(_mm512_fmadd_ps(a.0, b.0, self.0));
-        minus_product(self, a: Self, b: Self) -> Self = Self(_mm512_fnmadd_ps(a.0, b.0, self.0));
-        magnitude(self) -> Self = Self(_mm512_abs_ps(self.0));
-        peak(self, other: Self) -> Self = Self(_mm512_range_ps::<LARGER_MAGNITUDE>(self.0, other.0));
+    #[inline(always)]
+    unsafe fn load_halves(from: *const u16) -> Self {
+        // SAFETY: so many halves can be read, as the caller says.
+        let halves = unsafe { _mm256_loadu_si256(from.cast()) };
+        // SAFETY: the processor has the unit, as the caller says.
+        let numbers = Self(unsafe { _mm512_cvtph_ps(halves) });
+        let special = numbers.special(halves);
+        if special == 0 { numbers } else { numbers.or_ordinary(halves, special) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: as the caller says.
+        unsafe { _mm512_storeu_ps(to, self.0) }
     }
 
     #[inline(always)]
@@ -61,29 +66,63 @@ impl Lanes for Avx512 {
         unsafe { _mm512_mask_storeu_ps(to, mask, self.0) }
     }
 
-    #[inline(always)]
-    fn flush(self) -> Self {
-        self.only(self.magnitude().at_least(self.number(SMALLEST_NORMAL)))
+    instructions! {
+        odd(self) -> Self = {
+            let bits = self.bits();
+            let mask = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(i32::MAX));
+            Self(_mm512_castsi512_ps(_mm512_mask_or_epi32(bits, mask, bits, _mm512_set1_epi32(1))))
+        };
+    }
+}
+
+impl Fused for Avx512 {
+    memory! {
+        splat(number: f32) -> Self = Self(_mm512_set1_ps(number));
+    }
+
+    instructions! {
+        plus_product(self, a: Self, b: Self) -> Self = Self(_mm512_fmadd_ps(a.0, b.0, self.0));
+        plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self =
+            Self(_mm512_mask3_fmadd_ps(a.0, b.0, self.0, magnitude.at_least(least)));
+        magnitude(self) -> Self = Self(_mm512_abs_ps(self.0));
     }
 
     #[inline(always)]
-    fn or_zero(self) -> Self {
-        self.only(self.ordered(self))
+    unsafe fn add_units(self, to: *mut i32) {
+        // SAFETY: as the caller says.
+        let before = unsafe { _mm512_loadu_si512(to.cast()) };
+        // SAFETY: a value of this type exists only where the processor has the unit.
+        let after = unsafe { _mm512_add_epi32(before, self.away()) };
+        // SAFETY: as the caller says.
+        unsafe { _mm512_storeu_si512(to.cast(), after) };
+    }
+}
+
+impl Doubles for Doubles512 {
+    const COUNT: usize = 8;
+
+    memory! {
+        splat(number: f64) -> Self = Self(_mm512_set1_pd(number));
+        widen(from: *const f32) -> Self = Self(_mm512_cvtps_pd(_mm256_loadu_ps(from)));
+        above(anchor: u64, units: *const i32) -> Self = {
+            let units = _mm512_cvtepi32_epi64(_mm256_loadu_si256(units.cast()));
+            Self(_mm512_castsi512_pd(_mm512_add_epi64(units, _mm512_set1_epi64(anchor.cast_signed()))))
+        };
     }
 
     #[inline(always)]
-    fn limited(self, limit: Self) -> Self {
-        let beyond = self.magnitude().at_least(limit);
-        self.masked(SIGN, EXPONENT).or_else(beyond, self)
+    unsafe fn store(self, to: *mut f64) {
+        // SAFETY: as the caller says.
+        unsafe { _mm512_storeu_pd(to, self.0) }
     }
 
-    #[inline(always)]
-    fn masked(self, mask: u32, flipped: u32) -> Self {
-        self.logic::<AND_XOR>(self.word(mask), self.word(flipped))
-    }
-
-    #[inline(always)]
-    fn larger_power(self, other: Self, gate: Self) -> Self {
-        self.peak(other).logic::<AND_OR>(gate.bits(), self.word(POWER))
+    instructions! {
+        plus_product(self, a: Self, b: Self) -> Self = Self(_mm512_fmadd_pd(a.0, b.0, self.0));
+        plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self = {
+            let kept = _mm512_cmp_pd_mask::<_CMP_GE_OQ>(magnitude.0, least.0);
+            Self(_mm512_mask3_fmadd_pd(a.0, b.0, self.0, kept))
+        };
+        magnitude(self) -> Self = Self(_mm512_abs_pd(self.0));
+        smaller(self, other: Self) -> Self = Self(_mm512_min_pd(self.0, other.0));
     }
 }

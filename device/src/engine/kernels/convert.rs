@@ -2,21 +2,22 @@
 #![expect(unsafe_code, reason = "reads and writes whole vectors of slices")]
 
 use super::lanes::{LONGEST, Lanes};
-use crate::engine::numerics::double::settle;
-use crate::engine::numerics::halves;
+use crate::engine::numerics::double::{encode, settle};
+use crate::engine::numerics::halves::SIGN;
+use crate::engine::numerics::product::UNIT;
 
-/// Reads halves as numbers, as many as both slices have; denormal ones as +0 if asked.
+/// Reads halves as the array does, as many as both slices have.
 ///
 /// # Safety
 ///
 /// The processor has the unit.
 #[inline(always)]
-pub(super) unsafe fn widen<V: Lanes>(from: &[u16], flush: bool, to: &mut [f32]) {
+pub(super) unsafe fn widen<V: Lanes>(from: &[u16], to: &mut [f32]) {
     let length = from.len().min(to.len());
     let (from, to) = (&from[..length], &mut to[..length]);
     for (from, to) in from.chunks_exact(V::COUNT).zip(to.chunks_exact_mut(V::COUNT)) {
         // SAFETY: a whole vector of each; the rest as the caller says.
-        unsafe { widen_vector::<V>(from.as_ptr(), flush, to.as_mut_ptr()) };
+        unsafe { widen_vector::<V>(from.as_ptr(), to.as_mut_ptr()) };
     }
     if length.is_multiple_of(V::COUNT) {
         return;
@@ -24,12 +25,12 @@ pub(super) unsafe fn widen<V: Lanes>(from: &[u16], flush: bool, to: &mut [f32]) 
     if let Some(last) = length.checked_sub(V::COUNT) {
         // Once more, some of those before.
         // SAFETY: a whole vector of each; the rest as the caller says.
-        unsafe { widen_vector::<V>(from[last..].as_ptr(), flush, to[last..].as_mut_ptr()) };
+        unsafe { widen_vector::<V>(from[last..].as_ptr(), to[last..].as_mut_ptr()) };
     } else {
         let (mut halves, mut numbers) = ([0; LONGEST], [0.0; LONGEST]);
         halves[..length].copy_from_slice(from);
         // SAFETY: the arrays hold a vector of any tier; the rest as the caller says.
-        unsafe { widen_vector::<V>(halves.as_ptr(), flush, numbers.as_mut_ptr()) };
+        unsafe { widen_vector::<V>(halves.as_ptr(), numbers.as_mut_ptr()) };
         to.copy_from_slice(&numbers[..length]);
     }
 }
@@ -38,57 +39,62 @@ pub(super) unsafe fn widen<V: Lanes>(from: &[u16], flush: bool, to: &mut [f32]) 
 ///
 /// The processor has the unit, and a vector can be read and written.
 #[inline(always)]
-unsafe fn widen_vector<V: Lanes>(from: *const u16, flush: bool, to: *mut f32) {
+unsafe fn widen_vector<V: Lanes>(from: *const u16, to: *mut f32) {
     // SAFETY: as the caller says.
     let numbers = unsafe { V::load_halves(from) };
-    let numbers = if flush { numbers.flush() } else { numbers };
     // SAFETY: as the caller says.
     unsafe { numbers.store(to) };
 }
 
-/// What becomes of the sums of a row.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Port {
-    /// What the sums have to be multiplied with first, a power of two.
-    pub(crate) unscale: f32,
-    /// From which magnitude on they are infinite.
-    pub(crate) limit: f32,
-    /// Is added; -0 cannot come of it, since no sum is -0, so that +0 stands for none.
-    pub(crate) bias: f64,
-    /// Multiplies.
-    pub(crate) post_scale: f64,
-}
-
-impl Port {
-    /// Whether nothing is added and nothing multiplied, which needs no double precision.
-    pub(super) fn is_plain(&self) -> bool {
-        self.bias == 0.0 && self.bias.is_sign_negative() && self.post_scale == 1.0
+/// Sums in units become halves, as [`output`](crate::engine::numerics::output) has it, times a post-scale.
+#[inline(always)]
+pub(super) fn narrow(units: &[i32], post_scale: f64, to: &mut [u16]) {
+    if post_scale == 1.0 {
+        for (to, &units) in to.iter_mut().zip(units) {
+            *to = rounded(units);
+        }
+    } else {
+        let scale = f64::from(UNIT) * post_scale;
+        for (to, &units) in to.iter_mut().zip(units) {
+            let half = encode(settle(f64::from(units) * scale));
+            // Zero has no sign here.
+            *to = if half == SIGN { 0 } else { half };
+        }
     }
 }
 
-/// Turns sums into halves, whole vectors of them, as [`output`](crate::engine::numerics::output) has it.
-///
-/// # Safety
-///
-/// The processor has the unit.
+/// So many units as a half, half away from zero.
 #[inline(always)]
-pub(super) unsafe fn narrow<V: Lanes>(sums: &[f32], port: &Port, is_plain: bool, to: &mut [u16]) {
-    for (sums, to) in sums.chunks_exact(V::COUNT).zip(to.chunks_exact_mut(V::COUNT)) {
-        // SAFETY: a whole vector of sums; the rest as the caller says.
-        let sums = unsafe { V::load(sums.as_ptr()) };
-        let mut rounded = sums.mul(sums.number(port.unscale)).or_zero().limited(sums.number(port.limit));
-        if !is_plain {
-            let mut numbers = [0.0; LONGEST];
-            // SAFETY: the array holds a vector of any tier.
-            unsafe { rounded.store(numbers.as_mut_ptr()) };
-            for number in &mut numbers {
-                let biased = settle(f64::from(*number) + port.bias);
-                *number = halves::round_to_odd(settle(biased * port.post_scale));
+#[expect(clippy::cast_possible_truncation, reason = "a half has sixteen bits")]
+fn rounded(units: i32) -> u16 {
+    let magnitude = units.unsigned_abs();
+    // A single takes 24 digits, and those behind the twelfth make no difference to a half.
+    let cut = if magnitude >= 1 << 24 { magnitude & !0x7f } else { magnitude };
+    let single = cut.cast_signed() as f32 * UNIT;
+    let normal = single.to_bits().wrapping_add(0x1000).wrapping_sub(112 << 23) >> 13;
+    // Below 2^-14, four units, a unit is 2^8 times the smallest half.
+    let half = if magnitude < 4 { magnitude << 8 } else { normal };
+    let sign = units.cast_unsigned() >> 16 & 0x8000;
+    (sign | half) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::numerics::{halves, output, sum};
+
+    #[test]
+    fn units_become_the_halves_of_the_output_port() {
+        let near = (0..31).flat_map(|digit| (-40..40).map(move |more| (1i32 << digit) + more));
+        let spread = (0..1_000_000u32).map(|i| i.wrapping_mul(0x9e37_79b9).cast_signed());
+        for units in near.chain(spread).filter(|&units| units > i32::MIN) {
+            let expected = output::of(sum::in_units(i64::from(units)), halves::ONE);
+            assert_eq!(rounded(units), expected, "{units}");
+            let mut scaled = [0];
+            for post_scale in [0x3a00u16, 0xc123, 0x0001, 0x7bff, 0x7c00, 0x8000] {
+                narrow(&[units], f64::from(halves::value(post_scale)), &mut scaled);
+                assert_eq!(scaled[0], output::of(sum::in_units(i64::from(units)), post_scale), "{units}");
             }
-            // SAFETY: as above.
-            rounded = unsafe { V::load(numbers.as_ptr()) };
         }
-        // SAFETY: a whole vector of halves.
-        unsafe { rounded.store_halves(to.as_mut_ptr()) };
     }
 }

@@ -28,15 +28,15 @@ pub(crate) struct Stretch {
 pub(crate) enum Source<'a> {
     /// Planes, with the padding around each.
     Planes(&'a [f32]),
-    /// The input as it is; denormals as +0 if asked.
-    Halves(&'a [u16], bool),
+    /// The input as it is.
+    Halves(&'a [u16]),
 }
 
 impl Source<'_> {
     fn len(self) -> usize {
         match self {
             Self::Planes(all) => all.len(),
-            Self::Halves(all, _) => all.len(),
+            Self::Halves(all) => all.len(),
         }
     }
 }
@@ -85,9 +85,7 @@ pub(super) unsafe fn run<V: Lanes>(gather: &mut Gather<'_>) {
         // SAFETY: as the caller says.
         Source::Planes(all) => unsafe { each::<V, Singles>(gather, all.as_ptr()) },
         // SAFETY: as the caller says.
-        Source::Halves(all, false) => unsafe { each::<V, Halves<false>>(gather, all.as_ptr()) },
-        // SAFETY: as the caller says.
-        Source::Halves(all, true) => unsafe { each::<V, Halves<true>>(gather, all.as_ptr()) },
+        Source::Halves(all) => unsafe { each::<V, Halves>(gather, all.as_ptr()) },
     }
 }
 
@@ -119,17 +117,16 @@ impl Read for Singles {
     }
 }
 
-struct Halves<const FLUSH: bool>;
+struct Halves;
 
-impl<const FLUSH: bool> Read for Halves<FLUSH> {
+impl Read for Halves {
     type Stored = u16;
     const IS_FAR: bool = true;
 
     #[inline(always)]
     unsafe fn read<V: Lanes>(from: *const u16) -> V {
         // SAFETY: as the caller says.
-        let numbers = unsafe { V::load_halves(from) };
-        if FLUSH { numbers.flush() } else { numbers }
+        unsafe { V::load_halves(from) }
     }
 }
 

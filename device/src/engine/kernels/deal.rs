@@ -1,7 +1,8 @@
 //! Coefficients on their way from planes into tiles.
 //!
 //! A plane has the coefficients of its outputs side by side, tap by tap (td 7.1), and so have tiles, of which each has a
-//! few of these outputs. A vector of a plane is read once and dealt out to the tiles that have rows in it.
+//! few of these outputs. A vector of a plane is read once and dealt out to the tiles that have rows in it, with the last
+//! digit of each coefficient set: that is how kernels take them.
 #![expect(unsafe_code, reason = "reads and writes what `Deal::fits` has seen to be there")]
 
 use super::lanes::{LONGEST, Lanes};
@@ -24,8 +25,6 @@ pub(crate) struct Deal<'a> {
     pub(crate) plane: &'a [u16],
     /// Lanes of a tap.
     pub(crate) lanes: usize,
-    /// Whether denormals become +0.
-    pub(crate) flush: bool,
     /// What goes where.
     pub(crate) strips: &'a [Strip],
     /// Singles from one tap of a tile to the next.
@@ -102,7 +101,7 @@ fn mask(lanes: usize) -> u16 {
 /// As for [`run`], and the parts are inside the tiles.
 #[inline(always)]
 unsafe fn of_vector<V: Lanes>(deal: &mut Deal<'_>, first: usize, parts: &[Part]) {
-    let Deal { plane, lanes, flush, pitch, .. } = *deal;
+    let Deal { plane, lanes, pitch, .. } = *deal;
     let mut tap = deal.tiles.as_mut_ptr();
     for at in (first..plane.len()).step_by(lanes) {
         let mut last = [0; LONGEST];
@@ -114,8 +113,7 @@ unsafe fn of_vector<V: Lanes>(deal: &mut Deal<'_>, first: usize, parts: &[Part])
             }
         };
         // SAFETY: there are halves of a vector; the rest as the caller says.
-        let coefficients = unsafe { V::load_halves(halves.as_ptr()) };
-        let coefficients = if flush { coefficients.flush() } else { coefficients };
+        let coefficients = unsafe { V::load_halves(halves.as_ptr()) }.odd();
         for part in parts {
             // SAFETY: as the caller says.
             unsafe { coefficients.store_some(tap.wrapping_add(part.to), part.mask) };
@@ -148,7 +146,6 @@ mod tests {
                 tier.code().deal(&mut Deal {
                     plane: &plane,
                     lanes,
-                    flush: true,
                     strips: &strips(lanes, rows, size),
                     pitch: rows,
                     tiles: &mut tiles,
@@ -156,7 +153,7 @@ mod tests {
                 let of_place = |at: usize| {
                     let lane = at / size * rows + at % rows;
                     let half = plane.get(at % size / rows * lanes + lane).filter(|_| lane < lanes);
-                    half.map_or(-1.0, |&half| halves::value(half))
+                    half.map_or(-1.0, |&half| f32::from_bits(halves::value(half).to_bits() | 1))
                 };
                 let expected: Vec<f32> = (0..tiles.len()).map(of_place).collect();
                 assert_eq!(tiles, expected, "{lanes} {rows} {}", tier.name());
@@ -169,7 +166,7 @@ mod tests {
         let fits = |strip: Strip, lanes: usize, length: usize| {
             let (plane, mut tiles) = ([0; 12], vec![0.0; length]);
             let tiles = tiles.as_mut_slice();
-            Deal { plane: &plane, lanes, flush: false, strips: &[strip], pitch: 3, tiles }.fits()
+            Deal { plane: &plane, lanes, strips: &[strip], pitch: 3, tiles }.fits()
         };
         let strip = Strip { lane: 1, length: 3, to: 0 };
         assert!(fits(strip, 4, 9));

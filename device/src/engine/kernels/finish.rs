@@ -4,10 +4,10 @@
 
 use std::ops::Range;
 
-use super::convert::{self, Port};
-use super::lanes::{LONGEST, Lanes};
+use super::convert;
+use super::lanes::LONGEST;
 use super::window::Window;
-use crate::engine::numerics::halves;
+use crate::engine::numerics::{output, sum};
 
 /// Columns of the longest row of any tier.
 const COLUMNS: usize = 8 * LONGEST;
@@ -21,17 +21,26 @@ pub(crate) struct Pixels {
     pub(crate) first: usize,
 }
 
+/// What becomes of sums.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Port {
+    /// Multiplies.
+    pub(crate) post_scale: u16,
+    /// The same as a number.
+    pub(crate) factor: f64,
+}
+
 /// Sums of a block at their end, and where they go.
 #[derive(Debug)]
 pub(crate) struct Finish<'a, 'w> {
-    /// `[row][column]`.
-    pub(crate) sums: &'a [f32],
+    /// `[row][column]`, in units.
+    pub(crate) sums: &'a [i32],
+    /// The signs of those that are infinite, and zero for the others; empty if none is.
+    pub(crate) fates: &'a [i32],
     /// Columns of a row.
     pub(crate) columns: usize,
-    /// What becomes of them, but for the bias.
+    /// What becomes of them.
     pub(crate) port: Port,
-    /// The bias of each channel, if there is one.
-    pub(crate) bias: Option<&'a [u16]>,
     /// Channels of the rows, from the first on; rows beyond them are nobody's.
     pub(crate) channels: Range<usize>,
     /// Which columns are pixels.
@@ -41,34 +50,34 @@ pub(crate) struct Finish<'a, 'w> {
 }
 
 /// Turns the sums of all rows into halves.
-///
-/// # Safety
-///
-/// The processor has the unit.
 #[inline(always)]
-pub(super) unsafe fn run<V: Lanes>(finish: &mut Finish<'_, '_>) {
-    let Finish { columns, pixels, ref channels, .. } = *finish;
-    let mut port = finish.port;
-    let is_plain = finish.bias.is_none() && port.is_plain();
-    // Where whole vectors go to neighbouring pixels, they go there at once.
+pub(super) fn run(finish: &mut Finish<'_, '_>) {
+    let Finish { columns, pixels, port, fates, ref channels, .. } = *finish;
+    let infinite =
+        [output::of(sum::infinity(true), port.post_scale), output::of(sum::infinity(false), port.post_scale)];
+    // Where all columns are neighbouring pixels, they go there at once.
     let whole = match pixels {
-        [Pixels { columns, first }] if columns.start == 0 && columns.end.is_multiple_of(V::COUNT) => {
+        [Pixels { columns, first }] if columns.start == 0 && fates.is_empty() => {
             Some(*first..first + columns.len())
         }
         _ => None,
     };
-    for (row, channel) in finish.sums.chunks_exact(columns).zip(channels.clone()) {
-        if let Some(bias) = finish.bias {
-            port.bias = f64::from(halves::value(bias[channel]));
-        }
+    for (row, channel) in channels.clone().enumerate() {
+        let sums = &finish.sums[row * columns..][..columns];
         if let Some(whole) = &whole {
-            // SAFETY: as the caller says.
-            unsafe { convert::narrow::<V>(row, &port, is_plain, finish.window.get(channel, whole)) };
+            convert::narrow(sums, port.factor, finish.window.get(channel, whole));
             continue;
         }
         let mut rounded = [0; COLUMNS];
-        // SAFETY: as the caller says.
-        unsafe { convert::narrow::<V>(row, &port, is_plain, &mut rounded) };
+        let rounded = &mut rounded[..columns];
+        convert::narrow(sums, port.factor, rounded);
+        for (half, fate) in rounded.iter_mut().zip(fates.iter().skip(row * columns)) {
+            *half = match fate {
+                0 => *half,
+                1 => infinite[1],
+                _ => infinite[0],
+            };
+        }
         for Pixels { columns, first } in pixels {
             let to = finish.window.get(channel, &(*first..first + columns.len()));
             to.copy_from_slice(&rounded[columns.clone()]);

@@ -1,22 +1,19 @@
 //! What a vector unit has to offer: numbers side by side, and the few things that are done to them.
 //!
 //! A value of such a type exists only where the processor has the unit, since the one way to a first value is
-//! the unsafe [`Lanes::splat`] or [`Lanes::load`]; everything that starts from a value is safe.
+//! an unsafe function like [`Lanes::splat`] or [`Lanes::load`]; everything that starts from a value is safe.
 
 /// Lanes of the longest vector of any tier.
 pub(super) const LONGEST: usize = 16;
 
-/// Numbers side by side.
+/// What a running sum in single precision starts from. Between 128 and 256 the last digit of a single is a unit, 2^-16, so
+/// that a fused multiply-add rounds the product to units and adds it.
+pub(super) const ANCHOR: f32 = 192.0;
+
+/// Singles side by side.
 pub(super) trait Lanes: Copy {
     /// How many.
     const COUNT: usize;
-
-    /// The same number everywhere.
-    ///
-    /// # Safety
-    ///
-    /// The processor has the unit.
-    unsafe fn splat(number: f32) -> Self;
 
     /// Numbers that lie in a row.
     ///
@@ -25,7 +22,7 @@ pub(super) trait Lanes: Copy {
     /// The processor has the unit, and `COUNT` numbers can be read.
     unsafe fn load(from: *const f32) -> Self;
 
-    /// Halves that lie in a row; NaN as +infinity.
+    /// Halves that lie in a row, as the array reads them: an exponent field of 31 is one like any other.
     ///
     /// # Safety
     ///
@@ -57,57 +54,81 @@ pub(super) trait Lanes: Copy {
     /// `COUNT` numbers can be written.
     unsafe fn store(self, to: *mut f32);
 
-    /// Writes the numbers, none of them a NaN, as the nearest halves, ties to even.
+    /// The numbers with the last digit of each set, but for zeros.
+    ///
+    /// Halves have 13 digits less than singles. A product with such a number is larger than the right one by less than a
+    /// quarter of its last digit, which takes it off a tie and over nothing else.
+    fn odd(self) -> Self;
+}
+
+/// Singles that are multiplied and added with one rounding.
+pub(super) trait Fused: Lanes {
+    /// The same number everywhere.
     ///
     /// # Safety
     ///
-    /// `COUNT` halves can be written.
-    unsafe fn store_halves(self, to: *mut u16);
+    /// The processor has the unit.
+    unsafe fn splat(number: f32) -> Self;
 
-    /// The same number everywhere, where there is a value already.
-    fn number(self, number: f32) -> Self;
-
-    /// Sum.
-    fn add(self, other: Self) -> Self;
-
-    /// Difference.
-    fn sub(self, other: Self) -> Self;
-
-    /// Product.
-    fn mul(self, other: Self) -> Self;
-
-    /// `a * b + self`, where the product is exact in single precision, so that it does not matter whether it is fused.
+    /// `a * b + self`, rounded once.
     fn plus_product(self, a: Self, b: Self) -> Self;
 
-    /// `self - a * b`, likewise.
-    fn minus_product(self, a: Self, b: Self) -> Self;
+    /// The same where `magnitude` is `least` or more, and `self` elsewhere.
+    fn plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self;
 
     /// The magnitude.
     fn magnitude(self) -> Self;
 
-    /// The larger magnitude; where `other` is a NaN, that of `self`.
-    fn peak(self, other: Self) -> Self;
-
-    /// The number, and +0 where it is denormal as a half.
-    fn flush(self) -> Self;
-
-    /// The number, and +0 for what is none.
-    fn or_zero(self) -> Self;
-
-    /// The number, and infinity from a magnitude on.
-    fn limited(self, limit: Self) -> Self;
-
-    /// The bits that are in `mask`, those in `flipped` turned over.
-    fn masked(self, mask: u32, flipped: u32) -> Self;
-
-    /// The power of two of the larger magnitude, times one or one and a half, as far as the gate lets it through: the
-    /// exponent's bits that are in [`POWER`], and all others where the gate has them set.
-    fn larger_power(self, other: Self, gate: Self) -> Self;
+    /// Adds the units that the running sums are away from [`ANCHOR`] to numbers in a row.
+    ///
+    /// # Safety
+    ///
+    /// `COUNT` numbers can be read and written.
+    unsafe fn add_units(self, to: *mut i32);
 }
 
-/// The sign.
-pub(super) const SIGN: u32 = 0x8000_0000;
-/// Bits of the exponent.
-pub(super) const EXPONENT: u32 = 0x7f80_0000;
-/// Bits of the exponent that every gate lets through.
-pub(super) const POWER: u32 = 0x1f80_0000;
+/// Doubles side by side.
+pub(super) trait Doubles: Copy {
+    /// How many.
+    const COUNT: usize;
+
+    /// The same number everywhere.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit.
+    unsafe fn splat(number: f64) -> Self;
+
+    /// Singles that lie in a row, as doubles.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit, and `COUNT` singles can be read.
+    unsafe fn widen(from: *const f32) -> Self;
+
+    /// Writes the numbers in a row.
+    ///
+    /// # Safety
+    ///
+    /// `COUNT` numbers can be written.
+    unsafe fn store(self, to: *mut f64);
+
+    /// `a * b + self`, where the product is exact, so that it does not matter whether it is fused.
+    fn plus_product(self, a: Self, b: Self) -> Self;
+
+    /// The same where `magnitude` is `least` or more, and `self` elsewhere.
+    fn plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self;
+
+    /// The magnitude.
+    fn magnitude(self) -> Self;
+
+    /// The smaller number.
+    fn smaller(self, other: Self) -> Self;
+
+    /// Numbers so many last digits above the one whose bits are given.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit, and `COUNT` numbers can be read.
+    unsafe fn above(anchor: u64, units: *const i32) -> Self;
+}

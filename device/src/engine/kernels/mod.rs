@@ -20,13 +20,12 @@ mod block;
 mod convert;
 mod copy;
 mod deal;
-mod fast;
+mod double;
 mod finish;
 #[cfg(target_arch = "x86_64")]
 mod intrinsics;
 mod lanes;
-mod m1;
-mod narrow;
+mod measure;
 mod ordered;
 #[cfg(target_arch = "x86_64")]
 mod planar_avx2;
@@ -36,15 +35,16 @@ pub(super) mod planar_single;
 pub(super) mod planar_vector;
 mod portable;
 mod prefetch;
+mod single;
 pub(super) mod turn;
 mod window;
 
-pub(crate) use self::block::{Block, Guard, Offsets};
-pub(crate) use self::convert::Port;
+pub(crate) use self::block::{Adding, Block, Offsets};
 pub(crate) use self::copy::{Gather, Source, Stretch};
 pub(crate) use self::deal::{Deal, Strip};
-pub(crate) use self::finish::{Finish, Pixels};
-pub(crate) use self::narrow::{MAGNITUDE, SCALE};
+pub(crate) use self::double::SCALE;
+pub(crate) use self::finish::{Finish, Pixels, Port};
+pub(crate) use self::measure::{Extent, GRANULE};
 pub(crate) use self::ordered::{LOWEST, half};
 pub(crate) use self::window::Window;
 
@@ -126,8 +126,8 @@ pub(crate) struct Kernel {
     pub(crate) rows: usize,
     /// Columns of a block.
     pub(crate) columns: usize,
-    /// Coefficients of each tap.
-    pub(crate) coefficients: usize,
+    /// Whether it adds singles, which takes a multiplication and an addition with one rounding.
+    pub(crate) has_singles: bool,
     run: unsafe fn(&mut Block<'_>),
 }
 
@@ -138,10 +138,7 @@ impl Kernel {
     ///
     /// Panics if the block is too small for the kernel, which is a mistake of this program and of no guest.
     pub(crate) fn run(&self, block: &mut Block<'_>) {
-        assert!(
-            block.fits(self.rows, self.columns, self.coefficients),
-            "block holds what its kernel works on"
-        );
+        assert!(block.fits(self.rows, self.columns), "block holds what its kernel works on");
         // SAFETY: kernels are found in a `Code`, which is handed out where the unit is there; the block fits.
         unsafe { (self.run)(block) };
     }
@@ -150,39 +147,35 @@ impl Kernel {
 /// Everything that is compiled for one tier.
 #[derive(Debug)]
 pub(crate) struct Code {
-    /// `fast`, for many rows.
-    pub(crate) fast: Kernel,
-    /// `fast`, for one row.
-    pub(crate) fast_row: Kernel,
-    /// `m1`, for many rows.
-    pub(crate) m1: Kernel,
-    /// `m1`, for one row.
-    pub(crate) m1_row: Kernel,
-    /// As [`Code::fast`], for few columns.
-    pub(crate) fast_narrow: Kernel,
-    /// As [`Code::m1`], for few columns.
-    pub(crate) m1_narrow: Kernel,
-    /// As [`Code::fast_row`], for half as many columns.
-    pub(crate) fast_short: Kernel,
-    /// As [`Code::m1_row`], for half as many columns.
-    pub(crate) m1_short: Kernel,
+    /// For many rows.
+    pub(crate) many: Kernel,
+    /// The same, for few columns.
+    pub(crate) narrow: Kernel,
+    /// For one row.
+    pub(crate) row: Kernel,
+    /// The same, for half as many columns.
+    pub(crate) short: Kernel,
     /// Numbers of a vector.
     pub(crate) lanes: usize,
     copy: unsafe fn(&mut Gather<'_>),
     deal: unsafe fn(&mut Deal<'_>),
-    widen: unsafe fn(&[u16], bool, &mut [f32]),
-    narrow: unsafe fn(&[f32], Port, &mut [u16]),
+    widen: unsafe fn(&[u16], &mut [f32]),
     finish: unsafe fn(&mut Finish<'_, '_>),
     raise: unsafe fn(&mut [u16], &[u16]),
-    largest: unsafe fn(&[u16]) -> u16,
     enter: unsafe fn(&[u16], &mut [u16]),
+    scale: unsafe fn(&[u16], f64, &mut [u16]),
+    halves: unsafe fn(&[u16]) -> Extent,
+    tile: unsafe fn(&[f32], usize, &mut [Extent]),
+    least: unsafe fn(&[f32], &mut [f32]),
+    exact: unsafe fn(&[f32], f64, &mut [f64]),
+    peak: unsafe fn(&[i32], &[i32]) -> Option<u32>,
 }
 
 impl Code {
-    /// Reads halves as numbers; denormal ones as +0 if asked.
-    pub(crate) fn widen(&self, from: &[u16], flush: bool, to: &mut [f32]) {
+    /// Reads halves as the array does.
+    pub(crate) fn widen(&self, from: &[u16], to: &mut [f32]) {
         // SAFETY: a `Code` is handed out where the unit is there.
-        unsafe { (self.widen)(from, flush, to) };
+        unsafe { (self.widen)(from, to) };
     }
 
     /// Copies operands into panels.
@@ -207,12 +200,6 @@ impl Code {
         unsafe { (self.deal)(deal) };
     }
 
-    /// Turns sums into halves, as many as both slices have whole vectors of.
-    pub(crate) fn narrow(&self, sums: &[f32], port: Port, to: &mut [u16]) {
-        // SAFETY: a `Code` is handed out where the unit is there.
-        unsafe { (self.narrow)(sums, port, to) };
-    }
-
     /// Turns the sums of a block into halves, where they belong in the output.
     pub(crate) fn finish(&self, finish: &mut Finish<'_, '_>) {
         // SAFETY: a `Code` is handed out where the unit is there.
@@ -225,26 +212,82 @@ impl Code {
         unsafe { (self.raise)(keys, operands) };
     }
 
-    /// The bits of the largest magnitude, which may be no number.
-    pub(crate) fn largest(&self, halves: &[u16]) -> u16 {
-        // SAFETY: a `Code` is handed out where the unit is there.
-        unsafe { (self.largest)(halves) }
-    }
-
     /// Copies halves as they enter the engine, as far as both slices go.
     pub(crate) fn enter(&self, from: &[u16], to: &mut [u16]) {
         // SAFETY: a `Code` is handed out where the unit is there.
         unsafe { (self.enter)(from, to) };
     }
+
+    /// Multiplies halves with a number outside of the array, as far as both slices go.
+    pub(crate) fn scale(&self, from: &[u16], factor: f64, to: &mut [u16]) {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.scale)(from, factor, to) };
+    }
+
+    /// Measures operands.
+    pub(crate) fn measure(&self, halves: &[u16]) -> Extent {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.halves)(halves) }
+    }
+
+    /// Measures each granule of a tile of so many rows.
+    pub(crate) fn measure_tile(&self, tile: &[f32], rows: usize, extents: &mut [Extent]) {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.tile)(tile, rows, extents) };
+    }
+
+    /// For each coefficient, the magnitude from which on an operand is not dropped.
+    pub(crate) fn least(&self, coefficients: &[f32], to: &mut [f32]) {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.least)(coefficients, to) };
+    }
+
+    /// Coefficients as sums of doubles take them, scaled.
+    pub(crate) fn exact(&self, coefficients: &[f32], scale: f64, to: &mut [f64]) {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.exact)(coefficients, scale, to) };
+    }
+
+    /// The largest magnitude of the units whose fate is open, if there is any.
+    pub(crate) fn peak(&self, units: &[i32], fates: &[i32]) -> Option<u32> {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.peak)(units, fates) }
+    }
 }
 
-/// The code of a tier: its lanes, and the rows and vectors of blocks that fill its registers.
+/// The kernels of a tier, by the way it has to add.
+macro_rules! kernel {
+    (singles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $together:expr $(, #[$feature:meta])?) => {
+        $(#[$feature])?
+        unsafe fn $name(block: &mut Block<'_>) {
+            if let super::Adding::Singles { coefficients, chunks } = block.adding {
+                // SAFETY: as the caller says.
+                unsafe { super::single::run::<$lanes, $rows, $vectors>(block, coefficients.as_ptr(), chunks) }
+            } else {
+                // SAFETY: as the caller says.
+                unsafe { double::run::<$doubles, $rows, $together>(block, $vectors * <$lanes>::COUNT) }
+            }
+        }
+    };
+    (doubles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $together:expr) => {
+        unsafe fn $name(block: &mut Block<'_>) {
+            // SAFETY: as the caller says.
+            unsafe { double::run::<$doubles, $rows, $together>(block, $vectors * <$lanes>::COUNT) }
+        }
+    };
+}
+
+/// The code of a tier: its vectors, and the rows and vectors of blocks that fill its registers.
 macro_rules! code {
-    ($module:ident, $lanes:ty, $(#[$feature:meta])? fast $rows:literal by $vectors:literal, m1 $m1_rows:literal, row $row:literal) => {
+    (
+        $module:ident, $way:ident, $lanes:ty, $doubles:ty, $(#[$feature:meta],)?
+        many $rows:literal by $vectors:literal, row $row:literal
+    ) => {
         mod $module {
             use super::lanes::Lanes;
             use super::{
-                Block, Code, Deal, Finish, Gather, Kernel, Port, convert, copy, deal, fast, finish, m1, ordered,
+                Block, Code, Deal, Extent, Finish, Gather, Kernel, convert, copy, deal, double, finish, measure,
+                ordered,
             };
 
             /// Vectors of a block of one row.
@@ -252,73 +295,35 @@ macro_rules! code {
             /// Half of them.
             const SHORT: usize = ROW / 2;
 
+            const fn kernel(rows: usize, vectors: usize, run: unsafe fn(&mut Block<'_>)) -> Kernel {
+                let has_singles = matches!(stringify!($way).as_bytes(), b"singles");
+                Kernel { rows, columns: vectors * <$lanes>::COUNT, has_singles, run }
+            }
+
             pub(super) static CODE: Code = Code {
-                fast: Kernel { rows: $rows, columns: $vectors * <$lanes>::COUNT, coefficients: $rows, run: fast },
-                fast_row: Kernel { rows: 1, columns: ROW * <$lanes>::COUNT, coefficients: 1, run: fast_row },
-                m1: Kernel { rows: $m1_rows, columns: $vectors * <$lanes>::COUNT, coefficients: 2 * $m1_rows, run: m1 },
-                m1_row: Kernel { rows: 1, columns: ROW * <$lanes>::COUNT, coefficients: 2 * 1, run: m1_row },
-                fast_narrow: Kernel { rows: $rows, columns: <$lanes>::COUNT, coefficients: $rows, run: fast_narrow },
-                m1_narrow: Kernel { rows: $m1_rows, columns: <$lanes>::COUNT, coefficients: 2 * $m1_rows, run: m1_narrow },
-                fast_short: Kernel { rows: 1, columns: SHORT * <$lanes>::COUNT, coefficients: 1, run: fast_short },
-                m1_short: Kernel { rows: 1, columns: SHORT * <$lanes>::COUNT, coefficients: 2 * 1, run: m1_short },
+                many: kernel($rows, $vectors, many),
+                narrow: kernel($rows, 1, narrow),
+                row: kernel(1, ROW, row),
+                short: kernel(1, SHORT, short),
                 lanes: <$lanes>::COUNT,
                 copy,
                 deal,
                 widen,
-                narrow,
                 finish,
                 raise,
-                largest,
                 enter,
+                scale,
+                halves,
+                tile,
+                least,
+                exact,
+                peak,
             };
 
-            $(#[$feature])?
-            unsafe fn fast(block: &mut Block<'_>) {
-                // SAFETY: as the caller says.
-                unsafe { fast::run::<$lanes, $rows, $vectors>(block) }
-            }
-
-            $(#[$feature])?
-            unsafe fn fast_row(block: &mut Block<'_>) {
-                // SAFETY: as the caller says.
-                unsafe { fast::run::<$lanes, 1, ROW>(block) }
-            }
-
-            $(#[$feature])?
-            unsafe fn m1(block: &mut Block<'_>) {
-                // SAFETY: as the caller says.
-                unsafe { m1::run::<$lanes, $m1_rows, $vectors, 1>(block) }
-            }
-
-            $(#[$feature])?
-            unsafe fn m1_row(block: &mut Block<'_>) {
-                // SAFETY: as the caller says.
-                unsafe { m1::run::<$lanes, 1, ROW, 2>(block) }
-            }
-
-            $(#[$feature])?
-            unsafe fn fast_short(block: &mut Block<'_>) {
-                // SAFETY: as the caller says.
-                unsafe { fast::run::<$lanes, 1, SHORT>(block) }
-            }
-
-            $(#[$feature])?
-            unsafe fn m1_short(block: &mut Block<'_>) {
-                // SAFETY: as the caller says.
-                unsafe { m1::run::<$lanes, 1, SHORT, 2>(block) }
-            }
-
-            $(#[$feature])?
-            unsafe fn fast_narrow(block: &mut Block<'_>) {
-                // SAFETY: as the caller says.
-                unsafe { fast::run::<$lanes, $rows, 1>(block) }
-            }
-
-            $(#[$feature])?
-            unsafe fn m1_narrow(block: &mut Block<'_>) {
-                // SAFETY: as the caller says.
-                unsafe { m1::run::<$lanes, $m1_rows, 1, 1>(block) }
-            }
+            kernel!($way many, $lanes, $doubles, $rows, $vectors, 1 $(, #[$feature])?);
+            kernel!($way narrow, $lanes, $doubles, $rows, 1, 1 $(, #[$feature])?);
+            kernel!($way row, $lanes, $doubles, 1, ROW, 4 $(, #[$feature])?);
+            kernel!($way short, $lanes, $doubles, 1, SHORT, 4 $(, #[$feature])?);
 
             $(#[$feature])?
             unsafe fn copy(gather: &mut Gather<'_>) {
@@ -333,21 +338,14 @@ macro_rules! code {
             }
 
             $(#[$feature])?
-            unsafe fn widen(from: &[u16], flush: bool, to: &mut [f32]) {
+            unsafe fn widen(from: &[u16], to: &mut [f32]) {
                 // SAFETY: as the caller says.
-                unsafe { convert::widen::<$lanes>(from, flush, to) }
-            }
-
-            $(#[$feature])?
-            unsafe fn narrow(sums: &[f32], port: Port, to: &mut [u16]) {
-                // SAFETY: as the caller says.
-                unsafe { convert::narrow::<$lanes>(sums, &port, port.is_plain(), to) }
+                unsafe { convert::widen::<$lanes>(from, to) }
             }
 
             $(#[$feature])?
             unsafe fn finish(sums: &mut Finish<'_, '_>) {
-                // SAFETY: as the caller says.
-                unsafe { finish::run::<$lanes>(sums) }
+                finish::run(sums);
             }
 
             $(#[$feature])?
@@ -356,13 +354,38 @@ macro_rules! code {
             }
 
             $(#[$feature])?
-            unsafe fn largest(halves: &[u16]) -> u16 {
-                ordered::largest(halves)
+            unsafe fn enter(from: &[u16], to: &mut [u16]) {
+                ordered::enter(from, to);
             }
 
             $(#[$feature])?
-            unsafe fn enter(from: &[u16], to: &mut [u16]) {
-                ordered::enter(from, to);
+            unsafe fn scale(from: &[u16], factor: f64, to: &mut [u16]) {
+                ordered::scale(from, factor, to);
+            }
+
+            $(#[$feature])?
+            unsafe fn halves(all: &[u16]) -> Extent {
+                measure::halves(all)
+            }
+
+            $(#[$feature])?
+            unsafe fn tile(coefficients: &[f32], rows: usize, extents: &mut [Extent]) {
+                measure::tile(coefficients, rows, extents);
+            }
+
+            $(#[$feature])?
+            unsafe fn least(coefficients: &[f32], to: &mut [f32]) {
+                measure::all_least(coefficients, to);
+            }
+
+            $(#[$feature])?
+            unsafe fn exact(coefficients: &[f32], scale: f64, to: &mut [f64]) {
+                measure::exact(coefficients, scale, to);
+            }
+
+            $(#[$feature])?
+            unsafe fn peak(units: &[i32], fates: &[i32]) -> Option<u32> {
+                measure::peak(units, fates)
             }
         }
     };
@@ -371,15 +394,25 @@ macro_rules! code {
 #[cfg(target_arch = "x86_64")]
 code!(
     for_avx512,
+    singles,
     crate::engine::kernels::avx512::Avx512,
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-    fast 6 by 2, m1 8, row 8
+    crate::engine::kernels::avx512::Doubles512,
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")],
+    many 8 by 3, row 8
 );
 #[cfg(target_arch = "x86_64")]
 code!(
     for_avx2,
+    singles,
     crate::engine::kernels::avx2::Avx2,
-    #[target_feature(enable = "avx2,fma,f16c")]
-    fast 3 by 2, m1 4, row 4
+    crate::engine::kernels::avx2::Doubles256,
+    #[target_feature(enable = "avx2,fma,f16c")],
+    many 4 by 3, row 4
 );
-code!(for_portable, crate::engine::kernels::portable::Portable, fast 3 by 1, m1 4, row 4);
+code!(
+    for_portable,
+    doubles,
+    crate::engine::kernels::portable::Portable,
+    crate::engine::kernels::portable::PortableDoubles,
+    many 4 by 2, row 4
+);

@@ -1,8 +1,9 @@
-//! Halves in the order of the numbers that they stand for, and as they enter the engine: bits, and no arithmetic.
+//! Halves in the order of the numbers that they stand for, and as they enter the engine outside of the array.
 //!
 //! With the magnitude's bits of a negative number turned over, the order of halves as signed integers is that of their
 //! numbers, and +0 comes behind -0. These are plain loops, which the compiler turns into the vectors of each tier.
 
+use crate::engine::numerics::double::{decode, encode, settle};
 use crate::engine::numerics::halves::{INFINITY, entered};
 
 /// The bit of the sign.
@@ -36,17 +37,19 @@ pub(crate) const fn half(key: u16) -> u16 {
     turned(key)
 }
 
-/// The bits of the largest magnitude, which may be no number.
-#[inline(always)]
-pub(super) fn largest(halves: &[u16]) -> u16 {
-    halves.iter().fold(0, |largest, half| largest.max(half & !SIGN))
-}
-
 /// Copies halves as they enter the engine.
 #[inline(always)]
 pub(super) fn enter(from: &[u16], to: &mut [u16]) {
     for (to, &from) in to.iter_mut().zip(from) {
         *to = entered(from);
+    }
+}
+
+/// A pass-through: halves times a number, rounded once.
+#[inline(always)]
+pub(super) fn scale(from: &[u16], factor: f64, to: &mut [u16]) {
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = encode(settle(decode(from) * factor));
     }
 }
 

@@ -1,37 +1,36 @@
 //! Eight lanes for any processor: plain arithmetic, in a form that compilers turn into whatever vectors there are.
+//!
+//! Not every processor multiplies and adds with one rounding, and where none does it would take a function of some
+//! hundred instructions. Doubles do without: a product of two halves, with one more digit for the ties, is exact in them.
 #![expect(unsafe_code, reason = "reading and writing by pointer, as the other tiers do")]
 
 use std::array;
 
-use half::f16;
+use super::lanes::{Doubles, Lanes};
 
-use super::lanes::{Lanes, POWER};
-use crate::engine::numerics::halves;
-
-/// Eight numbers.
+/// Eight singles.
 #[derive(Clone, Copy)]
 pub(super) struct Portable([f32; 8]);
 
-impl Portable {
-    #[inline(always)]
-    fn each(self, f: impl Fn(f32) -> f32) -> Self {
-        Self(self.0.map(f))
-    }
+/// Four doubles.
+#[derive(Clone, Copy)]
+pub(super) struct PortableDoubles([f64; 4]);
 
-    #[inline(always)]
-    fn both(self, other: Self, f: impl Fn(f32, f32) -> f32) -> Self {
-        // Both arrays are as long as the new one.
-        Self(array::from_fn(|i| f(self.0[i], other.0[i])))
-    }
+/// A half as the array reads it.
+#[inline(always)]
+fn widened(half: u16) -> f32 {
+    let magnitude = u32::from(half & 0x7fff) << 13;
+    let number = if half & 0x7c00 == 0 {
+        // The leading digit that a subnormal number does not have is taken away again.
+        (f32::from_bits(magnitude + (113 << 23)) - f32::from_bits(113 << 23)).to_bits()
+    } else {
+        magnitude + (112 << 23)
+    };
+    f32::from_bits(number | u32::from(half & 0x8000) << 16)
 }
 
 impl Lanes for Portable {
     const COUNT: usize = 8;
-
-    #[inline(always)]
-    unsafe fn splat(number: f32) -> Self {
-        Self([number; 8])
-    }
 
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
@@ -42,7 +41,7 @@ impl Lanes for Portable {
     #[inline(always)]
     unsafe fn load_halves(from: *const u16) -> Self {
         // SAFETY: eight halves can be read, as the caller says.
-        Self(unsafe { from.cast::<[u16; 8]>().read_unaligned() }.map(halves::value))
+        Self(unsafe { from.cast::<[u16; 8]>().read_unaligned() }.map(widened))
     }
 
     #[inline(always)]
@@ -52,80 +51,64 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    unsafe fn store_halves(self, to: *mut u16) {
-        let halves = self.0.map(|number| f16::from_f32(number).to_bits());
-        // SAFETY: eight halves can be written, as the caller says.
-        unsafe { to.cast::<[u16; 8]>().write_unaligned(halves) }
+    fn odd(self) -> Self {
+        Self(self.0.map(|number| f32::from_bits(number.to_bits() | u32::from(number != 0.0))))
+    }
+}
+
+impl PortableDoubles {
+    #[inline(always)]
+    fn both(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        // Both arrays are as long as the new one.
+        Self(array::from_fn(|i| f(self.0[i], other.0[i])))
+    }
+}
+
+impl Doubles for PortableDoubles {
+    const COUNT: usize = 4;
+
+    #[inline(always)]
+    unsafe fn splat(number: f64) -> Self {
+        Self([number; 4])
     }
 
     #[inline(always)]
-    fn number(self, number: f32) -> Self {
-        Self([number; 8])
+    unsafe fn widen(from: *const f32) -> Self {
+        // SAFETY: four numbers can be read, as the caller says.
+        Self(unsafe { from.cast::<[f32; 4]>().read_unaligned() }.map(f64::from))
     }
 
     #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        self.both(other, |a, b| a + b)
-    }
-
-    #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        self.both(other, |a, b| a - b)
-    }
-
-    #[inline(always)]
-    fn mul(self, other: Self) -> Self {
-        self.both(other, |a, b| a * b)
+    unsafe fn store(self, to: *mut f64) {
+        // SAFETY: four numbers can be written, as the caller says.
+        unsafe { to.cast::<[f64; 4]>().write_unaligned(self.0) }
     }
 
     #[inline(always)]
     fn plus_product(self, a: Self, b: Self) -> Self {
-        self.add(a.mul(b))
+        self.both(a.both(b, |a, b| a * b), |sum, product| sum + product)
     }
 
     #[inline(always)]
-    fn minus_product(self, a: Self, b: Self) -> Self {
-        self.sub(a.mul(b))
-    }
-
-    #[inline(always)]
-    fn peak(self, other: Self) -> Self {
-        self.both(other, |a, b| if b.abs() > a.abs() { b.abs() } else { a.abs() })
-    }
-
-    #[inline(always)]
-    fn flush(self) -> Self {
-        self.each(halves::flush)
-    }
-
-    #[inline(always)]
-    fn or_zero(self) -> Self {
-        self.each(halves::or_zero)
-    }
-
-    #[inline(always)]
-    fn limited(self, limit: Self) -> Self {
-        self.both(
-            limit,
-            |number, limit| {
-                if number.abs() >= limit { f32::INFINITY.copysign(number) } else { number }
-            },
-        )
+    fn plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self {
+        let kept = magnitude.both(least, |magnitude, least| if magnitude >= least { 1.0 } else { 0.0 });
+        self.plus_product(a.both(kept, |a, kept| a * kept), b)
     }
 
     #[inline(always)]
     fn magnitude(self) -> Self {
-        self.each(f32::abs)
+        Self(self.0.map(f64::abs))
     }
 
     #[inline(always)]
-    fn masked(self, mask: u32, flipped: u32) -> Self {
-        self.each(|number| f32::from_bits(number.to_bits() & mask ^ flipped))
+    fn smaller(self, other: Self) -> Self {
+        self.both(other, |a, b| if a < b { a } else { b })
     }
 
     #[inline(always)]
-    fn larger_power(self, other: Self, gate: Self) -> Self {
-        self.peak(other)
-            .both(gate, |larger, gate| f32::from_bits(larger.to_bits() & (gate.to_bits() | POWER)))
+    unsafe fn above(anchor: u64, units: *const i32) -> Self {
+        // SAFETY: four numbers can be read, as the caller says.
+        let units = unsafe { units.cast::<[i32; 4]>().read_unaligned() };
+        Self(units.map(|units| f64::from_bits(anchor.wrapping_add_signed(i64::from(units)))))
     }
 }

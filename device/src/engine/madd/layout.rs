@@ -10,14 +10,11 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use super::coefficients::padded;
 use super::planes::Planes;
 use super::shape::Shape;
-use crate::engine::kernels::{Code, Kernel, Offsets, Pixels, Window};
-use crate::engine::numerics::Numerics;
-use crate::engine::numerics::sum::BLOCK;
+use crate::engine::kernels::{Code, GRANULE, Kernel, Offsets, Pixels, Window};
 
-/// Taps that are worked on at a time, at most: a panel of them stays in the first cache. A multiple of the block of `fast`.
+/// Taps that are worked on at a time, at most: a panel of them stays in the first cache.
 const TAPS: usize = 256;
 /// Outputs of a group from which on operands are copied.
 const COPY_FROM: usize = 8;
@@ -82,19 +79,9 @@ pub(super) struct Run {
 
 #[expect(clippy::arithmetic_side_effects, reason = "sizes are those of a checked shape")]
 impl Layout {
-    pub(super) fn new(
-        code: &Code,
-        numerics: Numerics,
-        shape: &Shape,
-        planes: Planes,
-        threads: usize,
-    ) -> Self {
-        let (kernel, narrow) = match (numerics, shape.group_outputs) {
-            (Numerics::M1, 1) => (code.m1_row, code.m1_short),
-            (Numerics::M1, _) => (code.m1, code.m1_narrow),
-            (_, 1) => (code.fast_row, code.fast_short),
-            _ => (code.fast, code.fast_narrow),
-        };
+    pub(super) fn new(code: &Code, shape: &Shape, planes: Planes, threads: usize) -> Self {
+        let (kernel, narrow) =
+            if shape.group_outputs == 1 { (code.row, code.short) } else { (code.many, code.narrow) };
         let steps = shape.stride_y == 1 && shape.stride_x == 1;
         let copied = !steps || shape.group_outputs >= COPY_FROM;
         let pitch = if copied { shape.out_width } else { planes.pitch };
@@ -104,14 +91,14 @@ impl Layout {
         let direct =
             copied && steps && kernels == [1, 1] && pads == [0, 0] && same && places.is_multiple_of(VECTOR);
         let blocks = shape.taps().div_ceil(TAPS);
-        let block = shape.taps().div_ceil(blocks).next_multiple_of(BLOCK);
+        let block = shape.taps().div_ceil(blocks).next_multiple_of(GRANULE);
         let panels = places.div_ceil(kernel.columns);
         let tiles = shape.group_outputs.div_ceil(kernel.rows);
         // Where there is but one block, sums do not have to be kept.
         let kept = if blocks == 1 { 0 } else { tiles * kernel.rows * kernel.columns };
         let most = NEAR.checked_div(kept).unwrap_or(usize::MAX).clamp(*PANELS.start(), *PANELS.end());
         // Where coefficients are near, they may come for each panel anew.
-        let coefficients = tiles * kernel.coefficients * shape.taps();
+        let coefficients = tiles * kernel.rows * shape.taps();
         let least = if coefficients <= NEAR { 1 } else { *PANELS.start() };
         let bands = match threads {
             1 => 1,
@@ -196,19 +183,25 @@ impl Layout {
     }
 
     /// Writes down where the operands of these [`taps`](Self::taps) are, for each block of them.
-    pub(super) fn offsets(&self, numerics: Numerics, taps: &[usize], offsets: &mut Vec<Offsets>) {
-        offsets.resize_with(taps.len().div_ceil(self.block), Offsets::default);
+    pub(super) fn offsets(&self, taps: &[usize], offsets: &mut Vec<Offsets>) {
+        offsets.resize_with(self.blocks(taps.len()), Offsets::default);
         for (taps, offsets) in taps.chunks(self.block).zip(offsets) {
-            let count = padded(numerics, taps.len());
             if self.copied {
-                offsets.set(taps.len(), (0..count).map(|tap| tap * self.kernel.columns));
+                offsets.set((0..taps.len()).map(|tap| tap * self.kernel.columns));
             } else {
-                // Taps that only fill up a tile read what is there; their coefficients are zero, and an infinity
-                // that they find has the output computed again, as one of any tap.
-                let last = taps.last().copied().unwrap_or_default();
-                offsets.set(taps.len(), taps.iter().copied().chain(std::iter::repeat(last)).take(count));
+                offsets.set(taps.iter().copied());
             }
         }
+    }
+
+    /// How many blocks so many taps are.
+    pub(super) fn blocks(&self, taps: usize) -> usize {
+        taps.div_ceil(self.block)
+    }
+
+    /// How many columns of a panel have a place.
+    pub(super) fn columns(&self, panel: usize) -> usize {
+        self.kernel.columns.min(self.places - self.first(panel))
     }
 
     /// The taps of a block, of so many in all.
@@ -252,8 +245,8 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Tier;
     use super::super::shape::{Convolution, Reads};
-    use super::super::{Numerics, Tier};
     use super::*;
 
     /// Outputs, output rows and columns, kernel size, threads.
@@ -276,7 +269,7 @@ mod tests {
         };
         let shape = Shape::new(&pass).unwrap();
         let planes = Planes::new(&shape).unwrap();
-        let layout = Layout::new(Tier::Portable.code(), Numerics::Fast, &shape, planes, threads);
+        let layout = Layout::new(Tier::Portable.code(), &shape, planes, threads);
         (shape, layout)
     }
 

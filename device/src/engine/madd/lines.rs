@@ -1,17 +1,15 @@
-//! Singles that start at a cache line, so that no vector of a panel lies across two.
-
-use std::ops::{Deref, DerefMut};
+//! Singles, or whole numbers of as many bytes, that start at a cache line, so that no vector of them lies across two.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Singles of a line.
+/// Numbers of a line.
 const LINE: usize = 16;
 
 #[derive(Clone, Copy, Debug, Default, FromBytes, Immutable, IntoBytes, KnownLayout)]
 #[repr(C, align(64))]
-struct Line([f32; LINE]);
+struct Line([u32; LINE]);
 
-/// A row of singles.
+/// A row of numbers.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     lines: Vec<Line>,
@@ -24,20 +22,22 @@ impl Lines {
         self.lines.resize(length.div_ceil(LINE), Line::default());
         self.length = length;
     }
-}
 
-impl Deref for Lines {
-    type Target = [f32];
-
-    fn deref(&self) -> &[f32] {
+    /// All of them as singles.
+    pub(super) fn singles(&self) -> &[f32] {
         let all = <[f32]>::ref_from_bytes(self.lines.as_bytes()).unwrap_or_default();
         all.get(..self.length).unwrap_or_default()
     }
-}
 
-impl DerefMut for Lines {
-    fn deref_mut(&mut self) -> &mut [f32] {
+    /// The same, to be written.
+    pub(super) fn singles_mut(&mut self) -> &mut [f32] {
         let all = <[f32]>::mut_from_bytes(self.lines.as_mut_bytes()).unwrap_or_default();
+        all.get_mut(..self.length).unwrap_or_default()
+    }
+
+    /// All of them as whole numbers, to be written.
+    pub(super) fn numbers_mut(&mut self) -> &mut [i32] {
+        let all = <[i32]>::mut_from_bytes(self.lines.as_mut_bytes()).unwrap_or_default();
         all.get_mut(..self.length).unwrap_or_default()
     }
 }
@@ -47,13 +47,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn singles_start_at_a_line_and_are_as_many_as_asked_for() {
+    fn numbers_start_at_a_line_and_are_as_many_as_asked_for() {
         let mut lines = Lines::default();
         for length in [1, 16, 17, 5] {
             lines.resize(length);
-            assert_eq!(lines.len(), length);
-            assert!(lines.as_ptr().addr().is_multiple_of(64));
-            lines.fill(1.0);
+            lines.singles_mut().fill(1.0);
+            assert_eq!(lines.singles(), vec![1.0; length]);
+            assert!(lines.singles().as_ptr().addr().is_multiple_of(64));
+            assert_eq!(lines.numbers_mut(), vec![0x3f80_0000; length]);
         }
     }
 }

@@ -9,7 +9,8 @@
 //! * `planes`, `coefficients`, `packing`: the data as kernels read it, and how it gets there.
 //! * `layout`, `cuts`, `piece`: a pass cut into pieces, and one of them computed.
 //! * `pool`: the threads; `lines`: room that starts at a cache line.
-//! * `definition`: one output at a time, for what kernels leave.
+//! * `stages`: how the taps of a tile are added, from what is known of their numbers.
+//! * `definition`: one output at a time.
 #![cfg_attr(
     not(test),
     deny(
@@ -33,6 +34,7 @@ mod piece;
 mod planes;
 mod pool;
 pub mod shape;
+mod stages;
 #[cfg(test)]
 mod tests;
 
@@ -46,16 +48,18 @@ use self::cuts::Cuts;
 use self::definition::Definition;
 use self::layout::Layout;
 use self::packing::Packing;
-use self::piece::{NO_BIAS, Pass, Worker};
+use self::piece::{Pass, Worker};
 use self::planes::Planes;
 use self::pool::Pool;
 use self::shape::Shape;
 use super::cancel::{Pace, STRIDE, VECTOR, Watch};
-use super::kernels::{Code, Offsets, Port};
-use super::numerics::{Numerics, halves, output, product};
+use super::kernels::{Code, Extent, Offsets, Port};
+use super::numerics::{Numerics, halves, output};
 
 /// Products from which on another thread is worth waking, some tenths of a millisecond of work.
 const PER_THREAD: usize = 1 << 22;
+/// Numbers of the input that are worth a thread's while to measure.
+const MEASURED: usize = 1 << 16;
 /// Products up to which nothing is worth preparing.
 const FEW: usize = 64;
 
@@ -82,6 +86,8 @@ pub struct Array {
     cuts: Cuts,
     operands: Vec<f32>,
     coefficients: Packed,
+    /// The measures of each channel of the input.
+    channels: Vec<Extent>,
     workers: Vec<Worker>,
     maxima: Vec<u16>,
 }
@@ -107,6 +113,7 @@ impl Array {
             cuts: Cuts::default(),
             operands: Vec::new(),
             coefficients: Packed::default(),
+            channels: Vec::new(),
             workers: Vec::new(),
             maxima: Vec::new(),
         }
@@ -130,7 +137,7 @@ impl Array {
         self.pool.threads()
     }
 
-    /// Sums of operands times coefficients, then bias, post-scale and the rounding to fp16.
+    /// Sums that start with a bias, of operands times coefficients; then post-scale and the rounding to fp16.
     ///
     /// The input is `[channel][row][column]`, the output likewise; both are fp16 bits.
     ///
@@ -156,19 +163,30 @@ impl Array {
 
     /// Brings operands and coefficients into the form that kernels read.
     fn prepare(&mut self, threads: usize, layout: &Layout, definition: &Definition<'_>, watch: &Watch<'_>) {
-        let Self { code, numerics, ref pool, .. } = *self;
-        let Definition { shape, input, coefficients } = *definition;
+        let Self { code, ref pool, .. } = *self;
+        let Definition { shape, input, coefficients, .. } = *definition;
         layout.taps(shape, &mut self.taps);
-        layout.offsets(numerics, &self.taps, &mut self.offsets);
+        layout.offsets(&self.taps, &mut self.offsets);
         self.cuts.set(layout, shape);
         make_room(&mut self.operands, layout.operands());
-        let packing = Packing::new((code, numerics), shape, coefficients, &layout.kernel);
+        let packing = Packing::new(code, shape, coefficients, &layout.kernel);
         let planes = layout.planes.shares(&mut self.operands).map(Share::Planes);
-        let shares = planes.chain(self.coefficients.shares(&packing).map(Share::Tiles));
+        let (channel, all) = (shape.height.saturating_mul(shape.width), layout.planes.channels);
+        self.channels.resize(all, Extent::NONE);
+        let together = MEASURED.checked_div(channel).unwrap_or_default().max(1);
+        let inputs = input.chunks(together.saturating_mul(channel));
+        let measured = self.channels.chunks_mut(together).zip(inputs).map(Share::Measures);
+        let shares = planes.chain(measured).chain(self.coefficients.shares(&packing).map(Share::Tiles));
         let workers = self.workers.get_mut(..threads).unwrap_or_default();
         pool.share(workers, watch, shares, |worker, share, pace| match share {
-            Share::Planes(planes) => {
-                layout.planes.fill(code, shape, numerics != Numerics::M1, input, planes, pace);
+            Share::Planes(planes) => layout.planes.fill(code, shape, input, planes, pace),
+            Share::Measures((extents, inputs)) => {
+                for (extent, input) in extents.iter_mut().zip(inputs.chunks_exact(channel)) {
+                    if pace.spend(channel / VECTOR) {
+                        return;
+                    }
+                    *extent = code.measure(input);
+                }
             }
             Share::Tiles(tiles) => packing.pack(tiles, &mut worker.strips, pace),
         });
@@ -179,7 +197,7 @@ impl Array {
         &mut self,
         threads: usize,
         definition: Definition<'_>,
-        port: Behind<'_>,
+        post_scale: u16,
         output: &mut [u16],
         watch: &Watch<'_>,
     ) {
@@ -188,13 +206,12 @@ impl Array {
         let channels = output.chunks_exact_mut(pixels).enumerate();
         let workers = self.workers.get_mut(..threads).unwrap_or_default();
         self.pool.share(workers, watch, channels, |worker, (o, channel), pace| {
-            let bias = port.bias.and_then(|bias| bias.get(o).copied());
             for (pixel, place) in channel.iter_mut().enumerate() {
                 if pace.spend(products) {
                     return;
                 }
-                let sum = definition.sum(numerics, o, pixel, &mut worker.results.taps);
-                *place = output::of(sum, bias, port.post_scale);
+                let sum = definition.sum(numerics, o, pixel, &mut worker.taps);
+                *place = output::of(sum, post_scale);
             }
         });
     }
@@ -220,17 +237,12 @@ impl Array {
     }
 }
 
-/// What comes behind the sum of an output.
-#[derive(Clone, Copy, Debug)]
-struct Behind<'a> {
-    bias: Option<&'a [u16]>,
-    post_scale: u16,
-}
-
 /// What a thread prepares at a time.
 #[derive(Debug)]
 enum Share<'a> {
     Planes(planes::Share<'a>),
+    /// Channels, and where their measures go.
+    Measures((&'a mut [Extent], &'a [u16])),
     Tiles(packing::Tiles<'a>),
 }
 
@@ -268,31 +280,25 @@ impl Watched<'_> {
         if array.workers.len() < threads {
             array.workers.resize_with(threads, Worker::default);
         }
-        let definition = Definition { shape: &shape, input, coefficients };
+        let definition = Definition { shape: &shape, input, coefficients, bias };
         let planes = Planes::new(&shape).filter(|_| has_kernel(array.numerics) && products > FEW);
         let Some(planes) = planes else {
-            array.define(threads, definition, Behind { bias, post_scale }, output, watch);
+            array.define(threads, definition, post_scale, output, watch);
             return Ok(());
         };
-        let layout = Layout::new(array.code, array.numerics, &shape, planes, threads);
+        let layout = Layout::new(array.code, &shape, planes, threads);
         array.prepare(threads, &layout, &definition, watch);
         let pass = Pass {
             code: array.code,
-            numerics: array.numerics,
             layout,
             offsets: &array.offsets,
             taps: &array.taps,
             cuts: &array.cuts,
             operands: &array.operands,
             coefficients: &array.coefficients,
-            largest: match array.numerics {
-                Numerics::M1 => halves::value(array.code.largest(input)),
-                Numerics::Fast | Numerics::Exact => 0.0,
-            },
+            channels: &array.channels,
             definition,
-            bias,
-            post_scale,
-            port: piece::port(array.numerics, &shape, post_scale),
+            port: Port { post_scale, factor: f64::from(halves::value(post_scale)) },
         };
         let workers = array.workers.get_mut(..threads).unwrap_or_default();
         let pieces = pass.layout.pieces(&shape, output);
@@ -345,12 +351,8 @@ impl Watched<'_> {
 }
 
 /// Whether products are summed in vectors; otherwise they are computed one by one.
-pub(in crate::engine) const fn has_kernel(numerics: Numerics) -> bool {
-    match numerics {
-        Numerics::M1 => product::ROUNDED,
-        Numerics::Fast => true,
-        Numerics::Exact => false,
-    }
+pub(in crate::engine) fn has_kernel(numerics: Numerics) -> bool {
+    numerics == Numerics::M1
 }
 
 /// Makes room for so many singles, whatever they are. The system hands out zeros page by page, so that nobody
@@ -367,25 +369,10 @@ fn make_room(singles: &mut Vec<f32>, len: usize) {
 
 /// Operands times post-scale, with one rounding.
 fn scale(code: &Code, input: &[u16], post_scale: u16, output: &mut [u16]) {
-    /// Some vectors of any tier.
-    const MANY: usize = 256;
-    /// What the longest vectors of any tier divide.
-    const VECTOR: usize = 16;
     if post_scale == halves::ONE {
         // Nothing to multiply, nothing to round.
         code.enter(input, output);
-        return;
-    }
-    let post_scale = f64::from(halves::value(post_scale));
-    let port = Port { unscale: 1.0, limit: f32::INFINITY, bias: NO_BIAS, post_scale };
-    let (mut numbers, mut rounded) = ([0.0; MANY], [0; MANY]);
-    for (from, to) in input.chunks(MANY).zip(output.chunks_mut(MANY)) {
-        let vectors = from.len().next_multiple_of(VECTOR).min(MANY);
-        let (Some(numbers), Some(rounded)) = (numbers.get_mut(..vectors), rounded.get_mut(..vectors)) else {
-            continue;
-        };
-        code.widen(from, false, numbers);
-        code.narrow(numbers, port, rounded);
-        to.iter_mut().zip(rounded).for_each(|(to, rounded)| *to = *rounded);
+    } else {
+        code.scale(input, f64::from(halves::value(post_scale)), output);
     }
 }

@@ -4,15 +4,12 @@
 
 use std::ops::Range;
 
-use super::coefficients::padded;
 use super::shape::Shape;
 use crate::engine::cancel::{Pace, VECTOR};
-use crate::engine::kernels::{Code, Deal, Kernel, MAGNITUDE, SCALE, Strip};
-use crate::engine::numerics::Numerics;
+use crate::engine::kernels::{Code, Deal, Extent, GRANULE, Kernel, Strip};
 
-/// What the bound of a row is multiplied with. A product of 65520 or more shows as a sum beyond 2^15, and one that
-/// might be as large counts as such: half of it and a little.
-const BOUND: f32 = 0.5005;
+/// One, with its last digit set.
+const ONE: f32 = f32::from_bits(1.0f32.to_bits() | 1);
 /// Taps that are dealt out before the next look whether they are still wanted.
 const TAPS: usize = 1 << 12;
 /// Singles of tiles that are worth a thread's while.
@@ -24,14 +21,11 @@ const TILES: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packing<'a> {
     pub(super) code: &'static Code,
-    pub(super) numerics: Numerics,
     pub(super) shape: &'a Shape,
     /// None if each is one.
     pub(super) coefficients: Option<&'a [u16]>,
     /// Rows of a tile.
     pub(super) rows: usize,
-    /// Singles of a tap of a tile.
-    pub(super) each: usize,
 }
 
 /// Some tiles that are to be packed.
@@ -41,8 +35,8 @@ pub(super) struct Tiles<'a> {
     pub(super) first: usize,
     /// `[tile][tap][row]`
     pub(super) all: &'a mut [f32],
-    /// For each tile, the bounds of its rows, and the largest sum of magnitudes that one of them has.
-    pub(super) bounds: &'a mut [f32],
+    /// The measures of each tile, granule by granule.
+    pub(super) extents: &'a mut [Extent],
 }
 
 #[expect(
@@ -53,12 +47,12 @@ pub(super) struct Tiles<'a> {
 impl<'a> Packing<'a> {
     /// For blocks of a kernel.
     pub(super) fn new(
-        (code, numerics): (&'static Code, Numerics),
+        code: &'static Code,
         shape: &'a Shape,
         coefficients: Option<&'a [u16]>,
         kernel: &Kernel,
     ) -> Self {
-        Self { code, numerics, shape, coefficients, rows: kernel.rows, each: kernel.coefficients }
+        Self { code, shape, coefficients, rows: kernel.rows }
     }
 
     /// Tiles of a group.
@@ -68,7 +62,7 @@ impl<'a> Packing<'a> {
 
     /// Singles of a tile.
     pub(super) fn size(&self) -> usize {
-        padded(self.numerics, self.shape.taps()) * self.each
+        self.shape.taps() * self.rows
     }
 
     /// Tiles that are a thread's share at a time.
@@ -80,27 +74,24 @@ impl<'a> Packing<'a> {
 
     /// Packs some tiles; `strips` is room to work in.
     pub(super) fn pack(&self, tiles: Tiles<'_>, strips: &mut Vec<Strip>, pace: &mut Pace<'_>) {
-        let Self { shape, rows, each, .. } = *self;
-        let Tiles { first, all, bounds } = tiles;
+        let Self { code, shape, rows, .. } = *self;
+        let Tiles { first, all, extents } = tiles;
         let size = self.size();
         match self.coefficients {
             Some(coefficients) => self.deal(coefficients, (first, all), strips, pace),
-            None => all.fill(1.0),
+            None => all.fill(ONE),
         }
-        let tiles = all.chunks_exact_mut(size).zip(bounds.chunks_exact_mut(rows + 1));
-        for (number, (tile, bounds)) in (first..).zip(tiles) {
-            tile[shape.taps() * each..].fill(0.0);
+        let granules = shape.taps().div_ceil(GRANULE);
+        let tiles = all.chunks_exact_mut(size).zip(extents.chunks_exact_mut(granules));
+        for (number, (tile, extents)) in (first..).zip(tiles) {
+            if pace.spend(size / VECTOR + 1) {
+                return;
+            }
             let real = self.outputs(number).len();
             if real < rows {
-                tile.chunks_exact_mut(each).for_each(|tap| tap[real..rows].fill(0.0));
+                tile.chunks_exact_mut(rows).for_each(|tap| tap[real..].fill(0.0));
             }
-            if self.numerics == Numerics::M1 {
-                if pace.spend(size) {
-                    return;
-                }
-                scale((rows, each), tile);
-                bound((rows, each), tile, bounds);
-            }
+            code.measure_tile(tile, rows, extents);
         }
     }
 
@@ -147,52 +138,11 @@ impl<'a> Packing<'a> {
                 self.code.deal(&mut Deal {
                     plane: &coefficients[(plane * taps + tap) * lanes..][..count * lanes],
                     lanes,
-                    flush: self.numerics != Numerics::M1,
                     strips,
-                    pitch: self.each,
-                    tiles: &mut all[tap * self.each..],
+                    pitch: self.rows,
+                    tiles: &mut all[tap * self.rows..],
                 });
             }
         }
     }
-}
-
-/// Scales the coefficients of each tap for `m1`, and puts their magnitudes behind them.
-fn scale((rows, each): (usize, usize), tile: &mut [f32]) {
-    for tap in tile.chunks_exact_mut(each) {
-        let (coefficients, magnitudes) = tap.split_at_mut(rows);
-        for (magnitude, coefficient) in magnitudes.iter_mut().zip(coefficients) {
-            *coefficient *= SCALE;
-            *magnitude = coefficient.abs() * MAGNITUDE;
-        }
-    }
-}
-
-/// Finds the bounds of a tile's rows, and the largest sum of magnitudes among them.
-fn bound((rows, each): (usize, usize), tile: &[f32], bounds: &mut [f32]) {
-    let Some((reach, bounds)) = bounds.split_last_mut() else { return };
-    // Kernels have one row or a multiple of four.
-    *reach = match bounds {
-        [bound] => of_rows(tile, each, 0, [bound]),
-        bounds => {
-            let fours = bounds.as_chunks_mut::<4>().0.iter_mut().zip((0..rows).step_by(4));
-            fours.map(|(four, row)| of_rows(tile, each, row, four.each_mut())).fold(0.0, f32::max)
-        }
-    };
-}
-
-/// Finds the bounds of some rows of a tile, and the largest sum of magnitudes among them.
-fn of_rows<const N: usize>(tile: &[f32], each: usize, first: usize, bounds: [&mut f32; N]) -> f32 {
-    // Not zero: what is infinite has to show even beside zeros.
-    let (mut largest, mut sums) = ([f32::MIN_POSITIVE; N], [0.0; N]);
-    for tap in tile.chunks_exact(each) {
-        let Some(coefficients) = tap.get(first..).and_then(|rest| rest.first_chunk::<N>()) else { continue };
-        for ((largest, sum), coefficient) in largest.iter_mut().zip(&mut sums).zip(coefficients) {
-            let magnitude = coefficient.abs();
-            *largest = if magnitude > *largest { magnitude } else { *largest };
-            *sum += magnitude;
-        }
-    }
-    bounds.into_iter().zip(largest).for_each(|(bound, largest)| *bound = largest * BOUND);
-    sums.into_iter().fold(0.0, f32::max)
 }

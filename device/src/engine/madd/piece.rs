@@ -7,37 +7,26 @@
 
 use std::ops::Range;
 
-use super::coefficients::{Packed, padded};
+use super::coefficients::Packed;
 use super::cuts::Cuts;
 use super::definition::Definition;
 use super::layout::{Layout, Piece, Run};
 use super::lines::Lines;
 use super::shape::Shape;
+use super::stages::{Measured, Stages};
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::{
-    Block, Code, Finish, Gather, Guard, Offsets, Pixels, Port, SCALE, Source, Stretch, Strip, Window,
+    Adding, Block, Code, Extent, Finish, Gather, Kernel, Offsets, Pixels, Port, SCALE, Source, Stretch,
+    Strip, Window,
 };
-use crate::engine::numerics::{Numerics, halves, output, sum};
-
-/// Where a reduction ends that brings no bias: adding it changes nothing, not even the sign of a zero.
-pub(super) const NO_BIAS: f64 = -0.0;
-
-/// What becomes of the sums of a pass, but for the bias.
-pub(super) fn port(numerics: Numerics, shape: &Shape, post_scale: u16) -> Port {
-    let is_m1 = numerics == Numerics::M1;
-    Port {
-        unscale: if is_m1 { 1.0 / SCALE } else { 1.0 },
-        limit: if !is_m1 && shape.taps() > 1 { sum::LIMIT } else { f32::INFINITY },
-        bias: NO_BIAS,
-        post_scale: f64::from(halves::value(post_scale)),
-    }
-}
+use crate::engine::numerics::halves::ONE;
+use crate::engine::numerics::product;
+use crate::engine::numerics::sum::{self, Tap, in_units};
 
 /// What all pieces of a pass have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pass<'a> {
     pub(super) code: &'static Code,
-    pub(super) numerics: Numerics,
     pub(super) layout: Layout,
     pub(super) offsets: &'a [Offsets],
     /// How far behind the first tap of an output each of the others is.
@@ -46,11 +35,9 @@ pub(super) struct Pass<'a> {
     /// The planes.
     pub(super) operands: &'a [f32],
     pub(super) coefficients: &'a Packed,
-    /// The largest magnitude of the input, for `m1`.
-    pub(super) largest: f32,
+    /// The measures of each channel of the input.
+    pub(super) channels: &'a [Extent],
     pub(super) definition: Definition<'a>,
-    pub(super) bias: Option<&'a [u16]>,
-    pub(super) post_scale: u16,
     pub(super) port: Port,
 }
 
@@ -64,8 +51,6 @@ struct Sums {
     at: usize,
     /// Columns of a row.
     columns: usize,
-    /// Whether there are peaks.
-    is_guarded: bool,
 }
 
 /// Room to work in, of one thread.
@@ -76,19 +61,26 @@ pub(super) struct Worker {
     stretches: Vec<Stretch>,
     /// Those of a panel whose cuts are not kept.
     pixels: Vec<Pixels>,
+    /// How the tiles of a piece are added.
+    stages: Stages,
     /// Coefficients that are being packed.
     pub(super) strips: Vec<Strip>,
-    pub(super) results: Results,
+    /// Taps of an output that is computed by itself.
+    pub(super) taps: Vec<Tap>,
+    results: Results,
 }
 
 /// What becomes of it.
 #[derive(Debug, Default)]
-pub(super) struct Results {
-    /// `[panel][row][column]`
+struct Results {
+    /// `[panel][row][column]`, in units.
     sums: Lines,
-    peaks: Lines,
-    /// Those of an output that is computed by itself.
-    pub(super) taps: Vec<(f32, f32)>,
+    /// Which of them are infinite, where that is possible.
+    fates: Lines,
+    /// Some taps of a tile, for sums in double precision.
+    exact: Vec<f64>,
+    /// Of the same taps, the magnitudes from which on an operand is not dropped.
+    least: Vec<f32>,
 }
 
 #[expect(
@@ -114,14 +106,21 @@ impl Pass<'_> {
         worker: &mut Worker,
         pace: &mut Pace<'_>,
     ) {
+        let tiles = self.tiles(piece);
+        let Self { ref layout, coefficients, channels, .. } = *self;
+        let measured = Measured { shape: self.shape(), layout, coefficients, channels };
+        worker.stages.set(measured, piece.group, tiles.clone(), |tile| {
+            let biases = self.channels(piece, tile).map(|channel| self.bias(channel).unsigned_abs());
+            in_units(biases.max().unwrap_or_default().try_into().unwrap_or(i64::MAX))
+        });
         // Sums that end with the first taps need not be kept.
-        let tiles = if self.offsets.len() == 1 { 1 } else { piece.panels.len() * self.tiles(piece).len() };
-        worker.results.sums.resize(tiles * self.block());
-        if self.tiles(piece).any(|tile| self.is_guarded(piece.group, tile)) {
-            worker.results.peaks.resize(tiles * self.block());
+        let kept = if self.offsets.len() == 1 { 1 } else { piece.panels.len() * tiles.len() };
+        worker.results.sums.resize(kept * self.block());
+        if worker.stages.are_watched() {
+            worker.results.fates.resize(kept * self.block());
         }
         for block in 0..self.offsets.len() {
-            let taps = self.layout.taps_of(padded(self.numerics, self.shape().taps()), block);
+            let taps = self.layout.taps_of(self.shape().taps(), block);
             if self.layout.copied {
                 self.copy(piece, taps.clone(), worker);
             }
@@ -130,6 +129,11 @@ impl Pass<'_> {
                 return;
             }
         }
+    }
+
+    /// What the sums of a channel start with.
+    fn bias(&self, channel: usize) -> i64 {
+        self.definition.bias(channel).map_or(0, |bias| product::of(bias, ONE))
     }
 
     /// Adds some taps to the sums of a piece; behind the last of them puts the outputs where they belong.
@@ -144,12 +148,12 @@ impl Pass<'_> {
         let Piece { group, ref panels, .. } = *piece;
         let (offsets, blocks) = (&self.offsets[number], self.offsets.len());
         let tiles = self.tiles(piece);
-        let Worker { panels: copies, pixels: cut, results, .. } = worker;
+        let Worker { panels: copies, pixels: cut, stages, results, .. } = worker;
         for first in tiles.clone().step_by(TILES) {
             for (i, panel) in panels.clone().enumerate() {
                 let operands = if self.layout.copied {
                     let room = self.room(taps.len());
-                    &copies[i * room..][..room]
+                    &copies.singles()[i * room..][..room]
                 } else {
                     let plane = group * self.shape().group_channels * self.layout.planes.size();
                     &self.operands[plane + self.layout.first(panel)..]
@@ -168,26 +172,20 @@ impl Pass<'_> {
                 for tile in together {
                     let at =
                         if blocks == 1 { 0 } else { (i * tiles.len() + tile - tiles.start) * self.block() };
-                    let sums = &mut results.sums[at..at + block];
-                    let is_guarded = self.is_guarded(group, tile);
+                    let sums = Sums { at, columns: kernel.columns };
+                    let channels = self.channels(piece, tile);
+                    if number == 0 {
+                        self.start(channels.clone(), sums, stages.is_watched(tile), results);
+                    }
                     let is_last = number + 1 == blocks;
                     if is_last && let [Pixels { columns, first }] = pixels {
-                        window.prefetch(self.channels(piece, tile), &(*first..first + columns.len()));
+                        window.prefetch(channels.clone(), &(*first..first + columns.len()));
                     }
-                    kernel.run(&mut Block {
-                        panel: operands,
-                        offsets,
-                        coefficients: self.coefficients.tile(group, tile, taps.clone()),
-                        sums,
-                        is_first: number == 0,
-                        guard: is_guarded.then(|| Guard {
-                            bounds: self.coefficients.bounds(group, tile),
-                            peaks: &mut results.peaks[at..at + block],
-                        }),
-                    });
+                    let coefficients = self.coefficients.tile(group, tile, taps.clone());
+                    let block = (operands, offsets, coefficients);
+                    self.add(kernel, block, (stages, tile, number), sums, results, pace);
                     if is_last {
-                        let sums = Sums { at, columns: kernel.columns, is_guarded };
-                        self.finish((self.channels(piece, tile), pixels), sums, results, window, pace);
+                        self.finish((channels, pixels), sums, stages.is_watched(tile), results, window);
                     }
                     if pace.is_over() {
                         return;
@@ -197,29 +195,85 @@ impl Pass<'_> {
         }
     }
 
+    /// Has the sums of a tile begin with the bias of its channels.
+    fn start(&self, channels: Range<usize>, sums: Sums, is_watched: bool, results: &mut Results) {
+        let Sums { at, columns } = sums;
+        let block = at..at + self.layout.kernel.rows * columns;
+        let (sums, fates) = (results.sums.numbers_mut(), results.fates.numbers_mut());
+        let (real, rest) = sums[block.clone()].split_at_mut(channels.len() * columns);
+        rest.fill(0);
+        for (channel, row) in channels.clone().zip(real.chunks_exact_mut(columns)) {
+            row.fill(self.bias(channel).try_into().unwrap_or_default());
+        }
+        if is_watched {
+            let (real, rest) = fates[block].split_at_mut(channels.len() * columns);
+            // Rows that are nobody's are not waited for.
+            rest.fill(1);
+            for (channel, row) in channels.zip(real.chunks_exact_mut(columns)) {
+                let bias = self.bias(channel);
+                let is_infinite = bias.unsigned_abs() >= sum::LIMIT.unsigned_abs();
+                row.fill(if is_infinite { bias.signum() as i32 } else { 0 });
+            }
+        }
+    }
+
+    /// Adds some taps to the sums of a tile.
+    fn add(
+        &self,
+        kernel: &Kernel,
+        (panel, offsets, coefficients): (&[f32], &Offsets, &[f32]),
+        (stages, tile, number): (&Stages, usize, usize),
+        Sums { at, columns }: Sums,
+        results: &mut Results,
+        pace: &mut Pace<'_>,
+    ) {
+        let stage = stages.of(tile, number);
+        let block = at..at + kernel.rows * columns;
+        let Results { sums, fates, exact, least } = results;
+        let sums = &mut sums.numbers_mut()[block.clone()];
+        let fates = if stages.is_watched(tile) { &mut fates.numbers_mut()[block] } else { &mut [] };
+        let mut is_near = false;
+        if !fates.is_empty() {
+            // Nothing changes an output any more that is infinite.
+            let Some(peak) = self.code.peak(sums, fates) else { return };
+            is_near = stage.may_overflow(peak);
+        }
+        least.resize(if stage.drops { coefficients.len() } else { 0 }, 0.0);
+        self.code.least(coefficients, least);
+        let chunks = stages.chunks(stage).filter(|_| !is_near);
+        if chunks.is_none() {
+            // A vector has half as many numbers, and each product takes two instructions where it is watched.
+            pace.spend(3 * coefficients.len() * columns / VECTOR);
+            exact.resize(coefficients.len(), 0.0);
+            self.code.exact(coefficients, if is_near { SCALE } else { 1.0 }, exact);
+        }
+        let adding = match chunks {
+            Some(chunks) => Adding::Singles { coefficients, chunks },
+            None if is_near => Adding::Watched { coefficients: exact, fates },
+            None => Adding::Doubles { coefficients: exact },
+        };
+        kernel.run(&mut Block { panel, offsets, least, sums, adding });
+    }
+
     /// Puts the outputs of a tile where they belong.
     fn finish(
         &self,
         (channels, pixels): (Range<usize>, &[Pixels]),
-        Sums { at, columns, is_guarded }: Sums,
+        Sums { at, columns }: Sums,
+        is_watched: bool,
         results: &mut Results,
         window: &mut Window<'_>,
-        pace: &mut Pace<'_>,
     ) {
+        let block = at..at + channels.len() * columns;
         self.code.finish(&mut Finish {
-            sums: &results.sums[at..][..channels.len() * columns],
+            sums: &results.sums.numbers_mut()[block.clone()],
+            fates: if is_watched { &results.fates.numbers_mut()[block] } else { &[] },
             columns,
             port: self.port,
-            bias: self.bias,
-            channels: channels.clone(),
+            channels,
             pixels,
             window,
         });
-        if is_guarded {
-            for (channel, peaks) in channels.zip(results.peaks[at..].chunks_exact(columns)) {
-                self.repair((channel, peaks), pixels, &mut results.taps, window, pace);
-            }
-        }
     }
 
     /// The output channels of a tile.
@@ -234,22 +288,16 @@ impl Pass<'_> {
         piece.outputs.start / rows..piece.outputs.end.div_ceil(rows)
     }
 
-    /// Whether an output of a tile might be one that the kernel cannot vouch for.
-    fn is_guarded(&self, group: usize, tile: usize) -> bool {
-        self.numerics == Numerics::M1
-            && self.coefficients.may_saturate(group, tile, self.shape().taps(), self.largest)
-    }
-
     /// Singles of a panel with so many taps, and room behind it for what is copied too far.
     fn room(&self, taps: usize) -> usize {
         (taps + 1) * self.layout.kernel.columns
     }
 
-    /// Copies the operands of some taps into a worker's panels. What is in columns without a place is anybody's guess.
+    /// Copies the operands of some taps into a worker's panels. Columns without a place are zero.
     fn copy(&self, piece: &Piece, taps: Range<usize>, worker: &mut Worker) {
         let (shape, planes, columns) = (self.shape(), self.layout.planes, self.layout.kernel.columns);
         let plane = piece.group * shape.group_channels * planes.size();
-        let (room, real) = (self.room(taps.len()), taps.start..taps.end.min(shape.taps()));
+        let room = self.room(taps.len());
         worker.panels.resize(piece.panels.len() * room);
         worker.stretches.clear();
         for (i, panel) in piece.panels.clone().enumerate() {
@@ -262,56 +310,33 @@ impl Pass<'_> {
                 }));
             }
         }
-        let sources = &self.taps[real.clone()];
+        let sources = &self.taps[taps.clone()];
         if shape.stride_x == 1 {
             self.code.copy(&mut Gather {
                 source: if self.layout.direct {
-                    Source::Halves(self.definition.input, self.numerics != Numerics::M1)
+                    Source::Halves(self.definition.input)
                 } else {
                     Source::Planes(self.operands)
                 },
                 taps: sources,
                 stretches: &worker.stretches,
                 columns,
-                panels: &mut worker.panels,
+                panels: worker.panels.singles_mut(),
             });
         } else {
             for (row, tap) in sources.iter().enumerate() {
                 for &Stretch { to, at, length } in &worker.stretches {
                     let source = self.operands[at + tap..].iter().step_by(shape.stride_x);
-                    let place = &mut worker.panels[to + row * columns..][..length];
+                    let place = &mut worker.panels.singles_mut()[to + row * columns..][..length];
                     place.iter_mut().zip(source).for_each(|(to, from)| *to = *from);
                 }
             }
         }
-        for panel in worker.panels.chunks_exact_mut(room) {
-            panel[real.len() * columns..taps.len() * columns].fill(0.0);
-        }
-    }
-
-    /// Computes again, by the definition, what the kernel could not vouch for in a row.
-    fn repair(
-        &self,
-        (channel, peaks): (usize, &[f32]),
-        pixels: &[Pixels],
-        taps: &mut Vec<(f32, f32)>,
-        window: &mut Window<'_>,
-        pace: &mut Pace<'_>,
-    ) {
-        const LIMIT: f32 = sum::LIMIT * SCALE;
-        if peaks.iter().fold(false, |found, &peak| found | (peak >= LIMIT)) {
-            for &Pixels { ref columns, first } in pixels {
-                let results = window.get(channel, &(first..first + columns.len()));
-                for ((pixel, result), &peak) in (first..).zip(results).zip(&peaks[columns.clone()]) {
-                    if peak >= LIMIT {
-                        if pace.spend(self.shape().taps()) {
-                            return;
-                        }
-                        let sum = self.definition.sum(self.numerics, channel, pixel, taps);
-                        let bias = self.bias.map(|bias| bias[channel]);
-                        *result = output::of(sum, bias, self.post_scale);
-                    }
-                }
+        let panels = worker.panels.singles_mut().chunks_exact_mut(room);
+        for (panel, operands) in piece.panels.clone().zip(panels) {
+            let have = self.layout.columns(panel);
+            if have < columns {
+                operands.chunks_exact_mut(columns).for_each(|row| row[have..].fill(0.0));
             }
         }
     }

@@ -66,9 +66,11 @@ impl Planes {
         planes: &'a mut [f32],
     ) -> impl Iterator<Item = Share<'a>> + Send + use<'a> {
         let channels = (MANY / self.size()).max(1);
-        // What is behind the planes is none.
-        let whole = planes.len() / self.size() * self.size();
-        let shares = planes[..whole].chunks_mut(channels * self.size()).enumerate();
+        // What is behind the planes is none, and read by panels that run on.
+        let whole = self.channels * self.size();
+        let (planes, behind) = planes.split_at_mut(whole.min(planes.len()));
+        behind.fill(0.0);
+        let shares = planes.chunks_mut(channels * self.size()).enumerate();
         shares.map(move |(i, planes)| Share { first: i * channels, planes })
     }
 
@@ -77,7 +79,6 @@ impl Planes {
         &self,
         code: &Code,
         shape: &Shape,
-        flush: bool,
         input: &[u16],
         share: Share<'_>,
         pace: &mut Pace<'_>,
@@ -90,7 +91,7 @@ impl Planes {
                     if pace.spend(to.len() / VECTOR) {
                         return;
                     }
-                    code.widen(from, flush, to);
+                    code.widen(from, to);
                 }
                 continue;
             }
@@ -110,7 +111,7 @@ impl Planes {
                 // Whole vectors, as far as there is room for them; what they bring too many is written over.
                 let from = &channel[y * shape.width..];
                 let many = have.next_multiple_of(LONGEST).min(from.len()).min(behind.len());
-                code.widen(&from[..many], flush, &mut behind[..many]);
+                code.widen(&from[..many], &mut behind[..many]);
                 behind[have..self.pitch - left].fill(0.0);
             }
         }

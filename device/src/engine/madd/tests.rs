@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::engine::numerics::vectors;
 
 /// A pass that makes sense, whatever the numbers it is made from.
 fn pass() -> impl Strategy<Value = Convolution> {
@@ -50,15 +51,17 @@ enum Kind {
     Bits,
     /// Around one.
     Plain,
-    /// So that products are on either side of the smallest normal half.
+    /// So that products are units or less.
     Tiny,
-    /// So that sums are on either side of 2^15, and some products of 65520.
+    /// So that sums are on either side of 2^15, and some products.
     Large,
+    /// So that the drop rule acts on many products.
+    Small,
     /// Few digits, many ties and zeros.
     Coarse,
 }
 
-const KINDS: [Kind; 5] = [Kind::Bits, Kind::Plain, Kind::Tiny, Kind::Large, Kind::Coarse];
+const KINDS: [Kind; 6] = [Kind::Bits, Kind::Plain, Kind::Tiny, Kind::Large, Kind::Coarse, Kind::Small];
 
 /// So many halves of a kind; one in `special` of them is something that is no plain number.
 fn halves(kind: Kind, special: u64, seed: u64, length: usize) -> Vec<u16> {
@@ -79,6 +82,7 @@ fn halves(kind: Kind, special: u64, seed: u64, length: usize) -> Vec<u16> {
             Kind::Plain => significand | exponent(11, 6),
             Kind::Tiny => significand | exponent(5, 5),
             Kind::Large => significand | exponent(21, 3),
+            Kind::Small => significand | exponent(0, 14),
             Kind::Coarse => (significand & 0x8300) | if random & 0x400 == 0 { 0 } else { exponent(13, 8) },
         }
     };
@@ -124,13 +128,17 @@ impl Case {
 
     fn expected(&self, numerics: Numerics) -> Vec<u16> {
         let shape = Shape::new(&self.pass).unwrap();
-        let definition =
-            Definition { shape: &shape, input: &self.input, coefficients: self.coefficients.as_deref() };
+        let definition = Definition {
+            shape: &shape,
+            input: &self.input,
+            coefficients: self.coefficients.as_deref(),
+            bias: self.bias.as_deref(),
+        };
         let mut taps = Vec::new();
         let mut output = |at: usize| {
             let (o, pixel) = (at / shape.pixels(), at % shape.pixels());
             let sum = definition.sum(numerics, o, pixel, &mut taps);
-            output::of(sum, self.bias.as_ref().map(|bias| bias[o]), self.post_scale)
+            output::of(sum, self.post_scale)
         };
         (0..self.outputs()).map(&mut output).collect()
     }
@@ -189,13 +197,14 @@ proptest! {
     fn maximum_is_that_of_the_definition((pass, kinds, special, seed) in case()) {
         let case = Case::new(pass, kinds, special, seed);
         let shape = Shape::new(&case.pass).unwrap();
-        let definition = Definition { shape: &shape, input: &case.input, coefficients: None };
+        let definition = Definition { shape: &shape, input: &case.input, coefficients: None, bias: None };
         let expected: Vec<_> = (0..case.outputs())
             .map(|at| {
                 let (o, pixel) = (at / shape.pixels(), at % shape.pixels());
-                (0..shape.taps()).map(|tap| definition.operand(o, pixel, tap)).max_by(f32::total_cmp).unwrap()
+                let operands = (0..shape.taps()).map(|tap| definition.operand(o, pixel, tap));
+                operands.max_by(|&a, &b| halves::value(a).total_cmp(&halves::value(b))).unwrap()
             })
-            .map(|largest| output::of(f64::from(largest), None, case.post_scale))
+            .map(|largest| output::pass_through(largest, case.post_scale))
             .collect();
         for tier in Tier::ALL {
             let mut output = vec![0xdead; case.outputs()];
@@ -229,12 +238,13 @@ fn large(reads: Reads, outputs: u32, kernel: u32) -> Convolution {
 #[test]
 fn threads_give_the_same_bytes_however_many_there_are() {
     for pass in [large(Reads::Dense, 96, 1), large(Reads::Unicast { channels: 1 }, 96, 9)] {
-        for numerics in [Numerics::M1, Numerics::Fast] {
-            let case = Case::new(pass, [1, 1], 5000, 11);
+        for kinds in [[1, 1], [3, 1], [5, 5]] {
+            let numerics = Numerics::M1;
+            let case = Case::new(pass, kinds, 5000, 11);
             let alone = case.convolved(&mut Array::new(numerics, one()));
             for threads in 2..5 {
                 let mut array = Array::new(numerics, NonZero::new(threads).unwrap());
-                assert!(case.convolved(&mut array) == alone, "{numerics:?}, {threads} threads");
+                assert!(case.convolved(&mut array) == alone, "{kinds:?}, {threads} threads");
             }
         }
     }
@@ -242,7 +252,7 @@ fn threads_give_the_same_bytes_however_many_there_are() {
 
 #[test]
 fn long_reductions_are_those_of_the_definition() {
-    // Several panels' worth of taps, with a short last block and tile.
+    // Several panels' worth of taps, with a short last block and granule.
     let pass = Convolution {
         channels: 67,
         height: 3,
@@ -252,8 +262,8 @@ fn long_reductions_are_those_of_the_definition() {
         out_width: 3,
         ..large(Reads::Dense, 9, 3)
     };
-    for numerics in [Numerics::M1, Numerics::Fast] {
-        for kinds in [[1, 1], [1, 2], [3, 1], [4, 4]] {
+    for numerics in [Numerics::M1, Numerics::Exact] {
+        for kinds in [[1, 1], [1, 2], [3, 1], [4, 4], [0, 0], [5, 1], [5, 5]] {
             let case = Case::new(pass, kinds, 0, 13);
             let expected = case.expected(numerics);
             for tier in Tier::ALL {
@@ -278,8 +288,7 @@ fn pass_through_of_every_half_is_one_rounding() {
 
 #[test]
 fn product_of_every_half_is_that_of_the_definition() {
-    // A single tap is the product itself: each half as the operand, some as coefficients, those next to the flush among
-    // them.
+    // A single tap is the product itself: each half as the operand, some as coefficients.
     let input: Vec<_> = (0..=u16::MAX).collect();
     let coefficients =
         [0x3c00, 0x3bff, 0x3bfe, 0x1400, 0x17ff, 0x0001, 0x03ff, 0x0400, 0x8000, 0x6c55, 0xfbff, 0x7c00];
@@ -295,7 +304,7 @@ fn product_of_every_half_is_that_of_the_definition() {
     };
     let case =
         Case { pass, input, coefficients: Some(coefficients.to_vec()), bias: None, post_scale: halves::ONE };
-    for numerics in [Numerics::M1, Numerics::Fast] {
+    for numerics in [Numerics::M1, Numerics::Exact] {
         let expected = case.expected(numerics);
         for tier in Tier::ALL {
             assert!(
@@ -307,7 +316,7 @@ fn product_of_every_half_is_that_of_the_definition() {
     }
 }
 
-/// Passes whose outputs are a tile or two each, for as many different ones as possible.
+/// A dense pass with a window of one.
 fn tiles(taps: u32, side: u32) -> Convolution {
     Convolution {
         channels: taps,
@@ -321,10 +330,9 @@ fn tiles(taps: u32, side: u32) -> Convolution {
 }
 
 #[test]
-fn tile_of_any_four_products_is_that_of_the_definition() {
-    // Two and a half million tiles, among them of any bits and of nothing but special values.
+fn few_products_of_any_kind_are_those_of_the_definition() {
     let small = tiles(4, 64);
-    for (at, kinds) in [[0, 0], [1, 1], [2, 2], [3, 1], [4, 4], [1, 2], [2, 4]].into_iter().enumerate() {
+    for (at, kinds) in [[0, 0], [1, 1], [2, 2], [3, 1], [4, 4], [1, 2], [5, 4]].into_iter().enumerate() {
         for (special, pass) in [(0, small), (1, tiles(4, 16)), (3, small), (0, tiles(7, 32))] {
             let case = Case::new(pass, kinds, special, 8 * at as u64 + 3);
             let expected = case.expected(Numerics::M1);
@@ -332,31 +340,6 @@ fn tile_of_any_four_products_is_that_of_the_definition() {
                 let found = case.convolved(&mut Array::with_tier(Numerics::M1, one(), tier));
                 assert_eq!(difference(&found, &expected), None, "{kinds:?} {special} {}", tier.name());
             }
-        }
-    }
-}
-
-#[test]
-fn product_next_to_the_smallest_that_survives_is_rounded_before_it_is_flushed() {
-    // Every product of two significands, scaled to either side of 2^-14: 2^20 of them, each alone in its tile and after
-    // another that is small.
-    let input: Vec<_> = (0..1024).flat_map(|significand| [significand | 0x1c00, 0x0400]).collect();
-    let input: Vec<_> = (0..2).flat_map(|tap| input.iter().skip(tap).step_by(2).copied()).collect();
-    for exponent in [0x1c00, 0x2000] {
-        let coefficients: Vec<_> =
-            (0..1024).flat_map(|significand| [significand | exponent, 0x3c00]).collect();
-        let pass = Convolution { channels: 2, outputs: 1024, lanes: 1, ..tiles(2, 32) };
-        let case = Case {
-            pass,
-            input: input.clone(),
-            coefficients: Some(coefficients),
-            bias: None,
-            post_scale: halves::ONE,
-        };
-        let expected = case.expected(Numerics::M1);
-        for tier in Tier::ALL {
-            let found = case.convolved(&mut Array::with_tier(Numerics::M1, one(), tier));
-            assert_eq!(difference(&found, &expected), None, "{exponent:#x} {}", tier.name());
         }
     }
 }
@@ -375,6 +358,96 @@ fn sum_that_comes_near_the_limit_is_watched_and_one_that_cannot_is_not() {
         for tier in Tier::ALL {
             let found = case.convolved(&mut Array::with_tier(Numerics::M1, one(), tier));
             assert_eq!(difference(&found, &expected), None, "{coefficient:#x} {}", tier.name());
+        }
+    }
+}
+
+#[test]
+fn sums_that_touch_the_limit_exactly_are_infinite_on_the_side_they_touched() {
+    // Down to -2^15 and back, up to it and back, one unit less of either, and both one after the other.
+    let walks: [&[u16]; 6] = [
+        &[0xf400, 0xf400, 0x7400, 0x3c00],
+        &[0x7400, 0x7400, 0xf400, 0x3c00],
+        &[0xf400, 0xf3ff, 0xc800, 0x7400],
+        &[0x7400, 0x73ff, 0x4800, 0xf400],
+        &[0xf800, 0x7bff, 0x7bff, 0x7bff],
+        &[0x7bff, 0xfbff, 0xfbff, 0xfbff],
+    ];
+    for taps in [4, 40, 600] {
+        for walk in walks {
+            let pass = tiles(taps, 5);
+            let at = |tap: usize| {
+                if tap.is_multiple_of(9) { walk.get(tap / 9).copied().unwrap_or(0x0001) } else { 0x1400 }
+            };
+            let of = |tap: usize| if taps == 4 { walk[tap] } else { at(tap) };
+            let input = (0..taps as usize * 25).map(|place| of(place / 25)).collect();
+            let coefficients = Some(vec![halves::ONE; taps as usize * 64]);
+            let case = Case { pass, input, coefficients, bias: None, post_scale: halves::ONE };
+            let expected = case.expected(Numerics::M1);
+            for tier in Tier::ALL {
+                let found = case.convolved(&mut Array::with_tier(Numerics::M1, one(), tier));
+                assert_eq!(difference(&found, &expected), None, "{walk:x?} {taps} {}", tier.name());
+            }
+        }
+    }
+}
+
+/// A product of matrices: `rows` pixels of `taps` channels, `columns` outputs.
+fn product(
+    sizes: [usize; 3],
+    tier: Tier,
+    operands: &[u16],
+    coefficients: &[u16],
+    bias: Option<u16>,
+) -> Vec<u16> {
+    let [rows, taps, columns] = sizes;
+    let [width, channels, outputs] = sizes.map(|n| n as u32);
+    let pass = Convolution {
+        channels,
+        height: 1,
+        width,
+        outputs,
+        out_height: 1,
+        out_width: width,
+        lanes: 1,
+        ..large(Reads::Dense, outputs, 1)
+    };
+    let turned: Vec<_> = (0..taps * rows).map(|at| operands[at % rows * taps + at / rows]).collect();
+    let bias = bias.map(|bias| vec![bias; columns]);
+    let mut output = vec![0; rows * columns];
+    Array::with_tier(Numerics::M1, one(), tier)
+        .convolve(
+            &pass,
+            &turned,
+            Coefficients::Halves(coefficients),
+            bias.as_deref(),
+            halves::ONE,
+            &mut output,
+        )
+        .unwrap();
+    (0..rows * columns).map(|at| output[at % columns * rows + at / columns]).collect()
+}
+
+#[test]
+fn vectors_of_the_specification_come_out_of_every_tier() {
+    for vectors::Given { number, bias, taps, output, .. } in vectors::all() {
+        // Often enough that kernels compute them, and not the definition.
+        let (operands, coefficients): (Vec<_>, Vec<_>) = taps.iter().copied().unzip();
+        for (rows, columns) in [(1, 1), (20, 9), (9, 70)] {
+            let sizes = [rows, taps.len(), columns];
+            for tier in Tier::ALL {
+                let found = product(sizes, tier, &operands.repeat(rows), &coefficients.repeat(columns), bias);
+                assert_eq!(found, vec![output; rows * columns], "{number} {sizes:?} {}", tier.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn generated_matrices_have_the_product_of_the_specification_in_every_tier() {
+    for matrices in vectors::matrices() {
+        for tier in Tier::ALL {
+            matrices.check(&product(matrices.sizes, tier, &matrices.operands, &matrices.coefficients, None));
         }
     }
 }

@@ -55,34 +55,6 @@ pub(in crate::engine) fn encode(value: f64) -> u16 {
 /// The bits of a double that a single does not have.
 pub(in crate::engine) const BEYOND_SINGLE: u64 = (1 << 29) - 1;
 
-/// The half nearest to `value`, ties to even, for the array's output port.
-///
-/// The way leads through a single that was rounded to odd: its last bit remembers that there was more, so that the
-/// second rounding cannot take an inexact tie for an exact one.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "each cast rounds, or drops bits that are zero")]
-pub(in crate::engine) fn encode_to_even(value: f64) -> u16 {
-    /// What a double has beyond a single.
-    const BEYOND: u64 = (1 << 29) - 1;
-    let bits = value.to_bits();
-    // The sum carries into the single's last bit if any bit beyond it is set.
-    let odd = (bits | (bits & BEYOND).wrapping_add(BEYOND)) & !BEYOND;
-    let single = (f64::from_bits(odd) as f32).to_bits();
-
-    let sign = (single >> 16) as u16 & SIGN;
-    let magnitude = single & 0x7fff_ffff;
-    let half = if magnitude >= 0x477f_f000 {
-        u32::from(INFINITY)
-    } else if magnitude < 0x3880_0000 {
-        // Below 2^-14 the spacing stays 2^-24, which is that of singles from one half on.
-        (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3f00_0000)
-    } else {
-        let tie_to_even = (magnitude >> 13) & 1;
-        (magnitude.wrapping_sub(112 << 23).wrapping_add(0xfff).wrapping_add(tie_to_even)) >> 13
-    };
-    sign | half as u16
-}
-
 /// The result of an operation; +0 if it has no value (numerics 10).
 #[inline(always)]
 pub(in crate::engine) fn settle(result: f64) -> f64 {

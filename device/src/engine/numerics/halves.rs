@@ -1,7 +1,7 @@
-//! Halves: how fp16 is read and written, as far as singles do. `double` is for the rest.
+//! Halves: how fp16 is read, inside the array and outside of it.
 //!
-//! Storage is IEEE 754 half. A NaN that enters counts as +infinity (numerics 9), and an operation whose result
-//! has no value gives +0 (numerics 10), so the engine never produces a NaN.
+//! The array reads an exponent field of 31 like any other, so that there infinity is 65536 and a NaN some number above
+//! it. Everywhere else the field says what IEEE 754 says, and a NaN counts as +infinity.
 
 use half::f16;
 
@@ -9,104 +9,89 @@ use half::f16;
 pub const ONE: u16 = 0x3c00;
 /// The bits of +infinity.
 pub const INFINITY: u16 = 0x7c00;
-/// The smallest magnitude that is not denormal, 2^-14.
-pub const SMALLEST_NORMAL: f32 = 1.0 / 16384.0;
+/// The bit of the sign.
+pub const SIGN: u16 = 0x8000;
 
-/// The number that the bits stand for where they enter the engine.
+/// Digits behind the leading one.
+const FRACTION_BITS: u32 = 10;
+/// What is taken from the exponent field to get the exponent.
+const BIAS: i32 = 15;
+
+/// A half as the array reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// Sign and significand, a whole number below 2048.
+    pub significand: i32,
+    /// What the significand is to be multiplied with is two to this power, divided by 1024. Numbers below 2^-14 have the
+    /// exponent -14.
+    pub exponent: i32,
+}
+
+impl Operand {
+    /// Reads any bits.
+    #[must_use]
+    pub const fn new(bits: u16) -> Self {
+        let field = (bits >> FRACTION_BITS & 31) as i32;
+        let fraction = (bits & ((1 << FRACTION_BITS) - 1)) as i32;
+        let (leading, exponent) =
+            if field == 0 { (0, 1 - BIAS) } else { (1 << FRACTION_BITS, field.wrapping_sub(BIAS)) };
+        let magnitude = leading | fraction;
+        let significand = if bits & SIGN == 0 { magnitude } else { magnitude.wrapping_neg() };
+        Self { significand, exponent }
+    }
+
+    /// Its value.
+    #[must_use]
+    pub fn value(self) -> f32 {
+        // A significand has eleven digits, so that nothing is lost.
+        let significand = i16::try_from(self.significand).map_or(0.0, f32::from);
+        significand * 2f32.powi(self.exponent.wrapping_sub(10))
+    }
+}
+
+/// The number that the bits stand for outside of the array; a NaN is +infinity.
 #[must_use]
 pub fn value(bits: u16) -> f32 {
-    let number = f16::from_bits(bits).to_f32();
-    if number.is_nan() { f32::INFINITY } else { number }
+    f16::from_bits(entered(bits)).to_f32()
 }
 
-/// The half as which the bits enter the engine.
+/// The half as which the bits enter the engine outside of the array.
 #[must_use]
 pub const fn entered(bits: u16) -> u16 {
-    if bits & 0x7fff > INFINITY { INFINITY } else { bits }
-}
-
-/// The nearest half, ties to even, in a single rounding; a NaN counts as +infinity.
-#[must_use]
-pub fn from_f32(number: f32) -> u16 {
-    if number.is_nan() { INFINITY } else { f16::from_f32(number).to_bits() }
-}
-
-/// The single next to `number` towards zero, with its last bit set if the two differ.
-#[expect(clippy::cast_possible_truncation, reason = "the rounding is the point, and it is repaired")]
-#[must_use]
-pub fn round_to_odd(number: f64) -> f32 {
-    let nearest = number as f32;
-    let rounded = f64::from(nearest);
-    // Bits of floats count magnitudes upwards, so one less is the neighbour towards zero; this is never
-    // zero, because a number that was rounded away from zero is not zero now. No branches: kernels do this
-    // to many numbers at once.
-    let away = rounded.abs() > number.abs();
-    let inexact = away | (rounded.abs() < number.abs());
-    f32::from_bits(nearest.to_bits().wrapping_sub(u32::from(away)) | u32::from(inexact))
-}
-
-/// `number`, and +0 for one that is denormal as a half.
-#[must_use]
-pub fn flush(number: f32) -> f32 {
-    if number.abs() < SMALLEST_NORMAL { 0.0 } else { number }
-}
-
-/// The result of an operation, and +0 if it has none.
-#[must_use]
-pub fn or_zero(result: f32) -> f32 {
-    if result.is_nan() { 0.0 } else { result }
+    if bits & !SIGN > INFINITY { INFINITY } else { bits }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::double::encode_to_even as encode;
     use super::*;
 
     #[test]
-    fn half_survives_the_way_through_single_and_double() {
-        for bits in (0..=u16::MAX).filter(|bits| bits & 0x7fff <= INFINITY) {
-            assert_eq!(from_f32(value(bits)), bits);
-            assert_eq!(encode(f64::from(value(bits))), bits);
-        }
-    }
-
-    #[test]
-    fn nan_is_read_as_positive_infinity() {
+    fn nan_is_read_as_positive_infinity_outside_of_the_array() {
         for bits in (0..=u16::MAX).filter(|bits| bits & 0x7fff > INFINITY) {
-            assert_eq!(value(bits), f32::INFINITY);
-        }
-        assert_eq!(encode(f64::NAN), INFINITY);
-    }
-
-    #[test]
-    fn double_next_to_a_tie_is_rounded_once() {
-        // Between each two neighbouring halves: the tie itself goes to the even one, and a double's last digit
-        // next to it decides. Rounding to single first would lose that digit.
-        for low in 0..INFINITY - 1 {
-            let (a, b) = (f64::from(value(low)), f64::from(value(low + 1)));
-            let tie = f64::midpoint(a, b);
-            let even = low + (low & 1);
-            for sign in [0, 0x8000] {
-                let signed = |number: f64| if sign == 0 { number } else { -number };
-                assert_eq!(encode(signed(tie)), even | sign);
-                assert_eq!(encode(signed(tie.next_down())), low | sign);
-                assert_eq!(encode(signed(tie.next_up())), (low + 1) | sign);
-            }
+            assert_eq!((value(bits), entered(bits)), (f32::INFINITY, INFINITY));
         }
     }
 
     #[test]
-    fn magnitude_of_65520_becomes_infinity() {
-        assert_eq!(encode(65520.0), INFINITY);
-        assert_eq!(encode(65520_f64.next_down()), 0x7bff);
-        assert_eq!(encode(-1e300), 0xfc00);
+    fn array_reads_finite_halves_as_everybody_does() {
+        for bits in (0..=u16::MAX).filter(|bits| bits & 0x7fff < INFINITY) {
+            assert_eq!(Operand::new(bits).value(), f16::from_bits(bits).to_f32(), "{bits:#06x}");
+        }
     }
 
     #[test]
-    fn tiny_double_becomes_a_zero_of_its_sign() {
-        assert_eq!(encode(1e-300), 0);
-        assert_eq!(encode(-1e-300), 0x8000);
-        assert_eq!(encode(2f64.powi(-25)), 0);
-        assert_eq!(encode(2f64.powi(-25).next_up()), 1);
+    fn array_reads_exponent_field_31_as_any_other() {
+        for (bits, value) in [(0x7c00, 65536.0), (0xfc00, -65536.0), (0x7c01, 65600.0), (0xffff, -131_008.0)]
+        {
+            assert_eq!(Operand::new(bits).value(), value);
+        }
+    }
+
+    #[test]
+    fn subnormals_have_the_exponent_of_the_smallest_normal_numbers() {
+        for bits in [0x0000, 0x0001, 0x83ff, 0x0400, 0x87ff] {
+            assert_eq!(Operand::new(bits).exponent, -14, "{bits:#06x}");
+        }
+        assert_eq!(Operand::new(0x0800).exponent, -13);
     }
 }

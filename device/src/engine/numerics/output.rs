@@ -1,21 +1,22 @@
 //! The output port: from a sum to the fp16 behind it.
 
-use super::double::{encode_to_even, settle};
+use super::double::{encode, settle};
 use super::halves;
 
-/// Sum plus bias, times post-scale, in double precision, then one rounding to fp16.
+/// Sum times post-scale, exact, then one rounding to fp16, half away from zero. Zero is +0.
 ///
-/// The limit of 2^15 is not applied again (chosen).
+/// The limit of 2^15 is not applied again, and the post-scale is read as outside of the array: both are Chosen. Infinity
+/// times zero has no value and goes on as zero.
 #[must_use]
-pub fn of(sum: f64, bias: Option<u16>, post_scale: u16) -> u16 {
-    let biased = bias.map_or(sum, |bias| settle(sum + f64::from(halves::value(bias))));
-    encode_to_even(settle(biased * f64::from(halves::value(post_scale))))
+pub fn of(sum: f64, post_scale: u16) -> u16 {
+    let rounded = encode(settle(sum * f64::from(halves::value(post_scale))));
+    if rounded == halves::SIGN { 0 } else { rounded }
 }
 
-/// A pass-through: operand times post-scale, one rounding.
+/// A pass-through: operand times post-scale, one rounding. There is no accumulator that would lose the sign of zero.
 #[must_use]
 pub fn pass_through(operand: u16, post_scale: u16) -> u16 {
-    of(f64::from(halves::value(operand)), None, post_scale)
+    encode(settle(f64::from(halves::value(operand)) * f64::from(halves::value(post_scale))))
 }
 
 #[cfg(test)]
@@ -23,16 +24,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pass_through_keeps_denormals_and_the_sign_of_zero() {
-        for bits in [0x0001, 0x8001, 0x03ff, 0x8000, 0x0000, 0x7bff, 0xfc00] {
-            assert_eq!(pass_through(bits, halves::ONE), bits);
+    fn pass_through_keeps_every_half_that_is_a_number() {
+        for bits in 0..=u16::MAX {
+            assert_eq!(pass_through(bits, halves::ONE), halves::entered(bits), "{bits:#06x}");
         }
     }
 
     #[test]
-    fn what_has_no_value_goes_on_as_zero() {
-        assert_eq!(of(f64::INFINITY, Some(0xfc00), halves::ONE), 0);
-        assert_eq!(of(f64::INFINITY, None, 0), 0);
-        assert_eq!(of(0.0, None, 0x7e00), 0);
+    fn sum_leaves_without_the_sign_of_zero() {
+        assert_eq!([of(-0.0, halves::ONE), of(1.0, 0x8000), of(-2f64.powi(-16), 0x0001)], [0, 0, 0]);
+        assert_eq!(of(f64::NEG_INFINITY, 0), 0);
+        assert_eq!(of(f64::NEG_INFINITY, 0xbc00), 0x7c00);
+    }
+
+    #[test]
+    fn post_scale_comes_before_the_rounding_and_no_limit_behind_it() {
+        assert_eq!(of(4098.0, 0x3a00), 0x6a01);
+        assert_eq!(of(20000.0, 0x4000), 0x78e2);
     }
 }

@@ -1,62 +1,69 @@
-//! A whole reduction: from the taps of one output to its sum, in each of the three modes.
+//! A whole reduction: from the taps of one output to its sum, in each of the two modes.
 
 use super::double::settle;
-use super::{Numerics, halves, product, tile};
+use super::product::UNIT;
+use super::{Numerics, halves, product};
 
-/// Magnitude from which a sum of two or more taps is infinite, 2^15 (numerics 4).
-pub const LIMIT: f32 = 32768.0;
-/// Taps in a block of `fast`.
-pub const BLOCK: usize = 32;
+/// Units from which on a sum is infinite and stays so, 2^15.
+pub const LIMIT: i64 = 1 << 31;
 
-/// The sum of operand times coefficient over all taps, in ascending order.
-///
-/// Both are numbers as they were read, see [`halves::value`]; a tap in the padding has the operand +0.
+/// Operand and coefficient; a tap in the padding has the operand +0.
+pub type Tap = (u16, u16);
+
+/// Bias plus operand times coefficient over all taps, in ascending order.
 #[must_use]
-pub fn of(numerics: Numerics, taps: &[(f32, f32)]) -> f64 {
+pub fn of(numerics: Numerics, bias: Option<u16>, taps: &[Tap]) -> f64 {
     match numerics {
-        Numerics::M1 => f64::from(m1(taps)),
-        Numerics::Fast => limited(f64::from(fast(taps)), taps.len()),
-        Numerics::Exact => limited(exact(taps), taps.len()),
+        Numerics::M1 => m1(bias, taps).map_or_else(infinity, in_units),
+        Numerics::Exact => exact(bias, taps),
     }
 }
 
-fn m1(taps: &[(f32, f32)]) -> f32 {
-    let mut accumulator = 0.0;
-    for tile in taps.chunks(tile::TAPS) {
-        let sum = tile::sum(tile.iter().map(|&(operand, coefficient)| product::of(operand, coefficient)));
-        accumulator = limit(halves::or_zero(accumulator + sum), taps.len());
-    }
-    accumulator
-}
-
-fn fast(taps: &[(f32, f32)]) -> f32 {
-    // The product of two halves is exact in single precision, so that multiplying and adding rounds as seldom
-    // as a fused multiply-add.
-    let fused = |sum: f32, &(operand, coefficient): &(f32, f32)| {
-        sum + halves::flush(operand) * halves::flush(coefficient)
-    };
-    taps.chunks(BLOCK).fold(0.0, |accumulator, block| {
-        let even = block.iter().step_by(2).fold(0.0, fused);
-        let odd = block.iter().skip(1).step_by(2).fold(0.0, fused);
-        accumulator + (even + odd)
-    })
-}
-
-fn exact(taps: &[(f32, f32)]) -> f64 {
-    taps.iter().fold(0.0, |sum, &(operand, coefficient)| {
-        sum + f64::from(halves::flush(operand)) * f64::from(halves::flush(coefficient))
-    })
-}
-
-fn limit(sum: f32, taps: usize) -> f32 {
-    if taps > 1 && sum.abs() >= LIMIT { f32::INFINITY.copysign(sum) } else { sum }
-}
-
-/// What `fast` and `exact` make of a sum at its end.
+/// What so many units are.
+#[expect(clippy::cast_precision_loss, reason = "sums have 31 digits")]
 #[must_use]
-pub fn limited(sum: f64, taps: usize) -> f64 {
+pub fn in_units(units: i64) -> f64 {
+    units as f64 * f64::from(UNIT)
+}
+
+/// Infinity of a sign.
+#[must_use]
+pub const fn infinity(negative: bool) -> f64 {
+    if negative { f64::NEG_INFINITY } else { f64::INFINITY }
+}
+
+/// The accumulator in units, or on which side it has overflowed first: whether below zero.
+///
+/// The bias is in the accumulator before the first tap, rounded like a product with one. Each addition is exact, and the
+/// limit is looked at after each (Chosen: hardware was seen to look after two at most).
+///
+/// # Errors
+///
+/// As said: the sign of infinity.
+pub fn m1(bias: Option<u16>, taps: &[Tap]) -> Result<i64, bool> {
+    let bias = bias.map_or(0, |bias| product::of(bias, halves::ONE));
+    taps.iter().try_fold(within(bias)?, |accumulator, &(operand, coefficient)| {
+        within(accumulator.saturating_add(product::of(operand, coefficient)))
+    })
+}
+
+/// The accumulator, unless it has overflowed.
+const fn within(units: i64) -> Result<i64, bool> {
+    if units.unsigned_abs() >= LIMIT.unsigned_abs() { Err(units < 0) } else { Ok(units) }
+}
+
+/// In double precision: the sum of the products as they are, then the limit, then the bias. Denormals are +0 and a NaN
+/// is +infinity, as they are to whoever has fp16 units of its own.
+fn exact(bias: Option<u16>, taps: &[Tap]) -> f64 {
+    const SMALLEST_NORMAL: f64 = 1.0 / 16384.0;
+    let read = |bits| f64::from(halves::value(bits));
+    let flushed = |bits| if read(bits).abs() < SMALLEST_NORMAL { 0.0 } else { read(bits) };
+    let sum =
+        taps.iter().fold(0.0, |sum, &(operand, coefficient)| sum + flushed(operand) * flushed(coefficient));
     let sum = settle(sum);
-    if taps > 1 && sum.abs() >= f64::from(LIMIT) { f64::INFINITY.copysign(sum) } else { sum }
+    let is_beyond = taps.len() > 1 && sum.abs() >= in_units(LIMIT);
+    let limited = if is_beyond { infinity(sum < 0.0) } else { sum };
+    bias.map_or(limited, |bias| settle(limited + read(bias)))
 }
 
 #[cfg(test)]
@@ -64,27 +71,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn infinity_stays_unless_it_meets_the_opposite_one() {
-        let taps = |products: &[f32]| products.iter().map(|&x| (x, 1.0)).collect::<Vec<_>>();
-        let beyond = [30000.0, 10000.0, 0.0, 0.0, -30000.0, 0.0, 0.0, 0.0];
-        assert_eq!(m1(&taps(&beyond)), f32::INFINITY);
-        let back = [30000.0, 10000.0, 0.0, 0.0, f32::NEG_INFINITY, 0.0, 0.0, 0.0];
-        assert_eq!(m1(&taps(&back)).to_bits(), 0);
+    fn overflow_stays_on_the_side_where_it_came_first() {
+        let ones =
+            |operands: &[u16]| operands.iter().map(|&operand| (operand, halves::ONE)).collect::<Vec<_>>();
+        assert_eq!(m1(None, &ones(&[0x7400, 0x7400, 0xf400, 0xf400, 0xf400, 0xf400])), Err(false));
+        assert_eq!(m1(None, &ones(&[0xf400, 0xf400, 0x7400, 0x7400, 0x7400, 0x7400])), Err(true));
+        assert_eq!(m1(Some(0xf400), &ones(&[0x7400, 0x7400])), Ok(16384 << 16));
     }
 
     #[test]
-    fn short_block_of_fast_is_as_if_padded() {
-        let mut taps = vec![(1.5, -2.0); 35];
-        let short = fast(&taps);
-        taps.resize(64, (0.0, 0.0));
-        assert_eq!(fast(&taps).to_bits(), short.to_bits());
+    fn bias_alone_overflows_too() {
+        assert_eq!(m1(Some(0x7800), &[]), Err(false));
+        assert_eq!(m1(Some(0xf800), &[(0x7400, halves::ONE)]), Err(true));
+        assert_eq!(m1(Some(0x77ff), &[]), Ok(32752 << 16));
     }
 
     #[test]
-    fn denormals_are_zero_in_fast_and_exact() {
-        let denormal = halves::value(0x03ff);
-        for numerics in [Numerics::Fast, Numerics::Exact] {
-            assert_eq!(of(numerics, &[(denormal, 1024.0), (1024.0, denormal)]), 0.0);
-        }
+    fn exact_keeps_what_m1_rounds() {
+        let near_one = 0x3c01;
+        let taps = [(near_one, near_one), (0xbc00, 0x3c02)];
+        assert_eq!(of(Numerics::Exact, None, &taps), 2f64.powi(-20));
+        assert_eq!(of(Numerics::M1, None, &taps), 0.0);
+    }
+
+    #[test]
+    fn denormals_are_zero_in_exact() {
+        assert_eq!(of(Numerics::Exact, None, &[(0x03ff, 0x6400), (0x6400, 0x03ff)]), 0.0);
     }
 }

@@ -52,7 +52,7 @@ fn record(queue: u32, index: u16, (start, end): (u64, u64), what: What) -> Recor
 fn request(queue: u32, start: u64) -> Vec<Record> {
     let at = |from: u64, to: u64, what| record(queue, 0, (start + from, start + to), what);
     let transfer = |circuit| What::Transfer { circuit, bytes: 4096 };
-    let pass = |class| What::Pass { class, shape: [64, 8, 8], numerics: Some(Numerics::Fast), macs: 4096 };
+    let pass = |class| What::Pass { class, shape: [64, 8, 8], numerics: Some(Numerics::Exact), macs: 4096 };
     vec![
         at(0, 0, What::RequestBegin { tasks: 1 }),
         at(0, 700, transfer(Circuit::TdFetch)),
@@ -114,7 +114,7 @@ fn pass_shows_its_time_in_microseconds_and_its_numbers() {
     let events = written(&request(4, 1_000_000)).events();
     let pass = events.iter().find(|event| event["name"] == "neural").expect("it is there");
     assert_eq!((&pass["ph"], &pass["ts"], &pass["dur"]), (&"X".into(), &1001.5.into(), &3.501.into()));
-    let numbers = serde_json::json!({"channels": 64, "height": 8, "width": 8, "macs": 4096, "numerics": "fast",
+    let numbers = serde_json::json!({"channels": 64, "height": 8, "width": 8, "macs": 4096, "numerics": "exact",
         "queue": 4, "nid": 64, "task": 0});
     assert_eq!(pass["args"], numbers);
 }

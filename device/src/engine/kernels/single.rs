@@ -1,0 +1,126 @@
+//! The kernel in single precision: one fused multiply-add for a product.
+//!
+//! A running sum that stays between 128 and 256 has units for its last digit. A fused multiply-add rounds the exact product to
+//! units and adds it, which is what the silicon does; only ties go to even, and the last digit of the coefficient, which is
+//! set, makes them none. After some taps, as many as cannot lead out of that range, the units are added to a whole number,
+//! and the sum starts anew in the middle.
+#![expect(unsafe_code, reason = "reads and writes what `Block::fits` has seen to be there")]
+
+use super::block::Block;
+use super::lanes::{ANCHOR, Fused};
+
+/// Taps that are written out one after the other: a loop that ends often ends with a branch that processors guess
+/// wrong, and what they guessed wrong costs as much as several taps.
+const UNROLLED: usize = 4;
+
+/// Adds the taps to the sums, in chunks.
+///
+/// # Safety
+///
+/// The processor has the unit, the block fits `ROWS` by `VECTORS * V::COUNT`, and these are its coefficients.
+#[inline(always)]
+pub(super) unsafe fn run<V: Fused, const ROWS: usize, const VECTORS: usize>(
+    block: &mut Block<'_>,
+    coefficients: *const f32,
+    chunks: &[usize],
+) {
+    if block.least.is_empty() {
+        // SAFETY: as the caller says.
+        unsafe { all::<V, ROWS, VECTORS, false>(block, coefficients, chunks) }
+    } else {
+        // SAFETY: as the caller says.
+        unsafe { all::<V, ROWS, VECTORS, true>(block, coefficients, chunks) }
+    }
+}
+
+/// # Safety
+///
+/// As for [`run`].
+#[inline(always)]
+unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bool>(
+    block: &mut Block<'_>,
+    mut coefficients: *const f32,
+    chunks: &[usize],
+) {
+    let panel = block.panel.as_ptr();
+    let mut least = block.least.as_ptr();
+    let mut rest = block.offsets.each();
+    // SAFETY: as the caller says.
+    let anchor = unsafe { V::splat(ANCHOR) };
+    for &length in chunks {
+        let (chunk, behind) = rest.split_at(length);
+        rest = behind;
+        let mut sums = [[anchor; VECTORS]; ROWS];
+        let (many, few) = chunk.as_chunks::<UNROLLED>();
+        for offsets in many {
+            for &offset in offsets {
+                let operands = panel.wrapping_add(offset);
+                // SAFETY: the largest offset leaves room for all columns, and each tap has a coefficient for each row.
+                unsafe { tap::<V, ROWS, VECTORS, DROPS>(&mut sums, operands, coefficients, least) };
+                coefficients = coefficients.wrapping_add(ROWS);
+                least = least.wrapping_add(ROWS);
+            }
+        }
+        for &offset in few {
+            let operands = panel.wrapping_add(offset);
+            // SAFETY: as above.
+            unsafe { tap::<V, ROWS, VECTORS, DROPS>(&mut sums, operands, coefficients, least) };
+            coefficients = coefficients.wrapping_add(ROWS);
+            least = least.wrapping_add(ROWS);
+        }
+        let mut place = block.sums.as_mut_ptr();
+        for sums in &sums {
+            for sum in sums {
+                // SAFETY: there is a sum for each row and column.
+                unsafe { sum.add_units(place) };
+                place = place.wrapping_add(V::COUNT);
+            }
+        }
+    }
+}
+
+/// Adds a tap to each sum.
+///
+/// # Safety
+///
+/// The processor has the unit; operands of all columns and coefficients of all rows can be read, and if taps may be
+/// dropped the magnitudes from which on they are not.
+#[inline(always)]
+unsafe fn tap<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bool>(
+    sums: &mut [[V; VECTORS]; ROWS],
+    operands: *const f32,
+    coefficients: *const f32,
+    least: *const f32,
+) {
+    // SAFETY: as the caller says.
+    let mut columns = [unsafe { V::load(operands) }; VECTORS];
+    for (v, column) in columns.iter_mut().enumerate().skip(1) {
+        // SAFETY: as the caller says.
+        *column = unsafe { V::load(operands.wrapping_add(v * V::COUNT)) };
+    }
+    let mut magnitudes = columns;
+    if DROPS {
+        for magnitude in &mut magnitudes {
+            *magnitude = magnitude.magnitude();
+        }
+    }
+    for (row, sums) in sums.iter_mut().enumerate() {
+        // SAFETY: as the caller says.
+        let coefficient = unsafe { *coefficients.wrapping_add(row) };
+        // SAFETY: as the caller says.
+        let coefficient = unsafe { V::splat(coefficient) };
+        if DROPS {
+            // SAFETY: as the caller says.
+            let least = unsafe { *least.wrapping_add(row) };
+            // SAFETY: as the caller says.
+            let least = unsafe { V::splat(least) };
+            for ((sum, column), magnitude) in sums.iter_mut().zip(columns).zip(magnitudes) {
+                *sum = sum.plus_kept(column, coefficient, magnitude, least);
+            }
+        } else {
+            for (sum, column) in sums.iter_mut().zip(columns) {
+                *sum = sum.plus_product(coefficient, column);
+            }
+        }
+    }
+}

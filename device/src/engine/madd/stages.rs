@@ -1,0 +1,159 @@
+//! How the taps of a tile are added, decided before they are.
+//!
+//! What a block of taps can sum to is bounded by the sums of its coefficients and the largest of its operands. From that
+//! follows how many products a sum in single precision takes before it leaves its range, and whether an output can come to the
+//! limit. From the smallest of both follows whether a product may be dropped. The measures are of the very numbers that are
+//! multiplied, so that nobody can make them lie.
+
+use std::ops::Range;
+
+use super::coefficients::Packed;
+use super::layout::Layout;
+use super::shape::Shape;
+use crate::engine::kernels::{Extent, GRANULE};
+use crate::engine::numerics::product::UNIT;
+use crate::engine::numerics::sum::{LIMIT, in_units};
+
+/// What magnitudes in single precision may add up to, a little less than 64.
+const SINGLES: f32 = 63.5;
+/// What roundings may have taken from a bound: more than there are roundings in it.
+const SLACK: f32 = 1.001;
+
+/// How some taps of a tile are added.
+#[derive(Clone, Debug)]
+pub(super) struct Stage {
+    /// Which chunks, in single precision; none if they do not do.
+    chunks: Range<usize>,
+    /// Whether a product may be dropped.
+    pub(super) drops: bool,
+    /// What the magnitudes of a sum's products can add up to.
+    reach: f32,
+}
+
+impl Stage {
+    /// Whether a sum may come to the limit if it begins with so many units at most.
+    pub(super) fn may_overflow(&self, units: u32) -> bool {
+        beyond(in_units(i64::from(units)) + f64::from(self.reach))
+    }
+}
+
+/// Whether magnitudes that add up to so much can come to the limit.
+fn beyond(reach: f64) -> bool {
+    reach * f64::from(SLACK) >= in_units(LIMIT)
+}
+
+/// The stages of some tiles.
+#[derive(Debug, Default)]
+pub(super) struct Stages {
+    /// `[tile][block]`
+    all: Vec<Stage>,
+    /// Whether sums of a tile may come to the limit.
+    watched: Vec<bool>,
+    chunks: Vec<usize>,
+    /// The operands of each granule.
+    operands: Vec<Extent>,
+    /// Blocks of a tile.
+    blocks: usize,
+    /// The first tile.
+    first: usize,
+}
+
+/// What the stages of a piece are made from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Measured<'a> {
+    pub(super) shape: &'a Shape,
+    pub(super) layout: &'a Layout,
+    pub(super) coefficients: &'a Packed,
+    /// The operands of each channel.
+    pub(super) channels: &'a [Extent],
+}
+
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "sizes are those of a checked shape"
+)]
+impl Stages {
+    /// Decides for some tiles of a group; `bias` is the largest magnitude that a sum of a tile starts with.
+    pub(super) fn set(
+        &mut self,
+        measured: Measured<'_>,
+        group: usize,
+        tiles: Range<usize>,
+        bias: impl Fn(usize) -> f64,
+    ) {
+        let Measured { shape, layout, coefficients, channels } = measured;
+        let taps = shape.taps();
+        let channels = &channels[group * shape.group_channels..][..shape.group_channels];
+        let window = shape.kernel_height * shape.kernel_width;
+        self.operands.clear();
+        self.operands.extend((0..taps).step_by(GRANULE).map(|tap| {
+            let touched = tap / window..=(taps.min(tap + GRANULE) - 1) / window;
+            channels[touched].iter().fold(Extent::NONE, |all, &extent| all.and(extent))
+        }));
+        self.blocks = layout.blocks(taps);
+        self.first = tiles.start;
+        self.all.clear();
+        self.watched.clear();
+        self.chunks.clear();
+        for tile in tiles {
+            let extents = coefficients.extents(group, tile);
+            let mut reach = bias(tile);
+            for block in 0..self.blocks {
+                let stage = self.stage(layout.taps_of(taps, block), extents, layout.kernel.has_singles);
+                reach += f64::from(stage.reach);
+                self.all.push(stage);
+            }
+            self.watched.push(beyond(reach));
+        }
+    }
+
+    /// Decides for some taps of a tile whose coefficients have these measures.
+    fn stage(&mut self, taps: Range<usize>, extents: &[Extent], has_singles: bool) -> Stage {
+        let granules = taps.start / GRANULE..taps.end.div_ceil(GRANULE);
+        let first = self.chunks.len();
+        let (mut coefficients, mut operands) = (Extent::NONE, Extent::NONE);
+        let (mut reach, mut of_chunk, mut length) = (0.0, 0.0, 0);
+        let mut fits = has_singles;
+        let (mut rest, each) = (taps.len(), extents[granules.clone()].iter().zip(&self.operands[granules]));
+        for (a, b) in each {
+            (coefficients, operands) = (coefficients.and(*a), operands.and(*b));
+            // Each product is rounded by half a unit at most.
+            let bound = SLACK * a.largest * b.largest + GRANULE as f32 * UNIT;
+            reach += bound;
+            fits &= bound < SINGLES;
+            if of_chunk + bound >= SINGLES && length > 0 {
+                self.chunks.push(length);
+                (of_chunk, length) = (0.0, 0);
+            }
+            of_chunk += bound;
+            length += rest.min(GRANULE);
+            rest -= rest.min(GRANULE);
+        }
+        self.chunks.push(length);
+        if !fits {
+            self.chunks.truncate(first);
+        }
+        Stage { chunks: first..self.chunks.len(), drops: operands.drops(coefficients), reach }
+    }
+
+    /// How some taps of a tile are added.
+    pub(super) fn of(&self, tile: usize, block: usize) -> &Stage {
+        &self.all[(tile - self.first) * self.blocks + block]
+    }
+
+    /// The chunks of a stage in single precision, if that does.
+    pub(super) fn chunks(&self, stage: &Stage) -> Option<&[usize]> {
+        Some(&self.chunks[stage.chunks.clone()]).filter(|chunks| !chunks.is_empty())
+    }
+
+    /// Whether sums of a tile may come to the limit.
+    pub(super) fn is_watched(&self, tile: usize) -> bool {
+        self.watched[tile - self.first]
+    }
+
+    /// Whether that is so for any.
+    pub(super) fn are_watched(&self) -> bool {
+        self.watched.contains(&true)
+    }
+}

@@ -1,0 +1,234 @@
+"""Programs."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, cast, overload
+
+from . import _ane, _data
+from ._device import Device, default_device
+
+if TYPE_CHECKING:
+    from numpy import float16
+    from numpy.typing import NDArray
+
+_CHUNK = 16
+"""Tasks that are described at once: one of them is rarely wanted alone, and all can be very many."""
+
+
+def load(path: Union[str, os.PathLike[str]], *, device: Optional[Device] = None) -> Program:
+    """The program in a file: ``.hwx``, as Apple's compiler writes it, or ``.anec``.
+
+    :param device: the device to run it on; without it, :func:`default_device` once it is run.
+    :raises FormatError: if the file is something else, or damaged. The message says where.
+    :raises OSError: if it cannot be read.
+
+    >>> import ane
+    >>> ane.load("examples/add_relu.anec")
+    <ane.Program 'examples/add_relu.anec': 2 tasks, input0[1, 16, 1, 32], input1[1, 16, 1, 32] -> output0[1, 16, 1, 32]>
+    """
+    return Program(_ane.Program.open(path), device)
+
+
+def loads(file: bytes, *, name: str = "bytes", device: Optional[Device] = None) -> Program:
+    """The program in the bytes of a file; ``name`` is what messages call it."""
+    return Program(_ane.Program.read(file, name), device)
+
+
+class Tasks(Sequence[_data.Task]):
+    """The tasks of a program, described when they are looked at."""
+
+    def __init__(self, program: _ane.Program) -> None:
+        self._program = program
+        self._known: Dict[int, _data.Task] = {}
+
+    def __len__(self) -> int:
+        return self._program.task_count
+
+    @overload
+    def __getitem__(self, index: int) -> _data.Task: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> List[_data.Task]: ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[_data.Task, List[_data.Task]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        count = len(self)
+        if not -count <= index < count:
+            raise IndexError(f"task {index} of a program with {count}")
+        index %= count
+        if index not in self._known:
+            start = index - index % _CHUNK
+            # Only the last few are kept: a program may have 65535.
+            self._known = {
+                told["index"]: _data.task(told) for told in json.loads(self._program.tasks(start, start + _CHUNK))
+            }
+        if index not in self._known:
+            raise IndexError(f"task {index} cannot be described: its descriptor is damaged")
+        return self._known[index]
+
+    def __iter__(self) -> Iterator[_data.Task]:
+        return (self[index] for index in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} tasks>"
+
+
+class Program:
+    """A compiled program, ready to be looked into and to be run. Made by :func:`load` and :meth:`Graph.build`."""
+
+    def __init__(self, program: _ane.Program, device: Optional[Device] = None) -> None:
+        self._program = program
+        self._device = device
+        self._session: Optional[Tuple[int, _ane.Session]] = None
+        self._report = cast(Dict[str, object], json.loads(program.report()))
+        self._tasks = Tasks(program)
+
+    @property
+    def name(self) -> str:
+        """The file that it came in."""
+        return self._program.name
+
+    @property
+    def container(self) -> str:
+        """The kind of file: ``HWX`` or ``ANEC``."""
+        return cast(str, self._report["container"])
+
+    @property
+    def inputs(self) -> Tuple[_data.Surface, ...]:
+        """What a client fills, by rising base address."""
+        return self._surfaces("inputs")
+
+    @property
+    def outputs(self) -> Tuple[_data.Surface, ...]:
+        """What a client reads, by rising base address."""
+        return self._surfaces("outputs")
+
+    @property
+    def bars(self) -> Tuple[_data.Bar, ...]:
+        """The base addresses in use."""
+        return tuple(map(_data.bar, cast(List[_data.Json], self._report["bars"])))
+
+    @property
+    def tasks(self) -> Tasks:
+        """The tasks, in the order in which the engine runs them.
+
+        >>> import ane
+        >>> task = ane.load("examples/add_relu.anec").tasks[0]
+        >>> register = task["PECfg"]
+        >>> [(field.name, field.shown) for field in register.fields if field.name == "operation"]
+        [('operation', 'add')]
+        >>> register.grade
+        'derived'
+        """
+        return self._tasks
+
+    @property
+    def damage(self) -> Optional[str]:
+        """Why the tasks cannot be followed to the end, if they cannot."""
+        return cast(Optional[str], self._report["damage"])
+
+    @property
+    def warnings(self) -> Tuple[str, ...]:
+        """What is odd about the file, and no reason to refuse it."""
+        return tuple(cast(List[str], self._report["warnings"]))
+
+    @property
+    def compiler(self) -> Tuple[str, ...]:
+        """What the compiler says about itself, line by line."""
+        return tuple(cast(List[str], self._report["compiler"]))
+
+    @property
+    def refusals(self) -> Tuple[_data.Refusal, ...]:
+        """The tasks that the engine does not execute, with the register to blame; nothing is run to find them.
+
+        >>> import ane
+        >>> ane.load("examples/add_relu.anec").refusals
+        ()
+        """
+        return tuple(map(_data.refusal, json.loads(self._program.refusals())))
+
+    def memory(self, chip: str = "t8103") -> _data.Memory:
+        """What it does with a chip's memory, and how long it would take there, by the timing model.
+
+        >>> import ane
+        >>> memory = ane.load("examples/add_relu.anec").memory()
+        >>> [operand.name for operand in memory.tasks[0].operands]
+        ['source 1', 'source 2', 'result']
+        """
+        return _data.memory(json.loads(self._program.memory(chip)))
+
+    def run(
+        self, arrays: Optional[Mapping[str, NDArray[float16]]] = None, /, **named: NDArray[float16]
+    ) -> Dict[str, NDArray[float16]]:
+        """Runs it: an array for each input, by name, and a new array for each output.
+
+        Inputs are ``float16``, of the shape N, C, H, W or the same without axes of length 1; outputs have all four
+        axes. Names that are no Python names go into a mapping: ``program.run({"x@1": x})``. Other Python threads run
+        meanwhile; of several that run the same program, one waits for the other.
+
+        :raises TypeError: if an input is missing, unknown, or of another type.
+        :raises ValueError: if an input is of another shape.
+        :raises RunError: if the engine does not run it to its end; see there.
+
+        >>> import ane, numpy
+        >>> program = ane.load("examples/add_relu.anec")
+        >>> x = numpy.full((16, 32), 2, numpy.float16)
+        >>> y = program.run(input0=x, input1=-x)["output0"]
+        >>> y.shape, float(y.max())
+        ((1, 16, 1, 32), 0.0)
+        """
+        if arrays is not None:
+            for name in arrays:
+                if name in named:
+                    raise TypeError(f"input {name!r} is given twice")
+            named = {**arrays, **named}
+        session = self._session
+        if session is None or session[0] != os.getpid():
+            session = self._load()
+        return session[1].run(named)
+
+    def on(self, device: Device) -> Program:
+        """The same program, to be run on another device."""
+        return Program(self._program, device)
+
+    def to_anec(self) -> bytes:
+        """The program as the bytes of an .anec file."""
+        return self._program.to_anec()
+
+    def save(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes it as an .anec file.
+
+        >>> import ane, os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "copy.anec")
+        >>> ane.load("examples/add_relu.anec").save(path)
+        >>> len(ane.load(path).tasks)
+        2
+        """
+        contents = self.to_anec()
+        with open(path, "wb") as file:
+            file.write(contents)
+
+    def _load(self) -> Tuple[int, _ane.Session]:
+        device = self._device or default_device()
+        # A device of the parent process refuses it by name; a new one is made only where none was asked for.
+        self._session = (os.getpid(), _ane.Session(device._open, self._program))
+        return self._session
+
+    def _surfaces(self, which: str) -> Tuple[_data.Surface, ...]:
+        return tuple(map(_data.surface, cast(List[_data.Json], self._report[which])))
+
+    def __repr__(self) -> str:
+        def listed(surfaces: Tuple[_data.Surface, ...]) -> str:
+            return ", ".join(f"{surface.name}{list(surface.shape)}" for surface in surfaces)
+
+        count = len(self.tasks)
+        tasks = "1 task" if count == 1 else f"{count} tasks"
+        return f"<ane.Program {self.name!r}: {tasks}, {listed(self.inputs)} -> {listed(self.outputs)}>"
+
+    def _repr_html_(self) -> str:
+        from ._html import program
+
+        return program(self)

@@ -1,0 +1,218 @@
+//! The builder of programs: [`ane::build::Graph`], with tensors as numbers.
+//!
+//! `ane/_graph.py` has the types and the documentation. Tensors are numbers here, and each graph keeps what they stand for.
+
+use ane::build::activation::{self, clamp, leaky_relu};
+use ane::build::{
+    Axis, BuildError, Channels, Convolution, Element, Graph as Builder, Over, Padding, Reduce, Shape, Tail,
+    Tensor, Weights,
+};
+use half::f16;
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+
+use crate::program::Program;
+use crate::raise;
+
+/// Values, dense.
+type Values<'py> = PyReadonlyArray1<'py, f16>;
+
+/// A graph under construction.
+#[pyclass(module = "ane._ane")]
+pub(crate) struct Graph {
+    builder: Builder,
+    tensors: Vec<Tensor>,
+}
+
+#[pymethods]
+impl Graph {
+    #[new]
+    fn new() -> Self {
+        Self { builder: Builder::new(), tensors: Vec::new() }
+    }
+
+    fn input(&mut self, py: Python<'_>, name: &str, shape: (u32, u32, u32)) -> PyResult<usize> {
+        let made = self.builder.input(name, shape_of(shape));
+        self.keep(py, made)
+    }
+
+    fn constant(&mut self, py: Python<'_>, shape: (u32, u32, u32), values: Values<'_>) -> PyResult<usize> {
+        let made = self.builder.constant(shape_of(shape), slice(&values)?);
+        self.keep(py, made)
+    }
+
+    fn output(&mut self, py: Python<'_>, name: &str, tensor: usize) -> PyResult<()> {
+        let tensor = self.tensor(tensor)?;
+        self.builder.output(name, tensor).map_err(|why| raise::build(py, &why))
+    }
+
+    /// Channels, rows and columns.
+    fn shape(&self, py: Python<'_>, tensor: usize) -> PyResult<(u32, u32, u32)> {
+        let shape = self.builder.shape(self.tensor(tensor)?).map_err(|why| raise::build(py, &why))?;
+        Ok((shape.c, shape.h, shape.w))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each is a keyword of its own in Python")]
+    fn convolution(
+        &mut self,
+        py: Python<'_>,
+        x: usize,
+        outputs: u32,
+        kernel: (u32, u32),
+        weights: Values<'_>,
+        bias: Option<Values<'_>>,
+        stride: (u32, u32),
+        padding: (u32, u32, u32, u32),
+        groups: u32,
+        relu: bool,
+    ) -> PyResult<usize> {
+        let x = self.tensor(x)?;
+        let (left, right, top, bottom) = padding;
+        let bias = bias.as_ref().map(slice).transpose()?;
+        let convolution = Convolution {
+            stride,
+            padding: Padding { left, right, top, bottom },
+            channels: if groups == 1 { Channels::Dense } else { Channels::Grouped(groups) },
+            bias,
+            tail: tail(relu),
+            ..Convolution::new(outputs, kernel, Weights::Half(slice(&weights)?))
+        };
+        let made = self.builder.convolution(x, &convolution);
+        self.keep(py, made)
+    }
+
+    fn matmul(&mut self, py: Python<'_>, x: usize, y: usize, relu: bool) -> PyResult<usize> {
+        let made = self.builder.matmul(self.tensor(x)?, self.tensor(y)?, tail(relu));
+        self.keep(py, made)
+    }
+
+    fn binary(&mut self, py: Python<'_>, operation: &str, x: usize, y: usize, relu: bool) -> PyResult<usize> {
+        let element = match operation {
+            "add" => Element::ADD,
+            "subtract" => Element::SUBTRACT,
+            "multiply" => Element::MULTIPLY,
+            "maximum" => Element::MAXIMUM,
+            "minimum" => Element::MINIMUM,
+            _ => return Err(raise::wrong_value(format!("no operation {operation:?}"))),
+        };
+        let made = self.builder.binary(self.tensor(x)?, self.tensor(y)?, Element { relu, ..element });
+        self.keep(py, made)
+    }
+
+    /// A function of each element, or of the whole tensor.
+    fn unary(&mut self, py: Python<'_>, operation: &str, x: usize) -> PyResult<usize> {
+        let x = self.tensor(x)?;
+        let builder = &mut self.builder;
+        let table = match operation {
+            "sigmoid" => activation::sigmoid,
+            "silu" => activation::silu,
+            "gelu" => activation::gelu,
+            "tanh" => activation::tanh,
+            "exp2" => activation::exp2,
+            "log2" => activation::log2,
+            "sqrt" => activation::sqrt,
+            "rsqrt" => activation::rsqrt,
+            "reciprocal" => activation::reciprocal,
+            _ => {
+                let made = match operation {
+                    "relu" => builder.relu(x),
+                    "square" => builder.unary(x, Element::SQUARE),
+                    "exp" => builder.exp(x),
+                    "ln" => builder.ln(x),
+                    "transpose" => builder.transpose(x),
+                    "softmax" => builder.softmax(x),
+                    "softmax_columns" => builder.softmax_columns(x),
+                    _ => return Err(raise::wrong_value(format!("no operation {operation:?}"))),
+                };
+                return self.keep(py, made);
+            }
+        };
+        let made = builder.activation(x, table());
+        self.keep(py, made)
+    }
+
+    fn leaky_relu(&mut self, py: Python<'_>, x: usize, slope: f64) -> PyResult<usize> {
+        let made = self.builder.activation(self.tensor(x)?, leaky_relu(f16::from_f64(slope)));
+        self.keep(py, made)
+    }
+
+    fn clamp(&mut self, py: Python<'_>, x: usize, low: f64, high: f64) -> PyResult<usize> {
+        let made = self.builder.activation(self.tensor(x)?, clamp(f16::from_f64(low), f16::from_f64(high)));
+        self.keep(py, made)
+    }
+
+    fn reduce(&mut self, py: Python<'_>, operation: &str, x: usize, columns: bool) -> PyResult<usize> {
+        let reduce = match operation {
+            "sum" => Reduce::SUM,
+            "mean" => Reduce::MEAN,
+            "maximum" => Reduce::MAXIMUM,
+            _ => return Err(raise::wrong_value(format!("no reduction {operation:?}"))),
+        };
+        let over = if columns { Over::Columns } else { Over::Plane };
+        let made = self.builder.reduce(self.tensor(x)?, Element::COPY, reduce, over);
+        self.keep(py, made)
+    }
+
+    fn norm(&mut self, py: Python<'_>, x: usize, instance: bool, epsilon: f64) -> PyResult<usize> {
+        let (x, epsilon) = (self.tensor(x)?, f16::from_f64(epsilon));
+        let made = if instance {
+            self.builder.instance_norm(x, epsilon)
+        } else {
+            self.builder.layer_norm(x, epsilon)
+        };
+        self.keep(py, made)
+    }
+
+    fn norm_columns(
+        &mut self,
+        py: Python<'_>,
+        x: usize,
+        gamma: usize,
+        beta: usize,
+        epsilon: f64,
+    ) -> PyResult<usize> {
+        let (x, gamma, beta) = (self.tensor(x)?, self.tensor(gamma)?, self.tensor(beta)?);
+        let made = self.builder.layer_norm_columns(x, gamma, beta, f16::from_f64(epsilon));
+        self.keep(py, made)
+    }
+
+    fn concat(&mut self, py: Python<'_>, parts: Vec<usize>, rows: bool) -> PyResult<usize> {
+        let parts = parts.into_iter().map(|part| self.tensor(part)).collect::<PyResult<Vec<_>>>()?;
+        let made = self.builder.concat(&parts, if rows { Axis::Rows } else { Axis::Channels });
+        self.keep(py, made)
+    }
+
+    fn slice(&mut self, py: Python<'_>, x: usize, channels: (u32, u32), rows: (u32, u32)) -> PyResult<usize> {
+        let made = self.builder.slice(self.tensor(x)?, channels.0..channels.1, rows.0..rows.1);
+        self.keep(py, made)
+    }
+
+    fn build(&self, py: Python<'_>) -> PyResult<Program> {
+        let built = py.detach(|| self.builder.build()).map_err(|why| raise::build(py, &why))?;
+        Program::of_built(py, &built)
+    }
+}
+
+impl Graph {
+    fn tensor(&self, number: usize) -> PyResult<Tensor> {
+        let known = self.tensors.get(number).copied();
+        known.ok_or_else(|| raise::wrong_value(format!("the graph has no tensor {number}")))
+    }
+
+    fn keep(&mut self, py: Python<'_>, made: Result<Tensor, BuildError>) -> PyResult<usize> {
+        self.tensors.push(made.map_err(|why| raise::build(py, &why))?);
+        Ok(self.tensors.len() - 1)
+    }
+}
+
+fn shape_of((channels, rows, columns): (u32, u32, u32)) -> Shape {
+    Shape::new(channels, rows, columns)
+}
+
+fn tail(relu: bool) -> Tail {
+    if relu { Tail::RELU } else { Tail::NONE }
+}
+
+fn slice<'a>(values: &'a Values<'_>) -> PyResult<&'a [f16]> {
+    values.as_slice().map_err(raise::wrong_value)
+}

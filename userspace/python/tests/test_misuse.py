@@ -1,0 +1,233 @@
+"""Used as nobody should: after fork, at exit, from signal handlers and destructors. An exception, and never a crash."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PRELUDE = """
+import ane, gc, numpy, os, signal, sys, threading, time
+def small():
+    graph = ane.Graph()
+    graph.output("y", graph.relu(graph.input("x", (8, 4, 16))))
+    return graph.build()
+def long():
+    graph = ane.Graph()
+    x = graph.input("x", (64, 32, 32))
+    for _ in range(24):
+        x = graph.convolution(x, numpy.full((64, 64, 3, 3), 2**-10, numpy.float16), padding=1)
+    graph.output("y", x)
+    return graph.build()
+x = numpy.ones((8, 4, 16), numpy.float16)
+wide = numpy.ones((64, 32, 32), numpy.float16)
+"""
+
+
+def run(script: str) -> str:
+    """What the script prints; it has to end by itself, and well."""
+    words = [sys.executable, "-X", "faulthandler", "-c", PRELUDE + textwrap.dedent(script)]
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, f"{ran.returncode}: {ran.stdout}{ran.stderr}"
+    return ran.stdout
+
+
+def test_child_of_fork_is_told_and_makes_its_own() -> None:
+    printed = run(
+        """
+        device = ane.Device()
+        program, other = small().on(device), small()
+        program.run(x=x), other.run(x=x)
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            session = program._session[1]
+            for use in (lambda: session.run({"x": x}), lambda: program.run(x=x), device.counters, device.close):
+                try:
+                    use()
+                    print("used")
+                except ane.ForkError as error:
+                    print("told", error.hint is not None)
+            # Without a device of its parent's, the child makes one.
+            print(float(other.run(x=x)["y"].max()))
+            del program, other, device, session
+            gc.collect()
+            sys.stdout.flush()
+            os._exit(7)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        print(float(program.run(x=x)["y"].max()))
+        """
+    )
+    assert printed.split("\n")[:-1] == ["told True"] * 4 + ["1.0", "7", "1.0"]
+
+
+def test_fork_while_another_thread_runs_leaves_a_child_that_works() -> None:
+    printed = run(
+        """
+        program = long()
+        thread = threading.Thread(target=lambda: program.run(x=wide))
+        thread.start()
+        time.sleep(0.05)
+        child = os.fork()
+        if child == 0:
+            y = small().run(x=x)["y"]
+            del program
+            gc.collect()
+            os._exit(int(y.max()))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        thread.join()
+        """
+    )
+    assert printed == "1\n"
+
+
+def test_multiprocessing_by_fork_and_by_spawn_works() -> None:
+    printed = run(
+        """
+        import multiprocessing
+        small().run(x=x)
+        def work(queue):
+            queue.put(float(small().run(x=x)["y"].max()))
+        context = multiprocessing.get_context("fork")
+        queue = context.Queue()
+        process = context.Process(target=work, args=(queue,))
+        process.start()
+        print(queue.get(timeout=60))
+        process.join()
+        print(process.exitcode)
+        """
+    )
+    assert printed == "1.0\n0\n"
+
+
+@pytest.mark.parametrize("how", ["sys.exit(0)", "os._exit(0)", "pass"])
+def test_interpreter_ends_while_a_daemon_thread_runs(how: str) -> None:
+    run(
+        f"""
+        program = long()
+        threading.Thread(target=lambda: program.run(x=wide), daemon=True).start()
+        time.sleep(0.1)
+        {how}
+        """
+    )
+
+
+def test_objects_that_outlive_their_modules_are_dropped_quietly() -> None:
+    run(
+        """
+        import atexit
+        class Late:
+            def __init__(self):
+                self.program = small()
+                self.program.run(x=x)
+            def __del__(self):
+                try:
+                    self.program.run(x=x)
+                except Exception:
+                    pass
+        keep = [Late(), ane.Device()]
+        sys.keep = keep
+        atexit.register(lambda: keep[0].program.run(x=x))
+        """
+    )
+
+
+def test_interrupt_ends_a_long_run() -> None:
+    printed = run(
+        """
+        program = long()
+        program.run(x=wide)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        begin = time.monotonic()
+        program.run(x=wide)
+        whole = time.monotonic() - begin
+        signal.setitimer(signal.ITIMER_REAL, whole / 8)
+        begin = time.monotonic()
+        try:
+            program.run(x=wide)
+            print("ran to its end")
+        except KeyboardInterrupt:
+            print("interrupted")
+        print(time.monotonic() - begin < whole)
+        y = program.run(x=wide)["y"]
+        print(y.shape)
+        """
+    )
+    assert printed == "interrupted\nTrue\n(1, 64, 32, 32)\n"
+
+
+def test_signal_handler_that_runs_the_program_that_it_interrupts_is_refused() -> None:
+    printed = run(
+        """
+        program = long()
+        program.run(x=wide)
+        def handler(*_):
+            try:
+                program.run(x=wide)
+                print("ran")
+            except ane.BusyError as error:
+                print("busy", "signal handler" in str(error))
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        print(program.run(x=wide)["y"].shape)
+        """
+    )
+    assert printed == "busy True\n(1, 64, 32, 32)\n"
+
+
+def test_array_whose_bytes_another_thread_changes_meanwhile_is_no_danger() -> None:
+    run(
+        """
+        program = small()
+        data = numpy.ones((8, 4, 16), numpy.float16)
+        stop = threading.Event()
+        def change():
+            while not stop.is_set():
+                data[...] = 2
+                data[...] = 1
+        thread = threading.Thread(target=change)
+        thread.start()
+        for _ in range(300):
+            y = program.run(x=data)["y"]
+            assert ((y == 1) | (y == 2)).all()
+        stop.set()
+        thread.join()
+        """
+    )
+
+
+def test_closed_device_says_so() -> None:
+    printed = run(
+        """
+        device = ane.Device()
+        program = small().on(device)
+        device.close()
+        device.close()
+        for use in (device.counters, device.memory_map, lambda: program.run(x=x), lambda: device.chip):
+            try:
+                use()
+            except ane.DeviceError as error:
+                print(error.message)
+        """
+    )
+    assert printed == "this device is closed\n" * 4
+
+
+def test_classes_of_the_extension_are_not_made_or_changed_by_hand() -> None:
+    printed = run(
+        """
+        from ane import _ane
+        for make in (_ane.Program, lambda: _ane.Session(None, None), lambda: _ane.Device(location="embedded")):
+            try:
+                make()
+            except TypeError:
+                print("refused")
+        try:
+            ane.load("/nonexistent")
+        except FileNotFoundError:
+            print("no file")
+        """
+    )
+    assert printed == "refused\n" * 3 + "no file\n"

@@ -1,0 +1,222 @@
+"""Programs as data, errors as exceptions."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy
+import pytest
+
+import ane
+
+
+def patched(program: ane.Program, task: int, register: str, value: int) -> ane.Program:
+    """The program with another word in one of its registers, by its place in the file."""
+    file = bytearray(program.to_anec())
+    found = program.tasks[task]
+    word = found[register]
+    # Records are a header and the values behind it; the register's value is where its record has it.
+    at = 0x1000 + found.offset
+    words = struct.unpack_from(f"<{found.bytes // 4}I", file, at)
+    matching = [i for i, bits in enumerate(words) if bits == word.value and i > 9]
+    for i in matching:
+        changed = bytearray(file)
+        struct.pack_into("<I", changed, at + 4 * i, value)
+        made = ane.loads(bytes(changed), name="patched")
+        if made.tasks[task][register].value == value:
+            return made
+    raise AssertionError(f"{register} is not where it should be")
+
+
+def test_registers_of_every_task_are_named_graded_and_explained(heavy: ane.Program) -> None:
+    grades = {"measured", "derived", "predicted", "chosen"}
+    assert len(heavy.tasks) == len(list(heavy.tasks)) > 1
+    for index, task in enumerate(heavy.tasks):
+        assert task.index == index and task.summary and task.header
+        for register in (*task.header, *task.registers):
+            assert register.name and register.grade in grades and register.source
+            for field in register.fields:
+                assert field.grade in grades and field.shown != ""
+    assert heavy.tasks[-1] == heavy.tasks[len(heavy.tasks) - 1]
+    assert heavy.tasks[0:2][1].changed is not None
+
+
+def test_task_beyond_the_last_is_an_index_error(relu: ane.Program) -> None:
+    for index in (len(relu.tasks), -len(relu.tasks) - 1, 2**70):
+        with pytest.raises(IndexError):
+            relu.tasks[index]
+
+
+def test_data_cannot_be_changed(relu: ane.Program) -> None:
+    with pytest.raises(AttributeError):
+        relu.tasks[0].index = 3
+    with pytest.raises(AttributeError):
+        del relu.inputs[0].name
+    assert len({relu.inputs[0], relu.inputs[0]}) == 1
+
+
+@pytest.mark.parametrize("contents", [b"", b"\0" * 4096, b"PK\3\4" + b"x" * 60, b"\xce\xfa\xed\xbe" * 400, b"\xff" * 5000])
+def test_file_that_is_no_program_is_refused_by_name(tmp_path: Path, contents: bytes) -> None:
+    path = tmp_path / "model"
+    path.write_bytes(contents)
+    with pytest.raises(ane.FormatError, match="model: ") as caught:
+        ane.load(path)
+    assert caught.value.hint
+
+
+def test_every_damaged_copy_of_a_program_loads_or_is_refused(example: Path) -> None:
+    rng = numpy.random.default_rng(3)
+    whole = example.read_bytes()
+    for _ in range(60):
+        damaged = bytearray(whole[: int(rng.integers(len(whole)))] if rng.random() < 0.3 else whole)
+        for _ in range(int(rng.integers(1, 8))):
+            if damaged:
+                damaged[int(rng.integers(min(len(damaged), 0x1800)))] = int(rng.integers(256))
+        try:
+            program = ane.loads(bytes(damaged))
+            list(program.tasks), program.refusals, program.memory(), program._repr_html_(), repr(program)
+        except (ane.FormatError, IndexError, MemoryError):
+            pass
+
+
+def test_refused_task_names_register_bits_and_value(relu: ane.Program) -> None:
+    value = relu.tasks[0]["MACCfg"].value | 0x20
+    program = patched(relu, 0, "MACCfg", value)
+    (refusal,) = program.refusals
+    with pytest.raises(ane.RefusedError) as caught:
+        program.run(x=numpy.zeros((8, 4, 16), numpy.float16))
+    error = caught.value
+    assert (error.task, error.register, error.address, error.bits, error.value) == (
+        refusal.task,
+        "MACCfg",
+        refusal.address,
+        refusal.bits,
+        value,
+    )
+    assert error.category == refusal.category and error.hint and "MACCfg" in str(error)
+    assert error.bits is not None and error.bits & 0x20
+
+
+def test_fault_says_where(relu: ane.Program) -> None:
+    with ane.Device(inject=["translation-fault:after=1"]) as device:
+        with pytest.raises(ane.FaultError) as caught:
+            relu.on(device).run(x=numpy.zeros((8, 4, 16), numpy.float16))
+    error = caught.value
+    assert error.address is not None and error.write is not None and error.fault and error.hint
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"chip": "m1"}, {"numerics": "fp8"}, {"hang": "never"}, {"inject": ["rain"]}, {"location": "mars"}, {"threads": 70000}],
+)
+def test_option_that_no_device_has_is_refused(options: "dict[str, object]") -> None:
+    with pytest.raises((ValueError, OverflowError)):
+        ane.Device(**options)  # type: ignore[arg-type]
+
+
+def test_device_elsewhere_takes_no_options_and_says_if_it_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there already"):
+        ane.Device("aned", chip="t6000")
+    with pytest.raises(ane.DeviceError, match="cannot be opened") as caught:
+        ane.Device(f"aned:{tmp_path}/none.sock")
+    assert caught.value.hint
+
+
+def test_strict_device_refuses_what_is_inferred() -> None:
+    graph = ane.Graph()
+    x = graph.input("x", (4, 8, 8))
+    graph.output("y", graph.convolution(x, numpy.ones((4, 4, 3, 3), numpy.float16), padding=1))
+    program, given = graph.build(), numpy.ones((4, 8, 8), numpy.float16)
+    assert program.run(x=given)["y"].max() == 36
+    with ane.Device(strict=True) as device, pytest.raises(ane.RunError):
+        program.on(device).run(x=given)
+
+
+@pytest.mark.parametrize("chip", ["t8103", "t6000", "t6001", "t6002", "t8112"])
+def test_device_is_the_chip_that_was_asked_for(chip: str, relu: ane.Program) -> None:
+    with ane.Device(chip=chip) as device:
+        assert device.chip == chip
+        relu.on(device).run(x=numpy.zeros((8, 4, 16), numpy.float16))
+        counters = device.counters()
+    assert (counters.requests, counters.tasks) == (1, len(relu.tasks))
+    assert counters.cycles > 0 and counters.virtual_nanoseconds > 0
+
+
+def test_memory_map_and_trace_tell_of_the_program(relu: ane.Program) -> None:
+    with ane.Device() as device:
+        program = relu.on(device)
+        with device.trace() as trace:
+            program.run(x=numpy.zeros((8, 4, 16), numpy.float16))
+        mapped = [one for context in device.memory_map().contexts for one in context.mappings]
+        assert {"input tensor", "output tensor"} <= {one.usage for one in mapped}
+        assert device.statistics()
+        assert "<svg" in trace._repr_html_() and "<table" in device.memory_map()._repr_html_()
+    passes = [event for event in trace.events if event.row == "neural engine"]
+    assert len(passes) == len(relu.tasks) and passes[0].task == 0
+    assert any(event.is_virtual for event in trace.events)
+
+
+def test_trace_that_is_not_complete_says_so() -> None:
+    with ane.Device() as device, device.trace() as trace:
+        with pytest.raises(RuntimeError, match="complete"):
+            trace.events
+
+
+def test_names_are_escaped_in_notebooks() -> None:
+    graph = ane.Graph()
+    graph.output("<img src=x onerror=alert(1)>", graph.relu(graph.input("<script>", (8, 4, 16))))
+    shown = graph.build()._repr_html_()
+    assert "<script>" not in shown and "<img" not in shown and "&lt;script&gt;" in shown
+
+
+def test_graph_refuses_what_does_not_fit() -> None:
+    graph, other = ane.Graph(), ane.Graph()
+    x, y = graph.input("x", (4, 2, 2)), other.input("y", (4, 2, 2))
+    half = numpy.ones((4, 4), numpy.float16)
+    for refused, make in [
+        (ValueError, lambda: graph.add(x, y)),
+        (TypeError, lambda: graph.add(x, 3)),
+        (TypeError, lambda: graph.linear(x, numpy.ones((4, 4)))),
+        (ValueError, lambda: graph.linear(x, half.reshape(2, 2, 4))),
+        (ValueError, lambda: graph.convolution(x, half.reshape(4, 4, 1, 1), groups=2)),
+        (ValueError, lambda: graph.mean(x, over="rows")),
+        (ane.BuildError, lambda: graph.input("z", (0, 1, 1))),
+        (ane.BuildError, lambda: graph.output("x", x)),
+        (ane.BuildError, lambda: graph.add(x, graph.input("w", (3, 2, 2)))),
+        (ane.BuildError, lambda: graph.build()),
+        (OverflowError, lambda: graph.input("v", (-1, 1, 1))),
+        (OverflowError, lambda: graph.input("v", (2**40, 1, 1))),
+    ]:
+        with pytest.raises(refused):  # type: ignore[call-overload]
+            make()
+
+
+def test_operations_of_a_graph_agree_with_double_precision(rng: numpy.random.Generator) -> None:
+    graph = ane.Graph()
+    x = graph.input("x", (8, 3, 16))
+    given = rng.uniform(0.25, 1.5, (8, 3, 16)).astype(numpy.float16)
+    exact = given.astype(float)
+    wanted = {}
+    for name, tensor, value in [
+        ("sum", x + x, exact + exact),
+        ("product", x * x, exact * exact),
+        ("difference", graph.leaky_relu(graph.subtract(x, graph.square(x)), 0.5), None),
+        ("sigmoid", graph.sigmoid(x), 1 / (1 + numpy.exp(-exact))),
+        ("exp", graph.exp(x), numpy.exp(exact)),
+        ("clamp", graph.clamp(x, 0.5, 1.0), exact.clip(0.5, 1.0)),
+        ("softmax", graph.softmax(x, over="channels"), numpy.exp(exact) / numpy.exp(exact).sum(0)),
+        ("mean", graph.mean(x, over="columns"), exact.mean(2, keepdims=True)),
+        ("largest", graph.largest(x), exact.max((1, 2), keepdims=True)),
+        ("norm", graph.instance_norm(x), None),
+    ]:
+        graph.output(name, tensor)
+        wanted[name] = value
+    square = exact - exact**2
+    wanted["difference"] = numpy.where(square < 0, square / 2, square)
+    centred = exact - exact.mean((1, 2), keepdims=True)
+    wanted["norm"] = centred / numpy.sqrt((centred**2).mean((1, 2), keepdims=True) + 1e-5)
+    found = graph.build().run(x=given)
+    assert set(found) == set(wanted)
+    for name, value in wanted.items():
+        numpy.testing.assert_allclose(found[name][0], value, rtol=1e-2, atol=5e-3, err_msg=name)
