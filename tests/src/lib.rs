@@ -15,6 +15,7 @@ pub mod hostile;
 pub mod known;
 pub mod long_task;
 pub mod machine;
+pub mod model;
 pub mod null_task;
 pub mod preload;
 pub mod random;

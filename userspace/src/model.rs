@@ -1,5 +1,19 @@
 //! A program to be run: all of it, without the file that it came in.
 
+pub mod compare;
+pub mod compile;
+mod execute;
+mod lower;
+pub mod network;
+pub mod onnx;
+mod problem;
+pub mod protobuf;
+
+pub use compile::{Compiled, Options, compile, compile_file};
+pub use execute::execute;
+pub use lower::Step;
+pub use problem::{Problem, Why};
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::iter;

@@ -3,6 +3,7 @@
 
 pub mod c_header;
 pub mod conformance;
+pub mod coverage_onnx;
 pub mod dist;
 pub mod example;
 pub mod man;

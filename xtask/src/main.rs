@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use xtask::output::{root, write_or_check};
 use xtask::{
-    c_header, conformance, dist, example, man, performance, probes, register_reference, timing,
-    uapi_reference,
+    c_header, conformance, coverage_onnx, dist, example, man, performance, probes, register_reference,
+    timing, uapi_reference,
 };
 
 /// Generate what the tree keeps committed
@@ -43,6 +43,8 @@ enum Task {
     Dist(Dist),
     /// docs/timing.md and docs/timing.svg: the timing model beside what was measured
     Timing(Mode),
+    /// docs/coverage-onnx.md: runs ONNX's node tests, which tools/onnx-nodes writes into a folder
+    CoverageOnnx(CoverageOnnx),
     /// docs/performance.md: runs every bench, and shows the figures beside the goals
     Performance,
 }
@@ -58,6 +60,15 @@ struct Dist {
 }
 
 #[derive(Args)]
+struct CoverageOnnx {
+    /// The folder of the tests
+    folder: PathBuf,
+    /// Change nothing; fail if a test does not run that the page says does
+    #[arg(long)]
+    check: bool,
+}
+
+#[derive(Args)]
 struct Mode {
     /// Change nothing; fail if a committed file is not current
     #[arg(long)]
@@ -69,6 +80,14 @@ fn main() -> Result<()> {
         Task::Headers(Mode { check }) => c_header::headers()
             .iter()
             .try_for_each(|header| write_or_check(header.path, &header.text, check, "headers")),
+        Task::CoverageOnnx(CoverageOnnx { folder, check }) => {
+            let cases = coverage_onnx::run(&folder)?;
+            let page = "docs/coverage-onnx.md";
+            if check {
+                return coverage_onnx::check(&std::fs::read_to_string(root().join(page))?, &cases);
+            }
+            write_or_check(page, coverage_onnx::render(&cases), false, "coverage-onnx")
+        }
         Task::Registers(Mode { check }) => {
             write_or_check("docs/registers.md", register_reference::render(), check, "registers")
         }

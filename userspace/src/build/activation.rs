@@ -12,6 +12,7 @@ use half::f16;
 use super::error::BuildError;
 use super::graph::{Graph, Tensor};
 use super::pass::Tail;
+use crate::model::network::operation::Map;
 
 /// Mode flags: odd symmetry, and a negative input that gives +0.
 const ODD: u16 = ActivationTable::ODD;
@@ -160,6 +161,51 @@ pub fn leaky_relu(slope: f16) -> ActivationTable {
 /// `x` above zero, zero below; the neural engine has the same without a table.
 pub fn relu() -> ActivationTable {
     leaky_relu(f16::ZERO)
+}
+
+/// The error function, within 0.0024.
+pub fn erf() -> ActivationTable {
+    let high = End::chord(4.0, 1.0, 3.999, 1.0);
+    table(3, Mode::Plain as u16 | ODD, End::constant(0.0, 0.0), high, |k| {
+        crate::model::network::evaluate::map(Map::Erf, k / 8.0)
+    })
+}
+
+/// `ln(1 + e^x)`, within 0.0079.
+pub fn softplus() -> ActivationTable {
+    let f = |x: f64| crate::model::network::evaluate::map(Map::Softplus, x);
+    let low = End::chord(-12.0, 0.0, -8.0, f(-8.0));
+    table(1, Mode::Centred as u16, low, IDENTITY_ABOVE, |k| f((k - 16.0) / 2.0))
+}
+
+/// `x / (1 + |x|)`.
+pub fn softsign() -> ActivationTable {
+    let f = |x: f64| x / (1.0 + x);
+    let high = End::chord(64.0, f(64.0), 8.0, f(8.0));
+    table(2, Mode::Plain as u16 | ODD, End::constant(0.0, 0.0), high, |k| f(k / 4.0))
+}
+
+/// `x * tanh(ln(1 + e^x))`.
+pub fn mish() -> ActivationTable {
+    let f = |x: f64| crate::model::network::evaluate::map(Map::Mish, x);
+    let low = End::chord(-14.0, 0.0, -8.0, f(-8.0));
+    table(1, Mode::Centred as u16, low, IDENTITY_ABOVE, |k| f((k - 16.0) / 2.0))
+}
+
+/// `gamma * x` above zero, `gamma * alpha * (e^(x / beta) - 1)` below.
+pub fn elu(alpha: f64, beta: f64, gamma: f64) -> ActivationTable {
+    let f = |x: f64| crate::model::network::evaluate::map(Map::Elu { alpha, beta, gamma }, x);
+    let low = End::chord(-8.0, f(-8.0), -4.0, f(-4.0));
+    let high = End { at: f64::INFINITY, value: f64::INFINITY * gamma.signum(), line: (gamma, 0.0) };
+    table(2, Mode::Centred as u16, low, high, |k| f((k - 16.0) / 4.0))
+}
+
+/// One value below zero, one at zero, one above: what comparisons and masks are made of (delta 4).
+pub fn step([below, zero, above]: [f16; 3]) -> ActivationTable {
+    let smallest = f64::from(f16::MIN_POSITIVE_SUBNORMAL);
+    let low = End::constant(-smallest, below.to_f64());
+    let high = End::constant(smallest, above.to_f64());
+    table(KNOTS_UNUSED, Mode::Centred as u16, low, high, |_| zero.to_f64())
 }
 
 /// Nothing but infinity is beyond the domain, and the value there.

@@ -156,14 +156,32 @@ impl Graph {
     ) -> Result<Tensor, BuildError> {
         let operation = "convolution";
         let first = self.view(input)?;
+        let tail = convolution.tail;
+        check(convolution)?;
+        let output = output_shape(first.shape, convolution)?.check(operation)?;
+        let result =
+            self.intermediate(operation, if tail.transpose { output.transposed() } else { output })?;
+        self.convolution_into(result, input, convolution)?;
+        Ok(result)
+    }
+
+    /// The same into a tensor that is there already, or a part of it.
+    pub(crate) fn convolution_into(
+        &mut self,
+        result: Tensor,
+        input: Tensor,
+        convolution: &Convolution<'_>,
+    ) -> Result<(), BuildError> {
+        let operation = "convolution";
+        let first = self.view(input)?;
         let &Convolution { outputs, tail, .. } = convolution;
         check(convolution)?;
         // Turned, the results of groups lie side by side in a row, where strides are multiples of 64 bytes.
         let groups = convolution.channels.groups();
         if tail.transpose && groups > 1 && !(outputs / groups).is_multiple_of(32) {
             let plain = Convolution { tail: Tail { transpose: false, ..tail }, ..*convolution };
-            let result = self.convolution(input, &plain)?;
-            return self.pass_through(result, Tail { transpose: true, ..Tail::NONE });
+            let straight = self.convolution(input, &plain)?;
+            return self.pass_through_into(result, straight, Tail::NONE.transposed());
         }
         let output = output_shape(first.shape, convolution)?.check(operation)?;
         let reads = convolution.channels.reads(first.shape.c, outputs)?;
@@ -178,8 +196,6 @@ impl Graph {
             Layer { input: first.shape, output, coefficient_bytes: convolution.weights.size() * taps };
         let outputs: Vec<_> = layer.outputs(&self.hierarchy, convolution).collect();
         let rows: Vec<_> = layer.rows(&self.hierarchy, convolution).collect();
-        let result =
-            self.intermediate(operation, if tail.transpose { output.transposed() } else { output })?;
         // The first of several tasks that read the same leaves it on chip for the others.
         let kept = if outputs.len() > 1 && rows.len() == 1 { self.kept(operation, input)? } else { None };
         for outputs in &outputs {
@@ -231,7 +247,7 @@ impl Graph {
                 self.pass_into(place, pass)?;
             }
         }
-        Ok(result)
+        Ok(())
     }
 
     fn store_coefficients(

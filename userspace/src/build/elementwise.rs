@@ -100,10 +100,26 @@ impl Graph {
     /// Refuses shapes that do not stretch to each other.
     pub fn binary(&mut self, a: Tensor, b: Tensor, element: Element) -> Result<Tensor, BuildError> {
         let operation = "elementwise";
+        let (first, second) = (self.shape(a)?, self.shape(b)?);
+        let shape = first.broadcast(second).ok_or(BuildError::Shapes { operation, first, second })?;
+        let tensor =
+            self.intermediate(operation, if element.transpose { shape.transposed() } else { shape })?;
+        self.binary_into(tensor, a, b, element)?;
+        Ok(tensor)
+    }
+
+    /// The same into a tensor that is there already, or a part of it.
+    pub(crate) fn binary_into(
+        &mut self,
+        tensor: Tensor,
+        a: Tensor,
+        b: Tensor,
+        element: Element,
+    ) -> Result<(), BuildError> {
+        let operation = "elementwise";
         let (first, second) = (self.view(a)?, self.view(b)?);
         let shapes = BuildError::Shapes { operation, first: first.shape, second: second.shape };
         let shape = first.shape.broadcast(second.shape).ok_or(shapes)?;
-        let result = if element.transpose { shape.transposed() } else { shape };
         let pass = Pass {
             operation,
             input: shape,
@@ -116,7 +132,7 @@ impl Graph {
             transpose: element.transpose,
             work: Work::Planar(element.planar(TaskClass::PlanarBinary)),
         };
-        self.pass(result, pass)
+        self.pass_into(tensor, pass)
     }
 
     /// Copies a tensor, or squares it, on the planar engine.
@@ -132,7 +148,7 @@ impl Graph {
     }
 
     /// The same into a tensor that is there already.
-    pub(super) fn unary_into(
+    pub(crate) fn unary_into(
         &mut self,
         tensor: Tensor,
         a: Tensor,
@@ -152,6 +168,32 @@ impl Graph {
             keep: None,
             transpose: element.transpose,
             work: Work::Planar(element.planar(TaskClass::PlanarCopy)),
+        };
+        self.pass_into(tensor, pass)
+    }
+
+    /// Fills a tensor, or a part of one, with a tensor that stretches to it: how compilers tile (delta 6).
+    ///
+    /// # Errors
+    ///
+    /// Refuses a tensor that does not stretch so.
+    pub fn stretch_into(&mut self, tensor: Tensor, a: Tensor) -> Result<(), BuildError> {
+        let operation = "tile";
+        let (shape, first) = (self.shape(tensor)?, self.view(a)?);
+        if shape.broadcast(first.shape) != Some(shape) {
+            return Err(BuildError::Shapes { operation, first: first.shape, second: shape });
+        }
+        let pass = Pass {
+            operation,
+            input: shape,
+            output: shape,
+            batches: 1,
+            first,
+            second: None,
+            result: first,
+            keep: None,
+            transpose: false,
+            work: Work::Planar(Element::COPY.planar(TaskClass::PlanarCopy)),
         };
         self.pass_into(tensor, pass)
     }

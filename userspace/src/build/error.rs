@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::lines::Lines;
 use super::shape::Shape;
 
 /// Something that a register, the chip or a buffer has no more room for.
@@ -211,6 +212,20 @@ pub enum BuildError {
         end: u32,
         /// How many there are.
         extent: u32,
+    },
+    /// Lines that are not the tensor's.
+    #[error(
+        "lines: {shape} (CxHxW) from {base:#x} on by {plane:#x} and {row:#x} bytes leave the tensor's {bytes:#x}, or are \
+         no multiples of 64",
+        base = lines.base, plane = lines.plane, row = lines.row
+    )]
+    Lines {
+        /// Where they lie.
+        lines: Lines,
+        /// What they make.
+        shape: Shape,
+        /// Bytes that the tensor has.
+        bytes: u64,
     },
     /// A tensor that cannot lie where it has to.
     #[error("{operation}: a tensor that is {is} cannot be {wanted}")]

@@ -9,6 +9,7 @@ use half::f16;
 use zerocopy::IntoBytes;
 
 use super::error::{BuildError, Limit};
+use super::lines::Lines;
 use super::pass::Pass;
 use super::shape::{InMemory, MEMORY_ALIGN, Shape};
 use super::{Built, place};
@@ -63,7 +64,7 @@ pub(super) struct Value {
     pub(super) interleave: u32,
     pub(super) placement: Placement,
     /// Some view takes its rows for those of one channel.
-    folded: bool,
+    pub(super) folded: bool,
 }
 
 /// Who says where a tensor lies.
@@ -84,6 +85,8 @@ pub(super) struct View {
     pub(super) channel: u32,
     pub(super) row: u32,
     pub(super) shape: Shape,
+    /// Where its rows lie in memory, if they do not follow each other as those of the tensor do.
+    pub(super) lines: Option<Lines>,
 }
 
 impl Graph {
@@ -177,7 +180,7 @@ impl Graph {
             Home::Output(_) => return refused("an output already"),
             Home::Intermediate => {}
         }
-        if view.shape != value.shape {
+        if view.shape != value.shape || view.lines.is_some() {
             return refused("part of another");
         }
         if value.interleave != 1 {
@@ -249,11 +252,13 @@ impl Graph {
                 return Err(BuildError::Slice { operation, axis, start: part.start, end: part.end, extent });
             }
         }
+        let lines = view.lines.map(|lines| lines.from(channels.start, rows.start));
         Ok(self.view_of(View {
             value: view.value,
             channel: view.channel + channels.start,
             row: view.row + rows.start,
             shape: Shape::new(channels.end - channels.start, rows.end - rows.start, view.shape.w),
+            lines,
         }))
     }
 
@@ -269,13 +274,18 @@ impl Graph {
         self.in_memory(operation, tensor)?;
         let view = self.view(tensor)?;
         let value = self.values[view.value];
-        if view.shape != value.shape || value.interleave != 1 {
+        if view.shape != value.shape || view.lines.is_some() || value.interleave != 1 {
             return Err(BuildError::Place { operation, is: "a part or interleaved", wanted: "folded" });
         }
         let Shape { c, h, w } = view.shape;
         Limit::Rows.check(operation, u64::from(c) * u64::from(h))?;
         self.values[view.value].folded = true;
         Ok(self.view_of(View { shape: Shape::new(1, c * h, w), ..view }))
+    }
+
+    /// Number of tasks so far.
+    pub const fn task_count(&self) -> usize {
+        self.passes.len()
     }
 
     /// The shape of a tensor.
@@ -307,7 +317,7 @@ impl Graph {
     }
 
     /// A tensor to be computed.
-    pub(super) fn intermediate(
+    pub(crate) fn intermediate(
         &mut self,
         operation: &'static str,
         shape: Shape,
@@ -353,10 +363,10 @@ impl Graph {
         Limit::MemoryBytes.check(operation, InMemory::of(shape, 1).bytes)?;
         let value = self.values.len();
         self.values.push(Value { shape, home, interleave: 1, placement: Placement::Auto, folded: false });
-        Ok(self.view_of(View { value, channel: 0, row: 0, shape }))
+        Ok(self.view_of(View { value, channel: 0, row: 0, shape, lines: None }))
     }
 
-    fn view_of(&mut self, view: View) -> Tensor {
+    pub(super) fn view_of(&mut self, view: View) -> Tensor {
         self.views.push(view);
         Tensor(self.views.len() - 1)
     }

@@ -20,6 +20,12 @@ const LANES_MAX: u32 = 8;
 /// Most bytes of an operand that is left on chip between tasks. (Chosen) A quarter of what there is.
 const KEPT_BYTES_MAX: u64 = 512 << 10;
 
+/// The most lanes that divide so many outputs.
+fn lanes_for(rows: u32) -> u32 {
+    let lanes = (0..=LANES_MAX.ilog2()).rev().map(|log2| 1 << log2);
+    lanes.into_iter().find(|&lanes| rows.is_multiple_of(lanes)).unwrap_or(1)
+}
+
 impl Graph {
     /// `weights * input` for constant weights, `outputs` rows of as many values as the input has channels.
     ///
@@ -42,9 +48,7 @@ impl Graph {
     /// Refuses shapes that do not go together, and activation tables.
     pub fn matmul(&mut self, x: Tensor, y: Tensor, tail: Tail) -> Result<Tensor, BuildError> {
         let rows = self.shape(x)?.c;
-        let lanes = (0..=LANES_MAX.ilog2()).rev().map(|log2| 1 << log2);
-        let lanes = lanes.into_iter().find(|&lanes| rows.is_multiple_of(lanes)).unwrap_or(1);
-        self.matmul_with_lanes(x, y, tail, lanes)
+        self.matmul_with_lanes(x, y, tail, lanes_for(rows))
     }
 
     /// The same with a given number of lanes, a power of two to 8 that divides the channels of `x`.
@@ -78,6 +82,20 @@ impl Graph {
         let product = Shape { w: second.w, ..first };
         let result =
             self.intermediate(operation, if tail.transpose { product.transposed() } else { product })?;
+        self.heads_into(result, x, y, tail, lanes)?;
+        Ok(result)
+    }
+
+    /// The product of each row of both, into a tensor that is there already.
+    fn heads_into(
+        &mut self,
+        result: Tensor,
+        x: Tensor,
+        y: Tensor,
+        tail: Tail,
+        lanes: u32,
+    ) -> Result<(), BuildError> {
+        let (first, second) = (self.shape(x)?, self.shape(y)?);
         for head in (0..first.h).rev() {
             let row = head..head + 1;
             let x = self.slice(x, 0..first.c, row.clone())?;
@@ -86,7 +104,17 @@ impl Graph {
             let place = self.slice(result, 0..channels, row)?;
             self.head_into(place, x, y, tail, lanes)?;
         }
-        Ok(result)
+        Ok(())
+    }
+
+    /// `x * y` for each row, of operands that fit, into a tensor that is there already or a part of it.
+    pub(crate) fn matmul_into(&mut self, place: Tensor, x: Tensor, y: Tensor) -> Result<(), BuildError> {
+        let operation = "matrix product";
+        let (first, second) = (self.shape(x)?, self.shape(y)?);
+        if first.w != second.c || first.h != second.h {
+            return Err(BuildError::Shapes { operation, first, second });
+        }
+        self.heads_into(place, x, y, Tail::NONE, lanes_for(first.c))
     }
 
     /// One head: the rewrite, then a task for as many outputs as 16 engines have lanes.

@@ -58,6 +58,7 @@ impl Pass {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each task, in one list")]
 pub(super) enum Work {
     Planar(Planar),
     Neural(Neural),

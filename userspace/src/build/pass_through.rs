@@ -43,7 +43,7 @@ impl Graph {
     }
 
     /// The same into a tensor that is there already, or a part of it.
-    pub(super) fn pass_through_into(
+    pub(crate) fn pass_through_into(
         &mut self,
         tensor: Tensor,
         input: Tensor,

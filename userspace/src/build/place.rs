@@ -13,6 +13,7 @@ use super::arena::Arena;
 use super::encode::{self, ChipWords, MemoryWords, Runtime, Side, Task};
 use super::error::{BuildError, Limit};
 use super::graph::{Graph, Home, Placement, ValueId, View};
+use super::lines::Lines;
 use super::pass::{Coefficients, Pass, Work};
 use super::shape::{CHIP_ALIGN, InMemory, MEMORY_ALIGN, OnChip};
 use super::{Built, built};
@@ -201,6 +202,11 @@ impl<'g> Lowering<'g> {
                 }
                 let window = window.unwrap_or_default();
                 let plane = channel / u64::from(layout.interleave);
+                let lines = view.lines.unwrap_or(Lines {
+                    base: plane * layout.plane + row * layout.row,
+                    plane: layout.plane,
+                    row: layout.row,
+                });
                 Ok(Side {
                     chip: ChipWords {
                         base: window.base,
@@ -210,11 +216,11 @@ impl<'g> Lowering<'g> {
                     },
                     memory: Some(MemoryWords {
                         bar,
-                        base: base + plane * layout.plane + row * layout.row,
-                        row: layout.row,
-                        plane: layout.plane,
+                        base: base + lines.base,
+                        row: lines.row,
+                        plane: lines.plane,
                         depth: layout.bytes,
-                        group: batched(layout.row).unwrap_or(0),
+                        group: batched(lines.row).unwrap_or(0),
                         interleave: layout.interleave,
                     }),
                 })

@@ -92,7 +92,7 @@ impl Graph {
     }
 
     /// The same into a tensor that is there already, or a part of it.
-    pub(super) fn reduce_into(
+    pub(crate) fn reduce_into(
         &mut self,
         tensor: Tensor,
         (a, b): (Tensor, Option<Tensor>),

@@ -4,6 +4,8 @@
 mod args;
 mod bench;
 mod build;
+mod compare;
+mod compile;
 mod convert;
 mod daemon;
 mod decode;
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
         Command::Info(args) => info::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Build(args) => build::run(args),
+        Command::Compile(args) => compile::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Dart(args) => inspect::dart(args),
         Command::Explain(args) => inspect::explain(args),
         Command::Faults(args) => inspect::faults(args),

@@ -114,6 +114,11 @@ impl Array {
         &self.header
     }
 
+    /// The elements as doubles, in the file's order.
+    pub fn doubles(&self) -> Vec<f64> {
+        numbers::to_doubles(self.header.number, &self.bytes)
+    }
+
     /// The array as a tensor of `shape`; axes of length 1 count for nothing.
     ///
     /// # Errors

@@ -95,25 +95,28 @@ impl FromStr for Number {
 /// Each element as the nearest half, ties to even.
 pub(super) fn to_halves(number: Number, bytes: &[u8]) -> (Vec<f16>, Conversion) {
     let mut conversion = Conversion::default();
-    let values = bytes.chunks_exact(number.bytes).map(|element| {
-        let behind = |word, &byte| word << 8 | u64::from(byte);
-        let word = match number.is_big_endian {
-            true => element.iter().fold(0, behind),
-            false => element.iter().rev().fold(0, behind),
-        };
-        half(number, word, &mut conversion)
-    });
+    let values =
+        bytes.chunks_exact(number.bytes).map(|element| half(number, word(number, element), &mut conversion));
     (values.collect(), conversion)
 }
 
-fn half(number: Number, word: u64, conversion: &mut Conversion) -> f16 {
-    // A double holds each of these exactly, but for integers beyond 2^53, all of which are infinite as halves.
-    let value = match (number.kind, number.bytes) {
-        (Kind::Float, 2) => {
-            let value = f16::from_bits(word as u16);
-            conversion.nans += u64::from(value.is_nan());
-            return value;
-        }
+/// Each element as a double, which holds all of them but integers beyond 2^53.
+pub(super) fn to_doubles(number: Number, bytes: &[u8]) -> Vec<f64> {
+    bytes.chunks_exact(number.bytes).map(|element| double(number, word(number, element))).collect()
+}
+
+/// The bits of an element.
+fn word(number: Number, element: &[u8]) -> u64 {
+    let behind = |word, &byte| word << 8 | u64::from(byte);
+    match number.is_big_endian {
+        true => element.iter().fold(0, behind),
+        false => element.iter().rev().fold(0, behind),
+    }
+}
+
+fn double(number: Number, word: u64) -> f64 {
+    match (number.kind, number.bytes) {
+        (Kind::Float, 2) => f16::from_bits(word as u16).to_f64(),
         (Kind::Float, 4) => f64::from(f32::from_bits(word as u32)),
         (Kind::Float, _) => f64::from_bits(word),
         (Kind::Signed, bytes) => {
@@ -122,7 +125,17 @@ fn half(number: Number, word: u64, conversion: &mut Conversion) -> f16 {
         }
         (Kind::Unsigned, _) => word as f64,
         (Kind::Boolean, _) => f64::from(u8::from(word != 0)),
-    };
+    }
+}
+
+fn half(number: Number, word: u64, conversion: &mut Conversion) -> f16 {
+    if number.is_half() {
+        let value = f16::from_bits(word as u16);
+        conversion.nans += u64::from(value.is_nan());
+        return value;
+    }
+    // What a double does not hold exactly is infinite as a half.
+    let value = double(number, word);
     let half = f16::from_f64(value);
     conversion.nans += u64::from(value.is_nan());
     conversion.overflowed += u64::from(half.is_infinite() && value.is_finite());

@@ -4,6 +4,8 @@
 
 mod bench;
 mod build;
+mod compare;
+mod compile;
 mod completions;
 mod convert;
 mod daemon;
@@ -16,6 +18,7 @@ mod exec;
 mod info;
 mod inspect;
 mod man;
+mod model;
 mod mover;
 pub(crate) mod pages;
 mod run;
@@ -26,6 +29,8 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use bench::Bench;
 pub(crate) use build::Build;
+pub(crate) use compare::Compare;
+pub(crate) use compile::Compile;
 pub(crate) use completions::Completions;
 pub(crate) use convert::Convert;
 pub(crate) use daemon::Daemon;
@@ -37,6 +42,7 @@ pub(crate) use exec::Exec;
 pub(crate) use info::Info;
 pub(crate) use inspect::{Dart, Explain, Faults, Regs, Subject, Trace};
 pub(crate) use man::Man;
+pub(crate) use model::Model;
 pub(crate) use mover::Mover;
 pub(crate) use run::{Assignment, Run};
 pub(crate) use sram::Sram;
@@ -78,6 +84,8 @@ pub(crate) enum Command {
     Run(Run),
     Demo(Demo),
     Build(Build),
+    Compile(Compile),
+    Compare(Compare),
     Info(Info),
     Decode(Decode),
     Diff(Diff),

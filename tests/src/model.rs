@@ -1,0 +1,170 @@
+//! Models that tests make: a writer of ONNX, apart from the reader that is tested.
+
+mod network;
+
+pub use network::{bert, mobilenet};
+
+/// Appends a number of variable length.
+fn varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a field of bytes.
+pub fn bytes(number: u64, field: &[u8], out: &mut Vec<u8>) {
+    varint(number << 3 | 2, out);
+    varint(field.len() as u64, out);
+    out.extend_from_slice(field);
+}
+
+/// Appends a field that is a number.
+pub fn number(number: u64, field: i64, out: &mut Vec<u8>) {
+    varint(number << 3, out);
+    varint(field.cast_unsigned(), out);
+}
+
+/// An attribute of a node.
+#[derive(Clone, Debug)]
+pub enum Attribute {
+    /// A number.
+    Integer(i64),
+    /// A list of numbers.
+    Integers(Vec<i64>),
+    /// A single.
+    Single(f32),
+    /// A text.
+    Text(&'static str),
+}
+
+/// A model that is put together node by node.
+#[derive(Clone, Debug, Default)]
+pub struct Onnx {
+    graph: Vec<u8>,
+    names: usize,
+    /// State of the generator of weights.
+    state: u64,
+}
+
+impl Onnx {
+    /// A model without nodes.
+    pub fn new(seed: u64) -> Self {
+        Self { state: seed, ..Self::default() }
+    }
+
+    /// An input of singles.
+    pub fn input(&mut self, name: &str, dims: &[i64]) -> String {
+        self.port(11, name, dims);
+        name.to_owned()
+    }
+
+    /// An output of singles.
+    pub fn output(&mut self, name: &str, dims: &[i64]) {
+        self.port(12, name, dims);
+    }
+
+    /// A constant of singles.
+    pub fn singles(&mut self, dims: &[i64], values: &[f32]) -> String {
+        let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.initializer(1, dims, &raw)
+    }
+
+    /// A constant of whole numbers.
+    pub fn integers(&mut self, values: &[i64]) -> String {
+        let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.initializer(7, &[values.len() as i64], &raw)
+    }
+
+    /// A constant of random singles, evenly spread between `-most` and `most`.
+    pub fn random(&mut self, dims: &[i64], most: f32) -> String {
+        let count: i64 = dims.iter().product();
+        let values: Vec<f32> = (0..count).map(|_| self.unit() * most).collect();
+        self.singles(dims, &values)
+    }
+
+    /// A node with one result, whose name is returned.
+    pub fn node(&mut self, operator: &str, inputs: &[&str], attributes: &[(&str, Attribute)]) -> String {
+        self.names += 1;
+        let output = format!("t{}", self.names);
+        self.node_to(operator, inputs, &output, attributes);
+        output
+    }
+
+    /// A node with one result of this name.
+    pub fn node_to(
+        &mut self,
+        operator: &str,
+        inputs: &[&str],
+        output: &str,
+        attributes: &[(&str, Attribute)],
+    ) {
+        let mut node = Vec::new();
+        inputs.iter().for_each(|input| bytes(1, input.as_bytes(), &mut node));
+        bytes(2, output.as_bytes(), &mut node);
+        bytes(4, operator.as_bytes(), &mut node);
+        for (name, attribute) in attributes {
+            let mut message = Vec::new();
+            bytes(1, name.as_bytes(), &mut message);
+            match attribute {
+                Attribute::Integer(value) => number(3, *value, &mut message),
+                Attribute::Integers(values) => {
+                    values.iter().for_each(|&value| number(8, value, &mut message))
+                }
+                Attribute::Text(text) => bytes(4, text.as_bytes(), &mut message),
+                Attribute::Single(value) => {
+                    varint(2 << 3 | 5, &mut message);
+                    message.extend_from_slice(&value.to_le_bytes());
+                }
+            }
+            bytes(5, &message, &mut node);
+        }
+        bytes(1, &node, &mut self.graph);
+    }
+
+    /// The file.
+    pub fn finish(&self) -> Vec<u8> {
+        let (mut model, mut opset) = (Vec::new(), Vec::new());
+        number(1, 8, &mut model);
+        bytes(7, &self.graph, &mut model);
+        number(2, 17, &mut opset);
+        bytes(8, &opset, &mut model);
+        model
+    }
+
+    fn port(&mut self, field: u64, name: &str, dims: &[i64]) {
+        let (mut shape, mut tensor, mut kind, mut info) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for &extent in dims {
+            let mut dim = Vec::new();
+            number(1, extent, &mut dim);
+            bytes(1, &dim, &mut shape);
+        }
+        number(1, 1, &mut tensor);
+        bytes(2, &shape, &mut tensor);
+        bytes(1, &tensor, &mut kind);
+        bytes(1, name.as_bytes(), &mut info);
+        bytes(2, &kind, &mut info);
+        bytes(field, &info, &mut self.graph);
+    }
+
+    fn initializer(&mut self, element: i64, dims: &[i64], raw: &[u8]) -> String {
+        self.names += 1;
+        let name = format!("c{}", self.names);
+        let mut tensor = Vec::new();
+        dims.iter().for_each(|&extent| number(1, extent, &mut tensor));
+        number(2, element, &mut tensor);
+        bytes(8, name.as_bytes(), &mut tensor);
+        bytes(9, raw, &mut tensor);
+        bytes(5, &tensor, &mut self.graph);
+        name
+    }
+
+    /// A random number between -1 and 1 (Steele, Lea, Flood: SplitMix64).
+    fn unit(&mut self) -> f32 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ mixed >> 31) >> 40) as f32 / (1 << 23) as f32 - 1.0
+    }
+}

@@ -1,0 +1,120 @@
+//! Whole networks with random weights, of the forms that people bring.
+
+use super::Attribute::{Integer, Integers, Single};
+use super::Onnx;
+
+/// Inverted residuals as MobileNetV2 has them, at a fraction of its width: (expansion, channels, repeats, stride).
+const STAGES: [(i64, i64, i64, i64); 7] =
+    [(1, 8, 1, 1), (6, 16, 2, 2), (6, 16, 3, 2), (6, 32, 4, 2), (6, 48, 3, 1), (6, 64, 3, 2), (6, 96, 1, 1)];
+
+/// A network like MobileNetV2, for images of `size` by `size`: convolution, batch norm and ReLU6 fifty times over.
+pub fn mobilenet(size: i64, classes: i64) -> Vec<u8> {
+    let mut net = Onnx::new(1);
+    let image = net.input("image", &[1, 3, size, size]);
+    let mut x = block(&mut net, &image, (3, 16), 3, 2, 1, true);
+    let mut channels = 16;
+    for (expansion, outputs, repeats, first_stride) in STAGES {
+        for repeat in 0..repeats {
+            let stride = if repeat == 0 { first_stride } else { 1 };
+            let wide = channels * expansion;
+            let inner =
+                if expansion == 1 { x.clone() } else { block(&mut net, &x, (channels, wide), 1, 1, 1, true) };
+            let inner = block(&mut net, &inner, (wide, wide), 3, stride, wide, true);
+            let inner = block(&mut net, &inner, (wide, outputs), 1, 1, 1, false);
+            x = if stride == 1 && channels == outputs { net.node("Add", &[&x, &inner], &[]) } else { inner };
+            channels = outputs;
+        }
+    }
+    let x = block(&mut net, &x, (channels, 256), 1, 1, 1, true);
+    let pooled = net.node("GlobalAveragePool", &[&x], &[]);
+    let flat = net.node("Flatten", &[&pooled], &[]);
+    let weights = net.random(&[classes, 256], (3.0_f32 / 256.0).sqrt());
+    let bias = net.random(&[classes], 0.1);
+    net.node_to("Gemm", &[&flat, &weights, &bias], "scores", &[("transB", Integer(1))]);
+    net.output("scores", &[1, classes]);
+    net.finish()
+}
+
+/// Convolution, batch norm, and ReLU6 if there is one.
+fn block(
+    net: &mut Onnx,
+    x: &str,
+    (inputs, outputs): (i64, i64),
+    kernel: i64,
+    stride: i64,
+    groups: i64,
+    relu6: bool,
+) -> String {
+    let each = inputs / groups;
+    let weights =
+        net.random(&[outputs, each, kernel, kernel], (3.0 / (each * kernel * kernel) as f32).sqrt());
+    let attributes = [
+        ("kernel_shape", Integers(vec![kernel; 2])),
+        ("strides", Integers(vec![stride; 2])),
+        ("pads", Integers(vec![kernel / 2; 4])),
+        ("group", Integer(groups)),
+    ];
+    let x = net.node("Conv", &[x, &weights], &attributes);
+    let scale = net.singles(&[outputs], &vec![1.2; outputs as usize]);
+    let offset = net.random(&[outputs], 0.2);
+    let mean = net.random(&[outputs], 0.1);
+    let variance = net.singles(&[outputs], &vec![0.7; outputs as usize]);
+    let x = net.node("BatchNormalization", &[&x, &scale, &offset, &mean, &variance], &[]);
+    if !relu6 {
+        return x;
+    }
+    let (low, high) = (net.singles(&[], &[0.0]), net.singles(&[], &[6.0]));
+    net.node("Clip", &[&x, &low, &high], &[])
+}
+
+/// An encoder like BERT's smallest: `layers` of attention over `heads` and a feed-forward network, embedded outside.
+pub fn bert(tokens: i64, width: i64, heads: i64, layers: i64) -> Vec<u8> {
+    let mut net = Onnx::new(2);
+    let mut x = net.input("embedded", &[1, tokens, width]);
+    for _ in 0..layers {
+        let attended = attention(&mut net, &x, tokens, width, heads);
+        let sum = net.node("Add", &[&x, &attended], &[]);
+        x = norm(&mut net, &sum, width);
+        let wide = linear(&mut net, &x, width, 4 * width);
+        let wide = net.node("Gelu", &[&wide], &[]);
+        let narrow = linear(&mut net, &wide, 4 * width, width);
+        let sum = net.node("Add", &[&x, &narrow], &[]);
+        x = norm(&mut net, &sum, width);
+    }
+    net.node_to("Identity", &[&x], "encoded", &[]);
+    net.output("encoded", &[1, tokens, width]);
+    net.finish()
+}
+
+fn attention(net: &mut Onnx, x: &str, tokens: i64, width: i64, heads: i64) -> String {
+    let each = width / heads;
+    let split = |net: &mut Onnx, order: [i64; 4]| {
+        let all = linear(net, x, width, width);
+        let shape = net.integers(&[1, tokens, heads, each]);
+        let parts = net.node("Reshape", &[&all, &shape], &[]);
+        net.node("Transpose", &[&parts], &[("perm", Integers(order.to_vec()))])
+    };
+    let (queries, keys) = (split(net, [0, 2, 1, 3]), split(net, [0, 2, 3, 1]));
+    let values = split(net, [0, 2, 1, 3]);
+    let scores = net.node("MatMul", &[&queries, &keys], &[]);
+    let root = net.singles(&[], &[(each as f32).sqrt()]);
+    let scores = net.node("Div", &[&scores, &root], &[]);
+    let weights = net.node("Softmax", &[&scores], &[("axis", Integer(-1))]);
+    let mixed = net.node("MatMul", &[&weights, &values], &[]);
+    let mixed = net.node("Transpose", &[&mixed], &[("perm", Integers(vec![0, 2, 1, 3]))]);
+    let shape = net.integers(&[1, tokens, width]);
+    let joined = net.node("Reshape", &[&mixed, &shape], &[]);
+    linear(net, &joined, width, width)
+}
+
+fn linear(net: &mut Onnx, x: &str, inputs: i64, outputs: i64) -> String {
+    let weights = net.random(&[inputs, outputs], (3.0 / inputs as f32).sqrt());
+    let bias = net.random(&[outputs], 0.1);
+    let product = net.node("MatMul", &[x, &weights], &[]);
+    net.node("Add", &[&product, &bias], &[])
+}
+
+fn norm(net: &mut Onnx, x: &str, width: i64) -> String {
+    let (scale, offset) = (net.singles(&[width], &vec![1.0; width as usize]), net.random(&[width], 0.1));
+    net.node("LayerNormalization", &[x, &scale, &offset], &[("epsilon", Single(1e-5))])
+}

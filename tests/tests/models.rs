@@ -1,0 +1,294 @@
+//! Models: compiled, run on the embedded device, and held against double precision; and hostile ones, which are refused.
+
+use std::collections::BTreeMap;
+
+use ane::device::{Device, Location};
+use ane::model::compare::{Source, compare, worst};
+use ane::model::compile::{Error, NODES_MAX};
+use ane::model::network::evaluate::evaluate;
+use ane::model::network::{Array, Network};
+use ane::model::{Compiled, Options, Why, compile, execute};
+use ane_tests::model::Attribute::{Integer, Integers, Text};
+use ane_tests::model::{Onnx, bert, bytes, mobilenet, number};
+
+fn device() -> Device {
+    Device::open(&Location::Embedded, &ane_device::Options::default()).expect("an embedded device")
+}
+
+fn compiled(model: &[u8]) -> Compiled {
+    compile(model, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Values between -1 and 1, the same for each seed.
+fn random(dims: &[usize], seed: u64) -> Array {
+    let mut state = seed;
+    let array = Array::from_fn(dims.to_vec(), |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        half::f16::from_f64((state >> 33) as f64 / f64::from(1 << 30) - 1.0).to_f64()
+    });
+    array.expect("a test's extents are small")
+}
+
+/// The network's results in double precision.
+fn exact(network: &Network, inputs: &[Array]) -> Vec<Array> {
+    let mut values: Vec<Option<Array>> = network.values.iter().map(|value| value.constant.clone()).collect();
+    for ((_, value), array) in network.inputs.iter().zip(inputs) {
+        values[*value] = Some(array.clone());
+    }
+    for node in &network.nodes {
+        let operands: Vec<&Array> = node.inputs.iter().filter_map(|&input| values[input].as_ref()).collect();
+        let result =
+            evaluate(&node.operation, &operands).unwrap_or_else(|fault| panic!("{}: {fault}", node.name));
+        values[node.output] = Some(result);
+    }
+    network.outputs.iter().map(|(_, value)| values[*value].clone().expect("a result")).collect()
+}
+
+/// The largest difference of a model's results, and the largest element.
+fn difference(model: &[u8]) -> (f64, f64) {
+    let compiled = compiled(model);
+    let inputs: Vec<Array> =
+        (1..).zip(&compiled.inputs).map(|(seed, port)| random(&port.dims, seed)).collect();
+    let seen = execute(&device(), &compiled, &inputs).unwrap_or_else(|error| panic!("{error}"));
+    let wanted = exact(&compiled.network, &inputs);
+    let worst = seen.iter().zip(&wanted).map(|(seen, wanted)| worst(seen, wanted)).fold(0.0, f64::max);
+    let largest = wanted
+        .iter()
+        .flat_map(|array| array.values())
+        .fold(0.0_f64, |largest, value| largest.max(value.abs()));
+    (worst, largest)
+}
+
+#[test]
+fn mobilenet_with_random_weights_agrees_with_double_precision() {
+    let (worst, largest) = difference(&mobilenet(64, 100));
+    assert!(largest > 0.1, "the network says something: {largest}");
+    assert!(worst < 0.02 * largest, "{worst} of {largest}");
+}
+
+#[test]
+fn encoder_with_random_weights_agrees_with_double_precision() {
+    let (worst, largest) = difference(&bert(32, 64, 2, 2));
+    assert!(largest > 1.0, "layer norm has a deviation of one: {largest}");
+    assert!(worst < 0.03 * largest, "{worst} of {largest}");
+}
+
+#[test]
+fn scale_offset_and_relu_become_part_of_a_convolution() {
+    let compiled = compiled(&mobilenet(32, 10));
+    let names: Vec<&str> = compiled.network.nodes.iter().map(|node| node.operation.name()).collect();
+    assert!(!names.contains(&"multiply"), "batch norm is part of the convolutions: {names:?}");
+    let convolutions = names.iter().filter(|name| **name == "convolution").count();
+    // One task each: compilers' convolutions of this size are.
+    let steps = compiled.steps.iter().filter(|step| names[step.node] == "convolution");
+    assert!(steps.clone().count() == convolutions && steps.clone().all(|step| step.tasks.len() == 1));
+}
+
+#[test]
+fn comparison_says_where_differences_come_from() {
+    let mut net = Onnx::new(7);
+    let x = net.input("x", &[1, 16, 8, 8]);
+    let weights = net.random(&[16, 16, 3, 3], 0.1);
+    let convolved = net.node("Conv", &[&x, &weights], &[("pads", Integers(vec![1; 4]))]);
+    let largest = net.node(
+        "MaxPool",
+        &[&convolved],
+        &[("kernel_shape", Integers(vec![2, 2])), ("strides", Integers(vec![2, 2]))],
+    );
+    net.node_to("Sigmoid", &[&largest], "y", &[]);
+    net.output("y", &[1, 16, 4, 4]);
+    let compiled = compiled(&net.finish());
+    let inputs = [random(&[1, 16, 8, 8], 3)];
+    let layers = compare(&device(), &compiled, &inputs).unwrap_or_else(|error| panic!("{error}"));
+    let sources: Vec<_> = layers.iter().map(|layer| (layer.operation, layer.source)).collect();
+    assert!(matches!(sources[0], ("convolution", Source::Store | Source::Accumulator)), "{sources:?}");
+    assert_eq!(sources[1], ("largest in a window", Source::Exact));
+    assert_eq!(sources[2], ("sigmoid", Source::Table));
+    assert!(layers.iter().all(|layer| layer.own <= 0.004 && layer.so_far <= 0.01), "{layers:?}");
+}
+
+/// Small models of one operator over odd shapes, each against double precision.
+#[test]
+fn operators_over_shapes_that_fit_nothing_agree() {
+    type Attributes = Vec<(&'static str, ane_tests::model::Attribute)>;
+    let cases: Vec<(&str, &[i64], Attributes)> = vec![
+        ("Transpose", &[3, 5, 2, 7], vec![("perm", Integers(vec![2, 0, 3, 1]))]),
+        ("Transpose", &[2, 3, 4, 5, 6], vec![("perm", Integers(vec![4, 1, 0, 3, 2]))]),
+        ("Flatten", &[2, 3, 5, 7], vec![("axis", Integer(1))]),
+        ("Softmax", &[3, 9, 33], vec![("axis", Integer(1))]),
+        ("Softmax", &[2, 70], vec![("axis", Integer(-1))]),
+        ("GlobalAveragePool", &[2, 5, 7, 9], vec![]),
+        (
+            "MaxPool",
+            &[1, 3, 9, 35],
+            vec![("kernel_shape", Integers(vec![3, 2])), ("pads", Integers(vec![1, 0, 1, 1]))],
+        ),
+        (
+            "AveragePool",
+            &[2, 3, 11, 10],
+            vec![
+                ("kernel_shape", Integers(vec![3, 3])),
+                ("strides", Integers(vec![2, 2])),
+                ("pads", Integers(vec![1; 4])),
+            ],
+        ),
+        ("DepthToSpace", &[1, 8, 3, 5], vec![("blocksize", Integer(2)), ("mode", Text("CRD"))]),
+        ("SpaceToDepth", &[1, 2, 6, 10], vec![("blocksize", Integer(2))]),
+        ("Abs", &[1], vec![]),
+        ("Neg", &[2, 1, 3, 1, 2], vec![]),
+    ];
+    for (operator, dims, attributes) in cases {
+        let mut net = Onnx::new(3);
+        let x = net.input("x", dims);
+        net.node_to(operator, &[&x], "y", &attributes);
+        net.output("y", dims);
+        let (worst, largest) = difference(&net.finish());
+        assert!(worst <= 0.004 * largest.max(1.0), "{operator} of {dims:?}: {worst} of {largest}");
+    }
+}
+
+#[test]
+fn convolutions_of_every_kind_agree() {
+    // Inputs, outputs, groups, kernel, stride, dilation, padding.
+    let kinds = [
+        (6, 9, 3, 3, 1, 1, 1),
+        (4, 4, 4, 3, 2, 1, 1),
+        (4, 8, 4, 5, 1, 1, 2),
+        (3, 5, 1, 3, 1, 4, 4),
+        (3, 5, 1, 2, 5, 1, 0),
+        (2, 3, 1, 1, 1, 1, 3),
+        (8, 8, 2, 7, 3, 1, 3),
+    ];
+    for (inputs, outputs, groups, kernel, stride, dilation, padding) in kinds {
+        for operator in ["Conv", "ConvTranspose"] {
+            let mut net = Onnx::new(5);
+            let x = net.input("x", &[2, inputs, 13, 17]);
+            let shape = if operator == "Conv" {
+                [outputs, inputs / groups, kernel, kernel]
+            } else {
+                [inputs, outputs / groups, kernel, kernel]
+            };
+            let (weights, bias) = (net.random(&shape, 0.3), net.random(&[outputs], 1.0));
+            let attributes = [
+                ("strides", Integers(vec![stride; 2])),
+                ("dilations", Integers(vec![dilation; 2])),
+                ("pads", Integers(vec![padding; 4])),
+                ("group", Integer(groups)),
+            ];
+            net.node_to(operator, &[&x, &weights, &bias], "y", &attributes);
+            net.output("y", &[1]);
+            let (worst, largest) = difference(&net.finish());
+            assert!(
+                worst <= 0.003 * largest.max(1.0),
+                "{operator} {:?}: {worst} of {largest}",
+                (inputs, outputs, groups, kernel, stride, dilation, padding)
+            );
+        }
+    }
+}
+
+fn problems(model: &[u8]) -> Vec<ane::model::Problem> {
+    match compile(model, &Options::default()) {
+        Err(Error::Problems(problems)) => problems,
+        other => panic!("not refused so: {other:?}"),
+    }
+}
+
+#[test]
+fn everything_that_cannot_be_mapped_is_named_at_once() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2, 3]);
+    let whole = net.node("Floor", &[&x], &[]);
+    let sorted = net.node("TopK", &[&whole, &whole], &[]);
+    net.node("NoSuchThing", &[&x], &[]);
+    net.node_to("Add", &[&sorted, &x], "y", &[]);
+    net.output("y", &[2, 3]);
+    let named: Vec<_> = problems(&net.finish())
+        .into_iter()
+        .map(|problem| (problem.operation, problem.shapes, problem.why))
+        .collect();
+    let dims = vec![2, 3];
+    let expected = [
+        ("TopK".to_owned(), vec![dims.clone(); 2], Why::Operation),
+        ("NoSuchThing".to_owned(), vec![dims], Why::Operation),
+    ];
+    assert_eq!(named, expected);
+}
+
+#[test]
+fn shape_of_the_run_is_asked_for_and_bound() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2, 6]);
+    let shape = net.input("shape", &[2]);
+    net.node_to("Reshape", &[&x, &shape], "y", &[]);
+    net.output("y", &[3, 4]);
+    let model = net.finish();
+    let named = problems(&model);
+    assert_eq!(named[0].why, Why::NotKnown { operand: 1, name: "shape".to_owned() });
+    let constants = BTreeMap::from([("shape".to_owned(), Array::list([3.0, 4.0]))]);
+    let options = Options { constants, ..Options::default() };
+    let compiled = compile(&model, &options).unwrap_or_else(|error| panic!("{error}"));
+    let x = random(&[2, 6], 1);
+    let seen = execute(&device(), &compiled, &[x.clone()]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(seen[0].values(), x.values(), "a reshape changes no number");
+    assert_eq!(seen[0].dims(), [3, 4]);
+}
+
+#[test]
+fn circle_and_operand_from_nowhere_are_named() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[4]);
+    net.node_to("Add", &[&x, "b"], "a", &[]);
+    net.node_to("Add", &["a", &x], "b", &[]);
+    net.output("b", &[4]);
+    assert_eq!(problems(&net.finish())[0].why, Why::NotMade { name: "b".to_owned() });
+}
+
+#[test]
+fn enormous_extents_are_refused_before_memory_is_taken() {
+    for dims in [&[1_i64 << 40][..], &[1 << 20, 1 << 20, 1 << 20], &[-5], &[0, 4]] {
+        let mut net = Onnx::new(1);
+        let x = net.input("x", dims);
+        net.node_to("Relu", &[&x], "y", &[]);
+        net.output("y", dims);
+        let named = problems(&net.finish());
+        assert_eq!((named[0].operation.as_str(), named[0].name.as_str()), ("input", "x"), "{dims:?}");
+    }
+    let mut net = Onnx::new(1);
+    let shape = net.integers(&[1 << 20, 1 << 20]);
+    net.node_to("ConstantOfShape", &[&shape], "y", &[]);
+    net.output("y", &[1]);
+    assert_eq!(problems(&net.finish())[0].operation, "ConstantOfShape");
+}
+
+#[test]
+fn million_nodes_are_refused_by_their_number() {
+    let (mut graph, mut model) = (Vec::new(), Vec::new());
+    (0..1_000_000).for_each(|_| bytes(1, &[], &mut graph));
+    number(1, 8, &mut model);
+    bytes(7, &graph, &mut model);
+    let refused = compile(&model, &Options::default());
+    assert!(matches!(refused, Err(Error::Nodes { count: 1_000_000 })), "{NODES_MAX} at most");
+}
+
+#[test]
+fn model_cut_off_or_altered_anywhere_never_panics() {
+    let model = mobilenet(32, 4);
+    for end in (0..model.len()).step_by(model.len() / 300) {
+        let _ = compile(&model[..end], &Options::default());
+    }
+    let mut small = Onnx::new(9);
+    let x = small.input("x", &[1, 2, 4, 4]);
+    let weights = small.random(&[2, 2, 3, 3], 1.0);
+    let y = small.node("Conv", &[&x, &weights], &[("pads", Integers(vec![1; 4]))]);
+    small.node_to("Softmax", &[&y], "y", &[("axis", Integer(1))]);
+    small.output("y", &[1, 2, 4, 4]);
+    let small = small.finish();
+    for at in 0..small.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut altered = small.clone();
+            altered[at] = value;
+            let _ = compile(&altered, &Options::default());
+        }
+    }
+}

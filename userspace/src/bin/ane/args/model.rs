@@ -1,0 +1,41 @@
+//! What `ane compile` and `ane compare` are told of a model.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+
+use super::run::Assignment;
+
+/// A model, and what is decided before its run
+#[derive(Debug, Args)]
+pub(crate) struct Model {
+    /// The model: .onnx, opset 13 and later
+    pub(crate) model: PathBuf,
+    /// Bind an input to a constant, such as a shape or the weights of a convolution: NAME=FILE, a .npy file or a tensor as .pb
+    #[arg(long, value_name = "NAME=FILE")]
+    pub(crate) bind: Vec<Assignment>,
+    /// Give an extent a number that the model gives a name only
+    #[arg(long, value_name = "NAME=N")]
+    pub(crate) dim: Vec<Extent>,
+}
+
+/// An extent by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its number.
+    pub(crate) extent: usize,
+}
+
+impl FromStr for Extent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = || "wanted is NAME=NUMBER, such as batch=1".to_owned();
+        let (name, extent) = text.split_once('=').ok_or_else(wanted)?;
+        let extent = extent.parse().map_err(|_| wanted())?;
+        Ok(Self { name: name.to_owned(), extent })
+    }
+}

@@ -1,0 +1,87 @@
+//! `ane compile`.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use ane::count::count;
+use ane::decode::printable;
+use ane::model::network::Array;
+use ane::model::{self, Compiled, Options, onnx};
+use ane::tensor::npy;
+use anyhow::{Context, Result, anyhow};
+
+use crate::args;
+use crate::failure::{Advise, Exit};
+use crate::files::{self, Existing};
+
+/// Most elements of an array that is bound.
+const ELEMENTS_MAX: u64 = model::network::array::ELEMENTS_MAX;
+
+pub(crate) fn run(args: &args::Compile) -> Result<()> {
+    let compiled = compiled(&args.model)?;
+    let built = &compiled.built;
+    files::save(&args.output, &built.to_anec()?, Existing::forced(args.force))?;
+    let mut page = String::new();
+    writeln!(
+        page,
+        "{}: {}, {} of constants, {} of scratch memory",
+        files::name(&args.output),
+        count(built.task_count(), "task"),
+        count(built.constants().len(), "byte"),
+        built.scratch_bytes()
+    )?;
+    for (direction, ports) in [("input", &compiled.inputs), ("output", &compiled.outputs)] {
+        for port in ports {
+            let surface = built.surface(&port.name);
+            let surface = surface.map_or([0; 4], |surface| {
+                let shape = surface.shape;
+                [shape.n, shape.c, shape.h, shape.w]
+            });
+            writeln!(page, "  {direction:<7} {:<16} {:?} as {surface:?}", printable(&port.name), port.dims)?;
+        }
+    }
+    for note in &compiled.notes {
+        writeln!(page, "  note: {note}")?;
+    }
+    if args.report {
+        for step in &compiled.steps {
+            let node = &compiled.network.nodes[step.node];
+            let tasks = match step.tasks.len() {
+                0 => "no task".to_owned(),
+                1 => format!("task {}", step.tasks.start),
+                _ => format!("tasks {} to {}", step.tasks.start, step.tasks.end - 1),
+            };
+            let dims = compiled.network.dims(node.output);
+            let (operation, name) = (node.operation.name(), printable(&node.name));
+            writeln!(page, "  {operation:<20} {name:<24} {dims:?}: {tasks}")?;
+        }
+    }
+    files::print(page.as_bytes())
+}
+
+/// The program of a model, as the command line has it.
+pub(crate) fn compiled(args: &args::Model) -> Result<Compiled> {
+    let mut options = Options::default();
+    for bind in &args.bind {
+        let array = array(&bind.file).with_context(|| files::name(&bind.file))?;
+        options.constants.insert(bind.input.clone(), array);
+    }
+    options.extents = args.dim.iter().map(|dim| (dim.name.clone(), dim.extent)).collect();
+    model::compile(&files::read(&args.model)?, &options)
+        .with_context(|| files::name(&args.model))
+        .advise(Exit::Refused, "docs/models.md says what is mapped")
+}
+
+/// An array of any shape, from NumPy's file or ONNX's.
+pub(crate) fn array(path: &Path) -> Result<Array> {
+    if path.extension().is_some_and(|extension| extension == "pb") {
+        let (_, array, _) = onnx::read_tensor(&files::read(path)?)?;
+        return Ok(array);
+    }
+    let array = npy::Array::read(BufReader::new(File::open(path)?), ELEMENTS_MAX)?;
+    let dims = array.header().shape.iter().map(|&extent| usize::try_from(extent));
+    let dims = dims.collect::<Result<Vec<_>, _>>().map_err(|_| anyhow!("an extent is beyond all memory"))?;
+    Ok(Array::new(dims, array.doubles())?)
+}

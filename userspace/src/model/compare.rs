@@ -1,0 +1,152 @@
+//! The engine beside double precision, layer by layer, and where a difference comes from.
+//!
+//! Each layer is looked at twice: how far the engine is off after all layers before it, and how far off it is from what
+//! double precision makes of the operands that the engine itself had. The latter is the layer's own doing.
+
+use half::f16;
+
+use super::compile::{Compiled, Error as CompileError, build};
+use super::execute::execute;
+use super::network::evaluate::evaluate;
+use super::network::operation::{JoinKind, Operation, Post};
+use super::network::{Array, Fault, Network};
+use crate::device::Device;
+use crate::session;
+
+/// Layers whose results are looked at in one run: surfaces are few.
+const LAYERS_EACH: usize = 16;
+
+/// Where most of a layer's own difference comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// There is none.
+    Exact,
+    /// The result's rounding to a half.
+    Store,
+    /// The array's accumulator, which counts in units of 2^-16.
+    Accumulator,
+    /// A table of 33 knots.
+    Table,
+    /// Halves that are rounded between the passes of one layer.
+    Passes,
+}
+
+impl Source {
+    /// The words for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "none",
+            Self::Store => "fp16 store",
+            Self::Accumulator => "accumulator grid",
+            Self::Table => "table",
+            Self::Passes => "fp16 between passes",
+        }
+    }
+}
+
+/// A layer, compared.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub operation: &'static str,
+    /// Extents of its result.
+    pub dims: Vec<usize>,
+    /// The largest element in double precision.
+    pub largest: f64,
+    /// The largest difference after all layers so far.
+    pub so_far: f64,
+    /// The largest difference of this layer alone.
+    pub own: f64,
+    /// Where most of that comes from.
+    pub source: Source,
+}
+
+/// Why nothing could be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It could not be compiled.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// It could not be run.
+    #[error(transparent)]
+    Run(#[from] session::Error),
+    /// It makes no sense.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// Compares every layer of a compiled model.
+///
+/// # Errors
+///
+/// [`Error`].
+pub fn compare(device: &Device, compiled: &Compiled, inputs: &[Array]) -> Result<Vec<Layer>, Error> {
+    let network = &compiled.network;
+    let mut exact: Vec<Option<Array>> = network.values.iter().map(|value| value.constant.clone()).collect();
+    let mut seen = exact.clone();
+    for ((_, value), array) in network.inputs.iter().zip(inputs) {
+        let halves = array.map(|value| f16::from_f64(value).to_f64());
+        exact[*value] = Some(halves.clone());
+        seen[*value] = Some(halves);
+    }
+    for nodes in (0..network.nodes.len()).collect::<Vec<_>>().chunks(LAYERS_EACH) {
+        let mut part: Network = network.clone();
+        part.outputs =
+            nodes.iter().map(|&node| (format!("layer{node}"), network.nodes[node].output)).collect();
+        let part = build(part)?;
+        // Inputs that no layer of this part reads are surfaces all the same.
+        let results = execute(device, &part, inputs)?;
+        for (&node, result) in nodes.iter().zip(results) {
+            seen[network.nodes[node].output] = Some(result);
+        }
+    }
+    let mut layers = Vec::new();
+    for node in &network.nodes {
+        let of = |values: &[Option<Array>]| -> Result<Array, Fault> {
+            let operands: Vec<&Array> =
+                node.inputs.iter().filter_map(|&input| values[input].as_ref()).collect();
+            evaluate(&node.operation, &operands)
+        };
+        let (whole, own) = (of(&exact)?, of(&seen)?);
+        let result = seen[node.output].clone().unwrap_or_else(|| whole.clone());
+        let difference = worst(&result, &own);
+        let store = worst(&own.map(|value| f16::from_f64(value).to_f64()), &own);
+        layers.push(Layer {
+            name: node.name.clone(),
+            operation: node.operation.name(),
+            dims: network.dims(node.output).to_vec(),
+            largest: whole.values().iter().fold(0.0, |largest, value| value.abs().max(largest)),
+            so_far: worst(&result, &whole),
+            own: difference,
+            source: source(&node.operation, difference, store),
+        });
+        exact[node.output] = Some(whole);
+    }
+    Ok(layers)
+}
+
+/// The largest difference of two arrays.
+pub fn worst(a: &Array, b: &Array) -> f64 {
+    let apart = a.values().iter().zip(b.values()).map(|(a, b)| if a == b { 0.0 } else { (a - b).abs() });
+    apart.fold(0.0, |worst, apart| if apart.is_nan() { f64::INFINITY } else { apart.max(worst) })
+}
+
+fn source(operation: &Operation, difference: f64, store: f64) -> Source {
+    if difference == 0.0 {
+        return Source::Exact;
+    }
+    // Rounding half away from zero is as far off as rounding half to even.
+    if difference <= store * 1.001 {
+        return Source::Store;
+    }
+    match operation {
+        Operation::Map(map) if map.is_table() => Source::Table,
+        Operation::Join(join) if matches!(join.kind, JoinKind::Divide | JoinKind::Power) => Source::Table,
+        Operation::Reduce(reduce) if reduce.post != Post::None => Source::Table,
+        Operation::Convolution(_) | Operation::Product => Source::Accumulator,
+        Operation::Window(window) if !window.maximum => Source::Accumulator,
+        _ => Source::Passes,
+    }
+}

@@ -1,0 +1,77 @@
+//! Functions of each element: on the planar engine where it has them, else by a table.
+
+use ane_uapi::hw::td::activation::ActivationTable;
+use half::f16;
+
+use super::held::Held;
+use super::{Lower, Why};
+use crate::build::activation as tables;
+use crate::build::{Element, Tail};
+use crate::model::network::operation::Map;
+
+/// The magnitude: the larger of `x` and `-x`.
+const MAGNITUDE: Element = Element { negate_second: true, ..Element::MAXIMUM };
+
+impl Lower<'_> {
+    pub(super) fn map(&mut self, map: Map, x: &Held) -> Result<Held, Why> {
+        match map {
+            Map::Affine { scale, offset } => self.affine(x, scale, offset),
+            Map::Relu => self.planar(x, Element::COPY.relu()),
+            Map::Square => self.planar(x, Element::SQUARE),
+            Map::Abs => self.combine(x, x, MAGNITUDE),
+            Map::Clip(low, high) => {
+                let above = self.bounded(x, low, Element::MAXIMUM)?;
+                self.bounded(&above, high, Element::MINIMUM)
+            }
+            Map::Exp => self.through(x, Tail { post_scale: f16::LOG2_E, ..Tail::table(tables::exp2()) }),
+            Map::Ln => {
+                let logarithm = self.through(x, Tail::table(tables::log2()))?;
+                self.planar(&logarithm, Element::COPY.then(f16::ZERO, f16::LN_2))
+            }
+            Map::Floor | Map::Ceil => Err(Why::Mode(
+                "whole parts need table modes 3 and 4, which the builder does not make".to_owned(),
+            )),
+            _ => match table(map) {
+                Some(table) => self.through(x, Tail::table(table)),
+                None => Err(Why::Operation),
+            },
+        }
+    }
+
+    /// `scale * x + offset`.
+    pub(super) fn affine(&mut self, x: &Held, scale: f64, offset: f64) -> Result<Held, Why> {
+        let halves = self.halves(&[scale, offset]);
+        self.planar(x, Element { pre_scale: halves[0], bias: halves[1], ..Element::COPY })
+    }
+
+    /// The larger or the smaller of `x` and a bound, if that is one.
+    fn bounded(&mut self, x: &Held, bound: f64, element: Element) -> Result<Held, Why> {
+        if bound.is_infinite() {
+            return Ok(x.clone());
+        }
+        let bound = self.array(&crate::model::network::Array::scalar(bound), None)?.with_rank(x.dims.len());
+        self.combine(x, &bound, element)
+    }
+}
+
+/// The table of a function.
+fn table(map: Map) -> Option<ActivationTable> {
+    Some(match map {
+        Map::LeakyRelu(slope) => tables::leaky_relu(f16::from_f64(slope)),
+        Map::SquareRoot => tables::sqrt(),
+        Map::ReciprocalSquareRoot => tables::rsqrt(),
+        Map::Reciprocal => tables::reciprocal(),
+        Map::Exp2 => tables::exp2(),
+        Map::Sigmoid => tables::sigmoid(),
+        Map::Tanh => tables::tanh(),
+        Map::Gelu | Map::GeluTanh => tables::gelu(),
+        Map::Silu => tables::silu(),
+        Map::Erf => tables::erf(),
+        Map::Softplus => tables::softplus(),
+        Map::Softsign => tables::softsign(),
+        Map::Mish => tables::mish(),
+        Map::Elu { alpha, beta, gamma } => tables::elu(alpha, beta, gamma),
+        Map::Step { below, zero, above } => tables::step([below, zero, above].map(f16::from_f64)),
+        _ => return None,
+    })
+}

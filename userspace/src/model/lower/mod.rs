@@ -1,0 +1,258 @@
+//! Layers to passes: where each tensor's axes lie, and by which passes the engine does each operation.
+//!
+//! A tensor on this engine has channels, rows and columns; a model's has any number of axes. One axis becomes the
+//! columns, which follow each other in a *line*; all others say which line. Lines are found by strides, so that most
+//! rearrangements cost nothing (`held`), and one pass exchanges the axis of the columns for another (`columns`).
+//!
+//! * `held`: tensors of any rank over a tensor of the builder.
+//! * `columns`: another axis as columns.
+//! * `each`: operations element by element over operands that stretch.
+//! * `maps`, `joins`, `arrange`, `reduce`, `product`, `convolution`, `window`: operations.
+
+mod arrange;
+mod columns;
+mod convolution;
+mod each;
+mod held;
+mod joins;
+mod maps;
+mod product;
+mod reduce;
+mod window;
+
+use std::collections::HashMap;
+
+use half::f16;
+
+use super::network::{Array, Kind, Network, Operation, ValueId};
+use super::problem::{Problem, Why};
+use crate::build::{Built, Graph, Shape};
+use held::Held;
+
+/// Most tasks of one layer. (Chosen) A sixteenth of what a program may have.
+pub(super) const TASKS_MAX: u64 = 4096;
+
+/// What a layer became.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The layer's place in the network.
+    pub node: usize,
+    /// Its tasks.
+    pub tasks: std::ops::Range<usize>,
+}
+
+/// A program and how it came about.
+#[derive(Debug)]
+pub(super) struct Lowered {
+    pub(super) built: Built,
+    pub(super) steps: Vec<Step>,
+    pub(super) notes: Vec<String>,
+}
+
+/// The program of `network`.
+pub(super) fn lower(network: &Network) -> Result<Lowered, Vec<Problem>> {
+    let mut lower = Lower {
+        network,
+        graph: Graph::new(),
+        held: vec![None; network.values.len()],
+        constants: HashMap::new(),
+        rounded: 0.0,
+    };
+    let mut problems = Vec::new();
+    let problem = |operation: &str, name: &str, shapes: Vec<Vec<usize>>, why: Why| {
+        let (operation, name) = (operation.to_owned(), name.to_owned());
+        Problem { operation, name, shapes, why }
+    };
+    for (name, value) in &network.inputs {
+        if let Err(why) = lower.input(name, *value) {
+            problems.push(problem("input", name, vec![network.dims(*value).to_vec()], why));
+        }
+    }
+    let mut steps = Vec::new();
+    for (index, node) in network.nodes.iter().enumerate() {
+        let is_known = |&input: &ValueId| lower.held[input].is_some() || network.known(input).is_some();
+        if !node.inputs.iter().all(is_known) {
+            continue;
+        }
+        let first = lower.graph.task_count();
+        match lower.node(&node.operation, &node.inputs, node.output) {
+            Ok(held) => lower.held[node.output] = Some(held),
+            Err(why) => {
+                let shapes = node.inputs.iter().map(|&input| network.dims(input).to_vec()).collect();
+                problems.push(problem(node.operation.name(), &node.name, shapes, why));
+            }
+        }
+        steps.push(Step { node: index, tasks: first..lower.graph.task_count() });
+    }
+    for (name, value) in &network.outputs {
+        if lower.held[*value].is_none() && network.known(*value).is_none() {
+            continue;
+        }
+        if let Err(why) = lower.output(name, *value) {
+            problems.push(problem("output", name, vec![network.dims(*value).to_vec()], why));
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let mut notes = Vec::new();
+    if lower.rounded > 0.0 {
+        notes.push(format!(
+            "constants were rounded to halves; the largest difference is {:.3e}",
+            lower.rounded
+        ));
+    }
+    match lower.graph.build() {
+        Ok(built) => Ok(Lowered { built, steps, notes }),
+        Err(why) => Err(vec![problem("program", "", Vec::new(), why.into())]),
+    }
+}
+
+pub(super) struct Lower<'n> {
+    network: &'n Network,
+    graph: Graph,
+    /// Tensors that are computed so far, and inputs.
+    held: Vec<Option<Held>>,
+    /// Constants that lie in the program already, by value and axis of the columns.
+    constants: HashMap<(ValueId, Option<usize>), Held>,
+    /// The largest difference between a constant and its half.
+    rounded: f64,
+}
+
+impl Lower<'_> {
+    fn node(&mut self, operation: &Operation, inputs: &[ValueId], output: ValueId) -> Result<Held, Why> {
+        match operation {
+            Operation::Map(map) => {
+                let x = self.operand(inputs[0])?;
+                self.map(*map, &x)
+            }
+            Operation::Join(join) => self.join_values(*join, inputs[0], inputs[1]),
+            Operation::Select => self.select(inputs[0], inputs[1], inputs[2]),
+            Operation::Convolution(convolution) => self.convolution(convolution, inputs),
+            Operation::Product => self.product(inputs[0], inputs[1], self.network.dims(output).to_vec()),
+            Operation::Reduce(reduce) => {
+                let x = self.operand(inputs[0])?;
+                self.reduce(reduce, x)
+            }
+            Operation::Window(window) => {
+                let x = self.operand(inputs[0])?;
+                self.window(window, x)
+            }
+            Operation::Reshape(dims) => {
+                let x = self.operand(inputs[0])?;
+                self.reshape(x, dims)
+            }
+            Operation::Permute(order) => Ok(self.operand(inputs[0])?.permuted(order)),
+            Operation::Cut(cuts) => {
+                let x = self.operand(inputs[0])?;
+                self.cut(x, cuts)
+            }
+            &Operation::Concat(axis) => self.concat(inputs, axis),
+            Operation::Expand(dims) => {
+                let x = self.operand(inputs[0])?;
+                self.expand(x, dims)
+            }
+            Operation::Pad { sides, value } => {
+                let x = self.operand(inputs[0])?;
+                self.pad(x, sides, *value)
+            }
+            Operation::Take { axis, indices } => {
+                let x = self.operand(inputs[0])?;
+                self.take(x, *axis, indices)
+            }
+            Operation::Stretch(factors) => {
+                let x = self.operand(inputs[0])?;
+                self.stretch(x, factors)
+            }
+        }
+    }
+
+    fn input(&mut self, name: &str, value: ValueId) -> Result<(), Why> {
+        let dims = self.network.dims(value);
+        let column = Held::last_column(dims);
+        let (whole, _) = Held::packed(dims, column)?;
+        let tensor = self.graph.input(name, whole)?;
+        self.held[value] = Some(Held::whole(tensor, whole, dims, column));
+        Ok(())
+    }
+
+    /// A value as it lies; a constant with its last axis as columns.
+    fn operand(&mut self, value: ValueId) -> Result<Held, Why> {
+        if let Some(held) = &self.held[value] {
+            return Ok(held.clone());
+        }
+        let column = Held::last_column(self.network.dims(value));
+        self.constant(value, column)
+    }
+
+    /// A value with this axis as columns.
+    fn operand_by(&mut self, value: ValueId, column: Option<usize>) -> Result<Held, Why> {
+        match self.held[value].clone() {
+            Some(held) => self.by_column(&held, column),
+            None => self.constant(value, column),
+        }
+    }
+
+    fn constant(&mut self, value: ValueId, column: Option<usize>) -> Result<Held, Why> {
+        let column = column.filter(|&axis| self.network.dims(value)[axis] > 1);
+        if let Some(held) = self.constants.get(&(value, column)) {
+            return Ok(held.clone());
+        }
+        let array = self.network.known(value).ok_or(Why::Missing { operand: 0 })?.clone();
+        let held = self.array(&array, column)?;
+        self.constants.insert((value, column), held.clone());
+        Ok(held)
+    }
+
+    /// An array in the program's constants.
+    fn array(&mut self, array: &Array, column: Option<usize>) -> Result<Held, Why> {
+        let dims = array.dims();
+        let (whole, _) = Held::packed(dims, column)?;
+        let values = self.halves(&held::by_lines(array, column)?);
+        let tensor = self.graph.constant(whole, &values)?;
+        Ok(Held::whole(tensor, whole, dims, column))
+    }
+
+    /// Numbers as halves.
+    fn halves(&mut self, values: &[f64]) -> Vec<f16> {
+        let mut worst = self.rounded;
+        let half = |&value: &f64| {
+            let half = f16::from_f64(value);
+            if value.is_finite() {
+                worst = worst.max((half.to_f64() - value).abs());
+            }
+            half
+        };
+        let halves = values.iter().map(half).collect();
+        self.rounded = worst;
+        halves
+    }
+
+    fn kind(&self, value: ValueId) -> Kind {
+        self.network.values[value].kind
+    }
+
+    fn output(&mut self, name: &str, value: ValueId) -> Result<(), Why> {
+        let dims = self.network.dims(value).to_vec();
+        let column = Held::last_column(&dims);
+        let held = self.operand_by(value, column)?;
+        let (whole, _) = Held::packed(&dims, column)?;
+        let in_order = held.is_whole(whole);
+        if in_order && self.graph.output(name, held.tensor).is_ok() {
+            return Ok(());
+        }
+        let copy = self.fresh(&dims, column)?;
+        self.copy_into(&copy, &held)?;
+        Ok(self.graph.output(name, copy.tensor)?)
+    }
+}
+
+/// An extent of the engine.
+fn extent(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// A shape of the engine.
+fn shape(c: usize, h: usize, w: usize) -> Shape {
+    Shape::new(extent(c), extent(h), extent(w))
+}

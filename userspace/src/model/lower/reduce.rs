@@ -1,0 +1,94 @@
+//! Reductions: the planar engine's, over columns or over rows and columns.
+
+use ane_uapi::hw::td::planar::PostFunction;
+use half::f16;
+
+use super::held::{Held, groups, looped};
+use super::{Lower, Why, shape};
+use crate::build::{Element, Limit, Lines, Over, Reduce as Pass};
+use crate::model::network::operation::{Post, Reduce, ReduceKind};
+
+impl Lower<'_> {
+    pub(super) fn reduce(&mut self, reduce: &Reduce, x: Held) -> Result<Held, Why> {
+        let long: Vec<usize> = reduce.axes.iter().copied().filter(|&axis| x.dims[axis] > 1).collect();
+        let mut dims = x.dims.clone();
+        long.iter().for_each(|&axis| dims[axis] = 1);
+        let x = match x.column {
+            Some(column) if long.contains(&column) => x,
+            _ => self.by_column(&x, long.iter().copied().max_by_key(|&axis| x.dims[axis]))?,
+        };
+        // Where nothing is reduced, each element is a plane of its own.
+        let x = if long.is_empty() { self.by_column(&x, None)? } else { x };
+        let (element, pass) = self.passes(reduce);
+        let rest: Vec<usize> = long.iter().copied().filter(|&axis| Some(axis) != x.column).collect();
+        let x = if groups_of(&x, &rest).len() > 1 { self.reduced_last(&x, &rest)? } else { x };
+        let result = self.fresh(&dims, None)?;
+        let inner = groups_of(&x, &rest).first().map_or((1, 0), |group| (group.extent, group.strides[0]));
+        let mut skip = rest.clone();
+        skip.extend(x.column);
+        let kept = groups(&x.dims, &skip, &[&x, &result]);
+        let most = |at: &usize| kept[*at].extent;
+        let channels = (0..kept.len()).max_by_key(most);
+        let one = (1, vec![0, 0]);
+        let (c, plane) = channels.map_or(one.clone(), |at| (kept[at].extent, kept[at].strides.clone()));
+        // Over columns alone, a second axis is rows, each a batch.
+        let batches_max = Limit::Groups.max() as usize;
+        let rows = (0..kept.len())
+            .filter(|at| Some(*at) != channels && rest.is_empty() && kept[*at].extent <= batches_max)
+            .max_by_key(most);
+        let (h, row) = rows.map_or(one, |at| (kept[at].extent, kept[at].strides.clone()));
+        let others: Vec<_> = (0..kept.len())
+            .filter(|&at| Some(at) != channels && Some(at) != rows)
+            .map(|at| &kept[at])
+            .collect();
+        let over = if rest.is_empty() { Over::Columns } else { Over::Plane };
+        for places in looped(&others, 2)? {
+            let (extent, stride) = if rest.is_empty() { (h, row[0]) } else { inner };
+            let source = Lines { base: places[0], plane: plane[0], row: stride };
+            let place = Lines { base: places[1], plane: plane[1], row: row[1] };
+            let source = self.view(&x, shape(c, extent, x.width()), source)?;
+            let place = self.view(&result, shape(c, h, 1), place)?;
+            self.graph.reduce_into(place, (source, None), element, pass, over)?;
+        }
+        Ok(result)
+    }
+
+    /// What the planar engine is told.
+    fn passes(&mut self, reduce: &Reduce) -> (Element, Pass) {
+        let element = if reduce.square { Element::SQUARE } else { Element::COPY };
+        let post = match reduce.post {
+            Post::None => PostFunction::None,
+            Post::Reciprocal => PostFunction::Reciprocal,
+            Post::ReciprocalSquareRoot => PostFunction::ReciprocalSquareRoot,
+        };
+        let epsilon = f16::from_f64(reduce.epsilon);
+        match reduce.kind {
+            ReduceKind::Sum => (element, Pass::SUM.then(epsilon, post)),
+            ReduceKind::Mean => (element, Pass::MEAN.then(epsilon, post)),
+            ReduceKind::Maximum => (element, Pass::MAXIMUM.then(epsilon, post)),
+            // The smallest is what is left of the largest of the opposites.
+            ReduceKind::Minimum => (
+                Element { negate_first: true, final_scale: -1.0, ..element },
+                Pass::MAXIMUM.then(epsilon, post),
+            ),
+        }
+    }
+
+    /// A copy in which the axes that are reduced follow each other.
+    fn reduced_last(&mut self, x: &Held, axes: &[usize]) -> Result<Held, Why> {
+        let mut order: Vec<usize> = (0..x.dims.len()).filter(|axis| !axes.contains(axis)).collect();
+        order.extend(axes);
+        let mut back = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
+        let turned = x.permuted(&order);
+        let copy = self.fresh(&turned.dims, turned.column)?;
+        self.copy_into(&copy, &turned)?;
+        Ok(copy.permuted(&back))
+    }
+}
+
+/// The axes that are reduced beside the columns, as few as there can be.
+fn groups_of(x: &Held, axes: &[usize]) -> Vec<super::held::Group> {
+    let skip: Vec<usize> = (0..x.dims.len()).filter(|axis| !axes.contains(axis)).collect();
+    groups(&x.dims, &skip, &[x])
+}

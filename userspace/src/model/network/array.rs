@@ -1,0 +1,180 @@
+//! Dense arrays of any rank in double precision: what is known of a model before it runs.
+
+use std::sync::Arc;
+
+use super::Fault;
+
+/// Most elements of one array that is computed before the run. Larger ones do not fit the engine either.
+pub const ELEMENTS_MAX: u64 = 1 << 26;
+
+/// Most axes of a tensor. (Chosen) Models have up to six; the bound keeps loops over axes short.
+pub const RANK_MAX: usize = 12;
+
+/// A dense array, last axis fastest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    dims: Vec<usize>,
+    values: Arc<[f64]>,
+}
+
+impl Array {
+    /// An array of these values; there have to be as many as the extents say.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Elements`], [`Fault::Length`].
+    pub fn new(dims: Vec<usize>, values: Vec<f64>) -> Result<Self, Fault> {
+        let count = elements(&dims)?;
+        if values.len() == count {
+            Ok(Self { dims, values: values.into() })
+        } else {
+            Err(Fault::Length { dims, values: values.len() })
+        }
+    }
+
+    /// One number.
+    pub fn scalar(value: f64) -> Self {
+        Self { dims: Vec::new(), values: Arc::new([value]) }
+    }
+
+    /// A list of numbers.
+    pub fn list(values: impl IntoIterator<Item = f64>) -> Self {
+        let values: Arc<[f64]> = values.into_iter().collect();
+        Self { dims: vec![values.len()], values }
+    }
+
+    /// What `value` says of each place in the dense order.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Elements`].
+    pub fn from_fn(dims: Vec<usize>, value: impl FnMut(usize) -> f64) -> Result<Self, Fault> {
+        let count = elements(&dims)?;
+        Ok(Self { dims, values: (0..count).map(value).collect() })
+    }
+
+    /// Extent of each axis.
+    pub fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// The elements.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The only element.
+    pub fn only(&self) -> Option<f64> {
+        match self.values[..] {
+            [value] => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The same elements with other extents.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Length`] where that are other numbers of elements.
+    pub fn reshaped(&self, dims: Vec<usize>) -> Result<Self, Fault> {
+        if elements(&dims)? == self.values.len() {
+            Ok(Self { dims, values: Arc::clone(&self.values) })
+        } else {
+            Err(Fault::Length { dims, values: self.values.len() })
+        }
+    }
+
+    /// Each element put through `f`.
+    pub fn map(&self, f: impl Fn(f64) -> f64) -> Self {
+        Self { dims: self.dims.clone(), values: self.values.iter().map(|&value| f(value)).collect() }
+    }
+
+    /// An array of `dims` whose element at each place is this one's at `at + place * steps` along each axis.
+    pub(super) fn gather(&self, dims: &[usize], base: usize, steps: &[isize]) -> Result<Self, Fault> {
+        let mut walk = Walk::new(dims, base, steps);
+        Self::from_fn(dims.to_vec(), |_| self.values.get(walk.next_place()).copied().unwrap_or(f64::NAN))
+    }
+}
+
+/// Number of elements.
+///
+/// # Errors
+///
+/// [`Fault::Elements`] above [`ELEMENTS_MAX`], [`Fault::Rank`] above [`RANK_MAX`].
+pub fn elements(dims: &[usize]) -> Result<usize, Fault> {
+    if dims.len() > RANK_MAX {
+        return Err(Fault::Rank { rank: dims.len() });
+    }
+    let count = dims.iter().try_fold(1_u64, |count, &extent| count.checked_mul(extent as u64));
+    match count {
+        Some(count) if count <= ELEMENTS_MAX => Ok(count as usize),
+        _ => Err(Fault::Elements { dims: dims.to_vec() }),
+    }
+}
+
+/// Distance of neighbours along each axis.
+pub fn strides(dims: &[usize]) -> Vec<usize> {
+    let mut strides = vec![1; dims.len()];
+    for axis in (0..dims.len().saturating_sub(1)).rev() {
+        strides[axis] = strides[axis + 1] * dims[axis + 1];
+    }
+    strides
+}
+
+/// Strides of an operand of `dims` that is stretched to `to`: 0 along axes that it has not, or of extent 1.
+pub fn stretched(dims: &[usize], to: &[usize]) -> Vec<isize> {
+    let own = strides(dims);
+    let missing = to.len() - dims.len();
+    let stride = |axis: usize| match axis.checked_sub(missing) {
+        Some(axis) if dims[axis] != 1 => own[axis].cast_signed(),
+        _ => 0,
+    };
+    (0..to.len()).map(stride).collect()
+}
+
+/// The places of an array's elements in the dense order of its extents.
+#[derive(Debug)]
+pub struct Walk<'a> {
+    dims: &'a [usize],
+    steps: &'a [isize],
+    index: Vec<usize>,
+    at: isize,
+}
+
+impl<'a> Walk<'a> {
+    /// From `base` on, by `steps`.
+    pub fn new(dims: &'a [usize], base: usize, steps: &'a [isize]) -> Self {
+        Self { dims, steps, index: vec![0; dims.len()], at: base.cast_signed() }
+    }
+
+    /// The place of the next element.
+    pub fn next_place(&mut self) -> usize {
+        let place = self.at;
+        for axis in (0..self.dims.len()).rev() {
+            self.index[axis] += 1;
+            self.at += self.steps[axis];
+            if self.index[axis] < self.dims[axis] {
+                break;
+            }
+            self.at -= self.steps[axis] * self.index[axis].cast_signed();
+            self.index[axis] = 0;
+        }
+        place.cast_unsigned()
+    }
+}
+
+/// The extents of both operands together, as NumPy stretches them.
+///
+/// # Errors
+///
+/// [`Fault::Broadcast`].
+pub fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>, Fault> {
+    let rank = a.len().max(b.len());
+    let at = |dims: &[usize], axis: usize| (axis + dims.len()).checked_sub(rank).map_or(1, |axis| dims[axis]);
+    let axis = |axis| match (at(a, axis), at(b, axis)) {
+        (1, extent) | (extent, 1) => Some(extent),
+        (a, b) => (a == b).then_some(a),
+    };
+    let dims: Option<Vec<usize>> = (0..rank).map(axis).collect();
+    dims.ok_or_else(|| Fault::Broadcast { first: a.to_vec(), second: b.to_vec() })
+}

@@ -1,0 +1,329 @@
+//! What a layer can do: few operations, to which the readers of formats bring the many of theirs.
+
+/// One layer's operation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// A function of each element.
+    Map(Map),
+    /// Two operands element by element, stretched as NumPy does.
+    Join(Join),
+    /// The second operand where the first is not 0, else the third.
+    Select,
+    /// `x [N, C, rows.., columns]`, weights `[M, C / groups, ..]` and perhaps a bias `[M]`.
+    Convolution(Convolution),
+    /// `[.., M, K]` times `[.., K, N]`.
+    Product,
+    /// Axes that become one value.
+    Reduce(Reduce),
+    /// The largest or the mean of a window that moves over the last axes.
+    Window(Window),
+    /// The same elements with other extents.
+    Reshape(Vec<usize>),
+    /// Axis `i` of the result is axis `order[i]` of the operand.
+    Permute(Vec<usize>),
+    /// A part, for each axis.
+    Cut(Vec<Cut>),
+    /// Operands one behind the other along an axis.
+    Concat(usize),
+    /// Axes of extent 1 repeated.
+    Expand(Vec<usize>),
+    /// So many of a value before and behind, for each axis.
+    Pad {
+        /// How many, before and behind.
+        sides: Vec<(usize, usize)>,
+        /// Of what.
+        value: f64,
+    },
+    /// The elements with these indices along an axis.
+    Take {
+        /// The axis.
+        axis: usize,
+        /// The indices, each inside of the axis.
+        indices: Vec<usize>,
+    },
+    /// Each axis `n` times as long less `n - 1`, with zeros between the elements.
+    Stretch(Vec<usize>),
+}
+
+/// A function of one element.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Map {
+    /// `scale * x + offset`.
+    Affine {
+        /// The factor.
+        scale: f64,
+        /// The addend.
+        offset: f64,
+    },
+    /// `max(x, 0)`.
+    Relu,
+    /// `x` above zero, this times `x` below.
+    LeakyRelu(f64),
+    /// No smaller than the first, no larger than the second.
+    Clip(f64, f64),
+    /// The magnitude.
+    Abs,
+    /// `x * x`.
+    Square,
+    /// The square root.
+    SquareRoot,
+    /// One over the square root.
+    ReciprocalSquareRoot,
+    /// `1 / x`.
+    Reciprocal,
+    /// `e^x`.
+    Exp,
+    /// `2^x`.
+    Exp2,
+    /// The natural logarithm.
+    Ln,
+    /// `1 / (1 + e^-x)`.
+    Sigmoid,
+    /// The hyperbolic tangent.
+    Tanh,
+    /// The error function.
+    Erf,
+    /// `x` times the normal distribution up to `x`.
+    Gelu,
+    /// The same in the form with a hyperbolic tangent.
+    GeluTanh,
+    /// `x / (1 + e^-x)`.
+    Silu,
+    /// `ln(1 + e^x)`.
+    Softplus,
+    /// `x / (1 + |x|)`.
+    Softsign,
+    /// `x * tanh(ln(1 + e^x))`.
+    Mish,
+    /// `gamma * x` above zero, `gamma * alpha * (e^(x / beta) - 1)` below.
+    Elu {
+        /// Factor below zero.
+        alpha: f64,
+        /// Divisor of the exponent.
+        beta: f64,
+        /// Factor everywhere.
+        gamma: f64,
+    },
+    /// The largest whole number that is not above.
+    Floor,
+    /// The smallest whole number that is not below.
+    Ceil,
+    /// One value below zero, one at zero, one above.
+    Step {
+        /// Below zero.
+        below: f64,
+        /// At zero.
+        zero: f64,
+        /// Above zero.
+        above: f64,
+    },
+}
+
+/// How two elements become one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Join {
+    /// What is done.
+    pub kind: JoinKind,
+    /// ReLU on the result.
+    pub relu: bool,
+}
+
+/// How two elements become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JoinKind {
+    /// `a + b`.
+    Add,
+    /// `a - b`.
+    Subtract,
+    /// `a * b`.
+    Multiply,
+    /// `a / b`.
+    Divide,
+    /// The larger.
+    Maximum,
+    /// The smaller.
+    Minimum,
+    /// `a^b` for `a` not below zero.
+    Power,
+}
+
+/// A convolution of one or two moving axes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Convolution {
+    /// Steps of the kernel along each moving axis.
+    pub stride: Vec<usize>,
+    /// Distance of the kernel's taps.
+    pub dilation: Vec<usize>,
+    /// Zeros before and behind.
+    pub padding: Vec<(usize, usize)>,
+    /// Groups of channels.
+    pub groups: usize,
+    /// ReLU on the result.
+    pub relu: bool,
+}
+
+/// A reduction: what is left has extent 1 along each axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reduce {
+    /// What the elements become.
+    pub kind: ReduceKind,
+    /// The axes, rising.
+    pub axes: Vec<usize>,
+    /// Elements are squared first.
+    pub square: bool,
+    /// Added to the value.
+    pub epsilon: f64,
+    /// Applied to that.
+    pub post: Post,
+}
+
+/// How elements become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReduceKind {
+    /// Their sum.
+    Sum,
+    /// Their mean.
+    Mean,
+    /// The largest.
+    Maximum,
+    /// The smallest.
+    Minimum,
+}
+
+/// What follows a reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Post {
+    /// Nothing.
+    None,
+    /// One over it.
+    Reciprocal,
+    /// One over its square root.
+    ReciprocalSquareRoot,
+}
+
+/// A window over the last axes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// The largest instead of the mean.
+    pub maximum: bool,
+    /// Extents of the window.
+    pub kernel: Vec<usize>,
+    /// Its steps.
+    pub stride: Vec<usize>,
+    /// Distance of its elements.
+    pub dilation: Vec<usize>,
+    /// Elements before and behind that are not there.
+    pub padding: Vec<(usize, usize)>,
+    /// Positions along each axis.
+    pub positions: Vec<usize>,
+    /// A mean counts so many of the padding, before and behind, as zeros.
+    pub counted: Vec<(usize, usize)>,
+}
+
+/// Part of an axis: `count` elements from `start` on, by `step`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cut {
+    /// The first.
+    pub start: usize,
+    /// From one to the next; not 0.
+    pub step: isize,
+    /// How many.
+    pub count: usize,
+}
+
+impl Cut {
+    /// All of an axis.
+    pub const fn all(extent: usize) -> Self {
+        Self { start: 0, step: 1, count: extent }
+    }
+}
+
+impl Operation {
+    /// The word for reports.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Map(map) => map.name(),
+            Self::Join(join) => match join.kind {
+                JoinKind::Add => "add",
+                JoinKind::Subtract => "subtract",
+                JoinKind::Multiply => "multiply",
+                JoinKind::Divide => "divide",
+                JoinKind::Maximum => "maximum",
+                JoinKind::Minimum => "minimum",
+                JoinKind::Power => "power",
+            },
+            Self::Select => "select",
+            Self::Convolution(_) => "convolution",
+            Self::Product => "matrix product",
+            Self::Reduce(reduce) => match reduce.kind {
+                ReduceKind::Sum => "sum",
+                ReduceKind::Mean => "mean",
+                ReduceKind::Maximum => "largest",
+                ReduceKind::Minimum => "smallest",
+            },
+            Self::Window(window) => {
+                if window.maximum {
+                    "largest in a window"
+                } else {
+                    "mean of a window"
+                }
+            }
+            Self::Reshape(_) => "reshape",
+            Self::Permute(_) => "permute",
+            Self::Cut(_) => "slice",
+            Self::Concat(_) => "concatenation",
+            Self::Expand(_) => "expand",
+            Self::Pad { .. } => "pad",
+            Self::Take { .. } => "take",
+            Self::Stretch(_) => "stretch",
+        }
+    }
+}
+
+impl Map {
+    /// The word for reports.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Affine { .. } => "scale and offset",
+            Self::Relu => "relu",
+            Self::LeakyRelu(_) => "leaky relu",
+            Self::Clip(..) => "clip",
+            Self::Abs => "abs",
+            Self::Square => "square",
+            Self::SquareRoot => "sqrt",
+            Self::ReciprocalSquareRoot => "rsqrt",
+            Self::Reciprocal => "reciprocal",
+            Self::Exp => "exp",
+            Self::Exp2 => "exp2",
+            Self::Ln => "ln",
+            Self::Sigmoid => "sigmoid",
+            Self::Tanh => "tanh",
+            Self::Erf => "erf",
+            Self::Gelu | Self::GeluTanh => "gelu",
+            Self::Silu => "silu",
+            Self::Softplus => "softplus",
+            Self::Softsign => "softsign",
+            Self::Mish => "mish",
+            Self::Elu { .. } => "elu",
+            Self::Floor => "floor",
+            Self::Ceil => "ceil",
+            Self::Step { .. } => "step",
+        }
+    }
+
+    /// Whether a table of 33 knots stands for it on the engine.
+    pub const fn is_table(&self) -> bool {
+        !matches!(
+            self,
+            Self::Affine { .. }
+                | Self::Relu
+                | Self::LeakyRelu(_)
+                | Self::Clip(..)
+                | Self::Abs
+                | Self::Square
+                | Self::Floor
+                | Self::Ceil
+                | Self::Step { .. }
+        )
+    }
+}

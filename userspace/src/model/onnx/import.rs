@@ -1,0 +1,177 @@
+//! Nodes to layers, one after the other. A node that cannot be mapped is kept as a problem, and so are all others; what
+//! depends on its results is passed over.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use super::message::{Extent, Graph, Model, Node, ValueInfo};
+use super::operators::{self, Call};
+use super::tensor;
+use crate::model::compile::{Error, NODES_MAX, Options, PROBLEMS_MAX};
+use crate::model::network::{Kind, Network, ValueId};
+use crate::model::problem::{Problem, Why};
+
+/// Oldest version of the operators that is read.
+const OPSET_MIN: i64 = 13;
+
+/// The layers of a model.
+///
+/// # Errors
+///
+/// [`Error`]: damage, or all that cannot be mapped.
+pub fn import(bytes: &[u8], options: &Options) -> Result<Network, Error> {
+    let model = Model::read(bytes)?;
+    let graph = model.graph.ok_or(Error::NoGraph)?;
+    let opset = model.opset.unwrap_or(OPSET_MIN);
+    if opset < OPSET_MIN {
+        return Err(Error::Version { what: "operators (opset)", version: opset, least: OPSET_MIN });
+    }
+    if graph.nodes.len() > NODES_MAX {
+        return Err(Error::Nodes { count: graph.nodes.len() });
+    }
+    let mut import =
+        Import { options, network: Network::default(), names: HashMap::new(), problems: Vec::new() };
+    import.tensors(&graph);
+    for (index, bytes) in graph.nodes.iter().enumerate() {
+        import.node(index, bytes);
+        if import.problems.len() >= PROBLEMS_MAX {
+            break;
+        }
+    }
+    import.finish(&graph.outputs)
+}
+
+struct Import<'a> {
+    options: &'a Options,
+    network: Network,
+    /// `None` for what a node would have made that cannot be mapped.
+    names: HashMap<String, Option<ValueId>>,
+    problems: Vec<Problem>,
+}
+
+impl Import<'_> {
+    /// Initializers and inputs.
+    fn tensors(&mut self, graph: &Graph<'_>) {
+        for bytes in &graph.initializers {
+            match tensor::read(bytes) {
+                Ok((name, array, kind)) => {
+                    let value = self.network.constant(&name, array, kind);
+                    self.names.insert(name, Some(value));
+                }
+                Err(why) => self.problem("initializer", "", Why::Mode(why.to_string())),
+            }
+        }
+        for input in &graph.inputs {
+            if self.names.contains_key(&input.name) {
+                continue;
+            }
+            let made = if let Some(array) = self.options.constants.get(&input.name) {
+                let kind = tensor::kind(input.element).unwrap_or(Kind::Real);
+                Ok(Some(self.network.constant(&input.name, array.clone(), kind)))
+            } else {
+                self.input(input)
+            };
+            let value = made.unwrap_or_else(|why| {
+                self.problem("input", &input.name, why);
+                None
+            });
+            self.names.insert(input.name.clone(), value);
+        }
+    }
+
+    /// An input; one of whole numbers is no problem before somebody reads it.
+    fn input(&mut self, input: &ValueInfo) -> Result<Option<ValueId>, Why> {
+        let kind = tensor::kind(input.element)
+            .ok_or_else(|| Why::Mode(format!("elements of type {} are not mapped", input.element)))?;
+        let extents = input.dims.as_ref().ok_or_else(|| Why::Mode("its rank is not known".to_owned()))?;
+        let dims = extents.iter().map(|extent| self.extent(extent)).collect::<Result<Vec<_>, _>>()?;
+        if kind == Kind::Integer {
+            let value = self.network.unknown(&input.name, dims);
+            return Ok(Some(value));
+        }
+        Ok(Some(self.network.input(&input.name, dims, kind)?))
+    }
+
+    fn extent(&self, extent: &Extent) -> Result<usize, Why> {
+        match extent {
+            Extent::Known(extent) => {
+                usize::try_from(*extent).map_err(|_| Why::Mode(format!("extent {extent} is below zero")))
+            }
+            Extent::Named(name) => self.options.extents.get(name).copied().ok_or_else(|| {
+                Why::Mode(format!("extent {name:?} is not fixed: give it a number, --dim '{name}=1'"))
+            }),
+        }
+    }
+
+    fn problem(&mut self, operation: &str, name: &str, why: Why) {
+        let (operation, name) = (operation.to_owned(), name.to_owned());
+        self.problems.push(Problem { operation, name, shapes: Vec::new(), why });
+    }
+
+    fn node(&mut self, index: usize, bytes: &[u8]) {
+        let node = match Node::read(bytes) {
+            Ok(node) => node,
+            Err(damage) => return self.problem("node", &index.to_string(), damage.into()),
+        };
+        let name = match (&node.name, node.outputs.first()) {
+            (name, _) if !name.is_empty() => name.clone(),
+            (_, Some(output)) => output.clone(),
+            _ => format!("#{index}"),
+        };
+        let mut inputs = Vec::new();
+        let mut is_known = true;
+        for input in &node.inputs {
+            match self.names.get(input) {
+                _ if input.is_empty() => inputs.push(None),
+                Some(Some(value)) => inputs.push(Some(*value)),
+                Some(None) => is_known = false,
+                None => {
+                    self.problem(&node.operator, &name, Why::NotMade { name: input.clone() });
+                    is_known = false;
+                }
+            }
+        }
+        let made = if is_known { self.call(&node, &name, inputs) } else { Vec::new() };
+        for (index, output) in node.outputs.iter().enumerate().filter(|(_, output)| !output.is_empty()) {
+            self.names.insert(output.clone(), made.get(index).copied());
+        }
+    }
+
+    fn call(&mut self, node: &Node<'_>, name: &str, inputs: Vec<Option<ValueId>>) -> Vec<ValueId> {
+        let shapes: Vec<Vec<usize>> =
+            inputs.iter().flatten().map(|&input| self.network.dims(input).to_vec()).collect();
+        let outputs = node.outputs.len();
+        let mut call =
+            Call { network: &mut self.network, node, name, inputs, outputs, seen: RefCell::default() };
+        let made = if node.domain.is_empty() || node.domain == "ai.onnx" {
+            operators::call(&mut call)
+        } else {
+            Err(Why::Operation)
+        };
+        match made {
+            Ok(values) => {
+                // The client knows tensors by the names of the model.
+                for (output, &value) in node.outputs.iter().zip(&values) {
+                    self.network.rename(value, output);
+                }
+                values
+            }
+            Err(why) => {
+                let (operation, name) = (node.operator.clone(), name.to_owned());
+                self.problems.push(Problem { operation, name, shapes, why });
+                Vec::new()
+            }
+        }
+    }
+
+    fn finish(mut self, outputs: &[ValueInfo]) -> Result<Network, Error> {
+        for output in outputs {
+            match self.names.get(&output.name) {
+                Some(&Some(value)) => self.network.outputs.push((output.name.clone(), value)),
+                Some(None) => {}
+                None => self.problem("output", &output.name, Why::NotMade { name: output.name.clone() }),
+            }
+        }
+        if self.problems.is_empty() { Ok(self.network) } else { Err(Error::Problems(self.problems)) }
+    }
+}

@@ -1,0 +1,14 @@
+//! ONNX: a graph of nodes over named tensors, as a protocol buffer.
+//!
+//! * `message`: the messages of the format, by their published field numbers.
+//! * `tensor`: elements of every type as numbers.
+//! * `import`: nodes to layers, one after the other; what cannot be mapped is kept, all of it.
+//! * `operators`: what each operator is in the few operations of a [`Network`](super::network::Network).
+
+mod import;
+mod message;
+mod operators;
+mod tensor;
+
+pub use import::import;
+pub use tensor::read as read_tensor;

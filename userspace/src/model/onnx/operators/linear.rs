@@ -1,0 +1,181 @@
+//! Matrix products and convolutions.
+
+use super::window::{Sides, sides};
+use super::{Call, Made, one};
+use crate::model::network::operation::{Convolution, Cut, JoinKind};
+use crate::model::network::{Array, Kind, Operation, ValueId};
+use crate::model::problem::Why;
+
+pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
+    match call.node.operator.as_str() {
+        "MatMul" => {
+            let (a, b) = (call.x(0)?, call.x(1)?);
+            one(product(call, a, b)?)
+        }
+        "Gemm" => gemm(call),
+        "Conv" => convolution(call),
+        "ConvTranspose" => transposed(call),
+        "CumSum" => running_sum(call),
+        _ => Ok(None),
+    }
+}
+
+/// A list is a row on the left and a column on the right.
+pub(super) fn product(call: &mut Call<'_, '_>, a: ValueId, b: ValueId) -> Result<ValueId, Why> {
+    let (dims_a, dims_b) = (call.dims(a), call.dims(b));
+    let left = if dims_a.len() == 1 { call.reshape(a, vec![1, dims_a[0]])? } else { a };
+    let right = if dims_b.len() == 1 { call.reshape(b, vec![dims_b[0], 1])? } else { b };
+    let result = call.add(Operation::Product, &[left, right])?;
+    let mut dims = call.dims(result);
+    if dims_b.len() == 1 {
+        dims.pop();
+    }
+    if dims_a.len() == 1 {
+        let at = dims.len() - if dims_b.len() == 1 { 1 } else { 2 };
+        dims.remove(at);
+    }
+    call.reshape(result, dims)
+}
+
+fn gemm(call: &mut Call<'_, '_>) -> Made {
+    let (mut a, mut b) = (call.x(0)?, call.x(1)?);
+    if call.integer("transA", 0) != 0 {
+        a = call.add(Operation::Permute(vec![1, 0]), &[a])?;
+    }
+    if call.integer("transB", 0) != 0 {
+        b = call.add(Operation::Permute(vec![1, 0]), &[b])?;
+    }
+    let mut result = call.add(Operation::Product, &[a, b])?;
+    let (alpha, beta) = (call.single("alpha", 1.0), call.single("beta", 1.0));
+    if alpha != 1.0 {
+        result = call.affine(result, alpha, 0.0)?;
+    }
+    if let Some(c) = call.optional(2) {
+        let c = if beta == 1.0 { c } else { call.affine(c, beta, 0.0)? };
+        result = call.join(JoinKind::Add, result, c)?;
+    }
+    one(result)
+}
+
+fn convolution(call: &mut Call<'_, '_>) -> Made {
+    let (x, weights) = (call.x(0)?, call.x(1)?);
+    call.known(1)?;
+    let (dims, kernel) = (call.dims(x), call.dims(weights));
+    let moving = kernel.get(2..).unwrap_or_default();
+    let Sides { stride, dilation, padding } = sides(call, dims.get(2..).unwrap_or_default(), moving)?;
+    let groups = usize::try_from(call.integer("group", 1)).unwrap_or(0);
+    let convolution = Convolution { stride, dilation, padding, groups, relu: false };
+    let mut operands = vec![x, weights];
+    if call.optional(2).is_some() {
+        call.known(2)?;
+        operands.push(call.x(2)?);
+    }
+    one(call.add(Operation::Convolution(convolution), &operands)?)
+}
+
+/// Zeros between the elements of the operand, and a convolution with the kernel turned round.
+fn transposed(call: &mut Call<'_, '_>) -> Made {
+    let x = call.x(0)?;
+    let known = call.known(1)?.clone();
+    let (dims, shape) = (call.dims(x), known.dims().to_vec());
+    let moving = dims.len().saturating_sub(2);
+    let groups = usize::try_from(call.integer("group", 1)).unwrap_or(0);
+    if moving == 0 || shape.len() != dims.len() || groups == 0 || !shape[0].is_multiple_of(groups) {
+        return Err(Call::mode("the weights do not go with the operand"));
+    }
+    let list = |call: &Call<'_, '_>, name: &str, otherwise: i64| {
+        let list = call.integers(name).unwrap_or_else(|| vec![otherwise; moving]);
+        let numbers: Option<Vec<usize>> = list.iter().map(|&value| usize::try_from(value).ok()).collect();
+        numbers.filter(|list| list.len() == moving).ok_or_else(|| Call::mode(format!("{name} is {list:?}")))
+    };
+    let (stride, dilation) = (list(call, "strides", 1)?, list(call, "dilations", 1)?);
+    let mut more = list(call, "output_padding", 0)?;
+    let pads = call.integers("pads").unwrap_or_else(|| vec![0; 2 * moving]);
+    let auto = call.text("auto_pad", "NOTSET");
+    let wanted = call.integers("output_shape");
+    let mut padding = Vec::new();
+    let mut cuts = vec![];
+    for axis in 0..moving {
+        let reach = (shape[axis + 2] - 1) * dilation[axis];
+        let mut whole = (stride[axis] * (dims[axis + 2] - 1) + reach + 1 + more[axis]) as i64;
+        if let Some(longer) =
+            wanted.as_ref().and_then(|wanted| wanted.get(wanted.len().checked_sub(moving)? + axis))
+        {
+            // A result that is to be longer has its zeros behind.
+            let missing = (longer - whole).max(0);
+            more[axis] += missing as usize;
+            whole += missing;
+        }
+        let (before, behind) = match (&wanted, auto.as_str()) {
+            (Some(wanted), _) => {
+                let extent = wanted.get(wanted.len() - moving + axis).copied().unwrap_or(whole);
+                halves(whole - extent, auto == "SAME_UPPER")
+            }
+            (None, "SAME_UPPER" | "SAME_LOWER") => {
+                halves(whole - (dims[axis + 2] * stride[axis]) as i64, auto == "SAME_UPPER")
+            }
+            _ => (pads.get(axis).copied().unwrap_or(0), pads.get(axis + moving).copied().unwrap_or(0)),
+        };
+        // What the convolution pads; below zero, it is cut off its result.
+        let (before, behind) = (reach as i64 - before, reach as i64 + more[axis] as i64 - behind);
+        padding.push((before.max(0) as usize, behind.max(0) as usize));
+        cuts.push((before.min(0).unsigned_abs() as usize, behind.min(0).unsigned_abs() as usize));
+    }
+    let turned = turned(&known, groups)?;
+    let weights = call.constant(turned, Kind::Real);
+    let mut factors = vec![1, 1];
+    factors.extend(&stride);
+    let apart = call.add(Operation::Stretch(factors), &[x])?;
+    let convolution = Convolution { stride: vec![1; moving], dilation, padding, groups, relu: false };
+    let mut operands = vec![apart, weights];
+    operands.extend(call.optional(2));
+    let mut result = call.add(Operation::Convolution(convolution), &operands)?;
+    for (axis, (before, behind)) in cuts.into_iter().enumerate().filter(|(_, cut)| *cut != (0, 0)) {
+        let count = call.dims(result)[axis + 2].saturating_sub(before + behind);
+        result = call.cut(result, axis + 2, Cut { start: before, step: 1, count })?;
+    }
+    one(result)
+}
+
+fn halves(all: i64, more_behind: bool) -> (i64, i64) {
+    let all = all.max(0);
+    if more_behind { (all / 2, all - all / 2) } else { (all - all / 2, all / 2) }
+}
+
+/// `[C, M / groups, ..]` as `[M, C / groups, ..]`, each kernel turned round.
+fn turned(weights: &Array, groups: usize) -> Result<Array, Why> {
+    let dims = weights.dims();
+    let (inputs, each) = (dims[0] / groups, dims[1]);
+    let taps: usize = dims[2..].iter().product();
+    let mut shape = vec![each * groups, inputs];
+    shape.extend(&dims[2..]);
+    let array = Array::from_fn(shape, |at| {
+        let (rest, tap) = (at / taps, at % taps);
+        let (output, input) = (rest / inputs, rest % inputs);
+        let (group, output) = (output / each, output % each);
+        weights.values()[((group * inputs + input) * each + output) * taps + taps - 1 - tap]
+    })?;
+    Ok(array)
+}
+
+/// A product with a triangle of ones.
+fn running_sum(call: &mut Call<'_, '_>) -> Made {
+    let x = call.x(0)?;
+    let dims = call.dims(x);
+    let axis = call.axis(call.list(1)?.first().copied().unwrap_or(0), dims.len())?;
+    let (is_open, is_back) = (call.integer("exclusive", 0) != 0, call.integer("reverse", 0) != 0);
+    let extent = dims[axis];
+    let ones = Array::from_fn(vec![extent, extent], |at| {
+        let (from, to) = (at / extent, at % extent);
+        let (from, to) = if is_back { (to, from) } else { (from, to) };
+        f64::from(u8::from(if is_open { from < to } else { from <= to }))
+    })?;
+    let ones = call.constant(ones, Kind::Real);
+    let order: Vec<usize> =
+        (0..dims.len()).filter(|&other| other != axis).chain(std::iter::once(axis)).collect();
+    let mut back = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
+    let last = call.add(Operation::Permute(order), &[x])?;
+    let sums = product(call, last, ones)?;
+    one(call.add(Operation::Permute(back), &[sums])?)
+}

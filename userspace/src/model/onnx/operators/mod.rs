@@ -1,0 +1,194 @@
+//! Operators, by the families of the standard's own list.
+
+mod arrange;
+mod elementwise;
+mod linear;
+mod normal;
+mod reduce;
+mod resize;
+mod window;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use super::message::{Attribute, Node};
+use super::tensor;
+use crate::model::network::operation::{Cut, Join, JoinKind, Map};
+use crate::model::network::{Array, Fault, Kind, Network, Operation, ValueId};
+use crate::model::problem::Why;
+
+/// A node that is mapped.
+pub(super) struct Call<'a, 'b> {
+    pub(super) network: &'a mut Network,
+    pub(super) node: &'a Node<'b>,
+    pub(super) name: &'a str,
+    /// `None` where an operand is left out.
+    pub(super) inputs: Vec<Option<ValueId>>,
+    /// How many results are wanted.
+    pub(super) outputs: usize,
+    /// Attributes that somebody has looked at.
+    pub(super) seen: RefCell<BTreeSet<String>>,
+}
+
+/// Attributes that change no number that is computed here: what training does, what a kernel's shape says again, and
+/// how numbers outside of halves are cast.
+const IDLE: &[&str] = &[
+    "kernel_shape",
+    "momentum",
+    "ratio",
+    "round_mode",
+    "saturate",
+    "seed",
+    "stash_type",
+    "storage_order",
+    "dtype",
+    "cubic_coeff_a",
+    "exclude_outside",
+    "extrapolation_value",
+    "num_outputs",
+    "spatial",
+];
+
+/// What a node makes.
+pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
+    let families = [
+        elementwise::call,
+        arrange::call,
+        reduce::call,
+        linear::call,
+        window::call,
+        normal::call,
+        resize::call,
+    ];
+    for family in families {
+        if let Some(values) = family(call)? {
+            call.all_seen()?;
+            return Ok(values);
+        }
+    }
+    Err(Why::Operation)
+}
+
+/// What a family makes of a node; `None` if it is another's.
+type Made = Result<Option<Vec<ValueId>>, Why>;
+
+fn one(value: ValueId) -> Made {
+    Ok(Some(vec![value]))
+}
+
+impl Call<'_, '_> {
+    /// Operand `index`.
+    fn x(&self, index: usize) -> Result<ValueId, Why> {
+        self.optional(index).ok_or(Why::Missing { operand: index })
+    }
+
+    fn optional(&self, index: usize) -> Option<ValueId> {
+        self.inputs.get(index).copied().flatten()
+    }
+
+    fn dims(&self, value: ValueId) -> Vec<usize> {
+        self.network.dims(value).to_vec()
+    }
+
+    fn kind(&self, value: ValueId) -> Kind {
+        self.network.values[value].kind
+    }
+
+    fn attribute(&self, name: &str) -> Option<&Attribute<'_>> {
+        self.seen.borrow_mut().insert(name.to_owned());
+        self.node.attributes.get(name)
+    }
+
+    /// Refuses a node with an attribute that its operator was not asked for: what it changes would be left out.
+    fn all_seen(&self) -> Result<(), Why> {
+        let seen = self.seen.borrow();
+        let names = self.node.attributes.keys();
+        let other = names.into_iter().find(|name| !seen.contains(*name) && !IDLE.contains(&name.as_str()));
+        other.map_or(Ok(()), |name| Err(Self::mode(format!("attribute {name:?} is not mapped"))))
+    }
+
+    fn integer(&self, name: &str, otherwise: i64) -> i64 {
+        self.attribute(name).map_or(otherwise, |attribute| attribute.integer)
+    }
+
+    fn single(&self, name: &str, otherwise: f32) -> f64 {
+        self.attribute(name).map_or(otherwise, |attribute| attribute.single).into()
+    }
+
+    fn text(&self, name: &str, otherwise: &str) -> String {
+        self.attribute(name).map_or_else(|| otherwise.to_owned(), |attribute| attribute.text.clone())
+    }
+
+    fn integers(&self, name: &str) -> Option<Vec<i64>> {
+        self.attribute(name).map(|attribute| attribute.integers.clone())
+    }
+
+    /// The elements of operand `index`, which have to be known.
+    fn known(&self, index: usize) -> Result<&Array, Why> {
+        let value = self.x(index)?;
+        let name = || self.network.values[value].name.clone();
+        self.network.known(value).ok_or_else(|| Why::NotKnown { operand: index, name: name() })
+    }
+
+    /// A list of whole numbers that is an operand.
+    fn list(&self, index: usize) -> Result<Vec<i64>, Why> {
+        Ok(self.known(index)?.values().iter().map(|&value| value as i64).collect())
+    }
+
+    /// The same, where the operand is there.
+    fn list_or(&self, index: usize, otherwise: impl FnOnce() -> Vec<i64>) -> Result<Vec<i64>, Why> {
+        if self.optional(index).is_some() { self.list(index) } else { Ok(otherwise()) }
+    }
+
+    /// An axis, counted from the end if below zero.
+    fn axis(&self, axis: i64, rank: usize) -> Result<usize, Why> {
+        let counted = if axis < 0 { axis.checked_add_unsigned(rank as u64) } else { Some(axis) };
+        let axis_of = counted.and_then(|axis| usize::try_from(axis).ok()).filter(|&axis| axis < rank);
+        axis_of.ok_or_else(|| Fault::Wrong { what: "axis", value: axis, dims: vec![rank] }.into())
+    }
+
+    fn add(&mut self, operation: Operation, inputs: &[ValueId]) -> Result<ValueId, Why> {
+        let kind = inputs.first().map_or(Kind::Real, |&input| self.kind(input));
+        self.add_as(operation, inputs, kind)
+    }
+
+    fn add_as(&mut self, operation: Operation, inputs: &[ValueId], kind: Kind) -> Result<ValueId, Why> {
+        Ok(self.network.add(self.name, operation, inputs, kind)?)
+    }
+
+    fn constant(&mut self, array: Array, kind: Kind) -> ValueId {
+        self.network.constant(self.name, array, kind)
+    }
+
+    fn scalar(&mut self, value: f64) -> ValueId {
+        self.constant(Array::scalar(value), Kind::Real)
+    }
+
+    fn map(&mut self, map: Map, x: ValueId) -> Result<ValueId, Why> {
+        self.add(Operation::Map(map), &[x])
+    }
+
+    fn affine(&mut self, x: ValueId, scale: f64, offset: f64) -> Result<ValueId, Why> {
+        self.map(Map::Affine { scale, offset }, x)
+    }
+
+    fn join(&mut self, kind: JoinKind, a: ValueId, b: ValueId) -> Result<ValueId, Why> {
+        self.add(Operation::Join(Join { kind, relu: false }), &[a, b])
+    }
+
+    fn reshape(&mut self, x: ValueId, dims: Vec<usize>) -> Result<ValueId, Why> {
+        self.add(Operation::Reshape(dims), &[x])
+    }
+
+    /// Part of one axis.
+    fn cut(&mut self, x: ValueId, axis: usize, cut: Cut) -> Result<ValueId, Why> {
+        let mut cuts: Vec<Cut> = self.network.dims(x).iter().map(|&extent| Cut::all(extent)).collect();
+        cuts[axis] = cut;
+        self.add(Operation::Cut(cuts), &[x])
+    }
+
+    /// Refuses a mode.
+    fn mode(what: impl Into<String>) -> Why {
+        Why::Mode(what.into())
+    }
+}

@@ -1,0 +1,191 @@
+//! Normalisations and softmax: means, deviations, exponentials.
+
+use super::reduce::{log_sum_exp, reduced};
+use super::{Call, Made, one};
+use crate::model::network::operation::{JoinKind, Map, Post, Reduce, ReduceKind};
+use crate::model::network::{Kind, Operation, ValueId};
+use crate::model::problem::Why;
+
+pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
+    match call.node.operator.as_str() {
+        "Softmax" => {
+            let (x, axis) = (call.x(0)?, softmax_axis(call)?);
+            one(softmax(call, x, axis)?)
+        }
+        "LogSoftmax" => {
+            let (x, axis) = (call.x(0)?, softmax_axis(call)?);
+            let all = log_sum_exp(call, x, vec![axis])?;
+            one(call.join(JoinKind::Subtract, x, all)?)
+        }
+        "BatchNormalization" => batch(call),
+        "InstanceNormalization" => {
+            let x = call.x(0)?;
+            let dims = call.dims(x);
+            let normal = normalised(call, x, (2..dims.len()).collect(), true)?;
+            let (scale, offset) = (per_channel(call, 1, dims.len())?, per_channel(call, 2, dims.len())?);
+            one(scaled(call, normal, Some(scale), Some(offset))?)
+        }
+        "LayerNormalization" => layer(call, true),
+        "RMSNormalization" => layer(call, false),
+        "GroupNormalization" => group(call),
+        "MeanVarianceNormalization" => {
+            let x = call.x(0)?;
+            let rank = call.dims(x).len();
+            let axes = call.integers("axes").unwrap_or_else(|| vec![0, 2, 3]);
+            let axes = axes.iter().map(|&axis| call.axis(axis, rank)).collect::<Result<Vec<_>, _>>()?;
+            let centred = centred(call, x, axes.clone())?;
+            let deviation = deviation(call, centred, axes, 1e-9)?;
+            one(call.join(JoinKind::Multiply, centred, deviation)?)
+        }
+        "LpNormalization" => {
+            let x = call.x(0)?;
+            let axis = call.axis(call.integer("axis", -1), call.dims(x).len())?;
+            let (operand, square, post) = match call.integer("p", 2) {
+                1 => (call.map(Map::Abs, x)?, false, Post::Reciprocal),
+                _ => (x, true, Post::ReciprocalSquareRoot),
+            };
+            let reduce = Reduce { kind: ReduceKind::Sum, axes: vec![axis], square, epsilon: 0.0, post };
+            let factor = call.add(Operation::Reduce(reduce), &[operand])?;
+            one(call.join(JoinKind::Multiply, x, factor)?)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn softmax_axis(call: &Call<'_, '_>) -> Result<usize, Why> {
+    let rank = call.dims(call.x(0)?).len();
+    call.axis(call.integer("axis", -1), rank)
+}
+
+/// Exponentials below the largest, over their sum.
+pub(super) fn softmax(call: &mut Call<'_, '_>, x: ValueId, axis: usize) -> Result<ValueId, Why> {
+    let largest = reduced(call, x, ReduceKind::Maximum, vec![axis])?;
+    let below = call.join(JoinKind::Subtract, x, largest)?;
+    let powers = call.map(Map::Exp, below)?;
+    let reduce = Reduce {
+        kind: ReduceKind::Sum,
+        axes: vec![axis],
+        square: false,
+        epsilon: 0.0,
+        post: Post::Reciprocal,
+    };
+    let factor = call.add(Operation::Reduce(reduce), &[powers])?;
+    call.join(JoinKind::Multiply, powers, factor)
+}
+
+fn batch(call: &mut Call<'_, '_>) -> Made {
+    if call.integer("training_mode", 0) != 0 {
+        return Err(Call::mode("training_mode is not mapped: it returns statistics of the batch"));
+    }
+    let epsilon = call.single("epsilon", 1e-5);
+    let x = call.x(0)?;
+    let rank = call.dims(x).len();
+    let [scale, offset, mean, variance] =
+        [call.known(1)?, call.known(2)?, call.known(3)?, call.known(4)?].map(|array| array.values().to_vec());
+    let channels = call.network.dims(x).get(1).copied().unwrap_or(1);
+    if [&scale, &offset, &mean, &variance].iter().any(|list| list.len() != channels) {
+        return Err(Call::mode("statistics are not one for each channel"));
+    }
+    let factors: Vec<f64> =
+        scale.iter().zip(&variance).map(|(scale, of)| scale / (of + epsilon).sqrt()).collect();
+    let offsets: Vec<f64> = offset
+        .iter()
+        .zip(mean.iter().zip(&factors))
+        .map(|(offset, (mean, factor))| offset - mean * factor)
+        .collect();
+    let mut dims = vec![1; rank.saturating_sub(1)];
+    if let Some(first) = dims.first_mut() {
+        *first = channels;
+    }
+    let array = |values| crate::model::network::Array::new(dims.clone(), values);
+    let (factors, offsets) = (array(factors)?, array(offsets)?);
+    let factors = call.constant(factors, Kind::Real);
+    let offsets = call.constant(offsets, Kind::Real);
+    let scaled = call.join(JoinKind::Multiply, x, factors)?;
+    one(call.join(JoinKind::Add, scaled, offsets)?)
+}
+
+/// Operand `index` as one value for each of axis 1.
+fn per_channel(call: &mut Call<'_, '_>, index: usize, rank: usize) -> Result<ValueId, Why> {
+    let value = call.x(index)?;
+    let mut dims = vec![1; rank];
+    if let Some(channels) = dims.get_mut(1) {
+        *channels = call.dims(value).iter().product();
+    }
+    call.reshape(value, dims)
+}
+
+fn centred(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>) -> Result<ValueId, Why> {
+    let mean = reduced(call, x, ReduceKind::Mean, axes)?;
+    call.join(JoinKind::Subtract, x, mean)
+}
+
+/// One over the root of the mean of squares.
+fn deviation(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>, epsilon: f64) -> Result<ValueId, Why> {
+    let post = Post::ReciprocalSquareRoot;
+    call.add(Operation::Reduce(Reduce { kind: ReduceKind::Mean, axes, square: true, epsilon, post }), &[x])
+}
+
+fn normalised(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>, centre: bool) -> Result<ValueId, Why> {
+    let epsilon = call.single("epsilon", 1e-5);
+    let x = if centre { centred(call, x, axes.clone())? } else { x };
+    let factor = deviation(call, x, axes, epsilon)?;
+    call.join(JoinKind::Multiply, x, factor)
+}
+
+fn scaled(
+    call: &mut Call<'_, '_>,
+    x: ValueId,
+    scale: Option<ValueId>,
+    offset: Option<ValueId>,
+) -> Result<ValueId, Why> {
+    let x = scale.map_or(Ok(x), |scale| call.join(JoinKind::Multiply, x, scale))?;
+    offset.map_or(Ok(x), |offset| call.join(JoinKind::Add, x, offset))
+}
+
+fn layer(call: &mut Call<'_, '_>, centre: bool) -> Made {
+    let x = call.x(0)?;
+    let dims = call.dims(x);
+    let first = call.axis(call.integer("axis", -1), dims.len())?;
+    let axes: Vec<usize> = (first..dims.len()).collect();
+    let (scale, offset) = (call.optional(1), call.optional(2));
+    if call.outputs < 2 {
+        let normal = normalised(call, x, axes, centre)?;
+        return one(scaled(call, normal, scale, offset)?);
+    }
+    let epsilon = call.single("epsilon", 1e-5);
+    let mean = reduced(call, x, ReduceKind::Mean, axes.clone())?;
+    let apart = call.join(JoinKind::Subtract, x, mean)?;
+    let factor = deviation(call, apart, axes, epsilon)?;
+    let normal = call.join(JoinKind::Multiply, apart, factor)?;
+    Ok(Some(vec![scaled(call, normal, scale, offset)?, mean, factor]))
+}
+
+fn group(call: &mut Call<'_, '_>) -> Made {
+    let x = call.x(0)?;
+    let dims = call.dims(x);
+    let groups = usize::try_from(call.integer("num_groups", 1)).unwrap_or(0);
+    let (Some(&batches), Some(&channels)) = (dims.first(), dims.get(1)) else {
+        return Err(Why::Missing { operand: 0 });
+    };
+    if groups == 0 || !channels.is_multiple_of(groups) {
+        return Err(Call::mode(format!("{groups} groups do not divide {channels} channels")));
+    }
+    let rest: usize = dims[2..].iter().product();
+    let parts = call.reshape(x, vec![batches, groups, channels / groups, rest])?;
+    let normal = normalised(call, parts, vec![2, 3], true)?;
+    // Before opset 21 there is one scale for each group.
+    let by_group = call.known(1).is_ok_and(|scale| scale.values().len() == groups) && groups != channels;
+    if by_group {
+        let mut of_group = |index| {
+            let value = call.x(index)?;
+            call.reshape(value, vec![1, groups, 1, 1])
+        };
+        let (scale, offset) = (of_group(1)?, of_group(2)?);
+        let all = scaled(call, normal, Some(scale), Some(offset))?;
+        return one(call.reshape(all, dims)?);
+    }
+    let normal = call.reshape(normal, dims.clone())?;
+    let (scale, offset) = (per_channel(call, 1, dims.len())?, per_channel(call, 2, dims.len())?);
+    one(scaled(call, normal, Some(scale), Some(offset))?)
+}

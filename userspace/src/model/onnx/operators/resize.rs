@@ -1,0 +1,104 @@
+//! Images made larger or smaller: a matrix for each axis, or where elements are but repeated, a choice of them.
+
+use super::linear::product;
+use super::{Call, Made, one};
+use crate::model::network::{Array, Kind, Operation, ValueId};
+use crate::model::problem::Why;
+
+pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
+    if call.node.operator != "Resize" {
+        return Ok(None);
+    }
+    let mut x = call.x(0)?;
+    let dims = call.dims(x);
+    let axes = match call.integers("axes") {
+        Some(axes) => axes.iter().map(|&axis| call.axis(axis, dims.len())).collect::<Result<Vec<_>, _>>()?,
+        None => (0..dims.len()).collect(),
+    };
+    let (scales, sizes) = (optional(call, 2)?, optional(call, 3)?);
+    if call.integer("antialias", 0) != 0 || call.text("keep_aspect_ratio_policy", "stretch") != "stretch" {
+        return Err(Call::mode("antialias and keep_aspect_ratio_policy are not mapped"));
+    }
+    for (at, &axis) in axes.iter().enumerate() {
+        let extent = dims[axis];
+        let (wanted, scale) = match (sizes.get(at), scales.get(at)) {
+            (Some(&size), _) => (size, size / extent as f64),
+            (None, Some(&scale)) => ((extent as f64 * scale).floor(), scale),
+            (None, None) => continue,
+        };
+        if !(1.0..=32767.0).contains(&wanted) {
+            return Err(Call::mode(format!("axis {axis} would have {wanted} elements")));
+        }
+        x = along(call, x, axis, wanted as usize, scale)?;
+    }
+    one(x)
+}
+
+fn optional(call: &Call<'_, '_>, index: usize) -> Result<Vec<f64>, Why> {
+    if call.optional(index).is_some() { Ok(call.known(index)?.values().to_vec()) } else { Ok(Vec::new()) }
+}
+
+fn along(
+    call: &mut Call<'_, '_>,
+    x: ValueId,
+    axis: usize,
+    wanted: usize,
+    scale: f64,
+) -> Result<ValueId, Why> {
+    let extent = call.dims(x)[axis];
+    let places = (0..wanted).map(|at| place(call, at as f64, extent as f64, wanted as f64, scale));
+    let places = places.collect::<Result<Vec<f64>, _>>()?;
+    let inside = |at: f64| at.clamp(0.0, extent as f64 - 1.0) as usize;
+    match call.text("mode", "nearest").as_str() {
+        "nearest" => {
+            let mode = call.text("nearest_mode", "round_prefer_floor");
+            let round = |at: f64| match mode.as_str() {
+                "floor" => at.floor(),
+                "ceil" => at.ceil(),
+                "round_prefer_ceil" => (at + 0.5).floor(),
+                _ => (at - 0.5).ceil(),
+            };
+            let indices = places.iter().map(|&at| inside(round(at))).collect();
+            call.add(Operation::Take { axis, indices }, &[x])
+        }
+        "linear" if wanted == extent && scale == 1.0 => Ok(x),
+        "linear" => {
+            let mut matrix = vec![0.0; extent * wanted];
+            for (to, &at) in places.iter().enumerate() {
+                let part = at - at.floor();
+                matrix[inside(at.floor()) * wanted + to] += 1.0 - part;
+                matrix[inside(at.floor() + 1.0) * wanted + to] += part;
+            }
+            let matrix = Array::new(vec![extent, wanted], matrix)?;
+            let matrix = call.constant(matrix, Kind::Real);
+            let rank = call.dims(x).len();
+            let order: Vec<usize> =
+                (0..rank).filter(|&other| other != axis).chain(std::iter::once(axis)).collect();
+            let mut back = vec![0; rank];
+            order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
+            let last = call.add(Operation::Permute(order), &[x])?;
+            let longer = product(call, last, matrix)?;
+            call.add(Operation::Permute(back), &[longer])
+        }
+        other => Err(Call::mode(format!("mode {other:?} is not mapped"))),
+    }
+}
+
+/// Where element `at` of the result lies in the operand.
+fn place(call: &Call<'_, '_>, at: f64, extent: f64, wanted: f64, scale: f64) -> Result<f64, Why> {
+    let mode = call.text("coordinate_transformation_mode", "half_pixel");
+    Ok(match mode.as_str() {
+        "half_pixel" => (at + 0.5) / scale - 0.5,
+        "half_pixel_symmetric" => {
+            let adjusted = wanted / (scale * extent);
+            extent / 2.0 * (1.0 - adjusted) + (at + 0.5) / scale - 0.5
+        }
+        "pytorch_half_pixel" if wanted <= 1.0 => 0.0,
+        "pytorch_half_pixel" => (at + 0.5) / scale - 0.5,
+        // The standard takes the length before it is rounded down.
+        "align_corners" if scale * extent == 1.0 => 0.0,
+        "align_corners" => at * (extent - 1.0) / (scale * extent - 1.0),
+        "asymmetric" => at / scale,
+        other => return Err(Call::mode(format!("coordinates by {other:?} are not mapped"))),
+    })
+}

@@ -1,0 +1,144 @@
+//! Pooling, and how kernels and windows lie over their operand.
+
+use super::{Call, Made, one};
+use crate::model::network::Operation;
+use crate::model::network::operation::{Convolution, JoinKind, Map, Window};
+use crate::model::network::{Array, Kind};
+use crate::model::problem::Why;
+
+/// How a kernel lies over its operand, for each moving axis.
+pub(super) struct Sides {
+    pub(super) stride: Vec<usize>,
+    pub(super) dilation: Vec<usize>,
+    pub(super) padding: Vec<(usize, usize)>,
+}
+
+pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
+    match call.node.operator.as_str() {
+        "MaxPool" => pool(call, true, false),
+        "AveragePool" => {
+            let counts_all = call.integer("count_include_pad", 0) != 0;
+            pool(call, false, counts_all)
+        }
+        "LpPool" => {
+            if call.integer("p", 2) != 2 {
+                return Err(Call::mode("LpPool is mapped for p = 2 only"));
+            }
+            let x = call.x(0)?;
+            let squares = call.map(Map::Square, x)?;
+            call.inputs[0] = Some(squares);
+            let Some(means) = pool(call, false, true)? else { return Ok(None) };
+            let kernel = call.integers("kernel_shape").unwrap_or_default();
+            let sums = call.affine(means[0], kernel.iter().product::<i64>() as f64, 0.0)?;
+            one(call.map(Map::SquareRoot, sums)?)
+        }
+        "LRN" => local_response(call),
+        _ => Ok(None),
+    }
+}
+
+/// Stride, dilation and padding of a kernel of `kernel` over `extents`.
+pub(super) fn sides(call: &Call<'_, '_>, extents: &[usize], kernel: &[usize]) -> Result<Sides, Why> {
+    let moving = kernel.len();
+    let list = |name: &str| -> Result<Vec<usize>, Why> {
+        let list = call.integers(name).unwrap_or_else(|| vec![1; moving]);
+        let numbers: Option<Vec<usize>> =
+            list.iter().map(|&value| usize::try_from(value).ok().filter(|&value| value > 0)).collect();
+        numbers.filter(|list| list.len() == moving).ok_or_else(|| Call::mode(format!("{name} is {list:?}")))
+    };
+    let (stride, dilation) = (list("strides")?, list("dilations")?);
+    let auto = call.text("auto_pad", "NOTSET");
+    let pads = call.integers("pads").unwrap_or_else(|| vec![0; 2 * moving]);
+    if extents.len() != moving || pads.len() != 2 * moving {
+        return Err(Call::mode(format!("pads are {pads:?} for {moving} moving axes")));
+    }
+    let mut padding = Vec::new();
+    for axis in 0..moving {
+        padding.push(match auto.as_str() {
+            "SAME_UPPER" | "SAME_LOWER" => {
+                let positions = extents[axis].div_ceil(stride[axis]);
+                let reach = (kernel[axis].max(1) - 1).saturating_mul(dilation[axis]).saturating_add(1);
+                let all = ((positions.max(1) - 1) * stride[axis] + reach).saturating_sub(extents[axis]);
+                if auto == "SAME_UPPER" { (all / 2, all - all / 2) } else { (all - all / 2, all / 2) }
+            }
+            _ => {
+                let side = |at: usize| {
+                    usize::try_from(pads[at])
+                        .map_err(|_| Call::mode(format!("pads are {pads:?}, below zero")))
+                };
+                (side(axis)?, side(axis + moving)?)
+            }
+        });
+    }
+    Ok(Sides { stride, dilation, padding })
+}
+
+/// `counts_all` says that a mean counts the padding.
+fn pool(call: &mut Call<'_, '_>, maximum: bool, counts_all: bool) -> Made {
+    if call.outputs > 1 {
+        return Err(Call::mode("indices of the largest are not computed on this engine"));
+    }
+    let x = call.x(0)?;
+    let dims = call.dims(x);
+    let kernel = call.integers("kernel_shape").unwrap_or_default();
+    let kernel: Option<Vec<usize>> =
+        kernel.iter().map(|&extent| usize::try_from(extent).ok().filter(|&extent| extent > 0)).collect();
+    let kernel = kernel.ok_or_else(|| Call::mode("the window has no extent"))?;
+    let extents = dims.get(2..).unwrap_or_default();
+    let Sides { stride, dilation, mut padding } = sides(call, extents, &kernel)?;
+    let is_ceil = call.integer("ceil_mode", 0) != 0;
+    let mut positions = Vec::new();
+    for axis in 0..kernel.len() {
+        let (before, behind) = padding[axis];
+        let reach = (kernel[axis] - 1).saturating_mul(dilation[axis]).saturating_add(1);
+        let padded = extents[axis].saturating_add(before).saturating_add(behind);
+        let room =
+            padded.checked_sub(reach).ok_or_else(|| Call::mode("the window is larger than the operand"))?;
+        let mut count = if is_ceil { room.div_ceil(stride[axis]) } else { room / stride[axis] } + 1;
+        // A window that begins behind the operand is left out.
+        if is_ceil && (count - 1) * stride[axis] >= extents[axis] + before {
+            count -= 1;
+        }
+        positions.push(count);
+    }
+    let counted = if counts_all { padding.clone() } else { vec![(0, 0); kernel.len()] };
+    for (axis, side) in padding.iter_mut().enumerate() {
+        let reach = (kernel[axis] - 1) * dilation[axis] + 1;
+        let end = (positions[axis] - 1) * stride[axis] + reach;
+        side.1 = end.saturating_sub(side.0 + extents[axis]);
+    }
+    let window = Window { maximum, kernel, stride, dilation, padding, positions, counted };
+    one(call.add(Operation::Window(window), &[x])?)
+}
+
+/// `x / (bias + alpha / size * sum of squares of neighbouring channels)^beta`.
+fn local_response(call: &mut Call<'_, '_>) -> Made {
+    let x = call.x(0)?;
+    let dims = call.dims(x);
+    let size = usize::try_from(call.integer("size", 1)).unwrap_or(1).max(1);
+    let (alpha, beta, bias) =
+        (call.single("alpha", 1e-4), call.single("beta", 0.75), call.single("bias", 1.0));
+    if dims.len() != 4 {
+        return Err(Call::mode("the operand has not four axes"));
+    }
+    let channels = dims[1];
+    let (before, behind) = ((size - 1) / 2, size - 1 - (size - 1) / 2);
+    let near = Array::from_fn(vec![channels, channels, 1, 1], |at| {
+        let (output, input) = (at / channels, at % channels);
+        f64::from(u8::from(input + before >= output && input <= output + behind))
+    })?;
+    let near = call.constant(near, Kind::Real);
+    let squares = call.map(Map::Square, x)?;
+    let convolution = Convolution {
+        stride: vec![1; 2],
+        dilation: vec![1; 2],
+        padding: vec![(0, 0); 2],
+        groups: 1,
+        relu: false,
+    };
+    let sums = call.add(Operation::Convolution(convolution), &[squares, near])?;
+    let base = call.affine(sums, alpha / size as f64, bias)?;
+    let exponent = call.scalar(-beta);
+    let factor = call.join(JoinKind::Power, base, exponent)?;
+    one(call.join(JoinKind::Multiply, x, factor)?)
+}

@@ -1,0 +1,160 @@
+//! One test: compiled, run, compared.
+
+use std::fs;
+use std::path::Path;
+
+use ane::device::{Device, Location};
+use ane::model::compile::Error;
+use ane::model::network::Array;
+use ane::model::network::operation::Operation;
+use ane::model::{Compiled, Options, Why, compile, execute, onnx};
+use anyhow::{Context, Result};
+
+/// Largest difference of a result without tables, as part of the largest element: roundings to halves.
+const EXACT: f64 = 4e-3;
+
+/// The same with activation tables of 33 knots, each within 0.0152.
+const TABLES: f64 = 3e-2;
+
+/// A test and how it went.
+#[derive(Debug)]
+pub struct Case {
+    /// Its name.
+    pub name: String,
+    /// How it went.
+    pub outcome: Outcome,
+}
+
+/// How a test went.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It ran and agrees.
+    Agrees {
+        /// Tasks of the program.
+        tasks: usize,
+        /// The largest difference, as part of the largest element or of 1.
+        difference: f64,
+        /// The largest that there may be.
+        allowed: f64,
+    },
+    /// It ran and does not agree.
+    Differs {
+        /// The largest difference.
+        difference: f64,
+        /// The largest that there may be.
+        allowed: f64,
+    },
+    /// Nothing was left to run: all of it is known before.
+    Known,
+    /// It was not mapped, or did not run.
+    Refused(String),
+}
+
+/// Runs the test in a folder.
+pub(super) fn run(folder: &Path) -> Result<Case> {
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let outcome = outcome(folder).with_context(|| name.clone())?;
+    Ok(Case { name, outcome })
+}
+
+fn outcome(folder: &Path) -> Result<Outcome> {
+    let model = fs::read(folder.join("model.onnx"))?;
+    let inputs = match tensors(folder, "input") {
+        Ok(inputs) => inputs,
+        Err(why) => return Ok(Outcome::Refused(why)),
+    };
+    let mut options = Options::default();
+    // Whole numbers say shapes and axes, or cannot be computed at all.
+    for (name, array, is_whole) in &inputs {
+        if *is_whole {
+            options.constants.insert(name.clone(), array.clone());
+        }
+    }
+    let compiled = loop {
+        match compile(&model, &options) {
+            Ok(compiled) => break compiled,
+            Err(Error::Problems(problems)) => {
+                let wanted = problems.iter().find_map(|problem| match &problem.why {
+                    Why::NotKnown { name, .. } => inputs.iter().find(|(input, ..)| input == name),
+                    _ => None,
+                });
+                match wanted {
+                    Some((name, array, _)) if !options.constants.contains_key(name) => {
+                        options.constants.insert(name.clone(), array.clone());
+                    }
+                    _ => return Ok(Outcome::Refused(problems.first().map_or(String::new(), reason))),
+                }
+            }
+            Err(error) => return Ok(Outcome::Refused(error.to_string())),
+        }
+    };
+    if compiled.inputs.is_empty() {
+        return Ok(Outcome::Known);
+    }
+    let outputs = match tensors(folder, "output") {
+        Ok(outputs) => outputs,
+        Err(why) => return Ok(Outcome::Refused(why)),
+    };
+    let arrays: Vec<Array> = compiled
+        .inputs
+        .iter()
+        .filter_map(|port| {
+            inputs.iter().find(|(name, ..)| *name == port.name).map(|(_, array, _)| array.clone())
+        })
+        .collect();
+    let device = Device::open(&Location::Embedded, &ane_device::Options::default())?;
+    match execute(&device, &compiled, &arrays) {
+        Ok(results) => Ok(compared(&compiled, &results, &outputs)),
+        Err(error) => Ok(Outcome::Refused(format!("not run: {error}"))),
+    }
+}
+
+fn reason(problem: &ane::model::Problem) -> String {
+    format!("{}: {}", problem.operation, problem.why)
+}
+
+fn compared(compiled: &Compiled, results: &[Array], expected: &[(String, Array, bool)]) -> Outcome {
+    let has_table = compiled.network.nodes.iter().any(|node| match &node.operation {
+        Operation::Map(map) => map.is_table(),
+        Operation::Reduce(reduce) => reduce.post != ane::model::network::operation::Post::None,
+        Operation::Join(join) => {
+            use ane::model::network::operation::JoinKind::{Divide, Power};
+            matches!(join.kind, Divide | Power)
+        }
+        _ => false,
+    });
+    let allowed = if has_table { TABLES } else { EXACT };
+    let mut difference = 0.0_f64;
+    for (result, (_, expected, _)) in results.iter().zip(expected) {
+        let finite = expected.values().iter().copied().filter(|value| value.is_finite());
+        let scale = finite.fold(1.0_f64, |scale, value| scale.max(value.abs()));
+        if result.values().len() != expected.values().len() {
+            difference = f64::INFINITY;
+        }
+        for (&seen, &wanted) in result.values().iter().zip(expected.values()) {
+            let apart = if seen == wanted { 0.0 } else { (seen - wanted).abs() / scale };
+            difference = difference.max(if apart.is_nan() { f64::INFINITY } else { apart });
+        }
+    }
+    if difference <= allowed {
+        Outcome::Agrees { tasks: compiled.built.task_count(), difference, allowed }
+    } else {
+        Outcome::Differs { difference, allowed }
+    }
+}
+
+/// Tensors of a test by rising number: name, elements, and whether they are whole numbers.
+fn tensors(folder: &Path, kind: &str) -> Result<Vec<(String, Array, bool)>, String> {
+    let mut all = Vec::new();
+    for index in 0.. {
+        let path = folder.join(format!("{kind}_{index}.pb"));
+        if !path.is_file() {
+            break;
+        }
+        let bytes = fs::read(&path).map_err(|why| why.to_string())?;
+        let (name, array, element) =
+            onnx::read_tensor(&bytes).map_err(|why| format!("{kind} {index}: {why}"))?;
+        all.push((name, array, element == ane::model::network::Kind::Integer));
+    }
+    Ok(all)
+}
