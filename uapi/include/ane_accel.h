@@ -34,8 +34,39 @@ extern "C" {
 #define ANE_CMD_GRAN 0x10
 /* Task queue that DRM_IOCTL_ANE_SUBMIT uses (client-abi). */
 #define ANE_LEGACY_QUEUE 4
-/* Milliseconds after which DRM_IOCTL_ANE_SUBMIT gives up (client-abi). */
-#define ANE_LEGACY_TIMEOUT_MS 1000
+/*
+ * Milliseconds after which a request ends that gets nowhere, or that takes so much of the engine's
+ * own time. The existing driver gives up after 1000 of its own, which a loaded host would lose.
+ */
+#define ANE_LEGACY_TIMEOUT_MS 2000
+/* The ABI of these calls (contract 5.1). */
+#define ANE_CAPS_ABI 1
+/* The family of an M1's engine: H13 (contract 5.1). */
+#define ANE_CAPS_FAMILY_H13 13
+
+/*
+ * What the driver can do.
+ *
+ * 0x20 bytes.
+ */
+struct drm_ane_caps {
+	/* Output: zero. */
+	__u32 flags;
+	/* Output: bytes of this structure. */
+	__u32 size;
+	/* Output: ANE_CAPS_ABI. */
+	__u32 abi;
+	/* Output: the engine's family, ANE_CAPS_FAMILY_H13. */
+	__u32 family;
+	/* Output: zero in this ABI. */
+	__u32 section_size;
+	/* Output: zero in this ABI. */
+	__u32 bind_size;
+	/* Output: zero in this ABI. */
+	__u32 io_size;
+	/* Must be zero. */
+	__u32 pad;
+};
 
 /*
  * Makes a buffer.
@@ -1223,6 +1254,9 @@ struct drm_ane_mover {
  *
  * ENOTTY: the number, which includes the argument's size, is none of these.
  *
+ * EINVAL: the number is one of 0x44 to 0x47 and none that this device ever had: calls of the
+ * existing driver's second ABI.
+ *
  * EFAULT: a pointer leads nowhere.
  *
  * EINVAL: a reserved field or unknown flag is not zero, an element's size is another, or a handle
@@ -1234,6 +1268,15 @@ struct drm_ane_mover {
  *
  * ENODEV: the device is gone.
  */
+
+/*
+ * Tells which calls there are. Libraries ask it first, and take an error for a driver that is
+ * older.
+ *
+ * EINVAL: pad is not zero.
+ */
+#define DRM_IOCTL_ANE_GET_CAPS \
+	_IOWR('d', 0x40, struct drm_ane_caps)
 
 /*
  * Makes a zeroed buffer and says where to map it.
@@ -1263,7 +1306,8 @@ struct drm_ane_mover {
  *
  * EINVAL: a field breaks its rule, or a handle names no buffer.
  *
- * ETIMEDOUT: the engine was not idle after ANE_LEGACY_TIMEOUT_MS; the queue was aborted.
+ * ETIMEDOUT: the engine got nowhere for ANE_LEGACY_TIMEOUT_MS, or would have taken longer on the
+ * chip.
  *
  * EIO: the device could not carry it out, or faulted.
  */
@@ -1276,7 +1320,7 @@ struct drm_ane_mover {
  * EINVAL: there is no such parameter.
  */
 #define DRM_IOCTL_ANE_GET_PARAM \
-	_IOWR('d', 0x44, struct drm_ane_get_param)
+	_IOWR('d', 0x80, struct drm_ane_get_param)
 
 /*
  * Gets the file its context.
@@ -1296,7 +1340,7 @@ struct drm_ane_mover {
  * EINTR: a signal came first; call again with the same time.
  */
 #define DRM_IOCTL_ANE_CONTEXT_ATTACH \
-	_IOWR('d', 0x45, struct drm_ane_context_attach)
+	_IOWR('d', 0x81, struct drm_ane_context_attach)
 
 /*
  * Gives the file's context back.
@@ -1306,7 +1350,7 @@ struct drm_ane_mover {
  * EBUSY: the file still has buffers, programs or requests.
  */
 #define DRM_IOCTL_ANE_CONTEXT_DETACH \
-	_IOWR('d', 0x46, struct drm_ane_context_detach)
+	_IOWR('d', 0x82, struct drm_ane_context_detach)
 
 /*
  * Makes a zeroed buffer and says where to map it into the process.
@@ -1324,11 +1368,11 @@ struct drm_ane_mover {
  * handle left; or the pool is full.
  */
 #define DRM_IOCTL_ANE_BO_CREATE \
-	_IOWR('d', 0x47, struct drm_ane_bo_create)
+	_IOWR('d', 0x83, struct drm_ane_bo_create)
 
 /* Tells about a buffer. */
 #define DRM_IOCTL_ANE_BO_INFO \
-	_IOWR('d', 0x48, struct drm_ane_bo_info)
+	_IOWR('d', 0x84, struct drm_ane_bo_info)
 
 /*
  * Adds a mapping to a buffer, at another address and perhaps for another use.
@@ -1343,7 +1387,7 @@ struct drm_ane_mover {
  * ENOSPC: no room in the aperture, even by eviction, or the buffer has ANE_MAPPINGS_MAX mappings.
  */
 #define DRM_IOCTL_ANE_BO_MAP \
-	_IOWR('d', 0x49, struct drm_ane_bo_map)
+	_IOWR('d', 0x85, struct drm_ane_bo_map)
 
 /*
  * Takes a mapping away.
@@ -1355,7 +1399,7 @@ struct drm_ane_mover {
  * EBUSY: a request in flight uses it.
  */
 #define DRM_IOCTL_ANE_BO_UNMAP \
-	_IOWR('d', 0x4a, struct drm_ane_bo_unmap)
+	_IOWR('d', 0x86, struct drm_ane_bo_unmap)
 
 /*
  * Maps a buffer now, so that its first request finds it mapped.
@@ -1372,7 +1416,7 @@ struct drm_ane_mover {
  * ENOSPC: no room in the aperture, even by eviction.
  */
 #define DRM_IOCTL_ANE_BO_PREMAP \
-	_IOWR('d', 0x4b, struct drm_ane_bo_premap)
+	_IOWR('d', 0x87, struct drm_ane_bo_premap)
 
 /*
  * Makes an empty pool. Buffers join it when they are made.
@@ -1382,7 +1426,7 @@ struct drm_ane_mover {
  * ENOSPC: the file has ANE_POOLS_MAX pools.
  */
 #define DRM_IOCTL_ANE_POOL_CREATE \
-	_IOWR('d', 0x4c, struct drm_ane_pool_create)
+	_IOWR('d', 0x88, struct drm_ane_pool_create)
 
 /*
  * Takes a pool apart; its buffers stay, without a pool.
@@ -1390,7 +1434,7 @@ struct drm_ane_mover {
  * EBUSY: a buffer of it is in execution, or a program uses it.
  */
 #define DRM_IOCTL_ANE_POOL_DESTROY \
-	_IOWR('d', 0x4d, struct drm_ane_pool_destroy)
+	_IOWR('d', 0x89, struct drm_ane_pool_destroy)
 
 /*
  * Takes an available buffer; a new buffer of a pool counts as taken.
@@ -1398,7 +1442,7 @@ struct drm_ane_mover {
  * EAGAIN: no buffer of that size is available.
  */
 #define DRM_IOCTL_ANE_POOL_TAKE \
-	_IOWR('d', 0x4e, struct drm_ane_pool_take)
+	_IOWR('d', 0x8a, struct drm_ane_pool_take)
 
 /*
  * Gives a taken buffer back, so that it is available.
@@ -1410,7 +1454,7 @@ struct drm_ane_mover {
  * EBUSY: the buffer is in execution.
  */
 #define DRM_IOCTL_ANE_POOL_RECYCLE \
-	_IOWR('d', 0x4f, struct drm_ane_pool_recycle)
+	_IOWR('d', 0x8b, struct drm_ane_pool_recycle)
 
 /*
  * Makes a program of a task stream and the buffers around it.
@@ -1428,11 +1472,11 @@ struct drm_ane_mover {
  * ENOSPC: the file has ANE_PROGRAMS_MAX programs, or the aperture has no room.
  */
 #define DRM_IOCTL_ANE_PROGRAM_CREATE \
-	_IOWR('d', 0x50, struct drm_ane_program_create)
+	_IOWR('d', 0x8c, struct drm_ane_program_create)
 
 /* Takes a program apart once its last request has ended; no new one is accepted. */
 #define DRM_IOCTL_ANE_PROGRAM_DESTROY \
-	_IOWR('d', 0x51, struct drm_ane_program_destroy)
+	_IOWR('d', 0x8d, struct drm_ane_program_destroy)
 
 /*
  * Submits a request and returns its fence.
@@ -1456,7 +1500,7 @@ struct drm_ane_mover {
  * EIO: the file's context is parked after a fault, or the device dead; see DRM_IOCTL_ANE_RECOVER.
  */
 #define DRM_IOCTL_ANE_SUBMIT_REQUEST \
-	_IOWR('d', 0x52, struct drm_ane_request)
+	_IOWR('d', 0x8e, struct drm_ane_request)
 
 /*
  * Submits requests that run one after the other: all of them or none.
@@ -1481,7 +1525,7 @@ struct drm_ane_mover {
  * EIO: the file's context is parked after a fault, or the device dead; see DRM_IOCTL_ANE_RECOVER.
  */
 #define DRM_IOCTL_ANE_SUBMIT_CHAIN \
-	_IOWR('d', 0x53, struct drm_ane_chain)
+	_IOWR('d', 0x8f, struct drm_ane_chain)
 
 /*
  * Waits until requests have ended. How each ended is in its fence: the call succeeds also if they
@@ -1499,7 +1543,7 @@ struct drm_ane_mover {
  * EINTR: a signal came first; call again with the same time.
  */
 #define DRM_IOCTL_ANE_WAIT \
-	_IOWR('d', 0x54, struct drm_ane_wait)
+	_IOWR('d', 0x90, struct drm_ane_wait)
 
 /*
  * Takes a request back, if it has not started or may be aborted. Its result becomes ECANCELED.
@@ -1511,7 +1555,7 @@ struct drm_ane_mover {
  * ENODATA: the fence was never given out.
  */
 #define DRM_IOCTL_ANE_CANCEL \
-	_IOWR('d', 0x55, struct drm_ane_cancel)
+	_IOWR('d', 0x91, struct drm_ane_cancel)
 
 /*
  * Fetches a fault of this file's context. The last ANE_FAULTS_MAX are kept.
@@ -1519,7 +1563,7 @@ struct drm_ane_mover {
  * ENODATA: there is none, or none of that number any more.
  */
 #define DRM_IOCTL_ANE_GET_FAULT \
-	_IOWR('d', 0x56, struct drm_ane_get_fault)
+	_IOWR('d', 0x92, struct drm_ane_get_fault)
 
 /*
  * Lets work go on after a fault, or resets the device.
@@ -1534,7 +1578,7 @@ struct drm_ane_mover {
  * may not do that.
  */
 #define DRM_IOCTL_ANE_RECOVER \
-	_IOWR('d', 0x57, struct drm_ane_recover)
+	_IOWR('d', 0x93, struct drm_ane_recover)
 
 /*
  * Fetches counters; none of them changes while they are copied.
@@ -1544,7 +1588,7 @@ struct drm_ane_mover {
  * E2BIG: more than ANE_STATS_MAX counters.
  */
 #define DRM_IOCTL_ANE_GET_STATS \
-	_IOWR('d', 0x58, struct drm_ane_get_stats)
+	_IOWR('d', 0x94, struct drm_ane_get_stats)
 
 /*
  * Maps regions: all of them or none. They are in force when the call returns.
@@ -1558,7 +1602,7 @@ struct drm_ane_mover {
  * ENOSPC: a page would have more regions than the device keeps.
  */
 #define DRM_IOCTL_ANE_PE_MMU_MAP \
-	_IOWR('d', 0x59, struct drm_ane_pe_mmu_map)
+	_IOWR('d', 0x95, struct drm_ane_pe_mmu_map)
 
 /*
  * Unmaps ranges: all of them or none. Unmapping what is not mapped is no error.
@@ -1570,7 +1614,7 @@ struct drm_ane_mover {
  * ERANGE: an entry wraps around the end of the address space.
  */
 #define DRM_IOCTL_ANE_PE_MMU_UNMAP \
-	_IOWR('d', 0x5a, struct drm_ane_pe_mmu_unmap)
+	_IOWR('d', 0x96, struct drm_ane_pe_mmu_unmap)
 
 /*
  * Runs one transfer and returns when it is done.
@@ -1583,7 +1627,7 @@ struct drm_ane_mover {
  * region; nothing was written.
  */
 #define DRM_IOCTL_ANE_MOVER \
-	_IOWR('d', 0x5b, struct drm_ane_mover)
+	_IOWR('d', 0x97, struct drm_ane_mover)
 
 #ifdef __cplusplus
 }

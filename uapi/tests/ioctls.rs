@@ -1,13 +1,38 @@
 //! The client contract: numbers, names and structures.
 
 use ane_uapi::abi;
+use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::number::{Direction, MAX_SIZE, Number};
-use ane_uapi::ioctl::{DRM_IOCTLS, IOCTLS, SECTIONS, find};
+use ane_uapi::ioctl::{DRM_IOCTLS, IOCTLS, OWN, SECTIONS, current, find, unknown};
 
 #[test]
-fn numbers_follow_each_other_from_the_first_of_the_existing_driver() {
-    for (ioctl, nr) in IOCTLS.iter().zip(0x41..) {
+fn numbers_follow_each_other_from_the_first_of_the_existing_driver_and_from_the_first_of_this() {
+    for (ioctl, nr) in IOCTLS.iter().zip((0x40..0x44).chain(OWN..)) {
         assert_eq!(ioctl.nr, nr, "{}", ioctl.c_name);
+    }
+}
+
+#[test]
+fn former_number_leads_to_the_call_that_moved() {
+    for ioctl in IOCTLS.iter().filter(|ioctl| ioctl.nr >= OWN) {
+        let former = Number { nr: ioctl.nr - OWN + 0x44, ..ioctl.decoded() }.encode();
+        assert_eq!(find(former).map(|found| found.c_name), Some(ioctl.c_name));
+        assert_eq!(current(former), ioctl.number);
+        let other = Number { size: ioctl.decoded().size + 1, ..Number::decode(former) }.encode();
+        assert_eq!((find(other).is_none(), current(other)), (true, other));
+    }
+    // Nothing of the existing driver moved.
+    assert_eq!(current(0xc018_6441), 0xc018_6441);
+}
+
+#[test]
+fn calls_of_the_second_abi_are_invalid_and_others_are_none() {
+    for number in [0xc020_6444, 0xc008_6445, 0xc020_6446, 0xc018_6447, 0x0000_6447] {
+        assert!(find(number).is_none(), "{number:#x}");
+        assert_eq!(unknown(number), Errno::EINVAL, "{number:#x}");
+    }
+    for number in [0xc020_6448, 0xc020_64a0, 0xc020_6544, 0xc020_6540] {
+        assert_eq!(unknown(number), Errno::ENOTTY, "{number:#x}");
     }
 }
 

@@ -1,19 +1,21 @@
-//! The three calls of existing clients, with the checks and the meaning that they have always had (client-abi).
+//! The calls of existing clients, with the checks and the meaning that they have always had (client-abi).
 //!
 //! Buffers lie at ascending device addresses in the order of their creation. A submission runs the whole program, at
 //! priority 4, in queue 4, under network id 0x40, from a descriptor that the client has copied and patched itself, and
-//! returns when the engine is done. After a second it takes the queue back and says so. Such clients know nothing of
-//! faults: a submission while its context is parked waits for the park to end.
+//! returns when the engine is done. What limits it is the device's own deadline, which counts progress and the engine's time
+//! and no clock of a host that may have other things to do. Such clients know nothing of faults: a submission while its
+//! context is parked waits for the park to end.
 
 use std::task::Poll;
-use std::time::Duration;
 
 use ane_uapi::hw::bar::BarIndex;
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::tm::RequestInfo;
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::BO_PREMAPPED;
-use ane_uapi::ioctl::drm_ane::{BoFree, BoInit, CMD_GRAN, LEGACY_QUEUE, LEGACY_TIMEOUT_MS, Submit};
+use ane_uapi::ioctl::drm_ane::{
+    BoFree, BoInit, CAPS_ABI, CAPS_FAMILY_H13, CMD_GRAN, Caps, LEGACY_QUEUE, Submit,
+};
 use ane_uapi::ioctl::errno::Errno;
 
 use super::argument::unless;
@@ -26,10 +28,13 @@ use crate::front::FileId;
 use crate::submit::{First, RequestId};
 use crate::tm::queue_of;
 
-/// How long a submission may take.
-const LIMIT: Duration = Duration::from_millis(LEGACY_TIMEOUT_MS as u64);
-
 impl<B: Bus> Driver<B> {
+    pub(super) fn get_caps(&mut self, caps: &mut Caps, _: &mut Context<'_>) -> Result<(), Errno> {
+        let size = u32::try_from(size_of::<Caps>()).map_err(|_| Errno::EINVAL)?;
+        *caps = Caps { size, abi: CAPS_ABI, family: CAPS_FAMILY_H13, ..Caps::default() };
+        Ok(())
+    }
+
     pub(super) fn bo_init(&mut self, init: &mut BoInit, context: &mut Context<'_>) -> Result<(), Errno> {
         let file = context.file;
         // Existing clients map everything both ways, at once, and never say what for.
@@ -64,7 +69,7 @@ impl<B: Bus> Driver<B> {
         match self.files.get(&file).and_then(|known| known.fences.state(fence)) {
             Some(State::Queued | State::Running) => Poll::Pending,
             Some(State::Complete(ending)) => Poll::Ready(ending.result.map_err(|errno| match errno {
-                // The device gives up after two seconds, this call after one: both are too late.
+                // The device gave up.
                 Errno::ETIME => Errno::ETIMEDOUT,
                 other => other,
             })),
@@ -114,7 +119,6 @@ impl<B: Bus> Driver<B> {
         submit: &Submit,
         info: RequestInfo,
     ) -> Result<(), Errno> {
-        let now = self.clock.now();
         let context = self.contexts.of(file).ok_or(Errno::EINVAL)?;
         let known = self.files.get(&file).ok_or(Errno::ENODEV)?;
         let space = self.contexts.space_mut(context).ok_or(Errno::ENODEV)?;
@@ -124,7 +128,6 @@ impl<B: Bus> Driver<B> {
         request.queue = queue_of(LEGACY_QUEUE).ok_or(Errno::EINVAL)?;
         request.nid = Some(Nid::LINUX);
         request.info = info;
-        request.deadline = now.after(LIMIT);
         request.first = First::Clients;
         for (bar, &handle) in BarIndex::ALL.into_iter().zip(&submit.handles) {
             // Coefficients lie behind the commands, in the same buffer.

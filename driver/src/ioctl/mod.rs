@@ -1,6 +1,7 @@
 //! Calls: a number, the exact size of its argument, and who carries it out.
 //!
-//! The number holds the size, so a call with another size is another number, and one that nobody knows: `ENOTTY`. A
+//! The number holds the size, so a call with another size is another number, and one that nobody knows: `ENOTTY`, or `EINVAL`
+//! where the existing driver says that. A call that moved is known by its former number too. A
 //! reserved field that is not zero is `EINVAL` before anybody looks at the rest. After that each call is a function
 //! of its own, in the file named for what it is about. What a call answers is written into its argument; one that
 //! fails leaves it as it was, unless its description says otherwise.
@@ -108,6 +109,7 @@ impl<B: Bus> Driver<B> {
     const TABLE: [Row<B>; abi::IOCTLS.len() + abi::DRM_IOCTLS.len()] = [
         now!(abi::drm::VERSION, version),
         now!(abi::drm::GEM_CLOSE, gem_close),
+        now!(abi::drm_ane::GET_CAPS, get_caps),
         now!(abi::drm_ane::BO_INIT, bo_init),
         now!(abi::drm_ane::BO_FREE, bo_free),
         later!(abi::drm_ane::SUBMIT, legacy_submit),
@@ -139,10 +141,11 @@ impl<B: Bus> Driver<B> {
 
     /// Carries a call out.
     pub(crate) fn dispatch(&mut self, file: FileId, call: &mut Call) -> Answer {
+        call.number = abi::current(call.number);
         let row = const { &Self::TABLE }.iter().find(|row| row.ioctl.number == call.number);
         match row {
             Some(row) => (row.handler)(self, file, call),
-            None => Poll::Ready(Err(Errno::ENOTTY)),
+            None => Poll::Ready(Err(abi::unknown(call.number))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Calls that nobody ever meant.
 
 use ane_uapi::ioctl::number::Number;
-use ane_uapi::ioctl::{DRM_IOCTLS, IOCTLS, find};
+use ane_uapi::ioctl::{DRM_IOCTLS, IOCTLS, OWN, find};
 
 use super::*;
 
@@ -47,6 +47,26 @@ fn number_of_another_size_direction_or_letter_is_no_call() {
         assert_eq!(
             attempt(&mut driver, file, number, argument),
             Poll::Ready(Err(Errno::ENOTTY)),
+            "{number:#x}"
+        );
+    }
+}
+
+#[test]
+fn call_is_known_by_its_former_number_and_the_second_abi_is_invalid() {
+    let (mut driver, _) = driver();
+    let file = open(&mut driver);
+    for ioctl in IOCTLS.iter().filter(|ioctl| ioctl.nr >= OWN) {
+        let former = Number { nr: ioctl.nr - OWN + 0x44, ..ioctl.decoded() }.encode();
+        let argument = vec![0; ioctl.structure.size];
+        let answer = attempt(&mut driver, file, former, argument.clone());
+        assert_ne!(answer, Poll::Ready(Err(Errno::ENOTTY)), "{}", ioctl.c_name);
+    }
+    for number in [0xc020_6444_u32, 0xc008_6445, 0xc020_6446, 0xc018_6447] {
+        let argument = vec![0; usize::from(Number::decode(number).size)];
+        assert_eq!(
+            attempt(&mut driver, file, number, argument),
+            Poll::Ready(Err(Errno::EINVAL)),
             "{number:#x}"
         );
     }

@@ -1,4 +1,4 @@
-//! The three calls of existing clients: their checks, their addresses, and what a submission means.
+//! The calls of existing clients: their checks, their addresses, and what a submission means.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use ane_uapi::hw::dart::scan::Run;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::tq::{self, QueueId};
 use ane_uapi::ioctl::buffer::{BO_INFO, BoInfo};
-use ane_uapi::ioctl::drm_ane::{BO_FREE, BO_INIT, BoFree, BoInit, FIFO_NID, SUBMIT, Submit};
+use ane_uapi::ioctl::drm_ane::{BO_FREE, BO_INIT, BoFree, BoInit, Caps, FIFO_NID, GET_CAPS, SUBMIT, Submit};
 use ane_uapi::ioctl::errno::Errno;
 use half::f16;
 use vm_memory::{Bytes, GuestAddress};
-use zerocopy::FromZeros;
+use zerocopy::{FromZeros, IntoBytes};
 
 /// Makes a submission wrong, given the size of its commands' buffer.
 type Spoil = fn(&mut Submit, u64);
@@ -241,7 +241,32 @@ fn pads_and_unknown_handles_of_buffers_are_refused() {
 }
 
 #[test]
-fn engine_that_is_not_idle_after_a_second_is_taken_back_and_the_next_submission_runs() {
+fn capabilities_are_those_of_the_first_abi_on_an_m1() {
+    let mut clients = clients();
+    let file = clients.open();
+    let mut caps = Caps { flags: 9, ..Caps::default() };
+    assert_eq!(clients.ioctl(file, &GET_CAPS, &mut caps), Ok(()));
+    let words: Vec<u32> =
+        caps.as_bytes().chunks_exact(4).map(|w| u32::from_ne_bytes(w.try_into().unwrap())).collect();
+    assert_eq!(words, [0, 32, 1, 13, 0, 0, 0, 0]);
+}
+
+#[test]
+fn first_descriptor_is_as_long_as_its_buffer_allows_and_longer_than_a_linked_one_can_be() {
+    let Some(sample) = sample("sum") else { return };
+    let program = container::open(&sample.bytes).unwrap();
+    let mut clients = clients();
+    let file = clients.open();
+    let (_, submit) = load(&mut clients, file, &program);
+    let mut ends = |bytes| clients.ioctl(file, &SUBMIT, &mut Submit { td_size: bytes, ..submit });
+    assert_eq!([0x4004, 0x1002].map(&mut ends), [Err(Errno::EINVAL); 2]);
+    // A descriptor of this length goes to the device; what stands behind its records is none.
+    assert!(ends(0x1000).is_err_and(|errno| errno != Errno::EINVAL));
+    assert_eq!(ends(submit.td_size), Ok(()));
+}
+
+#[test]
+fn engine_that_gets_nowhere_for_two_seconds_is_taken_back_and_the_next_submission_runs() {
     let Some(sample) = sample("sum") else { return };
     let program = container::open(&sample.bytes).unwrap();
     let mut clients = clients();
@@ -250,7 +275,7 @@ fn engine_that_is_not_idle_after_a_second_is_taken_back_and_the_next_submission_
     clients.driver.bus_mut().device_mut().ane().inject(Injection::StuckQueue(None));
     let start = std::time::Instant::now();
     assert_eq!(clients.ioctl(file, &SUBMIT, &mut submit), Err(Errno::ETIMEDOUT));
-    assert!((Duration::from_millis(900)..Duration::from_millis(1900)).contains(&start.elapsed()));
+    assert!(start.elapsed() >= Duration::from_secs(2));
     assert_eq!(clients.ioctl(file, &SUBMIT, &mut submit), Ok(()));
 }
 
@@ -263,7 +288,7 @@ fn file_that_is_closed_while_its_call_waits_leaves_the_device_to_others() {
     let (_, submit) = load(&mut clients, first, &program);
     let (_, mut other) = load(&mut clients, second, &program);
     clients.driver.bus_mut().device_mut().ane().inject(Injection::StuckQueue(None));
-    let bytes = zerocopy::IntoBytes::as_bytes(&submit).to_vec();
+    let bytes = submit.as_bytes().to_vec();
     let mut call = ane_driver::front::Call::new(SUBMIT.number, bytes, ane_driver::front::Segments::new());
     assert!(clients.attempt(first, &mut call).is_pending());
     clients.driver.progress(Duration::ZERO);

@@ -147,7 +147,7 @@ abi! {
 
 ioctls! {
     /// Makes a zeroed buffer and says where to map it into the process.
-    BO_CREATE 0x47 "DRM_IOCTL_ANE_BO_CREATE", ReadWrite, BoCreate {
+    BO_CREATE 0x83 "DRM_IOCTL_ANE_BO_CREATE", ReadWrite, BoCreate {
         EINVAL "the size is zero or beyond the aperture, the usage unknown or the firmware's, or not an output's with a pool, the address not that of a page, or not zero without the flag.";
         ERANGE "the fixed address leaves the aperture.";
         EEXIST "the fixed address is taken by a mapping that cannot be evicted.";
@@ -155,23 +155,23 @@ ioctls! {
         ENOSPC "with ANE_BO_PREMAPPED: no room in the aperture, even by eviction; or the file has no handle left; or the pool is full.";
     }
     /// Tells about a buffer.
-    BO_INFO 0x48 "DRM_IOCTL_ANE_BO_INFO", ReadWrite, BoInfo {
+    BO_INFO 0x84 "DRM_IOCTL_ANE_BO_INFO", ReadWrite, BoInfo {
     }
     /// Adds a mapping to a buffer, at another address and perhaps for another use.
-    BO_MAP 0x49 "DRM_IOCTL_ANE_BO_MAP", ReadWrite, BoMap {
+    BO_MAP 0x85 "DRM_IOCTL_ANE_BO_MAP", ReadWrite, BoMap {
         EINVAL "the usage is unknown or the firmware's, offset or address are not those of a page, or the range is none of the buffer.";
         ERANGE "the fixed address leaves the aperture.";
         EEXIST "the fixed address is taken by a mapping that cannot be evicted.";
         ENOSPC "no room in the aperture, even by eviction, or the buffer has ANE_MAPPINGS_MAX mappings.";
     }
     /// Takes a mapping away.
-    BO_UNMAP 0x4a "DRM_IOCTL_ANE_BO_UNMAP", ReadWrite, BoUnmap {
+    BO_UNMAP 0x86 "DRM_IOCTL_ANE_BO_UNMAP", ReadWrite, BoUnmap {
         EINVAL "the mapping exists under another usage.";
         ENODATA "the buffer has no such mapping now.";
         EBUSY "a request in flight uses it.";
     }
     /// Maps a buffer now, so that its first request finds it mapped.
-    BO_PREMAP 0x4b "DRM_IOCTL_ANE_BO_PREMAP", ReadWrite, BoPremap {
+    BO_PREMAP 0x87 "DRM_IOCTL_ANE_BO_PREMAP", ReadWrite, BoPremap {
         EINVAL "not exactly one buffer, address or size zero, the size beyond the buffer, another usage, or an address not that of a page.";
         EALREADY "the buffer is mapped; the address says where.";
         ERANGE "the address leaves the aperture.";

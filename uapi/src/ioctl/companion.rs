@@ -85,20 +85,20 @@ abi! {
 
 ioctls! {
     /// Maps regions: all of them or none. They are in force when the call returns.
-    PE_MMU_MAP 0x59 "DRM_IOCTL_ANE_PE_MMU_MAP", ReadWrite, PeMmuMap {
+    PE_MMU_MAP 0x95 "DRM_IOCTL_ANE_PE_MMU_MAP", ReadWrite, PeMmuMap {
         EOPNOTSUPP "the device has no PE_MMU.";
         E2BIG "too many entries.";
         ERANGE "an entry wraps around the end of the address space.";
         ENOSPC "a page would have more regions than the device keeps.";
     }
     /// Unmaps ranges: all of them or none. Unmapping what is not mapped is no error.
-    PE_MMU_UNMAP 0x5a "DRM_IOCTL_ANE_PE_MMU_UNMAP", ReadWrite, PeMmuUnmap {
+    PE_MMU_UNMAP 0x96 "DRM_IOCTL_ANE_PE_MMU_UNMAP", ReadWrite, PeMmuUnmap {
         EOPNOTSUPP "the device has no PE_MMU.";
         E2BIG "too many entries.";
         ERANGE "an entry wraps around the end of the address space.";
     }
     /// Runs one transfer and returns when it is done.
-    MOVER 0x5b "DRM_IOCTL_ANE_MOVER", ReadWrite, Mover {
+    MOVER 0x97 "DRM_IOCTL_ANE_MOVER", ReadWrite, Mover {
         EOPNOTSUPP "the device has no mover.";
         EINVAL "no such direction.";
         ERANGE "the size has more than sixteen bits, or the transfer leaves scratch or its destination's region; nothing was written.";

@@ -60,7 +60,7 @@ ioctls! {
     ///
     /// Never has to be called: the first call that needs a context attaches one, with
     /// ANE_CONTEXT_POLICY_REFUSE and ANE_CONTEXT_ANY. Closing the file gives it back.
-    CONTEXT_ATTACH 0x45 "DRM_IOCTL_ANE_CONTEXT_ATTACH", ReadWrite, ContextAttach {
+    CONTEXT_ATTACH 0x81 "DRM_IOCTL_ANE_CONTEXT_ATTACH", ReadWrite, ContextAttach {
         EALREADY "the file has a context.";
         EBUSY "no context is free, or not the one asked for, or the file's user, who is not privileged, has as many as are free.";
         EINVAL "no such policy or context.";
@@ -68,7 +68,7 @@ ioctls! {
         EINTR "a signal came first; call again with the same time.";
     }
     /// Gives the file's context back.
-    CONTEXT_DETACH 0x46 "DRM_IOCTL_ANE_CONTEXT_DETACH", ReadWrite, ContextDetach {
+    CONTEXT_DETACH 0x82 "DRM_IOCTL_ANE_CONTEXT_DETACH", ReadWrite, ContextDetach {
         ENOENT "the file has no context.";
         EBUSY "the file still has buffers, programs or requests.";
     }

@@ -1,4 +1,4 @@
-//! The three ioctls that clients of the existing Linux driver use, unchanged to the byte (client-abi).
+//! The ioctls that clients of the existing Linux driver use, unchanged to the byte (client-abi; contract 5).
 //!
 //! A client makes buffers, maps them, writes inputs and commands into them, and submits: one call runs the
 //! whole program and returns when the engine is idle. There are no usage codes, no contexts and no choice of
@@ -18,8 +18,35 @@ constants! {
     pub const CMD_GRAN: u32 = 0x10, "ANE_CMD_GRAN";
     /// Task queue that `DRM_IOCTL_ANE_SUBMIT` uses (client-abi).
     pub const LEGACY_QUEUE: u32 = 4, "ANE_LEGACY_QUEUE";
-    /// Milliseconds after which `DRM_IOCTL_ANE_SUBMIT` gives up (client-abi).
-    pub const LEGACY_TIMEOUT_MS: u32 = 1000, "ANE_LEGACY_TIMEOUT_MS";
+    /// Milliseconds after which a request ends that gets nowhere, or that takes so much of the engine's own time. The
+    /// existing driver gives up after 1000 of its own, which a loaded host would lose.
+    pub const LEGACY_TIMEOUT_MS: u32 = 2000, "ANE_LEGACY_TIMEOUT_MS";
+    /// The ABI of these calls (contract 5.1).
+    pub const CAPS_ABI: u32 = 1, "ANE_CAPS_ABI";
+    /// The family of an M1's engine: H13 (contract 5.1).
+    pub const CAPS_FAMILY_H13: u32 = 13, "ANE_CAPS_FAMILY_H13";
+}
+
+abi! {
+    /// What the driver can do.
+    pub struct Caps, "drm_ane_caps" {
+        /// Output: zero.
+        pub flags: u32,
+        /// Output: bytes of this structure.
+        pub size: u32,
+        /// Output: ANE_CAPS_ABI.
+        pub abi: u32,
+        /// Output: the engine's family, ANE_CAPS_FAMILY_H13.
+        pub family: u32,
+        /// Output: zero in this ABI.
+        pub section_size: u32,
+        /// Output: zero in this ABI.
+        pub bind_size: u32,
+        /// Output: zero in this ABI.
+        pub io_size: u32,
+        /// Must be zero.
+        pub pad: u32
+    }
 }
 
 abi! {
@@ -68,6 +95,10 @@ abi! {
 }
 
 ioctls! {
+    /// Tells which calls there are. Libraries ask it first, and take an error for a driver that is older.
+    GET_CAPS 0x40 "DRM_IOCTL_ANE_GET_CAPS", ReadWrite, Caps {
+        EINVAL "pad is not zero.";
+    }
     /// Makes a zeroed buffer and says where to map it.
     ///
     /// On a fresh file buffers lie at ascending device addresses from 0x4000, in the order of their
@@ -84,12 +115,13 @@ ioctls! {
     /// Runs a program and returns when the engine is idle again.
     SUBMIT 0x43 "DRM_IOCTL_ANE_SUBMIT", ReadWrite, Submit {
         EINVAL "a field breaks its rule, or a handle names no buffer.";
-        ETIMEDOUT "the engine was not idle after ANE_LEGACY_TIMEOUT_MS; the queue was aborted.";
+        ETIMEDOUT "the engine got nowhere for ANE_LEGACY_TIMEOUT_MS, or would have taken longer on the chip.";
         EIO "the device could not carry it out, or faulted.";
     }
 }
 
 const _: () = {
+    assert!(GET_CAPS.number == 0xc020_6440);
     assert!(BO_INIT.number == 0xc018_6441);
     assert!(BO_FREE.number == 0xc008_6442);
     assert!(SUBMIT.number == 0xc098_6443);
@@ -101,6 +133,7 @@ pub(super) const SECTION: Section = Section {
     doc: "Numbers and layouts are those of the Linux driver that existing clients were written for.",
     items: &[
         Item::Constants(CONSTANTS),
+        Item::Struct(&Caps::LAYOUT),
         Item::Struct(&BoInit::LAYOUT),
         Item::Struct(&BoFree::LAYOUT),
         Item::Struct(&Submit::LAYOUT),

@@ -68,11 +68,11 @@ abi! {
 
 ioctls! {
     /// Fetches a fault of this file's context. The last ANE_FAULTS_MAX are kept.
-    GET_FAULT 0x56 "DRM_IOCTL_ANE_GET_FAULT", ReadWrite, GetFault {
+    GET_FAULT 0x92 "DRM_IOCTL_ANE_GET_FAULT", ReadWrite, GetFault {
         ENODATA "there is none, or none of that number any more.";
     }
     /// Lets work go on after a fault, or resets the device.
-    RECOVER 0x57 "DRM_IOCTL_ANE_RECOVER", ReadWrite, Recover {
+    RECOVER 0x93 "DRM_IOCTL_ANE_RECOVER", ReadWrite, Recover {
         EINVAL "not exactly one of the flags.";
         EALREADY "to resume: the file's context is not parked.";
         EIO "to resume: the device is dead and has to be reset; or the reset failed.";

@@ -86,7 +86,7 @@ abi! {
 
 ioctls! {
     /// Waits until requests have ended. How each ended is in its fence: the call succeeds also if they did not.
-    WAIT 0x54 "DRM_IOCTL_ANE_WAIT", ReadWrite, Wait {
+    WAIT 0x90 "DRM_IOCTL_ANE_WAIT", ReadWrite, Wait {
         EINVAL "no fences, or an unknown flag.";
         E2BIG "more than ANE_WAIT_MAX fences.";
         ENODATA "a fence was never given out.";
@@ -94,7 +94,7 @@ ioctls! {
         EINTR "a signal came first; call again with the same time.";
     }
     /// Takes a request back, if it has not started or may be aborted. Its result becomes ECANCELED.
-    CANCEL 0x55 "DRM_IOCTL_ANE_CANCEL", ReadWrite, Cancel {
+    CANCEL 0x91 "DRM_IOCTL_ANE_CANCEL", ReadWrite, Cancel {
         EALREADY "the request has ended.";
         EBUSY "the request runs, and ANE_CANCEL_RUNNING is not set.";
         ENODATA "the fence was never given out.";

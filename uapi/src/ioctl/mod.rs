@@ -1,7 +1,7 @@
 //! The client contract: what a program asks of `/dev/accel/accelN`.
 //!
-//! Two families share one file. [`drm_ane`] are the three ioctls of the existing Linux driver, so that its
-//! clients run unchanged. The rest is this project's own and has what the founding documents describe and
+//! Two families share one file. [`drm_ane`] are the four ioctls of the existing Linux driver, so that its
+//! clients run unchanged; numbers up to [`OWN`] are that driver's. The rest is this project's own and has what the founding documents describe and
 //! those three lack: usage codes, contexts, pre-mapping, priorities, fences, faults and recovery.
 //!
 //! The rules of all of them:
@@ -10,9 +10,11 @@
 //!   `u64`, with the number of elements and the bytes of one beside them.
 //! * What is reserved, and every flag without a meaning, has to be zero; one that is not is `EINVAL`.
 //! * A call that fails has changed nothing, unless its description says so.
-//! * Numbers never change. [`number`] says how they are made, [`IOCTLS`] lists them.
+//! * Numbers never change. [`number`] says how they are made, [`IOCTLS`] lists them. They did once: this project's own calls
+//!   were at `0x44` and up until the existing driver promised never to give a number to a second call and used these itself. The
+//!   old numbers still lead to the same calls in this release ([`current`]).
 //!
-//! That the numbers from `0x44` on are this project's, and what they do, is Chosen; each module says what the
+//! That the numbers from `0x80` on are this project's, and what they do, is Chosen; each module says what the
 //! choice rests on.
 
 pub mod buffer;
@@ -33,10 +35,21 @@ pub mod request;
 pub mod stats;
 
 use crate::abi::Section;
-use number::{Ioctl, Refusal};
+use number::{Ioctl, Number, Refusal};
+
+/// The first number of this project's own calls.
+pub const OWN: u8 = 0x80;
+
+/// The first and the last number that they had.
+const FORMER: core::ops::RangeInclusive<u8> = 0x44..=0x5b;
+
+/// Numbers of the existing driver's second ABI, which this device does not speak. A driver of the first answers them with
+/// `EINVAL` whatever their size (contract 5.2).
+const SECOND_ABI: core::ops::RangeInclusive<u8> = 0x44..=0x47;
 
 /// Every ioctl of this device, by rising number. DRM's own are in [`drm`].
 pub const IOCTLS: &[&Ioctl] = &[
+    &drm_ane::GET_CAPS,
     &drm_ane::BO_INIT,
     &drm_ane::BO_FREE,
     &drm_ane::SUBMIT,
@@ -75,6 +88,10 @@ pub const ALWAYS: &[Refusal] = &[
         errno: errno::Errno::ENOTTY,
         when: "the number, which includes the argument's size, is none of these.",
     },
+    Refusal {
+        errno: errno::Errno::EINVAL,
+        when: "the number is one of 0x44 to 0x47 and none that this device ever had: calls of the existing driver's second ABI.",
+    },
     Refusal { errno: errno::Errno::EFAULT, when: "a pointer leads nowhere." },
     Refusal {
         errno: errno::Errno::EINVAL,
@@ -101,7 +118,28 @@ pub const SECTIONS: &[Section] = &[
     companion::SECTION,
 ];
 
-/// The ioctl whose whole number is `number`, size and direction included.
+/// The ioctl whose whole number is `number`, size and direction included, or was before the calls moved.
 pub fn find(number: u32) -> Option<&'static Ioctl> {
-    IOCTLS.iter().chain(DRM_IOCTLS).copied().find(|ioctl| ioctl.number == number)
+    let known = |number| IOCTLS.iter().chain(DRM_IOCTLS).copied().find(|ioctl| ioctl.number == number);
+    known(number).or_else(|| known(moved(number)?))
+}
+
+/// The number that a call has now; one that is no call's stays as it is.
+pub fn current(number: u32) -> u32 {
+    find(number).map_or(number, |ioctl| ioctl.number)
+}
+
+/// Where a former number's call went.
+fn moved(number: u32) -> Option<u32> {
+    let former = Number::decode(number);
+    let nr =
+        FORMER.contains(&former.nr).then(|| former.nr.wrapping_sub(*FORMER.start()).wrapping_add(OWN))?;
+    Some(Number { nr, ..former }.encode())
+}
+
+/// How a number fails that is no call's.
+pub fn unknown(number: u32) -> errno::Errno {
+    let Number { subsystem, nr, .. } = Number::decode(number);
+    let is_upstreams = subsystem == number::DRM_TYPE && SECOND_ABI.contains(&nr);
+    if is_upstreams { errno::Errno::EINVAL } else { errno::Errno::ENOTTY }
 }

@@ -145,7 +145,7 @@ abi! {
 
 ioctls! {
     /// Tells one parameter of device or driver.
-    GET_PARAM 0x44 "DRM_IOCTL_ANE_GET_PARAM", ReadWrite, GetParam {
+    GET_PARAM 0x80 "DRM_IOCTL_ANE_GET_PARAM", ReadWrite, GetParam {
         EINVAL "there is no such parameter.";
     }
 }

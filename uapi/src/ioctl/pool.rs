@@ -57,20 +57,20 @@ abi! {
 
 ioctls! {
     /// Makes an empty pool. Buffers join it when they are made.
-    POOL_CREATE 0x4c "DRM_IOCTL_ANE_POOL_CREATE", ReadWrite, PoolCreate {
+    POOL_CREATE 0x88 "DRM_IOCTL_ANE_POOL_CREATE", ReadWrite, PoolCreate {
         EINVAL "the capacity is zero.";
         ENOSPC "the file has ANE_POOLS_MAX pools.";
     }
     /// Takes a pool apart; its buffers stay, without a pool.
-    POOL_DESTROY 0x4d "DRM_IOCTL_ANE_POOL_DESTROY", ReadWrite, PoolDestroy {
+    POOL_DESTROY 0x89 "DRM_IOCTL_ANE_POOL_DESTROY", ReadWrite, PoolDestroy {
         EBUSY "a buffer of it is in execution, or a program uses it.";
     }
     /// Takes an available buffer; a new buffer of a pool counts as taken.
-    POOL_TAKE 0x4e "DRM_IOCTL_ANE_POOL_TAKE", ReadWrite, PoolTake {
+    POOL_TAKE 0x8a "DRM_IOCTL_ANE_POOL_TAKE", ReadWrite, PoolTake {
         EAGAIN "no buffer of that size is available.";
     }
     /// Gives a taken buffer back, so that it is available.
-    POOL_RECYCLE 0x4f "DRM_IOCTL_ANE_POOL_RECYCLE", ReadWrite, PoolRecycle {
+    POOL_RECYCLE 0x8b "DRM_IOCTL_ANE_POOL_RECYCLE", ReadWrite, PoolRecycle {
         EINVAL "the buffer belongs to another pool or to none.";
         EALREADY "the buffer is available.";
         EBUSY "the buffer is in execution.";

@@ -102,14 +102,14 @@ ioctls! {
     /// Makes a program of a task stream and the buffers around it.
     ///
     /// Its buffers are held until it is destroyed and their mappings stay where they are.
-    PROGRAM_CREATE 0x50 "DRM_IOCTL_ANE_PROGRAM_CREATE", ReadWrite, ProgramCreate {
+    PROGRAM_CREATE 0x8c "DRM_IOCTL_ANE_PROGRAM_CREATE", ReadWrite, ProgramCreate {
         EINVAL "a size is zero or beyond its buffer, an index or BAR is out of range or twice there, BAR 0 is not the text, a usage is unknown, an output belongs to another pool, or there is no such network id.";
         E2BIG "too many buffers or bindings.";
         ENOMEM "there is no memory for a buffer that the driver makes.";
         ENOSPC "the file has ANE_PROGRAMS_MAX programs, or the aperture has no room.";
     }
     /// Takes a program apart once its last request has ended; no new one is accepted.
-    PROGRAM_DESTROY 0x51 "DRM_IOCTL_ANE_PROGRAM_DESTROY", ReadWrite, ProgramDestroy {
+    PROGRAM_DESTROY 0x8d "DRM_IOCTL_ANE_PROGRAM_DESTROY", ReadWrite, ProgramDestroy {
     }
 }
 

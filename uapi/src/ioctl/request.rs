@@ -107,7 +107,7 @@ abi! {
 
 ioctls! {
     /// Submits a request and returns its fence.
-    SUBMIT_REQUEST 0x52 "DRM_IOCTL_ANE_SUBMIT_REQUEST", ReadWrite, Request {
+    SUBMIT_REQUEST 0x8e "DRM_IOCTL_ANE_SUBMIT_REQUEST", ReadWrite, Request {
         EINVAL "no such priority, a BAR out of range or twice there, a mapping or offset its buffer does not have, a size zero or beyond the stream's buffer, or raw fields or BAR 0 together with a program.";
         E2BIG "too many BARs or fences.";
         EPERM "the priority is the system's and the client may not use it.";
@@ -121,7 +121,7 @@ ioctls! {
     ///
     /// A chain counts as one of what is in flight, and each of its requests has a fence of its own.
     /// When one fails, those behind it do not run and their result is ECANCELED.
-    SUBMIT_CHAIN 0x53 "DRM_IOCTL_ANE_SUBMIT_CHAIN", ReadWrite, Chain {
+    SUBMIT_CHAIN 0x8f "DRM_IOCTL_ANE_SUBMIT_CHAIN", ReadWrite, Chain {
         EINVAL "the chain is empty, or a request would be refused so by DRM_IOCTL_ANE_SUBMIT_REQUEST.";
         E2BIG "too many requests, or too many BARs or fences in one.";
         EPERM "a priority is the system's and the client may not use it.";

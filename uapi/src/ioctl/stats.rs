@@ -98,7 +98,7 @@ abi! {
 
 ioctls! {
     /// Fetches counters; none of them changes while they are copied.
-    GET_STATS 0x58 "DRM_IOCTL_ANE_GET_STATS", ReadWrite, GetStats {
+    GET_STATS 0x94 "DRM_IOCTL_ANE_GET_STATS", ReadWrite, GetStats {
         EINVAL "no such scope.";
         E2BIG "more than ANE_STATS_MAX counters.";
     }

@@ -2,7 +2,7 @@
 
 use ane_uapi::ioctl::buffer::{self, BO_SCATTERED, BoCreate};
 use ane_uapi::ioctl::number::Ioctl;
-use ane_uapi::ioctl::{context, drm_ane, find};
+use ane_uapi::ioctl::{context, drm_ane, find, unknown};
 use aned_protocol::Kind;
 use libc::c_int;
 use std::mem::offset_of;
@@ -88,7 +88,7 @@ pub(crate) fn ioctl(config: &Config, fd: c_int, number: u32, argument: u64) -> O
     };
     sweep::now_and_then();
     // The kernel, too, answers for a number that is none before it looks at the argument.
-    let Some(ioctl) = find(number) else { return Some(Err(Failure(libc::ENOTTY))) };
+    let Some(ioctl) = find(number) else { return Some(Err(Failure(unknown(number) as c_int))) };
     Some(call(config, file, fd, ioctl, argument))
 }
 
