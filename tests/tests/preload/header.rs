@@ -1,13 +1,15 @@
 //! `ane.h` against the library: compiled as C and as C++, and asked for every number.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::mem::{offset_of, size_of};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use ane_capi::Network;
 use ane_capi::anec::Anec;
 use ane_capi::node::Buffer;
 use ane_tests::preload::{compiled, include};
+use half::f16;
 
 /// What C is asked, and what it has to say (client-abi).
 fn questions() -> Vec<(String, usize)> {
@@ -61,5 +63,44 @@ fn c_and_cpp_see_the_structures_that_the_library_has() {
         let answers: Vec<usize> = said.lines().map(|line| line.parse().unwrap()).collect();
         let expected: Vec<usize> = questions.iter().map(|(_, number)| *number).collect();
         assert_eq!(answers, expected, "as {extension} sees it");
+    }
+}
+
+#[test]
+fn halves_of_the_header_are_those_of_the_crate_that_the_library_uses() {
+    let folder = tempfile::tempdir().unwrap();
+    let include = include();
+    let Some(program) = compiled("halves.c", folder.path(), &["-I", include.to_str().unwrap()]) else {
+        return;
+    };
+    // Both sides of every tie, from below the smallest half to beyond the largest.
+    let ties = (0..0x7c00_u16).map(|half| f16::from_bits(half).to_f64()).map(|half| {
+        let above = f16::from_f64(half).to_bits() + 1;
+        (half + f16::from_bits(above.min(0x7bff)).to_f64()) / 2.0
+    });
+    let near = |tie: f64| {
+        let tie = (tie as f32).to_bits();
+        [tie.saturating_sub(1), tie, tie + 1].map(f32::from_bits)
+    };
+    let special = [0.0, 1e-45, 2.98e-8, 65519.99, 65520.0, 1e30, f32::INFINITY, f32::NAN];
+    let floats: Vec<f32> = ties.flat_map(near).chain(special).flat_map(|value| [value, -value]).collect();
+    let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let bytes: Vec<u8> = floats.iter().flat_map(|value| value.to_ne_bytes()).collect();
+    let writer = std::thread::spawn(move || input.write_all(&bytes).unwrap());
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.status.success());
+    let words: Vec<u32> =
+        output.stdout.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap())).collect();
+    assert_eq!(words.len(), 0x1_0000 + floats.len());
+    let (halves, back) = words.split_at(0x1_0000);
+    for (half, &word) in (0..=u16::MAX).map(f16::from_bits).zip(halves) {
+        let (ours, theirs) = (f32::from_bits(word), half.to_f32());
+        assert!(ours.to_bits() == theirs.to_bits() || ours.is_nan() && theirs.is_nan(), "{half:?}");
+    }
+    for (&float, &word) in floats.iter().zip(back) {
+        let (ours, theirs) = (f16::from_bits(word as u16), f16::from_f32(float));
+        assert!(ours.to_bits() == theirs.to_bits() || ours.is_nan() && theirs.is_nan(), "{float:e}");
     }
 }
