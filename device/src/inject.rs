@@ -11,6 +11,7 @@
 //! | `stuck-queue` or `stuck-queue:Q` | the next request, on any queue or on Q, never gets anywhere |
 //! | `ignored-abort` or `ignored-abort:N` | the next N times that the driver takes a queue back nothing comes of it |
 //! | `corrupted-completion` or `corrupted-completion:N` | the next N completions name the wrong request: the network id inverted |
+//! | `wedge` | the next request never ends, aborts and deadlines included, until power goes off and on, or a reset |
 //! | `slow-dma:N` | every transfer takes N microseconds longer, until cleared with 0 |
 
 use std::fmt;
@@ -36,6 +37,8 @@ pub enum Injection {
     IgnoredAbort(u32),
     /// So many completions name the wrong request.
     CorruptedCompletion(u32),
+    /// A request never ends, and nothing but a cycle of the power helps.
+    Wedge,
     /// Each transfer takes this much longer.
     SlowDma(Ticks),
 }
@@ -57,12 +60,13 @@ pub enum BadInjection {
 }
 
 /// The kinds, as they are written.
-pub const KINDS: [&str; 6] = [
+pub const KINDS: [&str; 7] = [
     "translation-fault",
     "lost-interrupt",
     "stuck-queue",
     "ignored-abort",
     "corrupted-completion",
+    "wedge",
     "slow-dma",
 ];
 
@@ -86,6 +90,7 @@ fn form(kind: &str) -> &'static str {
         "stuck-queue" => "stuck-queue or stuck-queue:Q, a queue from 0 to 7",
         "ignored-abort" => "ignored-abort or ignored-abort:N",
         "corrupted-completion" => "corrupted-completion or corrupted-completion:N",
+        "wedge" => "wedge, alone",
         _ => "slow-dma:MICROSECONDS",
     }
 }
@@ -127,6 +132,10 @@ impl FromStr for Injection {
             "lost-interrupt" => times().map(Self::LostInterrupt),
             "ignored-abort" => times().map(Self::IgnoredAbort),
             "corrupted-completion" => times().map(Self::CorruptedCompletion),
+            "wedge" => match argument {
+                None => Ok(Self::Wedge),
+                Some(_) => Err(bad()),
+            },
             "stuck-queue" => match argument {
                 Some(queue) => {
                     QueueId::new(small(queue)?).map(|queue| Self::StuckQueue(Some(queue))).map_err(|_| bad())
@@ -151,6 +160,7 @@ impl fmt::Display for Injection {
             Self::StuckQueue(Some(queue)) => write!(f, "stuck-queue:{}", queue.number()),
             Self::IgnoredAbort(count) => write!(f, "ignored-abort:{count}"),
             Self::CorruptedCompletion(count) => write!(f, "corrupted-completion:{count}"),
+            Self::Wedge => f.write_str("wedge"),
             Self::SlowDma(delay) => {
                 write!(f, "slow-dma:{}", delay.0 / (crate::time::TICKS_PER_SECOND / 1_000_000))
             }
@@ -201,6 +211,7 @@ pub(crate) struct Armed {
     stuck: Option<Option<QueueId>>,
     ignored_aborts: u32,
     corrupted: u32,
+    wedge: bool,
     slow: Ticks,
 }
 
@@ -225,6 +236,7 @@ impl Armed {
             Injection::StuckQueue(queue) => self.stuck = Some(queue),
             Injection::IgnoredAbort(count) => self.ignored_aborts = count,
             Injection::CorruptedCompletion(count) => self.corrupted = count,
+            Injection::Wedge => self.wedge = true,
             Injection::SlowDma(delay) => self.slow = delay,
         }
     }
@@ -239,6 +251,7 @@ impl Armed {
             self.stuck.map(Injection::StuckQueue),
             some(self.ignored_aborts).map(Injection::IgnoredAbort),
             some(self.corrupted).map(Injection::CorruptedCompletion),
+            self.wedge.then_some(Injection::Wedge),
             (self.slow > Ticks::ZERO).then_some(Injection::SlowDma(self.slow)),
         ]
         .into_iter()
@@ -260,6 +273,11 @@ impl Armed {
             }
             _ => false,
         }
+    }
+
+    /// True if the request that starts is to wedge the engine.
+    pub(crate) const fn wedges(&mut self) -> bool {
+        std::mem::replace(&mut self.wedge, false)
     }
 
     /// True if this abort is to come to nothing.
@@ -297,6 +315,7 @@ mod tests {
             "stuck-queue:4",
             "ignored-abort:3",
             "corrupted-completion:2",
+            "wedge",
             "slow-dma:250",
         ] {
             let injection: Injection = text.parse().unwrap();
@@ -312,7 +331,7 @@ mod tests {
         assert_eq!(
             refusal("bit-rot"),
             "fault \"bit-rot\" is not known; known: translation-fault, lost-interrupt, stuck-queue, \
-             ignored-abort, corrupted-completion, slow-dma"
+             ignored-abort, corrupted-completion, wedge, slow-dma"
         );
         assert_eq!(
             refusal("translation-fault"),
@@ -324,6 +343,7 @@ mod tests {
             "fault stuck-queue cannot take \"8\"; write stuck-queue or stuck-queue:Q, a queue from 0 to 7"
         );
         assert!(refusal("lost-interrupt:").contains("cannot take \"\"; write lost-interrupt"));
+        assert!(refusal("wedge:2").ends_with("cannot take \"2\"; write wedge, alone"));
         assert!(refusal("slow-dma:-1").ends_with("cannot take \"-1\"; write slow-dma:MICROSECONDS"));
     }
 

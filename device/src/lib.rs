@@ -16,6 +16,7 @@
 //! * [`timing`] says how long it would have taken on the chip.
 //! * [`trace`] keeps what happened when.
 //! * [`inject`] makes faults on demand.
+//! * [`platform`] is the engine as a driver of the real one finds it: ranges, power words and lines.
 //! * [`wire`] says all of it in the words that drivers get.
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -43,6 +44,8 @@ pub mod kernel_memory;
 pub mod mover;
 pub mod options;
 pub mod pe_mmu;
+pub mod platform;
+pub mod power;
 pub mod refusal;
 mod report;
 pub mod sram;

@@ -34,8 +34,12 @@ impl Hang {
 }
 
 /// The names of the fault policies.
-pub const FAULT_POLICIES: [(&str, FaultPolicy); 2] =
-    [("contain", FaultPolicy::Contain), ("panic", FaultPolicy::Panic)];
+pub const FAULT_POLICIES: [(&str, FaultPolicy); FaultPolicy::ALL.len()] = [
+    (FaultPolicy::Contain.name(), FaultPolicy::Contain),
+    (FaultPolicy::Panic.name(), FaultPolicy::Panic),
+    (FaultPolicy::Stall.name(), FaultPolicy::Stall),
+    (FaultPolicy::Absorb.name(), FaultPolicy::Absorb),
+];
 
 /// Everything that a device can be told at its start.
 #[derive(Clone, Debug)]

@@ -96,6 +96,11 @@ pub enum Why {
         /// The block.
         block: &'static str,
     },
+    /// The island that the block is on has no power.
+    Gated {
+        /// The island.
+        island: &'static str,
+    },
     /// The device declared itself dead after a fault and waits for a reset.
     Dead,
 }
@@ -118,6 +123,9 @@ impl fmt::Display for Why {
             }
             Self::Locked { register } => write!(f, "register {register} is locked"),
             Self::Absent { block } => write!(f, "device was started without block {block}"),
+            Self::Gated { island } => {
+                write!(f, "island {island} is off, and the access stops a real machine")
+            }
             Self::Dead => f.write_str("device is dead after a fault until it is reset"),
         }
     }
@@ -130,7 +138,7 @@ impl Why {
             Self::OutsideContainer | Self::Misaligned | Self::Width { .. } | Self::NotAWord { .. } => {
                 Category::Unsupported
             }
-            Self::Hole | Self::Dead => Category::WouldHang,
+            Self::Hole | Self::Gated { .. } | Self::Dead => Category::WouldHang,
             Self::Empty | Self::NoRegister { .. } | Self::WriteOnly { .. } | Self::UnexplainedBits { .. } => {
                 Category::Undefined
             }

@@ -79,6 +79,10 @@ extern "C" {
 #define VIRTIO_ANE_FAULT_POLICY_CONTAIN 0
 /* Declare itself dead until reset, as an M1 takes its machine down. */
 #define VIRTIO_ANE_FAULT_POLICY_PANIC 1
+/* Hold the transfer until the stream is invalidated, and then try it again. */
+#define VIRTIO_ANE_FAULT_POLICY_STALL 2
+/* Where nothing is mapped read zeros, write nothing, and go on. */
+#define VIRTIO_ANE_FAULT_POLICY_ABSORB 3
 
 /*
  * Config space.
@@ -491,6 +495,35 @@ struct virtio_ane_event {
 	/* The fault's descriptor; zero for other events. */
 	struct ane_dart_error_info info;
 };
+
+/*
+ * The engine as a platform device
+ *
+ * A PCI function whose BARs are the ranges that a device tree of the real engine names.
+ */
+
+/* PCI vendor of the function. */
+#define VIRTIO_ANE_PLATFORM_VENDOR 0x1af4
+/* PCI device of the function. */
+#define VIRTIO_ANE_PLATFORM_DEVICE 0x10fa
+/* BAR of the engine's range: task manager and queues, and what lies before them. */
+#define VIRTIO_ANE_PLATFORM_BAR_ENGINE 0
+/* BAR of the first DART; the other two are behind it. */
+#define VIRTIO_ANE_PLATFORM_BAR_DART 1
+/* BAR of the power words. */
+#define VIRTIO_ANE_PLATFORM_BAR_POWER 4
+/* Bytes of the engine's range; its BAR is the next power of two. */
+#define VIRTIO_ANE_PLATFORM_ENGINE_BYTES 0x24000
+/* Bytes of a DART. */
+#define VIRTIO_ANE_PLATFORM_DART_BYTES 0x4000
+/* Bytes of the power words' window. */
+#define VIRTIO_ANE_PLATFORM_POWER_BYTES 0x10000
+/* Interrupt vector of the engine's events. */
+#define VIRTIO_ANE_PLATFORM_VECTOR_ENGINE 0
+/* Interrupt vector of the DARTs, which share one. */
+#define VIRTIO_ANE_PLATFORM_VECTOR_DART 1
+/* Vectors. */
+#define VIRTIO_ANE_PLATFORM_VECTORS 2
 
 #ifdef __cplusplus
 }

@@ -23,7 +23,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     ///
     /// The refusal of an access that has no answer. It was counted and logged.
     pub fn read(&mut self, at: EngineOffset, now: Ticks) -> Result<u32, Refusal> {
-        self.find(at)
+        self.find(at, now)
             .and_then(|target| self.read_target(target, at, now))
             .map_err(|refusal| self.refuse(refusal, now))
     }
@@ -34,7 +34,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     ///
     /// The refusal of an access that has no effect. It was counted and logged.
     pub fn write(&mut self, at: EngineOffset, value: u32, now: Ticks) -> Result<(), Refusal> {
-        self.find(at)
+        self.find(at, now)
             .and_then(|target| self.write_target(target, at, value, now))
             .map_err(|refusal| self.refuse(refusal, now))
     }
@@ -79,14 +79,17 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
     }
 
-    fn find(&self, at: EngineOffset) -> Result<Target, Refusal> {
+    fn find(&mut self, at: EngineOffset, now: Ticks) -> Result<Target, Refusal> {
         if self.dart.is_dead() {
             return Err(Refusal::new(at, Why::Dead));
         }
-        Target::find(at)
+        let target = self.powered(Target::find(at)?, at)?;
+        self.check_survives(target, at, now);
+        Ok(target)
     }
 
     fn refuse(&mut self, refusal: Refusal, now: Ticks) -> Refusal {
+        self.check_gated(&refusal, now);
         self.counters.count_refusal(refusal.category);
         self.reporter.refused(refusal, now);
         refusal
@@ -149,6 +152,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         match target {
             Target::Dart(window, offset) => {
                 self.dart.write(window, offset, value)?;
+                if self.dart.retry(window, offset, value, &self.memory) {
+                    self.tm.unpark(now);
+                }
             }
             Target::Manager { register, .. } => {
                 let effect = self.tm.write(register, value, now);

@@ -8,6 +8,7 @@
 //! * `events`: what leaves it;
 //! * `access`: register accesses;
 //! * `task`: one step of work;
+//! * `power`: islands, their words, and what forgets when they go off;
 //! * [`companions`]: messages to PE_MMU, and the mover's memories;
 //! * `dump`: the state in words; `registers`: every register with its value.
 
@@ -15,6 +16,7 @@ mod access;
 pub mod companions;
 mod dump;
 mod events;
+mod power;
 mod registers;
 mod task;
 
@@ -36,6 +38,7 @@ use crate::kernel_memory::KernelMemory;
 use crate::mover::{self, Mover};
 use crate::options::{Hang, Options};
 use crate::pe_mmu::{Node, PeMmu};
+use crate::power::Power;
 use crate::report::Reporter;
 use crate::sram::Sram;
 use crate::stored::Stored;
@@ -61,6 +64,7 @@ pub struct Ane<M, E = Executor> {
     identity: Identity,
     hang: Hang,
     strict: bool,
+    check: bool,
     memory: M,
     dart: Dart,
     tm: TaskManager,
@@ -83,6 +87,7 @@ pub struct Ane<M, E = Executor> {
     timeline: Timeline,
     last_fault: Option<Fault>,
     announced_dead: bool,
+    power: Power,
     firmware: Firmware,
     mover: Mover,
     /// What the mover copies to, and what XMOV takes its parameters from.
@@ -121,6 +126,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             identity: Identity::of(options)?,
             hang: options.hang,
             strict: options.strict,
+            check: options.check,
             memory,
             dart,
             tm: TaskManager::default(),
@@ -141,6 +147,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             timeline: Timeline::off(),
             last_fault: None,
             announced_dead: false,
+            power: Power::default(),
             firmware: Firmware::default(),
             mover: Mover::new(mover::Settings { check: options.check, ..options.mover }),
             mover_configuration: Sram::new(mover::memories::CONFIGURATION_BYTES),
@@ -251,16 +258,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// On-chip memory keeps its contents, and so do the tunables, the clocks, and faults that are armed.
     pub fn reset(&mut self, now: Ticks) {
         self.dart.reset();
-        self.tm = TaskManager::default();
-        self.registers = RegisterFile::default();
-        self.engine.give_up();
-        self.engine.reset();
-        self.away = None;
-        self.mover.reset();
-        self.firmware = Firmware::default();
-        self.stored.reset();
+        self.forget_engine();
+        self.power = Power::default();
         self.counters = Counters::default();
-        self.events.clear();
         self.inferred = Inferred::NONE;
         self.last_fault = None;
         self.announced_dead = false;
@@ -280,6 +280,10 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
         self.advance_mover(now);
         self.recall();
+        if !self.power.runs() {
+            self.flush(now);
+            return Work { pending: false, at: self.next_of_mover(now) };
+        }
         if let Some(failure) = self.tm.expire(now) {
             self.failed(&failure, now);
             let nid = failure.nid.map_or(0, |nid| nid.number());

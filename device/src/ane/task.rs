@@ -48,14 +48,25 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             self.away = None;
             self.engine.give_up();
         }
+        if self.tm.running().is_none_or(|running| !running.is_parked) {
+            self.dart.drop_stalled();
+        }
     }
 
     /// Runs the next task of the running request.
+    ///
+    /// A task whose transfer waits at a fault is as it was, and goes on where it stopped when the transfer may pass.
     ///
     /// Where transfers are slow on demand its end comes that much later, with success or without.
     /// Deviation: what the task wrote is in memory at once.
     pub(super) fn step(&mut self, now: Ticks, cancel: &dyn Cancel) {
         let Some(running) = self.tm.running().cloned() else { return };
+        if running.task == 0 && self.away.is_none() && self.armed.wedges() {
+            if let Some(running) = self.tm.running_mut() {
+                running.is_wedged = true;
+            }
+            return;
+        }
         let traced = Task { queue: running.request.queue, nid: running.request.nid, index: running.task };
         let outcome = match running.held {
             Some(outcome) => outcome,
@@ -69,6 +80,12 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 let Poll::Ready(outcome) = self.run(&running, traced, cancel) else { return };
                 self.show_translations(traced);
                 self.take_faults(status, now);
+                if matches!(&outcome, Err(error) if error.is_fault()) && self.dart.is_stalled() {
+                    if let Some(running) = self.tm.running_mut() {
+                        running.is_parked = true;
+                    }
+                    return;
+                }
                 let late = self.armed.delay().0.saturating_mul(self.dart.transfers().saturating_sub(before));
                 if late > 0 {
                     self.tm.hold(outcome, now.saturating_add(Ticks(late)));
@@ -155,7 +172,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
         let header = programmed?;
         let ran = self.execute(running, &header, &bars, None, cancel);
-        if ran.is_pending() {
+        if self.goes_on(&ran) {
             let registers = self.registers.clone();
             let age = running.request.age;
             self.away = Some(Box::new(Away { age, header, bars, registers, transfers }));
@@ -163,12 +180,21 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         ran
     }
 
+    /// True if the task goes on in another step: it had its turn, or a transfer of it waits at a fault.
+    fn goes_on(&self, ran: &Poll<Outcome>) -> bool {
+        match ran {
+            Poll::Pending => true,
+            Poll::Ready(Err(error)) => error.is_fault() && self.dart.is_stalled(),
+            Poll::Ready(Ok(_)) => false,
+        }
+    }
+
     /// Goes on with the task that was begun.
     #[cold]
     fn go_on(&mut self, running: &Running, away: Box<Away>, cancel: &dyn Cancel) -> Poll<Outcome> {
         let Away { header, bars, registers, .. } = &*away;
         let ran = self.execute(running, header, bars, Some(registers), cancel);
-        if ran.is_pending() {
+        if self.goes_on(&ran) {
             self.away = Some(away);
         }
         ran

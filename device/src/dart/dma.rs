@@ -372,7 +372,11 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
             for _ in 0..piece.count {
                 let taken = len.min(into.len());
                 let Some((row, rest)) = into.split_at_mut_checked(taken) else { return };
-                view.copy_out(place, row);
+                if place.is_void() {
+                    row.fill(0);
+                } else {
+                    view.copy_out(place, row);
+                }
                 place = place.further(shared.pieces.stride());
                 into = rest;
             }
@@ -387,7 +391,9 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
             let mut place = piece.place;
             for _ in 0..piece.count {
                 let (row, rest) = from.split_at_checked(len).unwrap_or((from, &[]));
-                self.put(place, row);
+                if !place.is_void() {
+                    self.put(place, row);
+                }
                 place = place.further(pieces.stride());
                 from = rest;
             }

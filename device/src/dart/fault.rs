@@ -19,17 +19,25 @@ pub enum FaultPolicy {
     Contain,
     /// The device is dead until it is reset, as an M1 is.
     Panic,
+    /// The transfer waits where it is. An invalidation of its stream has it tried again, and a window whose transfer
+    /// succeeds then forgets the fault by itself: what today's Linux driver relies on (contract 3.2).
+    Stall,
+    /// A read finds zeros where nothing is mapped, a write goes nowhere, and the request goes on, as two experiments
+    /// on an M1 under Linux ended. No window holds anything then; what is mapped and not permitted is contained.
+    Absorb,
 }
 
 impl FaultPolicy {
     /// Every policy.
-    pub const ALL: [Self; 2] = [Self::Contain, Self::Panic];
+    pub const ALL: [Self; 4] = [Self::Contain, Self::Panic, Self::Stall, Self::Absorb];
 
     /// The word that options take.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Contain => "contain",
             Self::Panic => "panic",
+            Self::Stall => "stall",
+            Self::Absorb => "absorb",
         }
     }
 }
@@ -72,6 +80,11 @@ impl Capture {
         if !self.status.fault() {
             self.address = FaultAddress(0);
         }
+    }
+
+    /// The window forgets the fault by itself; whoever has not asked for the descriptor still can.
+    pub(super) fn forget(&mut self) {
+        self.clear(ErrorStatus::from_bits(u32::MAX));
     }
 
     /// The descriptor, once.

@@ -14,7 +14,8 @@ use vm_memory::{GuestMemoryBackend, GuestMemoryRegion};
 /// Front ends of virtual machines hand over at most 509.
 const MAX_REGIONS: usize = 4096;
 
-const _: () = assert!(MAX_REGIONS < u16::MAX as usize);
+// The two highest numbers stand for no region and for nothing mapped.
+const _: () = assert!(MAX_REGIONS < u16::MAX as usize - 1);
 
 /// The bits of an address that say where in a word a byte lies.
 const WORD_MASK: u64 = ENTRY_BYTES as u64 - 1;
@@ -39,6 +40,14 @@ pub(super) struct Place {
 impl Place {
     /// No byte at all; nothing may be read or written there.
     pub(super) const NOWHERE: Self = Self { host: 0, region: u16::MAX };
+
+    /// Where nothing is mapped and the policy lets transfers go on: reads give zeros, writes go nowhere.
+    pub(super) const VOID: Self = Self { host: 0, region: u16::MAX - 1 };
+
+    /// True of [`Self::VOID`] and of what is further on.
+    pub(super) const fn is_void(self) -> bool {
+        self.region == Self::VOID.region
+    }
 
     /// A place for tests that read and write nothing.
     #[cfg(test)]

@@ -13,6 +13,7 @@
 //! * [`dma`]: transfers, with `rows` for tensors.
 //! * `translate`: what a transfer has to pass, with `pieces` for what it comes to.
 //! * `fault`: what is captured of a transfer that fails.
+//! * `stall`: transfers that wait at their fault until they may pass.
 //! * `behind`: transfers that a PE_MMU translates first.
 //! * [`check`]: what silicon lets pass and a driver's author wants to know.
 //!
@@ -40,6 +41,7 @@ mod fault;
 mod memory;
 mod pieces;
 mod rows;
+mod stall;
 mod stream;
 mod tables;
 mod tlb;
@@ -65,6 +67,7 @@ use self::check::Checker;
 use self::dma::View;
 use self::memory::MemoryMap;
 use self::pieces::Pieces;
+use self::stall::Stalled;
 use self::translate::Translator;
 use self::walk::Format;
 use self::window::WindowState;
@@ -88,6 +91,8 @@ struct Shared {
     policy: FaultPolicy,
     /// The fault that killed the device.
     dead: Option<IoDartErrorInfo>,
+    /// The transfer that waits at its fault.
+    stalled: Option<Stalled>,
     checker: Checker,
     pieces: Pieces,
     /// What translates before the windows do.
@@ -117,6 +122,7 @@ impl Dart {
                 format: Format::named(format),
                 policy: FaultPolicy::default(),
                 dead: None,
+                stalled: None,
                 checker: Checker::default(),
                 pieces: Pieces::default(),
                 before: None,
@@ -133,6 +139,7 @@ impl Dart {
     pub fn reset(&mut self) {
         self.windows.iter_mut().for_each(|window| window.reset());
         self.shared.dead = None;
+        self.shared.stalled = None;
         self.shared.checker.reset();
         if let Some(before) = &mut self.shared.before {
             before.reset();

@@ -11,15 +11,16 @@ use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::fault::IoDartErrorInfo;
 use ane_uapi::hw::space::{Iova, IovaRange, PhysAddr};
 
-use super::Shared;
 use super::check::Transfer;
 use super::dma::View;
 use super::fault::FaultPolicy;
 use super::memory::Place;
 use super::rows::Rows;
+use super::stall::Stalled;
 use super::stream::{Access, Circuit, Gate, Rights};
 use super::tlb::{Entry, Tag};
 use super::window::{Admission, WindowState};
+use super::{Shared, stall};
 use crate::inject::Trap;
 
 /// The bits of an address that name a byte in the page.
@@ -269,11 +270,22 @@ impl<'a> Translator<'a> {
     #[inline(never)]
     fn page_apart(&mut self, first: Iova, last: u32, access: Access) -> Result<Place, Denied> {
         let fast = self.fast;
-        match self.fill(first) {
+        let found = match self.fill(first) {
             Some(Ok(entry)) if entry.serves(fast, first, last, access) => Ok(entry.at(first)),
             Some(Err(error)) => Err(Denied::new(error, first)),
             _ => self.look(first, last, access),
+        };
+        found.or_else(|denied| self.absorb(denied, first))
+    }
+
+    /// Takes what nothing is mapped at for a place that gives zeros and keeps nothing, if that is the policy.
+    #[cold]
+    fn absorb(&mut self, denied: Denied, at: Iova) -> Result<Place, Denied> {
+        if self.shared.policy != FaultPolicy::Absorb || !stall::is_unmapped(denied.error) {
+            return Err(denied);
         }
+        self.shared.checker.absorbed(self.stream, self.circuit, at, denied.error);
+        Ok(Place::VOID)
     }
 
     /// The same, where more than a kept translation decides.
@@ -360,11 +372,23 @@ impl<'a> Translator<'a> {
         let axi_ids = [self.circuit.axi_master(), self.shared.requests, far, len];
         let info = IoDartErrorInfo::new(status, denied.at, axi_ids);
         self.window.capture.latch(denied.at, &info);
-        if self.shared.policy == FaultPolicy::Panic {
-            self.shared.dead = Some(info);
-            self.is_watched = true;
-            self.fast = Rights::NONE;
-            self.direct = Rights::NONE;
+        match self.shared.policy {
+            FaultPolicy::Panic => {
+                self.shared.dead = Some(info);
+                self.is_watched = true;
+                self.fast = Rights::NONE;
+                self.direct = Rights::NONE;
+            }
+            FaultPolicy::Stall => {
+                self.shared.stalled = Some(Stalled {
+                    slot: self.admission.slot,
+                    stream: self.stream,
+                    circuit: self.circuit,
+                    access,
+                    at: denied.at,
+                });
+            }
+            FaultPolicy::Contain | FaultPolicy::Absorb => {}
         }
         info
     }

@@ -139,7 +139,7 @@ impl WindowState {
             (at::STREAM_COMMAND, _) => {
                 self.explained(register, offset, value)?;
                 if StreamCommand::from_bits(value).invalidate() {
-                    self.buffer.invalidate(Streams::from_bits(self.word(at::STREAM_SELECT)));
+                    self.buffer.invalidate(self.selected());
                 }
             }
             (_, Access::ReadOnly) => {}
@@ -149,6 +149,11 @@ impl WindowState {
             }
         }
         Ok(())
+    }
+
+    /// The streams that a command is for.
+    pub(super) fn selected(&self) -> Streams {
+        Streams::from_bits(self.word(at::STREAM_SELECT))
     }
 
     /// The word to store, if the register takes it.

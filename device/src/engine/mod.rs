@@ -140,7 +140,7 @@ pub trait Engine<M> {
     /// # Errors
     ///
     /// Why it did not run. Nothing was written to memory then, unless a transfer faulted midway or
-    /// the task was called off.
+    /// the task was called off. Where the DART has a transfer wait at its fault the same call again goes on from there.
     fn run(
         &mut self,
         task: &TaskContext<'_>,

@@ -31,6 +31,11 @@ impl Watch {
         self.spent = self.spent.saturating_add(cost);
     }
 
+    /// It goes on after it waited for the driver.
+    pub const fn resume(&mut self, now: Ticks) {
+        self.progress = now;
+    }
+
     /// What its tasks would have taken on the chip so far.
     pub const fn spent(&self) -> Ticks {
         self.spent

@@ -67,6 +67,11 @@ pub enum RequestError {
 }
 
 impl RequestError {
+    /// True if a transfer faulted.
+    pub const fn is_fault(&self) -> bool {
+        self.code().is_fault()
+    }
+
     /// The code that the first error register shows.
     pub const fn code(&self) -> ErrorCode {
         match self {

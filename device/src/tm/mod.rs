@@ -59,6 +59,10 @@ pub struct Running {
     pub held: Option<Outcome>,
     /// It gets nowhere any more; with the register that hung the engine, if one did.
     pub stuck: Option<Option<(u32, u32)>>,
+    /// A transfer of its task waits at a fault, for the driver to mend its tables.
+    pub is_parked: bool,
+    /// It never ends: neither its deadline nor an abort takes it away, but a cycle of the power does.
+    pub is_wedged: bool,
 }
 
 /// What is to be done next.
@@ -283,7 +287,7 @@ impl TaskManager {
     /// Ends every request of a queue that the driver took back.
     pub fn abort(&mut self, id: QueueId, now: Ticks) -> Vec<Failure> {
         let mut failures = Vec::new();
-        if self.running.as_ref().is_some_and(|running| running.request.queue == id) {
+        if self.running.as_ref().is_some_and(|running| running.request.queue == id && !running.is_wedged) {
             failures.extend(self.fail_running(RequestError::Aborted, now));
         }
         while let Some(request) = self.queue_mut(id).and_then(Queue::withdraw) {
@@ -298,7 +302,11 @@ impl TaskManager {
         let running = self.running.as_ref()?;
         // What may go on gets somewhere: time that has passed all the same was the model's, at an earlier task.
         let end = running.watch.expires();
-        let is_nowhere = running.stuck.is_some() || running.resume.is_some_and(|resume| resume > end);
+        let is_nowhere =
+            running.stuck.is_some() || running.is_parked || running.resume.is_some_and(|resume| resume > end);
+        if running.is_wedged {
+            return None;
+        }
         if !(running.watch.is_spent() || is_nowhere && running.watch.is_late(now)) {
             return None;
         }
@@ -320,7 +328,10 @@ impl TaskManager {
         match &self.running {
             None if self.enable.enable() && !self.is_idle() => Turn::Task,
             None => Turn::Idle,
-            Some(running) if running.stuck.is_some() => Turn::Wait(running.watch.expires()),
+            Some(running) if running.is_wedged => Turn::Idle,
+            Some(running) if running.stuck.is_some() || running.is_parked => {
+                Turn::Wait(running.watch.expires())
+            }
             Some(Running { resume: Some(resume), watch, .. }) if *resume > now => {
                 Turn::Wait(watch.expires().min(*resume))
             }
@@ -345,8 +356,18 @@ impl TaskManager {
             resume: None,
             held: None,
             stuck: sticks(request.queue).then_some(None),
+            is_parked: false,
+            is_wedged: false,
             request,
         })
+    }
+
+    /// The transfer that waited may go on.
+    pub(crate) fn unpark(&mut self, now: Ticks) {
+        if let Some(running) = &mut self.running {
+            running.is_parked = false;
+            running.watch.resume(now);
+        }
     }
 
     /// The running request's task has ended, and that shows only at `resume`.

@@ -46,6 +46,8 @@ pub fn config(options: &Options, batch_max: u16) -> Result<Config, NoSuchInstanc
         fault_policy: match options.fault_policy {
             FaultPolicy::Contain => wire::FaultPolicy::Contain as u8,
             FaultPolicy::Panic => wire::FaultPolicy::Panic as u8,
+            FaultPolicy::Stall => wire::FaultPolicy::Stall as u8,
+            FaultPolicy::Absorb => wire::FaultPolicy::Absorb as u8,
         },
         companions: U16::new(companions(options)),
         aperture_base: U64::new(aperture::BASE),

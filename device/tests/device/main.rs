@@ -7,4 +7,5 @@ mod firmware;
 mod hostile;
 mod machine;
 mod registers;
+mod stall;
 mod submission;

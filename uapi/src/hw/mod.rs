@@ -12,6 +12,7 @@ pub mod mmio_map;
 pub mod mover;
 pub mod nid;
 pub mod pe_mmu;
+pub mod power;
 pub mod program;
 pub mod rebase;
 pub mod space;

@@ -56,6 +56,10 @@ codes! {
         Contain = 0, "contain";
         /// Declare itself dead until reset, as an M1 takes its machine down.
         Panic = 1, "panic";
+        /// Hold the transfer until the stream is invalidated, and then try it again.
+        Stall = 2, "stall";
+        /// Where nothing is mapped read zeros, write nothing, and go on.
+        Absorb = 3, "absorb";
     }
 }
 

@@ -8,6 +8,8 @@
 //! * [`sideband`], on the same queue: messages to PE_MMU and to checking mode;
 //! * [`event`], queue 1: one buffer for each interrupt event.
 //!
+//! Where the engine is a PCI function of its own instead ([`platform`]) there are no queues: its BARs are the ranges of a real one.
+//!
 //! Everything is little-endian. The device is modern only, needs no feature bit of its own, and is recognised
 //! by the magic in config space, never by its virtio id. Nothing on a queue waits for work: what starts work
 //! completes at once, and an event tells when it is done. All of it is Chosen, within what the ways of
@@ -16,6 +18,7 @@
 pub mod config;
 pub mod ctrl;
 pub mod event;
+pub mod platform;
 pub mod sideband;
 
 use crate::abi::{Item, Section, constants};
@@ -45,4 +48,5 @@ pub const SECTIONS: &[Section] = &[
     ctrl::SECTION,
     sideband::SECTION,
     event::SECTION,
+    platform::SECTION,
 ];

@@ -136,6 +136,12 @@ impl Checker {
         self.report(Misuse::StaleTranslation { used, now }, stream, circuit, address);
     }
 
+    pub(super) fn absorbed(&mut self, stream: StreamId, circuit: Circuit, address: Iova, error: HwError) {
+        if self.is_on {
+            self.report(Misuse::Absorbed { error }, stream, circuit, address);
+        }
+    }
+
     pub(super) fn disagree(&mut self, window: Window, stream: StreamId, circuit: Circuit, address: Iova) {
         self.report(Misuse::WindowsDisagree { window }, stream, circuit, address);
     }

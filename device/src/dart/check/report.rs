@@ -46,6 +46,11 @@ pub enum Misuse {
         /// The mapping.
         mapping: IovaRange,
     },
+    /// Nothing is mapped, and the policy lets the transfer go on: a read finds zeros, a write goes nowhere.
+    Absorbed {
+        /// How the tables fail.
+        error: HwError,
+    },
     /// The transfer leaves the mapping that its BAR points to, or that it starts in.
     OutsideMapping {
         /// The mapping; `None` if there is none.
@@ -85,6 +90,7 @@ impl fmt::Display for CheckReport {
             Misuse::NeverWritten { mapping: range } => {
                 write!(f, "read of memory that was never written in {}", mapping(range))
             }
+            Misuse::Absorbed { error } => write!(f, "transfer went on where nothing is mapped: {error}"),
             Misuse::OutsideMapping { mapping: Some(range) } => {
                 write!(f, "transfer leaves {}", mapping(range))
             }

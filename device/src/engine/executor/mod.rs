@@ -169,9 +169,12 @@ impl<M: GuestMemory> Engine<M> for Executor {
         let turn = if self.beside.is_some() { TURN } else { usize::MAX };
         let mut bench = Bench { task, registers, ports, watch: &watch, pace: Pace::with_turn(&watch, turn) };
         let ended = self.go_on(&mut bench, &mut underway);
-        if ended.is_pending() {
+        // A transfer that waits at its fault goes on with the same piece when it may.
+        let is_stalled =
+            matches!(ended, Poll::Ready(Err(EngineError::Fault { .. }))) && bench.ports.dart.is_stalled();
+        if ended.is_pending() || is_stalled {
             self.underway = Some(Box::new(underway));
-            return Poll::Pending;
+            return ended.map(|fault| fault.map(|()| Done::default()));
         }
         ready!(ended)?;
         Poll::Ready(self.finish(&mut bench, &underway.plan))

@@ -1,0 +1,113 @@
+//! Transfers that wait at their fault, and what ends the wait.
+
+use ane_device::Options;
+use ane_device::options::FaultPolicy;
+use ane_device::time::Ticks;
+use ane_uapi::hw::dart::regs::{self, Window};
+use ane_uapi::hw::nid::Nid;
+use ane_uapi::hw::space::EngineOffset;
+use ane_uapi::hw::tm;
+use ane_uapi::hw::tm::error::ErrorCode;
+use ane_uapi::hw::tq::{self, QueueId};
+
+use crate::machine::*;
+
+/// A machine that has pushed a request whose source is not mapped.
+fn stalled() -> Machine {
+    let options = Options { fault_policy: FaultPolicy::Stall, ..Options::default() };
+    let mut machine = Machine::with_options(&options);
+    machine.ane.engine_mut().copies = 64;
+    map(machine.ane.memory(), SOURCE.0 / PAGE, false);
+    machine.submit_chain(1);
+    machine.run();
+    assert!(held(&mut machine) && machine.drain().is_empty());
+    machine
+}
+
+fn held(machine: &mut Machine) -> bool {
+    let status = EngineOffset(Window::Dart1.base().0 + regs::ERROR_STATUS.offset());
+    machine.read(status) >> 31 == 1
+}
+
+#[test]
+fn transfer_waits_until_its_page_is_there_and_its_stream_invalidated() {
+    let mut machine = stalled();
+    machine.invalidate();
+    assert!(held(&mut machine), "nothing has changed");
+    map(machine.ane.memory(), SOURCE.0 / PAGE, true);
+    machine.run();
+    assert!(held(&mut machine), "nobody has said so");
+    machine.invalidate();
+    assert!(!held(&mut machine), "it is clear before anything else happens");
+    machine.run();
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
+}
+
+#[test]
+fn invalidation_of_another_stream_or_window_moves_nothing() {
+    let mut machine = stalled();
+    map(machine.ane.memory(), SOURCE.0 / PAGE, true);
+    for (window, streams) in [(Window::Dart1, 2), (Window::Dart0, 1), (Window::Dart2, 1)] {
+        let word = |register: u32| EngineOffset(window.base().0 + register);
+        machine.write(word(regs::STREAM_SELECT.offset()), streams);
+        machine.write(word(regs::STREAM_COMMAND.offset()), 1 << 20);
+        assert!(held(&mut machine), "{window:?}");
+    }
+}
+
+#[test]
+fn status_word_that_is_cleared_by_hand_leaves_the_transfer_waiting() {
+    let mut machine = stalled();
+    let status = EngineOffset(Window::Dart1.base().0 + regs::ERROR_STATUS.offset());
+    machine.write(status, u32::MAX);
+    machine.run();
+    assert!(!held(&mut machine) && !machine.manager(&tm::STATUS).idle());
+    map(machine.ane.memory(), SOURCE.0 / PAGE, true);
+    machine.invalidate();
+    machine.run();
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
+}
+
+#[test]
+fn queue_that_is_taken_back_ends_the_wait_and_the_next_request_runs() {
+    let mut machine = stalled();
+    machine.set(QueueId::LINUX.base(), &tq::STATUS, 0);
+    machine.run();
+    assert_eq!(machine.drain(), [failed(0x40, 0)]);
+    map(machine.ane.memory(), SOURCE.0 / PAGE, true);
+    machine.invalidate();
+    machine.submit_chain(1);
+    machine.run();
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
+}
+
+#[test]
+fn reset_drops_the_transfer_and_what_its_window_holds() {
+    let mut machine = stalled();
+    machine.ane.reset(machine.now);
+    assert!(!held(&mut machine) && machine.manager(&tm::STATUS).idle());
+}
+
+#[test]
+fn transfer_that_nobody_helps_ends_at_the_deadline() {
+    let mut machine = stalled();
+    machine.now = Ticks(machine.now.0 + 48_000_000);
+    machine.run();
+    assert_eq!(machine.error_code(), ErrorCode::Deadline as u32);
+    assert_eq!(machine.drain(), [failed(0x40, 0)]);
+}
+
+#[test]
+fn descriptor_that_is_not_mapped_waits_as_well() {
+    let options = Options { fault_policy: FaultPolicy::Stall, ..Options::default() };
+    let mut machine = Machine::with_options(&options);
+    machine.store_chain(1);
+    map(machine.ane.memory(), COPY.0 / PAGE, false);
+    machine.submit(QueueId::LINUX, COPY, info(1), Nid::LINUX);
+    machine.run();
+    assert!(machine.drain().is_empty());
+    map(machine.ane.memory(), COPY.0 / PAGE, true);
+    machine.invalidate();
+    machine.run();
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
+}

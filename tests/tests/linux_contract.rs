@@ -1,0 +1,256 @@
+//! Today's Linux driver against the device, in process: every access of it in order, and what comes of each way to fail.
+
+use std::ops::RangeInclusive;
+
+use ane_device::engine::cancel::Never;
+use ane_device::options::FaultPolicy;
+use ane_device::platform::{Platform, Range};
+use ane_device::time::Ticks;
+use ane_device::{Ane, Options};
+use ane_tests::linux::rig::{self, value};
+use ane_tests::linux::{Errno, MANAGER, Mmio, PUSH};
+use ane_uapi::hw::dart::pte::PteFormat;
+use half::f16;
+use vm_memory::GuestMemoryMmap;
+
+/// An engine in this process. Each access takes a microsecond of the time that both sides see.
+struct Here {
+    ane: Ane<GuestMemoryMmap>,
+    platform: Platform,
+    microseconds: u64,
+}
+
+const fn ticks(microseconds: u64) -> Ticks {
+    Ticks::from_nanoseconds(1_000 * microseconds)
+}
+
+impl Mmio for Here {
+    fn read(&mut self, range: Range, offset: u32) -> u32 {
+        self.microseconds += 1;
+        let time = ticks(self.microseconds);
+        let at = (range, offset.into(), 4);
+        self.platform.read(&mut self.ane, at, &|| time, &Never) as u32
+    }
+
+    fn write(&mut self, range: Range, offset: u32, value: u32) {
+        self.microseconds += 1;
+        let now = ticks(self.microseconds);
+        self.platform.write(&mut self.ane, (range, offset.into(), 4), value.into(), now);
+        // Whoever holds the device lets it work between two accesses.
+        self.platform.work(&mut self.ane, now, &Never);
+    }
+
+    fn now(&mut self) -> u64 {
+        self.microseconds
+    }
+}
+
+type Rig = rig::Rig<Here>;
+
+fn options() -> Options {
+    Options {
+        pte_format: PteFormat::T8020,
+        fault_policy: FaultPolicy::Stall,
+        check: true,
+        ..Options::default()
+    }
+}
+
+/// A driver in this process with a program of so many channels loaded.
+fn rig(channels: u32, options: &Options) -> Rig {
+    let memory = rig::memory();
+    let ane = Ane::new(options, memory.clone()).unwrap();
+    Rig::new(Here { ane, platform: Platform::default(), microseconds: 0 }, memory, channels)
+}
+
+fn ane(rig: &mut Rig) -> &mut Ane<GuestMemoryMmap> {
+    &mut rig.linux.mmio.ane
+}
+
+fn hazards(rig: &mut Rig) -> u64 {
+    ane(rig).counters().hazards
+}
+
+fn dart_line(rig: &Rig) -> bool {
+    rig.linux.mmio.platform.lines(&rig.linux.mmio.ane).dart
+}
+
+#[test]
+fn submission_ends_on_both_lines_with_the_bits_of_the_program() {
+    let mut rig = rig(8, &options());
+    let (ended, first) = rig.linux.submit(&rig.job);
+    assert_eq!(ended, Ok(()));
+    rig.check();
+    let (ended, second) = rig.linux.submit(&rig.job);
+    assert_eq!(ended, Ok(()));
+    assert!(second.stamp > first.stamp, "stamps rise: {} then {}", first.stamp, second.stamp);
+    // Staging and push, lines drained twice, one round of polling, and the retirement: nothing is looked at in vain.
+    assert_eq!((first.accesses, second.accesses), (70, 70));
+}
+
+#[test]
+fn fault_is_contained_and_ends_in_an_error_without_a_cycle_of_the_power() {
+    for (name, is_input) in [("input", true), ("output", false)] {
+        let mut rig = rig(8, &options());
+        let buffer = if is_input { rig.input.clone() } else { rig.output.clone() };
+        rig.linux.space.free(&buffer, 1, 2);
+        rig.linux.invalidate_all();
+        let (ended, seen) = rig.linux.submit(&rig.job);
+        assert_eq!((ended, seen.contained, seen.cycles), (Err(Errno::Io), 2, 0), "{name}");
+        assert!(!dart_line(&rig), "no fault is left");
+        // What was not in the way of the fault is as it would have been.
+        let kept = rig.linux.space.read(&rig.output, 3 * 0x4000, 2);
+        assert_eq!(f16::from_le_bytes([kept[0], kept[1]]), value(3 * 0x2000).max(f16::ZERO));
+        rig.linux.space.restore(&buffer, 1, 2);
+        rig.linux.invalidate_all();
+        rig.next_is_good();
+    }
+}
+
+#[test]
+fn sixteen_pages_are_contained_and_the_seventeenth_costs_a_cycle_of_the_power() {
+    for (pages, cycles) in [(16, 0), (17, 1)] {
+        let mut rig = rig(40, &options());
+        let input = rig.input.clone();
+        rig.linux.space.free(&input, 1, pages);
+        rig.linux.invalidate_all();
+        let (ended, seen) = rig.linux.submit(&rig.job);
+        assert_eq!((ended, seen.cycles), (Err(Errno::Io), cycles), "{pages} pages");
+        rig.linux.space.restore(&input, 1, pages);
+        rig.linux.invalidate_all();
+        rig.next_is_good();
+    }
+}
+
+#[test]
+fn base_address_of_zero_is_never_contained_and_leaves_no_fault_behind() {
+    let mut rig = rig(8, &options());
+    let mut job = rig.job.clone();
+    let input = job.bars.iter().position(|&bar| bar == rig.input.iova).expect("the input has a BAR");
+    job.bars[input] = 0;
+    let (ended, seen) = rig.linux.submit(&job);
+    assert_eq!((ended, seen.contained, seen.cycles), (Err(Errno::Io), 0, 1));
+    assert!(!dart_line(&rig));
+    rig.next_is_good();
+}
+
+#[test]
+fn wedged_engine_times_out_and_comes_back_with_its_power() {
+    let mut rig = rig(8, &options());
+    ane(&mut rig).inject("wedge".parse().unwrap());
+    let before = rig.linux.mmio.microseconds;
+    let (ended, seen) = rig.linux.submit(&rig.job);
+    assert_eq!((ended, seen.cycles), (Err(Errno::TimedOut), 1));
+    let waited = rig.linux.mmio.microseconds - before;
+    assert!(RangeInclusive::new(1_000_000, 1_010_000).contains(&waited), "{waited} us");
+    rig.next_is_good();
+}
+
+#[test]
+fn task_that_is_refused_is_no_event_to_this_driver() {
+    let mut rig = rig(8, &options());
+    let mut job = rig.job.clone();
+    // A bootstrap of zeros: no descriptor, and another network id.
+    let blank = rig.linux.space.buffer(0x4000);
+    rig.linux.invalidate_all();
+    job.first = blank.iova;
+    let (ended, seen) = rig.linux.submit(&job);
+    assert_eq!((ended, seen.cycles), (Err(Errno::TimedOut), 1));
+    rig.next_is_good();
+}
+
+#[test]
+fn first_descriptor_of_many_pages_is_fetched_whole() {
+    let mut rig = rig(8, &options());
+    let mut job = rig.job.clone();
+    job.first_bytes = 0x4_0000;
+    let long = rig.linux.space.buffer(0x4_0000);
+    rig.linux.space.free(&long, 15, 1);
+    rig.linux.invalidate_all();
+    job.first = long.iova;
+    // Its last page is missed, so it was asked for; what is in it is no descriptor.
+    let (ended, seen) = rig.linux.submit(&job);
+    assert_eq!((ended, seen.cycles), (Err(Errno::TimedOut), 1));
+    let shown = ane(&mut rig).dump();
+    assert!(shown.contains("requests  0 done"), "{shown}");
+    rig.next_is_good();
+}
+
+#[test]
+fn tables_outlive_a_cycle_of_the_base_and_not_one_of_the_system() {
+    let mut rig = rig(8, &options());
+    rig.next_is_good();
+    let word = |rig: &mut Rig, offset: u32, value: u32| rig.linux.mmio.write(Range::Power, offset, value);
+    for target in [0, 15] {
+        word(&mut rig, 0xc008, target);
+    }
+    let kept = rig.linux.mmio.read(Range::Dart(0), 0x200);
+    assert_eq!((kept, rig.linux.mmio.read(Range::Engine, MANAGER + 0xc)), (rig.linux.space.table_base(), 0));
+    rig.linux.enable();
+    rig.next_is_good();
+    for target in [0, 15] {
+        word(&mut rig, 0x470, target);
+    }
+    assert_eq!(rig.linux.mmio.read(Range::Dart(0), 0x200), 0);
+}
+
+#[test]
+fn engine_without_power_answers_nothing_and_checking_mode_says_so() {
+    let mut rig = rig(8, &options());
+    let before = hazards(&mut rig);
+    rig.linux.mmio.write(Range::Power, 0xc008, 0);
+    assert_eq!(rig.linux.mmio.read(Range::Engine, MANAGER + 0x54), u32::MAX);
+    rig.linux.mmio.write(Range::Engine, MANAGER + 0xc, 0x1000);
+    assert_eq!(hazards(&mut rig), before + 2);
+    rig.linux.mmio.write(Range::Power, 0xc008, 15);
+    assert_eq!(rig.linux.mmio.read(Range::Engine, MANAGER + 0xc), 0, "what was written was lost");
+}
+
+#[test]
+fn engine_that_is_touched_while_a_dart_holds_a_fault_is_reported() {
+    let mut rig = rig(8, &options());
+    let input = rig.input.clone();
+    rig.linux.space.free(&input, 0, 1);
+    rig.linux.invalidate_all();
+    let before = hazards(&mut rig);
+    rig.linux.play(&rig.job.staging()).unwrap();
+    rig.linux.play(&[PUSH]).unwrap();
+    assert_eq!(rig.linux.mmio.read(Range::Dart(1), 0x40) >> 31, 1);
+    assert_eq!(hazards(&mut rig), before, "a DART may be looked at");
+    rig.linux.mmio.read(Range::Engine, MANAGER + 0x54);
+    assert_eq!(hazards(&mut rig), before + 1);
+    assert!(dart_line(&rig), "the line is a level");
+}
+
+#[test]
+fn unmapped_operands_that_are_absorbed_read_as_zeros_and_are_written_nowhere() {
+    let absorbing = Options { fault_policy: FaultPolicy::Absorb, ..options() };
+    let mut rig = rig(8, &absorbing);
+    let (input, output) = (rig.input.clone(), rig.output.clone());
+    rig.linux.space.write(&input, 0, &1_u16.to_le_bytes());
+    rig.linux.space.write(&output, 0, &[0xff; 0x8000]);
+    rig.linux.space.free(&input, 0, 1);
+    rig.linux.space.free(&output, 1, 1);
+    rig.linux.invalidate_all();
+    let (ended, seen) = rig.linux.submit(&rig.job);
+    assert_eq!((ended, seen.contained, seen.cycles), (Ok(()), 0, 0));
+    assert_eq!(rig.linux.space.read(&output, 0, 0x4000), vec![0; 0x4000], "zeros came in");
+    assert_eq!(rig.linux.space.read(&output, 0x4000, 0x4000), vec![0xff; 0x4000], "nothing was written");
+    assert!(!ane(&mut rig).take_reports().is_empty(), "checking mode says so");
+}
+
+#[test]
+fn access_of_any_width_and_place_is_answered() {
+    let mut rig = rig(8, &options());
+    let time = ticks(rig.linux.mmio.microseconds);
+    for range in Range::ALL {
+        for bytes in [1, 2, 4, 8] {
+            for offset in (0..u64::from(range.bar_bytes()) + 16).step_by(509).chain([u64::MAX, u64::MAX - 7])
+            {
+                let Here { ane, platform, .. } = &mut rig.linux.mmio;
+                platform.read(ane, (range, offset, bytes), &|| time, &Never);
+                platform.write(ane, (range, offset, bytes), 0x0123_4567_89ab_cdef, time);
+            }
+        }
+    }
+}
