@@ -23,7 +23,7 @@ _vhost__device__ane() {
 
     case "${cmd}" in
         vhost__device__ane)
-            opts="-s -h -V --socket-path --fd --trace --control --no-sandbox --poll-us --log-level --print-capabilities --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
+            opts="-s -h -V --socket-path --fd --vfio-user --trace --control --no-sandbox --poll-us --log-level --print-capabilities --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -38,6 +38,10 @@ _vhost__device__ane() {
                     return 0
                     ;;
                 --fd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vfio-user)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -57,6 +57,16 @@ impl Daemon {
         Self::start_at("ane.sock", arguments)
     }
 
+    /// The same as a platform device, behind a vfio-user socket.
+    ///
+    /// # Panics
+    ///
+    /// If it does not listen.
+    pub fn start_platform(arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        Self::start_behind(folder, "--vfio-user", "ane.sock", arguments)
+    }
+
     /// The same with `name` as socket path in the temporary folder; "." is the folder itself.
     ///
     /// # Panics
@@ -67,8 +77,12 @@ impl Daemon {
     }
 
     fn start_in(folder: TempDir, name: &str, arguments: &[&str]) -> Self {
+        Self::start_behind(folder, "--socket-path", name, arguments)
+    }
+
+    fn start_behind(folder: TempDir, option: &str, name: &str, arguments: &[&str]) -> Self {
         let mut child = Command::new(path())
-            .arg("--socket-path")
+            .arg(option)
             .arg(folder.path().join(name))
             .arg("--control")
             .arg(folder.path().join("control.sock"))

@@ -32,6 +32,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", group = "socket")]
     pub(crate) fd: Option<i32>,
 
+    /// Listen here as a vfio-user server instead: a PCI function whose BARs are the ranges of a real engine, three
+    /// DARTs and power words, for drivers of the real one
+    #[arg(long, value_name = "PATH", group = "socket")]
+    pub(crate) vfio_user: Option<PathBuf>,
+
     /// Write what each engine does, and when, to FILE, as a Chrome trace that Perfetto opens. With several
     /// engines each has a file of its own: trace.json becomes trace.ane0.json and so on
     #[arg(long, value_name = "FILE")]

@@ -63,7 +63,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// One engine behind one socket.
 pub(crate) struct Backend {
     config: Vec<u8>,
-    engine: Hold,
+    engine: Arc<Hold>,
     rest: Mutex<Rest>,
     /// Readable while there is more to do. The bell of what is computed beside.
     again: Arc<EventFd>,
@@ -89,10 +89,10 @@ impl Backend {
             let again = Arc::clone(&again);
             Arc::new(move || ring(&again))
         };
-        let worker = Worker::new(options, trace, bell)?;
+        let worker = Worker::new(options, trace, Some(bell))?;
         Ok(Self {
             config: wire::config(options, BATCH_MAX)?.as_bytes().to_vec(),
-            engine: Hold::new(worker),
+            engine: Arc::new(Hold::new(worker)),
             rest: Mutex::new(Rest { window: Window::new(poll, Instant::now()), alarm: None }),
             again,
             timer: TimerFd::new(
@@ -124,13 +124,8 @@ impl Backend {
     }
 
     /// The engine, for threads that it does not run on.
-    pub(crate) const fn engine(&self) -> &Hold {
+    pub(crate) const fn engine(&self) -> &Arc<Hold> {
         &self.engine
-    }
-
-    /// The state in words.
-    pub(crate) fn dump(&self) -> String {
-        self.engine.with_worker(|worker| worker.dump())
     }
 
     /// Takes turns while there is something to do, and a little longer if that pays.

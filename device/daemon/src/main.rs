@@ -1,8 +1,9 @@
-//! A virtual Apple Neural Engine behind a vhost-user socket.
+//! A virtual Apple Neural Engine behind a vhost-user socket, or a vfio-user one.
 //!
 //! * [`args`]: the command line;
 //! * [`server`]: a socket, and one frontend after the other behind it;
 //! * [`backend`]: the device as the transport sees it, and the threads;
+//! * [`vfio_user`]: the device as a PCI function, for drivers of the real engine;
 //! * [`worker`]: the engine at work, a turn at a time;
 //! * [`cancel`]: what calls a task off while it runs;
 //! * [`request`] and [`chain`]: what a guest asks for, and the memory it asks with;
@@ -32,6 +33,7 @@ mod request;
 mod sandbox;
 mod server;
 mod trace;
+mod vfio_user;
 mod worker;
 
 use std::fs::{self, Permissions};
@@ -54,6 +56,8 @@ use nix::sys::signal::{SigSet, Signal};
 
 use args::Args;
 use backend::Backend;
+use hold::Hold;
+use worker::Worker;
 
 /// How long a task may go on after SIGTERM before it is called off, and how long that may take.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -65,6 +69,23 @@ struct Place {
     /// To be removed at the end; a passed socket is not ours to remove.
     path: Option<PathBuf>,
     options: Options,
+}
+
+/// Who carries accesses to an engine.
+enum Front {
+    /// Queues of a virtio device.
+    VhostUser(Arc<Backend>),
+    /// BARs of a PCI function.
+    VfioUser(Arc<Hold>),
+}
+
+impl Front {
+    fn engine(&self) -> &Arc<Hold> {
+        match self {
+            Self::VhostUser(backend) => backend.engine(),
+            Self::VfioUser(engine) => engine,
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -79,8 +100,9 @@ fn main() -> ExitCode {
             _ => ExitCode::SUCCESS,
         };
     }
-    if args.socket_path.is_none() && args.fd.is_none() {
-        Args::command().error(ErrorKind::MissingRequiredArgument, "give --socket-path PATH or --fd N").exit();
+    if args.socket_path.is_none() && args.fd.is_none() && args.vfio_user.is_none() {
+        let needed = "give --socket-path PATH, --fd N or --vfio-user PATH";
+        Args::command().error(ErrorKind::MissingRequiredArgument, needed).exit();
     }
     env_logger::Builder::new()
         // The transport's own lines repeat what is said here, and a guest could fill the log with them.
@@ -107,13 +129,14 @@ fn capabilities() -> String {
 
 /// The engines that the arguments ask for, each with a socket that listens.
 fn places(args: &Args) -> anyhow::Result<Vec<Place>> {
-    let options = args.device.options();
+    let is_platform = args.vfio_user.is_some();
+    let options = if is_platform { args.device.platform_options() } else { args.device.options() };
     let node = |options: &Options| Identity::of(options).map(|identity| identity.instance.node.to_owned());
     if let Some(fd) = args.fd {
         let listener = server::inherited(fd).with_context(|| format!("--fd {fd}"))?;
         return Ok(vec![Place { name: node(&options)?, listener, path: None, options }]);
     }
-    let path = args.socket_path.clone().unwrap_or_default();
+    let path = args.vfio_user.as_ref().or(args.socket_path.as_ref()).cloned().unwrap_or_default();
     let wanted: Vec<(PathBuf, Options)> = if !path.is_dir() {
         vec![(path, options)]
     } else if args.device.instance.is_some() {
@@ -139,6 +162,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let places = places(args)?;
     let poll = Duration::from_micros(args.poll_us.into());
     let mut engines = control::Engines::new();
+    let mut fronts = Vec::new();
     for place in &places {
         let trace = match &args.trace {
             Some(path) if places.len() > 1 => Some(trace::Trace::path_of(path, &place.name)),
@@ -146,7 +170,14 @@ fn run(args: &Args) -> anyhow::Result<()> {
         };
         let trace = trace::Trace::new(trace.as_deref())
             .with_context(|| format!("--trace {}", trace.as_deref().unwrap_or(Path::new("")).display()))?;
-        engines.push((place.name.clone(), Arc::new(Backend::new(&place.options, poll, trace)?)));
+        let front = if args.vfio_user.is_some() {
+            // The thread that reads messages works as well, so nothing is computed beside.
+            Front::VfioUser(Arc::new(Hold::new(Worker::new(&place.options, trace, None)?)))
+        } else {
+            Front::VhostUser(Arc::new(Backend::new(&place.options, poll, trace)?))
+        };
+        engines.push((place.name.clone(), Arc::clone(front.engine())));
+        fronts.push(front);
     }
     let mut paths: Vec<_> = places.iter().filter_map(|place| place.path.clone()).collect();
     let control = match &args.control {
@@ -170,24 +201,27 @@ fn run(args: &Args) -> anyhow::Result<()> {
             .spawn(move || control::serve(&listener, engines))
             .context("starting a thread")?;
     }
-    for (place, (_, backend)) in places.into_iter().zip(&engines) {
+    for (place, front) in places.into_iter().zip(fronts) {
         log::info!(
             "{} of {} is ready{}",
             place.name,
             place.options.chip.name(),
             place.path.as_ref().map(|path| format!(" at {}", path.display())).unwrap_or_default()
         );
-        let backend = Arc::clone(backend);
         thread::Builder::new()
             .name(format!("{}-accept", place.name))
-            .spawn(move || server::serve(&place.name, place.listener, &backend))
+            .spawn(move || match front {
+                Front::VhostUser(backend) => server::serve(&place.name, place.listener, &backend),
+                Front::VfioUser(engine) => vfio_user::serve(&place.name, &place.listener, &engine),
+            })
             .context("starting a thread")?;
     }
     loop {
         match signals.wait().context("waiting for a signal")? {
             Signal::SIGUSR1 => {
-                for (name, backend) in &engines {
-                    let _ = writeln!(std::io::stderr(), "--- {name}\n{}---", backend.dump());
+                for (name, engine) in &engines {
+                    let dump = engine.with_worker(|worker| worker.dump());
+                    let _ = writeln!(std::io::stderr(), "--- {name}\n{dump}---");
                 }
             }
             signal => {
@@ -201,8 +235,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
             log::warn!("{} cannot be removed: {why}", path.display());
         }
     }
-    for (_, backend) in &engines {
-        backend.engine().freeze(PATIENCE);
+    for (_, engine) in &engines {
+        engine.freeze(PATIENCE);
     }
     Ok(())
 }

@@ -9,10 +9,12 @@
 //! memory may be replaced and queues stopped, and nothing can be in flight.
 //!
 //! * this file: the engine's life and its turns;
+//! * `ranges`: accesses and lines of a platform device;
 //! * `rings`: requests and events; `now`: the engine as requests use it;
 //! * `told`: what the control socket asks.
 
 mod now;
+mod ranges;
 mod rings;
 mod told;
 
@@ -25,6 +27,7 @@ use ane_device::chip::NoSuchInstance;
 use ane_device::dart::CheckReport;
 use ane_device::dart::check::MAX_REPORTS;
 use ane_device::engine::executor::beside::Bell;
+use ane_device::platform::Platform;
 use ane_device::time::Ticks;
 use ane_device::{Ane, Options};
 use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE};
@@ -56,8 +59,9 @@ pub(crate) struct Turn {
 pub(crate) struct Worker {
     options: Options,
     trace: Trace,
-    /// Calls for a turn.
-    bell: Bell,
+    /// Calls for a turn; without one nothing is computed beside.
+    bell: Option<Bell>,
+    platform: Platform,
     ane: Ane<GuestMemoryMmap>,
     memory: GuestMemoryMmap,
     start: Instant,
@@ -83,10 +87,12 @@ fn engine(
     options: &Options,
     memory: GuestMemoryMmap,
     trace: &Trace,
-    bell: &Bell,
+    bell: Option<&Bell>,
 ) -> Result<Ane<GuestMemoryMmap>, NoSuchInstance> {
     let mut ane = Ane::new(options, memory)?;
-    ane.engine_mut().compute_beside(Arc::clone(bell));
+    if let Some(bell) = bell {
+        ane.engine_mut().compute_beside(Arc::clone(bell));
+    }
     ane.set_timeline(trace.timeline());
     Ok(ane)
 }
@@ -97,10 +103,11 @@ fn now(start: Instant) -> Ticks {
 
 impl Worker {
     /// An engine without memory, whose timeline goes to `trace`; `bell` has to bring about another turn.
-    pub(crate) fn new(options: &Options, trace: Trace, bell: Bell) -> Result<Self, NoSuchInstance> {
+    pub(crate) fn new(options: &Options, trace: Trace, bell: Option<Bell>) -> Result<Self, NoSuchInstance> {
         let memory = GuestMemoryMmap::new();
         Ok(Self {
-            ane: engine(options, memory.clone(), &trace, &bell)?,
+            ane: engine(options, memory.clone(), &trace, bell.as_ref())?,
+            platform: Platform::default(),
             trace,
             bell,
             options: options.clone(),
@@ -151,6 +158,7 @@ impl Worker {
             self.rebuild();
         } else {
             self.ane.reset(self.now());
+            self.platform = Platform::default();
         }
     }
 
@@ -170,8 +178,9 @@ impl Worker {
     fn rebuild(&mut self) {
         self.trace.take(self.ane.timeline_mut());
         // The options made an engine before, so they do again.
-        if let Ok(ane) = engine(&self.options, self.memory.clone(), &self.trace, &self.bell) {
+        if let Ok(ane) = engine(&self.options, self.memory.clone(), &self.trace, self.bell.as_ref()) {
             self.ane = ane;
+            self.platform = Platform::default();
             self.failed = false;
         }
     }

@@ -25,13 +25,16 @@ pub struct OptionArgs {
     pub instance: Option<usize>,
 
     /// Layout of page-table entries: seed (valid in bit 63, as Apple's kernel hands them over), t8020 or t6000
-    /// (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these)
-    #[arg(long, value_name = "FORMAT", default_value = "seed", value_parser = super::pte_format)]
-    pub pte_format: PteFormat,
+    /// (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these) [default: seed, or t8020 as a
+    /// platform device]
+    #[arg(long, value_name = "FORMAT", value_parser = super::pte_format)]
+    pub pte_format: Option<PteFormat>,
 
-    /// What a real fault does: contain (report it) or panic (be dead until reset, as an M1 is)
-    #[arg(long, value_name = "POLICY", default_value = "contain", value_parser = super::fault_policy)]
-    pub fault_policy: FaultPolicy,
+    /// What a real fault does: contain (report it), panic (be dead until reset, as an M1 is), stall (hold the
+    /// transfer until its stream is invalidated, and try it again) or absorb (where nothing is mapped read zeros,
+    /// write nothing, and go on) [default: contain, or stall as a platform device]
+    #[arg(long, value_name = "POLICY", value_parser = super::fault_policy)]
+    pub fault_policy: Option<FaultPolicy>,
 
     /// What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or
     /// report (it fails at once)
@@ -83,7 +86,7 @@ pub struct OptionArgs {
 
     /// Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or
     /// lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon
-    /// too: how many, or which queue. May be given several times; of one kind the last one counts
+    /// too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts
     #[arg(long, value_name = "KIND[:ARG]")]
     pub inject: Vec<Injection>,
 }
@@ -95,13 +98,22 @@ impl OptionArgs {
         none.and_then(|none| Self::from_arg_matches(&none)).is_ok_and(|defaults| defaults == *self)
     }
 
+    /// The same where the engine is a platform device: what the driver of a real one writes and expects.
+    pub fn platform_options(&self) -> Options {
+        Options {
+            pte_format: self.pte_format.unwrap_or(PteFormat::T8020),
+            fault_policy: self.fault_policy.unwrap_or(FaultPolicy::Stall),
+            ..self.options()
+        }
+    }
+
     /// The options of the device, of the engine named or the first.
     pub fn options(&self) -> Options {
         Options {
             chip: self.chip,
             instance: self.instance.unwrap_or(0),
-            pte_format: self.pte_format,
-            fault_policy: self.fault_policy,
+            pte_format: self.pte_format.unwrap_or(PteFormat::Seed),
+            fault_policy: self.fault_policy.unwrap_or_default(),
             hang: self.hang,
             check: self.check,
             strict: self.strict,

@@ -21,7 +21,7 @@ use nix::sys::socket::{getsockopt, sockopt};
 use nix::unistd::geteuid;
 
 use self::command::{Command, HELP, Line};
-use super::backend::Backend;
+use super::hold::Hold;
 use super::worker::Worker;
 
 /// Bytes of the longest line: every command is shorter than half of it.
@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const BREATH: Duration = Duration::from_millis(100);
 
 /// The engines, by their names.
-pub(crate) type Engines = Vec<(String, Arc<Backend>)>;
+pub(crate) type Engines = Vec<(String, Arc<Hold>)>;
 
 /// Serves clients until the program ends.
 pub(crate) fn serve(listener: &UnixListener, engines: Engines) {
@@ -119,7 +119,7 @@ fn reply(engines: &Engines, line: &[u8]) -> String {
 }
 
 /// The engine that a line is for.
-fn engine<'a>(engines: &'a Engines, name: Option<&str>) -> Result<&'a (String, Arc<Backend>), String> {
+fn engine<'a>(engines: &'a Engines, name: Option<&str>) -> Result<&'a (String, Arc<Hold>), String> {
     let known = || engines.iter().map(|(name, _)| format!("@{name}")).collect::<Vec<_>>().join(" ");
     match (name, engines.as_slice()) {
         (Some(name), _) => engines
@@ -133,7 +133,7 @@ fn engine<'a>(engines: &'a Engines, name: Option<&str>) -> Result<&'a (String, A
 
 /// Does something with the engine that a line is for, between two of its turns.
 fn ask<R>(engines: &Engines, line: &Line, action: impl FnOnce(&mut Worker) -> R) -> Result<R, String> {
-    engine(engines, line.engine.as_deref()).map(|(_, backend)| backend.engine().with_worker(action))
+    engine(engines, line.engine.as_deref()).map(|(_, engine)| engine.with_worker(action))
 }
 
 fn carry_out(engines: &Engines, line: &Line) -> Result<String, String> {

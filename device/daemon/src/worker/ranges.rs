@@ -1,0 +1,63 @@
+//! The engine as a platform device: accesses, lines, and turns without queues.
+//!
+//! Should the model fail, then that is our mistake: the engine answers nothing until it is reset.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ane_device::platform::{Lines, Range};
+use ane_device::time::Ticks;
+
+use super::{Turn, Worker, now};
+
+impl Worker {
+    /// The lines as they are.
+    pub(crate) fn lines(&self) -> Lines {
+        if self.failed { Lines::default() } else { self.platform.lines(&self.ane) }
+    }
+
+    /// Reads so many bytes of a range; one that polls for the end of a request waits for it.
+    pub(crate) fn read_range(&mut self, at: (Range, u64, u8)) -> u64 {
+        if self.failed {
+            return u64::MAX;
+        }
+        let start = self.start;
+        let Self { platform, ane, call_off, .. } = self;
+        let clock = || now(start);
+        let read = catch_unwind(AssertUnwindSafe(|| platform.read(ane, at, &clock, &**call_off)));
+        read.unwrap_or_else(|_| {
+            self.fail("reading a register");
+            u64::MAX
+        })
+    }
+
+    /// Writes so many bytes of a range.
+    pub(crate) fn write_range(&mut self, at: (Range, u64, u8), value: u64) {
+        if self.failed {
+            return;
+        }
+        let time = self.now();
+        let Self { platform, ane, .. } = self;
+        let written = catch_unwind(AssertUnwindSafe(|| platform.write(ane, at, value, time)));
+        if written.is_err() {
+            self.fail("writing a register");
+        }
+    }
+
+    /// One turn of the engine.
+    pub(crate) fn ranges_turn(&mut self) -> Turn {
+        if self.failed {
+            return Turn::default();
+        }
+        let time = self.now();
+        let Self { platform, ane, call_off, .. } = self;
+        let worked = catch_unwind(AssertUnwindSafe(|| platform.work(ane, time, &**call_off)));
+        let Ok(work) = worked else {
+            self.fail("running a task");
+            return Turn::default();
+        };
+        if !work.pending || self.ane.timeline_mut().is_filling_up() {
+            self.trace.take(self.ane.timeline_mut());
+        }
+        Turn { busy: work.pending, at: work.at.filter(|at| *at > Ticks::ZERO), ..Turn::default() }
+    }
+}

@@ -1,0 +1,227 @@
+//! The engine as a PCI function, over a real socket: the driver of the real engine with another project's client of the
+//! protocol in between, and clients that mean no good.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ane_device::platform::Range;
+use ane_tests::control::Control;
+use ane_tests::daemon::Daemon;
+use ane_tests::linux::memory::RAM;
+use ane_tests::linux::rig::{self, BYTES};
+use ane_tests::linux::{Errno, Job, MANAGER, Mmio, PUSH};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use vfio_user::Client;
+use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap};
+
+/// How VFIO numbers what this function has.
+const CONFIGURATION: u32 = 7;
+const MESSAGES: u32 = 1;
+/// A vector is connected with a descriptor.
+const CONNECT: u32 = 1 << 2 | 1 << 5;
+
+/// A client, and the bar of each range.
+struct Socket {
+    client: Client,
+    start: Instant,
+}
+
+fn bar(range: Range) -> u32 {
+    Range::ALL.iter().position(|&known| known == range).unwrap() as u32
+}
+
+impl Mmio for Socket {
+    fn read(&mut self, range: Range, offset: u32) -> u32 {
+        let mut bytes = [0; 4];
+        self.client.region_read(bar(range), offset.into(), &mut bytes).unwrap();
+        u32::from_le_bytes(bytes)
+    }
+
+    fn write(&mut self, range: Range, offset: u32, value: u32) {
+        self.client.region_write(bar(range), offset.into(), &value.to_le_bytes()).unwrap();
+    }
+
+    fn now(&mut self) -> u64 {
+        self.start.elapsed().as_micros() as u64
+    }
+}
+
+type Rig = rig::Rig<Socket>;
+
+fn daemon() -> (Daemon, PathBuf) {
+    let daemon = Daemon::start_platform(&["--check"]);
+    let socket = daemon.socket();
+    (daemon, socket)
+}
+
+/// A guest whose memory is a file, and a driver in it.
+fn guest(socket: &std::path::Path) -> (Rig, File) {
+    let file = File::from(memfd_create(c"guest", MFdFlags::empty()).unwrap());
+    file.set_len(BYTES).unwrap();
+    let shared = FileOffset::new(file.try_clone().unwrap(), 0);
+    let memory =
+        GuestMemoryMmap::from_ranges_with_files([(GuestAddress(RAM), BYTES as usize, Some(shared))]).unwrap();
+    let mut client = Client::new(socket).unwrap();
+    client.dma_map(0, RAM, BYTES, file.as_raw_fd()).unwrap();
+    let rig = Rig::new(Socket { client, start: Instant::now() }, memory, 8);
+    (rig, file)
+}
+
+fn eventfd() -> EventFd {
+    EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap()
+}
+
+/// Waits until an interrupt was raised.
+fn wait(event: &EventFd) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while event.read().is_err() {
+        assert!(Instant::now() < end, "interrupt does not come");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn function_says_what_it_is() {
+    let (_daemon, socket) = daemon();
+    let mut client = Client::new(&socket).unwrap();
+    let mut identity = [0; 4];
+    client.region_read(CONFIGURATION, 0, &mut identity).unwrap();
+    assert_eq!(identity, [0xf4, 0x1a, 0xfa, 0x10]);
+    let sizes: Vec<u64> = (0..9).map(|index| client.region(index).unwrap().size).collect();
+    assert_eq!(sizes, [0x4_0000, 0x4000, 0x4000, 0x4000, 0x1_0000, 0, 0, 256, 0]);
+    assert_eq!(client.get_irq_info(MESSAGES).unwrap().count, 2);
+}
+
+#[test]
+fn driver_of_a_real_engine_runs_programs_contains_faults_and_cycles_the_power() {
+    let (daemon, socket) = daemon();
+    let (mut rig, _file) = guest(&socket);
+    rig.next_is_good();
+    let input = rig.input.clone();
+    rig.linux.space.free(&input, 1, 1);
+    rig.linux.invalidate_all();
+    let (ended, seen) = rig.linux.submit(&rig.job);
+    assert_eq!((ended, seen.contained, seen.cycles), (Err(Errno::Io), 1, 0));
+    rig.linux.space.restore(&input, 1, 1);
+    rig.linux.invalidate_all();
+    rig.next_is_good();
+    let mut control = Control::connect(&daemon.control());
+    control.ask("inject wedge").unwrap();
+    let (ended, seen) = rig.linux.submit(&rig.job);
+    assert_eq!((ended, seen.cycles), (Err(Errno::TimedOut), 1));
+    rig.next_is_good();
+    let counters = control.ask("counters").unwrap();
+    assert!(counters.iter().any(|line| line.trim() == "hazards 0"), "{counters:?}");
+}
+
+#[test]
+fn events_and_faults_raise_a_vector_each() {
+    let (_daemon, socket) = daemon();
+    let (mut rig, _file) = guest(&socket);
+    let (engine, dart) = (eventfd(), eventfd());
+    let files = [engine.as_fd().as_raw_fd(), dart.as_fd().as_raw_fd()];
+    rig.linux.mmio.client.set_irqs(MESSAGES, CONNECT, 0, 2, &files).unwrap();
+    // Nobody polls: the engine works all the same.
+    let job: Job = rig.job.clone();
+    rig.linux.play(&job.staging()).unwrap();
+    rig.linux.play(&[PUSH]).unwrap();
+    wait(&engine);
+    rig.check();
+    assert!(dart.read().is_err());
+    rig.linux.mmio.write(Range::Engine, MANAGER + 0x6c, 2);
+    let input = rig.input.clone();
+    rig.linux.space.free(&input, 0, 1);
+    rig.linux.invalidate_all();
+    rig.linux.play(&job.staging()).unwrap();
+    rig.linux.play(&[PUSH]).unwrap();
+    wait(&dart);
+}
+
+#[test]
+fn memory_that_goes_while_a_transfer_waits_is_no_memory_any_more() {
+    let (_daemon, socket) = daemon();
+    let (mut rig, file) = guest(&socket);
+    let input = rig.input.clone();
+    rig.linux.space.free(&input, 0, 1);
+    rig.linux.invalidate_all();
+    let job: Job = rig.job.clone();
+    rig.linux.play(&job.staging()).unwrap();
+    rig.linux.play(&[PUSH]).unwrap();
+    assert_eq!(rig.linux.mmio.read(Range::Dart(1), 0x40) >> 31, 1, "a transfer waits");
+    rig.linux.mmio.client.dma_unmap(RAM, BYTES).unwrap();
+    rig.linux.invalidate_all();
+    assert_eq!(rig.linux.mmio.read(Range::Dart(1), 0x40) >> 31, 1, "and has nowhere to go");
+    rig.linux.mmio.client.dma_map(0, RAM, BYTES, file.as_raw_fd()).unwrap();
+    rig.linux.space.restore(&input, 0, 1);
+    rig.linux.invalidate_all();
+    rig.linux.mmio.client.reset().unwrap();
+    assert_eq!(rig.linux.mmio.read(Range::Dart(1), 0x40), 0, "a reset drops it");
+}
+
+#[test]
+fn client_that_dies_in_the_middle_leaves_a_fresh_engine_to_the_next() {
+    let (_daemon, socket) = daemon();
+    for _ in 0..3 {
+        let (mut rig, _file) = guest(&socket);
+        rig.linux.play(&rig.job.staging()).unwrap();
+        rig.linux.play(&[PUSH]).unwrap();
+    }
+    let (mut rig, _file) = guest(&socket);
+    rig.next_is_good();
+}
+
+/// A message of the protocol.
+fn message(command: u16, size: u32, body: &[u8]) -> Vec<u8> {
+    [&1_u16.to_ne_bytes()[..], &command.to_ne_bytes(), &size.to_ne_bytes(), &[0; 8], body].concat()
+}
+
+#[test]
+fn client_that_says_nonsense_is_disconnected_and_the_next_is_served() {
+    let (mut daemon, socket) = daemon();
+    let greeting = message(1, 21, &[0, 0, 1, 0, 0]);
+    let wrong: [Vec<u8>; 8] = [
+        message(1, u32::MAX, &[]),
+        message(1, 0, &[]),
+        message(9, 16, &[]),
+        [greeting.clone(), message(9, 16, &[])].concat(),
+        // A read of four gigabytes, a write that is shorter than it says, a map without what it needs.
+        [greeting.clone(), message(9, 32, &[0xff; 16])].concat(),
+        [greeting.clone(), message(10, 32, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0])].concat(),
+        [greeting.clone(), message(2, 20, &[0; 4])].concat(),
+        (0..=255).cycle().take(4096).collect(),
+    ];
+    for bytes in wrong {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let _ = stream.write_all(&bytes);
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answers = Vec::new();
+        let _ = stream.read_to_end(&mut answers);
+        assert!(answers.len() < 1024);
+    }
+    assert!(daemon.is_running());
+    let (mut rig, _file) = guest(&socket);
+    rig.next_is_good();
+}
+
+#[test]
+fn access_of_any_width_and_place_is_answered() {
+    let (mut daemon, socket) = daemon();
+    let (mut rig, _file) = guest(&socket);
+    let client = &mut rig.linux.mmio.client;
+    for region in 0..5 {
+        for width in [1, 2, 3, 4, 7, 8, 64] {
+            for offset in [0, 1, 6, 0x40, 0x2_0008, 0x2_3ffe, 0x3_ffff, u64::MAX - 3] {
+                let mut bytes = vec![0; width];
+                client.region_read(region, offset, &mut bytes).unwrap();
+                client.region_write(region, offset, &bytes).unwrap();
+            }
+        }
+    }
+    assert!(daemon.is_running());
+}
