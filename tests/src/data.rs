@@ -20,7 +20,8 @@ pub struct Sample {
 /// The programs whose documented contents tests know.
 pub const KNOWN: [&str; 6] = ["concat", "conv", "gemm", "relu", "sigmoid", "sum"];
 
-fn folder() -> PathBuf {
+/// The folder of what is not part of the tree.
+pub(crate) fn folder() -> PathBuf {
     match std::env::var_os("ANE_TEST_DATA") {
         Some(folder) => folder.into(),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/h13"),

@@ -428,9 +428,8 @@ fn memory_may_be_replaced_between_two_tasks() {
     machine.ane.work(machine.now);
     machine.ane.replace_memory(memory());
     machine.run();
-    // The new memory holds no second descriptor: behind ten words of zero come records of one value, and the
-    // last has none.
-    assert_eq!(machine.errors(), [0x8040_0412, 1, 0]);
+    // The new memory holds no second descriptor, and zeros belong to no request.
+    assert_eq!(machine.errors(), [0x8040_0416, 1, 0]);
 }
 
 /// Requirement: FAULT-19

@@ -1,0 +1,141 @@
+//! Transcribed programs of Apple's compiler, through the whole device: each gives what its operation means.
+
+use ane::container::{self, Direction};
+use ane::embedded;
+use ane_device::Options;
+use ane_tests::oracles::{self, Oracle, constants, meaning};
+use ane_tests::random::Random;
+use ane_tests::runner::{Outcome, Runner, surfaces};
+use half::f16;
+
+/// Memory for the largest of them: sixteen megabytes of coefficients, and operands.
+const MEMORY: usize = 64 << 20;
+
+/// Inputs that an operation is compared on.
+fn inputs(oracle: &Oracle, random: &mut Random) -> Vec<Vec<f16>> {
+    let scale = match oracle.mil("op") {
+        "reduce_sum" => 0.5,
+        "sigmoid" | "silu" | "gelu" | "softmax" | "exp" => 6.0,
+        _ => 2.0,
+    };
+    let number = |random: &mut Random| f16::from_f32((random.below(0x1_0000) as f32 / 32768.0 - 1.0) * scale);
+    let values = oracle.inputs().map(|input| {
+        let bytes = |random: &mut Random| f16::from_f32(random.below(2) as f32);
+        let len = input.len();
+        (0..len).map(|_| if input.is_bytes { bytes(random) } else { number(random) }).collect()
+    });
+    values.collect()
+}
+
+/// What the device makes of the inputs.
+fn run(oracle: &Oracle, made: &constants::Made, inputs: &[Vec<f16>]) -> Vec<f64> {
+    let stream = oracle.stream();
+    let program = oracle.program(&stream, made);
+    let mut runner = Runner::new(embedded::open(&Options::default(), MEMORY).unwrap());
+    runner.load(&program);
+    for (input, values) in oracle.inputs().zip(inputs) {
+        if input.is_bytes {
+            let width = input.shape[3];
+            let row = usize::try_from(input.strides[2]).unwrap();
+            let rows = values.chunks_exact(width).flat_map(|values| {
+                let mut bytes: Vec<u8> = values.iter().map(|value| value.to_f32() as u8).collect();
+                bytes.resize(row, 0xee);
+                bytes.chunks_exact(2).map(|pair| f16::from_le_bytes([pair[0], pair[1]])).collect::<Vec<_>>()
+            });
+            runner.fill(&input.surface(), &rows.collect::<Vec<_>>());
+        } else {
+            runner.fill(&input.surface(), values);
+        }
+    }
+    assert_eq!(runner.run(), Outcome::Done, "{}", oracle.name);
+    let output = oracle.output();
+    let taken = runner.take(&output.surface());
+    if !output.is_bytes {
+        return taken.into_iter().map(f16::to_f64).collect();
+    }
+    let bytes: Vec<u8> = taken.into_iter().flat_map(|half| half.to_le_bytes()).collect();
+    let rows = bytes.chunks_exact(usize::try_from(output.strides[2]).unwrap());
+    rows.flat_map(|row| row[..output.shape[3]].iter().map(|byte| f64::from(*byte))).collect()
+}
+
+fn check(oracle: &Oracle) {
+    let random = &mut Random::new(
+        oracle.name.bytes().fold(7u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into())),
+    );
+    let made = constants::make(oracle, random);
+    let inputs = inputs(oracle, random);
+    let wanted = meaning::of(oracle, &inputs, &made);
+    let found = run(oracle, &made, &inputs);
+    assert_eq!(found.len(), wanted.values.len(), "{}", oracle.name);
+    for (at, (found, value)) in found.iter().zip(&wanted.values).enumerate() {
+        let error = (found - value).abs();
+        let most = wanted.near + wanted.part * value.abs();
+        assert!(error <= most, "{}: element {at} is {found}, not {value}", oracle.name);
+    }
+}
+
+/// All programs of families whose names begin so.
+fn check_all(families: &[&str]) {
+    let Some(all) = oracles::all() else { return };
+    let mut count = 0;
+    for oracle in all.iter().filter(|oracle| families.iter().any(|family| oracle.name.starts_with(family))) {
+        check(oracle);
+        count += 1;
+    }
+    assert!(count > 0, "{families:?}");
+}
+
+#[test]
+fn grouped_dense_and_depthwise_convolutions_give_what_they_mean() {
+    check_all(&["conv_k"]);
+}
+
+#[test]
+fn elementwise_programs_give_what_they_mean() {
+    check_all(&["binary", "bcast", "logical", "unary"]);
+}
+
+#[test]
+fn reductions_and_softmax_give_what_they_mean() {
+    check_all(&["reduce", "softmax"]);
+}
+
+#[test]
+fn tiles_and_transpositions_give_what_they_mean() {
+    check_all(&["tile", "transpose"]);
+}
+
+#[test]
+fn matrix_products_and_chains_give_what_they_mean() {
+    check_all(&["matmul", "linear", "chain"]);
+}
+
+/// A program that takes 2560 rows of 1600 numbers to as many.
+fn check_chained(name: &str, is_right: impl Fn(f64, f64) -> bool) {
+    let Some(bytes) = oracles::chained(name) else { return };
+    let program = container::open(&bytes).unwrap();
+    let random = &mut Random::new(17);
+    let values: Vec<f16> = (0..2560 * 1600)
+        .map(|_| f16::from_bits(random.below(0x1_0000) as u16))
+        .map(|half| if half.is_finite() { half } else { f16::ZERO })
+        .collect();
+    let mut runner = Runner::new(embedded::open(&Options::default(), MEMORY).unwrap());
+    runner.load(&program);
+    runner.fill(surfaces(&program, Direction::Input)[0], &values);
+    assert_eq!(runner.run(), Outcome::Done);
+    let results = runner.take(surfaces(&program, Direction::Output)[0]);
+    for (value, result) in values.iter().zip(results) {
+        assert!(is_right(value.to_f64(), result.to_f64()), "{name} of {value} is {result}");
+    }
+}
+
+#[test]
+fn sigmoid_whose_first_task_passes_its_result_straight_on_is_within_its_table() {
+    check_chained("sigmoid", |x, y| (1.0 / (1.0 + (-x).exp()) - y).abs() < 5e-3);
+}
+
+/// By the integer part and the fraction of tables, and a magnitude.
+#[test]
+fn ceil_is_exact() {
+    check_chained("ceil", |x, y| x.ceil() == y);
+}
