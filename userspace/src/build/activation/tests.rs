@@ -77,6 +77,29 @@ fn gelu_and_silu_stay_within_their_bounds() {
 }
 
 #[test]
+fn tables_of_models_stay_within_their_bounds() {
+    use crate::model::network::evaluate::map;
+    let elu_of = Map::Elu { alpha: 1.0, beta: 1.0, gamma: 1.0 };
+    for (table, function, bound) in [
+        (erf(), Map::Erf, 0.0024),
+        (softplus(), Map::Softplus, 0.0085),
+        (mish(), Map::Mish, 0.021),
+        (elu(1.0), elu_of, 0.0083),
+    ] {
+        // Above that the nearest half is further away.
+        let error = worst(&table, |x| x < 8.0, |x, y| y - map(function, x));
+        assert!(error < bound, "{function:?}: {error}");
+        assert!(value(&table, 4096.0) == map(function, 4096.0), "{function:?} far above");
+    }
+}
+
+#[test]
+fn step_tells_the_smallest_number_from_zero() {
+    let table = step([-1.0, 0.0, 1.0].map(f16::from_f32));
+    assert_eq!(worst(&table, |_| true, |x, y| y - if x == 0.0 { 0.0 } else { x.signum() }), 0.0);
+}
+
+#[test]
 fn functions_that_fold_the_exponent_are_relatively_close_everywhere() {
     // Normal results only: denormal ones have fewer bits.
     let relative = |f: fn(f64) -> f64| move |x: f64, y: f64| (y - f(x)) / f(x);

@@ -39,12 +39,16 @@ fn every_operation_makes_its_tensor() {
         v = sum n
         w = layer_norm x
         y = gelu w
+        ea = erf w
+        eb = softplus ea
+        ec = mish eb
+        output ec
         output t
         output p
         output v
         output y";
     let built = build(text, no_arrays).unwrap();
-    assert_eq!(built.surfaces().len(), 5);
+    assert_eq!(built.surfaces().len(), 6);
 }
 
 #[test]

@@ -28,6 +28,18 @@ impl Lower<'_> {
                 let logarithm = self.through(x, Tail::table(tables::log2()))?;
                 self.planar(&logarithm, Element::COPY.then(f16::ZERO, f16::LN_2))
             }
+            Map::Softsign => {
+                let magnitude = self.combine(x, x, MAGNITUDE)?;
+                let more = self.affine(&magnitude, 1.0, 1.0)?;
+                let part = self.through(&more, Tail::table(tables::reciprocal()))?;
+                self.combine(x, &part, Element::MULTIPLY)
+            }
+            // The table's exponent has no divisor and its line a slope of one: both are brought outside.
+            Map::Elu { alpha, beta, gamma } => {
+                let scaled = if beta == 1.0 { x.clone() } else { self.affine(x, 1.0 / beta, 0.0)? };
+                let curve = self.through(&scaled, Tail::table(tables::elu(alpha / beta)))?;
+                if gamma * beta == 1.0 { Ok(curve) } else { self.affine(&curve, gamma * beta, 0.0) }
+            }
             Map::Floor | Map::Ceil => Err(Why::Mode(
                 "whole parts need table modes 3 and 4, which the builder does not make".to_owned(),
             )),
@@ -68,9 +80,7 @@ fn table(map: Map) -> Option<ActivationTable> {
         Map::Silu => tables::silu(),
         Map::Erf => tables::erf(),
         Map::Softplus => tables::softplus(),
-        Map::Softsign => tables::softsign(),
         Map::Mish => tables::mish(),
-        Map::Elu { alpha, beta, gamma } => tables::elu(alpha, beta, gamma),
         Map::Step { below, zero, above } => tables::step([below, zero, above].map(f16::from_f64)),
         _ => return None,
     })
