@@ -229,7 +229,8 @@ fn shape_of_the_run_is_asked_for_and_bound() {
     let options = Options { constants, ..Options::default() };
     let compiled = compile(&model, &options).unwrap_or_else(|error| panic!("{error}"));
     let x = random(&[2, 6], 1);
-    let seen = execute(&device(), &compiled, std::slice::from_ref(&x)).unwrap_or_else(|error| panic!("{error}"));
+    let seen =
+        execute(&device(), &compiled, std::slice::from_ref(&x)).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(seen[0].values(), x.values(), "a reshape changes no number");
     assert_eq!(seen[0].dims(), [3, 4]);
 }
