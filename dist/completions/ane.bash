@@ -73,8 +73,14 @@ _ane() {
             ane,mover)
                 cmd="ane__subcmd__mover"
                 ;;
+            ane,patch)
+                cmd="ane__subcmd__patch"
+                ;;
             ane,regs)
                 cmd="ane__subcmd__regs"
+                ;;
+            ane,report)
+                cmd="ane__subcmd__report"
                 ;;
             ane,run)
                 cmd="ane__subcmd__run"
@@ -145,8 +151,14 @@ _ane() {
             ane__subcmd__help,mover)
                 cmd="ane__subcmd__help__subcmd__mover"
                 ;;
+            ane__subcmd__help,patch)
+                cmd="ane__subcmd__help__subcmd__patch"
+                ;;
             ane__subcmd__help,regs)
                 cmd="ane__subcmd__help__subcmd__regs"
+                ;;
+            ane__subcmd__help,report)
+                cmd="ane__subcmd__help__subcmd__report"
                 ;;
             ane__subcmd__help,run)
                 cmd="ane__subcmd__help__subcmd__run"
@@ -209,7 +221,7 @@ _ane() {
 
     case "${cmd}" in
         ane)
-            opts="-h -V --help --version run demo build compile compare info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help"
+            opts="-h -V --help --version run demo build compile compare info decode diff convert patch report exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -913,7 +925,7 @@ _ane() {
             return 0
             ;;
         ane__subcmd__help)
-            opts="run demo build compile compare info decode diff convert exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help"
+            opts="run demo build compile compare info decode diff convert patch report exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1192,7 +1204,35 @@ _ane() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ane__subcmd__help__subcmd__patch)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ane__subcmd__help__subcmd__regs)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ane__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1464,6 +1504,40 @@ _ane() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ane__subcmd__patch)
+            opts="-o -h -V --task --set --coefficients --output --force --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --task)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --set)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --coefficients)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ane__subcmd__regs)
             opts="-h -V --json --control --engine --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --range --all --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1528,6 +1602,32 @@ _ane() {
                     return 0
                     ;;
                 --range)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ane__subcmd__report)
+            opts="-o -h -V --output --force --chip --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --chip)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -5,6 +5,8 @@
 //! * [`task`]: the task descriptors of a program, walked and built.
 //! * [`decode`]: a program as a report that names every word; what `ane decode` prints.
 //! * [`model`] and [`session`]: a program to be run, and one on a device; [`device`]: the device.
+//! * [`patch`]: registers and constants of a program, edited in its file.
+//! * [`report`]: a program as one page for a browser.
 //! * [`refusals`]: which tasks the engine does not execute, and which register is to blame.
 //! * [`diff`]: programs, arrays and timelines compared.
 //! * [`sram`]: what a program does with the chip's memory, and how long it would take there.
@@ -31,7 +33,9 @@ pub mod embedded;
 pub mod inspect;
 pub mod model;
 pub mod mover;
+pub mod patch;
 pub mod refusals;
+pub mod report;
 pub mod session;
 pub mod sram;
 pub mod task;

@@ -40,7 +40,14 @@ impl Refusal {
     /// A descriptor that is not understood.
     pub fn of_descriptor(task: u32, error: &DescriptorError) -> Self {
         let (address, bits, value) = error.place();
-        Self::new(task, (address, bits, value), error.category().name(), error.to_string())
+        // Register, bits and value are told beside it.
+        let why = match error {
+            DescriptorError::Unexplained { .. } => "no source explains these bits".to_owned(),
+            DescriptorError::NoRegister { .. } => "no source knows a register here".to_owned(),
+            DescriptorError::UnknownCode { field, .. } => format!("{field} has no such code"),
+            DescriptorError::Header { .. } => error.to_string(),
+        };
+        Self::new(task, (address, bits, value), error.category().name(), why)
     }
 
     /// A pass that is not executed.

@@ -47,6 +47,8 @@ class Surface(Record):
     """What an element is; the engine knows ``fp16``."""
     shape: Shape
     """Elements along batch, channel, height and width."""
+    array: Tuple[int, ...]
+    """The shape of its arrays: the same, or for a model that was compiled the shape that the model has."""
     strides: Shape
     """Bytes from one element to the next along the same axes, in the device's memory."""
     buffer_bytes: int
@@ -262,7 +264,7 @@ class MemoryMap(Record):
 
 
 def surface(told: Json) -> Surface:
-    return Surface(**{**told, "shape": _numbers(told["shape"]), "strides": _numbers(told["strides"])})
+    return Surface(**{**told, "shape": _numbers(told["shape"]), "array": _numbers(told["array"]), "strides": _numbers(told["strides"])})
 
 
 def bar(told: Json) -> Bar:

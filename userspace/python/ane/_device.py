@@ -36,7 +36,7 @@ class Device:
         ``aned`` or ``aned:PATH``: behind a daemon's socket. ``vhost-user:PATH``, ``vfio:BDF`` or a device node's path.
         Without it, the variable ``ANE_DEVICE`` is asked.
     :param chip: ``t8103`` (M1, the default), ``t6000``, ``t6001``, ``t6002`` or ``t8112``.
-    :param numerics: ``m1`` (the silicon's arithmetic, the default), ``fast`` (single precision) or ``exact`` (double).
+    :param numerics: ``m1`` (the silicon's arithmetic, the default) or ``exact`` (double precision).
     :param hang: what becomes of a task that would hang the chip: ``deadline`` (it hangs until its queue is aborted, the
         default) or ``report`` (it fails at once).
     :param strict: refuse tasks that need behaviour which no source establishes.

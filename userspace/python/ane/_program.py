@@ -18,7 +18,9 @@ _CHUNK = 16
 
 
 def load(path: Union[str, os.PathLike[str]], *, device: Optional[Device] = None) -> Program:
-    """The program in a file: ``.hwx``, as Apple's compiler writes it, or ``.anec``.
+    """The program in a file: ``.hwx``, as Apple's compiler writes it, ``.anec``, or a model in ONNX, which is compiled.
+
+    Arrays of a model have the shapes that they have there.
 
     :param device: the device to run it on; without it, :func:`default_device` once it is run.
     :raises FormatError: if the file is something else, or damaged. The message says where.
@@ -119,7 +121,7 @@ class Program:
         >>> task = ane.load("examples/add_relu.anec").tasks[0]
         >>> register = task["PECfg"]
         >>> [(field.name, field.shown) for field in register.fields if field.name == "operation"]
-        [('operation', 'add')]
+        [('operation', 'a + b')]
         >>> register.grade
         'derived'
         """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MARKS = (
     "ane_chip(name, ...): the chip of the test's virtual Neural Engine, t8103 by default; several run the test with each",
-    "ane_numerics(name, ...): m1 (default), fast or exact; several run the test with each",
+    "ane_numerics(name, ...): m1 (default) or exact; several run the test with each",
     "ane_options(**options): other options of ane.Device for the test's engine, such as strict=True or check=True",
 )
 

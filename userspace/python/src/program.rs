@@ -1,11 +1,12 @@
 //! A program: its file, and what can be told of it without a device.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ane::build::Built;
 use ane::container::{self, Direction, Surface, anec, convert};
 use ane::decode::{BlockReport, FieldReport, ProgramReport, RegisterFile, RegisterReport, TaskReport};
-use ane::model::Model;
+use ane::model::{self, Model};
 use ane::refusals::refusals;
 use ane::sram;
 use ane_device::options;
@@ -22,25 +23,24 @@ pub(crate) struct Program {
     file: Vec<u8>,
     model: Model,
     tasks: u32,
+    /// Of a model that was compiled, the extents of its inputs and outputs by name: arrays have those.
+    extents: BTreeMap<String, Vec<usize>>,
 }
 
 #[pymethods]
 impl Program {
-    /// The program in a file: `.hwx` or `.anec`, told apart by content.
-    ///
-    /// Models that have to be compiled first come in here as well, once the library compiles them: it is the one place
-    /// where a path becomes a program.
+    /// The program in a file: `.hwx`, `.anec`, or a model that is compiled first, told apart by content.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let name = path.display().to_string();
         let file = py.detach(|| std::fs::read(&path)).map_err(|why| raise::system(&why, Some(&path)))?;
-        Self::of_file(py, name, file)
+        Self::of_any(py, name, file)
     }
 
     /// The program in the bytes of a file.
     #[staticmethod]
     fn read(py: Python<'_>, file: Vec<u8>, name: String) -> PyResult<Self> {
-        Self::of_file(py, name, file)
+        Self::of_any(py, name, file)
     }
 
     #[getter]
@@ -76,8 +76,8 @@ impl Program {
                 serde_json::to_value(ProgramReport::of(&program)).map_err(|why| why.to_string())?;
             // Arrays are given and taken by these names; the report's are made for terminals.
             let (inputs, outputs) = (self.model.inputs(), self.model.outputs());
-            report["inputs"] = surfaces(&inputs);
-            report["outputs"] = surfaces(&outputs);
+            report["inputs"] = self.surfaces(&inputs);
+            report["outputs"] = self.surfaces(&outputs);
             let walk = program.tasks().map_err(|why| why.to_string());
             let damage =
                 walk.map_or_else(Some, |mut tasks| tasks.find_map(Result::err).map(|why| why.to_string()));
@@ -130,6 +130,31 @@ impl Program {
         &self.model
     }
 
+    /// The extents that arrays of this surface have: those of the model, or the surface's own.
+    pub(crate) fn extents(&self, surface: &Surface<'_>) -> Vec<usize> {
+        let shape = surface.shape;
+        let own = || [shape.n, shape.c, shape.h, shape.w].map(|extent| extent as usize).to_vec();
+        self.extents.get(surface.name.as_ref()).cloned().unwrap_or_else(own)
+    }
+
+    /// A program, or a model that becomes one.
+    fn of_any(py: Python<'_>, name: String, file: Vec<u8>) -> PyResult<Self> {
+        let is_program = container::hwx::is_hwx(&file) || anec::is_anec(&file);
+        if is_program || model::compile::format(&file).is_none() {
+            return Self::of_file(py, name, file);
+        }
+        let made = py.detach(|| -> Result<_, String> {
+            let compiled =
+                model::compile(&file, &model::Options::default()).map_err(|why| why.to_string())?;
+            let file = compiled.built.to_anec().map_err(|why| why.to_string())?;
+            let ports = compiled.inputs.into_iter().chain(compiled.outputs);
+            Ok((file, ports.map(|port| (port.name, port.dims)).collect()))
+        });
+        let hint = "docs/models.md says what of a model is mapped; `ane compile` binds inputs and extents";
+        let (file, extents) = made.map_err(|why| raise::format(py, &name, &why, hint))?;
+        Ok(Self { extents, ..Self::of_file(py, name, file)? })
+    }
+
     /// The program that a graph became.
     pub(crate) fn of_built(py: Python<'_>, built: &Built) -> PyResult<Self> {
         let file = built.to_anec().map_err(raise::wrong_value)?;
@@ -145,11 +170,29 @@ impl Program {
         });
         let hint = "programs are .hwx and .anec files; ane.Graph builds one without a compiler";
         let (model, tasks) = read.map_err(|why| raise::format(py, &name, &why, hint))?;
-        Ok(Self { name, file, model, tasks })
+        Ok(Self { name, file, model, tasks, extents: BTreeMap::new() })
     }
 
     fn program(&self) -> Result<container::Program<'_>, container::Error> {
         container::open(&self.file)
+    }
+
+    fn surfaces(&self, surfaces: &[&Surface<'static>]) -> Value {
+        let names = unique_names(surfaces.iter().map(|surface| surface.name.as_ref()));
+        let told = surfaces.iter().zip(names).map(|(surface, name)| {
+            let (shape, strides) = (surface.shape, surface.strides);
+            json!({
+                "name": name,
+                "direction": if surface.direction == Direction::Input { "input" } else { "output" },
+                "bar": surface.bar,
+                "element": surface.element.to_string(),
+                "shape": [shape.n, shape.c, shape.h, shape.w],
+                "array": self.extents(surface),
+                "strides": [strides.n, strides.c, strides.h, strides.w],
+                "buffer_bytes": surface.buffer_bytes,
+            })
+        });
+        told.collect()
     }
 
     fn describe(&self, start: u32, end: u32) -> Result<Vec<Value>, String> {
@@ -222,23 +265,6 @@ fn register(block: &str, word: &RegisterReport) -> Value {
         "grade": word.grade,
         "source": word.source,
     })
-}
-
-fn surfaces(surfaces: &[&Surface<'static>]) -> Value {
-    let names = unique_names(surfaces.iter().map(|surface| surface.name.as_ref()));
-    let told = surfaces.iter().zip(names).map(|(surface, name)| {
-        let (shape, strides) = (surface.shape, surface.strides);
-        json!({
-            "name": name,
-            "direction": if surface.direction == Direction::Input { "input" } else { "output" },
-            "bar": surface.bar,
-            "element": surface.element.to_string(),
-            "shape": [shape.n, shape.c, shape.h, shape.w],
-            "strides": [strides.n, strides.c, strides.h, strides.w],
-            "buffer_bytes": surface.buffer_bytes,
-        })
-    });
-    told.collect()
 }
 
 /// The names, with a number behind those that come again: arrays are found by them. A file may say anything.

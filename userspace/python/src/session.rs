@@ -25,7 +25,8 @@ const SLICE: Duration = Duration::from_millis(100);
 /// An operand that a client binds.
 struct Operand {
     name: Py<PyString>,
-    shape: [usize; 4],
+    /// The extents of its arrays.
+    shape: Vec<usize>,
 }
 
 /// A program on a device.
@@ -46,8 +47,7 @@ impl Session {
         let operands = |surfaces: Vec<&ane::container::Surface<'static>>| -> Vec<Operand> {
             let names = unique_names(surfaces.iter().map(|surface| surface.name.as_ref()));
             let named = surfaces.iter().zip(names).map(|(surface, name)| {
-                let shape = surface.shape;
-                let shape = [shape.n, shape.c, shape.h, shape.w].map(|extent| extent as usize);
+                let shape = program.extents(surface);
                 Operand { name: PyString::intern(py, &name).unbind(), shape }
             });
             named.collect()
@@ -69,7 +69,7 @@ impl Session {
         run_to_end(py, &mut session)?;
         let results = PyDict::new(py);
         for (index, output) in self.outputs.iter().enumerate() {
-            let array = PyArray::<f16, _>::zeros(py, output.shape, false);
+            let array = PyArray::<f16, _>::zeros(py, output.shape.clone(), false);
             let mut values = array.try_readwrite().map_err(raise::wrong_value)?;
             let taken = session.get_values(index, values.as_slice_mut().map_err(raise::wrong_value)?);
             taken.map_err(|why| raise::session(py, &why, None))?;
@@ -142,7 +142,7 @@ fn dense<'py>(
             name()
         )));
     };
-    if !fits(halves.shape(), input.shape) {
+    if !fits(halves.shape(), &input.shape) {
         return Err(raise::wrong_value(format!(
             "input {} has shape {:?}, the program wants {:?}, or the same without axes of length 1",
             name(),
@@ -160,10 +160,10 @@ fn dense<'py>(
 }
 
 /// True for the wanted shape, and for the same without axes of length 1.
-fn fits(given: &[usize], wanted: [usize; 4]) -> bool {
+fn fits(given: &[usize], wanted: &[usize]) -> bool {
     let long =
         |shape: &[usize]| -> Vec<usize> { shape.iter().copied().filter(|&extent| extent != 1).collect() };
-    given == wanted || (given.len() != wanted.len() && long(given) == long(&wanted))
+    given == wanted || (given.len() != wanted.len() && long(given) == long(wanted))
 }
 
 /// Runs a session whose inputs are filled. A signal that Python turns into an exception ends the request too.

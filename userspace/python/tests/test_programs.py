@@ -56,6 +56,44 @@ def test_data_cannot_be_changed(relu: ane.Program) -> None:
     assert len({relu.inputs[0], relu.inputs[0]}) == 1
 
 
+def field(number: int, value: "bytes | int | str") -> bytes:
+    """A field of a protocol buffer; lengths and numbers here are below 128."""
+    if isinstance(value, int):
+        return bytes([number << 3, value])
+    encoded = value.encode() if isinstance(value, str) else value
+    return bytes([number << 3 | 2, len(encoded)]) + encoded
+
+
+def onnx(operation: str) -> bytes:
+    """A model of one layer, x of extents 5 and 7 to y."""
+
+    def port(name: str) -> bytes:
+        extents = b"".join(field(1, field(1, extent)) for extent in (5, 7))
+        return field(1, name) + field(2, field(1, field(1, 1) + field(2, extents)))
+
+    node = field(1, "x") + field(2, "y") + field(4, operation)
+    graph = field(1, node) + field(2, "g") + field(11, port("x")) + field(12, port("y"))
+    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 17))
+
+
+def test_model_is_compiled_and_takes_arrays_of_its_own_shape(tmp_path: Path, rng: numpy.random.Generator) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnx("Relu"))
+    program = ane.load(path)
+    x = rng.uniform(-1, 1, (5, 7)).astype(numpy.float16)
+    y = program.run(x=x)["y"]
+    assert program.inputs[0].array == (5, 7) and y.shape == (5, 7)
+    assert (y == numpy.maximum(x, 0)).all()
+    with pytest.raises(ValueError, match=r"wants \[5, 7\]"):
+        program.run(x=x.T)
+
+
+def test_model_that_cannot_be_mapped_is_refused_with_the_operation() -> None:
+    with pytest.raises(ane.FormatError, match="NoSuchOperation") as caught:
+        ane.loads(onnx("NoSuchOperation"), name="model.onnx")
+    assert caught.value.hint and "docs/models.md" in caught.value.hint
+
+
 @pytest.mark.parametrize("contents", [b"", b"\0" * 4096, b"PK\3\4" + b"x" * 60, b"\xce\xfa\xed\xbe" * 400, b"\xff" * 5000])
 def test_file_that_is_no_program_is_refused_by_name(tmp_path: Path, contents: bytes) -> None:
     path = tmp_path / "model"

@@ -35,7 +35,7 @@ pub struct TaskReport {
 }
 
 /// A base address that a task uses.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct BaseReport {
     /// For what.
     pub what: &'static str,

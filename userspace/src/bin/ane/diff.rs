@@ -42,7 +42,7 @@ pub(crate) fn run(args: &args::Diff) -> Result<()> {
     Err(Failure::new(Exit::Differs, what, "of arrays, --ulps and --tolerance say what may differ").into())
 }
 
-fn page(found: &Comparison) -> Result<String, fmt::Error> {
+pub(crate) fn page(found: &Comparison) -> Result<String, fmt::Error> {
     let mut page = String::new();
     for difference in &found.differences {
         writeln!(page, "{}: {} | {}", difference.place, difference.a, difference.b)?;

@@ -20,6 +20,8 @@ mod info;
 mod inspect;
 mod man;
 mod mover;
+mod patch;
+mod report;
 mod run;
 mod sram;
 mod vm;
@@ -53,6 +55,8 @@ fn main() -> ExitCode {
         Command::Decode(args) => decode::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Mover(args) => mover::run(args),
+        Command::Patch(args) => patch::run(args),
+        Command::Report(args) => report::run(args),
         Command::Vm(args) => vm::run(args),
         Command::Sram(args) => sram::run(args),
         Command::Completions(args) => man::completions(args),

@@ -21,6 +21,8 @@ mod man;
 mod model;
 mod mover;
 pub(crate) mod pages;
+mod patch;
+mod report;
 mod run;
 mod sram;
 mod vm;
@@ -44,6 +46,8 @@ pub(crate) use inspect::{Dart, Explain, Faults, Regs, Subject, Trace};
 pub(crate) use man::Man;
 pub(crate) use model::Model;
 pub(crate) use mover::Mover;
+pub(crate) use patch::Patch;
+pub(crate) use report::Report;
 pub(crate) use run::{Assignment, Run};
 pub(crate) use sram::Sram;
 pub(crate) use vm::{Vm, VmAccelerator, VmArch, VmCheck, VmCommand, VmRecover, VmRun, VmSetup};
@@ -90,6 +94,8 @@ pub(crate) enum Command {
     Decode(Decode),
     Diff(Diff),
     Convert(Convert),
+    Patch(Patch),
+    Report(Report),
     Exec(Exec),
     Daemon(Daemon),
     Mover(Mover),

@@ -1,0 +1,91 @@
+use super::*;
+use crate::build::{Graph, Shape};
+use crate::decode::Report;
+use crate::diff::programs;
+
+/// A convolution and a ReLU behind it.
+fn file() -> Vec<u8> {
+    let mut graph = Graph::new();
+    let x = graph.input("x", Shape::new(4, 4, 8)).unwrap();
+    let weights = vec![f16::ONE; 16];
+    let convolution = crate::build::Convolution::new(4, (1, 1), crate::build::Weights::Half(&weights));
+    let y = graph.convolution(x, &convolution).unwrap();
+    let z = graph.relu(y).unwrap();
+    graph.output("z", z).unwrap();
+    graph.build().unwrap().to_anec().unwrap()
+}
+
+fn refused(task: u32, edit: &str) -> String {
+    registers(&file(), task, &[edit.parse().unwrap()]).unwrap_err().to_string()
+}
+
+#[test]
+fn edit_reads_as_it_is_written() {
+    for words in ["Cfg=0x10", "Cfg.class=neural", "KernelCfg[3].size=7"] {
+        assert_eq!(words.parse::<Edit>().unwrap().to_string(), words);
+    }
+    for words in ["", "Cfg", "Cfg=", "=1", "Cfg.=1", "Cfg[x]=1", "Cfg[70000]=1"] {
+        assert!(words.parse::<Edit>().is_err(), "{words}");
+    }
+}
+
+#[test]
+fn patch_changes_one_field_and_nothing_else() {
+    let file = file();
+    let patched = registers(&file, 1, &["MACCfg.nonlinear_mode=0".parse().unwrap()]).unwrap();
+    assert_eq!(patched.len(), file.len());
+    let found = programs::compare(&container::open(&file).unwrap(), &container::open(&patched).unwrap());
+    let places: Vec<_> = found.differences.iter().map(|difference| difference.place.as_str()).collect();
+    // The summary of the task tells it too.
+    assert!(
+        places.iter().any(|place| place.contains("MACCfg") && place.ends_with("nonlinear_mode")),
+        "{places:?}"
+    );
+    assert_eq!(places.len(), 2, "{places:?}");
+}
+
+#[test]
+fn name_of_a_code_and_any_case_of_a_register_are_taken() {
+    let by_name = registers(&file(), 0, &["maccfg.nonlinear_mode=ReLU".parse().unwrap()]).unwrap();
+    assert_eq!(by_name, registers(&file(), 0, &["MACCfg.nonlinear_mode=1".parse().unwrap()]).unwrap());
+    let report = Report::of(&container::open(&by_name).unwrap());
+    assert!(report.tasks[0].summary.contains("then relu"), "{}", report.tasks[0].summary);
+}
+
+#[test]
+fn what_cannot_be_changed_is_named() {
+    assert_eq!(refused(9, "Cfg=1"), "program has 2 tasks, from 0 on, and no task 9");
+    assert!(refused(0, "MACfg=1").starts_with("no register or header word is called \"MACfg\""));
+    assert!(refused(0, "MACCfg.x=1").contains("has no field \"x\"; its fields are"));
+    assert!(refused(0, "MACCfg.nonlinear_mode=9").contains("takes a number up to 3 or one of"));
+    assert!(refused(0, "MACCfg=many").contains("a number of 32 bits"));
+    assert!(refused(0, "MACCfg[1]=0").contains("index"));
+}
+
+#[test]
+fn link_to_the_next_task_cannot_be_broken() {
+    let names: Vec<_> = HEADER.registers.iter().map(|register| register.name).collect();
+    let program = file();
+    let mut broken = 0;
+    for name in names {
+        let edit = Edit { register: name.to_owned(), index: 0, field: None, value: "0xfffffff0".to_owned() };
+        if let Ok(patched) = registers(&program, 0, &[edit]) {
+            assert!(container::open(&patched).unwrap().tasks().unwrap().all(|task| task.is_ok()));
+        } else {
+            broken += 1;
+        }
+    }
+    assert!(broken > 0, "some word of the header is the link");
+}
+
+#[test]
+fn constants_are_replaced_whole() {
+    let file = file();
+    let program = container::open(&file).unwrap();
+    let old: Vec<u8> = program.constants.iter().flat_map(|section| section.bytes).copied().collect();
+    let new: Vec<u8> = old.iter().map(|byte| byte ^ 0x55).collect();
+    let patched = constants(&file, &new).unwrap();
+    assert_eq!(container::open(&patched).unwrap().constants[0].bytes, new);
+    assert_eq!(constants(&patched, &old).unwrap(), file);
+    assert!(constants(&file, &new[1..]).unwrap_err().to_string().contains("a patch keeps every length"));
+}

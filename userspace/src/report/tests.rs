@@ -1,0 +1,103 @@
+use serde_json::Value;
+
+use super::*;
+use crate::build::{Graph, Shape};
+use crate::container;
+
+fn built(input: &str, output: &str) -> Vec<u8> {
+    let mut graph = Graph::new();
+    let x = graph.input(input, Shape::new(8, 4, 16)).unwrap();
+    let y = graph.relu(x).unwrap();
+    let z = graph.softmax(y).unwrap();
+    graph.output(output, z).unwrap();
+    graph.build().unwrap().to_anec().unwrap()
+}
+
+/// The data of a page.
+fn data(page: &str) -> Value {
+    let from = page.split_once("id=\"data\">").unwrap().1;
+    serde_json::from_str(from.split_once("</script>").unwrap().0).unwrap()
+}
+
+fn page_of(file: &[u8]) -> String {
+    page(&[("a.anec", &container::open(file).unwrap())], Soc::T8103).unwrap()
+}
+
+#[test]
+fn page_holds_every_task_with_its_time_its_memory_and_its_registers() {
+    let page = page_of(&built("x", "y"));
+    let data = data(&page);
+    let walk = &data["sides"][0]["walk"];
+    let tasks = walk["tasks"].as_array().unwrap();
+    assert!(tasks.len() > 2);
+    let mut end = 0;
+    for task in tasks {
+        assert_eq!(task["start"].as_u64(), Some(end));
+        end += task["cycles"].as_u64().unwrap();
+        assert!(task["cycles"].as_u64() > Some(0) && !task["spans"].as_array().unwrap().is_empty());
+        assert_eq!(task["heat"].as_array().unwrap().len(), 64);
+        for written in task["registers"].as_array().unwrap() {
+            let name = written[0].as_str().unwrap().split('[').next().unwrap();
+            assert!(data["legend"][name]["meaning"].is_string(), "{name}");
+        }
+    }
+    assert_eq!(walk["cycles"].as_u64(), Some(end));
+    // What one task leaves on chip, another takes.
+    assert!(tasks.iter().any(|task| !task["takes"].as_array().unwrap().is_empty()));
+}
+
+#[test]
+fn names_that_are_markup_stay_names() {
+    let evil = "</script><img src=x onerror=alert(1)><!--{{data}}";
+    let file = built(evil, "<b>y</b>");
+    let page = page(&[(evil, &container::open(&file).unwrap())], Soc::T8103).unwrap();
+    assert!(!page.contains("<img") && !page.contains("<b>") && !page.contains("</script><"));
+    assert_eq!(page.matches("</script>").count(), 2, "one for the data, one for the script");
+    let surfaces = data(&page)["sides"][0]["program"]["surfaces"].clone();
+    assert!(surfaces.as_array().unwrap().iter().any(|surface| surface["name"] == evil));
+}
+
+#[test]
+fn page_loads_nothing() {
+    let page = page_of(&built("x", "y")).replace("http://www.w3.org/2000/svg", "");
+    for needs in ["http:", "https:", "src=", "@import", "url(", "fetch("] {
+        assert!(!page.contains(needs), "{needs}");
+    }
+}
+
+#[test]
+fn refused_task_is_shown_in_its_place() {
+    let file = built("x", "y");
+    let edit = "MACCfg=0xffffffff".parse().unwrap();
+    let patched = crate::patch::registers(&file, 0, &[edit]).unwrap();
+    let data = data(&page_of(&patched));
+    let refusals = data["sides"][0]["walk"]["refusals"].as_array().unwrap().clone();
+    assert_eq!(
+        (refusals.len(), &refusals[0]["register"], &refusals[0]["task"]),
+        (1, &"MACCfg".into(), &0.into())
+    );
+    assert!(refusals[0]["hint"].is_string());
+}
+
+#[test]
+fn two_programs_have_their_differences() {
+    let file = built("x", "y");
+    let other = crate::patch::registers(&file, 0, &["MACCfg.nonlinear_mode=0".parse().unwrap()]).unwrap();
+    let (a, b) = (container::open(&file).unwrap(), container::open(&other).unwrap());
+    let data = data(&page(&[("a", &a), ("b", &b)], Soc::T8103).unwrap());
+    assert!(data["differences"]["count"].as_u64() > Some(0));
+    assert_eq!(data["sides"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn page_of_many_tasks_is_bounded() {
+    let mut graph = Graph::new();
+    let mut x = graph.input("x", Shape::new(8, 4, 16)).unwrap();
+    for _ in 0..TASKS_MAX + 40 {
+        x = graph.relu(x).unwrap();
+    }
+    graph.output("y", x).unwrap();
+    let page = page_of(&graph.build().unwrap().to_anec().unwrap());
+    assert_eq!(data(&page)["sides"][0]["walk"]["tasks"].as_array().unwrap().len(), TASKS_MAX);
+    assert!(page.len() < 1 << 20, "{}", page.len());
+}
