@@ -41,6 +41,10 @@ impl Held {
         }
         let long: Vec<usize> = extents.iter().copied().filter(|&extent| extent > 1).collect();
         let whole = match *long.as_slice() {
+            // One image is channels, rows and columns as everybody has them, be it of one channel.
+            _ if dims.len() == 4 && dims[0] == 1 && column == Self::last_column(dims) => {
+                shape(dims[1], dims[2], w)
+            }
             [] => shape(1, 1, w),
             [only] => shape(only, 1, w),
             [.., last] => shape(all / last, last, w),

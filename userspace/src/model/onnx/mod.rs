@@ -11,4 +11,4 @@ mod operators;
 mod tensor;
 
 pub use import::import;
-pub use tensor::read as read_tensor;
+pub use tensor::{Error as TensorError, read as read_tensor};

@@ -38,7 +38,7 @@ pub(super) const fn kind(element: u64) -> Option<Kind> {
 ///
 /// # Errors
 ///
-/// [`Error`].
+/// What is wrong with it.
 pub fn read(bytes: &[u8]) -> Result<(String, Array, Kind), Error> {
     let (mut name, mut element, mut dims) = (String::new(), 0, Vec::new());
     let mut raw: Option<&[u8]> = None;
