@@ -723,12 +723,16 @@ _ane() {
             return 0
             ;;
         ane__subcmd__exec)
-            opts="-h -V --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
+            opts="-h -V --root --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --device)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -177,6 +177,7 @@ complete -c ane -n "__fish_ane_using_subcommand report" -l chip -d 'The chip who
 complete -c ane -n "__fish_ane_using_subcommand report" -l force -d 'Replace a file that is there'
 complete -c ane -n "__fish_ane_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand report" -s V -l version -d 'Print version'
+complete -c ane -n "__fish_ane_using_subcommand exec" -l root -d 'Make the names in the empty folder DIR by which tools look for the driver of a real engine, for as long as CMD runs: device tree, links of sysfs, node. Tools that check a machine take the folder with --root' -r -F
 complete -c ane -n "__fish_ane_using_subcommand exec" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
 complete -c ane -n "__fish_ane_using_subcommand exec" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
 complete -c ane -n "__fish_ane_using_subcommand exec" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r

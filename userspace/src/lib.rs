@@ -15,6 +15,7 @@
 //! * [`inspect`]: driver and device looked into.
 //! * [`count`]: numbers of things in words.
 //! * [`doctor`]: is everything there?
+//! * [`root`]: a made-up root folder, for tools that look for the driver of a real engine.
 //! * [`mover`]: transfer scripts for firmware authors.
 //! * [`embedded`]: a device in this process, behind the driver's bus.
 //! * [`daemon`]: such a device that serves other processes.
@@ -36,6 +37,7 @@ pub mod mover;
 pub mod patch;
 pub mod refusals;
 pub mod report;
+pub mod root;
 pub mod session;
 pub mod sram;
 pub mod task;

@@ -125,6 +125,23 @@ fn missing_preload_library_is_told() {
     assert!(message.contains("ANE_SHIM: there is no file /no/such/shim.so"), "{message}");
 }
 
+#[test]
+fn exec_makes_the_names_of_a_real_engine_for_as_long_as_the_command_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("m1");
+    let look = format!(
+        "cd {}; readlink sys/class/accel/*/device/driver; cat proc/device-tree/soc/ane@*/compatible",
+        root.display()
+    );
+    let output = exec(&["--root", root.to_str().unwrap()], &["sh", "-c", &look]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(said, "../../../../bus/platform/drivers/ane\napple,t8103-ane\0", "{output:?}");
+    assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0, "it is taken away again");
+    std::fs::write(root.join("precious"), "").unwrap();
+    let refused = exec(&["--root", root.to_str().unwrap()], &["true"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("name an empty folder"), "{refused:?}");
+}
+
 /// `ane exec` with a preload library that is any library: what is asked about here is the command around it.
 fn exec(device: &[&str], command: &[&str]) -> std::process::Output {
     // Names a library that every dynamic program has loaded already, so that preloading it does nothing.

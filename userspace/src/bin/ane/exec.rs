@@ -14,6 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ane::device::Location;
+use ane::root;
 use ane_device::Options;
 use aned_protocol::client::{Client, Settings, default_socket};
 use anyhow::{Context, Result};
@@ -23,7 +24,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, pipe2};
 
 use crate::failure::{Exit, Failure};
-use crate::{args, daemon, device};
+use crate::{args, daemon, device, files};
 
 /// The preload library's file.
 const SHIM: &str = "libane_drm_shim.so";
@@ -64,7 +65,20 @@ pub(crate) fn run(args: &args::Exec) -> Result<ExitCode> {
     // A client that lists the folder of nodes is shown this one.
     let nodes = folder.path().join("accel");
     std::fs::create_dir(&nodes).and_then(|()| File::create(nodes.join(NODE))).context("making the node")?;
-    let status = start(args, signals, &shim, &socket, &nodes)?;
+    if let Some(folder) = &args.root {
+        root::make(folder).map_err(|why| {
+            let what = format!("--root {}: {why}", folder.display());
+            Failure::new(Exit::CommandLine, what, "name an empty folder, or one that is not there yet")
+        })?;
+    }
+    let status = start(args, signals, &shim, &socket, &nodes);
+    if let Some(folder) = &args.root
+        && let Err(why) = root::remove(folder)
+    {
+        // The command's end is what counts.
+        files::tell(format_args!("--root {}: {why}", folder.display()));
+    }
+    let status = status?;
     drop(private);
     Ok(code(status))
 }

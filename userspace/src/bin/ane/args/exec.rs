@@ -1,6 +1,7 @@
 //! `ane exec`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -18,11 +19,16 @@ use super::device::DeviceArgs;
 Examples:
   ane exec -- python3 infer.py
   ane exec --check -- ./client network.anec
+  ane exec --root /tmp/m1 -- ./check-tool --root /tmp/m1
   ane exec --device aned -- ./client network.anec
 
 Exit codes: CMD's own; 128 and the signal's number if one ended it; 126 if it cannot be
 started, 127 if it is not there; 3 if there is no device or no preload library.")]
 pub(crate) struct Exec {
+    /// Make the names in the empty folder DIR by which tools look for the driver of a real engine, for as long as
+    /// CMD runs: device tree, links of sysfs, node. Tools that check a machine take the folder with --root
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
