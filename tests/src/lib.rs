@@ -18,6 +18,7 @@ pub mod long_task;
 pub mod machine;
 pub mod model;
 pub mod null_task;
+pub mod numpy;
 pub mod oracles;
 pub mod preload;
 pub mod random;
