@@ -5,7 +5,7 @@
 
 use ane_tests::differential::Case;
 use ane_tests::differential::built;
-use ane_tests::differential::random_case::case;
+use ane_tests::differential::random_case::program;
 use ane_tests::differential::walk;
 
 fn main() {
@@ -21,7 +21,7 @@ fn main() {
             let walked = walk::case(seed);
             show(&walked, &walked);
         }
-        (_, Some(seed)) => show(&case(seed, seed % 2 == 1), &case(seed, false)),
+        (_, Some(seed)) => show(&program(seed, seed % 2 == 1).case, &program(seed, false).case),
         _ => {
             eprintln!("usage: differ [built|walk] SEED");
             std::process::exit(2);

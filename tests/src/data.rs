@@ -52,6 +52,27 @@ pub fn programs() -> Option<Vec<Sample>> {
     samples
 }
 
+/// Programs that are transcribed as register words, one in each file; `None`, with a line on standard output, where
+/// they are not to be had.
+///
+/// # Panics
+///
+/// Under `CI=true` where they are not to be had.
+pub fn transcribed() -> Option<Vec<PathBuf>> {
+    let folder = folder().join("oracles");
+    let inside =
+        |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> =
+        inside(folder.clone()).filter(|path| path.is_dir()).flat_map(inside).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    if files.is_empty() {
+        not_run(&format!("transcribed programs are not in {}", folder.display()));
+        return None;
+    }
+    Some(files)
+}
+
 /// Says that a test does not run, and why; `tools/check` counts the lines in the file that `ANE_NOT_RUN` names.
 ///
 /// # Panics

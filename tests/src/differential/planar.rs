@@ -1,5 +1,6 @@
 //! Random planar tasks: every class, with broadcasts, batches and constants.
 
+use super::neural::{geometry, source};
 use super::random_case::{Making, Shape};
 use super::task::{Task, half};
 use crate::random::Random;
@@ -11,49 +12,65 @@ pub fn task(making: &mut Making<'_>, is_last: bool) -> Task {
     let class = 2 + making.random.below(5);
     let is_binary = matches!(class, 3 | 4 | 6);
     let reduces = class >= 5;
-    let kept = making.on_chip.filter(|_| making.random.below(2) == 0).map(|kept| kept.shape);
-    making.on_chip = making.on_chip.filter(|_| kept.is_some());
-    let shape = kept.unwrap_or_else(|| Shape {
-        c: 1 + making.random.below(8),
-        h: 1 + making.random.below(5),
-        w: 1 + making.random.below(20),
-    });
-    let batches = if kept.is_none() && making.random.below(4) == 0 { 1 + making.random.below(3) } else { 1 };
-    let mut map = if kept.is_none() { axes(making.random) } else { 0 };
+    let (stored, width, times) = source(making);
+    let is_kept = making.passed.is_some() || making.on_chip.is_some();
+    // What lies on chip is taken whole; what lies in memory may be stretched.
+    let mut map = if is_kept { 0 } else { axes(making.random) };
+    if width == 2 && making.feature(6, "transposed source 1") {
+        map |= 1 << 8;
+    }
+    let shape = if map & 1 << 8 != 0 { stored.transposed() } else { stored };
     if is_binary {
         map |= axes(making.random) << 4;
     }
-    if class == 4 {
+    if is_binary && making.feature(if class == 4 { 2 } else { 6 }, "transposed source 2") {
+        map |= 1 << 9;
+    }
+    if class == 4 && !(shape.h == 1 && making.feature(2, "one row and its factors")) && map & 1 << 9 == 0 {
         map |= 1 << 5;
     }
     let transposes = making.random.below(4) == 0;
     let width_log2 = making.random.below(6);
-    task.set(0x00, shape.w | shape.h << 16);
-    task.set(0x04, 1);
-    task.set(0x08, if is_binary { 0x2a } else { 0x22 });
-    task.set(0x0c, shape.c);
-    task.set(0x10, shape.c);
-    task.set(0x14, shape.w | shape.h << 16);
-    task.set(0x18, 1);
+    let stored_width = if making.feature(8, "result of bytes") { 1 } else { 2 };
+    geometry(&mut task, shape, shape, times);
+    let second_format = if is_binary { 8 } else { 0 };
+    task.set(0x08, if width == 2 { 2 } else { 0 } | second_format | if stored_width == 2 { 0x20 } else { 0 });
     task.set(0x1c, 0x5000_a021);
-    task.set(0x24, 0x0001_0000 | batches);
+    task.set(0x24, 0x0001_0000 | times.groups);
     task.set(0x28, 1 + making.random.below(8));
     task.set(0x2c, width_log2);
     task.set(0x30, map | u32::from(transposes) << 10);
     task.set(0x34, class << 4 | 1);
     constants(making.random, &mut task, is_binary, reduces, class);
-    making.source1(&mut task, broadcast(shape, map), batches, 1 << width_log2);
+    if !reduces && making.feature(5, "magnitude") {
+        *task.registers.entry(0x8800).or_default() |= 1 << 6;
+    }
+    if is_binary && making.feature(5, "ReLU on source 2") {
+        *task.registers.entry(0x4800).or_default() |= 1 << 4;
+    }
+    let first = broadcast(shape, map);
+    let first = if map & 1 << 8 != 0 { first.transposed() } else { first };
+    making.source1(&mut task, first, width, times, 1 << width_log2);
     if is_binary {
-        let mut second = broadcast(shape, map >> 4);
-        if class == 4 {
-            second.h = 2;
-        }
-        making.source2(&mut task, second, batches);
+        let second = source2(shape, map, class);
+        making.source2(&mut task, second, times);
     }
     let result = if reduces { Shape { h: 1, w: 1, ..shape } } else { shape };
-    let stored = if transposes { Shape { c: result.w, h: result.h, w: result.c } } else { result };
-    making.result(&mut task, stored, batches, is_last);
+    let stored = if transposes { result.transposed() } else { result };
+    making.result(&mut task, stored, stored_width, times, is_last);
     task
+}
+
+/// The extents of source 2 as it is stored. That of class 4 has its factors in a second row, and where it lies
+/// transposed, a column for each channel.
+pub(super) const fn source2(shape: Shape, map: u32, class: u32) -> Shape {
+    let second = broadcast(shape, map >> 4);
+    match (class, map & 1 << 9 != 0) {
+        (4, true) => Shape { h: 2, w: 1, ..second }.transposed(),
+        (4, false) => Shape { h: 2, ..second },
+        (_, true) => second.transposed(),
+        (_, false) => second,
+    }
 }
 
 /// Axes along which a source is broadcast: columns, rows, channels.

@@ -33,13 +33,47 @@ pub struct Shape {
     pub w: u32,
 }
 
+impl Shape {
+    /// With columns and channels exchanged.
+    pub(crate) const fn transposed(self) -> Self {
+        Self { c: self.w, h: self.h, w: self.c }
+    }
+}
+
+/// How often a task is done: for each group, or batch, and for each depth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// Groups or batches.
+    pub groups: u32,
+    /// Depths.
+    pub depths: u32,
+}
+
+impl Times {
+    /// A task that is done once.
+    pub const ONCE: Self = Self { groups: 1, depths: 1 };
+}
+
 /// A tensor that an earlier task left on chip.
 #[derive(Clone, Copy, Debug)]
 pub struct OnChip {
     /// Its extents.
     pub shape: Shape,
-    /// Base, channel stride, row stride, group stride.
-    pub place: [u32; 4],
+    /// Bytes of an element.
+    pub width: u32,
+    /// Base, channel stride, row stride, depth stride, group stride.
+    pub place: [u32; 5],
+}
+
+/// Strides in memory.
+struct Strides {
+    row: u32,
+    plane: u32,
+    depth: u32,
+    group: u32,
+    interleave: u32,
+    /// All bytes.
+    bytes: u32,
 }
 
 /// What the tasks of a case share while it is made.
@@ -50,119 +84,164 @@ pub struct Making<'r> {
     pub constants: Vec<u8>,
     /// What lies on chip, to be read by a later task.
     pub on_chip: Option<OnChip>,
+    /// What the task before passes on.
+    pub passed: Option<(Shape, u32)>,
     /// Where on chip nothing of use lies yet.
     pub free: u32,
     /// Where the next result may go, behind its BAR.
     pub result: u32,
+    /// What the tasks do that has a name.
+    pub features: Vec<&'static str>,
 }
 
 impl Making<'_> {
-    /// Room on chip for a tensor of `batches` batches, and its strides.
-    pub fn chip(&mut self, shape: Shape, batches: u32) -> [u32; 4] {
-        let channel = align(2 * shape.w, 16) + 16 * self.random.below(3);
+    /// True once in so many times, and noted then.
+    pub fn feature(&mut self, times: u32, name: &'static str) -> bool {
+        let is = self.random.below(times) == 0;
+        if is {
+            self.features.push(name);
+        }
+        is
+    }
+
+    /// Room on chip for a tensor, and its strides.
+    fn chip(&mut self, shape: Shape, width: u32, times: Times) -> [u32; 5] {
+        let channel = align(width * shape.w, 16) + 16 * self.random.below(3);
         let row = channel * shape.c + 16 * self.random.below(3);
-        let group = row * shape.h + 16 * self.random.below(2);
+        let depth = row * shape.h + 16 * self.random.below(2);
+        let group = depth * times.depths + 16 * self.random.below(2);
         let base = self.free + 16 * self.random.below(4);
-        self.free = align(base + group * batches, 16);
-        [base, channel, row, group]
+        self.free = align(base + group * times.groups, 16);
+        [base, channel, row, depth, group]
     }
 
-    /// Strides in memory of a tensor of `batches` batches: row, plane, group, interleave; and all its bytes.
-    pub fn memory(&mut self, shape: Shape, batches: u32) -> ([u32; 4], u32) {
-        let interleave = if self.random.below(4) == 0 { 1 + self.random.below(8) } else { 1 };
-        let row = align(2 * shape.w * interleave, 64) + 64 * self.random.below(2);
+    /// Strides in memory of a tensor.
+    fn memory(&mut self, shape: Shape, width: u32, times: Times) -> Strides {
+        let interleaved = width == 2 && self.random.below(4) == 0;
+        let interleave = if interleaved { 1 + self.random.below(8) } else { 1 };
+        let row = align(width * shape.w * interleave, 64) + 64 * self.random.below(2);
         let plane = row * shape.h + 64 * self.random.below(2);
-        let group = plane * shape.c.div_ceil(interleave) + 64 * self.random.below(2);
-        ([row, plane, group, interleave], group * batches)
+        let depth = plane * shape.c.div_ceil(interleave) + 64 * self.random.below(2);
+        let group = depth * times.depths + 64 * self.random.below(2);
+        Strides { row, plane, depth, group, interleave, bytes: group * times.groups }
     }
 
-    /// Where source 1 comes from, and what the window says of it.
-    pub fn source1(&mut self, task: &mut Task, shape: Shape, batches: u32, tile: u32) {
-        if let Some(kept) = self.on_chip.filter(|kept| kept.shape == shape) {
+    /// Where source 1 comes from, and what the window says of it; `shape` is as stored.
+    pub fn source1(&mut self, task: &mut Task, shape: Shape, width: u32, times: Times, tile: u32) {
+        if self.passed.take().is_some_and(|passed| passed == (shape, width)) {
+            task.set(0x4804, 0x103);
+            return;
+        }
+        if let Some(kept) = self.on_chip.filter(|kept| (kept.shape, kept.width) == (shape, width))
+            && times == Times::ONCE
+        {
             task.set(0x4804, 0x0050_0170);
             self.set_chip(task, 0x4808, kept.place);
             return;
         }
-        let ([row, plane, group, interleave], bytes) = self.memory(shape, batches);
-        let at = 64 * self.random.below((REGION.saturating_sub(bytes) / 64).max(1));
+        let layout = self.memory(shape, width, times);
+        let at = 64 * self.random.below((REGION.saturating_sub(layout.bytes) / 64).max(1));
         task.set(0x1_3800, 0x0003_3881);
-        task.set(0x1_3808, at + self.random.below(64));
-        task.set(0x1_380c, row);
-        task.set(0x1_3810, plane);
-        task.set(0x1_3814, plane);
-        task.set(0x1_3818, group);
-        task.set(0x1_3838, 0x2031 | interleave << 24);
+        let at = at + self.random.below(64);
+        set_memory(task, 0x1_3808, at, &layout);
+        task.set(0x1_3838, if width == 2 { 0x2031 } else { 0 } | layout.interleave << 24);
         task.operands |= SOURCE1 | 1 << 5;
         let keeps = self.random.below(2) == 0;
-        let mut place = self.chip(shape, batches);
-        place[1] = place[1].max(align(2 * shape.w.min(tile), 16));
-        task.set(0x4804, 0x0050_0170 | if keeps { 1 } else { 2 });
+        let mut place = self.chip(shape, width, times);
+        place[1] = place[1].max(align(width * shape.w.min(tile), 16));
+        task.set(0x4804, self.port(width) | if keeps { 1 } else { 2 });
         self.set_chip(task, 0x4808, place);
-        if keeps && batches == 1 {
-            self.on_chip = Some(OnChip { shape, place });
+        if keeps && times == Times::ONCE {
+            self.on_chip = Some(OnChip { shape, width, place });
         }
     }
 
+    /// A port's configuration without its type. The width of its elements is said elsewhere as well, and this is inert.
+    fn port(&mut self, width: u32) -> u32 {
+        0x0050_0130 | if width == 2 && !self.feature(8, "port format 0") { 0x40 } else { 0 }
+    }
+
     /// Where source 2 comes from; it is never on chip but by chance.
-    pub fn source2(&mut self, task: &mut Task, shape: Shape, batches: u32) {
-        let ([row, plane, group, interleave], bytes) = self.memory(shape, batches);
-        let at = 64 * self.random.below((REGION.saturating_sub(bytes) / 64).max(1));
+    pub fn source2(&mut self, task: &mut Task, shape: Shape, times: Times) {
+        let layout = self.memory(shape, 2, times);
+        let at = 64 * self.random.below((REGION.saturating_sub(layout.bytes) / 64).max(1));
         task.set(0x1_3804, 0x0003_3880);
-        task.set(0x1_381c, at);
-        task.set(0x1_3820, row);
-        task.set(0x1_3824, plane);
-        task.set(0x1_3828, plane);
-        task.set(0x1_382c, group);
-        task.set(
-            0x1_383c,
-            0x2030 | self.random.below(2) | if interleave == 1 { 0 } else { interleave << 24 },
-        );
+        set_memory(task, 0x1_381c, at, &layout);
+        let interleave = if layout.interleave == 1 { 0 } else { layout.interleave << 24 };
+        task.set(0x1_383c, 0x2030 | self.random.below(2) | interleave);
         task.operands |= (SOURCE2 | 1 << 5) << 6;
-        let place = self.chip(shape, batches);
+        let place = self.chip(shape, 2, times);
         self.set_chip(task, 0x481c, place);
         *task.registers.entry(0x4804).or_default() |= 1 << 24;
         *task.registers.entry(0x34).or_default() |= 1 << 1;
     }
 
     /// Where the result goes; `shape` is as stored. The last task of a chain goes to memory.
-    pub fn result(&mut self, task: &mut Task, shape: Shape, batches: u32, is_last: bool) {
+    pub fn result(&mut self, task: &mut Task, shape: Shape, width: u32, times: Times, is_last: bool) {
+        self.passed = None;
+        if !is_last && width == 2 && times == Times::ONCE && self.feature(6, "passed on") {
+            task.set(0x4830, self.port(width) | 3);
+            task.set(0x1_7800, 0xc0);
+            self.passed = Some((shape, width));
+            return;
+        }
         let kind = if is_last { 1 + self.random.below(2) } else { self.random.below(3) };
-        let place = self.chip(shape, batches);
-        task.set(0x4830, 0x0050_0170 | kind);
+        let place = self.chip(shape, width, times);
+        task.set(0x4830, self.port(width) | kind);
         self.set_chip(task, 0x4834, place);
-        if kind == 0 && batches == 1 {
-            self.on_chip = Some(OnChip { shape, place });
+        if kind == 0 && times == Times::ONCE {
+            self.on_chip = Some(OnChip { shape, width, place });
         }
         if kind == 0 {
             return;
         }
-        let ([row, plane, group, interleave], bytes) = self.memory(shape, batches);
+        let layout = self.memory(shape, width, times);
         task.set(0x1_7800, 0x0400_00c1);
-        task.set(0x1_7804, self.result);
-        task.set(0x1_7808, row);
-        task.set(0x1_780c, plane);
-        task.set(0x1_7810, plane);
-        task.set(0x1_7814, group);
-        task.set(0x1_7818, 0x0030_2031 | interleave << 24);
+        if self.feature(8, "bits of the destination without effect") {
+            task.set(0x1_7800, 0x0400_00c1 | self.random.word() & 0x004c_0000);
+        }
+        set_memory(task, 0x1_7804, self.result, &layout);
+        task.set(0x1_7818, 0x0030_0000 | if width == 2 { 0x2031 } else { 0 } | layout.interleave << 24);
         task.operands |= (RESULT | 1 << 5) << 12;
-        self.result = align(self.result + bytes, 64);
+        self.result = align(self.result + layout.bytes, 64);
     }
 
-    fn set_chip(&self, task: &mut Task, at: u32, [base, channel, row, group]: [u32; 4]) {
-        task.set(at, base);
-        task.set(at + 4, channel);
-        task.set(at + 8, row);
-        task.set(at + 0xc, row);
-        task.set(at + 0x10, group);
+    fn set_chip(&self, task: &mut Task, first: u32, place: [u32; 5]) {
+        for (at, value) in (first..).step_by(4).zip(place) {
+            task.set(at, value);
+        }
     }
 }
 
+fn set_memory(task: &mut Task, first: u32, at: u32, layout: &Strides) {
+    let words = [at, layout.row, layout.plane, layout.depth, layout.group];
+    for (at, value) in (first..).step_by(4).zip(words) {
+        task.set(at, value);
+    }
+}
+
+/// A program, and what its tasks do that has a name.
+pub struct Program {
+    /// The program with its memory.
+    pub case: Case,
+    /// Features, each once.
+    pub features: Vec<&'static str>,
+}
+
 /// A random program. With `turned`, a bit of one of its tasks was turned afterwards.
-pub fn case(seed: u64, turned: bool) -> Case {
+pub fn program(seed: u64, turned: bool) -> Program {
     let mut random = Random::new(seed);
     let count = 1 + random.below(3);
     let numerics = if random.below(4) == 0 { Numerics::Exact } else { Numerics::M1 };
-    let mut making = Making { random: &mut random, constants: Vec::new(), on_chip: None, free: 0, result: 0 };
+    let mut making = Making {
+        random: &mut random,
+        constants: Vec::new(),
+        on_chip: None,
+        passed: None,
+        free: 0,
+        result: 0,
+        features: Vec::new(),
+    };
     let mut tasks: Vec<Task> = (0..count)
         .map(|index| {
             let is_last = index + 1 == count;
@@ -172,11 +251,15 @@ pub fn case(seed: u64, turned: bool) -> Case {
             } else {
                 planar::task(&mut making, is_last)
             };
-            task.layout = layout;
+            // A descriptor that leaves out where coefficients lie is for tasks that need none.
+            task.layout = Layout { is_compact: layout.is_compact && task.kernels == 0, ..layout };
             task
         })
         .collect();
     let mut constants = std::mem::take(&mut making.constants);
+    let mut features = std::mem::take(&mut making.features);
+    features.sort_unstable();
+    features.dedup();
     if turned {
         let index = random.below(count) as usize;
         tasks[index].turn_a_bit(&mut random);
@@ -197,5 +280,5 @@ pub fn case(seed: u64, turned: bool) -> Case {
         .collect();
     debug_assert!(count * STEP < REGION, "the stream stays in its region");
     let first_words = tasks[0].layout.words();
-    Case { regions, bars, tasks: count as u16, first_words, numerics }
+    Program { case: Case { regions, bars, tasks: count as u16, first_words, numerics }, features }
 }

@@ -56,6 +56,8 @@ const COMMON: &[Row] = &[
     (0x30, 1, (5, 5), "PlanarMap.Source2Row"),
     (0x30, 1, (6, 6), "PlanarMap.Source2Depth"),
     (0x30, 1, (7, 7), "PlanarMap.Source2Channel"),
+    (0x30, 1, (8, 8), "PlanarMap.Source1Transposed"),
+    (0x30, 1, (9, 9), "PlanarMap.Source2Transposed"),
     (0x30, 1, (10, 10), "PlanarMap.TransposeOutput"),
     (0x34, 1, (0, 0), "Cfg.Bit0"),
     (0x34, 1, (1, 1), "Cfg.Source2FromMemory"),
@@ -79,6 +81,7 @@ const COMMON: &[Row] = &[
 const L2: &[Row] = &[
     (0x4800, 1, (0, 0), "L2Cfg.InputReLU"),
     (0x4800, 1, (3, 2), "L2Cfg.PaddingMode"),
+    (0x4800, 1, (4, 4), "L2Cfg.Source2ReLU"),
     (0x4804, 1, (1, 0), "SourceCfg.SourceType"),
     (0x4804, 1, (3, 2), "SourceCfg.Dependent"),
     (0x4804, 1, (4, 4), "SourceCfg.AliasConvSrc"),
@@ -124,6 +127,7 @@ const PLANAR: &[Row] = &[
     (0x8800, 1, (1, 0), "PlanarCfg.Reduction"),
     (0x8800, 1, (4, 2), "PlanarCfg.Operation"),
     (0x8800, 1, (5, 5), "PlanarCfg.ReLU"),
+    (0x8800, 1, (6, 6), "PlanarCfg.Magnitude"),
     (0x8800, 1, (13, 12), "PlanarCfg.PostFunction"),
     (0x8800, 1, (16, 16), "PlanarCfg.NegateSource1"),
     (0x8800, 1, (19, 18), "PlanarCfg.Source2Selector"),
@@ -214,7 +218,10 @@ const TILE_DESTINATION: &[Row] = &[
 
 /// Kernel DMA block, td 4.7: sixteen coefficient channels and four further streams.
 const KERNEL_DMA: &[Row] = &[
+    (0x1F800, 1, (4, 4), "Master.GroupReuse"),
+    (0x1F800, 1, (5, 5), "Master.Sparse"),
     (0x1F800, 1, (6, 6), "Master.Enable"),
+    (0x1F800, 1, (13, 11), "Master.PaletteBlock"),
     (0x1F804, 1, WHOLE, "AlignedCoeffSizePerCh"),
     (0x1F808, 16, (0, 0), "CoeffDMAConfig.En"),
     (0x1F808, 16, (5, 4), "CoeffDMAConfig.CrH"),

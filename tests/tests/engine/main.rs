@@ -2,6 +2,7 @@
 //! of the arithmetic notes, and the sweeps that found what hangs and what does not matter.
 
 mod arithmetic;
+mod delta;
 mod placement;
 mod programs;
 mod rig;

@@ -22,14 +22,6 @@ fn planes_of_lanes_are_dealt_to_the_engines_in_turn() {
 }
 
 #[test]
-fn grouped_outputs_read_the_channels_of_their_group() {
-    let mut rig = Rig::neural(Mode::M1, [4, 1, 1], [2, 1, 1], MULTIPLY);
-    rig.set(0x24, 2).engines(&[(0, 8)]).constants(&bits(&[1.0, 1.0, 2.0, 2.0]));
-    rig.input(0, &bits(&[1.0, 2.0, 3.0, 4.0]));
-    assert_eq!(rig.done(), [3.0, 14.0]);
-}
-
-#[test]
 fn padded_and_strided_kernel_reads_zero_outside() {
     // 3x3 of ones over 4x4 counted elements, padding 1, stride 2.
     let mut rig = Rig::neural(Mode::M1, [1, 4, 4], [1, 2, 2], MULTIPLY);
@@ -93,7 +85,7 @@ fn broadcast_makes_an_operand_one_column_row_or_channel() {
 
 #[test]
 fn normaliser_finds_its_factor_one_row_behind_what_it_subtracts() {
-    let mut rig = Rig::planar(NORMALISE, [1, 2, 2], 0);
+    let mut rig = Rig::planar(NORMALISE, [1, 2, 2], 1 << 18);
     rig.set(0x30, 1 << 5).input(0, &bits(&[5.0, 6.0, 7.0, 8.0])).input(1, &bits(&[1.0, 2.0, 10.0, 100.0]));
     assert_eq!(rig.done(), [40.0, 400.0, 60.0, 600.0]);
 }

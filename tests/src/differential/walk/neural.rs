@@ -4,6 +4,7 @@ use super::place::{Known, Shape};
 use super::planar::{geometry, result, source1};
 use super::written::Delta;
 use super::{CONSTANTS, DATA, MODES, table_at};
+use crate::differential::packing::{self, Format, Packing};
 use crate::differential::task::{align, half};
 use crate::random::Random;
 
@@ -19,11 +20,10 @@ enum Kind {
     PassThrough,
 }
 
-/// The channels that an output reads.
+/// The channels of its group that an output reads.
 #[derive(Clone, Copy)]
 enum Reads {
     Dense,
-    Grouped(u32),
     Unicast(u32),
 }
 
@@ -38,13 +38,13 @@ pub(super) fn task(random: &mut Random, known: &mut Known, task: &mut Delta) {
     let (reads, outputs) = channels(random, kind, input.c);
     let each = match reads {
         Reads::Dense => input.c,
-        Reads::Grouped(groups) => input.c / groups,
         Reads::Unicast(each) => each,
     };
+    let groups = if random.below(5) == 0 { 2 + random.below(3) } else { 1 };
     let taps = each * (conv & 0x1f) * (conv >> 5 & 0x1f);
     let outputs = match reads {
-        Reads::Dense => outputs.min(WORK_MAX / (taps * plane.0 * plane.1)).max(1),
-        _ => outputs,
+        Reads::Dense => outputs.min(WORK_MAX / (taps * plane.0 * plane.1 * groups)).max(1),
+        Reads::Unicast(_) => outputs,
     };
     let output = Shape { c: outputs, h: plane.1, w: plane.0 };
     geometry(task, input, output, 1 + random.below(input.h + 2));
@@ -53,9 +53,8 @@ pub(super) fn task(random: &mut Random, known: &mut Known, task: &mut Delta) {
     task.set(
         0x24,
         match reads {
-            Reads::Dense => 0x0001_0001,
-            Reads::Grouped(groups) => 0x0001_0000 | groups,
-            Reads::Unicast(each) => 0x4001 | each << 16,
+            Reads::Dense => 0x0001_0000 | groups,
+            Reads::Unicast(each) => 0x4000 | each << 16 | groups,
         },
     );
     task.set(0x2c, 0);
@@ -72,16 +71,18 @@ pub(super) fn task(random: &mut Random, known: &mut Known, task: &mut Delta) {
     };
     task.set(0xc804, 1 << 20 | nonlinearity << 16 | operation);
     task.set(0xc808, 0);
-    task.set(0xc80c, 0);
+    // A maximum has no accumulator.
+    let has_addend = kind != Kind::Maximum && random.below(4) == 0;
+    task.set(0xc80c, if has_addend { half(random).into() } else { 0 });
     task.set(0xc810, if random.below(4) == 0 { half(random).into() } else { 0x3c00 });
     if kind == Kind::Convolution {
-        coefficients(random, known, task, (outputs, taps));
+        coefficients(random, known, task, (outputs, groups), each);
     } else if nonlinearity == 2 {
         table(random, known, task);
     }
-    source1(random, known, task, (input, 1), 128 >> sh_min);
+    source1(random, known, task, (input, groups), 128 >> sh_min);
     let stored = if is_transposed { output.transposed() } else { output };
-    result(random, known, task, stored, 1);
+    result(random, known, task, stored, groups);
 }
 
 fn channels(random: &mut Random, kind: Kind, channels: u32) -> (Reads, u32) {
@@ -89,18 +90,11 @@ fn channels(random: &mut Random, kind: Kind, channels: u32) -> (Reads, u32) {
     if kind == Kind::PassThrough {
         return (Reads::Unicast(1), channels);
     }
-    let divisors: Vec<u32> = (2..=channels).filter(|groups| channels.is_multiple_of(*groups)).collect();
-    match random.below(4) {
-        0 => {
-            let each = 1 + random.below(channels);
-            (Reads::Unicast(each), 1 + random.below(channels / each))
-        }
-        1 if kind == Kind::Convolution && !divisors.is_empty() => {
-            let groups = divisors[random.below(divisors.len() as u32) as usize];
-            (Reads::Grouped(groups), groups * (1 + random.below(3)))
-        }
-        _ => (Reads::Dense, OUTPUTS[random.below(12) as usize]),
+    if random.below(4) == 0 {
+        let each = 1 + random.below(channels);
+        return (Reads::Unicast(each), 1 + random.below(channels / each));
     }
+    (Reads::Dense, OUTPUTS[random.below(12) as usize])
 }
 
 /// Kernel, stride and padding, large ones too; gives the output's columns and rows.
@@ -123,23 +117,44 @@ fn kernel(random: &mut Random, input: Shape) -> (u32, (u32, u32)) {
     (0x5000_0000 | kw | kh << 5 | sx << 13 | sy << 15 | px << 17 | py << 22, (width, height))
 }
 
-/// Chunks of coefficients anywhere in memory, shared or one behind the other (td 7.1).
-fn coefficients(random: &mut Random, known: &Known, task: &mut Delta, (outputs, taps): (u32, u32)) {
-    let lanes = (0..=5).filter(|log2| outputs.is_multiple_of(1 << log2)).max().unwrap_or(0);
-    let lanes_log2 = random.below(lanes + 1);
-    let lanes = 1 << lanes_log2;
+/// Chunks of coefficients anywhere in memory, shared or one behind the other (td 7.1, delta 5).
+fn coefficients(
+    random: &mut Random,
+    known: &Known,
+    task: &mut Delta,
+    (outputs, groups): (u32, u32),
+    channels: u32,
+) {
     let engines_log2 = random.below(5);
-    let engines = 1 << engines_log2;
-    let is_bytes = random.below(6) == 0;
-    let has_bias = !is_bytes && random.below(3) == 0;
-    let slot = (taps + u32::from(has_bias)) * lanes * if is_bytes { 1 } else { 2 };
-    let planes = outputs / lanes;
+    let conv = task.registers[&0x1c];
+    let kernel = packing::Kernel {
+        channels,
+        extent: (conv & 0x1f, conv >> 5 & 0x1f),
+        stride: (conv >> 13 & 3, conv >> 15 & 3),
+    };
+    let format = match random.below(12) {
+        0 => Format::Unsigned,
+        1 => Format::Signed,
+        _ => Format::Half,
+    };
+    let has_bias = format == Format::Half && task.registers[&0xc80c] == 0 && random.below(3) == 0;
+    let packing =
+        |lanes| Packing { lanes, engines: 1 << engines_log2, outputs, groups, kernel, has_bias, format };
+    let fits = |log2: &u32| !packing(1 << log2).is_narrow() && outputs.is_multiple_of(1 << log2);
+    let lanes: Vec<u32> = (0..=5).filter(fits).collect();
+    let lanes_log2 = lanes[random.below(lanes.len() as u32) as usize];
+    let packing = packing(1 << lanes_log2);
     task.add(0x1c, lanes_log2 << 10);
     task.add(0x34, engines_log2 << 19);
     task.add(0xc804, if has_bias { 0x10 } else { 0 } | if random.below(2) == 0 { 0x1c00 } else { 0 });
-    task.set(0xc800, if is_bytes { 0x80 } else { 0x82 } | random.below(2) << 16);
+    let format = match format {
+        Format::Unsigned => 0x80,
+        Format::Signed => 0x81,
+        _ => 0x82,
+    };
+    task.set(0xc800, format | random.below(2) << 16);
     task.set(0x1_f800, 0x40);
-    let whole = align(planes.div_ceil(engines) * slot, 64);
+    let whole = align(packing.chunk_bytes(), 64);
     // What an earlier task read or wrote, the constants, or anything.
     let recent = known.memory.len().checked_sub(1 + random.below(3) as usize);
     let at = match (recent, random.below(3)) {
@@ -148,18 +163,17 @@ fn coefficients(random: &mut Random, known: &Known, task: &mut Delta, (outputs, 
         _ => DATA.0 + 64 * random.below(DATA.1 / 64),
     };
     let (base, room) = if at < DATA.0 { CONSTANTS } else { DATA };
-    let is_shared = random.below(4) == 0 || engines.min(planes) * whole > room;
-    let total = if is_shared { whole } else { engines.min(planes) * whole };
+    let is_shared = random.below(4) == 0 || packing.used() * whole > room;
+    let total = if is_shared { whole } else { packing.used() * whole };
     let at = at.clamp(base, base + room.saturating_sub(total));
     let (bar, offset) = known.bar(random, at);
     task.kernels = if bar == 1 { random.below(2) << 5 | bar } else { bar | 1 << 5 };
     for engine in 0..16 {
-        let is_used = engine < engines.min(planes);
+        let is_used = engine < packing.used();
         task.set(0x1_f808 + 4 * engine, if is_used { 0x81 } else { 0x80 });
         if is_used {
-            let slots = (planes - engine).div_ceil(engines);
             task.set(0x1_f848 + 4 * engine, offset + if is_shared { 0 } else { engine * whole });
-            task.set(0x1_f888 + 4 * engine, align(slots * slot, 64));
+            task.set(0x1_f888 + 4 * engine, whole);
         }
     }
 }

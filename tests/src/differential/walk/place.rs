@@ -26,11 +26,6 @@ impl Shape {
     const fn holds(self, other: Self) -> bool {
         self.c >= other.c && self.h >= other.h && self.w >= other.w
     }
-
-    /// With columns and channels exchanged.
-    pub(super) const fn transposed(self) -> Self {
-        Self { c: self.w, h: self.h, w: self.c }
-    }
 }
 
 /// A tensor in memory, by its device address.

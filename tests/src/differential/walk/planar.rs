@@ -2,7 +2,7 @@
 
 use super::place::{InMemory, Known, OnChip, Shape};
 use super::written::Delta;
-use crate::differential::planar::{axes, broadcast};
+use crate::differential::planar::{axes, broadcast, source2 as extents};
 use crate::differential::task::{align, half};
 use crate::random::Random;
 
@@ -14,8 +14,12 @@ pub(super) fn task(random: &mut Random, known: &mut Known, task: &mut Delta) {
     let batches = if random.below(5) == 0 { 2 + random.below(3) } else { 1 };
     let whole = known.shape(random);
     let shape = if batches == 1 { whole } else { Shape { h: 1, ..whole } };
-    let second = if class == 4 { 0b10 } else { 0 };
-    let map = axes(random) | if is_binary { (axes(random) | second) << 4 } else { 0 };
+    let mut map = axes(random) | if is_binary { axes(random) << 4 } else { 0 };
+    let is_turned = [random.below(6) == 0, is_binary && random.below(4) == 0];
+    map |= u32::from(is_turned[0]) << 8 | u32::from(is_turned[1]) << 9;
+    // Rows of class 4 are two, whatever the others have; of one row, or turned, this needs no saying.
+    let needs_saying = !is_turned[1] && (shape.h > 1 || random.below(2) == 0);
+    map |= u32::from(class == 4 && needs_saying) << 5;
     let is_transposed = random.below(4) == 0;
     let patch = random.below(8);
     geometry(task, shape, shape, 1 + random.below(shape.h + 2));
@@ -27,13 +31,11 @@ pub(super) fn task(random: &mut Random, known: &mut Known, task: &mut Delta) {
     task.set(0x34, class << 4 | 1);
     arithmetic(random, task, (class, is_binary, reduces));
 
-    source1(random, known, task, (broadcast(shape, map), batches), 1 << patch);
+    let first = broadcast(shape, map);
+    let first = if is_turned[0] { first.transposed() } else { first };
+    source1(random, known, task, (first, batches), 1 << patch);
     if is_binary {
-        let mut extents = broadcast(shape, map >> 4);
-        if class == 4 {
-            extents.h = 2;
-        }
-        source2(random, known, task, extents, batches);
+        source2(random, known, task, extents(shape, map, class), batches);
     }
     let result_shape = if reduces { Shape { h: 1, w: 1, ..shape } } else { shape };
     let stored = if is_transposed { result_shape.transposed() } else { result_shape };
@@ -48,10 +50,15 @@ fn arithmetic(random: &mut Random, task: &mut Delta, (class, is_binary, reduces)
     };
     let selector = if is_binary { 2 + random.below(2) } else { 0 };
     let (reduction, post) = if reduces { (2 * random.below(2), random.below(3)) } else { (0, 0) };
-    task.set(0x4800, u32::from(reduction == 2) << 2 | random.below(2) << 8);
+    let relu2 = u32::from(is_binary && random.below(6) == 0);
+    task.set(0x4800, u32::from(reduction == 2) << 2 | relu2 << 4 | random.below(2) << 8);
     let relu = u32::from(random.below(4) == 0);
     let negates = u32::from(random.below(4) == 0);
-    task.set(0x8800, reduction | operation << 2 | relu << 5 | post << 12 | negates << 16 | selector << 18);
+    let magnitude = u32::from(!reduces && random.below(6) == 0);
+    task.set(
+        0x8800,
+        reduction | operation << 2 | relu << 5 | magnitude << 6 | post << 12 | negates << 16 | selector << 18,
+    );
     let mut constant = |usual: u16| u32::from(if random.below(3) == 0 { half(random) } else { usual });
     task.set(0x8804, constant(0) | constant(0x3c00) << 16);
     task.set(0x8808, if reduces { constant(0) } else { 0 } | constant(0x3c00) << 16);

@@ -1,13 +1,22 @@
-//! Coefficients and tables, as the kernel DMA finds them in memory (td 4.7, 7.1, 7.4).
+//! Coefficients and tables, as the kernel DMA finds them in memory (td 4.7, 7.1, 7.4; delta 5).
+//!
+//! Each engine has a chunk. A table that goes with coefficients leads it; then come slots, one for each plane of lanes
+//! that the engine holds, group after group. A slot is a bias row if there is one, then one row of lanes for each tap, or
+//! the same with its zeros left out ([`sparse`](super::sparse)).
 
 use super::machine::Machine;
 use super::numbers::half_bits;
+use super::sparse;
 use super::tables::{HALVES, Table};
 use super::task::Task;
 use super::{Stop, stop_if};
 
-/// What the outputs are multiplied with and, with a bias row, offset by.
-#[derive(Debug)]
+/// Bytes of a table.
+const TABLE: u64 = 2 * HALVES as u64;
+
+/// What the outputs of one group are multiplied with and, with a bias row, begin with. An output here is one channel of
+/// one of the columns that are made side by side.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Coefficients {
     /// For each output, one coefficient for each tap; one of 8 bits is the half of the same value (numerics-array 12).
     pub(super) rows: Vec<Vec<u16>>,
@@ -15,38 +24,78 @@ pub(super) struct Coefficients {
     pub(super) bias: Option<Vec<u16>>,
 }
 
-/// Where the coefficients of a task lie: planes of lanes, dealt to the engines in turn.
+/// How the coefficients of a task lie.
 #[derive(Debug, Clone, Copy)]
-struct Layout {
-    lanes: u32,
-    engines: u32,
-    taps: u32,
-    bytes: u32,
-    bias: bool,
+pub(super) struct Layout {
+    /// Outputs of a plane; the last may have less.
+    pub(super) lanes: u32,
+    pub(super) engines: u32,
+    /// Outputs of one group, all columns that are made side by side.
+    pub(super) outputs: u32,
+    pub(super) groups: u32,
+    pub(super) taps: u32,
+    pub(super) bytes: u32,
+    pub(super) bias: bool,
+    pub(super) sparse: bool,
+    /// Whether a table leads each chunk.
+    pub(super) table: bool,
 }
 
 impl Layout {
-    fn of(task: &Task<'_>, taps: u32) -> Self {
+    pub(super) fn of(task: &Task<'_>, taps: u32) -> Self {
+        let side_by_side = task.field(0x1C, 29, 28);
+        let outputs = task.output().c * side_by_side;
+        let (lanes, engines) =
+            ((1 << task.field(0x1C, 12, 10)) * side_by_side, 1 << task.field(0x34, 21, 19));
+        // Where the lanes of all engines are more than there are outputs, each engine has as many of them. Reading: this is
+        // so if all engines fetch, and outputs can be dealt evenly; otherwise some engines have nothing.
+        let all_fetch = (0..engines.min(16)).all(|engine| task.bit(0x1F808 + 4 * engine, 0));
+        let is_narrow = outputs < lanes * engines && outputs.is_multiple_of(engines) && all_fetch;
+        let lanes = if is_narrow { outputs / engines } else { lanes };
         Self {
-            lanes: 1 << task.field(0x1C, 12, 10),
-            engines: 1 << task.field(0x34, 21, 19),
+            lanes,
+            engines,
+            outputs,
+            groups: task.field(0x24, 12, 0),
             taps,
             bytes: if task.field(0xC800, 1, 0) == 2 { 2 } else { 1 },
             bias: task.bit(0xC804, 4),
+            sparse: task.bit(0xC800, 8),
+            table: task.uses_table(),
         }
     }
 
-    fn slot_bytes(self) -> u64 {
-        u64::from(self.taps + u32::from(self.bias)) * self.row_bytes()
+    fn planes(self) -> u32 {
+        self.outputs.div_ceil(self.lanes)
     }
 
-    fn row_bytes(self) -> u64 {
-        u64::from(self.lanes * self.bytes)
+    /// The outputs of a plane.
+    fn of_plane(self, plane: u32) -> std::ops::Range<u32> {
+        plane * self.lanes..((plane + 1) * self.lanes).min(self.outputs)
     }
 
-    /// Byte offset of a row of a plane inside its engine's chunk; the bias row is row 0 if there is one.
-    fn row(self, plane: u32, row: u32) -> u64 {
-        u64::from(plane / self.engines) * self.slot_bytes() + u64::from(row) * self.row_bytes()
+    /// Bytes of a dense slot, without the padding behind it.
+    fn slot_bytes(self, plane: u32) -> u64 {
+        u64::from(self.of_plane(plane).len() as u32 * self.bytes)
+            * u64::from(self.taps + u32::from(self.bias))
+    }
+
+    /// From the end of a slot to the next. Slots lie back to back, those of groups at multiples of 64 (delta 5.2).
+    fn next_slot(self, end: u64) -> u64 {
+        if self.groups > 1 { end.next_multiple_of(64) } else { end }
+    }
+
+    /// Bytes that the chunk of an engine has at least.
+    fn chunk_bytes(self, engine: u32) -> u64 {
+        let mut end = if self.table { TABLE } else { 0 };
+        for _ in 0..self.groups {
+            for plane in (engine..self.planes()).step_by(self.engines as usize) {
+                // How much a sparse slot holds says the slot itself.
+                let bytes = if self.sparse { 3 } else { self.slot_bytes(plane) };
+                end = self.next_slot(end) + bytes;
+            }
+        }
+        end
     }
 }
 
@@ -59,29 +108,30 @@ fn chunk(task: &Task<'_>, engine: u32) -> u64 {
 pub(super) fn check(task: &Task<'_>, taps: u32) -> Result<(), Stop> {
     super::refusals::named_bits_only(task, 0xC800)?;
     let format = task.field(0xC800, 1, 0);
-    stop_if(!matches!(format, 0 | 2), || Stop::refused(0xC800, format!("coefficient format {format}")))?;
-    for (bit, name) in [(2, "palettised"), (8, "sparse"), (10, "reused")] {
+    stop_if(format == 3, || Stop::refused(0xC800, "coefficient format 3"))?;
+    for (bit, name) in [(2, "palettised"), (10, "reused")] {
         stop_if(task.bit(0xC800, bit), || Stop::refused(0xC800, format!("{name} coefficients")))?;
     }
     let layout = Layout::of(task, taps);
-    stop_if(format == 0 && layout.bias, || Stop::refused(0xC804, "bias row of 8-bit coefficients"))?;
-    let outputs = task.output().c;
-    stop_if(!outputs.is_multiple_of(layout.lanes), || {
-        Stop::refused(0x10, format!("{outputs} outputs in planes of {}", layout.lanes))
+    stop_if(format != 2 && layout.bias, || Stop::refused(0xC804, "bias row of 8-bit coefficients"))?;
+    // Reading: both registers say whether zeros are left out, as in every program.
+    stop_if(layout.sparse != task.bit(0x1F800, 5), || Stop::refused(0x1F800, "sparse or not"))?;
+    if layout.sparse {
+        sparse::check(task, layout)?;
+    }
+    stop_if(!layout.outputs.is_multiple_of(layout.lanes), || {
+        Stop::refused(0x10, format!("{} outputs in planes of {}", layout.outputs, layout.lanes))
     })?;
-    let planes = outputs / layout.lanes;
-    for engine in 0..layout.engines.min(planes) {
-        let slots = (planes - engine).div_ceil(layout.engines);
-        channel(task, engine, u64::from(slots) * layout.slot_bytes())?;
+    for engine in 0..layout.engines.min(layout.planes()) {
+        channel(task, engine, layout.chunk_bytes(engine))?;
     }
     Ok(())
 }
 
-/// Refuses a table that nobody knows how to find.
+/// Refuses a table that nobody knows how to find. One that goes with coefficients is part of their chunks.
 pub(super) fn check_table(task: &Task<'_>) -> Result<(), Stop> {
-    stop_if(task.uses_coefficients(), || Stop::refused(0xC804, "table behind coefficients"))?;
     stop_if(!task.bit(0xC804, 20), || Stop::refused(0xC804, "table with bit 20 clear"))?;
-    channel(task, 0, 2 * HALVES as u64)
+    if task.uses_coefficients() { Ok(()) } else { channel(task, 0, TABLE) }
 }
 
 fn channel(task: &Task<'_>, engine: u32, bytes: u64) -> Result<(), Stop> {
@@ -94,32 +144,93 @@ fn channel(task: &Task<'_>, engine: u32, bytes: u64) -> Result<(), Stop> {
 }
 
 impl Machine {
-    /// Reads the coefficients of every output.
-    pub(super) fn coefficients(&self, task: &Task<'_>, taps: u32) -> Result<Coefficients, Stop> {
-        let layout = Layout::of(task, taps);
-        let read = |output: u32, row: u32| {
-            let (plane, lane) = (output / layout.lanes, output % layout.lanes);
-            let place =
-                chunk(task, plane % layout.engines) + layout.row(plane, row) + u64::from(lane * layout.bytes);
-            if layout.bytes == 2 {
-                self.memory.half(place)
-            } else {
-                self.memory.byte(place).map(|byte| half_bits(f64::from(byte)))
+    /// Reads the coefficients of every group.
+    pub(super) fn coefficients(&self, task: &Task<'_>, layout: Layout) -> Result<Vec<Coefficients>, Stop> {
+        let outputs = layout.outputs as usize;
+        let empty =
+            Coefficients { rows: vec![Vec::new(); outputs], bias: layout.bias.then(|| vec![0; outputs]) };
+        let mut groups = vec![empty; layout.groups as usize];
+        for engine in 0..layout.engines.min(layout.planes()) {
+            let (start, mut at) = (chunk(task, engine), if layout.table { TABLE } else { 0 });
+            let size = u64::from(task.word(0x1F888 + 4 * engine));
+            for group in &mut groups {
+                for plane in (engine..layout.planes()).step_by(layout.engines as usize) {
+                    at = layout.next_slot(at);
+                    at +=
+                        self.slot(task, (layout, layout.of_plane(plane)), (start + at, size - at), group)?;
+                    stop_if(at > size, || {
+                        Stop::refused(0x1F888 + 4 * engine, "slot is longer than its chunk")
+                    })?;
+                }
             }
-        };
-        let first = u32::from(layout.bias);
-        let outputs = task.output().c;
-        let rows = (0..outputs).map(|output| (first..first + taps).map(|row| read(output, row)).collect());
-        let bias = layout.bias.then(|| (0..outputs).map(|output| read(output, 0)).collect());
-        Ok(Coefficients { rows: rows.collect::<Result<_, _>>()?, bias: bias.transpose()? })
+        }
+        Ok(groups)
     }
 
-    /// Reads the activation table.
-    pub(super) fn table(&self, task: &Task<'_>) -> Result<Table, Stop> {
-        let mut halves = [0; HALVES];
-        for (index, half) in halves.iter_mut().enumerate() {
-            *half = self.memory.half(chunk(task, 0) + 2 * index as u64)?;
+    /// Reads one slot, of which `place` says the address and the bytes that are left for it; gives how many it has.
+    fn slot(
+        &self,
+        task: &Task<'_>,
+        (layout, outputs): (Layout, std::ops::Range<u32>),
+        (start, room): (u64, u64),
+        group: &mut Coefficients,
+    ) -> Result<u64, Stop> {
+        let mut at = start;
+        let mut next = || {
+            let place = at;
+            at += u64::from(layout.bytes);
+            match task.field(0xC800, 1, 0) {
+                2 => self.memory.half(place),
+                1 => self.memory.byte(place).map(|byte| half_bits(f64::from(byte.cast_signed()))),
+                _ => self.memory.byte(place).map(|byte| half_bits(f64::from(byte))),
+            }
+        };
+        if let Some(bias) = &mut group.bias {
+            for output in outputs.clone() {
+                bias[output as usize] = next()?;
+            }
         }
-        Table::new(halves).map_err(|why| Stop::refused(0xC804, why))
+        if layout.sparse {
+            let bias_bytes = at - start;
+            let body = sparse::read(&self.memory, task, layout, (at, room.saturating_sub(bias_bytes)))?;
+            for (output, row) in outputs.zip(body.rows) {
+                group.rows[output as usize] = row;
+            }
+            return Ok(bias_bytes + body.bytes);
+        }
+        for _ in 0..layout.taps {
+            for output in outputs.clone() {
+                group.rows[output as usize].push(next()?);
+            }
+        }
+        Ok(at - start)
+    }
+
+    /// Reads the table that an output of a task goes through: with coefficients, that of the engine that makes it.
+    pub(super) fn tables(&self, task: &Task<'_>, layout: Option<Layout>) -> Result<Tables, Stop> {
+        let engines = layout.map_or(1, |layout| layout.engines.min(layout.planes()));
+        let read = |engine| {
+            let mut halves = [0; HALVES];
+            for (index, half) in halves.iter_mut().enumerate() {
+                *half = self.memory.half(chunk(task, engine) + 2 * index as u64)?;
+            }
+            Table::new(halves).map_err(|why| Stop::refused(0xC804, why))
+        };
+        let lanes = layout.map_or(u32::MAX, |layout| layout.lanes);
+        Ok(Tables { lanes, tables: (0..engines).map(read).collect::<Result<_, _>>()? })
+    }
+}
+
+/// The tables of a task, one for each engine that has its own.
+#[derive(Debug)]
+pub(super) struct Tables {
+    lanes: u32,
+    tables: Vec<Table>,
+}
+
+impl Tables {
+    /// The table of an output, counted with the columns that are made side by side.
+    pub(super) fn of(&self, output: u32) -> &Table {
+        &self.tables[(output / self.lanes) as usize % self.tables.len()]
     }
 }

@@ -32,13 +32,14 @@ fn neural(task: &Task<'_>) -> Result<(), Stop> {
 }
 
 fn source(task: &Task<'_>, class: Class) -> Result<(), Stop> {
-    if task.source_type() != 0 {
+    if task.source_in_memory() {
         stop_if(!task.bit(0x13800, 0), || Stop::hangs(0x13800, "source comes from memory, DMA is disabled"))?;
         stop_if(task.word(0x13838) == 0, || {
             Stop::hangs(0x13838, "source comes from memory, its format is 0")
         })?;
         // Reading: the row is the operand's own, one element where it is broadcast along the row.
-        let tile = (2 * task.source1(class).w.min(task.tile_width(class))).next_multiple_of(16);
+        let elements = task.source1(class).w.min(task.tile_width(class));
+        let tile = (task.source_width().bytes() as u32 * elements).next_multiple_of(16);
         let stride = task.word(0x480C) & !0xF;
         stop_if(stride < tile, || {
             Stop::hangs(0x480C, format!("channel stride {stride:#x} is shorter than a row tile of {tile:#x}"))
@@ -55,5 +56,7 @@ fn result(task: &Task<'_>) -> Result<(), Stop> {
             Stop::hangs(0x4830, "result stays on chip, its DMA is enabled")
         });
     }
-    stop_if(task.word(0x17818) == 0, || Stop::hangs(0x17818, "result goes to memory, its format is 0"))
+    stop_if(task.result_in_memory() && task.word(0x17818) == 0, || {
+        Stop::hangs(0x17818, "result goes to memory, its format is 0")
+    })
 }

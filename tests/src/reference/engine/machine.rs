@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::task_descriptor::{self, Refusal};
 use super::memory::{Chip, Memory};
+use super::operands::Tensor;
 use super::task::{Class, Task};
 use super::{Mode, Outcome, Stop, hangs, neural, planar, refusals, stop_if};
 
@@ -23,6 +24,8 @@ pub struct Machine {
     pub mode: Mode,
     /// Whether inferred behaviour is refused.
     pub strict: bool,
+    /// What the task before passed straight on (delta 14, types 3).
+    pub(super) passed: Option<Tensor>,
 }
 
 impl Machine {
@@ -34,11 +37,18 @@ impl Machine {
             registers: BTreeMap::new(),
             mode,
             strict: false,
+            passed: None,
         }
     }
 
     /// Runs one descriptor. Its registers stay; memory and chip change only if it is done.
     pub fn run_task(&mut self, words: &[u32], bars: &[u32; 32]) -> Outcome {
+        self.passed = None;
+        self.run_next(words, bars)
+    }
+
+    /// The same behind another task, whose result may have been passed on.
+    fn run_next(&mut self, words: &[u32], bars: &[u32; 32]) -> Outcome {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let tasks = task_descriptor::decode_program(&bytes, bytes.len() as u32, 1);
         let task = match tasks.as_deref() {
@@ -61,6 +71,7 @@ impl Machine {
 
     /// Runs `count` tasks, the first of `words` words at `first`, each next one where its predecessor points.
     pub fn run_chain(&mut self, first: u32, words: usize, count: u16, bars: &[u32; 32]) -> Outcome {
+        self.passed = None;
         let (mut address, mut length) = (u64::from(first), words);
         let mut inferred = Vec::new();
         for left in (0..count).rev() {
@@ -68,7 +79,7 @@ impl Machine {
                 Ok(task) => task,
                 Err(stop) => return stop.into(),
             };
-            match self.run_task(&task, bars) {
+            match self.run_next(&task, bars) {
                 Outcome::Done { inferred: more } => inferred.extend(more),
                 outcome => return outcome,
             }
@@ -97,6 +108,9 @@ impl Machine {
     fn execute(&mut self, task: &Task<'_>) -> Result<Vec<&'static str>, Stop> {
         hangs::check(task)?;
         let class = refusals::common(task)?;
+        if task.source_type() != 3 {
+            self.passed = None;
+        }
         if class != Class::Neural {
             planar::run(self, task, class)?;
             return Ok(Vec::new());

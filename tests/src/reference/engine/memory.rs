@@ -65,13 +65,6 @@ impl Memory {
         Ok(u32::from(self.half(address)?) | u32::from(self.half(address + 2)?) << 16)
     }
 
-    /// Writes a little-endian halfword at any address.
-    pub(super) fn set_half(&mut self, address: u64, value: u16) -> Result<(), Stop> {
-        let [low, high] = value.to_le_bytes();
-        self.set_byte(address, low)?;
-        self.set_byte(address + 1, high)
-    }
-
     /// Reads a byte.
     pub(super) fn byte(&self, address: u64) -> Result<u8, Stop> {
         Ok(self.page(address)?[address as usize % PAGE as usize])
@@ -83,53 +76,51 @@ impl Memory {
         page.map(|page| page.as_slice()).ok_or(Stop::Fault { address: address as u32 })
     }
 
-    fn set_byte(&mut self, address: u64, value: u8) -> Result<(), Stop> {
+    /// Writes a byte.
+    pub(super) fn set_byte(&mut self, address: u64, value: u8) -> Result<(), Stop> {
         let page = u32::try_from(address).ok().and_then(|address| self.pages.get_mut(&(address / PAGE)));
         let fault = Stop::Fault { address: address as u32 };
         page.map(|page| Arc::make_mut(page)[address as usize % PAGE as usize] = value).ok_or(fault)
     }
 }
 
-/// Halfwords of one page.
-const HALVES: usize = PAGE as usize / 2;
-
-/// The on-chip buffer: halfwords, each with a value that is known or not. A clone shares pages as memory does.
+/// The on-chip buffer: bytes, each with a value that is known or not. A clone shares pages as memory does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chip {
-    pages: Vec<Arc<Vec<Option<u16>>>>,
+    pages: Vec<Arc<Vec<Option<u8>>>>,
 }
 
 impl Default for Chip {
     /// A buffer of zeros. Reading: execution speaks of unknown bytes behind a window only, so a buffer that nobody has
     /// used yet holds zeros.
     fn default() -> Self {
-        let zeros = Arc::new(vec![Some(0); HALVES]);
+        let zeros = Arc::new(vec![Some(0); PAGE as usize]);
         Self { pages: (0..CHIP / PAGE).map(|_| Arc::clone(&zeros)).collect() }
     }
 }
 
 impl Chip {
-    /// The halfword at an even address: `None` outside the buffer, `Some(None)` where nobody knows.
-    pub fn half(&self, address: u64) -> Option<Option<u16>> {
-        let index = usize::try_from(address / 2).ok()?;
-        self.pages.get(index / HALVES).map(|page| page[index % HALVES])
+    /// A byte: `None` outside the buffer, `Some(None)` where nobody knows.
+    pub fn byte(&self, address: u64) -> Option<Option<u8>> {
+        let index = usize::try_from(address).ok()?;
+        self.pages.get(index / PAGE as usize).map(|page| page[index % PAGE as usize])
     }
 
-    /// Stores a halfword; `false` outside the buffer.
-    pub fn set_half(&mut self, address: u64, value: u16) -> bool {
+    /// Stores a byte; `false` outside the buffer.
+    pub fn set_byte(&mut self, address: u64, value: u8) -> bool {
         self.replace(address, Some(value))
     }
 
     /// Forgets what bytes hold; what lies past the end of the buffer is not there to forget.
     pub fn forget(&mut self, address: u64, bytes: u64) {
-        for address in (address..(address + bytes).min(u64::from(CHIP))).step_by(2) {
+        for address in address..(address + bytes).min(u64::from(CHIP)) {
             self.replace(address, None);
         }
     }
 
-    fn replace(&mut self, address: u64, half: Option<u16>) -> bool {
-        let index = (address / 2) as usize;
-        let page = self.pages.get_mut(index / HALVES);
-        page.map(|page| Arc::make_mut(page)[index % HALVES] = half).is_some()
+    fn replace(&mut self, address: u64, byte: Option<u8>) -> bool {
+        let index = address as usize;
+        let page = self.pages.get_mut(index / PAGE as usize);
+        page.map(|page| Arc::make_mut(page)[index % PAGE as usize] = byte).is_some()
     }
 }

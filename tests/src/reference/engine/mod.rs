@@ -18,6 +18,7 @@ pub mod numbers;
 mod operands;
 mod planar;
 mod refusals;
+mod sparse;
 pub mod tables;
 mod task;
 

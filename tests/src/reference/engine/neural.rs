@@ -3,13 +3,12 @@
 use std::ops::Range;
 
 use super::array::{self, Tap};
-use super::coefficients::{self, Coefficients};
+use super::coefficients::{self, Coefficients, Layout, Tables};
 use super::machine::Machine;
-use super::numbers::{defined, half_bits, half_value, maximum, relu, round_half};
+use super::numbers::{defined, half_bits, half_value, maximum, relu, round_half, stored};
 use super::operands::Tensor;
-use super::tables::Table;
 use super::task::{Class, Task};
-use super::{Stop, refusals, stop_if};
+use super::{Mode, Stop, refusals, stop_if};
 
 /// The coefficient of a channel sum.
 const ONE: u16 = 0x3C00;
@@ -23,6 +22,12 @@ enum Operation {
     PassThrough,
 }
 
+impl Operation {
+    fn accumulates(self) -> bool {
+        matches!(self, Self::Multiply | Self::ChannelSum)
+    }
+}
+
 /// One axis of the kernel's way over the input.
 #[derive(Debug, Clone, Copy)]
 struct Axis {
@@ -31,6 +36,8 @@ struct Axis {
     padding: u32,
     input: u32,
     output: u32,
+    /// Outputs that are made side by side.
+    step: u32,
 }
 
 impl Axis {
@@ -41,9 +48,16 @@ impl Axis {
         (output - 1) * stride + kernel - padding - input
     }
 
-    /// The input position of an output at a tap; none in the padding.
+    /// Taps of a row of coefficients: the kernel moved along with each output that is made beside the first.
+    fn taps(self) -> u32 {
+        self.kernel + self.step - 1
+    }
+
+    /// The input position of an output at a tap; none in the padding. Outputs that are made side by side start from the
+    /// same position.
     fn position(self, output: u32, tap: u32) -> Option<u32> {
-        (output * self.stride + tap).checked_sub(self.padding).filter(|&at| at < self.input)
+        let first = output - output % self.step;
+        (first * self.stride + tap).checked_sub(self.padding).filter(|&at| at < self.input)
     }
 }
 
@@ -57,6 +71,7 @@ fn axes(task: &Task<'_>) -> [Axis; 2] {
             padding: field(26, 22),
             input: input.h,
             output: output.h,
+            step: field(31, 30),
         },
         Axis {
             kernel: field(4, 0),
@@ -64,6 +79,7 @@ fn axes(task: &Task<'_>) -> [Axis; 2] {
             padding: field(21, 17),
             input: input.w,
             output: output.w,
+            step: field(29, 28),
         },
     ]
 }
@@ -82,20 +98,18 @@ fn operation(task: &Task<'_>) -> Result<Operation, Stop> {
     Ok(operation)
 }
 
-/// The input channels of an output.
+/// The input channels of an output: of those of its group, all or the ones that a unicast output reads (delta C1).
 fn channels(task: &Task<'_>, output: u32) -> Range<u32> {
     if task.bit(0x24, 14) {
         let each = task.field(0x24, 31, 16);
         return output * each..(output + 1) * each;
     }
-    let groups = task.field(0x24, 12, 0);
-    let (group, each) = (output / (task.output().c / groups), task.input().c / groups);
-    group * each..(group + 1) * each
+    0..task.input().c
 }
 
 fn taps(task: &Task<'_>) -> u32 {
     let [rows, columns] = axes(task);
-    channels(task, 0).len() as u32 * rows.kernel * columns.kernel
+    channels(task, 0).len() as u32 * rows.taps() * columns.taps()
 }
 
 /// Refuses what nobody knows; names the inferred behaviour that is left, each with the register that asks for it.
@@ -127,28 +141,22 @@ fn controls(task: &Task<'_>, operation: Operation) -> Result<(), Stop> {
     stop_if(task.bit(0xC804, 4) && operation != Operation::Multiply, || {
         refused(0xC804, "bias row without coefficients")
     })?;
-    for register in [0xC808, 0xC80C] {
-        stop_if(operation != Operation::PassThrough && task.word(register) != 0, || {
-            refused(register, "nobody knows what it does outside a pass-through")
-        })?;
-    }
+    stop_if(operation != Operation::PassThrough && task.word(0xC808) != 0, || {
+        refused(0xC808, "nobody knows what it does outside a pass-through")
+    })?;
+    // A pass-through goes around the accumulator, a maximum has none; beside the addend lies a shift.
+    let addend = if operation.accumulates() { task.field(0xC80C, 31, 16) } else { task.word(0xC80C) };
+    stop_if(operation != Operation::PassThrough && addend != 0, || {
+        refused(0xC80C, "accumulator bias that nobody knows the meaning of")
+    })?;
     // Reading: more than sixteen engines are refused on every neural task.
     stop_if(task.field(0x34, 21, 19) > 4, || refused(0x34, "more than sixteen engines"))
 }
 
 fn groups(task: &Task<'_>, operation: Operation) -> Result<(), Stop> {
-    let (groups, each) = (task.field(0x24, 12, 0), task.field(0x24, 31, 16));
-    let (input, output) = (task.input().c, task.output().c);
-    if task.bit(0x24, 14) {
-        stop_if(each == 0, || Stop::refused(0x24, "unicast of no channels"))?;
-        // Reading: nobody says what groups of unicast outputs are.
-        stop_if(groups != 1, || Stop::refused(0x24, "unicast in groups"))?;
-    } else {
-        stop_if(!input.is_multiple_of(groups) || !output.is_multiple_of(groups), || {
-            Stop::refused(0x24, format!("{groups} groups do not divide the channels"))
-        })?;
-    }
-    stop_if(operation == Operation::PassThrough && !(task.bit(0x24, 14) && each == 1), || {
+    let (is_unicast, each) = (task.bit(0x24, 14), task.field(0x24, 31, 16));
+    stop_if(is_unicast && each == 0, || Stop::refused(0x24, "unicast of no channels"))?;
+    stop_if(operation == Operation::PassThrough && !(is_unicast && each == 1), || {
         Stop::refused(0x24, "pass-through that is not unicast with one channel each")
     })
 }
@@ -158,13 +166,17 @@ fn geometry(task: &Task<'_>, operation: Operation) -> Result<Vec<(u32, &'static 
     let refused = |why: &str| Stop::refused(0x1C, why);
     stop_if(axes.iter().any(|axis| axis.kernel == 0), || refused("kernel of no taps"))?;
     stop_if(axes.iter().any(|axis| axis.stride == 0), || refused("stride 0"))?;
-    stop_if(task.field(0x1C, 31, 28) != 0b0101, || refused("output step other than 1"))?;
+    let [rows, columns] = axes;
+    // Reading: what outputs side by side do in columns, and with stride 1, is all that is known of them.
+    let steps = rows.step == 1 && matches!(columns.step, 1 | 2) && (columns.step == 1 || columns.stride == 1);
+    stop_if(!steps || (columns.step == 2 && operation != Operation::Multiply), || refused("output step"))?;
     let plain = axes.iter().all(|axis| axis.kernel == 1 && axis.stride == 1 && axis.padding == 0);
     if operation != Operation::Multiply {
         stop_if(!plain, || refused("kernel without coefficients"))?;
-        stop_if(axes.iter().any(|axis| axis.input != axis.output), || {
-            Stop::refused(0x14, "output is not as large as the input")
-        })?;
+        // A pass-through of other extents writes what both have (delta 14).
+        let fits = operation == Operation::PassThrough || axes.iter().all(|axis| axis.input == axis.output);
+        stop_if(!fits, || Stop::refused(0x14, "output is not as large as the input"))?;
+        return Ok(Vec::new());
     }
     let wide = |axis: &Axis| axis.padding >= axis.kernel || axis.far_padding() >= i64::from(axis.kernel);
     stop_if(axes.iter().any(wide), || refused("padding as wide as the kernel"))?;
@@ -184,36 +196,86 @@ fn geometry(task: &Task<'_>, operation: Operation) -> Result<Vec<(u32, &'static 
     Ok(inferred)
 }
 
-/// Runs a task that was checked.
+/// Runs a task that was checked, once for each group and each depth.
 pub(super) fn run(machine: &mut Machine, task: &Task<'_>) -> Result<(), Stop> {
     let operation = operation(task)?;
-    let source = machine.source1(task, Class::Neural, 0)?;
-    let coefficients = match operation {
-        Operation::Multiply => Some(machine.coefficients(task, taps(task))?),
-        _ => None,
-    };
-    let table = if task.uses_table() { Some(machine.table(task)?) } else { None };
-    let mode = machine.mode;
-    let result = Tensor::from_fn(task.output(), |(output, y, x)| {
-        let operands = operands(task, &source, (output, y, x));
-        let value = match (operation, &coefficients) {
-            (Operation::ChannelMaximum, _) => {
-                operands.map(half_value).reduce(maximum).expect("an output has a channel")
-            }
-            (Operation::PassThrough, _) => half_value(input(task, source.bits(output, y, x))),
-            (_, Some(Coefficients { rows, bias })) => {
-                let bias = bias.as_ref().map(|bias| bias[output as usize]);
-                let taps: Vec<Tap> = operands.zip(rows[output as usize].iter().copied()).collect();
-                array::reduce(mode, bias.as_slice(), &taps)
-            }
-            _ => array::reduce(mode, &[], &operands.map(|operand| (operand, ONE)).collect::<Vec<Tap>>()),
+    let layout = (operation == Operation::Multiply).then(|| Layout::of(task, taps(task)));
+    // Reading: coefficients and tables are fetched before the first repetition writes anything.
+    let coefficients = layout.map(|layout| machine.coefficients(task, layout)).transpose()?;
+    let tables = if task.uses_table() { Some(machine.tables(task, layout)?) } else { None };
+    let none = Coefficients::default();
+    for repetition in task.repetitions() {
+        let source = machine.source1(task, Class::Neural, repetition)?;
+        let coefficients = coefficients.as_ref().map_or(&none, |groups| &groups[repetition.group as usize]);
+        let tables = tables.as_ref();
+        let pass = Pass { mode: machine.mode, task, operation, source, coefficients, tables };
+        let mut result = Tensor::from_fn(task.output(), |index| pass.output(index));
+        if operation == Operation::PassThrough {
+            result = result.cut(task.input());
+        }
+        let result = if task.bit(0x34, 28) { result.transposed() } else { result };
+        machine.result(task, &result, repetition)?;
+    }
+    Ok(())
+}
+
+/// One repetition of a task with all that it reads.
+struct Pass<'a> {
+    mode: Mode,
+    task: &'a Task<'a>,
+    operation: Operation,
+    source: Tensor,
+    coefficients: &'a Coefficients,
+    tables: Option<&'a Tables>,
+}
+
+impl Pass<'_> {
+    fn output(&self, (output, y, x): (u32, u32, u32)) -> u16 {
+        let [_, columns] = axes(self.task);
+        // Outputs that are made side by side have coefficients of their own.
+        let row = output * columns.step + x % columns.step;
+        let scaled = self.scaled(row, (output, y, x));
+        // Reading: a value is rounded to a half before the nonlinearity, whatever is stored of it.
+        let rounded = round_half(scaled);
+        let rounded = if self.operation.accumulates() && rounded == 0.0 { 0.0 } else { rounded };
+        let value = match self.tables {
+            Some(tables) => tables.of(row).at(rounded),
+            None if self.task.field(0xC804, 17, 16) == 1 => relu(rounded),
+            None => rounded,
         };
-        let scaled = defined(value * half_value(task.field(0xC810, 15, 0) as u16));
-        let accumulates = matches!(operation, Operation::Multiply | Operation::ChannelSum);
-        half_bits(nonlinear(task, table.as_ref(), stored(accumulates, scaled)))
-    });
-    let result = if task.bit(0x34, 28) { result.transposed() } else { result };
-    machine.result(task, &result, 0)
+        stored(self.task.result_width(), value)
+    }
+
+    /// An output before it is rounded.
+    fn scaled(&self, row: u32, (output, y, x): (u32, u32, u32)) -> f64 {
+        let (task, source) = (self.task, &self.source);
+        let operands = operands(task, source, (output, y, x));
+        let value = match self.operation {
+            Operation::ChannelMaximum => {
+                operands.map(|bits| outside(task, bits)).reduce(maximum).expect("an output has a channel")
+            }
+            // Beyond the input there is nothing, and nothing is written.
+            Operation::PassThrough if y >= source.extents.h || x >= source.extents.w => 0.0,
+            Operation::PassThrough => outside(task, source.bits(output, y, x)),
+            Operation::Multiply => {
+                let operands = operands.map(|bits| input(task, bits));
+                let coefficients = self.coefficients.rows[row as usize].iter().copied();
+                let bias = self.coefficients.bias.as_ref().map(|bias| bias[row as usize]);
+                self.sum(bias, operands.zip(coefficients).collect())
+            }
+            Operation::ChannelSum => {
+                self.sum(None, operands.map(|operand| (input(task, operand), ONE)).collect())
+            }
+        };
+        defined(value * half_value(task.field(0xC810, 15, 0) as u16))
+    }
+
+    /// What the accumulator holds. Reading: its bias counts as the bias row does, before the first tap and in units
+    /// (delta 3.5 says that it is added, and neither when nor how it is rounded).
+    fn sum(&self, bias: Option<u16>, taps: Vec<Tap>) -> f64 {
+        let addends: Vec<u16> = bias.into_iter().chain([self.task.field(0xC80C, 15, 0) as u16]).collect();
+        array::reduce(self.mode, &addends, &taps)
+    }
 }
 
 /// The operands of an output, ascending by channel, kernel row and kernel column; +0 in the padding.
@@ -223,31 +285,23 @@ fn operands<'a>(
     (output, y, x): (u32, u32, u32),
 ) -> impl Iterator<Item = u16> + 'a {
     let [rows, columns] = axes(task);
-    let kernel = move || (0..rows.kernel).flat_map(move |ky| (0..columns.kernel).map(move |kx| (ky, kx)));
+    let kernel = move || (0..rows.taps()).flat_map(move |ky| (0..columns.taps()).map(move |kx| (ky, kx)));
     channels(task, output).flat_map(move |channel| {
         kernel().map(move |(ky, kx)| match (rows.position(y, ky), columns.position(x, kx)) {
-            (Some(y), Some(x)) => input(task, source.bits(channel, y, x)),
+            (Some(y), Some(x)) => source.bits(channel, y, x),
             _ => 0,
         })
     })
 }
 
-/// An element of source 1 behind the input ReLU. Reading: what is left on chip is the element without it, and a NaN has
-/// a sign here as it has in the array.
+/// An operand of the array behind the input ReLU, which makes an infinity of a NaN of either sign (numerics 9). Reading:
+/// what is left on chip is the element without it.
 fn input(task: &Task<'_>, element: u16) -> u16 {
-    if task.bit(0x4800, 0) && element >= 0x8000 { 0 } else { element }
+    if task.bit(0x4800, 0) { half_bits(relu(half_value(element))) } else { element }
 }
 
-/// The one rounding before the nonlinearity. What leaves the accumulator has no negative zero (numerics-array 8).
-fn stored(accumulates: bool, value: f64) -> f64 {
-    let rounded = round_half(value);
-    if accumulates && rounded == 0.0 { 0.0 } else { rounded }
-}
-
-fn nonlinear(task: &Task<'_>, table: Option<&Table>, value: f64) -> f64 {
-    match table {
-        Some(table) => table.at(value),
-        None if task.field(0xC804, 17, 16) == 1 => relu(value),
-        None => value,
-    }
+/// An element that does not pass the array, behind the input ReLU: here a NaN is +infinity (numerics 9).
+fn outside(task: &Task<'_>, element: u16) -> f64 {
+    let value = half_value(element);
+    if task.bit(0x4800, 0) { relu(value) } else { value }
 }

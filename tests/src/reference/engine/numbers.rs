@@ -4,6 +4,8 @@
 //! Every number of the interpreter is a double. A half, a product of two halves and a short sum of them are exact in
 //! it, so that a rounding happens where the text names one and nowhere else.
 
+use super::task::Width;
+
 /// The bits of +infinity.
 const INFINITY: u16 = 0x7C00;
 /// The smallest exponent of a normal half; below it, spacing stays that of this exponent.
@@ -45,6 +47,15 @@ pub fn half_bits(value: f64) -> u16 {
 /// A number rounded to a half, as a number.
 pub fn round_half(value: f64) -> f64 {
     half_value(half_bits(value))
+}
+
+/// A number as a store makes it, as a half: of 8 bits, the nearest whole number with a sign that there is, halves away
+/// from zero. Reading: it is rounded to a half before; nobody measured what is stored of other numbers than 0 and 1.
+pub(super) fn stored(width: Width, value: f64) -> u16 {
+    match width {
+        Width::Half => half_bits(value),
+        Width::Byte => half_bits(round_half(value).round().clamp(-128.0, 127.0) + 0.0),
+    }
 }
 
 /// A number, or +0 where an operation had no value (numerics 10).

@@ -1,9 +1,10 @@
-//! Operands: where their elements lie, how they are read, and what a task leaves on chip (td 4.2, 4.5, 4.6).
+//! Operands: where their elements lie, how they are read, and what a task leaves on chip (td 4.2, 4.5, 4.6; delta 4
+//! for elements of one byte).
 
-use super::Stop;
 use super::machine::Machine;
-use super::numbers::half_value;
-use super::task::{Class, Task};
+use super::numbers::{half_bits, half_value};
+use super::task::{Class, Task, Width};
+use super::{Stop, stop_if};
 
 /// Channels, rows and columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,11 @@ pub(super) struct Extents {
 }
 
 impl Extents {
+    /// With channels and columns exchanged.
+    pub(super) fn transposed(self) -> Self {
+        Self { c: self.w, h: self.h, w: self.c }
+    }
+
     /// Every (channel, row, column), ascending.
     pub(super) fn indices(self) -> impl Iterator<Item = (u32, u32, u32)> {
         (0..self.c).flat_map(move |c| (0..self.h).flat_map(move |y| (0..self.w).map(move |x| (c, y, x))))
@@ -60,10 +66,30 @@ impl Tensor {
         self.at(c.min(channels - 1), y.min(h - 1), x.min(w - 1))
     }
 
+    /// The elements that two extents have in common, from the first of each axis on.
+    pub(super) fn cut(&self, extents: Extents) -> Self {
+        let Extents { c, h, w } = self.extents;
+        let extents = Extents { c: extents.c.min(c), h: extents.h.min(h), w: extents.w.min(w) };
+        Self::from_fn(extents, |(c, y, x)| self.bits(c, y, x))
+    }
+
     /// The same with channels and columns exchanged.
     pub(super) fn transposed(&self) -> Self {
-        let Extents { c, h, w } = self.extents;
-        Self::from_fn(Extents { c: w, h, w: c }, |(c, y, x)| self.bits(x, y, c))
+        Self::from_fn(self.extents.transposed(), |(c, y, x)| self.bits(x, y, c))
+    }
+}
+
+/// Which repetition of a task an operand belongs to: each moves all bases on (td 4.3, delta C1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Repetition {
+    pub(super) group: u32,
+    pub(super) depth: u32,
+}
+
+impl Repetition {
+    /// How far a base moves, from its depth and group stride.
+    fn offset(self, depth: u64, group: u64) -> u64 {
+        u64::from(self.depth) * depth + u64::from(self.group) * group
     }
 }
 
@@ -74,16 +100,14 @@ struct InMemory {
     row: u64,
     plane: u64,
     interleave: u64,
+    width: Width,
 }
 
 impl InMemory {
     fn address(self, (c, y, x): (u32, u32, u32)) -> u64 {
         let [c, y, x] = [c, y, x].map(u64::from);
-        self.base
-            + c / self.interleave * self.plane
-            + y * self.row
-            + x * 2 * self.interleave
-            + c % self.interleave * 2
+        let in_row = x * self.interleave + c % self.interleave;
+        self.base + c / self.interleave * self.plane + y * self.row + in_row * self.width.bytes()
     }
 }
 
@@ -94,12 +118,13 @@ pub(super) struct OnChip {
     base: u64,
     channel: u64,
     row: u64,
+    width: Width,
 }
 
 impl OnChip {
     fn address(self, (c, y, x): (u32, u32, u32)) -> u64 {
         let [c, y, x] = [c, y, x].map(u64::from);
-        self.base + c * self.channel + y * self.row + x * 2
+        self.base + c * self.channel + y * self.row + x * self.width.bytes()
     }
 
     fn outside(self) -> Stop {
@@ -107,37 +132,74 @@ impl OnChip {
     }
 }
 
+/// The bytes of an element. Reading: of 8 bits, it is a whole number with a sign, as td 4.1 calls format 0 int8; delta 4 has
+/// no program that could tell.
+fn bytes_of(width: Width, bits: u16) -> Vec<u8> {
+    match width {
+        Width::Half => bits.to_le_bytes().to_vec(),
+        Width::Byte => vec![(half_value(bits) as i8).cast_unsigned()],
+    }
+}
+
+/// The half that an element of such bytes is.
+fn half_of(bytes: &[u8]) -> u16 {
+    match *bytes {
+        [byte] => half_bits(f64::from(byte.cast_signed())),
+        [low, high] => u16::from_le_bytes([low, high]),
+        _ => unreachable!("an element has one byte or two"),
+    }
+}
+
 /// Five words of a tile DMA: base, row, plane, depth and group stride, from `first` on.
-fn in_memory(task: &Task<'_>, bar: u64, first: u32, format: u32, group: u32) -> InMemory {
+fn in_memory(
+    task: &Task<'_>,
+    bar: u64,
+    (first, format): (u32, u32),
+    width: Width,
+    repetition: Repetition,
+) -> InMemory {
     let stride = |register| u64::from(task.word(register) & !0x3F);
     InMemory {
-        base: bar + stride(first) + u64::from(group) * stride(first + 16),
+        base: bar + stride(first) + repetition.offset(stride(first + 12), stride(first + 16)),
         row: stride(first + 4),
         plane: stride(first + 8),
         interleave: u64::from(task.field(format, 27, 24).max(1)),
+        width,
     }
 }
 
 /// Five words of the on-chip block: base, channel, row, depth and group stride, from `first` on. Reading: bits above
 /// the field are not cut off, they lead out of the buffer.
-fn on_chip(task: &Task<'_>, first: u32, group: u32) -> OnChip {
+fn on_chip(task: &Task<'_>, first: u32, width: Width, repetition: Repetition) -> OnChip {
     let stride = |register| u64::from(task.word(register) & !0xF);
     OnChip {
         register: first,
-        base: stride(first) + u64::from(group) * stride(first + 16),
+        base: stride(first) + repetition.offset(stride(first + 12), stride(first + 16)),
         channel: stride(first + 4),
         row: stride(first + 8),
+        width,
     }
 }
 
 impl Machine {
-    /// Reads source 1 and leaves on chip what SourceType says.
-    pub(super) fn source1(&mut self, task: &Task<'_>, class: Class, group: u32) -> Result<Tensor, Stop> {
-        let (extents, chip) = (task.source1(class), on_chip(task, 0x4808, group));
+    /// Reads source 1 as it is stored, and leaves on chip what SourceType says.
+    pub(super) fn source1(
+        &mut self,
+        task: &Task<'_>,
+        class: Class,
+        repetition: Repetition,
+    ) -> Result<Tensor, Stop> {
+        let (extents, width) = (task.source1(class), task.source_width());
+        if task.source_type() == 3 {
+            let passed = self.passed.take().filter(|tensor| tensor.extents == extents);
+            return passed.ok_or_else(|| Stop::refused(0x4804, "no result of these extents was passed on"));
+        }
+        let chip = on_chip(task, 0x4808, width, repetition);
         if task.source_type() == 0 {
             return self.read_chip(chip, extents);
         }
-        let tensor = self.read_memory(in_memory(task, task.bar(8, 0), 0x13808, 0x13838, group), extents)?;
+        let place = in_memory(task, task.bar(8, 0), (0x13808, 0x13838), width, repetition);
+        let tensor = self.read_memory(place, extents)?;
         let whole = extents.w <= task.tile_width(class) && extents.h <= task.tile_height();
         if task.source_type() == 1 || whole {
             self.write_chip(chip, &tensor)?;
@@ -147,53 +209,82 @@ impl Machine {
         Ok(tensor)
     }
 
-    /// Reads source 2; a window that it came through holds what nobody knows.
-    pub(super) fn source2(&mut self, task: &Task<'_>, class: Class, group: u32) -> Result<Tensor, Stop> {
-        let (extents, chip) = (task.source2(class), on_chip(task, 0x481C, group));
+    /// Reads source 2 as it is stored; a window that it came through holds what nobody knows.
+    pub(super) fn source2(
+        &mut self,
+        task: &Task<'_>,
+        class: Class,
+        repetition: Repetition,
+    ) -> Result<Tensor, Stop> {
+        let (extents, chip) = (task.source2(class), on_chip(task, 0x481C, Width::Half, repetition));
         if !task.source2_in_memory() {
             return self.read_chip(chip, extents);
         }
-        let tensor = self.read_memory(in_memory(task, task.bar(8, 6), 0x1381C, 0x1383C, group), extents)?;
+        let place = in_memory(task, task.bar(8, 6), (0x1381C, 0x1383C), Width::Half, repetition);
+        let tensor = self.read_memory(place, extents)?;
         self.forget_window(task, chip);
         Ok(tensor)
     }
 
     /// Puts a result where ResultType says.
-    pub(super) fn result(&mut self, task: &Task<'_>, tensor: &Tensor, group: u32) -> Result<(), Stop> {
-        let chip = on_chip(task, 0x4834, group);
+    pub(super) fn result(
+        &mut self,
+        task: &Task<'_>,
+        tensor: &Tensor,
+        repetition: Repetition,
+    ) -> Result<(), Stop> {
+        let width = task.result_width();
+        let chip = on_chip(task, 0x4834, width, repetition);
         match task.result_type() {
             0 => return self.write_chip(chip, tensor),
             1 => {
                 self.write_chip(chip, tensor)?;
                 self.forget(chip, tensor.extents);
             }
-            _ => self.forget_window(task, chip),
+            2 => self.forget_window(task, chip),
+            // Reading: what passes straight to the next task goes through no window.
+            _ => {
+                self.passed = Some(tensor.clone());
+                return Ok(());
+            }
         }
-        let place = in_memory(task, task.bar(8, 12), 0x17804, 0x17818, group);
+        let place = in_memory(task, task.bar(8, 12), (0x17804, 0x17818), width, repetition);
         for index in tensor.extents.indices() {
-            self.memory.set_half(place.address(index), tensor.bits(index.0, index.1, index.2))?;
+            let bytes = bytes_of(width, tensor.bits(index.0, index.1, index.2));
+            for (at, byte) in (place.address(index)..).zip(bytes) {
+                self.memory.set_byte(at, byte)?;
+            }
         }
         Ok(())
     }
 
     fn read_memory(&self, place: InMemory, extents: Extents) -> Result<Tensor, Stop> {
-        let halves = extents.indices().map(|index| self.memory.half(place.address(index)));
-        Ok(Tensor::new(extents, halves.collect::<Result<_, _>>()?))
+        let element = |index| match place.width {
+            Width::Half => self.memory.half(place.address(index)),
+            Width::Byte => self.memory.byte(place.address(index)).map(|byte| half_of(&[byte])),
+        };
+        Ok(Tensor::new(extents, extents.indices().map(element).collect::<Result<_, _>>()?))
     }
 
     fn read_chip(&self, place: OnChip, extents: Extents) -> Result<Tensor, Stop> {
-        let half = |index| match self.chip.half(place.address(index)) {
+        let byte = |address| match self.chip.byte(address) {
             None => Err(place.outside()),
             Some(None) => Err(Stop::refused(place.register, "operand has bytes that nobody knows")),
-            Some(Some(half)) => Ok(half),
+            Some(Some(byte)) => Ok(byte),
         };
-        Ok(Tensor::new(extents, extents.indices().map(half).collect::<Result<_, _>>()?))
+        let element = |index| {
+            let first = place.address(index);
+            let bytes = (first..first + place.width.bytes()).map(byte);
+            bytes.collect::<Result<Vec<u8>, Stop>>().map(|bytes| half_of(&bytes))
+        };
+        Ok(Tensor::new(extents, extents.indices().map(element).collect::<Result<_, _>>()?))
     }
 
     fn write_chip(&mut self, place: OnChip, tensor: &Tensor) -> Result<(), Stop> {
         for index in tensor.extents.indices() {
-            if !self.chip.set_half(place.address(index), tensor.bits(index.0, index.1, index.2)) {
-                return Err(place.outside());
+            let bytes = bytes_of(place.width, tensor.bits(index.0, index.1, index.2));
+            for (at, byte) in (place.address(index)..).zip(bytes) {
+                stop_if(!self.chip.set_byte(at, byte), || place.outside())?;
             }
         }
         Ok(())
@@ -201,8 +292,9 @@ impl Machine {
 
     /// What was assembled on chip and then written: nobody knows whether it stays. A row takes whole units of 16.
     fn forget(&mut self, place: OnChip, extents: Extents) {
+        let row = (place.width.bytes() * u64::from(extents.w)).next_multiple_of(16);
         for index in (Extents { w: 1, ..extents }).indices() {
-            self.chip.forget(place.address(index), u64::from(2 * extents.w).next_multiple_of(16));
+            self.chip.forget(place.address(index), row);
         }
     }
 

@@ -1,8 +1,8 @@
 //! The planar engine: element by element, and one value for each channel (td 4.3).
 
 use super::machine::Machine;
-use super::numbers::{defined, half_bits, half_value, maximum, minimum, relu};
-use super::operands::{Extents, Tensor};
+use super::numbers::{defined, half_value, maximum, minimum, relu, stored};
+use super::operands::{Extents, Repetition, Tensor};
 use super::task::{Class, Task};
 use super::{Stop, refusals, stop_if};
 
@@ -15,6 +15,8 @@ struct Chain {
     negate1: bool,
     negate2: bool,
     relu: bool,
+    magnitude: bool,
+    relu2: bool,
     bias: f64,
     scale: f64,
     epsilon: f64,
@@ -33,6 +35,8 @@ impl Chain {
             negate1: task.bit(0x8800, 16),
             negate2: task.field(0x8800, 19, 18) == 3,
             relu: task.bit(0x8800, 5),
+            magnitude: task.bit(0x8800, 6),
+            relu2: task.bit(0x4800, 4),
             bias: half(0x8804, 0),
             scale: half(0x8804, 16),
             epsilon: half(0x8808, 0),
@@ -47,9 +51,15 @@ impl Chain {
         if self.negate1 { -scaled } else { scaled }
     }
 
+    /// Source 2, rectified and negated. Reading: in this order.
+    fn second(&self, b: f64) -> f64 {
+        let b = if self.relu2 { relu(b) } else { b };
+        if self.negate2 { -b } else { b }
+    }
+
     /// An element of two sources.
     fn binary(&self, a: f64, b: f64) -> f64 {
-        let (a, b) = (self.first(a), if self.negate2 { -b } else { b });
+        let (a, b) = (self.first(a), self.second(b));
         match self.operation {
             0 => defined(a + b),
             1 => defined(a * b),
@@ -68,9 +78,9 @@ impl Chain {
         if self.operation == 4 { a * a } else { a }
     }
 
-    /// The normaliser's element. Reading: it subtracts whatever the selector of source 2 says of its sign.
+    /// The normaliser's element: the first row of source 2 is added, or subtracted if it is negated.
     fn normalised(&self, a: f64, b: f64, factor: f64) -> f64 {
-        defined(defined(self.first(a) - b) * factor)
+        defined(defined(self.first(a) + self.second(b)) * factor)
     }
 
     /// What follows an element that is its own result.
@@ -92,8 +102,10 @@ impl Chain {
         self.rectified(defined(defined(value + self.bias) * self.scale))
     }
 
+    /// Reading: the magnitude is taken where ReLU acts, behind it, as the order of their bits is.
     fn rectified(&self, value: f64) -> f64 {
-        if self.relu { relu(value) } else { value }
+        let value = if self.relu { relu(value) } else { value };
+        if self.magnitude { value.abs() } else { value }
     }
 }
 
@@ -107,12 +119,22 @@ pub(super) fn run(machine: &mut Machine, task: &Task<'_>, class: Class) -> Resul
     check(task, class)?;
     let chain = Chain::of(task);
     // A batch is the task repeated with every base moved on (td 4.3).
-    for group in 0..task.field(0x24, 12, 0) {
-        let first = machine.source1(task, class, group)?;
-        let second = if class.has_source2() { Some(machine.source2(task, class, group)?) } else { None };
+    for repetition in task.repetitions() {
+        let transposed = |tensor: Tensor, is: bool| if is { tensor.transposed() } else { tensor };
+        // A source that is broadcast along depth has one.
+        let at_depth =
+            |bit| Repetition { depth: if task.bit(0x30, bit) { 0 } else { repetition.depth }, ..repetition };
+        let first = machine.source1(task, class, at_depth(2))?;
+        let first = transposed(first, task.source1_transposed());
+        let second = if class.has_source2() {
+            let second = machine.source2(task, class, at_depth(6))?;
+            Some(transposed(second, task.source2_transposed()))
+        } else {
+            None
+        };
         let result = result(task, class, &chain, &first, second.as_ref());
         let result = if task.bit(0x30, 10) { result.transposed() } else { result };
-        machine.result(task, &result, group)?;
+        machine.result(task, &result, repetition)?;
     }
     Ok(())
 }
@@ -130,7 +152,7 @@ fn result(task: &Task<'_>, class: Class, chain: &Chain, first: &Tensor, second: 
     };
     let extents = task.output();
     if !class.reduces() {
-        return Tensor::from_fn(extents, |index| half_bits(chain.finish(element(index))));
+        return Tensor::from_fn(extents, |index| stored(task.result_width(), chain.finish(element(index))));
     }
     Tensor::from_fn(Extents { c: extents.c, h: 1, w: 1 }, |(c, ..)| {
         let elements = Extents { c: 1, ..extents }.indices().map(|(_, y, x)| element((c, y, x)));
@@ -139,7 +161,7 @@ fn result(task: &Task<'_>, class: Class, chain: &Chain, first: &Tensor, second: 
         } else {
             elements.fold(0.0, |sum, element| defined(sum + element))
         };
-        half_bits(chain.finish_reduced(reduced))
+        stored(task.result_width(), chain.finish_reduced(reduced))
     })
 }
 
@@ -163,9 +185,6 @@ fn check(task: &Task<'_>, class: Class) -> Result<(), Stop> {
         (false, false) => &[0],
     };
     stop_if(!padding_modes.contains(&task.field(0x4800, 3, 2)), || Stop::refused(0x4800, "padding mode"))?;
-    for bit in [2, 6] {
-        stop_if(task.bit(0x30, bit), || Stop::refused(0x30, "broadcast along depth is a guess"))?;
-    }
     operation(task, class)?;
     reduction(task, class)
 }
@@ -180,7 +199,9 @@ fn operation(task: &Task<'_>, class: Class) -> Result<(), Stop> {
         _ => matches!(operation, 0 | 4),
     };
     stop_if(!known, || Stop::refused(0x8800, format!("operation {operation}")))?;
-    stop_if(class == Class::Normalise && !task.bit(0x30, 5), || {
+    // Of one row there is nothing to say, and a transposed source 2 has its rows anyway (delta C3, 14).
+    let has_rows = task.bit(0x30, 5) || task.source2_transposed() || task.input().h == 1;
+    stop_if(class == Class::Normalise && !has_rows, || {
         Stop::refused(0x30, "source 2 of a normaliser is not broadcast along the rows")
     })
 }

@@ -28,7 +28,7 @@ impl Table {
     pub fn new(halves: [u16; HALVES]) -> Result<Self, String> {
         let (spacing, mode) = (i32::from(halves[41] as i16), halves[42]);
         let spacing_max = match mode & 0xF {
-            0 | 1 => 64,
+            0..=4 => 64,
             0xA => 5,
             5 | 6 => 4,
             7 | 9 => 6,
@@ -51,7 +51,7 @@ impl Table {
             return 0.0;
         }
         let x = if odd { value.abs() } else { value };
-        let result = if (odd && x < low) || (!odd && x <= low) {
+        let result = if x <= low {
             below
         } else if x >= high {
             above
@@ -68,11 +68,18 @@ impl Table {
         if matches!(kind, 5 | 6 | 7 | 9) && x < 0.0 {
             return 0.0;
         }
+        // The fraction and the whole part need no knots (delta 14).
+        if kind == 3 {
+            return defined(x - x.floor());
+        }
+        if kind == 4 {
+            return x.floor();
+        }
         let Position { at, exponent } = self.position(kind, x);
-        if kind <= 1 && at < 0.0 {
+        if kind <= 2 && at < 0.0 {
             return defined(defined(self.numbers[37] * x) + self.numbers[38]);
         }
-        if kind <= 1 && at > 32.0 {
+        if kind <= 2 && at > 32.0 {
             return defined(defined(self.numbers[39] * x) + self.numbers[40]);
         }
         let value = self.between_knots(at);
@@ -89,6 +96,8 @@ impl Table {
         match kind {
             0 => Position { at: x * steps, exponent: 0 },
             1 => Position { at: x * steps + 16.0, exponent: 0 },
+            // Knot 32 lies at zero.
+            2 => Position { at: x * steps + 32.0, exponent: 0 },
             0xA => Position { at: (x - x.floor()) * steps, exponent: x.floor() as i32 },
             _ if x == 0.0 => Position { at: 0.0, exponent: 0 },
             5 | 6 => {

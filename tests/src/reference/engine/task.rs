@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::operands::Extents;
+use super::operands::{Extents, Repetition};
 
 /// The engine that a task runs on, and what it does there (td 4.1, Cfg bits 4 to 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,22 @@ impl Class {
 
     pub(super) fn reduces(self) -> bool {
         matches!(self, Self::Reduce | Self::BinaryReduce)
+    }
+}
+
+/// How wide the elements of a port are (delta 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    Byte,
+    Half,
+}
+
+impl Width {
+    pub(super) fn bytes(self) -> u64 {
+        match self {
+            Self::Byte => 1,
+            Self::Half => 2,
+        }
     }
 }
 
@@ -82,15 +98,58 @@ impl Task<'_> {
         Extents { c: self.field(0x10, 16, 0), h: self.field(0x14, 30, 16), w: self.field(0x14, 14, 0) }
     }
 
-    /// The extents of source 1: the input's, one where a planar task broadcasts it (td 4.1, PlanarMap).
+    /// The extents of source 1 as it is stored: the input's, one where a planar task broadcasts it, channels and columns
+    /// exchanged where it lies transposed (td 4.1, PlanarMap; delta C2).
     pub(super) fn source1(&self, class: Class) -> Extents {
-        if class == Class::Neural { self.input() } else { self.broadcast(0) }
+        if class == Class::Neural {
+            return self.input();
+        }
+        let extents = self.broadcast(0);
+        if self.source1_transposed() { extents.transposed() } else { extents }
     }
 
-    /// The extents of source 2 of a planar task. The normaliser's has a second row, its factors.
+    /// The extents of source 2 of a planar task as it is stored. The normaliser's has a second row, its factors; where it
+    /// lies transposed there, each column is a channel (delta C3).
     pub(super) fn source2(&self, class: Class) -> Extents {
         let extents = self.broadcast(4);
-        if class == Class::Normalise { Extents { h: 2, ..extents } } else { extents }
+        match (class, self.source2_transposed()) {
+            (Class::Normalise, true) => Extents { h: 2, w: 1, ..extents }.transposed(),
+            (Class::Normalise, false) => Extents { h: 2, ..extents },
+            (_, true) => extents.transposed(),
+            (_, false) => extents,
+        }
+    }
+
+    pub(super) fn source1_transposed(&self) -> bool {
+        self.bit(0x30, 8)
+    }
+
+    pub(super) fn source2_transposed(&self) -> bool {
+        self.bit(0x30, 9)
+    }
+
+    pub(super) fn source_width(&self) -> Width {
+        if self.field(0x08, 1, 0) == 2 { Width::Half } else { Width::Byte }
+    }
+
+    pub(super) fn result_width(&self) -> Width {
+        if self.field(0x08, 5, 4) == 2 { Width::Half } else { Width::Byte }
+    }
+
+    /// The repetitions of the task: all depths of a group, then those of the next.
+    pub(super) fn repetitions(&self) -> impl Iterator<Item = Repetition> + use<> {
+        let (groups, depths) = (self.field(0x24, 12, 0), self.word(0x04));
+        (0..groups).flat_map(move |group| (0..depths).map(move |depth| Repetition { group, depth }))
+    }
+
+    /// Whether source 1 comes through tile DMA.
+    pub(super) fn source_in_memory(&self) -> bool {
+        matches!(self.source_type(), 1 | 2)
+    }
+
+    /// Whether the result leaves through tile DMA.
+    pub(super) fn result_in_memory(&self) -> bool {
+        matches!(self.result_type(), 1 | 2)
     }
 
     fn broadcast(&self, first_bit: u32) -> Extents {
@@ -116,7 +175,8 @@ impl Task<'_> {
         self.field(0x4830, 1, 0)
     }
 
-    /// Whether either of the two bits that speak of it puts source 2 in memory; `refusals` sees that they agree.
+    /// Whether either of the two bits that speak of it puts source 2 in memory; `refusals` sees that they agree where
+    /// there is a source 2.
     pub(super) fn source2_in_memory(&self) -> bool {
         self.bit(0x34, 1) || self.bit(0x4804, 24)
     }

@@ -1,0 +1,147 @@
+//! Chunks of coefficients as the engines fetch them (td 7.1, delta 5).
+//!
+//! A chunk is a table if one goes with the coefficients, then the slots of its engine, group after group. Coefficients
+//! are noise; what matters is that each is where the layout has one.
+
+use super::task::half;
+use crate::random::Random;
+
+/// How coefficients are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Halves.
+    Half,
+    /// Bytes without sign.
+    Unsigned,
+    /// Bytes with one.
+    Signed,
+    /// Halves without the zeros; positions are counted for so many lanes.
+    Sparse(u32),
+}
+
+/// The kernel that an output has.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    /// Channels that an output reads.
+    pub channels: u32,
+    /// Columns and rows.
+    pub extent: (u32, u32),
+    /// Stride in columns and rows.
+    pub stride: (u32, u32),
+}
+
+/// How the coefficients of a task lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Packing {
+    /// Lanes of a plane, as the register says.
+    pub lanes: u32,
+    /// Engines at work.
+    pub engines: u32,
+    /// Outputs of a group.
+    pub outputs: u32,
+    /// Groups.
+    pub groups: u32,
+    /// What an output is multiplied with; as wide as a row of coefficients.
+    pub kernel: Kernel,
+    /// Whether a bias row leads each slot.
+    pub has_bias: bool,
+    /// How coefficients are written.
+    pub format: Format,
+}
+
+impl Packing {
+    /// Whether there are fewer outputs than lanes of all engines, and as many for each, so that planes are narrower.
+    pub const fn is_narrow(self) -> bool {
+        self.outputs < self.lanes * self.engines && self.outputs.is_multiple_of(self.engines)
+    }
+
+    /// Lanes of a plane.
+    pub const fn width(self) -> u32 {
+        if self.is_narrow() { self.outputs.div_ceil(self.engines) } else { self.lanes }
+    }
+
+    /// Engines that hold a plane.
+    pub fn used(self) -> u32 {
+        self.engines.min(self.outputs.div_ceil(self.width()))
+    }
+
+    /// Rows of coefficients of a slot.
+    const fn taps(self) -> u32 {
+        self.kernel.channels * self.kernel.extent.0 * self.kernel.extent.1
+    }
+
+    /// Most bytes that a chunk has behind its table.
+    pub fn chunk_bytes(self) -> u32 {
+        let planes = self.outputs.div_ceil(self.width()).div_ceil(self.engines);
+        let slot = self.width() * (self.taps() + u32::from(self.has_bias)) * 2;
+        self.groups * planes * slot.next_multiple_of(64)
+    }
+
+    /// The chunk of an engine.
+    pub fn chunk(self, engine: u32, table: Option<&[u16]>, random: &mut Random) -> Vec<u8> {
+        let mut chunk: Vec<u8> =
+            table.unwrap_or_default().iter().flat_map(|halfword| halfword.to_le_bytes()).collect();
+        for _ in 0..self.groups {
+            for plane in (engine..self.outputs.div_ceil(self.width())).step_by(self.engines as usize) {
+                if self.groups > 1 {
+                    chunk.resize(chunk.len().next_multiple_of(64), 0);
+                }
+                let lanes = self.width().min(self.outputs - plane * self.width());
+                self.slot(lanes, &mut chunk, random);
+            }
+        }
+        chunk
+    }
+
+    fn slot(self, lanes: u32, chunk: &mut Vec<u8>, random: &mut Random) {
+        let mut halves = |chunk: &mut Vec<u8>, count| {
+            for _ in 0..count {
+                chunk.extend(half(random).to_le_bytes());
+            }
+        };
+        if self.has_bias {
+            halves(chunk, lanes);
+        }
+        match self.format {
+            Format::Half => halves(chunk, lanes * self.taps()),
+            Format::Unsigned | Format::Signed => {
+                chunk.extend((0..lanes * self.taps()).map(|_| random.word() as u8));
+            }
+            Format::Sparse(counted) => {
+                let body = self.body(lanes, counted, random);
+                chunk.extend((body.len() as u16).to_le_bytes());
+                chunk.push(0);
+                chunk.extend(body);
+            }
+        }
+    }
+
+    /// The positions of a sparse slot, each by whether the kernel has it.
+    fn positions(self, lanes: u32, counted: u32) -> Vec<bool> {
+        let Kernel { channels, extent: (columns, rows), stride: (right, down) } = self.kernel;
+        let mut positions = Vec::new();
+        for _ in 0..channels {
+            for phase in 0..right * down {
+                for tap in 0..columns.div_ceil(right) * rows.div_ceil(down) {
+                    let x = tap % columns.div_ceil(right) * right + phase % right;
+                    let y = tap / columns.div_ceil(right) * down + phase / right;
+                    positions.extend((0..counted).map(|lane| lane < lanes && x < columns && y < rows));
+                }
+            }
+        }
+        positions
+    }
+
+    fn body(self, lanes: u32, counted: u32, random: &mut Random) -> Vec<u8> {
+        let mut body = Vec::new();
+        for eight in self.positions(lanes, counted).chunks(8) {
+            let there = |(bit, &has): (usize, &bool)| u8::from(has && random.below(2) == 0) << bit;
+            let mask: u8 = eight.iter().enumerate().map(there).sum();
+            body.push(mask);
+            for _ in 0..mask.count_ones() {
+                body.extend(half(random).to_le_bytes());
+            }
+        }
+        body
+    }
+}
