@@ -48,16 +48,16 @@ def read_list():
 def run(arguments, folder, program, shape, operand):
     """The bits of the one half that a probe gives; None, with the reason, if it did not run."""
     write_npy(folder / "x.npy", [1, *shape], operand)
-    command = [arguments.ane, "run", str(HERE / program), "-i", f"x={folder / 'x.npy'}"]
+    command = [arguments.ane, "run", str(HERE / program), "--allow-nan", "-i", f"x={folder / 'x.npy'}"]
     if b"ones" in (HERE / program).read_bytes():
         write_npy(folder / "ones.npy", [1, len(operand), 1, 1], [ONE] * len(operand))
         command += ["-i", f"ones={folder / 'ones.npy'}"]
     if arguments.device:
         command += ["--device", arguments.device]
-    done = subprocess.run([*command, "-o", str(folder)], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, "-o", str(folder / "out")], capture_output=True, text=True, check=False)
     if done.returncode:
         return None, (done.stderr.strip().splitlines() or ["no message"])[0]
-    return read_npy(folder / "y.npy"), ""
+    return read_npy(folder / "out" / "y.npy"), ""
 
 
 def main():
