@@ -10,7 +10,7 @@ use half::f16;
 
 use crate::daemon::{Daemon, LIMIT};
 use crate::data;
-use crate::runner::surfaces;
+use crate::runner::{Outcome, Runner, surfaces};
 
 /// Memory for the largest of them, and for a driver's own.
 const MEMORY: usize = 32 << 20;
@@ -29,6 +29,22 @@ pub struct Known {
 pub trait Way {
     /// Runs it on inputs in the order of the file; gives its first output.
     fn run_on<B: Bus>(bus: B, program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16>;
+}
+
+/// By the registers of the device alone.
+#[derive(Debug)]
+pub struct Registers;
+
+impl Way for Registers {
+    fn run_on<B: Bus>(bus: B, program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16> {
+        let mut runner = Runner::new(bus);
+        runner.load(program);
+        for (surface, values) in surfaces(program, Direction::Input).into_iter().zip(inputs) {
+            runner.fill(surface, values);
+        }
+        assert_eq!(runner.run(), Outcome::Done);
+        runner.take(surfaces(program, Direction::Output)[0])
+    }
 }
 
 /// Runs a program in this process and over the socket, and gives what both say.

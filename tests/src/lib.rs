@@ -9,6 +9,7 @@ pub mod daemon;
 pub mod data;
 pub mod differential;
 pub mod driven;
+pub mod fidelity;
 pub mod guest;
 pub mod guest_checks;
 pub mod hostile;

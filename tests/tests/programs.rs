@@ -9,7 +9,7 @@ use ane::embedded;
 use ane_device::Options;
 use ane_driver::bus::Bus;
 use ane_tests::data::{self, Sample};
-use ane_tests::known::{self, Way, assert_known, halves};
+use ane_tests::known::{self, Registers, assert_known, halves};
 use ane_tests::runner::{Outcome, Runner, surfaces};
 use ane_uapi::hw::space::Iova;
 use half::f16;
@@ -19,21 +19,6 @@ const MEMORY: usize = 16 << 20;
 
 fn sample(name: &str) -> Option<Sample> {
     data::programs()?.into_iter().find(|sample| sample.name == name)
-}
-
-/// By the registers of the device alone.
-struct Registers;
-
-impl Way for Registers {
-    fn run_on<B: Bus>(bus: B, program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16> {
-        let mut runner = Runner::new(bus);
-        runner.load(program);
-        for (surface, values) in surfaces(program, Direction::Input).into_iter().zip(inputs) {
-            runner.fill(surface, values);
-        }
-        assert_eq!(runner.run(), Outcome::Done);
-        runner.take(surfaces(program, Direction::Output)[0])
-    }
 }
 
 #[test]

@@ -1,0 +1,112 @@
+//! Relative errors that M1s printed, for inputs made from a seed.
+
+use ane::build::{BuildError, Convolution, Graph, Padding, Shape, Tail, Tensor, Weights};
+use ane_device::options::Numerics;
+use half::f16;
+
+use super::{Row, shortest};
+use crate::differential::built::surface::{of_graph, take};
+use crate::numpy::Generator;
+
+/// The rows.
+pub(super) fn rows() -> Vec<Row> {
+    let row = |what: &str, published: &str, error: f64| Row {
+        what: what.to_owned(),
+        published: published.to_owned(),
+        ours: shortest(error),
+        source: "a",
+    };
+    vec![
+        row("product 64 x 256 x 256, seed 0", "0.0012522854527169441", product()),
+        row(
+            "convolution 3x3, 16 to 64 channels, 32x32, ReLU, seed 1",
+            "0.00036636558584241826",
+            convolution(),
+        ),
+    ]
+}
+
+/// The device's output for one input.
+fn run(
+    shape: Shape,
+    values: &[u16],
+    operation: impl FnOnce(&mut Graph, Tensor) -> Result<Tensor, BuildError>,
+) -> Vec<f64> {
+    let (built, case) = of_graph(shape, values, Numerics::M1, operation);
+    let halves = take(&case, &built, "result", &case.on_device().1);
+    halves.into_iter().map(|bits| f16::from_bits(bits).to_f64()).collect()
+}
+
+fn halves(numbers: &[f64]) -> Vec<f16> {
+    numbers.iter().map(|&number| f16::from_f64(number)).collect()
+}
+
+fn bits(halves: &[f16]) -> Vec<u16> {
+    halves.iter().map(|half| half.to_bits()).collect()
+}
+
+/// The norm of the difference, in parts of the norm of the reference.
+fn relative_error(outputs: &[f64], reference: &[f64]) -> f64 {
+    let norm = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|x| x * x).sum::<f64>().sqrt();
+    let mut differences = outputs.iter().zip(reference).map(|(a, b)| a - b);
+    norm(&mut differences) / norm(&mut reference.iter().copied())
+}
+
+fn product() -> f64 {
+    let mut generator = Generator::new(0);
+    let [x, w] = [64 * 256, 256 * 256]
+        .map(|count| generator.singles(count).into_iter().map(|x| f64::from(x / 16.0)).collect::<Vec<_>>());
+    let columns = |matrix: &[f64]| -> Vec<f64> {
+        (0..256).flat_map(|column| matrix.iter().skip(column).step_by(256).copied()).collect()
+    };
+    let weights = halves(&w);
+    let outputs = run(Shape::new(256, 1, 64), &bits(&halves(&columns(&x))), |graph, input| {
+        graph.linear(input, 256, Weights::Half(&weights))
+    });
+    // The output has a channel for each row of the weights and a column for each row of the input.
+    let reference: Vec<f64> = w
+        .chunks(256)
+        .flat_map(|weights| x.chunks(256).map(|row| row.iter().zip(weights).map(|(a, b)| a * b).sum::<f64>()))
+        .collect();
+    relative_error(&outputs, &reference)
+}
+
+fn convolution() -> f64 {
+    let mut generator = Generator::new(1);
+    let [x, w] = [16 * 32 * 32, 64 * 16 * 9].map(|count| generator.singles(count));
+    let x: Vec<f64> = x.into_iter().map(f64::from).collect();
+    let scale = (2.0_f64 / 144.0).sqrt();
+    let w: Vec<f64> = w.into_iter().map(|w| f64::from(w) * scale).collect();
+    let (operands, weights) = (halves(&x), halves(&w));
+    let outputs = run(Shape::new(16, 32, 32), &bits(&operands), |graph, input| {
+        let convolution = Convolution::new(64, (3, 3), Weights::Half(&weights));
+        graph.convolution(input, &Convolution { padding: Padding::all(1), tail: Tail::RELU, ..convolution })
+    });
+    relative_error(&outputs, &convolved(&x, &w))
+}
+
+/// The same in double precision.
+fn convolved(x: &[f64], w: &[f64]) -> Vec<f64> {
+    let at = |c: usize, y: usize, x_at: usize| {
+        // Outside by one on each side lies the padding.
+        if (1..=32).contains(&y) && (1..=32).contains(&x_at) {
+            x[(c * 32 + y - 1) * 32 + x_at - 1]
+        } else {
+            0.0
+        }
+    };
+    let mut outputs = Vec::with_capacity(64 * 32 * 32);
+    for output in 0..64 {
+        for place in 0..32 * 32 {
+            let (row, column) = (place / 32, place % 32);
+            let sum: f64 = (0..16 * 9)
+                .map(|tap| {
+                    let (c, ky, kx) = (tap / 9, tap % 9 / 3, tap % 3);
+                    w[output * 144 + tap] * at(c, row + ky, column + kx)
+                })
+                .sum();
+            outputs.push(sum.max(0.0));
+        }
+    }
+    outputs
+}
