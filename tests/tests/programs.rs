@@ -7,7 +7,6 @@ use ane::container;
 use ane::container::{Direction, Program};
 use ane::embedded;
 use ane_device::Options;
-use ane_driver::bus::Bus;
 use ane_tests::data::{self, Sample};
 use ane_tests::known::{self, Registers, assert_known, halves};
 use ane_tests::runner::{Outcome, Runner, surfaces};

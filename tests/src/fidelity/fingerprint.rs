@@ -66,7 +66,9 @@ fn product() -> f64 {
     // The output has a channel for each row of the weights and a column for each row of the input.
     let reference: Vec<f64> = w
         .chunks(256)
-        .flat_map(|weights| x.chunks(256).map(|row| row.iter().zip(weights).map(|(a, b)| a * b).sum::<f64>()))
+        .flat_map(|weights| {
+            x.chunks(256).map(move |row| row.iter().zip(weights).map(|(a, b)| a * b).sum::<f64>())
+        })
         .collect();
     relative_error(&outputs, &reference)
 }
