@@ -236,7 +236,7 @@ fn slot(memory: &mut KernelMemory, bytes: usize) -> Option<&mut [u8]> {
 
 /// Bytes of a slot's bias row.
 const fn bias_bytes(kernel: &Kernel, slot: Slot) -> u64 {
-    if kernel.has_bias { 2 * slot.lanes as u64 } else { 0 }
+    if kernel.has_bias { (slot.lanes as u64).saturating_mul(2) } else { 0 }
 }
 
 /// Reads coefficients as halves.

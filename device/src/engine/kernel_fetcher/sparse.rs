@@ -46,7 +46,7 @@ impl Bad {
 /// The most bytes of a slot of so many lanes.
 pub(super) fn largest(kernel: &Kernel, layout: &Sparse, lanes: u32) -> u64 {
     let halves = u64::from(lanes).saturating_mul(u64::from(kernel.taps).saturating_add(1));
-    layout.masks().saturating_add(halves.saturating_mul(2)).saturating_add(LENGTH as u64 + 64)
+    layout.masks().saturating_add(halves.saturating_mul(2)).saturating_add(LENGTH as u64).saturating_add(64)
 }
 
 /// A slot that was found.

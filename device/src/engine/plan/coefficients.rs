@@ -75,7 +75,7 @@ impl Sparse {
     /// Positions of one input channel, for one lane.
     pub const fn positions(&self) -> u64 {
         let ((width, height), (across, down)) = (self.kernel, self.stride);
-        let taps = width.div_ceil(across) as u64 * height.div_ceil(down) as u64;
+        let taps = (width.div_ceil(across) as u64).saturating_mul(height.div_ceil(down) as u64);
         taps.saturating_mul(across as u64).saturating_mul(down as u64)
     }
 

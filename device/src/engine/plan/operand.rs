@@ -93,12 +93,12 @@ impl Element {
 /// How far the bases of a repetition of a task are from those of the first.
 ///
 /// A task is repeated for each group, and in each group for each depth.
-const fn displacement(group_stride: u32, depth_stride: u32, depths: u32, batch: u32) -> u64 {
-    let depths = if depths == 0 { 1 } else { depths };
-    let (group, depth) = (batch / depths, batch % depths);
-    (group_stride as u64)
-        .saturating_mul(group as u64)
-        .saturating_add((depth_stride as u64).saturating_mul(depth as u64))
+fn displacement(group_stride: u32, depth_stride: u32, depths: u32, batch: u32) -> u64 {
+    let depths = depths.max(1);
+    let group = batch.checked_div(depths).unwrap_or(0);
+    let depth = batch.checked_rem(depths).unwrap_or(0);
+    let apart = |stride: u32, count: u32| u64::from(stride).saturating_mul(count.into());
+    apart(group_stride, group).saturating_add(apart(depth_stride, depth))
 }
 
 /// A tensor in the on-chip buffer: an element of `e` bytes lies at `base + c * channel_stride + y * row_stride + e * x`.
@@ -137,10 +137,9 @@ impl ChipPlace {
 
     /// The same tensor of another batch.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "what is larger was dealt with before")]
-    pub const fn batch(self, batch: u32) -> Self {
+    pub fn batch(self, batch: u32) -> Self {
         let behind = displacement(self.group_stride, self.depth_stride, self.depths, batch);
-        let behind = if behind > u32::MAX as u64 { u32::MAX } else { behind as u32 };
+        let behind = u32::try_from(behind).unwrap_or(u32::MAX);
         Self { base: self.base.saturating_add(behind), ..self }
     }
 
@@ -189,7 +188,7 @@ impl MemoryPlace {
     }
 
     /// How far the base of a repetition of the task is from that of the first.
-    pub const fn displacement(&self, batch: u32) -> u64 {
+    pub fn displacement(&self, batch: u32) -> u64 {
         displacement(self.group_stride, self.depth_stride, self.depths, batch)
     }
 }
