@@ -31,8 +31,10 @@ fn erf(x: f64) -> f64 {
     x.signum() * (1.0 - series * (-x * x).exp())
 }
 
-/// A curve, and the error of its table.
-fn curve(name: &str) -> Option<(fn(f64) -> f64, f64, f64)> {
+/// A curve, and the error of its table: absolutely, and in parts of the value.
+type Curve = (fn(f64) -> f64, f64, f64);
+
+fn curve(name: &str) -> Option<Curve> {
     Some(match name {
         "sigmoid" => (|x| 1.0 / (1.0 + (-x).exp()), 5e-3, 2e-3),
         "silu" => (|x| x / (1.0 + (-x).exp()), 1.6e-2, 2e-3),
