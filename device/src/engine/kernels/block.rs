@@ -1,5 +1,7 @@
 //! What a kernel is handed: operands, coefficients, and where the sums are.
 
+use super::sparse::Small;
+
 /// Where the operands of each tap lie in a panel.
 #[derive(Debug, Default)]
 pub(crate) struct Offsets {
@@ -48,6 +50,10 @@ pub(crate) enum Adding<'a> {
         coefficients: &'a [f32],
         /// How many taps; in all they are those of the block.
         chunks: &'a [usize],
+        /// Coefficients that have been taken out, in the order of their rows.
+        of_rows: &'a [Small],
+        /// Operands that have been taken out.
+        of_columns: &'a [Small],
     },
     /// In double precision, where no sum comes to the limit on its way.
     Doubles {
@@ -74,7 +80,7 @@ impl Block<'_> {
             && reaches(block, self.sums.len())
             && (self.least.is_empty() || reaches(coefficients, self.least.len()))
             && match &self.adding {
-                Adding::Singles { coefficients: all, chunks } => {
+                Adding::Singles { coefficients: all, chunks, .. } => {
                     reaches(coefficients, all.len()) && chunks.iter().sum::<usize>() == taps
                 }
                 Adding::Doubles { coefficients: all } => reaches(coefficients, all.len()),

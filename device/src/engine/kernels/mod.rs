@@ -36,7 +36,9 @@ pub(super) mod planar_vector;
 mod portable;
 mod prefetch;
 mod single;
+mod sparse;
 pub(super) mod turn;
+mod vector;
 mod window;
 
 pub(crate) use self::block::{Adding, Block, Offsets};
@@ -44,8 +46,10 @@ pub(crate) use self::copy::{Gather, Source, Stretch};
 pub(crate) use self::deal::{Deal, Strip};
 pub(crate) use self::double::SCALE;
 pub(crate) use self::finish::{Finish, Pixels, Port};
-pub(crate) use self::measure::{Extent, GRANULE};
+pub(crate) use self::measure::{Extent, GRANULE, least};
 pub(crate) use self::ordered::{LOWEST, half};
+pub(crate) use self::sparse::Small;
+pub(crate) use self::vector::Stream;
 pub(crate) use self::window::Window;
 
 /// A kind of vector unit.
@@ -169,6 +173,8 @@ pub(crate) struct Code {
     least: unsafe fn(&[f32], &mut [f32]),
     exact: unsafe fn(&[f32], f64, &mut [f64]),
     peak: unsafe fn(&[i32], &[i32]) -> Option<u32>,
+    extract: unsafe fn(&mut [f32], usize, f32, &mut Vec<Small>),
+    stream: Option<unsafe fn(&mut Stream<'_>)>,
 }
 
 impl Code {
@@ -253,6 +259,24 @@ impl Code {
         // SAFETY: a `Code` is handed out where the unit is there.
         unsafe { (self.peak)(units, fates) }
     }
+
+    /// Takes the numbers below a magnitude out of `[tap][place]`, of so many places.
+    pub(crate) fn extract(&self, numbers: &mut [f32], places: usize, below: f32, to: &mut Vec<Small>) {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.extract)(numbers, places, below, to) };
+    }
+
+    /// Whether a matrix can be read where it is.
+    pub(crate) fn has_streams(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Adds taps whose coefficients are read where they are, where that can be done.
+    pub(crate) fn stream(&self, stream: &mut Stream<'_>) {
+        let Some(run) = self.stream else { return };
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { run(stream) };
+    }
 }
 
 /// The kernels of a tier, by the way it has to add.
@@ -260,14 +284,35 @@ macro_rules! kernel {
     (singles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $together:expr $(, #[$feature:meta])?) => {
         $(#[$feature])?
         unsafe fn $name(block: &mut Block<'_>) {
-            if let super::Adding::Singles { coefficients, chunks } = block.adding {
+            if let super::Adding::Singles { coefficients, chunks, of_rows, of_columns } = block.adding {
                 // SAFETY: as the caller says.
                 unsafe { super::single::run::<$lanes, $rows, $vectors>(block, coefficients.as_ptr(), chunks) }
+                if !(of_rows.is_empty() && of_columns.is_empty()) {
+                    let (panel, offsets) = (block.panel, block.offsets.each());
+                    // SAFETY: as the caller says.
+                    unsafe { super::sparse::of_rows::<$lanes, $vectors>(panel, offsets, of_rows, block.sums) }
+                    let columns = $vectors * <$lanes>::COUNT;
+                    super::sparse::of_columns::<$rows>(coefficients, of_columns, columns, block.sums);
+                }
             } else {
                 // SAFETY: as the caller says.
                 unsafe { double::run::<$doubles, $rows, $together>(block, $vectors * <$lanes>::COUNT) }
             }
         }
+    };
+    (singles streams $lanes:ty $(, #[$feature:meta])?) => {
+        $(#[$feature])?
+        unsafe fn stream(coefficients: &mut super::Stream<'_>) {
+            // SAFETY: as the caller says.
+            unsafe { super::vector::run::<$lanes>(coefficients) }
+        }
+    };
+    (doubles streams $lanes:ty) => {};
+    (singles stream $lanes:ty) => {
+        Some(stream)
+    };
+    (doubles stream $lanes:ty) => {
+        None
     };
     (doubles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $together:expr) => {
         unsafe fn $name(block: &mut Block<'_>) {
@@ -286,8 +331,8 @@ macro_rules! code {
         mod $module {
             use super::lanes::Lanes;
             use super::{
-                Block, Code, Deal, Extent, Finish, Gather, Kernel, convert, copy, deal, double, finish, measure,
-                ordered,
+                Block, Code, Deal, Extent, Finish, Gather, Kernel, Small, convert, copy, deal, double, finish,
+                measure, ordered, sparse,
             };
 
             /// Vectors of a block of one row.
@@ -318,6 +363,8 @@ macro_rules! code {
                 least,
                 exact,
                 peak,
+                extract,
+                stream: kernel!($way stream $lanes),
             };
 
             kernel!($way many, $lanes, $doubles, $rows, $vectors, 1 $(, #[$feature])?);
@@ -382,6 +429,13 @@ macro_rules! code {
             unsafe fn exact(coefficients: &[f32], scale: f64, to: &mut [f64]) {
                 measure::exact(coefficients, scale, to);
             }
+
+            $(#[$feature])?
+            unsafe fn extract(numbers: &mut [f32], places: usize, below: f32, to: &mut Vec<Small>) {
+                sparse::extract(numbers, places, below, to);
+            }
+
+            kernel!($way streams $lanes $(, #[$feature])?);
 
             $(#[$feature])?
             unsafe fn peak(units: &[i32], fates: &[i32]) -> Option<u32> {

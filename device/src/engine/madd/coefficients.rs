@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::make_room;
 use super::packing::{Packing, Tiles};
-use crate::engine::kernels::{Extent, GRANULE};
+use crate::engine::kernels::{Extent, GRANULE, Small};
 
 /// Coefficients, packed.
 #[derive(Debug, Default)]
@@ -13,6 +13,10 @@ pub(super) struct Packed {
     all: Vec<f32>,
     /// The measures of each granule of each tile.
     extents: Vec<Extent>,
+    /// What has been taken out of each block of each tile, if anything is, in the order of rows.
+    small: Vec<Vec<Small>>,
+    /// Blocks of a tile; none if nothing is taken out.
+    blocks: usize,
     /// Singles of a tile.
     size: usize,
     /// Granules of a tile.
@@ -39,10 +43,33 @@ impl Packed {
         let count = if self.is_shared { 1 } else { packing.shape.groups * self.tiles };
         make_room(&mut self.all, count * self.size);
         self.extents.resize(count * self.granules, Extent::NONE);
+        self.blocks = packing.blocks();
+        self.small.resize_with(count * self.blocks, Vec::new);
         let share = packing.share();
         let all = self.all.chunks_mut(share * self.size);
         let extents = self.extents.chunks_mut(share * self.granules);
-        all.zip(extents).enumerate().map(move |(i, (all, extents))| Tiles { first: i * share, all, extents })
+        let mut small = self.small.chunks_mut((share * self.blocks).max(1));
+        all.zip(extents).enumerate().map(move |(i, (all, extents))| {
+            let small = small.next().unwrap_or_default();
+            Tiles { first: i * share, all, extents, small }
+        })
+    }
+
+    /// What has been taken out of a block of a tile.
+    pub(super) fn small(&self, group: usize, tile: usize, block: usize) -> &[Small] {
+        if self.blocks == 0 {
+            return &[];
+        }
+        &self.small[self.index(group, tile) * self.blocks + block]
+    }
+
+    /// Puts back what has been taken out of some taps of a tile.
+    pub(super) fn put_back(&self, taken: &[f32], small: &[Small], whole: &mut Vec<f32>) {
+        whole.clear();
+        whole.extend_from_slice(taken);
+        for small in small {
+            whole[small.tap * self.rows + small.place] = small.number;
+        }
     }
 
     /// Some taps of a tile.

@@ -10,6 +10,8 @@
 //! * `layout`, `cuts`, `piece`: a pass cut into pieces, and one of them computed.
 //! * `pool`: the threads; `lines`: room that starts at a cache line.
 //! * `stages`: how the taps of a tile are added, from what is known of their numbers.
+//! * `split`: which numbers are small, and taken out.
+//! * `vector`: outputs of one pixel.
 //! * `definition`: one output at a time.
 #![cfg_attr(
     not(test),
@@ -34,14 +36,17 @@ mod piece;
 mod planes;
 mod pool;
 pub mod shape;
+mod split;
 mod stages;
 #[cfg(test)]
 mod tests;
+mod vector;
 
 pub use self::shape::{Convolution, Reads, ShapeError};
 pub use super::kernels::Tier;
 
 use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::coefficients::Packed;
 use self::cuts::Cuts;
@@ -52,6 +57,8 @@ use self::piece::{Pass, Worker};
 use self::planes::Planes;
 use self::pool::Pool;
 use self::shape::Shape;
+use self::split::Split;
+use self::vector::Vector;
 use super::cancel::{Pace, STRIDE, VECTOR, Watch};
 use super::kernels::{Code, Extent, Offsets, Port};
 use super::numerics::{Numerics, halves, output};
@@ -60,6 +67,8 @@ use super::numerics::{Numerics, halves, output};
 const PER_THREAD: usize = 1 << 22;
 /// Numbers of the input that are worth a thread's while to measure.
 const MEASURED: usize = 1 << 16;
+/// Pixels from which on it is worth it to take small coefficients out.
+const SPLIT_FROM: usize = 512;
 /// Products up to which nothing is worth preparing.
 const FEW: usize = 64;
 
@@ -162,14 +171,21 @@ impl Array {
     }
 
     /// Brings operands and coefficients into the form that kernels read.
-    fn prepare(&mut self, threads: usize, layout: &Layout, definition: &Definition<'_>, watch: &Watch<'_>) {
+    fn prepare(
+        &mut self,
+        threads: usize,
+        layout: &Layout,
+        split: Option<Split>,
+        definition: &Definition<'_>,
+        watch: &Watch<'_>,
+    ) {
         let Self { code, ref pool, .. } = *self;
         let Definition { shape, input, coefficients, .. } = *definition;
         layout.taps(shape, &mut self.taps);
         layout.offsets(&self.taps, &mut self.offsets);
         self.cuts.set(layout, shape);
         make_room(&mut self.operands, layout.operands());
-        let packing = Packing::new(code, shape, coefficients, &layout.kernel);
+        let packing = Packing { code, shape, coefficients, rows: layout.kernel.rows, layout, split };
         let planes = layout.planes.shares(&mut self.operands).map(Share::Planes);
         let (channel, all) = (shape.height.saturating_mul(shape.width), layout.planes.channels);
         self.channels.resize(all, Extent::NONE);
@@ -190,6 +206,24 @@ impl Array {
             }
             Share::Tiles(tiles) => packing.pack(tiles, &mut worker.strips, pace),
         });
+    }
+
+    /// Computes outputs of one pixel, or finds that this takes more than a vector has.
+    fn multiply(
+        &mut self,
+        threads: usize,
+        vector: &Vector<'_>,
+        output: &mut [u16],
+        watch: &Watch<'_>,
+    ) -> bool {
+        let is_done = AtomicBool::new(true);
+        let workers = self.workers.get_mut(..threads).unwrap_or_default();
+        self.pool.share(workers, watch, vector.shares(output), |_, share, pace| {
+            if !vector.run(share, pace) {
+                is_done.store(false, Ordering::Relaxed);
+            }
+        });
+        is_done.into_inner()
     }
 
     /// Computes each output by itself.
@@ -286,8 +320,16 @@ impl Watched<'_> {
             array.define(threads, definition, post_scale, output, watch);
             return Ok(());
         };
+        if let Some(vector) = Vector::new(array.code, &definition, post_scale)
+            && array.multiply(threads, &vector, output, watch)
+        {
+            return Ok(());
+        }
         let layout = Layout::new(array.code, &shape, planes, threads);
-        array.prepare(threads, &layout, &definition, watch);
+        let split = coefficients
+            .filter(|_| layout.copied && layout.kernel.has_singles && shape.pixels() >= SPLIT_FROM)
+            .and_then(|coefficients| Split::new(input, coefficients));
+        array.prepare(threads, &layout, split, &definition, watch);
         let pass = Pass {
             code: array.code,
             layout,
@@ -296,6 +338,7 @@ impl Watched<'_> {
             cuts: &array.cuts,
             operands: &array.operands,
             coefficients: &array.coefficients,
+            split,
             channels: &array.channels,
             definition,
             port: Port { post_scale, factor: f64::from(halves::value(post_scale)) },

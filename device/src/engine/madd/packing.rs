@@ -4,9 +4,11 @@
 
 use std::ops::Range;
 
+use super::layout::Layout;
 use super::shape::Shape;
+use super::split::Split;
 use crate::engine::cancel::{Pace, VECTOR};
-use crate::engine::kernels::{Code, Deal, Extent, GRANULE, Kernel, Strip};
+use crate::engine::kernels::{Code, Deal, Extent, GRANULE, Small, Strip};
 
 /// One, with its last digit set.
 const ONE: f32 = f32::from_bits(1.0f32.to_bits() | 1);
@@ -26,6 +28,9 @@ pub(super) struct Packing<'a> {
     pub(super) coefficients: Option<&'a [u16]>,
     /// Rows of a tile.
     pub(super) rows: usize,
+    pub(super) layout: &'a Layout,
+    /// What is taken out, if anything is.
+    pub(super) split: Option<Split>,
 }
 
 /// Some tiles that are to be packed.
@@ -37,6 +42,8 @@ pub(super) struct Tiles<'a> {
     pub(super) all: &'a mut [f32],
     /// The measures of each tile, granule by granule.
     pub(super) extents: &'a mut [Extent],
+    /// What is taken out of each block of each tile, or nothing.
+    pub(super) small: &'a mut [Vec<Small>],
 }
 
 #[expect(
@@ -45,14 +52,9 @@ pub(super) struct Tiles<'a> {
     reason = "sizes are those of a checked shape"
 )]
 impl<'a> Packing<'a> {
-    /// For blocks of a kernel.
-    pub(super) fn new(
-        code: &'static Code,
-        shape: &'a Shape,
-        coefficients: Option<&'a [u16]>,
-        kernel: &Kernel,
-    ) -> Self {
-        Self { code, shape, coefficients, rows: kernel.rows }
+    /// Blocks of a tile that something is taken out of.
+    pub(super) fn blocks(&self) -> usize {
+        self.split.map_or(0, |_| self.layout.blocks(self.shape.taps()))
     }
 
     /// Tiles of a group.
@@ -75,7 +77,7 @@ impl<'a> Packing<'a> {
     /// Packs some tiles; `strips` is room to work in.
     pub(super) fn pack(&self, tiles: Tiles<'_>, strips: &mut Vec<Strip>, pace: &mut Pace<'_>) {
         let Self { code, shape, rows, .. } = *self;
-        let Tiles { first, all, extents } = tiles;
+        let Tiles { first, all, extents, small } = tiles;
         let size = self.size();
         match self.coefficients {
             Some(coefficients) => self.deal(coefficients, (first, all), strips, pace),
@@ -83,6 +85,7 @@ impl<'a> Packing<'a> {
         }
         let granules = shape.taps().div_ceil(GRANULE);
         let tiles = all.chunks_exact_mut(size).zip(extents.chunks_exact_mut(granules));
+        let mut small = small.iter_mut();
         for (number, (tile, extents)) in (first..).zip(tiles) {
             if pace.spend(size / VECTOR + 1) {
                 return;
@@ -92,6 +95,13 @@ impl<'a> Packing<'a> {
                 tile.chunks_exact_mut(rows).for_each(|tap| tap[real..].fill(0.0));
             }
             code.measure_tile(tile, rows, extents);
+            for (block, small) in (0..self.blocks()).zip(&mut small) {
+                let taps = self.layout.taps_of(shape.taps(), block);
+                small.clear();
+                let below = self.split.map_or(0.0, |split| split.coefficients);
+                code.extract(&mut tile[taps.start * rows..taps.end * rows], rows, below, small);
+                small.sort_unstable_by_key(|small| small.place);
+            }
         }
     }
 

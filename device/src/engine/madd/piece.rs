@@ -13,11 +13,12 @@ use super::definition::Definition;
 use super::layout::{Layout, Piece, Run};
 use super::lines::Lines;
 use super::shape::Shape;
+use super::split::Split;
 use super::stages::{Measured, Stages};
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::{
-    Adding, Block, Code, Extent, Finish, Gather, Kernel, Offsets, Pixels, Port, SCALE, Source, Stretch,
-    Strip, Window,
+    Adding, Block, Code, Extent, Finish, Gather, Kernel, Offsets, Pixels, Port, SCALE, Small, Source,
+    Stretch, Strip, Window,
 };
 use crate::engine::numerics::halves::ONE;
 use crate::engine::numerics::product;
@@ -35,6 +36,8 @@ pub(super) struct Pass<'a> {
     /// The planes.
     pub(super) operands: &'a [f32],
     pub(super) coefficients: &'a Packed,
+    /// Which numbers are taken out, if any are.
+    pub(super) split: Option<Split>,
     /// The measures of each channel of the input.
     pub(super) channels: &'a [Extent],
     pub(super) definition: Definition<'a>,
@@ -43,6 +46,18 @@ pub(super) struct Pass<'a> {
 
 /// Tiles of coefficients that are multiplied with one panel before the next.
 const TILES: usize = 16;
+
+/// What some taps of a tile are multiplied from.
+#[derive(Clone, Copy, Debug)]
+struct Operands<'a> {
+    panel: &'a [f32],
+    offsets: &'a Offsets,
+    /// What has been taken out of the panel, if anything was.
+    small: Option<&'a [Small]>,
+    coefficients: &'a [f32],
+    /// What has been taken out of these.
+    taken: &'a [Small],
+}
 
 /// Which sums of a worker are those of a tile.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +74,8 @@ pub(super) struct Worker {
     /// `[panel][tap][column]`
     panels: Lines,
     stretches: Vec<Stretch>,
+    /// What has been taken out of each panel; nothing where panels are whole.
+    small: Vec<Vec<Small>>,
     /// Those of a panel whose cuts are not kept.
     pixels: Vec<Pixels>,
     /// How the tiles of a piece are added.
@@ -77,6 +94,8 @@ struct Results {
     sums: Lines,
     /// Which of them are infinite, where that is possible.
     fates: Lines,
+    /// Some taps of a tile that has numbers taken out, with these put back.
+    whole: Vec<f32>,
     /// Some taps of a tile, for sums in double precision.
     exact: Vec<f64>,
     /// Of the same taps, the magnitudes from which on an operand is not dropped.
@@ -113,6 +132,8 @@ impl Pass<'_> {
             let biases = self.channels(piece, tile).map(|channel| self.bias(channel).unsigned_abs());
             in_units(biases.max().unwrap_or_default().try_into().unwrap_or(i64::MAX))
         });
+        let split = self.split.filter(|&split| worker.stages.can_split(split, layout.block()));
+        worker.small.resize_with(piece.panels.len(), Vec::new);
         // Sums that end with the first taps need not be kept.
         let kept = if self.offsets.len() == 1 { 1 } else { piece.panels.len() * tiles.len() };
         worker.results.sums.resize(kept * self.block());
@@ -124,7 +145,10 @@ impl Pass<'_> {
             if self.layout.copied {
                 self.copy(piece, taps.clone(), worker);
             }
-            self.multiply(piece, (block, taps), window, worker, pace);
+            if let Some(split) = split {
+                self.take_out(split, taps.len(), worker);
+            }
+            self.multiply(piece, (block, taps, split.is_some()), window, worker, pace);
             if pace.is_over() {
                 return;
             }
@@ -140,7 +164,7 @@ impl Pass<'_> {
     fn multiply(
         &self,
         piece: &Piece,
-        (number, taps): (usize, Range<usize>),
+        (number, taps, is_split): (usize, Range<usize>, bool),
         window: &mut Window<'_>,
         worker: &mut Worker,
         pace: &mut Pace<'_>,
@@ -148,7 +172,7 @@ impl Pass<'_> {
         let Piece { group, ref panels, .. } = *piece;
         let (offsets, blocks) = (&self.offsets[number], self.offsets.len());
         let tiles = self.tiles(piece);
-        let Worker { panels: copies, pixels: cut, stages, results, .. } = worker;
+        let Worker { panels: copies, small, pixels: cut, stages, results, .. } = worker;
         for first in tiles.clone().step_by(TILES) {
             for (i, panel) in panels.clone().enumerate() {
                 let operands = if self.layout.copied {
@@ -181,8 +205,13 @@ impl Pass<'_> {
                     if is_last && let [Pixels { columns, first }] = pixels {
                         window.prefetch(channels.clone(), &(*first..first + columns.len()));
                     }
-                    let coefficients = self.coefficients.tile(group, tile, taps.clone());
-                    let block = (operands, offsets, coefficients);
+                    let block = Operands {
+                        panel: operands,
+                        offsets,
+                        small: is_split.then(|| &*small[i]),
+                        coefficients: self.coefficients.tile(group, tile, taps.clone()),
+                        taken: self.coefficients.small(group, tile, number),
+                    };
                     self.add(kernel, block, (stages, tile, number), sums, results, pace);
                     if is_last {
                         self.finish((channels, pixels), sums, stages.is_watched(tile), results, window);
@@ -221,16 +250,26 @@ impl Pass<'_> {
     fn add(
         &self,
         kernel: &Kernel,
-        (panel, offsets, coefficients): (&[f32], &Offsets, &[f32]),
+        block: Operands<'_>,
         (stages, tile, number): (&Stages, usize, usize),
         Sums { at, columns }: Sums,
         results: &mut Results,
         pace: &mut Pace<'_>,
     ) {
         let stage = stages.of(tile, number);
+        let Operands { panel, offsets, small, mut coefficients, taken } = block;
         let block = at..at + kernel.rows * columns;
-        let Results { sums, fates, exact, least } = results;
+        let Results { sums, fates, whole, exact, least } = results;
         let sums = &mut sums.numbers_mut()[block.clone()];
+        if let (Some(of_columns), Some(chunks)) = (small, stages.chunks(stage)) {
+            let adding = Adding::Singles { coefficients, chunks, of_rows: taken, of_columns };
+            kernel.run(&mut Block { panel, offsets, least: &[], sums, adding });
+            return;
+        }
+        if !taken.is_empty() {
+            self.coefficients.put_back(coefficients, taken, whole);
+            coefficients = whole;
+        }
         let fates = if stages.is_watched(tile) { &mut fates.numbers_mut()[block] } else { &mut [] };
         let mut is_near = false;
         if !fates.is_empty() {
@@ -248,7 +287,7 @@ impl Pass<'_> {
             self.code.exact(coefficients, if is_near { SCALE } else { 1.0 }, exact);
         }
         let adding = match chunks {
-            Some(chunks) => Adding::Singles { coefficients, chunks },
+            Some(chunks) => Adding::Singles { coefficients, chunks, of_rows: &[], of_columns: &[] },
             None if is_near => Adding::Watched { coefficients: exact, fates },
             None => Adding::Doubles { coefficients: exact },
         };
@@ -291,6 +330,16 @@ impl Pass<'_> {
     /// Singles of a panel with so many taps, and room behind it for what is copied too far.
     fn room(&self, taps: usize) -> usize {
         (taps + 1) * self.layout.kernel.columns
+    }
+
+    /// Takes the small operands out of a worker's panels, which have so many taps.
+    fn take_out(&self, split: Split, taps: usize, worker: &mut Worker) {
+        let (room, columns) = (self.room(taps), self.layout.kernel.columns);
+        let panels = worker.panels.singles_mut().chunks_exact_mut(room);
+        for (panel, small) in panels.zip(&mut worker.small) {
+            small.clear();
+            self.code.extract(&mut panel[..taps * columns], columns, split.operands, small);
+        }
     }
 
     /// Copies the operands of some taps into a worker's panels. Columns without a place are zero.

@@ -10,6 +10,7 @@ use std::ops::Range;
 use super::coefficients::Packed;
 use super::layout::Layout;
 use super::shape::Shape;
+use super::split::Split;
 use crate::engine::kernels::{Extent, GRANULE};
 use crate::engine::numerics::product::UNIT;
 use crate::engine::numerics::sum::{LIMIT, in_units};
@@ -28,6 +29,8 @@ pub(super) struct Stage {
     pub(super) drops: bool,
     /// What the magnitudes of a sum's products can add up to.
     reach: f32,
+    /// The largest operand.
+    largest: f32,
 }
 
 impl Stage {
@@ -134,7 +137,16 @@ impl Stages {
         if !fits {
             self.chunks.truncate(first);
         }
-        Stage { chunks: first..self.chunks.len(), drops: operands.drops(coefficients), reach }
+        let (drops, largest) = (operands.drops(coefficients), operands.largest);
+        Stage { chunks: first..self.chunks.len(), drops, reach, largest }
+    }
+
+    /// Whether all tiles can be added without their small numbers, and these in single precision by themselves.
+    pub(super) fn can_split(&self, split: Split, block: usize) -> bool {
+        let fits = |stage: &Stage| {
+            !stage.chunks.is_empty() && block as f32 * split.coefficients * stage.largest < SINGLES
+        };
+        !self.are_watched() && self.all.iter().all(fits)
     }
 
     /// How some taps of a tile are added.

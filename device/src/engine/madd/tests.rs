@@ -443,6 +443,127 @@ fn vectors_of_the_specification_come_out_of_every_tier() {
     }
 }
 
+/// Halves of any bits whose exponent fields are in a range that is drawn as well.
+fn any_halves(next: &mut impl FnMut() -> u64, length: usize) -> Vec<u16> {
+    let (a, b) = (next() % 32, next() % 32);
+    let (low, count) = (a.min(b), a.abs_diff(b) + 1);
+    let zeros = [0, 0, 2, 16][(next() % 4) as usize];
+    let half = |random: u64| {
+        let field = low + (random >> 32) % count;
+        let is_zero = zeros > 0 && (random >> 50).is_multiple_of(zeros);
+        if is_zero { 0 } else { (random & 0x83ff) as u16 | (field as u16) << 10 }
+    };
+    (0..length).map(|_| half(next())).collect()
+}
+
+/// So many products and sums, or as many times that as `ANE_ARRAY_TIMES` says: a night is some 100,000.
+#[test]
+fn random_sums_of_1_to_5000_taps_are_those_of_the_definition_in_every_tier() {
+    const PRODUCTS: usize = 10_000_000;
+    const SUMS: usize = 1_000_000;
+    let times = std::env::var("ANE_ARRAY_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1usize);
+    let mut state = 0x243f_6a88_85a3_08d3_u64;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    };
+    let tiers = || Tier::ALL.into_iter().filter(|tier| tier.is_available());
+    let mut arrays: Vec<_> = tiers().map(|tier| Array::with_tier(Numerics::M1, one(), tier)).collect();
+    let (mut products, mut sums) = (0, 0);
+    while products < times * PRODUCTS || sums < times * SUMS {
+        // Few taps make up the sums, and many the products.
+        let most = if sums < times * SUMS { 8 } else { 5000 };
+        let taps = 1 + (next() % most) as u32;
+        let rows = (next() % 40) as u32 + 1;
+        let rows = if taps < 9 { 37 * rows } else { rows };
+        let outputs = 16 + (next() % 30) as u32;
+        let lanes = 1 << (next() % 6);
+        let pass = Convolution {
+            channels: taps,
+            height: 1,
+            width: rows,
+            outputs,
+            out_height: 1,
+            out_width: rows,
+            lanes,
+            ..large(Reads::Dense, outputs, 1)
+        };
+        let planes = outputs.next_multiple_of(lanes) as usize;
+        let case = Case {
+            pass,
+            input: any_halves(&mut next, (taps * rows) as usize),
+            coefficients: Some(any_halves(&mut next, planes * taps as usize)),
+            bias: next().is_multiple_of(2).then(|| any_halves(&mut next, outputs as usize)),
+            post_scale: halves::ONE,
+        };
+        let expected = case.expected(Numerics::M1);
+        for array in &mut arrays {
+            let found = case.convolved(array);
+            assert_eq!(difference(&found, &expected), None, "{pass:?} {}", array.tier().name());
+        }
+        products += expected.len() * taps as usize;
+        sums += expected.len();
+    }
+}
+
+/// Outputs of one pixel have a way of their own.
+#[test]
+fn matrix_times_a_vector_is_that_of_the_definition() {
+    for (channels, outputs, lanes) in [(100, 32, 16), (513, 96, 32), (2048, 48, 16)] {
+        for (seed, kinds) in [[1, 1], [5, 5], [0, 0], [3, 1], [1, 2], [4, 4]].into_iter().enumerate() {
+            let pass = Convolution { channels, lanes, outputs, ..tiles(channels, 1) };
+            let case = Case::new(pass, kinds, 0, 8 * seed as u64 + 7);
+            let expected = case.expected(Numerics::M1);
+            for tier in Tier::ALL {
+                let found = case.convolved(&mut Array::with_tier(Numerics::M1, one(), tier));
+                assert_eq!(difference(&found, &expected), None, "{channels} {kinds:?} {}", tier.name());
+            }
+        }
+    }
+}
+
+/// Normally distributed numbers are what small numbers are taken out of.
+#[test]
+fn split_passes_are_those_of_the_definition() {
+    let mut next = 1u64;
+    let mut normal = |deviation: f32| {
+        let mut sum = 0.0;
+        for _ in 0..12 {
+            next = next.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            sum += (next >> 40) as f32 / (1 << 24) as f32 - 0.5;
+        }
+        half::f16::from_f32(deviation * sum).to_bits()
+    };
+    for pass in [
+        tiles(67, 13),
+        tiles(600, 12),
+        large(Reads::Dense, 20, 3),
+        large(Reads::Grouped { groups: 4 }, 48, 3),
+    ] {
+        let shape = Shape::new(&pass).unwrap();
+        for deviation in [1.0, 3.0] {
+            let count = pass.outputs.next_multiple_of(pass.lanes) as usize * shape.taps();
+            let inputs = (pass.channels * pass.height * pass.width) as usize;
+            let case = Case {
+                pass,
+                input: (0..inputs).map(|_| normal(deviation)).collect(),
+                coefficients: Some((0..count).map(|_| normal(0.05)).collect()),
+                bias: None,
+                post_scale: halves::ONE,
+            };
+            let coefficients = case.coefficients.as_deref().unwrap();
+            assert!(Split::new(&case.input, coefficients).is_some());
+            let expected = case.expected(Numerics::M1);
+            for tier in Tier::ALL {
+                let found = case.convolved(&mut Array::with_tier(Numerics::M1, one(), tier));
+                assert_eq!(difference(&found, &expected), None, "{deviation} {}", tier.name());
+            }
+        }
+    }
+}
+
 #[test]
 fn generated_matrices_have_the_product_of_the_specification_in_every_tier() {
     for matrices in vectors::matrices() {

@@ -1,6 +1,6 @@
 //! A whole reduction: from the taps of one output to its sum, in each of the two modes.
 
-use super::double::settle;
+use super::halves::Operand;
 use super::product::UNIT;
 use super::{Numerics, halves, product};
 
@@ -52,18 +52,13 @@ const fn within(units: i64) -> Result<i64, bool> {
     if units.unsigned_abs() >= LIMIT.unsigned_abs() { Err(units < 0) } else { Ok(units) }
 }
 
-/// In double precision: the sum of the products as they are, then the limit, then the bias. Denormals are +0 and a NaN
-/// is +infinity, as they are to whoever has fp16 units of its own.
+/// In double precision: nothing is rounded that a double can hold, and the limit is looked at once. Operands are read
+/// as in `m1`, for the two to be compared.
 fn exact(bias: Option<u16>, taps: &[Tap]) -> f64 {
-    const SMALLEST_NORMAL: f64 = 1.0 / 16384.0;
-    let read = |bits| f64::from(halves::value(bits));
-    let flushed = |bits| if read(bits).abs() < SMALLEST_NORMAL { 0.0 } else { read(bits) };
-    let sum =
-        taps.iter().fold(0.0, |sum, &(operand, coefficient)| sum + flushed(operand) * flushed(coefficient));
-    let sum = settle(sum);
-    let is_beyond = taps.len() > 1 && sum.abs() >= in_units(LIMIT);
-    let limited = if is_beyond { infinity(sum < 0.0) } else { sum };
-    bias.map_or(limited, |bias| settle(limited + read(bias)))
+    let read = |bits| f64::from(Operand::new(bits).value());
+    let start = bias.map_or(0.0, read);
+    let sum = taps.iter().fold(start, |sum, &(operand, coefficient)| sum + read(operand) * read(coefficient));
+    if sum.abs() >= in_units(LIMIT) { infinity(sum < 0.0) } else { sum }
 }
 
 #[cfg(test)]
@@ -95,7 +90,10 @@ mod tests {
     }
 
     #[test]
-    fn denormals_are_zero_in_exact() {
-        assert_eq!(of(Numerics::Exact, None, &[(0x03ff, 0x6400), (0x6400, 0x03ff)]), 0.0);
+    fn exact_looks_at_the_limit_once() {
+        let beyond_and_back = [(0x7800, halves::ONE), (0xf400, halves::ONE)];
+        assert_eq!(of(Numerics::Exact, None, &beyond_and_back), 16384.0);
+        assert_eq!(of(Numerics::M1, None, &beyond_and_back), f64::INFINITY);
+        assert_eq!(of(Numerics::Exact, Some(0xf800), &[]), f64::NEG_INFINITY);
     }
 }

@@ -1,0 +1,140 @@
+//! Outputs of one pixel: a matrix of coefficients times the vector of operands.
+//!
+//! Each coefficient is used once, so that nothing is packed: they are read where they are, and the time is that of reading
+//! them. What is known of them before is nothing, and so some taps at a time are measured, while they are near, and then added.
+//! If they do not fit single precision, or may come to the limit, the pass is computed as any other.
+
+use super::definition::Definition;
+use crate::engine::cancel::{Pace, VECTOR};
+use crate::engine::kernels::{Code, Stream, least};
+use crate::engine::numerics::halves::{ONE, Operand};
+use crate::engine::numerics::output;
+use crate::engine::numerics::product::{self, UNIT};
+use crate::engine::numerics::sum::{LIMIT, in_units};
+
+/// Taps that are measured together.
+const CHUNK: usize = 32;
+/// Lanes of a vector of any tier.
+const LANES: usize = 16;
+/// Coefficients that are a thread's share at a time, about.
+const MANY: usize = 1 << 16;
+/// What magnitudes in single precision may add up to, less than 64 by more than all roundings.
+const SINGLES: f32 = 63.0;
+
+/// A pass of one pixel.
+#[derive(Debug)]
+pub(super) struct Vector<'a> {
+    code: &'static Code,
+    definition: &'a Definition<'a>,
+    coefficients: &'a [u16],
+    post_scale: u16,
+    /// Those of each tap of each group, with the last digit set.
+    operands: Vec<f32>,
+    /// For each operand, the magnitude from which on its coefficient counts.
+    least: Vec<f32>,
+    /// Lanes that are computed together.
+    together: usize,
+}
+
+/// Some neighbouring outputs.
+#[derive(Debug)]
+pub(super) struct Share<'a> {
+    first: usize,
+    output: &'a mut [u16],
+}
+
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "sizes are those of a checked shape"
+)]
+impl<'a> Vector<'a> {
+    /// The pass, if it is one: whole vectors of outputs have their coefficients side by side.
+    pub(super) fn new(code: &'static Code, definition: &'a Definition<'a>, post_scale: u16) -> Option<Self> {
+        let (shape, coefficients) = (definition.shape, definition.coefficients?);
+        let together = shape.lanes.min(LANES);
+        let fits = shape.pixels() == 1
+            && code.has_streams()
+            && shape.lanes.is_multiple_of(LANES)
+            && shape.group_outputs.is_multiple_of(LANES);
+        if !fits {
+            return None;
+        }
+        let outputs = (0..shape.outputs()).step_by(shape.group_outputs);
+        let operands: Vec<f32> = outputs
+            .flat_map(|output| (0..shape.taps()).map(move |tap| definition.operand(output, 0, tap)))
+            .map(|bits| Operand::new(bits).value())
+            .map(|number| f32::from_bits(number.to_bits() | u32::from(number != 0.0)))
+            .collect();
+        let least = operands.iter().map(|&operand| least(operand)).collect();
+        Some(Self { code, definition, coefficients, post_scale, operands, least, together })
+    }
+
+    /// Shares for threads.
+    pub(super) fn shares<'o>(
+        &self,
+        output: &'o mut [u16],
+    ) -> impl Iterator<Item = Share<'o>> + Send + use<'o> {
+        let many = (MANY / self.definition.shape.taps()).next_multiple_of(self.together).max(self.together);
+        output.chunks_mut(many).enumerate().map(move |(i, output)| Share { first: i * many, output })
+    }
+
+    /// Computes a share, unless its sums may leave single precision or come to the limit.
+    pub(super) fn run(&self, share: Share<'_>, pace: &mut Pace<'_>) -> bool {
+        let Share { first, output } = share;
+        for (i, output) in output.chunks_mut(self.together).enumerate() {
+            if pace.spend(self.definition.shape.taps() * self.together / VECTOR) {
+                return true;
+            }
+            let Some(units) = self.sums(first + i * self.together) else { return false };
+            for (to, units) in output.iter_mut().zip(units) {
+                *to = self.rounded(units);
+            }
+        }
+        true
+    }
+
+    /// So many units as they are stored.
+    fn rounded(&self, units: i32) -> u16 {
+        output::of(in_units(i64::from(units)), self.post_scale)
+    }
+
+    /// The sums of neighbouring outputs.
+    fn sums(&self, first: usize) -> Option<[i32; LANES]> {
+        let shape = self.definition.shape;
+        let (plane, lane, taps) = (first / shape.lanes, first % shape.lanes, shape.taps());
+        let group = first / shape.group_outputs;
+        let mut sums = [0; LANES];
+        let mut reach = 0.0f64;
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            let bias = self.definition.bias(first + lane).map_or(0, |bias| product::of(bias, ONE));
+            reach = reach.max(in_units(bias).abs());
+            *sum = i32::try_from(bias).ok()?;
+        }
+        let all = &self.coefficients[plane * taps * shape.lanes..][..taps * shape.lanes];
+        for tap in (0..taps).step_by(CHUNK) {
+            let count = CHUNK.min(taps - tap);
+            let chunk = &all[tap * shape.lanes..][..count * shape.lanes];
+            let extent = self.code.measure(chunk);
+            let operands = &self.operands[group * taps + tap..][..count];
+            let least = &self.least[group * taps + tap..][..count];
+            let bound = operands.iter().map(|operand| operand.abs()).sum::<f32>() * extent.largest;
+            let bound = bound * 1.001 + count as f32 * UNIT;
+            reach += f64::from(bound);
+            if bound >= SINGLES || reach * 1.001 >= in_units(LIMIT) {
+                return None;
+            }
+            let drops = least.iter().any(|&least| extent.smallest < least);
+            for vector in (0..LANES).step_by(self.code.lanes) {
+                self.code.stream(&mut Stream {
+                    coefficients: &chunk[lane + vector..],
+                    lanes: shape.lanes,
+                    operands,
+                    least: if drops { least } else { &[] },
+                    sums: &mut sums[vector..],
+                });
+            }
+        }
+        Some(sums)
+    }
+}
