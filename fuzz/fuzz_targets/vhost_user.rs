@@ -35,8 +35,10 @@ mod daemon {
     pub mod hold;
     pub mod poll;
     pub mod request;
+    pub mod ringing;
     pub mod server;
     pub mod trace;
+    pub mod vring;
     pub mod worker;
 }
 #[path = "../src/steps.rs"]

@@ -64,7 +64,7 @@ impl Daemon {
     /// If it does not listen.
     pub fn start_platform(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        Self::start_behind(folder, "--vfio-user", "ane.sock", arguments)
+        Self::start_behind(folder, "--vfio-user", "ane.sock", arguments, &[])
     }
 
     /// The same with `name` as socket path in the temporary folder; "." is the folder itself.
@@ -76,12 +76,29 @@ impl Daemon {
         Self::start_in(tempfile::tempdir().expect("a folder can be made"), name, arguments)
     }
 
-    fn start_in(folder: TempDir, name: &str, arguments: &[&str]) -> Self {
-        Self::start_behind(folder, "--socket-path", name, arguments)
+    /// The same with an environment.
+    ///
+    /// # Panics
+    ///
+    /// If it does not listen.
+    pub fn start_with(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        Self::start_behind(folder, "--socket-path", "ane.sock", arguments, environment)
     }
 
-    fn start_behind(folder: TempDir, option: &str, name: &str, arguments: &[&str]) -> Self {
+    fn start_in(folder: TempDir, name: &str, arguments: &[&str]) -> Self {
+        Self::start_behind(folder, "--socket-path", name, arguments, &[])
+    }
+
+    fn start_behind(
+        folder: TempDir,
+        option: &str,
+        name: &str,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let mut child = Command::new(path())
+            .envs(environment.iter().copied())
             .arg(option)
             .arg(folder.path().join(name))
             .arg("--control")

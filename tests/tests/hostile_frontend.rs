@@ -2,8 +2,8 @@
 //! nothing, serves the next request, and outlives every connection.
 
 use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::Duration;
 
 use ane_tests::daemon::{Daemon, LIMIT};
@@ -13,9 +13,11 @@ use ane_tests::hostile::{
 };
 use ane_tests::random::Random;
 use ane_uapi::wire::ctrl::{Header, Kind, NO_INDEX, Op, Status};
+use rustix::event::{EventfdFlags, eventfd};
 use vhost::vhost_user::VhostUserFrontend;
 use vhost::vhost_user::message::{VhostUserConfigFlags, VhostUserHeaderFlag};
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
+use vmm_sys_util::eventfd::EventFd;
 use zerocopy::IntoBytes;
 
 /// Longer than any answer takes; only for what is expected to have none.
@@ -383,4 +385,98 @@ fn memory_that_is_refused_is_not_touched_while_the_guest_kicks() {
         kicker.join().unwrap().unwrap();
     }
     assert!(daemon.is_running());
+}
+
+/// What the daemon says of its engine; it has to take the engine for that.
+fn dump(daemon: &Daemon) -> String {
+    let mut control = UnixStream::connect(daemon.control()).expect("it listens");
+    control.set_read_timeout(Some(LIMIT)).expect("a time-out can be set");
+    control.write_all(b"dump\n").expect("it is heard");
+    let mut text = String::new();
+    let mut bytes = [0; 4096];
+    while !text.ends_with("ok\n") {
+        let read = control.read(&mut bytes).expect("the engine answers");
+        assert_ne!(read, 0, "{text}");
+        text.push_str(&String::from_utf8_lossy(&bytes[..read]));
+    }
+    text
+}
+
+/// The same descriptor as the transport's crate has it, and what the test keeps of it.
+fn event(own: &impl AsFd) -> EventFd {
+    let copy = own.as_fd().try_clone_to_owned().expect("descriptors can be had");
+    // SAFETY: the number is the copy's, which is given up here.
+    unsafe { EventFd::from_raw_fd(copy.into_raw_fd()) }
+}
+
+/// An eventfd whose reads and writes wait.
+fn blocking() -> OwnedFd {
+    eventfd(0, EventfdFlags::empty()).expect("eventfds can be had")
+}
+
+#[test]
+fn kick_replaced_by_an_empty_one_that_blocks_leaves_the_device_as_it_was() {
+    let daemon = Daemon::start(&[]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    let empty = event(&blocking());
+    frontend.frontend.set_vring_kick(0, &empty).expect("an eventfd is accepted");
+    // The old one is no kick any more, and whoever reads the new one waits for ever.
+    for _ in 0..10 {
+        frontend.kick(0);
+    }
+    std::thread::sleep(SHORT);
+    assert!(dump(&daemon).contains("front: sound"));
+    frontend.kicks[0] = empty;
+    assert!(frontend.is_served(), "the new kick wakes the device");
+    drop(frontend);
+    assert!(Hostile::new(&daemon.socket()).is_served(), "the next frontend is served");
+}
+
+#[test]
+fn call_that_is_full_and_blocks_keeps_neither_the_engine_nor_the_next_frontend() {
+    let daemon = Daemon::start(&[]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    let full = blocking();
+    rustix::io::write(&full, &(u64::MAX - 1).to_ne_bytes()).expect("it takes a count");
+    frontend.frontend.set_vring_call(0, &event(&full)).expect("an eventfd is accepted");
+    // What the device may have done about it is undone.
+    rustix::io::ioctl_fionbio(&full, false).expect("a flag can be changed");
+    assert!(frontend.is_served(), "the request is answered all the same");
+    assert!(dump(&daemon).contains("front: sound"));
+    assert!(frontend.is_served());
+    drop(frontend);
+    assert!(Hostile::new(&daemon.socket()).is_served(), "the next frontend is served");
+    drop(full);
+}
+
+#[test]
+fn descriptor_that_is_no_eventfd_wakes_nobody_and_harms_nothing() {
+    let daemon = Daemon::start(&[]);
+    let frontend = Hostile::new(&daemon.socket());
+    let (ours, theirs) = UnixStream::pair().expect("sockets can be had");
+    frontend.frontend.set_vring_kick(0, &event(&theirs)).expect("it is answered");
+    drop(ours);
+    frontend.kick(0);
+    std::thread::sleep(SHORT);
+    assert!(dump(&daemon).contains("front: sound"));
+    assert!(daemon.log().contains("is no eventfd"), "{}", daemon.log());
+    drop(frontend);
+    assert!(Hostile::new(&daemon.socket()).is_served());
+}
+
+#[test]
+fn sign_of_life_is_given_to_the_service_manager_that_asks_for_it() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let place = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&place).expect("a socket can be had");
+    manager.set_read_timeout(Some(LIMIT)).expect("a time-out can be set");
+    let place = place.to_str().expect("it is text");
+    let daemon = Daemon::start_with(&[], &[("NOTIFY_SOCKET", place), ("WATCHDOG_USEC", "100000")]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    for _ in 0..3 {
+        assert!(frontend.is_served());
+        let mut sign = [0; 64];
+        let read = manager.recv(&mut sign).expect("a sign comes");
+        assert_eq!(&sign[..read], b"WATCHDOG=1");
+    }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Hold {
     worker: Mutex<Worker>,
     /// Raised to have the task that runs end at once.
     call_off: Arc<AtomicBool>,
+    /// Since when that lasts.
+    ending: Mutex<Option<Instant>>,
     /// Threads that wait for the engine, besides the one it runs on.
     wanted: AtomicUsize,
 }
@@ -31,7 +33,12 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Hold {
     pub(crate) fn new(worker: Worker) -> Self {
-        Self { call_off: worker.call_off(), worker: Mutex::new(worker), wanted: AtomicUsize::new(0) }
+        Self {
+            call_off: worker.call_off(),
+            ending: Mutex::new(None),
+            worker: Mutex::new(worker),
+            wanted: AtomicUsize::new(0),
+        }
     }
 
     /// The engine, for the thread that it runs on.
@@ -46,6 +53,7 @@ impl Hold {
 
     /// Has every task end at once, or no longer.
     pub(crate) fn call_off(&self, is_over: bool) {
+        *lock(&self.ending) = is_over.then(Instant::now);
         self.call_off.store(is_over, Ordering::SeqCst);
     }
 
@@ -87,6 +95,17 @@ impl Hold {
                 Err(TryLockError::WouldBlock) => std::thread::sleep(NAP),
             }
         }
+    }
+
+    /// True if the engine can be taken within `limit`, and has not been called off for longer: whoever has it gives it back.
+    pub(crate) fn is_alive(&self, limit: Duration) -> bool {
+        if lock(&self.ending).is_some_and(|since| since.elapsed() >= limit) {
+            return false;
+        }
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+        let is_free = self.wait(limit).is_some();
+        self.wanted.fetch_sub(1, Ordering::SeqCst);
+        is_free
     }
 
     /// Does something with the engine that cannot wait for the end of a task longer than `limit`.

@@ -6,8 +6,10 @@
 //! * [`vfio_user`]: the device as a PCI function, for drivers of the real engine;
 //! * [`worker`]: the engine at work, a turn at a time;
 //! * [`cancel`]: what calls a task off while it runs;
+//! * [`vring`] and [`ringing`]: a queue whose eventfds make nobody wait;
 //! * [`request`] and [`chain`]: what a guest asks for, and the memory it asks with;
 //! * [`control`]: faults made, and the state told, while a guest runs;
+//! * [`watchdog`]: a sign of life for the service manager;
 //! * [`sandbox`]: what the system lets it do then;
 //! * [`trace`]: the timeline on its way to a file, and the last of it; [`poll`]: how long it looks before it sleeps.
 #![cfg_attr(
@@ -30,10 +32,13 @@ mod control;
 mod hold;
 mod poll;
 mod request;
+mod ringing;
 mod sandbox;
 mod server;
 mod trace;
 mod vfio_user;
+mod vring;
+mod watchdog;
 mod worker;
 
 use std::fs::{self, Permissions};
@@ -57,6 +62,7 @@ use nix::sys::signal::{SigSet, Signal};
 use args::Args;
 use backend::Backend;
 use hold::Hold;
+use watchdog::Watchdog;
 use worker::Worker;
 
 /// How long a task may go on after SIGTERM before it is called off, and how long that may take.
@@ -190,9 +196,14 @@ fn run(args: &Args) -> anyhow::Result<()> {
         }
         None => None,
     };
+    let watchdog = Watchdog::asked().context("the service manager's socket")?;
     // Nobody was served yet, and there is one thread.
     if !args.no_sandbox {
         sandbox::enter(&paths);
+    }
+    ringing::watch(ringing::LOOK).context("starting a thread")?;
+    if let Some(watchdog) = watchdog {
+        watchdog.start(engines.clone()).context("starting a thread")?;
     }
     if let Some(listener) = control {
         let engines = engines.clone();

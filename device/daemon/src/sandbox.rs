@@ -43,6 +43,8 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_fcntl,
     libc::SYS_fstat,
     libc::SYS_lseek,
+    // What a descriptor is, by its name.
+    libc::SYS_readlinkat,
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_statx,
@@ -88,6 +90,8 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_rt_sigreturn,
     libc::SYS_rt_sigtimedwait,
     libc::SYS_sigaltstack,
+    // A thread that is stuck in a write is interrupted.
+    libc::SYS_tgkill,
     // Who asks over the control socket; seeds of hash tables.
     libc::SYS_geteuid,
     libc::SYS_getrandom,
@@ -98,7 +102,7 @@ const CALLS: &[libc::c_long] = &[
 /// The same calls under their older names, which some architectures do not have.
 #[cfg(target_arch = "x86_64")]
 const OLDER_CALLS: &[libc::c_long] =
-    &[libc::SYS_epoll_wait, libc::SYS_newfstatat, libc::SYS_poll, libc::SYS_unlink];
+    &[libc::SYS_epoll_wait, libc::SYS_newfstatat, libc::SYS_poll, libc::SYS_readlink, libc::SYS_unlink];
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER_CALLS: &[libc::c_long] = &[libc::SYS_newfstatat];
 

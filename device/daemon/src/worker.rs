@@ -31,16 +31,13 @@ use ane_device::platform::Platform;
 use ane_device::time::Ticks;
 use ane_device::{Ane, Options};
 use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE};
-use vhost_user_backend::VringMutex;
-use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
+use vm_memory::GuestMemoryMmap;
 
 use self::rings::runs;
 use super::cancel::Asked;
 use super::chain::{Chain, Complaints};
 use super::trace::Trace;
-
-/// A virtqueue as the transport hands it over.
-pub(crate) type Vring = VringMutex<GuestMemoryAtomic<GuestMemoryMmap>>;
+pub(crate) use super::vring::Vring;
 
 /// What is to be done after a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,113 @@
+//! Who is stuck in a write that wakes a frontend.
+//!
+//! A write to a full eventfd waits if the frontend says so, at any time and whatever was said before. No flag of a single
+//! write prevents that. So each thread says when it begins such a write and when it is back; a thread that watches
+//! looks a few times a second, and interrupts a write that has lasted from one look to the next by a signal that does
+//! nothing else.
+
+use std::cell::OnceCell;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::pthread::{Pthread, pthread_kill, pthread_self};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+use super::hold::lock;
+
+/// The signal that interrupts.
+const SIGNAL: Signal = Signal::SIGUSR2;
+
+/// How long from one look to the next: a write takes a microsecond, and whoever is stuck has the engine.
+pub(crate) const LOOK: Duration = Duration::from_millis(250);
+
+/// A thread that writes, and how often it began or ended to: odd while it is at it.
+struct Writer {
+    thread: Pthread,
+    count: AtomicU64,
+}
+
+/// Every thread that ever wrote and has not ended.
+static WRITERS: Mutex<Vec<Arc<Writer>>> = Mutex::new(Vec::new());
+
+/// There is one: until then nobody looks.
+static IS_ANY: Condvar = Condvar::new();
+
+thread_local! {
+    static SELF: OnceCell<Listed> = const { OnceCell::new() };
+}
+
+/// A thread's place among the writers, until it ends.
+struct Listed(Arc<Writer>);
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        // Under the lock: whoever signals holds it, and signals no thread that is gone.
+        lock(&WRITERS).retain(|writer| !Arc::ptr_eq(writer, &self.0));
+    }
+}
+
+/// A write that is watched, while this lives.
+pub(crate) struct Ringing(Arc<Writer>);
+
+impl Drop for Ringing {
+    fn drop(&mut self) {
+        self.0.count.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Says that this thread begins a write.
+pub(crate) fn begin() -> Ringing {
+    let writer = SELF.with(|cell| {
+        let listed = cell.get_or_init(|| {
+            let writer = Arc::new(Writer { thread: pthread_self(), count: AtomicU64::new(0) });
+            lock(&WRITERS).push(Arc::clone(&writer));
+            IS_ANY.notify_all();
+            Listed(writer)
+        });
+        Arc::clone(&listed.0)
+    });
+    writer.count.fetch_add(1, Ordering::SeqCst);
+    Ringing(writer)
+}
+
+/// Starts the thread that looks, once for all engines.
+pub(crate) fn watch(look: Duration) -> io::Result<()> {
+    extern "C" fn nothing(_: i32) {}
+    // Without SA_RESTART: the call that is interrupted is to fail.
+    let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handler does nothing at all, which is safe at any time.
+    unsafe { sigaction(SIGNAL, &action) }?;
+    thread::Builder::new()
+        .name("watch".to_owned())
+        .spawn(move || {
+            let mut seen: Vec<(Arc<Writer>, u64)> = Vec::new();
+            loop {
+                let idle = IS_ANY.wait_while(lock(&WRITERS), |writers| writers.is_empty());
+                drop(idle.unwrap_or_else(PoisonError::into_inner));
+                thread::sleep(look);
+                seen = look_around(&seen);
+            }
+        })
+        .map(drop)
+}
+
+/// Interrupts whoever is where it was at the last look, and says where everybody is now.
+fn look_around(seen: &[(Arc<Writer>, u64)]) -> Vec<(Arc<Writer>, u64)> {
+    let writers = lock(&WRITERS);
+    let mut now = Vec::with_capacity(writers.len());
+    for writer in writers.iter() {
+        let count = writer.count.load(Ordering::SeqCst);
+        let is_stuck = count % 2 == 1
+            && seen.iter().any(|(known, before)| Arc::ptr_eq(known, writer) && *before == count);
+        if is_stuck {
+            log::warn!(target: "ane::virtio", "a frontend's eventfd keeps the engine; the write is given up");
+            // A thread that is listed lives as long as the list is locked.
+            let _ = pthread_kill(writer.thread, SIGNAL);
+        }
+        now.push((Arc::clone(writer), count));
+    }
+    now
+}
