@@ -1211,6 +1211,16 @@ extern "C" {
 #define ANE_TQ_STREAM 0x1c25138
 #define ANE_TQ_STREAM_STREAM_SHIFT 0
 #define ANE_TQ_STREAM_STREAM_MASK 0x0000000fU
+/*
+ * Takes the queue back if the request with this network id is its first, the one that runs or would
+ * run next, and does nothing otherwise; this project's own. Clearing STATUS takes whatever runs by
+ * then.
+ */
+#define ANE_TQ_TAKE_BACK 0x1c2513c
+#define ANE_TQ_TAKE_BACK_VALID_SHIFT 0
+#define ANE_TQ_TAKE_BACK_VALID_MASK 0x00000001U
+#define ANE_TQ_TAKE_BACK_NID_SHIFT 8
+#define ANE_TQ_TAKE_BACK_NID_MASK 0x0000ff00U
 
 /*
  * The mover: parameters, command queue, status, and the packers' metadata.

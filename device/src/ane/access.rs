@@ -101,6 +101,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             Target::Manager { register: tm::RegisterId::PUSH, .. } => {
                 Err(Refusal::new(at, Why::WriteOnly { register: tm::PUSH.info.name }))
             }
+            Target::Queue { row, .. } if row.access == Access::Trigger => {
+                Err(Refusal::new(at, Why::WriteOnly { register: row.name }))
+            }
             Target::Manager { register, index } => Ok(self.tm.read(register, index)),
             Target::Queue { queue, row, offset } => {
                 if row.access == Access::ReadOnly && row.unknown == u32::MAX {

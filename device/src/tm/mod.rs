@@ -26,7 +26,7 @@ use ane_uapi::hw::tm::{
     Committed, EventCode, EventInfo, InterruptAck, InterruptEnable, LineEnable, ManagerStatus, Push,
     QueueEnable, RegisterId, RequestInfo,
 };
-use ane_uapi::hw::tq::QueueId;
+use ane_uapi::hw::tq::{QueueId, RequestNid, TAKE_BACK};
 use ane_uapi::register::{Register, Word};
 
 use self::arbiter::{Arbiter, Candidate};
@@ -243,10 +243,20 @@ impl TaskManager {
 
     /// Writes a register of a queue.
     pub fn write_queue(&mut self, id: QueueId, row: &Register, offset: u32, value: u32) -> Effect {
-        match self.queue_mut(id).is_some_and(|queue| queue.write(row, offset, value)) {
-            true => Effect::GaveUp(id),
-            false => Effect::None,
-        }
+        let gave_up = if row.offset == TAKE_BACK.offset() {
+            self.is_first(id, RequestNid::from_word(value)) && self.queue_mut(id).is_some_and(Queue::give_up)
+        } else {
+            self.queue_mut(id).is_some_and(|queue| queue.write(row, offset, value))
+        };
+        if gave_up { Effect::GaveUp(id) } else { Effect::None }
+    }
+
+    /// True if the queue's first request, the one that runs or would run next, has this network id.
+    fn is_first(&self, id: QueueId, word: RequestNid) -> bool {
+        let running = self.running.as_ref().map(|running| &running.request);
+        let first =
+            running.filter(|request| request.queue == id).or_else(|| self.queue(id).and_then(Queue::next));
+        first.is_some_and(|request| word.id() == Ok(request.nid))
     }
 
     fn push(&mut self, push: Push, now: Ticks) -> Result<(QueueId, Nid), Failure> {

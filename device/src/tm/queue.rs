@@ -158,6 +158,11 @@ impl Queue {
         register.offset == STATUS.offset() && !self.is_in_use() && self.free() != 2
     }
 
+    /// The driver gives the queue up; true if it has requests.
+    pub fn give_up(&mut self) -> bool {
+        self.write(&STATUS.info, STATUS.offset(), QueueStatus::new().word())
+    }
+
     /// The set that a push takes now.
     fn pushable(&self) -> Result<Slot, PushError> {
         let staged = Slot::ALL

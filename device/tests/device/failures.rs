@@ -372,6 +372,31 @@ fn taking_a_queue_back_aborts_what_it_has_and_no_other_queue() {
 }
 
 #[test]
+fn queue_is_taken_back_for_the_request_that_is_first_and_for_no_other() {
+    let mut machine = Machine::new();
+    let queue = QueueId::LINUX;
+    let (first, second) = (Nid::LINUX, Nid::new(0x41).unwrap());
+    let take_back = |machine: &mut Machine, nid: Nid| {
+        let at = EngineOffset(queue.base().0 + tq::TAKE_BACK.offset());
+        machine.write(at, tq::RequestNid::of(nid).into_bits());
+        machine.get(queue.base(), &tq::STATUS).in_use()
+    };
+    machine.store_chain(1);
+    machine.submit(queue, COPY, info(1), first);
+    // The first is first before it has started, and while it runs; then the second is.
+    assert!(take_back(&mut machine, second), "it is not there");
+    machine.run();
+    assert_eq!(machine.drain().len(), 1);
+    assert_eq!(machine.errors(), [0; 3]);
+    machine.submit(queue, COPY, info(1), second);
+    assert!(take_back(&mut machine, first), "it has ended");
+    assert!(machine.drain().is_empty());
+    assert!(!take_back(&mut machine, second));
+    assert_eq!(machine.drain(), [failed(0x41, 0)]);
+    assert_eq!(machine.get(queue.base(), &tq::FREE_SPACE).slots(), 2);
+}
+
+#[test]
 fn reset_while_a_request_runs_leaves_nothing_of_it() {
     let mut machine = Machine::new();
     machine.submit_chain(3);

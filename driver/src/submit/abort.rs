@@ -2,7 +2,7 @@
 //!
 //! What waits ends at once. What is with the device can only be taken back with its whole queue, and if another
 //! request is ahead of it there, that one would be lost for nothing: so it is doomed, and its queue is taken back as
-//! soon as it is first. What was behind it and had not started goes to the device again.
+//! soon as it is first, if it is first on the device as well when the device is told. What was behind it and had not started goes to the device again.
 
 use std::time::Duration;
 
@@ -60,9 +60,12 @@ impl<B: Bus> Driver<B> {
         let now = self.clock.now();
         for place in places {
             if !self.hardware.is_aborting(place.queue) && self.hardware.is_first(place) {
-                let taken = self.hardware.abort(&mut self.bus, place.queue);
-                if self.expect(taken).is_none() {
-                    return;
+                let taken = self.hardware.abort(&mut self.bus, place);
+                match self.expect(taken) {
+                    Some(true) => {}
+                    // It has ended meanwhile, and its event says how.
+                    Some(false) => continue,
+                    None => return,
                 }
                 if let Some(since) = self.aborted.get_mut(place.queue.index()) {
                     *since = now;

@@ -33,8 +33,9 @@ use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::space::{EngineOffset, Iova};
 use ane_uapi::hw::tm::error::{ErrorCode, ErrorWord};
 use ane_uapi::hw::tm::{self, EventInfo, InterruptEnable, LineEnable, QueueEnable, RequestInfo};
-use ane_uapi::hw::tq::{self, QueueId, Slot};
+use ane_uapi::hw::tq::{self, QueueId, QueueStatus, RequestNid, Slot};
 use ane_uapi::register::Reg;
+use ane_uapi::wire::config::FEATURE_TAKE_BACK;
 use ane_uapi::wire::event::{Event, Kind};
 
 use self::lines::{Lines, Stamp};
@@ -364,25 +365,45 @@ impl TaskManager {
         self.queues.get(place.queue.index()).is_some_and(|queue| queue.is_first(place.slot))
     }
 
-    /// Takes a whole queue back. The device ends what is in it, with an event for each; what had not started is
-    /// said to be untouched. No request goes to the queue before.
+    /// Takes a whole queue back for the sake of the request in `place`, which is its first as far as is known. The device
+    /// ends what is in it, with an event for each; what had not started is said to be untouched. No request goes to the
+    /// queue before.
+    ///
+    /// The request may have ended since the last event, and the next one of the queue begun, which is somebody else's.
+    /// Where the device can tell, it takes the queue back for this request and for no other: false if it did not.
+    /// Its end is on its way then.
     ///
     /// # Errors
     ///
     /// Those of the bus.
-    pub(crate) fn abort(&mut self, bus: &mut impl Bus, queue: QueueId) -> Result<(), BusError> {
+    pub(crate) fn abort(&mut self, bus: &mut impl Bus, place: Place) -> Result<bool, BusError> {
         self.flush(bus)?;
+        let Place { queue, slot } = place;
+        let Some(nid) = self.queues.get(queue.index()).and_then(|known| known.nid(slot)) else {
+            return Ok(false);
+        };
+        let can_tell = bus.config().features.get() & FEATURE_TAKE_BACK != 0;
+        let give_up = if can_tell {
+            Operation::Write(queue.register(&tq::TAKE_BACK), RequestNid::of(nid).into_bits())
+        } else {
+            Operation::Write(queue.register(&tq::STATUS), 0)
+        };
         // Which request was taken last, before the queue is let go: nothing runs in between.
         self.batch.extend([
             Operation::Read(manager(&tm::COMMITTED)),
-            Operation::Write(queue.register(&tq::STATUS), 0),
+            give_up,
+            Operation::Read(queue.register(&tq::STATUS)),
         ]);
         self.send(bus)?;
-        let committed = self.values.first().copied().unwrap_or_default();
-        if let Some(queue) = self.queues.get_mut(queue.index()) {
+        let (committed, status) = match self.values.as_slice() {
+            [committed, status, ..] => (*committed, QueueStatus::from_bits(*status)),
+            _ => return Ok(false),
+        };
+        let is_taken = !status.in_use();
+        if let Some(queue) = self.queues.get_mut(queue.index()).filter(|_| is_taken) {
             queue.aborted(tm::Committed::from_bits(committed).nid());
         }
-        Ok(())
+        Ok(is_taken)
     }
 
     /// True while a queue that was taken back still holds requests.

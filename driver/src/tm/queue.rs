@@ -101,6 +101,11 @@ impl Queue {
         Slot::ALL.into_iter().find(|&slot| self.sets.get(index(slot)).is_some_and(Option::is_none))
     }
 
+    /// The network id of the request in this set.
+    pub(super) fn nid(&self, slot: Slot) -> Option<Nid> {
+        self.sets.get(index(slot)).and_then(Option::as_ref).map(|staged| staged.nid)
+    }
+
     /// True if no request of the queue is ahead of the one in this set.
     pub(super) fn is_first(&self, slot: Slot) -> bool {
         let age =

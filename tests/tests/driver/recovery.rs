@@ -8,6 +8,7 @@ use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::front::Files;
 use ane_tests::client::Clients;
 use ane_tests::daemon::{Daemon, LIMIT};
+use ane_tests::null_task;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fence::{CANCEL, CANCEL_RUNNING, Cancel};
 use ane_uapi::ioctl::stats::Counter;
@@ -156,6 +157,33 @@ fn request_behind_another_that_is_cancelled_does_not_take_the_first_along() {
     assert_eq!(rig.ioctl(file, &CANCEL, &mut hard), Ok(()));
     assert_eq!(result(&rig.wait(other, first)), Ok(()));
     assert_eq!(result(&rig.wait(file, second)), Err(Errno::ECANCELED));
+}
+
+#[test]
+fn file_that_is_closed_at_any_moment_ends_no_request_of_another() {
+    let daemon = Daemon::start(&[]);
+    let settings = Settings { memory_bytes: super::rig::MEMORY, timeout: LIMIT, ..Settings::default() };
+    let bus = VhostUser::connect(&daemon.socket(), settings).unwrap();
+    let mut rig = Clients::new(Driver::probe(bus).unwrap());
+    let victim = rig.open();
+    let innocent = rig.load(victim, &null_task::program(1).program());
+    let mut lost = Vec::new();
+    for round in 0..2000u32 {
+        let file = rig.open();
+        let doomed = rig.load(file, &null_task::program(1).program());
+        rig.submit(&doomed).unwrap();
+        let fence = rig.submit(&innocent).unwrap();
+        rig.driver.push();
+        // The abort reaches the device before the doomed request, while it runs, or when the other one has begun.
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_nanos(u64::from(round % 100) * 1000) {
+            std::hint::spin_loop();
+        }
+        rig.driver.close(file);
+        let ended = result(&rig.wait(victim, fence));
+        lost.extend(ended.err().map(|errno| (round, errno)));
+    }
+    assert_eq!(lost, []);
 }
 
 #[test]

@@ -185,6 +185,9 @@ registers! {
     REQ_ADDR1 "REQ_ADDR1" @ 0x134: AddressWord, ReadWrite, Derived, "seed 004; td 9";
     /// The stream of the queue's next request; this project's own.
     STREAM "STREAM" @ 0x138: RequestStream, ReadWrite, Chosen, "this project";
+    /// Takes the queue back if the request with this network id is its first, the one that runs or would run next, and
+    /// does nothing otherwise; this project's own. Clearing `STATUS` takes whatever runs by then.
+    TAKE_BACK "TAKE_BACK" @ 0x13c: RequestNid, Trigger, Chosen, "this project";
 }
 
 /// One of the two sets of a queue.

@@ -31,6 +31,8 @@ constants! {
     pub const FEATURE_MOVER: u32 = 0x2, "VIRTIO_ANE_FEATURE_MOVER";
     /// The device reports programming mistakes that silicon lets pass.
     pub const FEATURE_CHECK: u32 = 0x4, "VIRTIO_ANE_FEATURE_CHECK";
+    /// Task queues have the register TAKE_BACK.
+    pub const FEATURE_TAKE_BACK: u32 = 0x8, "VIRTIO_ANE_FEATURE_TAKE_BACK";
 }
 
 constants! {
