@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Instant;
 
 use ane_uapi::ioctl::errno::Errno;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
@@ -84,6 +85,8 @@ pub(super) struct Connection {
     /// The report that it is being told, in parts.
     pub(super) report: String,
     watched: epoll::EventFlags,
+    /// Since when it has not been heard, because it does not take its answers or its next message cannot be taken in.
+    pub(super) deaf_since: Option<Instant>,
     pub(super) mailbox: Option<Mailbox>,
 }
 
@@ -104,6 +107,7 @@ impl Connection {
             signals: Vec::new(),
             report: String::new(),
             watched: epoll::EventFlags::IN,
+            deaf_since: None,
             mailbox: None,
         }
     }
@@ -198,6 +202,9 @@ impl Connection {
         if self.outgoing_bytes > OUTGOING_MAX {
             return Err(Farewell::new(Errno::EAGAIN, "client does not take its answers"));
         }
+        if self.outgoing.is_empty() {
+            self.deaf_since = Some(Instant::now());
+        }
         self.outgoing.push_back(outgoing);
         Ok(())
     }
@@ -210,7 +217,9 @@ impl Connection {
             }
             self.outgoing_bytes = self.outgoing_bytes.saturating_sub(outgoing.message.len());
             self.outgoing.pop_front();
+            self.deaf_since = Some(Instant::now());
         }
+        self.deaf_since = None;
         Ok(true)
     }
 

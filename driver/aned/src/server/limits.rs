@@ -2,6 +2,12 @@
 //!
 //! [`User`]: ane_driver::front::User
 
+use std::time::Duration;
+
+/// How long a client may take no answers while there is no room for more, or keep its next message from being taken in
+/// (Chosen: some hundred answers have room, and who reads none of them for so long is gone or means harm).
+pub(super) const DEAF_MAX: Duration = Duration::from_secs(30);
+
 /// Connections: eight contexts, shared by processes with some threads each.
 pub(super) const CLIENTS_MAX: usize = 256;
 

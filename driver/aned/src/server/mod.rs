@@ -79,13 +79,15 @@ pub struct Settings<F> {
     pub admit: Admit,
     /// How long to look for messages before sleeping, once there was one.
     pub poll: Duration,
+    /// How long a client may leave answers where they are, once there is no more room for them.
+    pub patience: Duration,
     /// What is told about the device to whoever looks after it.
     pub report: Option<Report<F>>,
 }
 
 impl<F> Default for Settings<F> {
     fn default() -> Self {
-        Self { admit: Admit::default(), poll: Duration::ZERO, report: None }
+        Self { admit: Admit::default(), poll: Duration::ZERO, patience: limits::DEAF_MAX, report: None }
     }
 }
 
@@ -112,6 +114,7 @@ pub struct Server<F> {
     porter: Porter,
     admit: Admit,
     poll: Duration,
+    patience: Duration,
     events: OwnedFd,
     clients: BTreeMap<u64, Connection>,
     next_client: u64,
@@ -160,6 +163,7 @@ impl<F: Files> Server<F> {
             porter,
             admit: settings.admit,
             poll: settings.poll,
+            patience: settings.patience,
             events,
             clients: BTreeMap::new(),
             next_client: FIRST_CLIENT,
@@ -232,6 +236,7 @@ impl<F: Files> Server<F> {
                 times.heard = times.looked;
             }
             self.offer(progress.is_some);
+            self.drop_deaf(times.looked);
             self.take_breath(times.looked);
             self.rewatch(progress.is_some, times.looked)?;
         }

@@ -122,6 +122,7 @@ impl<F: Files> Server<F> {
         // Or its end would be told all the while.
         epoll::delete(&self.events, &*client).map_err(|why| failed(why.into()))?;
         client.is_away = true;
+        client.deaf_since = Some(Instant::now());
         self.porter.fetch(client.who.user, key, client.as_fd()).map_err(failed)?;
         Ok(true)
     }
@@ -143,6 +144,7 @@ impl<F: Files> Server<F> {
         while let Some(Delivery { client: key, message, count, object }) = self.porter.next() {
             let Some(client) = self.clients.get_mut(&key) else { continue };
             client.is_away = false;
+            client.deaf_since = None;
             let flags = client.wish();
             client.is_watched_for(flags);
             let watched = epoll::add(&self.events, &*client, epoll::EventData::new_u64(key), flags);
@@ -172,6 +174,18 @@ impl<F: Files> Server<F> {
             let Some(client) = self.clients.get_mut(&key) else { continue };
             let outcome = self.desk.offer(client, OFFERED_MAX).map(|()| true);
             self.settle(key, outcome);
+        }
+    }
+
+    /// Drops clients that could not be heard for longer than they may. A client that is dead may look like one: a message
+    /// that lies unread keeps open what it carries, and that may be the client's own end of the socket.
+    pub(super) fn drop_deaf(&mut self, now: Instant) {
+        let limit = self.patience;
+        let is_late = |since: Instant| now.saturating_duration_since(since) >= limit;
+        let late = self.clients.iter().filter(|(_, client)| client.deaf_since.is_some_and(is_late));
+        for key in late.map(|(&key, _)| key).collect::<Vec<_>>() {
+            let text = format!("client takes no answers, or its messages cannot be taken in, for {limit:?}");
+            self.settle(key, Err(Farewell::new(Errno::EAGAIN, text)));
         }
     }
 

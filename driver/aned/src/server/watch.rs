@@ -38,11 +38,17 @@ impl<F: Files> Server<F> {
         }
         let due = progress.after.map(|after| after.saturating_sub(now.saturating_duration_since(looked)));
         let until = |time: Option<Instant>| time.map(|time| time.saturating_duration_since(now));
-        [due, until(end), until(self.breath), until(self.rewatch)].into_iter().flatten().min().map(|wait| {
-            // A little late and not a little early, lest it go round for nothing.
-            let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
-            Timespec { tv_sec: seconds, tv_nsec: wait.subsec_nanos().into() }
-        })
+        let deaf = self.clients.values().filter_map(|client| client.deaf_since).min();
+        let deaf = deaf.and_then(|since| since.checked_add(self.patience));
+        [due, until(end), until(self.breath), until(self.rewatch), until(deaf)]
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|wait| {
+                // A little late and not a little early, lest it go round for nothing.
+                let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
+                Timespec { tv_sec: seconds, tv_nsec: wait.subsec_nanos().into() }
+            })
     }
 
     /// True if calls that wait are to be offered still.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use aned_protocol::socket;
 use aned_protocol::{FILES_MAX, MESSAGE_MAX};
 
 /// The last word of a daemon that has had enough.
-fn farewell(socket: &std::os::fd::OwnedFd) -> (i32, String) {
+fn farewell(socket: &OwnedFd) -> (i32, String) {
     let message = hear(socket).expect("a last word");
     let answer = Answer::read(&message).unwrap();
     assert_eq!(answer.kind, None);
@@ -298,5 +298,46 @@ fn signals_of_requests_that_never_end_have_a_bound() {
     client.ioctl(file, RELEASE, &mut [0; 8], &mut Segments::new()).unwrap();
     client.signal(file, 7).unwrap();
     drop(held);
+    is_well(&rig);
+}
+
+/// Asks without taking answers, at most so many times; how many were taken in.
+fn ask_deafly(raw: &OwnedFd, file: u32, times: usize) -> usize {
+    (0..times)
+        .take_while(|&id| {
+            let ask = Ask::Readable { wait: false };
+            let message = Request { file, id: id as u64, ask }.to_bytes();
+            (0..50).any(|_| {
+                let is_sent = socket::send(raw, &message, &[], SendFlags::DONTWAIT).is_ok();
+                if !is_sent {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                is_sent
+            })
+        })
+        .count()
+}
+
+#[test]
+fn dead_client_whose_own_socket_lies_unread_in_the_daemons_is_let_go() {
+    let patience = Duration::from_millis(300);
+    let rig = Rig::with(Fake::default(), Settings { patience, ..Settings::default() });
+    let opened = || {
+        let raw = rig.greeted();
+        say(&raw, &Request { file: 0, id: 1, ask: Ask::Open }.to_bytes());
+        let file = Answer::read(&hear(&raw).unwrap()).unwrap().file;
+        (raw, file)
+    };
+    // As many as its own end and the daemon's have room for.
+    let (raw, file) = opened();
+    let both = ask_deafly(&raw, file, 1 << 20);
+    drop(raw);
+    let (raw, file) = opened();
+    // The daemon stops to listen after about half of them, and what comes then lies in its end.
+    assert_eq!(ask_deafly(&raw, file, both * 3 / 4), both * 3 / 4);
+    let message = Request { file: 0, id: u64::MAX, ask: Ask::AttachArena }.to_bytes();
+    socket::send(&raw, &message, &[raw.as_fd()], SendFlags::DONTWAIT).unwrap();
+    drop(raw);
+    rig.until(|journal| journal.open.is_empty());
     is_well(&rig);
 }
