@@ -463,7 +463,7 @@ _ane() {
             return 0
             ;;
         ane__subcmd__daemon)
-            opts="-s -h -V --socket-path --poll-us --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
+            opts="-s -h -V --socket-path --poll-us --request-limit --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -478,6 +478,10 @@ _ane() {
                     return 0
                     ;;
                 --poll-us)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --request-limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -197,6 +197,7 @@ complete -c ane -n "__fish_ane_using_subcommand exec" -s h -l help -d 'Print hel
 complete -c ane -n "__fish_ane_using_subcommand exec" -s V -l version -d 'Print version'
 complete -c ane -n "__fish_ane_using_subcommand daemon" -s s -l socket-path -d 'Where to listen [default: $XDG_RUNTIME_DIR/ane/aned.sock, as root /run/ane/aned.sock]' -r -F
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l poll-us -d 'Look for messages this long before sleeping, once there was one: answers come faster, for a busy processor' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l request-limit -d 'End a request that the device has been at for this long, with ETIME, whoever\'s it is [default: no limit]' -r
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these) [default: seed, or t8020 as a platform device]' -r

@@ -23,7 +23,7 @@ _aned() {
 
     case "${cmd}" in
         aned)
-            opts="-d -s -h -V --device --socket-path --fd --group --mode --control --poll-us --log-level --help --version"
+            opts="-d -s -h -V --device --socket-path --fd --group --mode --control --poll-us --request-limit --log-level --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -62,6 +62,10 @@ _aned() {
                     return 0
                     ;;
                 --poll-us)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --request-limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

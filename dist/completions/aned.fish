@@ -5,6 +5,7 @@ complete -c aned -l group -d 'Let in this group too: the socket is given to it, 
 complete -c aned -l mode -d 'Permissions of the socket, in octal: whoever may write to it is let in. Without this and --group only root and the user that the daemon runs as are' -r
 complete -c aned -l control -d 'The control socket of the device (vhost-device-ane --control). Root and this daemon\'s user are told of it, so that `ane trace` finds the device\'s timeline' -r -F
 complete -c aned -l poll-us -d 'Look for messages and for the device this long before sleeping: answers come faster, for a busy processor meanwhile' -r
+complete -c aned -l request-limit -d 'End a request that the device has been at for this long, with ETIME, whoever\'s it is [default: no limit]' -r
 complete -c aned -l log-level -d 'How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first' -r
 complete -c aned -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c aned -s V -l version -d 'Print version'

@@ -12,6 +12,7 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::dart::aperture;
@@ -36,7 +37,7 @@ use crate::iso::{self, Contexts, Seeker};
 use crate::journal::Journal;
 use crate::program::Programs;
 use crate::stats::Counters;
-use crate::submit::Requests;
+use crate::submit::{Requests, Shares};
 use crate::tm::{Place, TaskManager, manager};
 
 /// Bytes that a first descriptor's copy has: the longest that a linked one can have is 512 words, and the driver's own
@@ -107,6 +108,10 @@ pub struct Driver<B> {
     pub(crate) journal: Journal,
     pub(crate) files: BTreeMap<FileId, File>,
     next_file: u64,
+    /// How long a request may be with the device, whoever's it is.
+    pub(crate) request_limit: Option<Duration>,
+    /// What each had of the engine.
+    pub(crate) shares: Shares,
     /// Files that have requests for a queue, in the order of their turns.
     pub(crate) turns: [VecDeque<FileId>; QueueId::COUNT as usize],
     pub(crate) health: Health,
@@ -194,6 +199,8 @@ impl<B: Bus> Driver<B> {
             journal: Journal::default(),
             files: BTreeMap::new(),
             next_file: 1,
+            request_limit: None,
+            shares: Shares::default(),
             turns: [const { VecDeque::new() }; QueueId::COUNT as usize],
             health: Health::Ready,
             is_suspended: false,
@@ -227,6 +234,12 @@ impl<B: Bus> Driver<B> {
         self.purge_closed();
         let _ = self.shut_down();
         self.bus
+    }
+
+    /// How long the device may be at one request, whoever's it is; the request ends with `ETIME` then, a quarter of a
+    /// second late at most. There is no limit before this was called.
+    pub const fn limit_requests(&mut self, limit: Option<Duration>) {
+        self.request_limit = limit;
     }
 
     /// The bus.

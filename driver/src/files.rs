@@ -104,6 +104,7 @@ impl<B: Bus> Driver<B> {
     /// Gives everything back that a file had.
     fn end_close(&mut self, file: FileId) {
         let Some(mut known) = self.files.remove(&file) else { return };
+        self.shares.closed(file, self.clock.now());
         for turns in &mut self.turns {
             turns.retain(|other| *other != file);
         }
@@ -147,6 +148,7 @@ impl<B: Bus> Files for Driver<B> {
         }
         let file = self.new_file();
         self.files.insert(file, File::new(who));
+        self.shares.opened(file, who.user.id);
         Ok(file)
     }
 

@@ -138,6 +138,7 @@ impl<B: Bus> Driver<B> {
         let (file, fence, index) = (request.file, request.fence, request.queue.index());
         let Some(known) = self.files.get_mut(&file) else { return };
         known.fences.set_running(fence, false);
+        self.shares.returned(file);
         if let (Some(waiting), Some(turns)) = (known.waiting.get_mut(index), self.turns.get_mut(index)) {
             if waiting.is_empty() && !turns.contains(&file) {
                 turns.push_front(file);

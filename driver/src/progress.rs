@@ -152,6 +152,7 @@ impl<B: Bus> Driver<B> {
         if self.hardware.is_doubtful() || is_silent {
             self.check_hardware();
         }
+        self.enforce_limit(now);
         self.pursue();
         self.watch_aborts(now);
         self.schedule();

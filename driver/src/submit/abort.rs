@@ -92,6 +92,26 @@ impl<B: Bus> Driver<B> {
         }
     }
 
+    /// Ends the requests that the device has been at for longer than it may be. Those behind them have not begun.
+    pub(crate) fn enforce_limit(&mut self, now: Time) {
+        let Some(limit) = self.request_limit else { return };
+        if self.hardware.count() == 0 || now.since(self.shares.free_since()) < limit {
+            return;
+        }
+        let late = self.requests.iter().filter_map(|(id, request)| match request.stage {
+            Stage::Running { place, since } => {
+                let is_late = now.since(since) >= limit && request.doom.is_none();
+                (is_late && self.hardware.is_first(place)).then_some(id)
+            }
+            Stage::Waiting => None,
+        });
+        for id in late.collect::<Vec<_>>() {
+            let line = || format!("request of {limit:?} and more is ended");
+            self.journal.log(Kind::Queue, now, line);
+            self.doom(id, Errno::ETIME);
+        }
+    }
+
     /// Ends requests whose deadline has passed.
     pub(crate) fn expire(&mut self, now: Time) {
         let late =

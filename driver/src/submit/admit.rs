@@ -254,6 +254,7 @@ impl<B: Bus> Driver<B> {
         if let Some(before) = before {
             request.wait_for(before);
         }
+        self.shares.submitted(request.file, now);
         let deadline = request.deadline;
         let index = request.queue.index();
         if let (Some(waiting), Some(turns)) = (file.waiting.get_mut(index), self.turns.get_mut(index)) {

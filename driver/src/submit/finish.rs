@@ -19,10 +19,13 @@ impl<B: Bus> Driver<B> {
         self.let_go(id);
         let is_last = self.requests.remove(id);
         self.news = self.news.wrapping_add(1);
-        let ran = match stage {
-            Stage::Running { since, .. } => self.clock.now().since(since),
-            Stage::Waiting => std::time::Duration::ZERO,
+        let now = self.clock.now();
+        let since = match stage {
+            Stage::Running { since, .. } => Some(since),
+            Stage::Waiting => None,
         };
+        self.shares.ended(file, since, now);
+        let ran = since.map_or(std::time::Duration::ZERO, |since| now.since(since));
         let ran = u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX);
         let how = match ending.result {
             Ok(()) => Counter::Completed,

@@ -11,11 +11,11 @@
 //! ```
 //!
 //! Requests of one file and priority start in the order of their submission. Between files of a priority the turn
-//! goes round. A request that may not start yet, because it waits for others or its context is parked, holds up its
+//! goes round, and who had more of the engine than others waits for them. A request that may not start yet, because it waits for others or its context is parked, holds up its
 //! own file's requests of that priority and nobody else's.
 //!
 //! * `admit`: from a client's words to a request.
-//! * `schedule`: whose turn it is.
+//! * `schedule`: whose turn it is; `share`: how much of the engine each had.
 //! * `finish`: the end, and what it sets free.
 //! * `abort`: the end before its time.
 #![deny(
@@ -31,6 +31,7 @@ mod abort;
 mod admit;
 mod finish;
 mod schedule;
+mod share;
 
 use ane_uapi::hw::bar::BarIndex;
 use ane_uapi::hw::dart::iso::ContextId;
@@ -48,6 +49,7 @@ use crate::program::ProgramId;
 use crate::tm::Place;
 
 pub(crate) use admit::Submission;
+pub(crate) use share::Shares;
 
 /// A request that has been admitted and has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,17 +2,21 @@
 //!
 //! Each priority has a queue of the hardware, and a ring of files that have requests for it. The turn goes round the
 //! ring, one request at a time: a file that submits a hundred requests waits as long between two of them as one that
-//! submits two. Between priorities the device itself arbitrates.
+//! submits two. Where requests are long that is not fair, so those who had less of the engine's time stand before those
+//! who had more, and these wait where the others are about to come (`share`). Between priorities the device itself
+//! arbitrates; the two that applications do not have wait for nobody.
 
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::tq::QueueId;
 use ane_uapi::ioctl::errno::Errno;
+use ane_uapi::ioctl::request::PRIORITY_APPLICATION;
 use ane_uapi::ioctl::stats::Counter;
 
 use super::{First, RequestId, Stage};
 use crate::bus::Bus;
 use crate::device::Driver;
 use crate::fence::{Ending, State};
+use crate::front::FileId;
 use crate::tm::{Job, Place};
 
 /// What may be done with a request that is first in its file's line.
@@ -32,6 +36,8 @@ impl<B: Bus> Driver<B> {
         if !self.is_ready() {
             return;
         }
+        let now = self.clock.now();
+        self.shares.settle(now);
         for queue in QueueId::ALL {
             while let Some(place) = self.hardware.vacancy(queue) {
                 let Some(id) = self.next_turn(queue) else { break };
@@ -46,12 +52,18 @@ impl<B: Bus> Driver<B> {
 
     /// The request whose turn it is in a queue, taken out of its line.
     fn next_turn(&mut self, queue: QueueId) -> Option<RequestId> {
-        let mut files = self.turns.get(queue.index())?.len();
+        let ring = self.turns.get_mut(queue.index())?;
+        let mut files = ring.len();
+        if files > 1 {
+            // Of those who had about as much, the one whose turn it is stays first.
+            ring.make_contiguous().sort_by_key(|&file| self.shares.rank(file));
+        }
         while files > 0 {
             let file = *self.turns.get(queue.index())?.front()?;
             let first =
                 self.files.get(&file).and_then(|known| known.waiting.get(queue.index())?.front().copied());
-            match first.map(|id| (id, self.readiness(id))) {
+            let is_held = first.is_some() && self.is_held(file, queue);
+            match first.map(|id| (id, if is_held { Readiness::Later } else { self.readiness(id) })) {
                 Some((id, Readiness::Doomed(errno))) => self.finish(id, Ending::unstarted(errno)),
                 Some((id, Readiness::Ready)) => {
                     let known = self.files.get_mut(&file)?;
@@ -77,6 +89,20 @@ impl<B: Bus> Driver<B> {
             }
         }
         None
+    }
+
+    /// True if a file may not begin yet, because somebody is about to come who had less.
+    fn is_held(&mut self, file: FileId, queue: QueueId) -> bool {
+        let now = self.clock.now();
+        if u32::from(queue.number()) < PRIORITY_APPLICATION {
+            return false;
+        }
+        let Some(until) = self.shares.wait(file, now) else { return false };
+        if self.hardware.count() == 0 {
+            self.shares.keep_engine(file, now);
+        }
+        self.ring_at(until);
+        true
     }
 
     fn readiness(&mut self, id: RequestId) -> Readiness {
@@ -122,6 +148,7 @@ impl<B: Bus> Driver<B> {
             request.stage = Stage::Running { place, since: now };
             let waited = u64::try_from(now.since(request.submitted).as_nanos()).unwrap_or(u64::MAX);
             self.counters.add(Counter::QueuedNs, waited);
+            self.shares.started(request.file);
             if let Some(file) = self.files.get_mut(&request.file) {
                 file.fences.set_running(request.fence, true);
                 file.counters.add(Counter::QueuedNs, waited);

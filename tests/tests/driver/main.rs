@@ -11,5 +11,6 @@ mod programs;
 mod recovery;
 mod requests;
 mod rig;
+mod shares;
 mod state_machine;
 mod wide_bars;

@@ -8,9 +8,12 @@ use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use ane_driver::clock::Manual;
+use ane::embedded;
+use ane_device::Options;
+use ane_driver::Driver;
+use ane_driver::clock::{Clock, Manual, Time};
 use ane_driver::front::{FileId, Files, Segments};
-use ane_tests::client::{Buffer, Loaded};
+use ane_tests::client::{Buffer, Clients, Loaded};
 use ane_tests::random::Random;
 use ane_uapi::abi::AbiStruct;
 use ane_uapi::hw::usage::Usage;
@@ -30,7 +33,7 @@ use ane_uapi::ioctl::request::{Chain, REQUEST_NONBLOCK, Request, SUBMIT_CHAIN, S
 use ane_uapi::ioctl::stats::Counter;
 use zerocopy::{FromBytes, FromZeros, IntoBytes, KnownLayout};
 
-use super::rig::{Rig, ane, counter, inject, param, sum, wound};
+use super::rig::{MEMORY, Rig, ane, counter, inject, param, sum};
 
 const AT: u64 = 0x40_0000;
 const CLIENTS: usize = 8;
@@ -62,9 +65,21 @@ fn call<T: AbiStruct + KnownLayout>(
     rig.ioctl(file, ioctl, &mut argument).map(|()| argument)
 }
 
+/// A clock that is wound, and on which a little time passes with each look: what waits for a moment waits no longer.
+struct Passing(Manual);
+
+impl Clock for Passing {
+    fn now(&self) -> Time {
+        self.0.advance(Duration::from_micros(10));
+        self.0.now()
+    }
+}
+
 impl World {
     fn new(seed: u64) -> Self {
-        let (rig, clock) = wound();
+        let clock = Manual::default();
+        let bus = embedded::open(&Options::default(), MEMORY).unwrap();
+        let rig = Clients::new(Driver::with_clock(bus, Box::new(Passing(clock.clone()))).unwrap());
         Self { rig, clock, clients: BTreeMap::new(), random: Random::new(seed), taken: 0 }
     }
 

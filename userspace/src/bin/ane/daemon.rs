@@ -27,7 +27,8 @@ pub(crate) fn run(args: &args::Daemon) -> Result<()> {
     let stop = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
         .context("watching for signals")?;
     let path = args.socket_path.clone().unwrap_or_else(default_socket);
-    let (driver, place) = (driver(&args.options.options())?, listen(&path)?);
+    let (mut driver, place) = (driver(&args.options.options())?, listen(&path)?);
+    driver.limit_requests(args.request_limit.map(|seconds| Duration::from_secs(seconds.into())));
     files::tell(format_args!("{} is served at {}", args.options.chip.name(), files::name(&path)));
     serve(driver, place, Duration::from_micros(args.poll_us.into()), stop.as_fd())
 }

@@ -54,6 +54,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub(crate) poll_us: u32,
 
+    /// End a request that the device has been at for this long, with ETIME, whoever's it is [default: no limit]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) request_limit: Option<u32>,
+
     /// How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log_level)]
     pub(crate) log_level: log::LevelFilter,

@@ -61,7 +61,8 @@ fn run(args: &Args, device: &Device) -> anyhow::Result<()> {
     let poll = Duration::from_micros(args.poll_us.into());
     // Who is told of it may be in another folder.
     let control = args.control.as_ref().map(std::path::absolute).transpose().context("--control")?;
-    let asked = Asked { place, admit, poll, control };
+    let limit = args.request_limit.map(|seconds| Duration::from_secs(seconds.into()));
+    let asked = Asked { place, admit, poll, limit, control };
     match device {
         Device::VhostUser(path) => serve(device::over_socket(path, poll)?, device, asked, &stop),
         Device::Vfio(address) => serve(device::function(*address, poll)?, device, asked, &stop),
@@ -73,24 +74,27 @@ struct Asked {
     place: Place,
     admit: Admit,
     poll: Duration,
+    /// How long the device may be at one request.
+    limit: Option<Duration>,
     /// The device's control socket.
     control: Option<PathBuf>,
 }
 
 /// Serves until a signal comes, and gives the device back as it was.
 fn serve<B: Bus + 'static>(
-    driver: Driver<B>,
+    mut driver: Driver<B>,
     device: &Device,
     asked: Asked,
     stop: &SignalFd,
 ) -> anyhow::Result<()> {
-    let Asked { place, admit, poll, control } = asked;
+    let Asked { place, admit, poll, limit, control } = asked;
+    driver.limit_requests(limit);
     let at = place.path().map(|path| format!(" at {}", path.display())).unwrap_or_default();
     let tell = move |driver: &mut Driver<B>, what: &str| match (what, &control) {
         ("control", Some(path)) => Ok(format!("{}\n", path.display())),
         _ => report(driver, what),
     };
-    let settings = Settings { admit, poll, report: Some(Box::new(tell)) };
+    let settings = Settings { admit, poll, report: Some(Box::new(tell)), ..Settings::default() };
     let server = Server::new(driver, place, settings).context("setting the server up")?;
     log::info!("{device} is served{at}");
     let driver = server.run(stop.as_fd()).context("serving")?;

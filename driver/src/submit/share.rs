@@ -1,0 +1,317 @@
+//! Shares of the engine's time.
+//!
+//! The engine runs one request at a time, and a request may run for seconds. So whose turn it is follows from the time that
+//! each had so far: users share the engine equally, and each user's files share what he gets. Who had less goes first;
+//! who had about as much takes turns with the others.
+//!
+//! A client that submits and waits has nothing queued when its request ends, and is back with the next one some ten
+//! microseconds later. Whoever has seconds of work queued would begin it in every such gap, and the client would wait
+//! for seconds between any two of its requests. So whoever is ahead by more than [`LEAD`] does not begin while somebody
+//! who is behind is at work, or was a moment ago ([`BACK_SOON`]). That moment counts as time that the other had, so a
+//! client that comes seldom does not keep the engine for itself either: each of two gets half, whatever they do with it.
+//!
+//! Nobody saves time up: who comes after a rest starts where the others are. Users are told apart by what the front
+//! knows for certain, so more files or processes are no more time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::clock::Time;
+use crate::front::FileId;
+
+/// How much more than another one may have had before he waits for him (Chosen: a hundred usual requests).
+pub(crate) const LEAD: Duration = Duration::from_millis(10);
+
+/// How long after the end of its last request a client is expected with the next (Chosen: it takes a few wake-ups, on a
+/// machine that is busy).
+const BACK_SOON: Duration = Duration::from_millis(2);
+
+/// How long a user's time is remembered when he has no file left, lest he reopen one to be rid of it.
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+/// What one had.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    /// Nanoseconds of the engine's time.
+    used: u64,
+    /// Requests that have not ended.
+    requests: u32,
+    /// Those of them that are with the device.
+    running: u32,
+    /// When the last one ended.
+    left: Time,
+}
+
+impl Account {
+    /// True while it has something to do, or is expected to.
+    fn is_present(&self, now: Time) -> bool {
+        self.requests > 0 || now < self.left.after(BACK_SOON)
+    }
+
+    /// True if it will have something for the engine soon that is not queued yet: whoever is ahead waits for that.
+    fn is_awaited(&self, now: Time) -> bool {
+        self.running > 0 || self.requests == 0 && now < self.left.after(BACK_SOON)
+    }
+
+    fn charge(&mut self, time: Duration) {
+        self.used = self.used.saturating_add(nanoseconds(time));
+    }
+
+    /// One request more, of somebody who starts where the others are if he was away.
+    fn submitted(&mut self, now: Time, others: Option<u64>) {
+        if !self.is_present(now) {
+            self.used = self.used.max(others.unwrap_or_default());
+        }
+        self.requests = self.requests.saturating_add(1);
+    }
+
+    fn ended(&mut self, ran: Option<Duration>, now: Time) {
+        if let Some(ran) = ran {
+            self.charge(ran);
+            self.running = self.running.saturating_sub(1);
+        }
+        self.requests = self.requests.saturating_sub(1);
+        self.left = now;
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Everybody's time.
+#[derive(Debug, Default)]
+pub(crate) struct Shares {
+    users: BTreeMap<u32, Account>,
+    files: BTreeMap<FileId, (u32, Account)>,
+    /// When the last request left the engine.
+    free_since: Time,
+    /// The engine waits for this file since then.
+    kept: Option<(FileId, Time)>,
+}
+
+/// Since when a request runs that ends.
+pub(crate) type Since = Option<Time>;
+
+impl Shares {
+    /// When the last request left the engine: what is first in its queue has been at work since, or since it came.
+    pub(crate) const fn free_since(&self) -> Time {
+        self.free_since
+    }
+
+    /// A file that a user opened.
+    pub(crate) fn opened(&mut self, file: FileId, user: u32) {
+        self.files.insert(file, (user, Account::default()));
+        self.users.entry(user).or_default();
+    }
+
+    /// A file that is gone.
+    pub(crate) fn closed(&mut self, file: FileId, now: Time) {
+        self.files.remove(&file);
+        let files = &self.files;
+        self.users.retain(|user, account| {
+            now < account.left.after(REMEMBERED) || files.values().any(|(owner, _)| owner == user)
+        });
+    }
+
+    /// A request waits for its turn.
+    pub(crate) fn submitted(&mut self, file: FileId, now: Time) {
+        let Some(&(user, _)) = self.files.get(&file) else { return };
+        let siblings = self
+            .files
+            .iter()
+            .filter(|(other, (owner, account))| **other != file && *owner == user && account.is_present(now));
+        let least = siblings.map(|(_, (_, account))| account.used).min();
+        if let Some((_, account)) = self.files.get_mut(&file) {
+            account.submitted(now, least);
+        }
+        let others = self.users.iter().filter(|(other, account)| **other != user && account.is_present(now));
+        let least = others.map(|(_, account)| account.used).min();
+        if let Some(account) = self.users.get_mut(&user) {
+            account.submitted(now, least);
+        }
+    }
+
+    /// A request went to the device.
+    pub(crate) fn started(&mut self, file: FileId) {
+        self.for_both(file, |account| account.running = account.running.saturating_add(1));
+    }
+
+    /// It came back without having run.
+    pub(crate) fn returned(&mut self, file: FileId) {
+        self.for_both(file, |account| account.running = account.running.saturating_sub(1));
+    }
+
+    /// A request ended; it was with the device since then, behind those that were there already.
+    pub(crate) fn ended(&mut self, file: FileId, since: Since, now: Time) {
+        let ran = since.map(|since| now.since(since.max(self.free_since)));
+        if since.is_some() {
+            self.free_since = now;
+        }
+        self.for_both(file, |account| account.ended(ran, now));
+    }
+
+    fn for_both(&mut self, file: FileId, change: impl Fn(&mut Account)) {
+        let Some((user, account)) = self.files.get_mut(&file) else { return };
+        change(account);
+        if let Some(account) = self.users.get_mut(user) {
+            change(account);
+        }
+    }
+
+    /// The order of turns: the less somebody had, the sooner. Within [`LEAD`] all are equal.
+    pub(crate) fn rank(&self, file: FileId) -> (u64, u64) {
+        let steps = |used: u64| used.checked_div(nanoseconds(LEAD)).unwrap_or_default();
+        let Some((user, account)) = self.files.get(&file) else { return (0, 0) };
+        let user = self.users.get(user).map_or(0, |account| account.used);
+        (steps(user), steps(account.used))
+    }
+
+    /// Until when a file may not begin anything, because somebody is awaited who had less. `None`: it may.
+    pub(crate) fn wait(&self, file: FileId, now: Time) -> Option<Time> {
+        self.awaited(file, now).map(|awaited| match self.files.get(&awaited) {
+            Some((_, account)) if account.running == 0 => account.left.after(BACK_SOON),
+            // The end of its request says so.
+            _ => Time::NEVER,
+        })
+    }
+
+    /// Who is awaited by this file.
+    fn awaited(&self, file: FileId, now: Time) -> Option<FileId> {
+        let &(user, account) = self.files.get(&file)?;
+        let total = self.users.get(&user)?.used;
+        let is_behind = |other: u64, own: u64| other.saturating_add(nanoseconds(LEAD)) < own;
+        let mut others = self.files.iter().filter(|(other, _)| **other != file);
+        let found = others.find(|(_, (owner, other))| {
+            other.is_awaited(now)
+                && if *owner == user {
+                    is_behind(other.used, account.used)
+                } else {
+                    self.users.get(owner).is_some_and(|other| is_behind(other.used, total))
+                }
+        });
+        found.map(|(other, _)| *other)
+    }
+
+    /// The engine has nothing to do, and waits for somebody for the sake of whom this file does not begin.
+    pub(crate) fn keep_engine(&mut self, file: FileId, now: Time) {
+        self.kept = self.kept.or_else(|| Some((self.awaited(file, now)?, now)));
+    }
+
+    /// What the engine was kept for is had by whom it was kept for.
+    pub(crate) fn settle(&mut self, now: Time) {
+        if let Some((file, since)) = self.kept.take() {
+            self.for_both(file, |account| account.charge(now.since(since)));
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "a test's times are small")]
+mod tests {
+    use super::*;
+
+    const MILLISECOND: u64 = 1_000_000;
+
+    /// Files of users, who all have something to do.
+    fn shares(files: &[(u64, u32)]) -> Shares {
+        let mut shares = Shares::default();
+        for &(file, user) in files {
+            shares.opened(FileId(file), user);
+        }
+        shares
+    }
+
+    fn at(milliseconds: u64) -> Time {
+        Time(milliseconds * MILLISECOND)
+    }
+
+    /// What was submitted starts and ends.
+    fn serve(shares: &mut Shares, file: u64, from: u64, to: u64) {
+        shares.started(FileId(file));
+        shares.ended(FileId(file), Some(at(from)), at(to));
+    }
+
+    /// One request of a file from its submission to its end.
+    fn run(shares: &mut Shares, file: u64, from: u64, to: u64) {
+        shares.submitted(FileId(file), at(from));
+        serve(shares, file, from, to);
+    }
+
+    /// A request of file 2 that waits while file 1 has the engine for so long, and has run then.
+    fn greedy_and_short(shares: &mut Shares, long: u64) -> u64 {
+        run(shares, 2, 0, 1);
+        shares.submitted(FileId(2), at(1));
+        run(shares, 1, 1, 1 + long);
+        serve(shares, 2, 1, 2 + long);
+        2 + long
+    }
+
+    #[test]
+    fn who_is_ahead_waits_for_another_user_who_was_there_a_moment_ago_and_not_for_long() {
+        let mut shares = shares(&[(1, 1001), (2, 1002)]);
+        let now = greedy_and_short(&mut shares, 100);
+        shares.submitted(FileId(1), at(now));
+        let until = at(now + 2);
+        assert_eq!(shares.wait(FileId(1), at(now + 1)), Some(until));
+        assert_eq!(shares.wait(FileId(1), until), None);
+        assert_eq!(shares.wait(FileId(2), at(now + 1)), None, "who is behind waits for nobody");
+    }
+
+    #[test]
+    fn engine_that_is_kept_for_somebody_is_time_that_he_had() {
+        let mut shares = shares(&[(1, 1001), (2, 1002)]);
+        let now = greedy_and_short(&mut shares, 20);
+        shares.submitted(FileId(1), at(now));
+        shares.keep_engine(FileId(1), at(now + 1));
+        let back = at(now + 11);
+        shares.settle(back);
+        shares.submitted(FileId(2), back);
+        shares.started(FileId(2));
+        assert_eq!(shares.wait(FileId(1), back), None, "about as much by now");
+    }
+
+    #[test]
+    fn more_files_are_no_more_time() {
+        let mut shares = shares(&[(1, 1001), (3, 1001), (4, 1001), (2, 1002)]);
+        let now = at(greedy_and_short(&mut shares, 30));
+        for file in [1, 3, 4] {
+            shares.submitted(FileId(file), now);
+            assert!(shares.wait(FileId(file), now).is_some(), "{file}");
+            assert!(shares.rank(FileId(2)) < shares.rank(FileId(file)));
+        }
+    }
+
+    #[test]
+    fn who_comes_after_a_rest_starts_where_the_others_are() {
+        let mut shares = shares(&[(1, 1001), (2, 1002)]);
+        run(&mut shares, 1, 0, 500);
+        shares.submitted(FileId(1), at(500));
+        run(&mut shares, 2, 501, 502);
+        assert_eq!(shares.wait(FileId(1), at(502)), None);
+    }
+
+    #[test]
+    fn user_who_opens_a_file_anew_is_not_rid_of_what_he_had() {
+        let mut shares = shares(&[(1, 1001), (2, 1002)]);
+        let now = greedy_and_short(&mut shares, 100);
+        shares.closed(FileId(1), at(now));
+        shares.opened(FileId(3), 1001);
+        // While the other one is there, and so nobody has had a rest.
+        shares.submitted(FileId(3), at(now + 1));
+        assert!(shares.wait(FileId(3), at(now + 1)).is_some());
+        shares.closed(FileId(3), at(200_000));
+        assert!(!shares.users.contains_key(&1001), "forgotten after a minute");
+    }
+
+    #[test]
+    fn request_that_waits_for_something_else_keeps_nobody_waiting() {
+        let mut shares = shares(&[(1, 1001), (2, 1002)]);
+        let now = at(greedy_and_short(&mut shares, 100));
+        // It is queued, and not with the device: its turn comes first if it may begin, and else it is passed over.
+        shares.submitted(FileId(2), now);
+        shares.submitted(FileId(1), now);
+        assert_eq!(shares.wait(FileId(1), now), None);
+        assert!(shares.rank(FileId(2)) < shares.rank(FileId(1)));
+    }
+}

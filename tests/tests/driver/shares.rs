@@ -1,0 +1,55 @@
+//! Shares of the engine: what one user does to another one's requests.
+
+use std::time::{Duration, Instant};
+
+use ane_driver::Driver;
+use ane_driver::bus::vhost_user::{Settings, VhostUser};
+use ane_driver::front::{Credentials, FileId, Files, User};
+use ane_tests::client::Clients;
+use ane_tests::daemon::{Daemon, LIMIT};
+use ane_tests::long_task::endless;
+use ane_tests::null_task;
+use ane_uapi::ioctl::errno::Errno;
+
+use super::rig::{MEMORY, result};
+
+/// How long a request may take here.
+const LONGEST: Duration = Duration::from_millis(500);
+
+fn open(rig: &mut Clients<Driver<VhostUser>>, user: u32) -> FileId {
+    let user = User { id: user, is_privileged: false };
+    rig.driver.open(Credentials { process: user.id, user }).unwrap()
+}
+
+#[test]
+fn user_whose_requests_hang_leaves_others_their_share() {
+    let daemon = Daemon::start(&[]);
+    let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
+    let mut driver = Driver::probe(VhostUser::connect(&daemon.socket(), settings).unwrap()).unwrap();
+    driver.limit_requests(Some(LONGEST));
+    let mut rig = Clients::new(driver);
+    let (null, endless) = (null_task::program(1), endless());
+    let (null, endless) = (null.program(), endless.program());
+    let victim = open(&mut rig, 1002);
+    let short = rig.load(victim, &null);
+    // Three clients of another user, each with more than anybody waits for.
+    let mut hanging = Vec::new();
+    for _ in 0..3 {
+        let file = open(&mut rig, 1001);
+        let long = rig.load(file, &endless);
+        hanging.extend((0..4).map(|_| (file, rig.submit(&long).unwrap())));
+    }
+    let (start, end) = (Instant::now(), Duration::from_secs(4));
+    let (mut ran, mut results) = (Duration::ZERO, 0);
+    while start.elapsed() < end {
+        let one = Instant::now();
+        assert_eq!(result(&rig.run(&short)), Ok(()));
+        results += 1;
+        // What takes longer than this waited for somebody.
+        ran += one.elapsed().min(Duration::from_millis(20));
+    }
+    // Half is fair, and each of the two has a request that it may finish when the time is over.
+    assert!(ran >= end * 2 / 5 - LONGEST, "{results} results, {ran:?} of {end:?}");
+    let first = hanging.first().copied().unwrap();
+    assert_eq!(result(&rig.wait(first.0, first.1)), Err(Errno::ETIME), "nobody has the engine for longer");
+}
