@@ -16,8 +16,8 @@ use zerocopy::{FromZeros, IntoBytes};
 use crate::container::{Bar, Direction, Role, Surface};
 use crate::device::{self, Buffer, Device, Fault, Fence, Outcome, WaitFor, address};
 use crate::model::Model;
-use crate::tensor::Tensor;
 use crate::tensor::tile::{self, Layout};
+use crate::tensor::{Tensor, bytes};
 
 /// What can go wrong with a program on a device.
 #[derive(Debug, ThisError)]
@@ -34,6 +34,16 @@ pub enum Error {
         name: String,
         /// Why not.
         why: tile::Error,
+    },
+    /// A surface of bytes that cannot be, or values that are none.
+    #[error("{direction} {name:?}: {why}", direction = direction.name())]
+    Bytes {
+        /// Who writes it.
+        direction: Direction,
+        /// Its name.
+        name: String,
+        /// Why not.
+        why: bytes::Error,
     },
     /// A program without tasks, as which none can be run.
     #[error("program has no task")]
@@ -91,11 +101,28 @@ impl Default for Submission<'_> {
     }
 }
 
+/// How the elements of a surface lie in its buffer.
+#[derive(Clone, Copy, Debug)]
+enum Placed {
+    Halves(Layout),
+    Bytes(bytes::Layout),
+}
+
+impl Placed {
+    /// Elements of the surface.
+    const fn elements(&self) -> usize {
+        match self {
+            Self::Halves(layout) => layout.elements(),
+            Self::Bytes(layout) => layout.elements(),
+        }
+    }
+}
+
 /// A surface with its buffer.
 #[derive(Debug)]
 struct Bound {
     surface: Surface<'static>,
-    layout: Layout,
+    layout: Placed,
     /// Index into the buffers.
     buffer: usize,
 }
@@ -162,7 +189,10 @@ impl Session {
         let bind = |surface: &Surface<'static>| {
             let named =
                 |why| Error::Surface { direction: surface.direction, name: surface.name.to_string(), why };
-            let layout = tile::layout(surface).map_err(named)?;
+            let layout = match bytes::Layout::of(surface) {
+                Some(layout) => Placed::Bytes(layout.map_err(|why| byte_error(surface, why))?),
+                None => Placed::Halves(tile::layout(surface).map_err(named)?),
+            };
             let buffer = buffers.iter().position(|(bar, _)| bar.index == surface.bar);
             let buffer = buffer.ok_or_else(|| named(ane_tiling::Error::Beyond.into()))?;
             Ok(Bound { surface: surface.clone(), layout, buffer })
@@ -209,7 +239,7 @@ impl Session {
                 given: [given.n, given.c, given.h, given.w],
             });
         }
-        Ok(self.buffers[bound.buffer].1.tile(&bound.layout, tensor.values())?)
+        self.put(bound, tensor.values())
     }
 
     /// Fills input `index`, in the order of BARs, with dense values in the order N, C, H, W.
@@ -221,7 +251,7 @@ impl Session {
     /// [`Error::Unknown`], or [`Error::Device`] of another number of values than the surface has elements.
     pub fn set_values(&mut self, index: usize, values: &[f16]) -> Result<(), Error> {
         let bound = numbered(&self.inputs, Direction::Input, index)?;
-        Ok(self.buffers[bound.buffer].1.tile(&bound.layout, values)?)
+        self.put(bound, values)
     }
 
     /// Takes the values of output `index`, in the order of BARs, into a slice of as many elements.
@@ -231,7 +261,7 @@ impl Session {
     /// [`Error::Unknown`], or [`Error::Device`] of another number of values than the surface has elements.
     pub fn get_values(&self, index: usize, into: &mut [f16]) -> Result<(), Error> {
         let bound = numbered(&self.outputs, Direction::Output, index)?;
-        Ok(self.buffers[bound.buffer].1.untile(&bound.layout, into)?)
+        self.take(bound, into)
     }
 
     /// Takes an output, by its name or its number in the order of BARs.
@@ -242,11 +272,36 @@ impl Session {
     pub fn get(&self, output: &str) -> Result<Tensor, Error> {
         let bound = find(&self.outputs, Direction::Output, output)?;
         let mut values = vec![f16::ZERO; bound.layout.elements()];
-        self.buffers[bound.buffer].1.untile(&bound.layout, &mut values)?;
+        self.take(bound, &mut values)?;
         let shape = bound.surface.shape;
         let tensor = Tensor::new(shape, values);
         // The layout has as many elements as its shape.
         tensor.map_err(|_| Error::Unknown { direction: Direction::Output, asked: output.to_owned() })
+    }
+
+    fn put(&self, bound: &Bound, values: &[f16]) -> Result<(), Error> {
+        let buffer = &self.buffers[bound.buffer].1;
+        match &bound.layout {
+            Placed::Halves(layout) => Ok(buffer.tile(layout, values)?),
+            Placed::Bytes(layout) => {
+                let mut memory = vec![0; layout.bytes() as usize];
+                buffer.read(0, &mut memory)?;
+                layout.tile(values, &mut memory).map_err(|why| byte_error(&bound.surface, why))?;
+                Ok(buffer.write(0, &memory)?)
+            }
+        }
+    }
+
+    fn take(&self, bound: &Bound, into: &mut [f16]) -> Result<(), Error> {
+        let buffer = &self.buffers[bound.buffer].1;
+        match &bound.layout {
+            Placed::Halves(layout) => Ok(buffer.untile(layout, into)?),
+            Placed::Bytes(layout) => {
+                let mut memory = vec![0; layout.bytes() as usize];
+                buffer.read(0, &mut memory)?;
+                layout.untile(&memory, into).map_err(|why| byte_error(&bound.surface, why))
+            }
+        }
     }
 
     /// Runs it to its end.
@@ -358,9 +413,13 @@ fn numbered(surfaces: &[Bound], direction: Direction, index: usize) -> Result<&B
     surfaces.get(index).ok_or_else(|| Error::Unknown { direction, asked: index.to_string() })
 }
 
+fn byte_error(surface: &Surface<'_>, why: bytes::Error) -> Error {
+    Error::Bytes { direction: surface.direction, name: surface.name.to_string(), why }
+}
+
 /// The surface of that name, or of that number if none has the name.
 fn find<'a>(surfaces: &'a [Bound], direction: Direction, asked: &str) -> Result<&'a Bound, Error> {
-    let named = surfaces.iter().find(|bound| bound.surface.name == asked);
-    let numbered = || asked.parse::<usize>().ok().and_then(|index| surfaces.get(index));
-    named.or_else(numbered).ok_or_else(|| Error::Unknown { direction, asked: asked.to_owned() })
+    let found = Surface::find(surfaces.iter().map(|bound| &bound.surface), asked);
+    let found = found.and_then(|index| surfaces.get(index));
+    found.ok_or_else(|| Error::Unknown { direction, asked: asked.to_owned() })
 }

@@ -23,6 +23,7 @@ fn write(target: &str, name: &str, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 fn main() -> std::io::Result<()> {
+    write("containers", "selection.hwx", &hwx::Object::selection().link())?;
     for (name, object) in [("older", hwx::Object::older()), ("newer", hwx::Object::newer())] {
         let file = object.link();
         write("containers", &format!("{name}.hwx"), &file)?;
@@ -30,6 +31,15 @@ fn main() -> std::io::Result<()> {
         for (form, suffix) in [(Form::Short, "short"), (Form::Long, "long")] {
             let anec = convert::to_anec(&program, form).expect("the object can be converted");
             write("containers", &format!("{name}-{suffix}.anec"), &anec)?;
+            // The same with its buffers counted in 512 bytes.
+            let mut small = anec;
+            for bar in small[0x28..0xa8].chunks_exact_mut(4) {
+                let tiles = u32::from_le_bytes([bar[0], bar[1], bar[2], bar[3]]);
+                bar.copy_from_slice(&(tiles * 32).to_le_bytes());
+            }
+            let payload = small.len() as u64 - form.bytes();
+            hwx::put32(&mut small, 0x28, payload.div_ceil(512) as u32);
+            write("containers", &format!("{name}-{suffix}-512.anec"), &small)?;
         }
         let mut stream = program.first_task_bytes.to_le_bytes().to_vec();
         stream.extend(program.task_count.to_le_bytes());

@@ -26,6 +26,9 @@ const HALF: u64 = 2;
 /// Bytes of a tile, the unit in which buffers are counted, as a shift.
 pub const TILE_SHIFT: u32 = 14;
 
+/// The same of a newer converter (delta C12).
+const SMALL_SHIFT: u32 = 9;
+
 /// The named part of the header. It lies in the structure that C code reaches into, under the same names there.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
@@ -81,6 +84,26 @@ impl Anec {
         self.tiles.get(bar).map_or(0, |tiles| u64::from(tiles.get()) << TILE_SHIFT)
     }
 
+    /// Counts the buffers in pages, if the file counts them in 512 bytes: C code reaches into the numbers.
+    ///
+    /// A newer converter counts so (delta C12). The buffer of BAR 0 holds the payload and nothing else, so that it is
+    /// less than a tile longer than that in the right unit.
+    fn count_in_pages(&mut self) {
+        let count = |bar: &U32| u64::from(bar.get());
+        let needed = self.size.get().max(self.tsk_size.get().saturating_add(1));
+        let is_snug = |shift: u32| {
+            let bytes = self.tiles.first().map_or(0, count) << shift;
+            bytes.checked_sub(needed).is_some_and(|spare| spare <= 1 << shift)
+        };
+        let fits = |shift: u32| self.tiles.iter().all(|bar| count(bar) << shift <= BUFFER_MAX);
+        if is_snug(SMALL_SHIFT) && !(is_snug(TILE_SHIFT) && fits(TILE_SHIFT)) {
+            for bar in &mut self.tiles {
+                // 32 bits of half a KiB are fewer pages.
+                *bar = U32::new((count(bar) << SMALL_SHIFT).div_ceil(1 << TILE_SHIFT) as u32);
+            }
+        }
+    }
+
     /// How the tensor behind a BAR lies in its buffer; `None` if there is none, or none that fits.
     pub fn layout(&self, bar: usize) -> Option<Layout> {
         let numbers = self.nchw.get(bar)?.map(|number| number.get());
@@ -134,6 +157,7 @@ pub fn read(path: &Path) -> io::Result<Image> {
     let length = file.metadata()?.len();
     let mut anec = Anec::new_zeroed();
     file.read_exact(anec.as_mut_bytes())?;
+    anec.count_in_pages();
     let size = anec.size.get();
     let header = length.checked_sub(size).filter(|header| HEADERS.contains(header));
     let invalid = || io::Error::from(io::ErrorKind::InvalidData);
@@ -185,6 +209,18 @@ mod tests {
             assert_eq!((image.anec.destination(0), image.anec.source(0)), (Some(4), Some(5)));
             assert_eq!((image.anec.destination(1), image.anec.source(1)), (None, None));
         }
+    }
+
+    #[test]
+    fn buffers_counted_in_512_bytes_are_counted_in_pages() {
+        let mut small = whole();
+        for (bar, tiles) in [(0, 2), (3, 0x21), (4, 2), (5, 2)] {
+            small.tiles[bar] = U32::new(tiles);
+        }
+        let image = read(file(&small, 0x1000, 0x290).path()).unwrap();
+        assert_eq!([0, 3, 4, 5].map(|bar| image.anec.tiles[bar].get()), [1, 2, 1, 1]);
+        let image = read(file(&whole(), 0x1000, 0x290).path()).unwrap();
+        assert_eq!(image.anec.tiles, whole().tiles);
     }
 
     #[test]

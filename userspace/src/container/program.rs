@@ -101,8 +101,10 @@ ane_uapi::codes! {
         H16 = 7, "h16";
         /// M5.
         H17 = 9, "h17";
-        /// The generation after M5.
+        /// A19.
         H18 = 10, "h18";
+        /// M6.
+        H18g = 11, "h18g";
     }
 }
 
@@ -200,6 +202,27 @@ pub struct Surface<'a> {
     pub buffer_bytes: u64,
 }
 
+impl Surface<'_> {
+    /// Which of `surfaces` is asked for: by its name, by the part of it in front of an `@` if one alone has that, or by
+    /// its number.
+    pub fn find<'s, 'a: 's>(
+        surfaces: impl Iterator<Item = &'s Surface<'a>> + Clone,
+        asked: &str,
+    ) -> Option<usize> {
+        let mut named = surfaces.clone();
+        if let Some(index) = named.position(|surface| surface.name == asked) {
+            return Some(index);
+        }
+        let short =
+            |surface: &Surface<'_>| surface.name.rsplit_once('@').is_some_and(|(name, _)| name == asked);
+        let mut alike = surfaces.clone().enumerate().filter(|(_, surface)| short(surface));
+        match (alike.next(), alike.next()) {
+            (Some((index, _)), None) => Some(index),
+            _ => asked.parse().ok().filter(|&index| index < surfaces.count()),
+        }
+    }
+}
+
 /// Offset of the first byte behind the last element; `None` beyond 2^64.
 pub(crate) fn extent(shape: Axes<u32>, strides: Axes<u64>, element_bytes: u64) -> Option<u64> {
     let axes = [(shape.n, strides.n), (shape.c, strides.c), (shape.h, strides.h), (shape.w, strides.w)];
@@ -214,6 +237,8 @@ pub(crate) fn extent(shape: Axes<u32>, strides: Axes<u64>, element_bytes: u64) -
 pub enum Element {
     /// IEEE 754 half.
     Half,
+    /// One byte: 0 or 1 of a truth value; no source says whether larger numbers have a sign.
+    Byte,
     /// A code that no source explains.
     Other(u32),
 }
@@ -222,6 +247,9 @@ impl Element {
     /// Code of fp16 (derived, td 2.1).
     pub const HALF_CODE: u32 = 5;
 
+    /// Code of elements of one byte (derived, delta 2.1).
+    pub const BYTE_CODE: u32 = 3;
+
     /// Bytes of one half.
     pub const HALF_BYTES: u64 = 2;
 
@@ -229,6 +257,7 @@ impl Element {
     pub const fn from_code(code: u32) -> Self {
         match code {
             Self::HALF_CODE => Self::Half,
+            Self::BYTE_CODE => Self::Byte,
             _ => Self::Other(code),
         }
     }
@@ -237,6 +266,7 @@ impl Element {
     pub const fn bytes(self) -> Option<u64> {
         match self {
             Self::Half => Some(Self::HALF_BYTES),
+            Self::Byte => Some(1),
             Self::Other(_) => None,
         }
     }
@@ -246,6 +276,7 @@ impl std::fmt::Display for Element {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Half => f.write_str("fp16"),
+            Self::Byte => f.write_str("one byte"),
             Self::Other(code) => write!(f, "code {code:#x}"),
         }
     }
@@ -314,6 +345,19 @@ pub enum Warning {
     ConstantsWithBuffer {
         /// Its length.
         tiles: u32,
+    },
+    /// Buffer sizes that are counted in another unit than pages.
+    #[error(
+        "tile counts from 0x28 on are read in units of {unit:#x} bytes: in units of {TILE_BYTES:#x} BAR 0 would have \
+         {tiles:#x} tiles for a payload of {payload:#x} bytes"
+    )]
+    TileUnit {
+        /// Bytes of a tile in this file.
+        unit: u64,
+        /// Tiles of BAR 0.
+        tiles: u32,
+        /// Length of the payload.
+        payload: u64,
     },
     /// A program for another engine, of which some part could not be read.
     #[error("program for {generation} is not fully understood: {reason}")]

@@ -5,14 +5,16 @@
 //! * [`Tensor`]: a dense array of halves.
 //! * [`npy`]: the files of NumPy, in and out.
 //! * [`tile`]: dense to what the engine reads, and back.
+//! * [`bytes`]: the same of surfaces whose elements are bytes.
 
+pub mod bytes;
 pub mod npy;
 pub mod tile;
 
 use half::f16;
 use thiserror::Error;
 
-use crate::container::Axes;
+use crate::container::{Axes, Element, Surface};
 
 // Dense halves are copied as bytes to where the engine, which is little-endian, reads them.
 const _: () = assert!(cfg!(target_endian = "little"), "tensors are copied as they lie in memory");
@@ -82,6 +84,17 @@ impl Tensor {
             let unit = ((mixed ^ mixed >> 31) >> 40) as f32 / (1 << 24) as f32;
             f16::from_f32(unit * 2.0 - 1.0)
         })
+    }
+
+    /// Random values for `surface`: truth values where its elements are bytes, else as [`random`](Self::random).
+    pub fn random_for(surface: &Surface<'_>, seed: u64) -> Self {
+        let mut tensor = Self::random(surface.shape, seed);
+        if surface.element == Element::Byte {
+            for value in &mut tensor.values {
+                *value = if *value < f16::ZERO { f16::ZERO } else { f16::ONE };
+            }
+        }
+        tensor
     }
 
     /// N, C, H, W.

@@ -21,6 +21,10 @@ pub(crate) const TASK_STRIDE: usize = 0x300;
 #[derive(Clone, Debug)]
 pub(crate) struct Operand {
     pub(crate) name: &'static str,
+    /// Name of the symbol with its link address, which newer compilers give without what follows the `@`.
+    pub(crate) symbol: &'static str,
+    /// 5 for halves, 3 for bytes.
+    pub(crate) element: u32,
     pub(crate) direction: Direction,
     pub(crate) bar: u32,
     /// N, C, H, W.
@@ -102,7 +106,7 @@ pub(crate) fn stream(tasks: &[Bases]) -> Vec<u8> {
 impl Object {
     /// An addition as the compilers of macOS 12 link it: output in BAR 4, inputs behind it.
     pub(crate) fn older() -> Self {
-        let operand = |name, direction, bar| Operand { name, direction, bar, shape: [1, 64, 1, 1] };
+        let operand = |name, direction, bar| Operand::new(name, direction, bar, [1, 64, 1, 1]);
         Self {
             subtype: 4,
             text_at: 0,
@@ -122,7 +126,7 @@ impl Object {
 
     /// Three tasks as later compilers link them: inputs first, coefficients in a section and a BAR of their own.
     pub(crate) fn newer() -> Self {
-        let operand = |name, direction, bar, shape| Operand { name, direction, bar, shape };
+        let operand = Operand::new;
         Self {
             wide: true,
             stream: stream(&[
@@ -139,6 +143,35 @@ impl Object {
                 operand("z@output", Direction::Output, 6, [1, 8, 4, 16]),
             ],
             ..Self::older()
+        }
+    }
+
+    /// A selection as the compilers of macOS 14 and 26 link it: symbols without roles, a condition of one byte an
+    /// element, two outputs, and BARs in an order of the object's own.
+    pub(crate) fn selection() -> Self {
+        let operand = Operand::new;
+        let named = |symbol, operand| Operand { symbol, ..operand };
+        Self {
+            stream: stream(&[
+                Bases::default().source(6).destination(3),
+                Bases::default().source(3).second_source(8).destination(4),
+                Bases::default().source(3).second_source(5).destination(7),
+            ]),
+            tasks: 3,
+            kernels: None,
+            scratch: 0x4000,
+            operands: vec![
+                Operand { element: 3, ..operand("cond", Direction::Input, 6, [1, 8, 4, 100]) },
+                operand("a", Direction::Input, 8, [1, 8, 4, 100]),
+                operand("b", Direction::Input, 5, [1, 8, 4, 100]),
+                // Eight letters fill the symbol's load command, so that no zero follows them.
+                named("selected", operand("selected@output", Direction::Output, 7, [1, 8, 4, 100])),
+                named(
+                    "kept_for_later",
+                    operand("kept_for_later@output", Direction::Output, 4, [1, 8, 4, 100]),
+                ),
+            ],
+            ..Self::newer()
         }
     }
 
@@ -187,7 +220,7 @@ impl Object {
                 commands.push(section("__KERN_0", "__kern_0", kernels, bytes.len(), kernels_at));
             }
             for (operand, &link) in self.operands.iter().zip(&operands) {
-                commands.push(symbol(operand.name, link, self.wide));
+                commands.push(symbol(operand.symbol, link, self.wide));
             }
             commands.push(program(&bars, text, self.tasks));
             commands.extend(self.operands.iter().map(tensor));
@@ -213,8 +246,18 @@ impl Object {
     }
 }
 
+impl Operand {
+    pub(crate) fn new(name: &'static str, direction: Direction, bar: u32, shape: [u32; 4]) -> Self {
+        Self { name, symbol: name, element: 5, direction, bar, shape }
+    }
+
+    fn element_bytes(&self) -> u64 {
+        if self.element == 3 { 1 } else { 2 }
+    }
+}
+
 fn row(operand: &Operand) -> u64 {
-    (2 * u64::from(operand.shape[3])).next_multiple_of(64)
+    (operand.element_bytes() * u64::from(operand.shape[3])).next_multiple_of(64)
 }
 
 fn bytes(operand: &Operand) -> u64 {
@@ -261,7 +304,10 @@ fn symbol(name: &str, link: u64, wide: bool) -> Vec<u8> {
         false => body.extend((link as u32).to_le_bytes()),
     }
     body.extend(name.as_bytes());
-    body.push(0);
+    // A zero where there is room for it: the command ends at a multiple of 8.
+    if !wide || !name.len().is_multiple_of(8) {
+        body.push(0);
+    }
     command(if wide { 0x40 } else { 0x06 }, &body)
 }
 
@@ -282,8 +328,13 @@ fn tensor(operand: &Operand) -> Vec<u8> {
     let plane = row(operand) * u64::from(h);
     let batch = plane * u64::from(c);
     let direction = if operand.direction == Direction::Input { 1 } else { 2 };
-    let mut body = words(&[3, 0x1e, 3, direction, 0x88, 0, 0x8c, 5, n, c, h, w, 1, 0, 0, 0, 0, 0]);
-    body.extend([batch, plane, row(operand), 2, batch].iter().flat_map(|word| word.to_le_bytes()));
+    let mut body =
+        words(&[3, 0x1e, 3, direction, 0x88, 0, 0x8c, operand.element, n, c, h, w, 1, 0, 0, 0, 0, 0]);
+    body.extend(
+        [batch, plane, row(operand), operand.element_bytes(), batch]
+            .iter()
+            .flat_map(|word| word.to_le_bytes()),
+    );
     body.extend(words(&[1, 0, 0, 0]));
     body.extend(b"net\0");
     body.extend(operand.name.as_bytes());

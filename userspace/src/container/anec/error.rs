@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::super::bytes::Outside;
-use super::super::limits::{BUFFER_BYTES_MAX, Exceeded, TILE_BYTES};
+use super::super::limits::{BUFFER_BYTES_MAX, Exceeded};
 use super::SURFACES_MAX;
 
 /// How an ANEC can be wrong.
@@ -38,6 +38,14 @@ pub enum Error {
         /// Length of the constants.
         constants: u64,
     },
+    /// A payload that does not begin with a task.
+    #[error(
+        "payload at {at:#x} begins with zeros where the first task has its header: the end of the file is missing"
+    )]
+    NoTask {
+        /// File offset of the payload.
+        at: u64,
+    },
     /// More surfaces than there are BARs.
     #[error(
         "{inputs} inputs (at 0x20) and {outputs} outputs (at 0x24) are more than the {SURFACES_MAX} BARs for them"
@@ -50,12 +58,14 @@ pub enum Error {
     },
     /// A command buffer that the payload does not fit, or that the driver refuses.
     #[error(
-        "buffer of BAR 0 at 0x28 is {tiles:#x} tiles of {TILE_BYTES:#x} bytes: it has to hold the payload of {payload:#x} \
+        "buffer of BAR 0 at 0x28 is {tiles:#x} tiles of {unit:#x} bytes: it has to hold the payload of {payload:#x} \
          and be longer than the task stream of {stream:#x}"
     )]
     CommandBuffer {
         /// Its length.
         tiles: u32,
+        /// Bytes of a tile in this file.
+        unit: u64,
         /// Length of the payload.
         payload: u64,
         /// Length of the task stream.
@@ -63,7 +73,7 @@ pub enum Error {
     },
     /// A buffer longer than the engine can address.
     #[error(
-        "buffer of BAR {bar} at {at:#x} is {tiles:#x} tiles of {TILE_BYTES:#x} bytes, more than the {BUFFER_BYTES_MAX:#x} \
+        "buffer of BAR {bar} at {at:#x} is {tiles:#x} tiles of {unit:#x} bytes, more than the {BUFFER_BYTES_MAX:#x} \
          bytes that the engine can address"
     )]
     BufferTooLong {
@@ -73,6 +83,8 @@ pub enum Error {
         at: u64,
         /// The length.
         tiles: u32,
+        /// Bytes of a tile in this file.
+        unit: u64,
     },
     /// A surface that ends behind its buffer.
     #[error(
@@ -108,6 +120,9 @@ pub enum WriteError {
     /// A program that no task manager could be given.
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
+    /// A task stream that begins with zeros, which readers take for a damaged file.
+    #[error("task stream begins with zeros where the first task has its header")]
+    NoTask,
     /// More surfaces than there are BARs.
     #[error("{inputs} inputs and {outputs} outputs are more than the {SURFACES_MAX} BARs for them")]
     TooManySurfaces {

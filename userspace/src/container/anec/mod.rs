@@ -6,11 +6,13 @@
 //! bound to it.
 //!
 //! The header takes 0x1000 bytes in most files and 0x800 in those of the first reader; what the payload leaves of
-//! the file decides. Facts: td 2.2, client-abi.
+//! the file decides. Buffers are counted in tiles of 16 KiB in most files and of 512 bytes in those of a newer
+//! converter; `tiles` tells them apart. Facts: td 2.2, client-abi, delta C12.
 
 mod error;
 mod names;
 mod read;
+mod tiles;
 mod write;
 
 use std::mem::{offset_of, size_of};

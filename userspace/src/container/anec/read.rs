@@ -3,13 +3,15 @@
 use std::borrow::Cow;
 use std::mem::{offset_of, size_of};
 
+use ane_uapi::hw::td::header;
 use zerocopy::FromBytes;
 
 use super::super::bytes::Reader;
-use super::super::limits::{self, BARS, BUFFER_BYTES_MAX, TILE_BYTES};
+use super::super::limits::{self, BARS, TILE_BYTES};
 use super::super::program::{
     Axes, Bar, Constants, Container, Direction, Element, Generation, Program, Role, Surface, Warning, extent,
 };
+use super::tiles::Tiles;
 use super::{
     CONSTANTS_BAR, Error, Form, Header, SCRATCH_BARS, SURFACES_MAX, Shape, TASKS_BAR, bar_of, constants_at,
     names,
@@ -38,6 +40,8 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
         .unwrap_or_else(|_| zerocopy::FromZeros::new_zeroed());
 
     let payload_at = payload_at(&header, reader.len())?;
+    refuse_zeros(reader, payload_at)?;
+    let tiles = Tiles::of(&header);
     let (stream_bytes, constant_bytes) = (header.stream_bytes.get(), header.constant_bytes.get());
     let stream = reader.slice(payload_at, stream_bytes, "task stream")?;
     let constants_at = payload_at.saturating_add(constants_at(stream_bytes).unwrap_or(u64::MAX));
@@ -50,9 +54,9 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
     let (outputs, inputs) = (header.outputs.get() as usize, header.inputs.get() as usize);
     // Either header is at least that long.
     let named = reader.slice(size_of::<Header>() as u64, names::ROOM as u64, "names")?;
-    let surfaces = surfaces(&header, names::decode(named, outputs, inputs))?;
-    let mut warnings = Vec::new();
-    let bars = bars(&header, &surfaces, &mut warnings)?;
+    let surfaces = surfaces(&header, tiles, names::decode(named, outputs, inputs))?;
+    let mut warnings = tiles.warning(&header);
+    let bars = bars(&header, tiles, &surfaces, &mut warnings)?;
     let constants = (constant_bytes > 0).then_some(Constants {
         name: Cow::Borrowed("constants"),
         bar: Some(CONSTANTS_BAR),
@@ -89,8 +93,20 @@ fn payload_at(header: &Header, file: u64) -> Result<u64, Error> {
     left.ok_or(Error::PayloadSize { payload: says, file })
 }
 
+/// Refuses a payload that begins with zeros, where a descriptor has its header: words 2 to 6 of one are never all zero.
+///
+/// A file with the longer header of which the last 0x800 bytes are missing would pass for one with the shorter.
+fn refuse_zeros(file: Reader<'_>, payload_at: u64) -> Result<(), Error> {
+    let header: [u8; 4 * header::WORDS] = file.array(payload_at, "first task's header")?;
+    if header.iter().any(|&byte| byte != 0) { Ok(()) } else { Err(Error::NoTask { at: payload_at }) }
+}
+
 /// The surfaces, in the order of their BARs: outputs, then inputs.
-fn surfaces(header: &Header, names: Option<Vec<String>>) -> Result<Vec<Surface<'static>>, Error> {
+fn surfaces(
+    header: &Header,
+    tiles: Tiles,
+    names: Option<Vec<String>>,
+) -> Result<Vec<Surface<'static>>, Error> {
     let (inputs, outputs) = (header.inputs.get(), header.outputs.get());
     let too_many = Error::TooManySurfaces { inputs, outputs };
     if u64::from(inputs) + u64::from(outputs) > SURFACES_MAX as u64 {
@@ -103,14 +119,20 @@ fn surfaces(header: &Header, names: Option<Vec<String>>) -> Result<Vec<Surface<'
         .zip(names)
         .map(|((direction, index), name)| {
             let bar = bar_of(direction, index, outputs as usize).ok_or(too_many)?;
-            surface(header, direction, name, bar)
+            surface(header, tiles, direction, name, bar)
         })
         .collect()
 }
 
-fn surface(header: &Header, direction: Direction, name: String, bar: u8) -> Result<Surface<'static>, Error> {
+fn surface(
+    header: &Header,
+    tiles: Tiles,
+    direction: Direction,
+    name: String,
+    bar: u8,
+) -> Result<Surface<'static>, Error> {
     let at = (offset_of!(Header, shapes) + size_of::<Shape>() * usize::from(bar)) as u64;
-    let buffer_bytes = buffer_bytes(header, bar)?;
+    let buffer_bytes = tiles.buffer_bytes(header, bar)?;
     let too_short = Error::BufferTooShort { bar, at, buffer: buffer_bytes };
     let raw = header.shapes.get(usize::from(bar)).ok_or(too_short)?;
     let axis = |count: u64, axis, field: usize| match u32::try_from(count) {
@@ -141,24 +163,25 @@ fn surface(header: &Header, direction: Direction, name: String, bar: u8) -> Resu
     })
 }
 
-/// Length of the buffer behind `bar`.
-fn buffer_bytes(header: &Header, bar: u8) -> Result<u64, Error> {
-    let tiles = header.tiles.get(usize::from(bar)).map_or(0, |tiles| tiles.get());
-    let at = (offset_of!(Header, tiles) + 4 * usize::from(bar)) as u64;
-    let bytes = u64::from(tiles) * TILE_BYTES;
-    if bytes > BUFFER_BYTES_MAX { Err(Error::BufferTooLong { bar, at, tiles }) } else { Ok(bytes) }
-}
-
-fn bars(header: &Header, surfaces: &[Surface<'_>], warnings: &mut Vec<Warning>) -> Result<Vec<Bar>, Error> {
+fn bars(
+    header: &Header,
+    tiles: Tiles,
+    surfaces: &[Surface<'_>],
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Bar>, Error> {
     let (payload, stream) = (header.payload_bytes.get(), header.stream_bytes.get());
-    let commands = buffer_bytes(header, TASKS_BAR)?;
+    let commands = tiles.buffer_bytes(header, TASKS_BAR)?;
     if commands < payload || commands <= stream {
-        let tiles = header.tiles.first().map_or(0, |tiles| tiles.get());
-        return Err(Error::CommandBuffer { tiles, payload, stream });
+        return Err(Error::CommandBuffer {
+            tiles: tiles.count(header, TASKS_BAR),
+            unit: tiles.unit(),
+            payload,
+            stream,
+        });
     }
     let mut bars = Vec::new();
     for index in 0..BARS as u8 {
-        let bytes = buffer_bytes(header, index)?;
+        let bytes = tiles.buffer_bytes(header, index)?;
         let surface = surfaces.iter().position(|surface| surface.bar == index);
         let (role, bytes) = match (index, surface) {
             (TASKS_BAR, _) => (Role::Tasks, bytes),

@@ -10,6 +10,9 @@ use super::{
     CONSTANTS_BAR, Form, Header, SURFACES_MAX, Shape, TASKS_BAR, WriteError, bar_of, constants_at, names,
 };
 
+/// Bytes of a descriptor's header, of which some are set in every descriptor.
+const HEADER_BYTES: usize = 4 * ane_uapi::hw::td::header::WORDS;
+
 /// What an ANEC can say about a program. Its tasks are bound to the BARs of [`bar_of`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image<'a> {
@@ -104,6 +107,9 @@ impl<'a> Image<'a> {
         let stream_bytes = self.stream.len() as u64;
         // Offsets as a reader of the file would name them.
         limits::check_tasks(stream_bytes, self.first_task_bytes, self.task_count, (0x08, 0x0c))?;
+        if self.stream.iter().take(HEADER_BYTES).all(|&byte| byte == 0) {
+            return Err(WriteError::NoTask);
+        }
         let (inputs, outputs) = (self.inputs.len(), self.outputs.len());
         if inputs.saturating_add(outputs) > SURFACES_MAX {
             return Err(WriteError::TooManySurfaces { inputs, outputs });

@@ -32,8 +32,12 @@ const _: () = assert!(BARS_AT + 8 * BARS as u64 == STREAM_AT);
 pub(super) struct ProgramDescriptor {
     /// Index and link address of the BARs in use.
     pub(super) bars: Vec<(u32, u64)>,
+    /// File offset of the BAR table.
+    pub(super) bars_at: u64,
     /// Link address of the task stream.
     pub(super) stream: u64,
+    /// File offset of that.
+    pub(super) stream_at: u64,
     /// Words of the first task; up to 2^32.
     pub(super) first_task_words: u64,
     /// File offset of that.
@@ -45,6 +49,11 @@ pub(super) struct ProgramDescriptor {
 }
 
 impl ProgramDescriptor {
+    /// File offset of one BAR's link address.
+    pub(super) const fn bar_at(&self, index: u32) -> u64 {
+        self.bars_at.saturating_add(8 * index as u64)
+    }
+
     /// The one program descriptor of `object`.
     pub(super) fn of(object: &Object<'_>) -> Result<Self, Error> {
         let mut found = None;
@@ -57,7 +66,7 @@ impl ProgramDescriptor {
             }
             found = Some(Self::read(&command.body)?);
         }
-        found.ok_or(Error::NoProgram)
+        found.ok_or(Error::NoProgram { commands: object.commands.len() })
     }
 
     fn read(body: &Reader<'_>) -> Result<Self, Error> {
@@ -70,6 +79,8 @@ impl ProgramDescriptor {
         }
         Ok(Self {
             bars,
+            bars_at: body.offset(BARS_AT),
+            stream_at: body.offset(STREAM_AT),
             stream: body.u64(STREAM_AT, "task stream's link address")?,
             first_task_words: u64::from(body.u32(FIRST_TASK_AT, "first task's length")?) + 1,
             first_task_at: body.offset(FIRST_TASK_AT),

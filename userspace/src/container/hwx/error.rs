@@ -43,7 +43,7 @@ pub enum Error {
     /// An engine that is not known.
     #[error(
         "cpusubtype at 0x8 is {subtype:#x}, which is no known engine generation: \
-         4 is h13, and 5, 6, 7, 9 and 10 are h14 to h18"
+         4 is h13, and 5, 6, 7, 9, 10 and 11 are h14 to h18g"
     )]
     CpuSubtype {
         /// The cpusubtype.
@@ -150,8 +150,13 @@ pub enum Error {
         start: u64,
     },
     /// No program descriptor.
-    #[error("object has no program descriptor (a thread command of flavor 1)")]
-    NoProgram,
+    #[error(
+        "none of the {commands} load commands from 0x20 on is a program descriptor (a thread command of flavor 1)"
+    )]
+    NoProgram {
+        /// How many load commands there are.
+        commands: usize,
+    },
     /// Two program descriptors.
     #[error("{place}: second program descriptor; objects with several procedures are not read")]
     SecondProgram {
@@ -159,36 +164,38 @@ pub enum Error {
         place: Place,
     },
     /// A task stream that is not there.
-    #[error("program descriptor: the task stream's link address {link:#x} is in no section with content")]
+    #[error(
+        "program descriptor: the task stream's link address {link:#x} at {at:#x} is in no section with content"
+    )]
     NoStream {
+        /// File offset of the field.
+        at: u64,
         /// Its link address.
         link: u64,
     },
     /// Next pointers would be relative to something else than the task stream.
-    #[error("program descriptor: BAR 0 has link address {bar:#x}, the task stream {stream:#x}")]
+    #[error("program descriptor: BAR 0 at {at:#x} has link address {bar:#x}, the task stream {stream:#x}")]
     StreamIsNotBar0 {
+        /// File offset of BAR 0.
+        at: u64,
         /// BAR 0.
         bar: u64,
         /// The stream.
         stream: u64,
     },
     /// One thing in two BARs.
-    #[error("BARs {first} and {second} have the same link address {link:#x}")]
+    #[error(
+        "program descriptor: BARs {first} and {second} have the same link address {link:#x}, the second at {at:#x}"
+    )]
     BarTwice {
+        /// File offset of the second.
+        at: u64,
         /// The lower index.
         first: u8,
         /// The higher index.
         second: u8,
         /// The address.
         link: u64,
-    },
-    /// A name that does not end.
-    #[error("{place}: name at {at:#x} has no end")]
-    EndlessName {
-        /// The load command.
-        place: Place,
-        /// File offset of the name.
-        at: u64,
     },
     /// Two symbols or tensors of one name.
     #[error("{place}: the name {name:?} was used before")]
@@ -207,10 +214,15 @@ pub enum Error {
         max: usize,
     },
     /// A tensor whose name has no link address.
-    #[error("{place}: no symbol gives the link address of {name:?}")]
+    #[error(
+        "{place}: no symbol gives the link address of {name:?}, to which the name offset at {at:#x} leads, nor of the \
+         part of it in front of an @"
+    )]
     NoSymbol {
         /// The tensor descriptor.
         place: Place,
+        /// File offset of the name offset.
+        at: u64,
         /// Its name.
         name: String,
     },
@@ -237,8 +249,10 @@ pub enum Error {
         at: u64,
     },
     /// A tensor that no BAR carries.
-    #[error("{direction} {name:?}: no BAR has its link address {link:#x}", direction = direction.name())]
+    #[error("{place}: {direction} {name:?}: no BAR has its link address {link:#x}", direction = direction.name())]
     Unbound {
+        /// The tensor descriptor.
+        place: Place,
         /// Who writes it.
         direction: Direction,
         /// Its name.
@@ -247,8 +261,10 @@ pub enum Error {
         link: u64,
     },
     /// A tensor at the link address of something else.
-    #[error("{direction} {name:?}: its link address {link:#x} is that of {other}", direction = direction.name())]
+    #[error("{place}: {direction} {name:?}: its link address {link:#x} is that of {other}", direction = direction.name())]
     Taken {
+        /// The tensor descriptor.
+        place: Place,
         /// Who writes it.
         direction: Direction,
         /// Its name.
@@ -260,10 +276,12 @@ pub enum Error {
     },
     /// A surface longer than the engine can address.
     #[error(
-        "{direction} {name:?}: its buffer has more than {BUFFER_BYTES_MAX:#x} bytes, all that the engine can address",
+        "{place}: {direction} {name:?}: its buffer has more than {BUFFER_BYTES_MAX:#x} bytes, all that the engine can address",
         direction = direction.name()
     )]
     SurfaceTooLong {
+        /// The tensor descriptor.
+        place: Place,
         /// Who writes it.
         direction: Direction,
         /// Its name.

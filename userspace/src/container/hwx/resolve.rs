@@ -95,7 +95,8 @@ fn stream<'a>(object: &Object<'a>, descriptor: &ProgramDescriptor) -> Result<&'a
         let start = usize::try_from(link.checked_sub(section.link)?).ok()?;
         section.content?.get(start..).filter(|bytes| !bytes.is_empty())
     };
-    let stream = object.sections.iter().find_map(inside).ok_or(Error::NoStream { link })?;
+    let stream =
+        object.sections.iter().find_map(inside).ok_or(Error::NoStream { at: descriptor.stream_at, link })?;
     let words = descriptor.first_task_words;
     let first_bytes =
         u32::try_from(words * 4).map_err(|_| Exceeded::FirstTask { at: descriptor.first_task_at, words })?;
@@ -114,13 +115,13 @@ fn links(descriptor: &ProgramDescriptor, warnings: &mut Vec<Warning>) -> Result<
             continue;
         };
         if let Some(first) = bars.insert(link, bar) {
-            return Err(Error::BarTwice { first, second: bar, link });
+            return Err(Error::BarTwice { at: descriptor.bar_at(index), first, second: bar, link });
         }
         links.insert(bar, link);
     }
     let bar = links.get(&0).copied().unwrap_or(0);
     if bar != descriptor.stream {
-        return Err(Error::StreamIsNotBar0 { bar, stream: descriptor.stream });
+        return Err(Error::StreamIsNotBar0 { at: descriptor.bar_at(0), bar, stream: descriptor.stream });
     }
     Ok(links)
 }
@@ -139,7 +140,8 @@ fn refuse_taken(tensor: &Tensor<'_>, role: Role) -> Result<(), Error> {
         Role::Scratch => "the scratch section",
         Role::Surface(_) => "another tensor",
     };
-    Err(Error::Taken { direction: tensor.direction, name: excerpt(&tensor.name), link: tensor.link, other })
+    let &Tensor { place, direction, link, .. } = tensor;
+    Err(Error::Taken { place, direction, name: excerpt(&tensor.name), link, other })
 }
 
 fn surface<'a>(
@@ -148,9 +150,9 @@ fn surface<'a>(
     bar_of: impl Fn(u64) -> Option<u8>,
     warnings: &mut Vec<Warning>,
 ) -> Result<Surface<'a>, Error> {
-    let Tensor { name, direction, element, shape, strides, total_bytes, link } = tensor;
-    let bar = bar_of(link).ok_or_else(|| Error::Unbound { direction, name: excerpt(&name), link })?;
-    let too_long = || Error::SurfaceTooLong { direction, name: excerpt(&name) };
+    let Tensor { name, direction, element, shape, strides, total_bytes, link, place } = tensor;
+    let bar = bar_of(link).ok_or_else(|| Error::Unbound { place, direction, name: excerpt(&name), link })?;
+    let too_long = || Error::SurfaceTooLong { place, direction, name: excerpt(&name) };
     let extent = extent(shape, strides, element.bytes().unwrap_or(strides.w)).ok_or_else(too_long)?;
     let buffer_bytes = extent.max(section_bytes);
     if buffer_bytes > BUFFER_BYTES_MAX {

@@ -1,8 +1,12 @@
 //! Operands as an HWX describes them: the tensor descriptor and the symbol.
 //!
-//! The tensor descriptor, a thread command of flavor 3, has name, direction, shape and strides but no address.
-//! The symbol command of the same name has the link address. Offsets are from the start of the load command
-//! (td 2.1, derived).
+//! The tensor descriptor, a thread command of flavor 3, has name, direction, shape and strides but no address. A
+//! symbol command has the link address. Older compilers give both the same name, such as `probs@output`. Newer ones
+//! call the symbol `probs` only: what follows the `@` is the role of the tensor (delta C13, derived). So a tensor
+//! belongs to the symbol of its whole name, else to that of the part in front of the `@`, and is called like it.
+//!
+//! Offsets are from the start of the load command (td 2.1, derived). A command is as long as its name needs, in
+//! steps of 8 bytes; a name that fills it to the last byte has no zero behind it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +34,8 @@ pub(super) struct Tensor<'a> {
     pub(super) total_bytes: u64,
     /// Address at which its section was linked.
     pub(super) link: u64,
+    /// The tensor descriptor, for messages.
+    pub(super) place: Place,
 }
 
 /// The operands of `object`, in the order of their descriptors.
@@ -46,8 +52,13 @@ pub(super) fn tensors<'a>(object: &Object<'a>) -> Result<Vec<Tensor<'a>>, Error>
             return Err(Error::TooManyTensors { place, max: TENSORS_MAX });
         }
         let raw = name(&command.body, 0x20)?;
+        let found =
+            [raw, in_front_of_role(raw)].into_iter().find_map(|name| Some((name, *symbols.get(name)?)));
+        let (raw, link) = found.ok_or_else(|| {
+            let name = excerpt(&String::from_utf8_lossy(raw));
+            Error::NoSymbol { place, at: command.body.offset(0x20), name }
+        })?;
         let text = String::from_utf8_lossy(raw);
-        let link = *symbols.get(raw).ok_or_else(|| Error::NoSymbol { place, name: excerpt(&text) })?;
         if !names.insert(raw) {
             return Err(Error::NameTwice { place, name: excerpt(&text) });
         }
@@ -81,12 +92,13 @@ fn symbols<'a>(object: &Object<'a>) -> Result<BTreeMap<&'a [u8], u64>, Error> {
 /// The name whose offset from the start of the load command is at `at`.
 fn name<'a>(body: &Reader<'a>, at: u64) -> Result<&'a [u8], Error> {
     let start = u64::from(body.u32(at, "name offset")?);
-    let rest = body.rest(start, "name")?;
-    let name = until_nul(rest);
-    if name.len() == rest.len() {
-        return Err(Error::EndlessName { place: body.place, at: body.offset(start) });
-    }
-    Ok(name)
+    Ok(until_nul(body.rest(start, "name")?))
+}
+
+/// Of `probs@output`, `probs`. A name that begins with an `@` is whole.
+fn in_front_of_role(name: &[u8]) -> &[u8] {
+    let at = name.iter().rposition(|&byte| byte == b'@').filter(|&at| at > 0);
+    at.and_then(|at| name.get(..at)).unwrap_or(name)
 }
 
 fn tensor<'a>(body: &Reader<'a>, name: Cow<'a, str>, link: u64) -> Result<Tensor<'a>, Error> {
@@ -108,6 +120,7 @@ fn tensor<'a>(body: &Reader<'a>, name: Cow<'a, str>, link: u64) -> Result<Tensor
         total_bytes: body.u64(0x70, "total bytes")?,
         name,
         link,
+        place: body.place,
     })
 }
 

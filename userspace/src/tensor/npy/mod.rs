@@ -201,5 +201,18 @@ pub fn write(mut into: impl Write, tensor: &Tensor) -> io::Result<()> {
     into.write_all(tensor.values().as_bytes())
 }
 
+/// Writes a tensor whose values are bytes: version 1.0, unsigned, the order of C.
+///
+/// # Errors
+///
+/// Those of the sink.
+pub fn write_bytes(mut into: impl Write, tensor: &Tensor) -> io::Result<()> {
+    let header = Header { number: Number::BYTE, ..Header::of_halves(tensor.shape()) };
+    into.write_all(&header.encode())?;
+    // Values that came out of bytes; a conversion saturates.
+    let bytes: Vec<u8> = tensor.values().iter().map(|value| value.to_f32() as u8).collect();
+    into.write_all(&bytes)
+}
+
 #[cfg(test)]
 mod tests;

@@ -33,6 +33,9 @@ impl Number {
     /// Little-endian halves.
     pub const HALF: Self = Self { kind: Kind::Float, bytes: 2, is_big_endian: false };
 
+    /// Bytes without a sign.
+    pub const BYTE: Self = Self { kind: Kind::Unsigned, bytes: 1, is_big_endian: false };
+
     /// Bytes of an element.
     pub const fn bytes(self) -> usize {
         self.bytes

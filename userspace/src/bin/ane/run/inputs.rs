@@ -50,7 +50,7 @@ pub(crate) fn gather(args: &Run, session: &Session) -> Result<Vec<Input>> {
                 None => {
                     // Each input has values of its own, and those of a program with one input are the seed's.
                     let seed = args.seed.wrapping_add(index as u64);
-                    (Tensor::random(shape, seed), format!("random, seed {seed}"))
+                    (Tensor::random_for(surface, seed), format!("random, seed {seed}"))
                 }
             },
         };
@@ -62,9 +62,7 @@ pub(crate) fn gather(args: &Run, session: &Session) -> Result<Vec<Input>> {
 /// The number of the input that an argument names.
 fn find(surfaces: &[&Surface<'_>], assignment: &Assignment) -> Result<usize> {
     let asked = &assignment.input;
-    let named = surfaces.iter().position(|surface| surface.name == *asked);
-    let numbered = || asked.parse().ok().filter(|&index: &usize| index < surfaces.len());
-    named.or_else(numbered).ok_or_else(|| {
+    Surface::find(surfaces.iter().copied(), asked).ok_or_else(|| {
         let names: Vec<_> = (0..)
             .zip(surfaces)
             .map(|(index, surface): (usize, _)| format!("{index} ({})", printable(&surface.name)))

@@ -7,7 +7,7 @@ pub(crate) mod report;
 use std::time::{Duration, Instant};
 
 use ane::container;
-use ane::container::Surface;
+use ane::container::{Element, Surface};
 use ane::device::Device;
 use ane::model::{Model, file_names};
 use ane::session::{self, Session};
@@ -128,9 +128,12 @@ fn save(mut folder: Folder, surfaces: &[&Surface<'_>], outputs: &[Tensor]) -> Re
             Listed { name: &surface.name, file, bar: surface.bar, shape }
         })
         .collect();
-    for (tensor, name) in outputs.iter().zip(&names) {
+    for ((tensor, surface), name) in outputs.iter().zip(surfaces).zip(&names) {
         let mut bytes = Vec::new();
-        npy::write(&mut bytes, tensor)?;
+        match surface.element {
+            Element::Byte => npy::write_bytes(&mut bytes, tensor)?,
+            Element::Half | Element::Other(_) => npy::write(&mut bytes, tensor)?,
+        }
         folder.add(name, bytes);
     }
     let mut list = serde_json::to_vec_pretty(&listed)?;

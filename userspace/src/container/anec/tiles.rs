@@ -1,0 +1,97 @@
+//! The unit in which a file counts its buffers.
+//!
+//! Each BAR has a number of tiles (td 2.2). A tile has 16 KiB, a page, in the files of the first converter and of this
+//! project; a newer converter counts in 512 bytes (delta C12, derived). The header does not say which, and taken for
+//! the other unit a buffer has 32 times its size: gigabytes for a network of middle size.
+//!
+//! The buffer of BAR 0 tells them apart: it holds the payload and nothing else, so in the right unit it is less than
+//! one unit longer. The first unit with which that and every other number agrees is taken, pages first. Where none
+//! does, pages are, as a buffer may be longer than it has to be, and the reader says what is wrong.
+
+use std::mem::offset_of;
+
+use super::super::limits::{BARS, BUFFER_BYTES_MAX, TILE_BYTES};
+use super::super::program::{Element, Warning};
+use super::{Error, Header, SURFACES_BAR, TASKS_BAR};
+
+/// The smaller unit (derived, delta C12).
+const SMALL_BYTES: u64 = 512;
+
+/// What a tile is in one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tiles {
+    /// A page.
+    Page,
+    /// 512 bytes.
+    Small,
+}
+
+impl Tiles {
+    /// The unit with which the numbers of `header` agree.
+    pub(super) fn of(header: &Header) -> Self {
+        let mut units = [Self::Page, Self::Small].into_iter();
+        units.find(|unit| unit.agrees(header)).unwrap_or(Self::Page)
+    }
+
+    /// Bytes of a tile.
+    pub(super) const fn unit(self) -> u64 {
+        match self {
+            Self::Page => TILE_BYTES,
+            Self::Small => SMALL_BYTES,
+        }
+    }
+
+    /// Tiles of `bar`, as the file says.
+    pub(super) fn count(self, header: &Header, bar: u8) -> u32 {
+        header.tiles.get(usize::from(bar)).map_or(0, |tiles| tiles.get())
+    }
+
+    /// Length of the buffer behind `bar`, in whole pages.
+    pub(super) fn buffer_bytes(self, header: &Header, bar: u8) -> Result<u64, Error> {
+        let tiles = self.count(header, bar);
+        let at = (offset_of!(Header, tiles) + 4 * usize::from(bar)) as u64;
+        // 32 bits times 15: far below 2^64.
+        let bytes = (u64::from(tiles) * self.unit()).next_multiple_of(TILE_BYTES);
+        if bytes > BUFFER_BYTES_MAX {
+            Err(Error::BufferTooLong { bar, at, tiles, unit: self.unit() })
+        } else {
+            Ok(bytes)
+        }
+    }
+
+    /// Says that the unit is not the usual one.
+    pub(super) fn warning(self, header: &Header) -> Vec<Warning> {
+        let tiles = self.count(header, TASKS_BAR);
+        match self {
+            Self::Page => Vec::new(),
+            Self::Small => {
+                vec![Warning::TileUnit { unit: self.unit(), tiles, payload: header.payload_bytes.get() }]
+            }
+        }
+    }
+
+    /// True if BAR 0 is as long as the payload asks for, and every buffer can exist and holds its surface.
+    fn agrees(self, header: &Header) -> bool {
+        let exact = |bar| u64::from(self.count(header, bar)) * self.unit();
+        // The driver wants the buffer longer than the task stream, be it by one byte.
+        let needed = header.payload_bytes.get().max(header.stream_bytes.get().saturating_add(1));
+        let spare = exact(TASKS_BAR).checked_sub(needed);
+        let is_snug = spare.is_some_and(|spare| spare <= self.unit());
+        is_snug
+            && (0..BARS as u8).all(|bar| exact(bar) <= BUFFER_BYTES_MAX)
+            && (SURFACES_BAR..BARS as u8).all(|bar| exact(bar) >= surface_bytes(header, bar))
+    }
+}
+
+/// Bytes that the shape of `bar` asks for at least; 0 where there is none.
+fn surface_bytes(header: &Header, bar: u8) -> u64 {
+    let Some(shape) = header.shapes.get(usize::from(bar)) else { return 0 };
+    let [n, c, h, w] = [shape.n, shape.c, shape.h, shape.w].map(|count| count.get());
+    if [n, c, h, w].contains(&0) {
+        return 0;
+    }
+    let planes = (n.saturating_mul(c) - 1).saturating_mul(shape.plane.get());
+    let rows = (h - 1).saturating_mul(shape.row.get());
+    let row = w.saturating_mul(Element::HALF_BYTES);
+    planes.saturating_add(rows).saturating_add(row)
+}
