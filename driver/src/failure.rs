@@ -16,8 +16,9 @@
 use std::collections::VecDeque;
 
 use ane_uapi::hw::space::EngineOffset;
-use ane_uapi::hw::tm::error::ErrorPlace;
+use ane_uapi::hw::tm::error::{ErrorCode, ErrorPlace};
 use ane_uapi::hw::{td, tm};
+use ane_uapi::ioctl::stats::Counter;
 
 use crate::bus::{Bus, Operation};
 use crate::device::Driver;
@@ -30,19 +31,62 @@ const FAILURES_MAX: usize = 16;
 
 /// Why the last requests of a file failed.
 #[derive(Debug, Default)]
-pub(crate) struct Failures(VecDeque<(u64, String)>);
+pub(crate) struct Failures(VecDeque<Failed>);
+
+/// A request that failed.
+#[derive(Debug)]
+struct Failed {
+    fence: u64,
+    /// What the device said.
+    why: String,
+    /// All of it in one line: whose request, why, and what to try.
+    told: String,
+}
 
 impl Failures {
-    fn keep(&mut self, fence: u64, why: String) {
+    fn keep(&mut self, fence: u64, why: String, told: String) {
         if self.0.len() >= FAILURES_MAX {
             self.0.pop_front();
         }
-        self.0.push_back((fence, why));
+        self.0.push_back(Failed { fence, why, told });
     }
 
     /// Why the request of `fence` failed, if that is known still.
     pub(crate) fn of(&self, fence: u64) -> Option<&str> {
-        self.0.iter().rev().find(|(of, _)| *of == fence).map(|(_, why)| why.as_str())
+        self.0.iter().rev().find(|failed| failed.fence == fence).map(|failed| failed.why.as_str())
+    }
+
+    /// The request of `fence`, or for 0 the last, and the line about it.
+    pub(crate) fn told(&self, fence: u64) -> Option<(u64, &str)> {
+        let mut failed = self.0.iter().rev();
+        let found = failed.find(|failed| fence == 0 || failed.fence == fence)?;
+        Some((found.fence, found.told.as_str()))
+    }
+}
+
+/// What a client can do about an error of the device.
+const fn advice(code: Option<ErrorCode>) -> &'static str {
+    use ErrorCode as E;
+    match code {
+        Some(E::Unexplained | E::UnknownCode | E::NoRegister | E::Unsupported | E::Undefined) => {
+            "`ane decode --explain MODEL` names the word, docs/coverage.md what executes instead"
+        }
+        Some(E::Unpredictable | E::WouldHang) => {
+            "an engine would do no better: `ane decode --explain MODEL` names the word to mend"
+        }
+        Some(
+            E::DescriptorMisaligned | E::DescriptorShort | E::ChainEnds | E::WrongNetworkId | E::NoTasks,
+        ) => "check length and number of tasks against `ane info MODEL`",
+        Some(E::DescriptorFault | E::TransferFault) => {
+            "check that every buffer is as long as `ane info MODEL` says; `ane faults` shows what is mapped"
+        }
+        Some(E::AddressTooHigh) => {
+            "check base addresses: what they and the task's offsets lead to is beyond 4 GiB"
+        }
+        Some(E::NotExecuting) => "start the device with an engine: see `ane help daemon`",
+        Some(E::Deadline) => "submit less at once, or give it a later deadline",
+        Some(E::Aborted) => "submit it again",
+        _ => "`ane doctor` checks each layer",
     }
 }
 
@@ -52,13 +96,26 @@ impl<B: Bus> Driver<B> {
         self.failure.as_deref()
     }
 
+    /// The value of a counter of the whole device.
+    pub fn counted(&self, counter: Counter) -> u64 {
+        self.counters.get(counter)
+    }
+
     /// Keeps in words what the device said of a request that did not run to its end.
     pub(crate) fn note_failure(&mut self, ended: &Ended, why: Why, file: FileId, fence: u64) {
+        let code = match why {
+            Why::Error { word, .. } => word.error(),
+            Why::Lost => None,
+        };
         let why = self.why(why);
         let Some(known) = self.files.get_mut(&file) else { return };
-        let text =
-            format!("request {fence} of process {} on {}: {why}", known.who.process, ended.place.queue);
-        known.failures.keep(fence, why);
+        let text = format!(
+            "request {fence} of process {} on {}: {why}; {}",
+            known.who.process,
+            ended.place.queue,
+            advice(code)
+        );
+        known.failures.keep(fence, why, text.clone());
         self.journal.log(Kind::Request, self.clock.now(), || text.clone());
         self.failure = Some(text);
     }
@@ -100,8 +157,10 @@ mod tests {
     fn only_the_last_failures_are_known() {
         let mut failures = Failures::default();
         for fence in 1..=20 {
-            failures.keep(fence, format!("why {fence}"));
+            failures.keep(fence, format!("why {fence}"), format!("told {fence}"));
         }
+        assert_eq!((failures.told(0), failures.told(7)), (Some((20, "told 20")), Some((7, "told 7"))));
+        assert_eq!(failures.told(4), None);
         assert_eq!((failures.of(4), failures.of(5), failures.of(20)), (None, Some("why 5"), Some("why 20")));
         assert_eq!(failures.0.len(), FAILURES_MAX);
     }

@@ -888,6 +888,9 @@ struct drm_ane_cancel {
  */
 #define ANE_RECOVER_RESET 0x2
 
+/* Bytes of text that a driver has at most about one request. */
+#define ANE_FAILURE_TEXT_MAX 1024
+
 /* What sort of fault it is. */
 /* The tables lead nowhere. */
 #define ANE_FAULT_TYPE_TRANSLATION_FAULT 1
@@ -1047,6 +1050,27 @@ struct drm_ane_get_fault {
 	__u32 reserved;
 	/* Output: the descriptor. */
 	struct ane_dart_error_info info;
+};
+
+/*
+ * Fetches why a request failed, in words.
+ *
+ * 0x18 bytes.
+ */
+struct drm_ane_get_failure {
+	/*
+	 * Input: the request's fence; zero means the last request that failed. Output: the fence.
+	 */
+	__u64 fence;
+	/* Input: pointer to bytes, which are filled with UTF-8 without a zero behind it. */
+	__u64 text;
+	/*
+	 * Input: how many bytes there is room for. Output: bytes of the whole text, at most
+	 * ANE_FAILURE_TEXT_MAX.
+	 */
+	__u32 text_size;
+	/* Input: must be zero. */
+	__u32 reserved;
 };
 
 /*
@@ -1628,6 +1652,15 @@ struct drm_ane_mover {
  */
 #define DRM_IOCTL_ANE_MOVER \
 	_IOWR('d', 0x97, struct drm_ane_mover)
+
+/*
+ * Tells why a request of this file failed: task, register, bits, value, and what to try. The last
+ * 16 are kept.
+ *
+ * ENODATA: no request failed, or not the one of that fence, or nothing is known of it any more.
+ */
+#define DRM_IOCTL_ANE_GET_FAILURE \
+	_IOWR('d', 0x5c, struct drm_ane_get_failure)
 
 #ifdef __cplusplus
 }

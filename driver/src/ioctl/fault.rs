@@ -1,7 +1,9 @@
 //! Fetching faults, and going on after one.
 
 use ane_uapi::ioctl::errno::Errno;
-use ane_uapi::ioctl::fault::{GetFault, RECOVER_RESET, RECOVER_RESUME, Recover};
+use ane_uapi::ioctl::fault::{
+    FAILURE_TEXT_MAX, GetFailure, GetFault, RECOVER_RESET, RECOVER_RESUME, Recover,
+};
 use ane_uapi::ioctl::param::State;
 use ane_uapi::ioctl::stats::Counter;
 
@@ -32,6 +34,23 @@ impl<B: Bus> Driver<B> {
             reserved: 0,
             info: record.info,
         };
+        Ok(())
+    }
+
+    pub(super) fn get_failure(
+        &mut self,
+        get: &mut GetFailure,
+        context: &mut Context<'_>,
+    ) -> Result<(), Errno> {
+        let file = self.files.get(&context.file).ok_or(Errno::ENODEV)?;
+        let (fence, text) = file.failures.told(get.fence).ok_or(Errno::ENODATA)?;
+        let whole = cut(text, FAILURE_TEXT_MAX);
+        let fits = cut(whole, get.text_size);
+        if !fits.is_empty() {
+            context.memory.write(get.text, fits.as_bytes()).map_err(|_| Errno::EFAULT)?;
+        }
+        get.fence = fence;
+        get.text_size = u32::try_from(whole.len()).unwrap_or(FAILURE_TEXT_MAX);
         Ok(())
     }
 
@@ -78,5 +97,21 @@ impl<B: Bus> Driver<B> {
         }
         self.counters.add(Counter::Recoveries, 1);
         self.news = self.news.wrapping_add(1);
+    }
+}
+
+/// What of the text fits into so many bytes, and ends with a whole letter.
+fn cut(text: &str, bytes: u32) -> &str {
+    let end = (0..=bytes as usize).rev().find(|&end| text.is_char_boundary(end.min(text.len())));
+    text.get(..end.unwrap_or_default().min(text.len())).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn text_is_cut_between_letters() {
+        assert_eq!(["", "a", "a", "aé", "aé"], [0, 1, 2, 3, u32::MAX].map(|bytes| cut("aé", bytes)));
     }
 }

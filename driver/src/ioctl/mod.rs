@@ -137,6 +137,7 @@ impl<B: Bus> Driver<B> {
         now!(abi::companion::PE_MMU_MAP, pe_mmu_map),
         now!(abi::companion::PE_MMU_UNMAP, pe_mmu_unmap),
         now!(abi::companion::MOVER, mover),
+        now!(abi::fault::GET_FAILURE, get_failure),
     ];
 
     /// Carries a call out.

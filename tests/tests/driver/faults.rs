@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use ane_device::Options;
 use ane_device::options::FaultPolicy;
-use ane_driver::front::{FileId, Files};
+use ane_driver::front::{FileId, Files, Segments};
 use ane_uapi::hw::fault::IoDartErrorInfo;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fault::{
-    FAULT_BENIGN, FAULT_LOST, GET_FAULT, GetFault, RECOVER, RECOVER_RESET, RECOVER_RESUME, Recover,
+    FAULT_BENIGN, FAULT_LOST, GET_FAILURE, GET_FAULT, GetFailure, GetFault, RECOVER, RECOVER_RESET,
+    RECOVER_RESUME, Recover,
 };
 use ane_uapi::ioctl::param::{FAULTS_MAX, Param, State};
 use ane_uapi::ioctl::stats::Counter;
@@ -70,6 +71,37 @@ fn fault_is_kept_for_the_file_whose_request_it_ended() {
     assert_eq!(fault(&mut rig, other), Err(Errno::ENODATA));
     assert_eq!(result(&rig.run(&others)), Ok(()), "the other context keeps running");
     assert_eq!(param(&mut rig, other, Param::State), State::Ready as u64);
+}
+
+/// What GET_FAILURE says of a fence, into so much room: the answer, and the text.
+fn failure(rig: &mut Rig, file: FileId, fence: u64, room: u32) -> Result<(GetFailure, String), Errno> {
+    const TEXT: u64 = 0x1000;
+    let mut memory = Segments::new();
+    memory.push(TEXT, vec![0; room as usize]);
+    let mut get = GetFailure { fence, text: TEXT, text_size: room, reserved: 0 };
+    rig.ioctl_with(file, &GET_FAILURE, &mut get, &mut memory)?;
+    let text = memory.read(TEXT, get.text_size.min(room) as usize).expect("it was added").to_vec();
+    Ok((get, String::from_utf8(text).expect("text")))
+}
+
+#[test]
+fn request_that_failed_is_explained_to_its_file_and_to_no_other() {
+    let mut rig = rig();
+    let (file, other) = (rig.open(), rig.open());
+    let Some(loaded) = sum(&mut rig, file) else { return };
+    assert_eq!(failure(&mut rig, file, 0, 1024).map(|_| ()), Err(Errno::ENODATA));
+    inject(&mut rig, "translation-fault:after=1");
+    let fence = rig.run(&loaded).fence;
+    let (get, text) = failure(&mut rig, file, 0, 1024).unwrap();
+    assert_eq!((get.fence, get.text_size as usize), (fence, text.len()));
+    assert!(text.contains("task 0: ") && text.contains("; check that every buffer is as long"), "{text}");
+    assert_eq!(Some(text.as_str()), rig.driver.last_failure());
+    assert_eq!(failure(&mut rig, file, fence, 1024).unwrap().1, text);
+    // Without room the length is told; with little, the beginning.
+    assert_eq!(failure(&mut rig, file, fence, 0).unwrap().0.text_size, get.text_size);
+    assert_eq!(failure(&mut rig, file, fence, 7).unwrap().1, &text[..7]);
+    assert_eq!(failure(&mut rig, file, fence + 1, 1024).map(|_| ()), Err(Errno::ENODATA));
+    assert_eq!(failure(&mut rig, other, 0, 1024).map(|_| ()), Err(Errno::ENODATA));
 }
 
 #[test]

@@ -149,3 +149,59 @@ fn two_processes_at_once_get_each_its_own() {
         assert_eq!(std::fs::read(second.with_extension("0")).unwrap(), [0, 0x40].repeat(64));
     }
 }
+
+/// The example with a bit of its first task's PlanarMap set that no source explains.
+fn unexplained(folder: &Path) -> PathBuf {
+    let mut file = std::fs::read(example()).expect("the tree has it");
+    // The header of 0x1000 bytes, the task's own up to its common registers, PlanarMap's bit 31.
+    file[0x1000 + 0x128 + 0x30 + 3] |= 0x80;
+    let path = folder.join("unexplained.anec");
+    std::fs::write(&path, file).expect("a file can be written");
+    path
+}
+
+/// What `ane exec` with these arguments writes to standard error around `hang.c`, which submits twice.
+fn said_of(arguments: &[&str], model: &Path, program: &Path) -> String {
+    let output = Command::new(ane_tests::command::path())
+        .arg("exec")
+        .args(arguments)
+        .arg("--")
+        .args([program, model])
+        .env("ANE_SHIM", library())
+        .output()
+        .expect("the command starts");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.lines().count() == 2, "{printed}");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+#[test]
+fn client_whose_requests_fail_gets_one_line_that_says_why() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let Some(program) = compiled("hang.c", folder.path(), &[]) else { return };
+    let bad = unexplained(folder.path());
+    let said = said_of(&[], &bad, &program);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    for part in [
+        "ane: request 2 of process ",
+        "task 0: bits 0x80000000 of 0x80000000 in PlanarMap at 0x30",
+        "; `ane decode --explain MODEL` names the word",
+        "(the last of 2 requests that failed)",
+    ] {
+        assert!(said.contains(part), "{part:?} is not in {said:?}");
+    }
+    assert_eq!(said_of(&["--quiet"], &bad, &program), "");
+    assert_eq!(said_of(&[], &example(), &program), "");
+}
+
+#[test]
+fn client_of_a_daemon_that_others_use_is_told_of_its_own_failure_only() {
+    let service = Service::start(&Options::default());
+    let Some(program) = compiled("hang.c", service.scratch(), &[]) else { return };
+    let bad = unexplained(service.scratch());
+    let device = format!("aned:{}", service.socket().display());
+    let said = said_of(&["--device", &device], &bad, &program);
+    assert!(said.lines().count() == 1 && said.contains("in PlanarMap at 0x30"), "{said}");
+    // The daemon's last failure is that of the client before.
+    assert_eq!(said_of(&["--device", &device], &example(), &program), "");
+}

@@ -66,10 +66,34 @@ abi! {
     }
 }
 
+constants! {
+    FAILURE;
+    /// Bytes of text that a driver has at most about one request.
+    pub const FAILURE_TEXT_MAX: u32 = 1024, "ANE_FAILURE_TEXT_MAX";
+}
+
+abi! {
+    /// Fetches why a request failed, in words.
+    pub struct GetFailure, "drm_ane_get_failure" {
+        /// Input: the request's fence; zero means the last request that failed. Output: the fence.
+        pub fence: u64,
+        /// Input: pointer to bytes, which are filled with UTF-8 without a zero behind it.
+        pub text: u64,
+        /// Input: how many bytes there is room for. Output: bytes of the whole text, at most ANE_FAILURE_TEXT_MAX.
+        pub text_size: u32,
+        /// Input: must be zero.
+        pub reserved: u32
+    }
+}
+
 ioctls! {
     /// Fetches a fault of this file's context. The last ANE_FAULTS_MAX are kept.
     GET_FAULT 0x92 "DRM_IOCTL_ANE_GET_FAULT", ReadWrite, GetFault {
         ENODATA "there is none, or none of that number any more.";
+    }
+    /// Tells why a request of this file failed: task, register, bits, value, and what to try. The last 16 are kept.
+    GET_FAILURE 0x98 "DRM_IOCTL_ANE_GET_FAILURE", ReadWrite, GetFailure {
+        ENODATA "no request failed, or not the one of that fence, or nothing is known of it any more.";
     }
     /// Lets work go on after a fault, or resets the device.
     RECOVER 0x93 "DRM_IOCTL_ANE_RECOVER", ReadWrite, Recover {
@@ -88,12 +112,14 @@ pub(super) const SECTION: Section = Section {
     items: &[
         Item::Constants(FLAGS),
         Item::Constants(RECOVERY),
+        Item::Constants(FAILURE),
         fault::ITEMS[0],
         fault::ITEMS[1],
         fault::ITEMS[2],
         fault::ITEMS[3],
         fault::ITEMS[4],
         Item::Struct(&GetFault::LAYOUT),
+        Item::Struct(&GetFailure::LAYOUT),
         Item::Struct(&Recover::LAYOUT),
     ],
 };

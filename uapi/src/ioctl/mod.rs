@@ -77,6 +77,7 @@ pub const IOCTLS: &[&Ioctl] = &[
     &companion::PE_MMU_MAP,
     &companion::PE_MMU_UNMAP,
     &companion::MOVER,
+    &fault::GET_FAILURE,
 ];
 
 /// DRM's own ioctls that the device answers; the C header leaves them to `<drm/drm.h>`.

@@ -9,6 +9,7 @@ use core::mem::offset_of;
 
 use super::companion::{self, PeMmuMap, PeMmuMapEntry, PeMmuUnmap, PeMmuUnmapEntry};
 use super::drm::{self, Version};
+use super::fault::{self, GetFailure};
 use super::fence::{self, Fence, Wait};
 use super::param;
 use super::program::{self, ProgramBinding, ProgramBuffer, ProgramCreate};
@@ -104,6 +105,9 @@ const WAIT: &[Pointer] = &[pointer!(Wait.fences, count: u32, Fence, param::WAIT_
 
 const STATS: &[Pointer] = &[pointer!(GetStats.counters, count: u32, u64, stats::STATS_MAX, Out)];
 
+const FAILURE: &[Pointer] =
+    &[pointer!(GetFailure.text, text_size: u32, u8, fault::FAILURE_TEXT_MAX, Out, Unused, &[])];
+
 const MAP: &[Pointer] =
     &[pointer!(PeMmuMap.entries, count: u32, PeMmuMapEntry, param::PE_MMU_ENTRIES_MAX, In)];
 
@@ -118,6 +122,7 @@ pub const fn pointers(number: u32) -> &'static [Pointer] {
     const PROGRAM_NUMBER: u32 = program::PROGRAM_CREATE.number;
     const WAIT_NUMBER: u32 = fence::WAIT.number;
     const STATS_NUMBER: u32 = stats::GET_STATS.number;
+    const FAILURE_NUMBER: u32 = fault::GET_FAILURE.number;
     const MAP_NUMBER: u32 = companion::PE_MMU_MAP.number;
     const UNMAP_NUMBER: u32 = companion::PE_MMU_UNMAP.number;
     match number {
@@ -127,6 +132,7 @@ pub const fn pointers(number: u32) -> &'static [Pointer] {
         PROGRAM_NUMBER => PROGRAM,
         WAIT_NUMBER => WAIT,
         STATS_NUMBER => STATS,
+        FAILURE_NUMBER => FAILURE,
         MAP_NUMBER => MAP,
         UNMAP_NUMBER => UNMAP,
         _ => &[],
@@ -221,5 +227,5 @@ const fn is_flat(pointers: &[Pointer]) -> bool {
 
 const _: () = {
     assert!(is_flat(VERSION) && is_flat(REQUEST) && is_flat(CHAIN) && is_flat(PROGRAM));
-    assert!(is_flat(WAIT) && is_flat(STATS) && is_flat(MAP) && is_flat(UNMAP));
+    assert!(is_flat(WAIT) && is_flat(STATS) && is_flat(FAILURE) && is_flat(MAP) && is_flat(UNMAP));
 };

@@ -52,8 +52,9 @@ impl Faults {
                 _ => return Err(Untold::Nonsense { what: "faults", line: line.to_owned() }),
             };
         }
-        // The device knows register and bits; the driver, that it failed.
-        faults.failure = reason.or(faults.failure);
+        // The device knows register and bits. A driver that heard of them from it says the same, and more.
+        let has_reason = |told: &String| reason.as_ref().is_none_or(|reason| told.contains(reason.as_str()));
+        faults.failure = faults.failure.filter(has_reason).or(reason);
         Ok(faults)
     }
 }
@@ -70,6 +71,9 @@ mod tests {
         assert!(faults.is_latched && faults.device.is_none());
         assert_eq!(faults.dump.as_deref(), Some("fault 1\n  in detail"));
         assert_eq!(faults.failure.as_deref(), Some("task 1 faulted"));
+        let told = "fault clear\nfailure\n  request 1: task 1 faulted; mend it\nreason\n  task 1 faulted\n";
+        let faults = Faults::read(told).unwrap();
+        assert_eq!(faults.failure.as_deref(), Some("request 1: task 1 faulted; mend it"));
         assert_eq!(Faults::read("fault clear\n").unwrap(), Faults::default());
     }
 

@@ -9,6 +9,7 @@ use ane::inspect;
 use ane_device::Options;
 use aned::place::{Access, Place};
 use aned::server::Settings;
+use ane_uapi::ioctl::stats::Counter;
 use aned_protocol::client::default_socket;
 use anyhow::{Context, Result};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &args::Daemon) -> Result<()> {
     let (mut driver, place) = (driver(&args.options.options())?, listen(&path)?);
     driver.limit_requests(args.request_limit.map(|seconds| Duration::from_secs(seconds.into())));
     files::tell(format_args!("{} is served at {}", args.options.chip.name(), files::name(&path)));
-    serve(driver, place, Duration::from_micros(args.poll_us.into()), stop.as_fd())
+    serve(driver, place, Duration::from_micros(args.poll_us.into()), stop.as_fd()).map(drop)
 }
 
 /// Takes the place where a daemon listens; clients may connect from then on.
@@ -44,13 +45,13 @@ pub(crate) fn driver(options: &Options) -> Result<EmbeddedDriver> {
     daemon::driver(options).advise(Exit::NoDevice, "see `ane help daemon` for the chips and their engines")
 }
 
-/// Serves a driver at `place` until `stop` is readable, or hangs up.
+/// Serves a driver at `place` until `stop` is readable, or hangs up; then says why the last request failed, if one did.
 pub(crate) fn serve(
     driver: EmbeddedDriver,
     place: Place,
     poll: Duration,
     stop: BorrowedFd<'_>,
-) -> Result<()> {
+) -> Result<Option<String>> {
     raise_limit();
     let report = Box::new(|driver: &mut EmbeddedDriver, what: &str| inspect::report(driver, what));
     let settings = Settings { poll, report: Some(report), ..Settings::default() };
@@ -60,8 +61,13 @@ pub(crate) fn serve(
             files::tell(format_args!("check: {finding}"));
         }
     }
+    let failed = driver.counted(Counter::Failed).saturating_add(driver.counted(Counter::TimedOut));
+    let failure = driver.last_failure().map(|last| match failed {
+        0 | 1 => last.to_owned(),
+        _ => format!("{last} (the last of {failed} requests that failed)"),
+    });
     driver.remove();
-    Ok(())
+    Ok(failure)
 }
 
 /// Clients pass descriptors, and the usual limit of 1024 is soon reached. Where it cannot be raised it is enough for few.

@@ -2,6 +2,10 @@
 //!
 //! The daemon is a thread of this process, and ends with it. Signals that somebody sends to this process are passed on to
 //! the program, and this process ends as it does.
+//!
+//! A request that fails gives the program an error number. What the driver knows of it stands in one line when the program
+//! has ended: of a private daemon its driver is asked when it stops, of another that daemon, whose last failure counts if
+//! it is the program's own.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,6 +17,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use ane::decode::printable;
 use ane::device::Location;
 use ane::root;
 use ane_device::Options;
@@ -57,11 +62,11 @@ pub(crate) fn run(args: &args::Exec) -> Result<ExitCode> {
             return Err(Failure::new(Exit::CommandLine, what, advice).into());
         }
     };
-    if let Err(why) = Client::connect(&socket, Settings::default()) {
+    let client = Client::connect(&socket, Settings::default()).map_err(|why| {
         let advice =
             "start one with `ane daemon`, have it let you in with `aned --group`, or leave --device out";
-        return Err(Failure::new(Exit::NoDevice, why, advice).into());
-    }
+        Failure::new(Exit::NoDevice, why, advice)
+    })?;
     // A client that lists the folder of nodes is shown this one.
     let nodes = folder.path().join("accel");
     std::fs::create_dir(&nodes).and_then(|()| File::create(nodes.join(NODE))).context("making the node")?;
@@ -78,13 +83,40 @@ pub(crate) fn run(args: &args::Exec) -> Result<ExitCode> {
         // The command's end is what counts.
         files::tell(format_args!("--root {}: {why}", folder.display()));
     }
-    let status = status?;
-    drop(private);
+    let (status, process) = status?;
+    let failure = match private {
+        Some(private) => {
+            drop(client);
+            private.stop()
+        }
+        None => last_failure(&client).filter(|told| is_of(told, process)),
+    };
+    if let Some(failure) = failure.filter(|_| !args.quiet) {
+        files::tell(failure);
+    }
     Ok(code(status))
 }
 
-/// Runs the command to its end, with signals passed on to it.
-fn start(args: &args::Exec, signals: SigSet, shim: &Path, socket: &Path, nodes: &Path) -> Result<ExitStatus> {
+/// What a daemon says of the last request that failed.
+fn last_failure(client: &Client) -> Option<String> {
+    let told = client.report("faults").ok()?;
+    let mut lines = told.lines().skip_while(|line| *line != "failure").skip(1);
+    lines.next()?.strip_prefix("  ").map(printable)
+}
+
+/// True of a line about a request of the process.
+fn is_of(told: &str, process: u32) -> bool {
+    told.contains(&format!(" of process {process} on "))
+}
+
+/// Runs the command to its end, with signals passed on to it; says how it ended, and which process it was.
+fn start(
+    args: &args::Exec,
+    signals: SigSet,
+    shim: &Path,
+    socket: &Path,
+    nodes: &Path,
+) -> Result<(ExitStatus, u32)> {
     let Some((program, arguments)) = args.command.split_first() else {
         let advice = "name one behind --";
         return Err(Failure::new(Exit::CommandLine, "there is no command", advice).into());
@@ -102,7 +134,7 @@ fn start(args: &args::Exec, signals: SigSet, shim: &Path, socket: &Path, nodes: 
         let exit = if missing { Exit::NoCommand } else { Exit::CannotStart };
         Failure::new(exit, what, "name a program that can be run")
     })?;
-    wait(&mut child, &signals)
+    Ok((wait(&mut child, &signals)?, child.id()))
 }
 
 /// What the command is told of, and its end.
@@ -184,7 +216,7 @@ fn shim() -> Result<PathBuf> {
 
 /// A daemon for one command: a thread of this process, so that it ends with it whatever happens.
 struct Private {
-    thread: Option<JoinHandle<Result<()>>>,
+    thread: Option<JoinHandle<Result<Option<String>>>>,
     /// The daemon ends when this end of the pipe is closed.
     alive: Option<OwnedFd>,
 }
@@ -200,10 +232,21 @@ impl Private {
     }
 }
 
-impl Drop for Private {
-    fn drop(&mut self) {
+impl Private {
+    /// Ends it, and gives what it knows of the last request that failed.
+    fn stop(mut self) -> Option<String> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Option<String> {
         drop(self.alive.take());
         // How it ended is of no interest to anybody any more.
-        let _ = self.thread.take().map(JoinHandle::join);
+        self.thread.take()?.join().ok()?.ok()?
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        self.end();
     }
 }

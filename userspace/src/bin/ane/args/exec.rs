@@ -13,11 +13,15 @@ use super::device::DeviceArgs;
 /// that runs already, and starts CMD with the preload library that stands in for the device node. CMD and all that it
 /// starts see /dev/accel/accel0; nothing else changes for them. Ends as CMD does.
 ///
+/// If a request of CMD fails, one line on standard error says why when CMD has ended: which task, which register, which of
+/// its bits, their value, and what to try. CMD itself is told an error number, as by any device.
+///
 /// The preload library is looked for where ANE_SHIM says, beside this program, and in ../lib/ane.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   ane exec -- python3 infer.py
+  ane exec --quiet -- ./client network.anec
   ane exec --check -- ./client network.anec
   ane exec --root /tmp/m1 -- ./check-tool --root /tmp/m1
   ane exec --device aned -- ./client network.anec
@@ -32,6 +36,9 @@ pub(crate) struct Exec {
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+    /// Do not say why a request of CMD failed
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
     /// The device
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
