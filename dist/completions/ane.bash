@@ -22,6 +22,9 @@ _ane() {
             ane,build)
                 cmd="ane__subcmd__build"
                 ;;
+            ane,campaign)
+                cmd="ane__subcmd__campaign"
+                ;;
             ane,compare)
                 cmd="ane__subcmd__compare"
                 ;;
@@ -94,11 +97,26 @@ _ane() {
             ane,vm)
                 cmd="ane__subcmd__vm"
                 ;;
+            ane__subcmd__campaign,help)
+                cmd="ane__subcmd__campaign__subcmd__help"
+                ;;
+            ane__subcmd__campaign,report)
+                cmd="ane__subcmd__campaign__subcmd__report"
+                ;;
+            ane__subcmd__campaign__subcmd__help,help)
+                cmd="ane__subcmd__campaign__subcmd__help__subcmd__help"
+                ;;
+            ane__subcmd__campaign__subcmd__help,report)
+                cmd="ane__subcmd__campaign__subcmd__help__subcmd__report"
+                ;;
             ane__subcmd__help,bench)
                 cmd="ane__subcmd__help__subcmd__bench"
                 ;;
             ane__subcmd__help,build)
                 cmd="ane__subcmd__help__subcmd__build"
+                ;;
+            ane__subcmd__help,campaign)
+                cmd="ane__subcmd__help__subcmd__campaign"
                 ;;
             ane__subcmd__help,compare)
                 cmd="ane__subcmd__help__subcmd__compare"
@@ -172,6 +190,9 @@ _ane() {
             ane__subcmd__help,vm)
                 cmd="ane__subcmd__help__subcmd__vm"
                 ;;
+            ane__subcmd__help__subcmd__campaign,report)
+                cmd="ane__subcmd__help__subcmd__campaign__subcmd__report"
+                ;;
             ane__subcmd__help__subcmd__vm,check)
                 cmd="ane__subcmd__help__subcmd__vm__subcmd__check"
                 ;;
@@ -221,7 +242,7 @@ _ane() {
 
     case "${cmd}" in
         ane)
-            opts="-h -V --help --version run demo build compile compare info decode diff convert patch report exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help"
+            opts="-h -V --help --version run demo build compile compare info decode diff campaign convert patch report exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -312,6 +333,108 @@ _ane() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ane__subcmd__campaign)
+            opts="-o -q -h -V --output --shard --jobs --seconds --mebibytes --list --quiet --worker --help --version report help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shard)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --jobs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mebibytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ane__subcmd__campaign__subcmd__help)
+            opts="report help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ane__subcmd__campaign__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ane__subcmd__campaign__subcmd__help__subcmd__report)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ane__subcmd__campaign__subcmd__report)
+            opts="-h -V --junit --html --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --junit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --html)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -933,7 +1056,7 @@ _ane() {
             return 0
             ;;
         ane__subcmd__help)
-            opts="run demo build compile compare info decode diff convert patch report exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help"
+            opts="run demo build compile compare info decode diff campaign convert patch report exec daemon mover vm dart regs faults trace explain bench doctor sram completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -963,6 +1086,34 @@ _ane() {
         ane__subcmd__help__subcmd__build)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ane__subcmd__help__subcmd__campaign)
+            opts="report"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ane__subcmd__help__subcmd__campaign__subcmd__report)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -1,6 +1,7 @@
 //! Client library of the virtual Apple Neural Engine.
 //!
 //! * [`build`]: programs made from a description, without a compiler.
+//! * [`campaign`]: many programs in many modes, and what held.
 //! * [`container`]: the files in which compiled programs come, `.hwx` and `.anec`.
 //! * [`task`]: the task descriptors of a program, walked and built.
 //! * [`decode`]: a program as a report that names every word; what `ane decode` prints.
@@ -23,6 +24,7 @@
 #![deny(unsafe_code)]
 
 pub mod build;
+pub mod campaign;
 pub mod container;
 pub mod count;
 pub mod daemon;

@@ -185,6 +185,11 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.inferred
     }
 
+    /// The same, and begins anew: what tasks need from here on.
+    pub const fn take_inferred(&mut self) -> Inferred {
+        std::mem::replace(&mut self.inferred, Inferred::NONE)
+    }
+
     /// The DART.
     pub const fn dart(&self) -> &Dart {
         &self.dart

@@ -87,6 +87,12 @@ impl Workplace {
             printed(&["run", &example(), "--numerics", numerics, "-o", &scratch.at(folder)]);
         }
         scratch.file("network.txt", b"x = input 64x1x1\ny = softmax x\noutput y\n");
+        fs::create_dir(file("programs")).expect("it can be made");
+        fs::copy(example(), file("programs/add_relu.anec")).expect("it can be copied");
+        scratch.file(
+            "nightly.toml",
+            b"seeds = 8\n[[program]]\npath = \"programs\"\nexpect.numerics = \"exact\"\n",
+        );
         scratch.file("transfer.txt", b"scratch 0 = 01 02\nmove 0 1 1 scratch-to-scratch\nwait\n");
         // Clients that know nothing of this project, but for the place of a device node.
         let client = "#!/usr/bin/env python3\nimport os\nos.close(os.open('/dev/accel/accel0', os.O_RDWR))\n";

@@ -4,6 +4,7 @@
 mod args;
 mod bench;
 mod build;
+mod campaign;
 mod compare;
 mod compile;
 mod convert;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(args),
         Command::Info(args) => info::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Campaign(args) => campaign::run(args),
         Command::Build(args) => build::run(args),
         Command::Compile(args) => compile::run(args),
         Command::Compare(args) => compare::run(args),

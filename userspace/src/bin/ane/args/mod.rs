@@ -4,6 +4,7 @@
 
 mod bench;
 mod build;
+mod campaign;
 mod compare;
 mod compile;
 mod completions;
@@ -31,6 +32,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use bench::Bench;
 pub(crate) use build::Build;
+pub(crate) use campaign::{Campaign, CampaignCommand, CampaignReport};
 pub(crate) use compare::Compare;
 pub(crate) use compile::Compile;
 pub(crate) use completions::Completions;
@@ -93,6 +95,7 @@ pub(crate) enum Command {
     Info(Info),
     Decode(Decode),
     Diff(Diff),
+    Campaign(Campaign),
     Convert(Convert),
     Patch(Patch),
     Report(Report),

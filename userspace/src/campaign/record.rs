@@ -1,0 +1,407 @@
+//! Lines of results: one for each case, appended whole.
+//!
+//! A line is written by one call to a file that is open for appending, with an end of line before and behind it. So lines
+//! of several processes do not mix, and a line that a full disk or a kill cut short damages no other: the reader leaves
+//! out what is no whole line, and its case is run again. Which cases are done says the file itself.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::case::Case;
+
+/// Longest line that is read: one with every text at its bound is far shorter.
+const LINE_MAX: u64 = 1 << 16;
+
+/// How a case ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It gave what is expected.
+    Passed,
+    /// It ran, and nothing is expected of it.
+    Ran,
+    /// It ran to its end and gave something else.
+    Wrong,
+    /// The engine refused a task.
+    Refused,
+    /// A real engine would hang.
+    Hang,
+    /// Its program is none that can be read.
+    Unreadable,
+    /// An input or what is expected cannot be had, or there is no device.
+    Error,
+    /// Its process died.
+    Crashed,
+    /// It took too long.
+    Timeout,
+    /// It took too much memory.
+    Memory,
+}
+
+impl Verdict {
+    /// Each of them, in the order of tables.
+    pub const ALL: [Self; 10] = [
+        Self::Passed,
+        Self::Ran,
+        Self::Refused,
+        Self::Hang,
+        Self::Wrong,
+        Self::Unreadable,
+        Self::Error,
+        Self::Crashed,
+        Self::Timeout,
+        Self::Memory,
+    ];
+
+    /// The word for it, as in the lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Ran => "ran",
+            Self::Wrong => "wrong",
+            Self::Refused => "refused",
+            Self::Hang => "hang",
+            Self::Unreadable => "unreadable",
+            Self::Error => "error",
+            Self::Crashed => "crashed",
+            Self::Timeout => "timeout",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// True of what somebody has to look into: an honest refusal is none of it.
+    pub const fn is_failure(self) -> bool {
+        !matches!(self, Self::Passed | Self::Ran | Self::Refused | Self::Hang)
+    }
+}
+
+/// What of a register is to blame.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Blame {
+    /// Its name.
+    pub register: String,
+    /// Its record address.
+    pub address: String,
+    /// The bits that matter.
+    pub bits: String,
+    /// What it holds.
+    pub value: String,
+    /// What is wrong with it.
+    pub why: String,
+    /// Undefined, unsupported and so on.
+    pub category: String,
+}
+
+impl Blame {
+    /// What the device says, taken apart: `bits B of V in NAME at A: why (category)`.
+    pub fn of(text: &str) -> Option<Self> {
+        let (_, rest) = text.split_once("bits 0x")?;
+        let (bits, rest) = rest.split_once(" of 0x")?;
+        let (value, rest) = rest.split_once(" in ")?;
+        let (register, rest) = rest.split_once(" at 0x")?;
+        let end = rest.find(|c: char| !c.is_ascii_hexdigit())?;
+        let (address, rest) = rest.split_at_checked(end)?;
+        let (why, category) = rest.rsplit_once(" (")?;
+        let (category, _) = category.split_once(')')?;
+        Some(Self {
+            register: register.to_owned(),
+            address: format!("0x{address}"),
+            bits: format!("0x{bits}"),
+            value: format!("0x{value}"),
+            why: why.trim_start_matches([':', ',', ' ']).to_owned(),
+            category: category.to_owned(),
+        })
+    }
+}
+
+/// How a case ended, and what there is to say about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// In a word.
+    pub verdict: Verdict,
+    /// In a sentence, where a word is not enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The register to blame for a refusal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blame: Option<Blame>,
+    /// Which task was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<u32>,
+    /// Largest distance from what is expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_error: Option<f64>,
+    /// Elements that are too far from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrong_elements: Option<u64>,
+    /// SHA-256 of all outputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// What it needed that no source establishes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inferred: Option<String>,
+    /// Tasks of the program.
+    #[serde(default)]
+    pub tasks: u32,
+    /// Milliseconds that it took.
+    #[serde(default)]
+    pub milliseconds: f64,
+}
+
+/// Longest reason that is kept.
+const REASON_MAX: usize = 1000;
+
+impl Outcome {
+    /// One with nothing to say about it.
+    pub const fn of(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            reason: None,
+            blame: None,
+            task: None,
+            max_error: None,
+            wrong_elements: None,
+            sha256: None,
+            inferred: None,
+            tasks: 0,
+            milliseconds: 0.0,
+        }
+    }
+
+    /// One with a reason.
+    pub fn because(verdict: Verdict, reason: impl std::fmt::Display) -> Self {
+        let reason: String = reason.to_string().chars().take(REASON_MAX).collect();
+        Self { reason: Some(reason), ..Self::of(verdict) }
+    }
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The case's name for all times.
+    pub id: String,
+    /// The program.
+    pub program: String,
+    /// What it is counted under.
+    pub family: String,
+    /// How the array computed.
+    pub numerics: String,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// What kind of thing was expected.
+    pub expect: String,
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+impl Record {
+    /// The line of a case.
+    pub fn of(case: &Case, outcome: Outcome) -> Self {
+        Self {
+            id: case.id(),
+            program: case.program.clone(),
+            family: case.family.clone(),
+            numerics: case.numerics.clone(),
+            seed: case.seed,
+            expect: case.expect.name().to_owned(),
+            outcome,
+        }
+    }
+}
+
+/// The lines of a file, and how much of it is none.
+#[derive(Debug, Default)]
+pub struct Lines {
+    /// Whole lines.
+    pub records: Vec<Record>,
+    /// Lines that are cut short, or something else.
+    pub damaged: u64,
+}
+
+/// Reads the lines of a file.
+///
+/// # Errors
+///
+/// The system's.
+pub fn read(from: impl Read) -> io::Result<Lines> {
+    let mut from = BufReader::new(from);
+    let mut lines = Lines::default();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let taken = from.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
+        if taken == 0 {
+            return Ok(lines);
+        }
+        let text = line.trim_ascii();
+        if text.is_empty() {
+            continue;
+        }
+        match serde_json::from_slice(text) {
+            Ok(record) => lines.records.push(record),
+            Err(_) => lines.damaged = lines.damaged.saturating_add(1),
+        }
+    }
+}
+
+/// A file that lines are appended to.
+#[derive(Debug)]
+pub struct Log {
+    file: File,
+    /// Names of the cases that it has.
+    done: HashSet<String>,
+    /// Lines that were damaged when it was opened.
+    damaged: u64,
+}
+
+impl Log {
+    /// Opens a file, or makes it, and sees which cases it has.
+    ///
+    /// # Errors
+    ///
+    /// The system's, and [`ErrorKind::InvalidInput`] of what is no regular file.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "is not a regular file"));
+        }
+        let file = OpenOptions::new().append(true).create(true).read(true).open(path)?;
+        let lines = read(&file)?;
+        let done = lines.records.into_iter().map(|record| record.id).collect();
+        Ok(Self { file, done, damaged: lines.damaged })
+    }
+
+    /// True if the file has a line of this case.
+    pub fn has(&self, id: &str) -> bool {
+        self.done.contains(id)
+    }
+
+    /// Lines that are none, when it was opened.
+    pub const fn damaged(&self) -> u64 {
+        self.damaged
+    }
+
+    /// Appends a line by one call.
+    ///
+    /// # Errors
+    ///
+    /// The system's, and [`ErrorKind::StorageFull`] if only a part of the line found room.
+    pub fn append(&mut self, record: &Record) -> io::Result<()> {
+        append(&mut self.file, record)?;
+        self.done.insert(record.id.clone());
+        Ok(())
+    }
+}
+
+fn append(into: &mut impl Write, record: &Record) -> io::Result<()> {
+    // The end of line in front ends what a part of another line may have left.
+    let mut line = vec![b'\n'];
+    serde_json::to_writer(&mut line, record)?;
+    line.push(b'\n');
+    loop {
+        match into.write(&line) {
+            Err(why) if why.kind() == ErrorKind::Interrupted => {}
+            Err(why) => return Err(why),
+            Ok(written) if written == line.len() => return Ok(()),
+            Ok(written) => {
+                let what = format!("only {written} bytes of a line of {} found room", line.len());
+                return Err(io::Error::new(ErrorKind::StorageFull, what));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::example;
+    use super::*;
+
+    fn record(seed: u64) -> Record {
+        let case = Case { seed, ..example("a.hwx") };
+        Record::of(&case, Outcome::because(Verdict::Refused, "a \"reason\"\nof two lines"))
+    }
+
+    #[test]
+    fn line_that_is_cut_short_damages_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let mut log = Log::open(&path).unwrap();
+        log.append(&record(1)).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for cut in 1..whole.len() - 2 {
+            std::fs::write(&path, &whole[..whole.len() - cut]).unwrap();
+            let mut log = Log::open(&path).unwrap();
+            // Only what is behind the last brace may be missing.
+            assert_eq!((log.has(&record(1).id), log.damaged()), (cut == 1, u64::from(cut > 1)), "{cut}");
+            log.append(&record(2)).unwrap();
+            let lines = read(File::open(&path).unwrap()).unwrap();
+            assert_eq!(lines.records.last(), Some(&record(2)));
+        }
+    }
+
+    #[test]
+    fn lines_of_several_writers_do_not_mix() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let path = &path;
+                scope.spawn(move || {
+                    let mut log = Log::open(path).unwrap();
+                    (0..50).for_each(|seed| log.append(&record(100 * writer + seed)).unwrap());
+                });
+            }
+        });
+        let lines = read(File::open(&path).unwrap()).unwrap();
+        let ids: HashSet<String> = lines.records.iter().map(|record| record.id.clone()).collect();
+        assert_eq!((lines.damaged, lines.records.len(), ids.len()), (0, 200, 200));
+    }
+
+    /// Has room for some bytes.
+    struct Disk(usize);
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let written = bytes.len().min(self.0);
+            self.0 -= written;
+            Ok(written)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn full_disk_in_the_middle_of_a_line_is_an_error() {
+        let error = append(&mut Disk(10), &record(1)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        assert!(error.to_string().starts_with("only 10 bytes"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_line_is_counted_and_left_out() {
+        let whole = serde_json::to_string(&record(1)).unwrap();
+        let long = "x".repeat(3 * LINE_MAX as usize);
+        let text = format!("\n{whole}\n\0\0\n{{}}\n{long}\n{whole}\n");
+        let lines = read(text.as_bytes()).unwrap();
+        assert_eq!(lines.records.len(), 2);
+        assert!(lines.damaged >= 3, "{}", lines.damaged);
+        let other = tempfile::tempdir().unwrap();
+        assert_eq!(Log::open(other.path()).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn what_the_device_says_is_taken_apart() {
+        let text = "task queue 4, nid 0x40, task 3: bits 0x00008000 of 0x00008001 in InDim at 0x13844: is odd (undefined)";
+        let blame = Blame::of(text).unwrap();
+        assert_eq!((blame.register.as_str(), blame.address.as_str()), ("InDim", "0x13844"));
+        assert_eq!((blame.bits.as_str(), blame.value.as_str()), ("0x00008000", "0x00008001"));
+        assert_eq!((blame.why.as_str(), blame.category.as_str()), ("is odd", "undefined"));
+        assert_eq!(Blame::of("chain ends here"), None);
+    }
+}

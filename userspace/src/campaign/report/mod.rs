@@ -1,0 +1,351 @@
+//! What held: tables over the lines of any number of files.
+//!
+//! Files of several parts are merged by the names of cases. A case that has several lines counts once; if they differ,
+//! that is said, as a program that gives one result today and another tomorrow is worth a look.
+
+mod html;
+mod junit;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::{self, Write as _};
+
+use serde::Serialize;
+
+use super::record::{Lines, Record, Verdict};
+
+/// Everything that is known of a campaign.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// A row for each family, in the order of the alphabet.
+    pub families: BTreeMap<String, Row>,
+    /// All of them together.
+    pub total: Row,
+    /// What programs are refused for, the most frequent first.
+    pub refusals: Vec<Refusal>,
+    /// Cases that have lines of different results.
+    pub contradictions: Vec<String>,
+    /// Lines that are none.
+    pub damaged: u64,
+    /// Lines of cases that were counted already.
+    pub repeated: u64,
+    /// Each case.
+    #[serde(skip)]
+    records: Vec<Record>,
+}
+
+/// Numbers of one family.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Row {
+    /// Cases.
+    pub cases: u64,
+    /// Of these, how many ended in each way; those in which none did are left out.
+    pub verdicts: BTreeMap<Verdict, u64>,
+    /// Cases that needed behaviour which no source establishes.
+    pub inferred: u64,
+    /// Largest distance from what is expected.
+    pub max_error: Option<f64>,
+    /// Milliseconds of all of them.
+    pub milliseconds: f64,
+}
+
+impl Row {
+    /// How many ended so.
+    pub fn count(&self, verdict: Verdict) -> u64 {
+        self.verdicts.get(&verdict).copied().unwrap_or(0)
+    }
+
+    /// How many ended in a way that somebody has to look into.
+    pub fn failures(&self) -> u64 {
+        self.verdicts.iter().filter(|(verdict, _)| verdict.is_failure()).map(|(_, count)| count).sum()
+    }
+
+    fn add(&mut self, record: &Record) {
+        self.cases += 1;
+        *self.verdicts.entry(record.outcome.verdict).or_default() += 1;
+        self.inferred += u64::from(record.outcome.inferred.is_some());
+        self.milliseconds += record.outcome.milliseconds;
+        if let Some(error) = record.outcome.max_error {
+            self.max_error = Some(self.max_error.map_or(error, |largest| f64::max(largest, error)));
+        }
+    }
+}
+
+/// One reason for refusals.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Refusal {
+    /// The register to blame, where one is.
+    pub register: String,
+    /// Its bits that matter.
+    pub bits: String,
+    /// What is wrong.
+    pub why: String,
+    /// Cases that are refused for it.
+    pub cases: u64,
+    /// What the register held in them, and how often; the most frequent values.
+    pub values: Vec<(String, u64)>,
+    /// Families that have such cases.
+    pub families: Vec<String>,
+    /// One of the programs.
+    pub example: String,
+}
+
+/// Values of a refusal that are listed.
+const VALUES_MAX: usize = 8;
+
+impl Report {
+    /// A report of the lines of several files.
+    pub fn of(files: impl IntoIterator<Item = Lines>) -> Self {
+        let mut report = Self::default();
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for lines in files {
+            report.damaged += lines.damaged;
+            for record in lines.records {
+                match known.get(&record.id).and_then(|&index| report.records.get(index)) {
+                    Some(before) => {
+                        report.repeated += 1;
+                        let same = before.outcome.verdict == record.outcome.verdict
+                            && before.outcome.sha256 == record.outcome.sha256;
+                        if !same {
+                            let said = (before.outcome.verdict.name(), record.outcome.verdict.name());
+                            report.contradictions.push(format!(
+                                "{}: {} and {}",
+                                label(&record),
+                                said.0,
+                                said.1
+                            ));
+                        }
+                    }
+                    None => {
+                        known.insert(record.id.clone(), report.records.len());
+                        report.records.push(record);
+                    }
+                }
+            }
+        }
+        // Shards end in any order; what is said of them does not depend on it.
+        let order = |record: &Record| {
+            let Record { family, program, numerics, seed, id, .. } = record.clone();
+            (family, program, numerics, seed, id)
+        };
+        report.records.sort_by_cached_key(order);
+        for record in &report.records {
+            report.families.entry(record.family.clone()).or_default().add(record);
+            report.total.add(record);
+        }
+        report.refusals = refusals(&report.records);
+        report
+    }
+
+    /// Each case, by family and program.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// For a terminal.
+    ///
+    /// # Errors
+    ///
+    /// None: it is written into a string.
+    pub fn page(&self) -> Result<String, fmt::Error> {
+        let shown: Vec<Verdict> =
+            Verdict::ALL.into_iter().filter(|&verdict| self.total.count(verdict) > 0).collect();
+        let width = self.families.keys().map(|name| name.chars().count()).max().unwrap_or(0).max(6);
+        let mut page = String::new();
+        write!(page, "{:width$}  {:>7}", "family", "cases")?;
+        for verdict in &shown {
+            write!(page, "  {:>10}", verdict.name())?;
+        }
+        writeln!(page, "  {:>10}  {:>10}", "max error", "seconds")?;
+        let rows = self.families.iter().map(|(name, row)| (name.as_str(), row));
+        for (name, row) in rows.chain([("total", &self.total)]) {
+            write!(page, "{name:width$}  {:>7}", row.cases)?;
+            for &verdict in &shown {
+                write!(page, "  {:>10}", row.count(verdict))?;
+            }
+            let error = row.max_error.map_or_else(|| "-".to_owned(), |error| format!("{error:.3e}"));
+            writeln!(page, "  {error:>10}  {:>10.2}", row.milliseconds / 1000.0)?;
+        }
+        if !self.refusals.is_empty() {
+            writeln!(page, "\nrefused, the most frequent first")?;
+        }
+        for refusal in &self.refusals {
+            let values: Vec<String> =
+                refusal.values.iter().map(|(value, count)| format!("{value} x {count}")).collect();
+            writeln!(page, "{:>7}  {} {}: {}", refusal.cases, refusal.register, refusal.bits, refusal.why)?;
+            if !values.is_empty() {
+                writeln!(page, "         values {}", values.join(", "))?;
+            }
+            writeln!(page, "         in {}; such as {}", refusal.families.join(", "), refusal.example)?;
+        }
+        for record in self.records.iter().filter(|record| record.outcome.verdict.is_failure()).take(50) {
+            let why = record.outcome.reason.as_deref().unwrap_or("");
+            writeln!(page, "{}: {}: {why}", record.outcome.verdict.name(), label(record))?;
+        }
+        for contradiction in &self.contradictions {
+            writeln!(page, "contradiction: {contradiction}")?;
+        }
+        if self.damaged > 0 {
+            writeln!(page, "{} lines are damaged; run their part again", self.damaged)?;
+        }
+        Ok(page)
+    }
+}
+
+/// What people call a case.
+fn label(record: &Record) -> String {
+    format!("{} ({}, seed {}, {})", record.program, record.numerics, record.seed, record.expect)
+}
+
+/// Digits are no reason of their own: of texts without a register they are left out.
+fn without_numbers(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).take(120).collect()
+}
+
+fn refusals(records: &[Record]) -> Vec<Refusal> {
+    let is_refused = |record: &&Record| {
+        matches!(record.outcome.verdict, Verdict::Refused | Verdict::Hang | Verdict::Unreadable)
+    };
+    let mut grouped: BTreeMap<(String, String, String), Vec<&Record>> = BTreeMap::new();
+    for record in records.iter().filter(is_refused) {
+        let key = match &record.outcome.blame {
+            Some(blame) => {
+                (blame.register.clone(), blame.bits.clone(), format!("{} ({})", blame.why, blame.category))
+            }
+            None => {
+                let reason = without_numbers(record.outcome.reason.as_deref().unwrap_or("no reason"));
+                (record.outcome.verdict.name().to_owned(), String::new(), reason)
+            }
+        };
+        grouped.entry(key).or_default().push(record);
+    }
+    let mut refusals: Vec<Refusal> = grouped
+        .into_iter()
+        .map(|((register, bits, why), records)| {
+            let mut values: BTreeMap<String, u64> = BTreeMap::new();
+            let mut families: BTreeMap<String, u64> = BTreeMap::new();
+            for record in &records {
+                *families.entry(record.family.clone()).or_default() += 1;
+                if let Some(blame) = &record.outcome.blame {
+                    *values.entry(blame.value.clone()).or_default() += 1;
+                }
+            }
+            let mut values: Vec<(String, u64)> = values.into_iter().collect();
+            values.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+            values.truncate(VALUES_MAX);
+            let example = records.first().map_or_else(String::new, |record| record.program.clone());
+            let families = families.into_keys().collect();
+            Refusal { register, bits, why, cases: records.len() as u64, values, families, example }
+        })
+        .collect();
+    refusals.sort_by_key(|refusal| std::cmp::Reverse(refusal.cases));
+    refusals
+}
+
+/// Text for XML and HTML: five letters have names, and control letters, which neither allows, become blanks.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => safe.push(' '),
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::{Case, example};
+    use super::super::record::{Blame, Outcome};
+    use super::*;
+
+    fn record(program: &str, family: &str, outcome: Outcome) -> Record {
+        let case = Case { family: family.to_owned(), ..example(program) };
+        Record::of(&case, outcome)
+    }
+
+    fn refused(value: &str) -> Outcome {
+        let text = format!(
+            "task 1: bits 0x00000100 of {value} in PlanarMap at 0x30: no source explains <this> (undefined)"
+        );
+        Outcome { blame: Blame::of(&text), ..Outcome::because(Verdict::Refused, text) }
+    }
+
+    fn lines() -> Lines {
+        let wrong = Outcome {
+            max_error: Some(0.5),
+            ..Outcome::because(Verdict::Wrong, "element 1 is \"2\" & not <3>")
+        };
+        Lines {
+            records: vec![
+                record("a.hwx", "conv", Outcome { max_error: Some(0.25), ..Outcome::of(Verdict::Passed) }),
+                record("b.hwx", "conv", refused("0x00000100")),
+                record("c.hwx", "norm", refused("0x00000101")),
+                record("d.hwx", "norm", refused("0x00000101")),
+                record("e.hwx", "norm", wrong),
+            ],
+            damaged: 0,
+        }
+    }
+
+    #[test]
+    fn lines_of_several_files_are_counted_once() {
+        let [once, twice] = [vec![lines()], vec![lines(), lines()]].map(Report::of);
+        assert_eq!((once.total.cases, twice.total.cases, twice.repeated), (5, 5, 5));
+        assert_eq!(once.total, twice.total);
+        assert!(twice.contradictions.is_empty());
+        assert_eq!(
+            (once.families["norm"].count(Verdict::Refused), once.families["norm"].max_error),
+            (2, Some(0.5))
+        );
+        assert_eq!(once.total.failures(), 1);
+    }
+
+    #[test]
+    fn order_of_files_does_not_matter() {
+        let (all, mut front, mut back) = (lines(), lines(), lines());
+        front.records.truncate(2);
+        back.records.drain(..2);
+        let [one, other] = [vec![all], vec![back, front]].map(|files| Report::of(files).page().unwrap());
+        assert_eq!(one, other);
+    }
+
+    #[test]
+    fn refusals_are_ranked_by_register_and_bits() {
+        let report = Report::of([lines()]);
+        let [refusal] = &report.refusals[..] else { panic!("{:?}", report.refusals) };
+        assert_eq!(
+            (refusal.register.as_str(), refusal.bits.as_str(), refusal.cases),
+            ("PlanarMap", "0x00000100", 3)
+        );
+        assert_eq!(refusal.values, [("0x00000101".to_owned(), 2), ("0x00000100".to_owned(), 1)]);
+        assert_eq!(refusal.families, ["conv", "norm"]);
+    }
+
+    #[test]
+    fn results_that_differ_are_told() {
+        let mut other = lines();
+        other.records[0].outcome.verdict = Verdict::Wrong;
+        let report = Report::of([lines(), other]);
+        assert_eq!(report.contradictions, ["a.hwx (m1, seed 0, nothing): passed and wrong"]);
+    }
+
+    #[test]
+    fn pages_name_what_went_wrong_and_escape_what_comes_from_files() {
+        let report = Report::of([lines()]);
+        let page = report.page().unwrap();
+        assert!(page.contains("wrong: e.hwx (m1, seed 0, nothing): element 1"), "{page}");
+        let xml = report.junit();
+        assert!(xml.contains("tests=\"5\" failures=\"1\"") && xml.contains("skipped=\"3\""), "{xml}");
+        for text in [xml, report.html()] {
+            assert!(text.contains("&quot;2&quot; &amp; not &lt;3&gt;"), "{text}");
+            assert!(!text.contains("not <3>"), "{text}");
+        }
+        assert_eq!(escaped("a\u{1b}[31m\0"), "a [31m ");
+    }
+}

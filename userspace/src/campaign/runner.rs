@@ -1,0 +1,289 @@
+//! Runs one case: program, inputs, device, and the comparison.
+//!
+//! Devices are kept from case to case, one for each way of computing, as making one costs more than running a small
+//! program. One on which anything failed is given up, so that no case feels another's fault.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::time::Instant;
+
+use ane_device::Options;
+use ane_device::options::{Hang, Numerics};
+
+use super::case::{Case, Expect};
+use super::expect::{Got, compare, sha256};
+use super::manifest::PROGRAM_MAX;
+use super::meaning::{self, Array};
+use super::record::{Blame, Outcome, Verdict};
+use crate::build::script;
+use crate::container;
+use crate::device::{Device, Location};
+use crate::model::Model;
+use crate::session::{self, Session};
+use crate::tensor::{Tensor, elements, npy};
+
+/// Runs cases, one after the other.
+#[derive(Debug, Default)]
+pub struct Runner {
+    devices: Vec<(Where, Device)>,
+    /// The last program: cases of one program come one after the other.
+    model: Option<(std::path::PathBuf, Model)>,
+}
+
+/// Where a case runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Where {
+    location: Location,
+    numerics: String,
+}
+
+/// A run that came to its end.
+struct Carried {
+    inputs: Vec<(String, Tensor)>,
+    outputs: Vec<Got>,
+    /// What it needed that no source establishes.
+    inferred: Option<String>,
+}
+
+/// Why a case did not come to its comparison.
+type Ended = Box<Outcome>;
+
+fn ended(verdict: Verdict, why: impl std::fmt::Display) -> Ended {
+    Box::new(Outcome::because(verdict, why))
+}
+
+impl Runner {
+    /// Runs a case to its end, whatever that is.
+    pub fn run(&mut self, case: &Case) -> Outcome {
+        let start = Instant::now();
+        let mut outcome = self.try_run(case).unwrap_or_else(|ended| *ended);
+        outcome.tasks = self.model.as_ref().map_or(0, |(_, model)| model.task_count());
+        outcome.milliseconds = start.elapsed().as_secs_f64() * 1000.0;
+        outcome
+    }
+
+    fn try_run(&mut self, case: &Case) -> Result<Outcome, Ended> {
+        self.load(&case.file(Path::new(&case.program)))?;
+        let here = Where { location: Location::Embedded, numerics: case.numerics.clone() };
+        let Carried { inputs, outputs, inferred } = self.carry_out(case, &here)?;
+        let mut outcome = Outcome::of(Verdict::Passed);
+        outcome.sha256 = Some(sha256(&outputs));
+        outcome.inferred = inferred;
+        let wanted = match &case.expect {
+            Expect::Nothing => {
+                outcome.verdict = Verdict::Ran;
+                return Ok(outcome);
+            }
+            Expect::Sha256(hash) => {
+                if outcome.sha256.as_ref() != Some(hash) {
+                    outcome.verdict = Verdict::Wrong;
+                    outcome.reason = Some(format!("outputs have another SHA-256 than {hash}"));
+                }
+                return Ok(outcome);
+            }
+            Expect::Arrays(files) => arrays(case, files, &outputs)?,
+            Expect::Meaning(text) => meant(text, &inputs, &outputs)?,
+            Expect::Numerics(other) => {
+                let there = Where { numerics: other.clone(), ..here };
+                values(&self.carry_out(case, &there)?.outputs)
+            }
+            Expect::Device(device) => {
+                let location = device.parse().map_err(|why| ended(Verdict::Error, why))?;
+                values(&self.carry_out(case, &Where { location, ..here })?.outputs)
+            }
+        };
+        for (got, wanted) in outputs.iter().zip(&wanted) {
+            compare(got, wanted, case.tolerance, &mut outcome);
+        }
+        Ok(outcome)
+    }
+
+    /// Reads the program, unless it is that of the case before.
+    fn load(&mut self, path: &Path) -> Result<(), Ended> {
+        if self.model.as_ref().is_some_and(|(known, _)| known == path) {
+            return Ok(());
+        }
+        self.model = None;
+        let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+        let failed = |why: std::io::Error| ended(Verdict::Error, named(&why));
+        // Looked at again: since the manifest was read it may have become another.
+        let found = std::fs::metadata(path).map_err(failed)?;
+        if !found.is_file() || found.len() > PROGRAM_MAX {
+            return Err(ended(Verdict::Error, named(&"is no file, or has more than 1 GiB")));
+        }
+        let bytes = std::fs::read(path).map_err(failed)?;
+        let model = match container::open(&bytes) {
+            Ok(program) => {
+                Model::check(&program).map_err(|why| ended(Verdict::Unreadable, named(&why)))?;
+                Model::of(&program)
+            }
+            // What is no container may be a description that `ane build` takes.
+            Err(why) => match std::str::from_utf8(&bytes)
+                .map(|text| script::build(text, |_, _| Err("arrays are not looked up here".to_owned())))
+            {
+                Ok(Ok(built)) => Model::from(&built),
+                _ => return Err(ended(Verdict::Unreadable, named(&why))),
+            },
+        };
+        self.model = Some((path.to_owned(), model));
+        Ok(())
+    }
+
+    /// Runs the program of the case there.
+    fn carry_out(&mut self, case: &Case, place: &Where) -> Result<Carried, Ended> {
+        let device = self.device(place)?;
+        let Some((_, model)) = &self.model else { return Err(ended(Verdict::Error, "there is no program")) };
+        let done = run(case, model, &device);
+        let inferred = device.with_embedded(|driver| driver.bus_mut().device_mut().ane().take_inferred());
+        let inferred = inferred.filter(|inferred| !inferred.is_none()).map(|inferred| inferred.to_string());
+        match done {
+            Ok((inputs, outputs)) => Ok(Carried { inputs, outputs, inferred }),
+            Err(ended) => {
+                self.devices.retain(|(known, _)| known != place);
+                Err(ended)
+            }
+        }
+    }
+
+    fn device(&mut self, place: &Where) -> Result<Device, Ended> {
+        if let Some((_, device)) = self.devices.iter().find(|(known, _)| known == place) {
+            return Ok(device.clone());
+        }
+        let numerics = Numerics::NAMES.into_iter().find(|(name, _)| *name == place.numerics);
+        let (_, numerics) =
+            numerics.ok_or_else(|| ended(Verdict::Error, format!("no numerics {:?}", place.numerics)))?;
+        let options = Options { numerics, hang: Hang::Report, timing: false, ..Options::default() };
+        let device = Device::open(&place.location, &options).map_err(|why| ended(Verdict::Error, why))?;
+        self.devices.push((place.clone(), device.clone()));
+        Ok(device)
+    }
+}
+
+type Tensors = (Vec<(String, Tensor)>, Vec<Got>);
+
+fn run(case: &Case, model: &Model, device: &Device) -> Result<Tensors, Ended> {
+    let mut session = Session::load(device, model).map_err(|why| of_session(&why))?;
+    let inputs = inputs(case, &session)?;
+    for (index, (_, tensor)) in inputs.iter().enumerate() {
+        session.set(&index.to_string(), tensor).map_err(|why| of_session(&why))?;
+    }
+    session.run().map_err(|why| of_session(&why))?;
+    let surfaces = session.outputs().enumerate();
+    let outputs = surfaces.map(|(index, surface)| {
+        let tensor = session.get(&index.to_string()).map_err(|why| of_session(&why))?;
+        Ok(Got { name: surface.name.to_string(), element: surface.element, tensor })
+    });
+    Ok((inputs, outputs.collect::<Result<_, Ended>>()?))
+}
+
+/// Every input by rising BAR: from a file, or random.
+fn inputs(case: &Case, session: &Session) -> Result<Vec<(String, Tensor)>, Ended> {
+    let surfaces: Vec<_> = session.inputs().collect();
+    let mut given = vec![None; surfaces.len()];
+    for (name, file) in &case.inputs {
+        let index = container::Surface::find(surfaces.iter().copied(), name);
+        let slot = index.and_then(|index| given.get_mut(index));
+        *slot.ok_or_else(|| ended(Verdict::Error, format!("program has no input {name:?}")))? = Some(file);
+    }
+    let tensors = surfaces.iter().zip(given).enumerate().map(|(index, (surface, file))| {
+        let tensor = match file {
+            None => Tensor::random_for(surface, case.seed.wrapping_add(index as u64)),
+            Some(file) => {
+                let path = case.file(file);
+                let named =
+                    |why: &dyn std::fmt::Display| ended(Verdict::Error, format!("{}: {why}", path.display()));
+                let array = read(&path, elements(surface.shape)).map_err(|why| named(&why))?;
+                array.to_tensor(surface.shape).map_err(|why| named(&why))?.0
+            }
+        };
+        Ok((surface.name.to_string(), tensor))
+    });
+    tensors.collect()
+}
+
+fn read(path: &Path, limit: u64) -> Result<npy::Array, npy::Error> {
+    npy::Array::read(BufReader::new(File::open(path)?), limit)
+}
+
+/// What files say of each output.
+fn arrays(
+    case: &Case,
+    files: &std::collections::BTreeMap<String, std::path::PathBuf>,
+    outputs: &[Got],
+) -> Result<Vec<Vec<f64>>, Ended> {
+    outputs
+        .iter()
+        .enumerate()
+        .map(|(index, got)| {
+            let short = got.name.rsplit_once('@').map_or("", |(name, _)| name);
+            let names = [got.name.clone(), short.to_owned(), index.to_string()];
+            let named = names.iter().find_map(|name| files.get(name).filter(|_| !name.is_empty()));
+            let file = named.or_else(|| files.get("").filter(|_| outputs.len() == 1));
+            let missing = || ended(Verdict::Error, format!("no array is given for output {:?}", got.name));
+            let path = case.file(file.ok_or_else(missing)?);
+            let named = |why: npy::Error| ended(Verdict::Error, format!("{}: {why}", path.display()));
+            let array = read(&path, got.tensor.values().len() as u64).map_err(named)?;
+            Ok(array.halves().0.into_iter().map(half::f16::to_f64).collect())
+        })
+        .collect()
+}
+
+/// What an operation means for these inputs, for each output.
+fn meant(text: &str, inputs: &[(String, Tensor)], outputs: &[Got]) -> Result<Vec<Vec<f64>>, Ended> {
+    let inputs: Vec<(String, Array)> = inputs
+        .iter()
+        .map(|(name, tensor)| {
+            let shape = tensor.shape();
+            let shape = [shape.n, shape.c, shape.h, shape.w].map(|extent| extent as usize);
+            let values = tensor.values().iter().map(|value| value.to_f64()).collect();
+            (name.clone(), Array { shape, values })
+        })
+        .collect();
+    let mut named = meaning::evaluate(text, &inputs).map_err(|why| ended(Verdict::Error, why))?;
+    let sole = if outputs.len() == 1 { named.pop_last() } else { None };
+    if let Some((name, array)) = sole {
+        // With one output, what it is called does not matter unless an array of that name was meant.
+        let exact = outputs
+            .first()
+            .and_then(|got| named.remove(&got.name))
+            .filter(|_| outputs.iter().all(|got| got.name != name));
+        return Ok(vec![exact.unwrap_or(array).values]);
+    }
+    outputs
+        .iter()
+        .map(|got| {
+            let array = named.remove(&got.name);
+            let missing = || ended(Verdict::Error, format!("the meaning names no array {:?}", got.name));
+            array.map(|array| array.values).ok_or_else(missing)
+        })
+        .collect()
+}
+
+fn values(outputs: &[Got]) -> Vec<Vec<f64>> {
+    outputs.iter().map(|got| got.tensor.values().iter().map(|value| value.to_f64()).collect()).collect()
+}
+
+/// How a session's error ends a case.
+fn of_session(why: &session::Error) -> Ended {
+    let session::Error::Failed { reason, .. } = why else {
+        let verdict =
+            if matches!(why, session::Error::Device(_)) { Verdict::Error } else { Verdict::Unreadable };
+        return ended(verdict, why);
+    };
+    let text = reason.clone().unwrap_or_else(|| why.to_string());
+    let mut outcome = Outcome::because(Verdict::Refused, &text);
+    outcome.blame = Blame::of(&text);
+    if outcome.blame.as_ref().is_some_and(|blame| blame.category == "would hang")
+        || text.contains("hung the engine")
+    {
+        outcome.verdict = Verdict::Hang;
+    }
+    outcome.task = text.split_once("task ").and_then(|(_, rest)| {
+        let of_queue =
+            rest.strip_prefix("queue ").and_then(|rest| rest.split_once("task ")).map(|(_, rest)| rest);
+        let digits = of_queue.unwrap_or(rest);
+        digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    });
+    Box::new(outcome)
+}
