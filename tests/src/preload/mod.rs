@@ -51,7 +51,9 @@ impl Service {
         let thread = thread::spawn(move || {
             let bus = embedded::open(&options, MEMORY).expect("the device can be made");
             let driver = Driver::probe(bus).expect("the driver finds it");
-            let settings = Settings { poll: POLL, ..Settings::default() };
+            let report =
+                Box::new(|driver: &mut Driver<_>, what: &str| ane_driver::report::report(driver, what));
+            let settings = Settings { poll: POLL, report: Some(report), ..Settings::default() };
             Server::new(driver, place, settings)
                 .expect("the daemon can be made")
                 .run(stopped.as_fd())
