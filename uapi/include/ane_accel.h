@@ -1660,7 +1660,7 @@ struct drm_ane_mover {
  * ENODATA: no request failed, or not the one of that fence, or nothing is known of it any more.
  */
 #define DRM_IOCTL_ANE_GET_FAILURE \
-	_IOWR('d', 0x5c, struct drm_ane_get_failure)
+	_IOWR('d', 0x98, struct drm_ane_get_failure)
 
 #ifdef __cplusplus
 }
