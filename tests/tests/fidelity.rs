@@ -5,8 +5,6 @@ use std::path::Path;
 use ane_tests::{data, fidelity};
 
 /// With `ANE_WRITE` set, the page is written instead of compared.
-///
-/// Requirement: NUM-21
 #[test]
 fn page_is_current_and_every_published_digit_is_reproduced() {
     let Some(groups) = fidelity::rows() else { return data::not_run("compiled programs are missing") };

@@ -85,26 +85,31 @@ fn check_all(families: &[&str]) {
     assert!(count > 0, "{families:?}");
 }
 
+/// Requirement: ORA-18
 #[test]
 fn grouped_dense_and_depthwise_convolutions_give_what_they_mean() {
     check_all(&["conv_k"]);
 }
 
+/// Requirement: ORA-19
 #[test]
 fn elementwise_programs_give_what_they_mean() {
     check_all(&["binary", "bcast", "logical", "unary"]);
 }
 
+/// Requirement: ORA-20
 #[test]
 fn reductions_and_softmax_give_what_they_mean() {
     check_all(&["reduce", "softmax"]);
 }
 
+/// Requirement: ORA-21
 #[test]
 fn tiles_and_transpositions_give_what_they_mean() {
     check_all(&["tile", "transpose"]);
 }
 
+/// Requirement: ORA-22
 #[test]
 fn matrix_products_and_chains_give_what_they_mean() {
     check_all(&["matmul", "linear", "chain"]);
@@ -129,6 +134,7 @@ fn check_chained(name: &str, is_right: impl Fn(f64, f64) -> bool) {
     }
 }
 
+/// Requirement: ORA-23
 #[test]
 fn sigmoid_whose_first_task_passes_its_result_straight_on_is_within_its_table() {
     check_chained("sigmoid", |x, y| (1.0 / (1.0 + (-x).exp()) - y).abs() < 5e-3);

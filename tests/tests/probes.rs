@@ -5,7 +5,6 @@ use std::process::Command;
 
 use ane_tests::{command, data};
 
-/// Requirement: NUM-20
 #[test]
 fn every_probe_runs_and_gives_the_answer_of_the_rules() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/probes/run.py");

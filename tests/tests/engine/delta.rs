@@ -26,6 +26,7 @@ fn line(slope: f64, intercept: f64) -> Vec<u16> {
     line
 }
 
+/// Requirement: ORA-01
 #[test]
 fn groups_repeat_the_task_with_channels_and_coefficients_of_their_own() {
     // Two groups of two channels in and one out, each with a slot of its own.
@@ -36,6 +37,7 @@ fn groups_repeat_the_task_with_channels_and_coefficients_of_their_own() {
     assert_eq!(rig.done(), [3.0, 14.0]);
 }
 
+/// Requirement: ORA-02
 #[test]
 fn planes_are_narrower_where_lanes_of_all_engines_are_more_than_outputs() {
     // Four outputs, four lanes, two engines: two outputs for each engine.
@@ -45,6 +47,7 @@ fn planes_are_narrower_where_lanes_of_all_engines_are_more_than_outputs() {
     assert_eq!(rig.done(), [31.0, 42.0, 75.0, 86.0]);
 }
 
+/// Requirement: ORA-03
 #[test]
 fn table_leads_the_coefficients_of_each_engine() {
     let mut rig = Rig::neural(Mode::M1, [1, 1, 1], [2, 1, 1], MULTIPLY | TABLE);
@@ -54,6 +57,7 @@ fn table_leads_the_coefficients_of_each_engine() {
     assert_eq!(rig.done(), [31.0, 43.0]);
 }
 
+/// Requirement: ORA-04
 #[test]
 fn accumulator_bias_is_added_before_post_scale_and_nonlinearity() {
     let mut rig = Rig::neural(Mode::M1, [2, 1, 1], [1, 1, 1], MULTIPLY | RELU);
@@ -65,6 +69,7 @@ fn accumulator_bias_is_added_before_post_scale_and_nonlinearity() {
     assert_eq!(sum.done(), [3.25]);
 }
 
+/// Requirement: ORA-05
 #[test]
 fn signed_bytes_are_coefficients() {
     let mut rig = Rig::neural(Mode::M1, [2, 1, 1], [1, 1, 1], MULTIPLY);
@@ -72,6 +77,7 @@ fn signed_bytes_are_coefficients() {
     assert_eq!(rig.input(0, &bits(&[3.0, 0.5])).done(), [-67.0]);
 }
 
+/// Requirement: ORA-06
 #[test]
 fn sparse_slot_walks_phases_of_the_stride_and_leaves_zeros_out() {
     // 3x3 with stride 2 over 3x3 elements, padded to one output; taps 1 to 9, of which 5 is zero. One lane counts as two.
@@ -91,6 +97,7 @@ fn sparse_slot_walks_phases_of_the_stride_and_leaves_zeros_out() {
     assert_eq!(rig.done(), [260.0]);
 }
 
+/// Requirement: ORA-07
 #[test]
 fn sparse_slot_that_promises_more_than_there_is_is_refused() {
     let mut rig = Rig::neural(Mode::M1, [1, 1, 1], [1, 1, 1], MULTIPLY);
@@ -103,6 +110,7 @@ fn sparse_slot_that_promises_more_than_there_is_is_refused() {
     }
 }
 
+/// Requirement: ORA-08
 #[test]
 fn two_columns_side_by_side_are_lanes_with_a_kernel_moved_along() {
     // A 1x1 kernel of two lanes, two columns wide: the second lane's tap is the second of its row.
@@ -111,6 +119,7 @@ fn two_columns_side_by_side_are_lanes_with_a_kernel_moved_along() {
     assert_eq!(rig.input(0, &bits(&counted(4))).done(), [2.0, 4.0, 6.0, 8.0]);
 }
 
+/// Requirement: ORA-09
 #[test]
 fn depths_repeat_the_task_with_the_depth_strides() {
     let mut rig = Rig::planar(COPY, [1, 1, 2], 0);
@@ -122,6 +131,7 @@ fn depths_repeat_the_task_with_the_depth_strides() {
     assert_eq!(rig.expect([2, 1, 2]).done(), [3.0, 6.0, 3.0, 6.0]);
 }
 
+/// Requirement: ORA-10
 #[test]
 fn source_that_lies_transposed_has_a_channel_for_each_column() {
     // Stored as three channels of two columns, meant as two channels of three.
@@ -141,6 +151,7 @@ fn source_that_lies_transposed_has_a_channel_for_each_column() {
     assert_eq!(second.done(), [11.0, 12.0, 13.0, 14.0, 15.0, 16.0]);
 }
 
+/// Requirement: ORA-11
 #[test]
 fn normaliser_reads_a_column_for_each_channel_where_source_2_lies_transposed() {
     for (negated, wanted) in [(0, [20.0, 30.0, 500.0, 600.0]), (1, [0.0, 10.0, 100.0, 200.0])] {
@@ -155,6 +166,7 @@ fn normaliser_reads_a_column_for_each_channel_where_source_2_lies_transposed() {
     }
 }
 
+/// Requirement: ORA-12
 #[test]
 fn magnitude_and_relu_of_source_2_act_on_the_planar_engine() {
     let mut copy = Rig::planar(COPY, [1, 1, 2], 1 << 6);
@@ -164,6 +176,7 @@ fn magnitude_and_relu_of_source_2_act_on_the_planar_engine() {
     assert_eq!(sum.done(), [-3.0, 10.0]);
 }
 
+/// Requirement: ORA-13
 #[test]
 fn tensors_of_bytes_go_through_a_table() {
     // Nothing becomes one, and one nothing, as in a logical not.
@@ -178,6 +191,7 @@ fn tensors_of_bytes_go_through_a_table() {
     assert_eq!(rig.machine.memory.bytes(0x0100_0000, 4), Some(vec![1, 0, 0, 1]));
 }
 
+/// Requirement: ORA-14
 #[test]
 fn pass_through_of_other_extents_writes_what_both_have() {
     for outputs in [1, 3, 5] {
@@ -190,6 +204,7 @@ fn pass_through_of_other_extents_writes_what_both_have() {
     }
 }
 
+/// Requirement: ORA-15
 #[test]
 fn table_modes_2_3_and_4_are_knots_below_zero_the_fraction_and_the_whole_part() {
     let ends = [-f64::INFINITY, f64::INFINITY, 0.0, 0.0];
@@ -202,12 +217,14 @@ fn table_modes_2_3_and_4_are_knots_below_zero_the_fraction_and_the_whole_part() 
     assert_eq!([of(0x63), of(0x64)], [[0.75, -0.75], [2.0, -2.0]]);
 }
 
+/// Requirement: ORA-16
 #[test]
 fn odd_table_gives_what_lies_below_at_its_low_bound_too() {
     let odd = table([1.0, 4.0, 9.0, 8.0], |_| 5.0, 3, 0x60);
     assert_eq!([1.0, -1.0, 1.5].map(|x| through(&odd, half_bits(x))), [9.0, -9.0, 5.0]);
 }
 
+/// Requirement: ORA-17
 #[test]
 fn bits_of_ports_and_blocks_at_rest_refuse_nothing() {
     let mut rig = Rig::pass_through([1, 1, 2], RELU);

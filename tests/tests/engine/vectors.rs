@@ -70,7 +70,6 @@ fn vector_has_the_accumulator_and_the_output_that_the_rules_say() {
     }
 }
 
-/// Requirement: ENG-04
 #[test]
 fn vector_through_a_convolution_of_one_output_leaves_its_half() {
     for vector in vectors() {
