@@ -55,6 +55,13 @@ impl Packing {
         self.outputs < self.lanes * self.engines && self.outputs.is_multiple_of(self.engines)
     }
 
+    /// Whether the outputs that are left for the last round of planes could be dealt to all engines, in narrower planes:
+    /// of such a task td 7.1 says that it may be so, and not what tells.
+    pub const fn is_open(self) -> bool {
+        let left = self.outputs % (self.lanes * self.engines);
+        self.outputs > left && left != 0 && left.is_multiple_of(self.engines)
+    }
+
     /// Lanes of a plane.
     pub const fn width(self) -> u32 {
         if self.is_narrow() { self.outputs.div_ceil(self.engines) } else { self.lanes }
@@ -70,11 +77,13 @@ impl Packing {
         self.kernel.channels * self.kernel.extent.0 * self.kernel.extent.1
     }
 
-    /// Most bytes that a chunk has behind its table.
-    pub fn chunk_bytes(self) -> u32 {
-        let planes = self.outputs.div_ceil(self.width()).div_ceil(self.engines);
-        let slot = self.width() * (self.taps() + u32::from(self.has_bias)) * 2;
-        self.groups * planes * slot.next_multiple_of(64)
+    /// Bytes of an engine's chunk behind its table, unless it is sparse.
+    pub fn chunk_bytes(self, engine: u32) -> u32 {
+        let planes = self.outputs.div_ceil(self.width());
+        let slots = planes.saturating_sub(engine).div_ceil(self.engines);
+        let size = if matches!(self.format, Format::Unsigned | Format::Signed) { 1 } else { 2 };
+        let slot = self.width() * (self.taps() + u32::from(self.has_bias)) * size;
+        if self.groups == 1 { slots * slot } else { self.groups * slots * slot.next_multiple_of(64) }
     }
 
     /// The chunk of an engine.

@@ -86,6 +86,8 @@ pub struct Making<'r> {
     pub on_chip: Option<OnChip>,
     /// What the task before passes on.
     pub passed: Option<(Shape, u32)>,
+    /// Whether the result of the task may be passed on.
+    pub may_pass: bool,
     /// Where on chip nothing of use lies yet.
     pub free: u32,
     /// Where the next result may go, behind its BAR.
@@ -179,7 +181,8 @@ impl Making<'_> {
     /// Where the result goes; `shape` is as stored. The last task of a chain goes to memory.
     pub fn result(&mut self, task: &mut Task, shape: Shape, width: u32, times: Times, is_last: bool) {
         self.passed = None;
-        if !is_last && width == 2 && times == Times::ONCE && self.feature(6, "passed on") {
+        let may_pass = std::mem::replace(&mut self.may_pass, true) && !is_last && width == 2;
+        if may_pass && times == Times::ONCE && self.feature(6, "passed on") {
             task.set(0x4830, self.port(width) | 3);
             task.set(0x1_7800, 0xc0);
             self.passed = Some((shape, width));
@@ -238,6 +241,7 @@ pub fn program(seed: u64, turned: bool) -> Program {
         constants: Vec::new(),
         on_chip: None,
         passed: None,
+        may_pass: true,
         free: 0,
         result: 0,
         features: Vec::new(),

@@ -20,7 +20,8 @@ enum Kind {
     PassThrough,
 }
 
-/// The channels of its group that an output reads.
+/// The channels that an output reads. There is one group here: whether a group may read what the one before wrote, no source
+/// says, and in crowded memory it would.
 #[derive(Clone, Copy)]
 enum Reads {
     Dense,
@@ -40,10 +41,9 @@ pub(super) fn task(random: &mut Random, known: &mut Known, task: &mut Delta) {
         Reads::Dense => input.c,
         Reads::Unicast(each) => each,
     };
-    let groups = if random.below(5) == 0 { 2 + random.below(3) } else { 1 };
     let taps = each * (conv & 0x1f) * (conv >> 5 & 0x1f);
     let outputs = match reads {
-        Reads::Dense => outputs.min(WORK_MAX / (taps * plane.0 * plane.1 * groups)).max(1),
+        Reads::Dense => outputs.min(WORK_MAX / (taps * plane.0 * plane.1)).max(1),
         Reads::Unicast(_) => outputs,
     };
     let output = Shape { c: outputs, h: plane.1, w: plane.0 };
@@ -53,8 +53,8 @@ pub(super) fn task(random: &mut Random, known: &mut Known, task: &mut Delta) {
     task.set(
         0x24,
         match reads {
-            Reads::Dense => 0x0001_0000 | groups,
-            Reads::Unicast(each) => 0x4000 | each << 16 | groups,
+            Reads::Dense => 0x0001_0001,
+            Reads::Unicast(each) => 0x4001 | each << 16,
         },
     );
     task.set(0x2c, 0);
@@ -76,13 +76,13 @@ pub(super) fn task(random: &mut Random, known: &mut Known, task: &mut Delta) {
     task.set(0xc80c, if has_addend { half(random).into() } else { 0 });
     task.set(0xc810, if random.below(4) == 0 { half(random).into() } else { 0x3c00 });
     if kind == Kind::Convolution {
-        coefficients(random, known, task, (outputs, groups), each);
+        coefficients(random, known, task, outputs, each);
     } else if nonlinearity == 2 {
         table(random, known, task);
     }
-    source1(random, known, task, (input, groups), 128 >> sh_min);
+    source1(random, known, task, (input, 1), 128 >> sh_min);
     let stored = if is_transposed { output.transposed() } else { output };
-    result(random, known, task, stored, groups);
+    result(random, known, task, stored, 1);
 }
 
 fn channels(random: &mut Random, kind: Kind, channels: u32) -> (Reads, u32) {
@@ -118,13 +118,7 @@ fn kernel(random: &mut Random, input: Shape) -> (u32, (u32, u32)) {
 }
 
 /// Chunks of coefficients anywhere in memory, shared or one behind the other (td 7.1, delta 5).
-fn coefficients(
-    random: &mut Random,
-    known: &Known,
-    task: &mut Delta,
-    (outputs, groups): (u32, u32),
-    channels: u32,
-) {
+fn coefficients(random: &mut Random, known: &Known, task: &mut Delta, outputs: u32, channels: u32) {
     let engines_log2 = random.below(5);
     let conv = task.registers[&0x1c];
     let kernel = packing::Kernel {
@@ -139,8 +133,11 @@ fn coefficients(
     };
     let has_bias = format == Format::Half && task.registers[&0xc80c] == 0 && random.below(3) == 0;
     let packing =
-        |lanes| Packing { lanes, engines: 1 << engines_log2, outputs, groups, kernel, has_bias, format };
-    let fits = |log2: &u32| !packing(1 << log2).is_narrow() && outputs.is_multiple_of(1 << log2);
+        |lanes| Packing { lanes, engines: 1 << engines_log2, outputs, groups: 1, kernel, has_bias, format };
+    let fits = |log2: &u32| {
+        let packing = packing(1 << log2);
+        !packing.is_narrow() && !packing.is_open() && outputs.is_multiple_of(1 << log2)
+    };
     let lanes: Vec<u32> = (0..=5).filter(fits).collect();
     let lanes_log2 = lanes[random.below(lanes.len() as u32) as usize];
     let packing = packing(1 << lanes_log2);
@@ -154,7 +151,7 @@ fn coefficients(
     };
     task.set(0xc800, format | random.below(2) << 16);
     task.set(0x1_f800, 0x40);
-    let whole = align(packing.chunk_bytes(), 64);
+    let whole = align(packing.chunk_bytes(0), 64);
     // What an earlier task read or wrote, the constants, or anything.
     let recent = known.memory.len().checked_sub(1 + random.below(3) as usize);
     let at = match (recent, random.below(3)) {
@@ -173,7 +170,8 @@ fn coefficients(
         task.set(0x1_f808 + 4 * engine, if is_used { 0x81 } else { 0x80 });
         if is_used {
             task.set(0x1_f848 + 4 * engine, offset + if is_shared { 0 } else { engine * whole });
-            task.set(0x1_f888 + 4 * engine, whole);
+            // As long as it is, and no longer: the device tells by this how planes are dealt (td 7.1).
+            task.set(0x1_f888 + 4 * engine, align(packing.chunk_bytes(engine), 64));
         }
     }
 }
