@@ -86,7 +86,7 @@ pub struct Case {
     pub program: String,
     /// What it is counted under.
     pub family: String,
-    /// How the array computes: `m1`, `exact` or `fast`.
+    /// How the array computes: `m1` or `exact`.
     pub numerics: String,
     /// Seed of the inputs that no file is given for.
     pub seed: u64,

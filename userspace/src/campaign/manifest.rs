@@ -16,7 +16,7 @@
 //!
 //! [[program]]
 //! path = "relu.anec"
-//! numerics = ["fast"]              # for this one only
+//! numerics = ["exact"]              # for this one only
 //! inputs = { x = "x.npy" }         # the other inputs are random
 //! expect.meaning = "y = relu x"    # also: expect.arrays, expect.sha256, expect.device
 //! absolute = 0.0                   # how far off a result may be,
@@ -451,7 +451,7 @@ mod tests {
             [[program]]
             path = "relu.anec"
             family = "activation"
-            numerics = ["fast"]
+            numerics = ["exact"]
             seeds = [7]
             seconds = 1.5
             expect.arrays = "y.npy"
