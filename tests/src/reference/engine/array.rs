@@ -5,7 +5,7 @@
 //! the array reads exponent field 31 like any other (rule 2): there is neither an infinity nor a NaN in it.
 
 use super::Mode;
-use super::numbers::{defined, half_value, power_of_two};
+use super::numbers::power_of_two;
 
 /// One operand and its coefficient, as halves.
 pub type Tap = (u16, u16);
@@ -74,15 +74,17 @@ fn product(operand: u16, coefficient: u16) -> i64 {
     if exact < 0 { -magnitude } else { magnitude }
 }
 
-/// The oracle: nothing is rounded that a double can hold, and overflow is looked for once. Reading: where the array's
-/// rules are silent of it, it stays what it was, so that subnormal numbers are zero, exponent field 31 is an infinity, and
-/// a single tap has no limit.
+/// The oracle: operands and the bias are read as in the array, nothing is rounded that a double can hold, and overflow is
+/// looked for once, at the end.
 fn exactly(addends: &[u16], taps: &[Tap]) -> f64 {
-    let value = |bits: u16| if bits & 0x7C00 == 0 { 0.0 } else { half_value(bits) };
-    let sum = taps.iter().fold(0.0, |sum, &(operand, coefficient)| sum + value(operand) * value(coefficient));
-    let sum = defined(sum);
-    let sum = if taps.len() > 1 && sum.abs() >= 32768.0 { f64::INFINITY.copysign(sum) } else { sum };
-    addends.iter().fold(sum, |sum, &addend| defined(sum + half_value(addend)))
+    let value = |bits: u16| {
+        let Operand { significand, exponent } = Operand::of(bits);
+        significand as f64 * power_of_two(exponent - 10)
+    };
+    let start = addends.iter().fold(0.0, |sum, &addend| sum + value(addend));
+    let sum =
+        taps.iter().fold(start, |sum, &(operand, coefficient)| sum + value(operand) * value(coefficient));
+    if sum.abs() >= 32768.0 { f64::INFINITY.copysign(sum) } else { sum }
 }
 
 #[cfg(test)]
