@@ -26,4 +26,5 @@ pub mod random;
 pub mod reference;
 pub mod remote;
 pub mod runner;
+pub mod stored;
 pub mod stranger;

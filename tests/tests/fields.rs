@@ -54,6 +54,7 @@ type Ends = (End, End, bool);
 #[track_caller]
 fn each(what: &str, programs: &[(&str, Case)], changes: &[(u32, u32)], wanted: impl Fn(Ends) -> bool) {
     let strict = Options { strict: true, hang: Hang::Report, ..Options::default() };
+    let mut others = Vec::new();
     for (name, case) in programs {
         let (_, before) = case.on_device();
         for &(register, value) in changes {
@@ -63,9 +64,12 @@ fn each(what: &str, programs: &[(&str, Case)], changes: &[(u32, u32)], wanted: i
             let (strictly, _) = changed.on_device_as(&strict);
             // The stream is where the register was changed.
             let ends = (End::of(outcome), End::of(strictly), after[1..] == before[1..]);
-            assert!(wanted(ends), "{what}: {name} with {value:#x} in {register:#x}: {ends:?}, {outcome:x?}");
+            if !wanted(ends) {
+                others.push(format!("{name} with {value:#x} in {register:#x}: {ends:?}, {outcome:x?}"));
+            }
         }
     }
+    assert!(others.is_empty(), "not {what}:\n{}", others.join("\n"));
 }
 
 #[track_caller]
@@ -102,6 +106,21 @@ fn neural() -> [(&'static str, Case); 3] {
     [("pass-through", pass_through()), ("convolution", convolution()), ("table", table())]
 }
 
+/// Tasks that fetch coefficients, or a table.
+fn fetching() -> [(&'static str, Case); 2] {
+    [("convolution", convolution()), ("table", table())]
+}
+
+/// Tasks during which kernel DMA has nothing to do.
+fn resting() -> [(&'static str, Case); 3] {
+    [("pass-through", pass_through()), ("sum", sum()), ("mean", mean())]
+}
+
+/// Tasks without source 2.
+fn of_one() -> [(&'static str, Case); 4] {
+    [("pass-through", pass_through()), ("convolution", convolution()), ("table", table()), ("mean", mean())]
+}
+
 fn planar() -> [(&'static str, Case); 3] {
     [("sum", sum()), ("mean", mean()), ("maximum", maximum())]
 }
@@ -109,17 +128,22 @@ fn planar() -> [(&'static str, Case); 3] {
 #[test]
 fn word_whose_other_values_nobody_saw_is_refused_with_them() {
     // Depth, output step, the 3-D convolution, the word at 0x13840, what kernel DMA aligns to.
-    let changes = [(0x04, 2), (0x18, 2), (0x20, 0x2042), (0x20, 0x4041), (0x1_3840, 0x200), (0x1_f804, 0x40)];
+    let changes = [(0x04, 2), (0x18, 2), (0x20, 0x2042), (0x20, 0x4041), (0x1_3840, 0x200)];
     refused(&all(), &changes);
+    refused(&fetching(), &[(0x1_f804, 0x40)]);
+    ignored(&resting(), &[(0x1_f804, 0x40)]);
     // Pixel offsets and what lies around them.
-    refused(&all(), &[(0x1_3850, 1), (0x1_385c, 1), (0x1_3830, 1), (0x1_3844, 1), (0x1_3860, 1)]);
+    ignored(&all(), &[(0x1_3850, 1), (0x1_385c, 1)]);
+    refused(&all(), &[(0x1_3830, 1), (0x1_3844, 1), (0x1_3860, 1)]);
 }
 
 #[test]
 fn further_stream_of_kernel_dma_that_runs_is_refused() {
     let streams = [0x1_f8c8, 0x1_f8cc, 0x1_f8d0, 0x1_f8d4];
-    refused(&all(), &streams.map(|stream| (stream, 0x81)));
-    refused(&all(), &streams.map(|stream| (stream, 1)));
+    for value in [0x81, 1] {
+        refused(&fetching(), &streams.map(|stream| (stream, value)));
+        ignored(&resting(), &streams.map(|stream| (stream, value)));
+    }
     ignored(&all(), &streams.map(|stream| (stream, 0)));
     // Base and size of a stream that is idle.
     ignored(&all(), &[(0x1_f8d8, 0x40), (0x1_f8e4, 0x40), (0x1_f8e8, 0), (0x1_f8f4, 0x80)]);
@@ -127,8 +151,10 @@ fn further_stream_of_kernel_dma_that_runs_is_refused() {
 
 #[test]
 fn format_other_than_halves_is_refused() {
-    // Both operands and the result, on the way and in memory; of source 2 where there is none, too.
-    refused(&all(), &[(0x08, 0x20), (0x08, 0x21), (0x08, 0x02), (0x08, 0x12), (0x08, 0x26), (0x08, 0x2e)]);
+    // Both operands and the result, on the way and in memory; that of source 2 where there is one.
+    refused(&all(), &[(0x08, 0x20), (0x08, 0x21), (0x08, 0x02), (0x08, 0x12)]);
+    refused(&[("sum", sum())], &[(0x08, 0x26), (0x08, 0x2e)]);
+    ignored(&of_one(), &[(0x08, 0x26), (0x08, 0x2e)]);
     refused(&all(), &[(0x1_3838, 0x0100_1031), (0x1_3838, 0x0100_2030), (0x1_3838, 0x0100_2011)]);
     refused(&all(), &[(0x1_7818, 0x0100_1031), (0x1_7818, 0x0100_2131), (0x1_7818, 0x1100_2031)]);
     refused(&[("sum", sum())], &[(0x1_383c, 0x2032), (0x1_383c, 0x1030), (0x1_383c, 0x1000_2030)]);
@@ -205,17 +231,14 @@ fn strict_device_names_the_register_that_asks_for_what_is_inferred() {
 #[test]
 fn kernel_without_coefficients_is_refused() {
     let programs = [("pass-through", pass_through()), ("table", table())];
-    refused(
-        &programs,
-        &[(0x1c, 0x5000_a022), (0x1c, 0x5000_c021), (0x1c, 0x5002_a021), (0x14, 19 | 3 << 16)],
-    );
+    refused(&programs, &[(0x1c, 0x5000_a022), (0x1c, 0x5000_c021), (0x1c, 0x5002_a021)]);
 }
 
 #[test]
 fn coefficient_form_that_the_text_does_not_fix_is_refused() {
     let convolution = [("convolution", convolution())];
-    // Signed bytes, palettes, zeros left out, another kernel's coefficients.
-    let forms = [0x81, 0x83, 0x86, 0x42, 0x182, 0x482];
+    // Palettes, zeros left out without the bit that says so, another kernel's coefficients.
+    let forms = [0x83, 0x86, 0x42, 0x182, 0x482];
     refused(&convolution, &forms.map(|form| (0xc800, form)));
     // The bits along chains of planar tasks, and the one of runtime kernels.
     ignored(&convolution, &[(0xc800, 0x1082), (0xc800, 0x4082), (0xc800, 0x1_0082), (0xc800, 0x02)]);
@@ -233,8 +256,9 @@ fn operation_of_the_array_that_nobody_explains_is_refused() {
     let pass_through = [("pass-through", pass_through())];
     ignored(&pass_through, &[(0xc808, 0xffff), (0xc80c, 0x1f_ffff), (0xc804, 0x0001_000c)]);
     let convolution = [("convolution", convolution())];
-    refused(&convolution, &[(0xc808, 1), (0xc80c, 1), (0xc80c, 0x1_0000), (0xc804, 0x0012_0000)]);
-    ignored(&convolution, &[(0xc804, 0), (0xc804, 0x1c00)]);
+    refused(&convolution, &[(0xc808, 1), (0xc80c, 0x1_0000), (0xc804, 0x0012_0000)]);
+    // An addend below half a unit of the accumulator is none.
+    ignored(&convolution, &[(0xc804, 0), (0xc804, 0x1c00), (0xc80c, 1)]);
     // Without bit 20 the table gives other values, and nobody knows why.
     refused(&[("table", table())], &[(0xc804, 0x0002_000c)]);
 }
@@ -257,10 +281,15 @@ fn field_of_the_planar_engine_that_nobody_explains_is_refused() {
     // Reductions 1 and 3, post function 3, an operation of two sources with one, a selector without a source.
     let changes = [1, 3, 3 << 12, 1 << 2, 2 << 2, 3 << 2, 2 << 18, 3 << 18, 1 << 17, 1 << 20];
     refused(&mean, &changes.map(|value| (0x8800, value)));
-    // Broadcast along depth is a guess, and nothing is known of the two flags behind.
-    refused(&planar(), &[(0x30, 1 << 2), (0x30, 1 << 6), (0x30, 1 << 8), (0x30, 1 << 9)]);
+    // Broadcast along depth is a guess.
+    refused(&planar(), &[(0x30, 1 << 2)]);
+    refused(&[("sum", self::sum())], &[(0x30, 1 << 6)]);
+    // What is said of source 2 where there is none.
+    ignored(&[("mean", self::mean()), ("maximum", maximum())], &[(0x30, 1 << 6), (0x30, 1 << 9)]);
     // What the array does to its input and its result, and the padding mode of another task.
-    refused(&planar(), &[(0x4800, 1), (0x34, 0x1000_0051)]);
+    refused(&planar(), &[(0x34, 0x1000_0051)]);
+    refused(&[("maximum", maximum())], &[(0x4800, 1)]);
+    inferred(&[("sum", self::sum()), ("mean", self::mean())], &[(0x4800, 1)]);
     refused(&[("sum", self::sum()), ("mean", self::mean())], &[(0x4800, 1 << 2), (0x4800, 2 << 2)]);
     refused(&[("maximum", maximum())], &[(0x4800, 0), (0x4800, 2 << 2), (0x4800, 3 << 2)]);
 }
@@ -278,9 +307,13 @@ fn register_of_the_other_engine_has_no_effect() {
 
 #[test]
 fn source_and_result_that_contradict_themselves_are_refused() {
-    refused(&all(), &[(0x4804, 0x0050_0173), (0x4804, 0x0050_0132), (0x4804, 0x0050_0372)]);
+    refused(&all(), &[(0x4804, 0x0050_0173), (0x4804, 0x0050_0372)]);
+    refused(&[("sum", sum())], &[(0x4804, 0x0050_0132)]);
+    // DMAFmt 0 beside halves.
+    ignored(&of_one(), &[(0x4804, 0x0050_0132)]);
     refused(&all(), &[(0x4804, 0x0050_1172), (0x4804, 0x0051_0172), (0x4804, 0x0048_0172)]);
-    refused(&all(), &[(0x4830, 0x0050_0173), (0x4830, 0x0050_0132), (0x4830, 0x0051_0172)]);
+    refused(&all(), &[(0x4830, 0x0050_0173), (0x4830, 0x0051_0172)]);
+    ignored(&all(), &[(0x4830, 0x0050_0132)]);
     // A source 2 in memory of which only one of two bits speaks.
     refused(&[("sum", sum())], &[(0x34, 0x31), (0x4804, 0x0050_0172)]);
     refused(&[("mean", mean()), ("table", table())], &[(0x4804, 0x0150_0172)]);

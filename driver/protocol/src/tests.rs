@@ -144,7 +144,7 @@ fn message_of_the_largest_size_is_read_and_a_larger_one_is_not() {
 
 #[test]
 fn chapter_has_every_kind_with_its_number_and_every_limit() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/aned.md");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/aned.md");
     let chapter = std::fs::read_to_string(path).unwrap();
     for kind in Kind::ALL {
         let row = format!("| `{}` | {} |", kind.name(), *kind as u32);

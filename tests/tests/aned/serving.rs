@@ -56,7 +56,7 @@ fn request_that_fails_tells_its_own_client_register_and_value_and_no_other() {
     let (mine, other) = (open(), open());
     let model = Model::read(&bytes).unwrap();
     let why = Session::load(&mine, &model).unwrap().run().unwrap_err();
-    let text = "task 0: undefined: 0x00000003 in InDepth at 0x4";
+    let text = "task 0: undefined: 0x00000001 in OutDepth at 0x18";
     assert_eq!(why.to_string(), format!("request ended with EIO: {text}"));
     assert_eq!(mine.failure(Fence(1)).as_deref(), Some(text));
     assert_eq!((mine.failure(Fence(2)), other.failure(Fence(1))), (None, None));

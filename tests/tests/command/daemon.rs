@@ -84,7 +84,7 @@ fn request_that_fails_behind_a_daemon_says_why_as_it_does_without_one() {
     let daemon = Daemon::start(&scratch, &[]);
     let model = scratch.file("deep.anec", &deep());
     let here = refused(4, &["run", &model]);
-    assert!(here.contains("0x00000003 in InDepth at 0x4: only depth 1 is known"), "{here}");
+    assert!(here.contains("0x00000001 in OutDepth at 0x18: output is not as deep as the input"), "{here}");
     assert_eq!(refused(4, &["run", &model, "--device", &daemon.device]), here);
     printed(&["run", &example(), "--device", &daemon.device]);
 }

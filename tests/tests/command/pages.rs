@@ -11,6 +11,7 @@ use ane::tensor::Tensor;
 use ane_tests::command::{ane, built, path, printed};
 use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::data::programs;
+use ane_tests::model::Onnx;
 use ane_tests::preload;
 
 use super::scratch::{Scratch, example};
@@ -60,7 +61,19 @@ fn examples(help: &str) -> Vec<String> {
 }
 
 /// What examples need that not every machine has: a kernel and a disk to boot, and a reader of manual pages.
-const NOT_HERE: &[&str] = &["ane vm ", "man -l", "tools/guest/"];
+const NOT_HERE: &[&str] = &[
+    "ane vm ",
+    "man -l",
+    "tools/guest/",
+    // `ane build` has made a program of that name already.
+    "ane compile network.onnx",
+    "--dim batch=1",
+    "node.onnx",
+    "--task 3",
+    "zeros.bin",
+    "before.anec",
+    "pip install",
+];
 
 /// A folder with what a reader of the examples has: programs, arrays, scripts, a running device, and a place for sockets.
 struct Workplace {
@@ -86,6 +99,11 @@ impl Workplace {
         for (folder, numerics) in [("out-m1", "m1"), ("out-fast", "fast")] {
             printed(&["run", &example(), "--numerics", numerics, "-o", &scratch.at(folder)]);
         }
+        let mut model = Onnx::new(1);
+        let image = model.input("image", &[1, 3, 8, 8]);
+        model.node_to("Relu", &[&image], "result", &[]);
+        model.output("result", &[1, 3, 8, 8]);
+        scratch.file("network.onnx", &model.finish());
         scratch.file("network.txt", b"x = input 64x1x1\ny = softmax x\noutput y\n");
         fs::create_dir(file("programs")).expect("it can be made");
         fs::copy(example(), file("programs/add_relu.anec")).expect("it can be copied");
@@ -96,7 +114,7 @@ impl Workplace {
         scratch.file("transfer.txt", b"scratch 0 = 01 02\nmove 0 1 1 scratch-to-scratch\nwait\n");
         // Clients that know nothing of this project, but for the place of a device node.
         let client = "#!/usr/bin/env python3\nimport os\nos.close(os.open('/dev/accel/accel0', os.O_RDWR))\n";
-        for name in ["infer.py", "client"] {
+        for name in ["infer.py", "client", "check-tool"] {
             scratch.file(name, client.as_bytes());
             fs::set_permissions(file(name), fs::Permissions::from_mode(0o755)).expect("it is ours");
         }

@@ -6,6 +6,7 @@ use ane::container::{self, Axes, Direction};
 use ane::tensor::Tensor;
 use ane_tests::command::{ane, path, printed, without_times};
 use ane_tests::data;
+use ane_tests::stored::stored;
 use half::f16;
 
 use super::scratch::{Scratch, example, read};
@@ -45,8 +46,9 @@ fn outputs_are_what_the_inputs_add_up_to() {
     assert_eq!(list[0]["file"], "output0.npy");
     assert_eq!(list[0]["shape"], serde_json::json!([1, 16, 1, 32]));
     let sum = read(&scratch.path().join("out/output0.npy"), SHAPE);
-    // One addition of halves, rounded once, then the larger of that and zero.
-    let expected = a.values().iter().zip(b.values()).map(|(a, b)| (*a + *b).max(f16::ZERO));
+    // One addition of halves, rounded once and away from zero at a tie, then the larger of that and zero.
+    let expected =
+        a.values().iter().zip(b.values()).map(|(a, b)| stored(a.to_f64() + b.to_f64()).max(f16::ZERO));
     assert!(sum.values().iter().copied().eq(expected));
 }
 

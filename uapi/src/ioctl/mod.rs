@@ -41,7 +41,7 @@ use number::{Ioctl, Number, Refusal};
 pub const OWN: u8 = 0x80;
 
 /// The first and the last number that they had.
-const FORMER: core::ops::RangeInclusive<u8> = 0x44..=0x5b;
+pub const FORMER: core::ops::RangeInclusive<u8> = 0x44..=0x5b;
 
 /// Numbers of the existing driver's second ABI, which this device does not speak. A driver of the first answers them with
 /// `EINVAL` whatever their size (contract 5.2).

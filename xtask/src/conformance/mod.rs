@@ -113,7 +113,7 @@ mod tests {
             names,
             [
                 "CHIP", "MMIO", "DART", "ISO", "MAP", "ALIGN", "REBASE", "POOL", "FAULT", "MEM", "ENG",
-                "DMA", "TD", "TM", "PEMMU", "MOVER"
+                "DMA", "TD", "TM", "PEMMU", "MOVER", "ORA"
             ]
         );
         for group in &list.groups {
