@@ -211,7 +211,7 @@ fn engine() -> std::io::Result<()> {
     let tasks = u8::try_from(program.task_count).expect("the example is small");
     write("engine", "example", &[&[&[tasks - 1][..], &[0; 15]].concat(), program.stream].concat())?;
     for seed in 0..200 {
-        let case = random_case::case(2 * seed, false);
+        let case = random_case::program(2 * seed, false).case;
         let mut how = [0; 16];
         how[0] = u8::try_from(case.tasks).expect("cases are small") - 1;
         how[2] = case.numerics as u8;
