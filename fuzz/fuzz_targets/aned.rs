@@ -12,15 +12,15 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use ane_call::Segments;
 use ane_device::Options;
-use aned_protocol::client::{self, Client};
 use aned::place::{Access, Place};
+use aned::server::Settings;
 use aned_protocol::MESSAGE_MAX;
 use aned_protocol::answer::Answer;
+use aned_protocol::client::{self, Client};
 use aned_protocol::request::Request;
-use aned::server::Settings;
 use aned_protocol::socket::{self, Arrival};
-use ane_call::Segments;
 use rustix::net::{RecvFlags, SendFlags};
 use steps::Steps;
 

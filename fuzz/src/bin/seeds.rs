@@ -7,10 +7,10 @@ use std::path::Path;
 
 use ane::container::anec::Form;
 use ane::container::{self, convert};
-use aned_protocol::request::{Ask, Request};
 use ane_call::Segments;
 use ane_tests::differential::random_case;
 use ane_uapi::ioctl::companion::PE_MMU_MAP;
+use aned_protocol::request::{Ask, Request};
 
 #[path = "../../../userspace/tests/support/hwx.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
