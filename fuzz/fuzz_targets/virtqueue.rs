@@ -5,7 +5,6 @@
 
 #![no_main]
 
-use std::sync::Arc;
 
 use ane_device::Options;
 use ane_uapi::wire::QUEUES;
@@ -68,7 +67,7 @@ impl Driver {
         let both = GuestMemoryMmap::from_ranges(&[LOW, HIGH]).expect("memory");
         let trace = Trace::new(None).expect("no file is made");
         // Turns are taken one behind the other here, whatever rings.
-        let worker = Worker::new(&Options::default(), trace, Arc::new(|| ()));
+        let worker = Worker::new(&Options::default(), trace, None);
         let mut worker = worker.expect("the default chip has an engine");
         worker.replace_memory(&both);
         let vrings = (0..u64::from(QUEUES))
