@@ -10,7 +10,7 @@
 //!   to it once; the transport watches that descriptor instead, and asking it what happened never waits. A kick that
 //!   replaces another takes its place there, and the other one is watched no more.
 //! * *Call*: it is written to with no lock held. It is made non-blocking when it comes; that the frontend may undo this
-//!   is what [`Ringing`] is for.
+//!   is what `Ringing` is for.
 //! * Other descriptors than eventfds are not accepted: what it means to poll one is up to whoever made it.
 
 use std::fs::File;
