@@ -4,12 +4,12 @@
 //! Python cannot do by itself: files decoded, devices opened, arrays moved, programs run. Reports cross the border as
 //! JSON text and become typed objects there; arrays cross it as memory, without a copy.
 //!
-//! * [`program`]: a program out of a file or a graph, and what can be told of it without a device.
-//! * [`device`]: a device, its counters, its timeline.
-//! * [`session`]: a program on a device; where arrays go in and out.
-//! * [`graph`]: the builder of programs.
-//! * [`owned`]: who may touch what: one thread at a time, and no child of `fork`.
-//! * [`raise`]: errors as the exceptions of `ane/_errors.py`.
+//! * `program`: a program out of a file or a graph, and what can be told of it without a device.
+//! * `device`: a device, its counters, its timeline.
+//! * `session`: a program on a device; where arrays go in and out.
+//! * `graph`: the builder of programs.
+//! * `owned`: who may touch what: one thread at a time, and no child of `fork`.
+//! * `raise`: errors as the exceptions of `ane/_errors.py`.
 #![deny(unsafe_code)]
 
 mod device;

@@ -150,6 +150,8 @@ impl Compute {
             }
             Operation::Maximum => array.maximum(convolution, input, scale, made),
             Operation::PassThrough => {
+                let passed = Shape { channels: pass.source.shape.channels, ..pass.output };
+                keep(input, pass.source.shape, passed, &mut Pace::new(watch));
                 array.scale(input, scale, made);
                 Ok(())
             }
@@ -184,6 +186,30 @@ impl Compute {
         let a = operand(pass.source1.shape, &**source1);
         let b = pass.source2.map(|source| operand(source.shape, &**source2));
         pass.planar.run_under(watch, pass.shape, a, b, result).map_err(|_| Misfit)
+    }
+}
+
+/// Moves the first rows and columns of each channel together, and drops the others.
+fn keep(tensor: &mut [u16], stored: Shape, kept: Shape, pace: &mut Pace<'_>) {
+    if (stored.height, stored.width) == (kept.height, kept.width) {
+        return;
+    }
+    let (height, width) = (kept.height as usize, kept.width as usize);
+    let mut to = 0_usize;
+    for channel in 0..stored.channels as usize {
+        for y in 0..height {
+            if pace.spend(width) {
+                return;
+            }
+            let line = channel.saturating_mul(stored.height as usize).saturating_add(y);
+            let from = line.saturating_mul(stored.width as usize);
+            let end = from.saturating_add(width);
+            // A row only ever moves towards the front.
+            if to <= from && end <= tensor.len() {
+                tensor.copy_within(from..end, to);
+            }
+            to = to.saturating_add(width);
+        }
     }
 }
 
@@ -226,6 +252,14 @@ const fn relu(half: u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_and_columns_that_are_kept_lie_together() {
+        let mut tensor: Vec<u16> = (0..24).collect();
+        let stored = Shape { channels: 2, height: 3, width: 4 };
+        keep(&mut tensor, stored, Shape { height: 2, width: 3, ..stored }, &mut Pace::new(&Watch::idle()));
+        assert_eq!(tensor[..12], [0, 1, 2, 4, 5, 6, 12, 13, 14, 16, 17, 18]);
+    }
 
     #[test]
     fn relu_on_the_input_takes_what_is_no_number_for_infinity() {

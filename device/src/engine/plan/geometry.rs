@@ -44,6 +44,9 @@ pub(super) const fn taps(convolution: &Convolution) -> u32 {
     channels.saturating_mul(convolution.kernel_height).saturating_mul(convolution.kernel_width)
 }
 
+/// The largest output step that any program has.
+const STEP_MAX: u32 = 2;
+
 /// Kernel, strides, padding and output step.
 ///
 /// With an output step of two, the array makes two neighbouring columns of the result at a time: each is an output of its
@@ -58,7 +61,7 @@ pub(super) fn convolution(
     let register = &common::CONV_CFG;
     let cfg = registers.get(register);
     let step = u32::from(cfg.ox());
-    registers.defined(step != 0, register, "ox", "output step is zero")?;
+    registers.defined((1..=STEP_MAX).contains(&step), register, "ox", "only steps of 1 and 2 are known")?;
     let more = step.saturating_sub(1);
     let mut convolution = Convolution {
         channels: input.channels,

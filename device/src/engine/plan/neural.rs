@@ -131,10 +131,11 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
     coefficients::check_engines(registers)?;
     let mac = registers.get(&neural::MAC_CFG);
     let has_kernel = !mac.unity_kernel();
-    let (input, output) = extents(registers)?;
+    let stored = task::input(registers)?;
+    let (input, output) = extents(registers, stored, task::output(registers)?);
     let reads = geometry::reads(registers, input, output)?;
     let (mut convolution, mut inferred) = geometry::convolution(registers, input, output, reads, has_kernel)?;
-    let larger = if input.elements() > output.elements() { input } else { output };
+    let larger = if stored.elements() > output.elements() { stored } else { output };
     let (repeats, deep) = task::repeats(registers, larger)?;
     inferred = inferred.with(deep).with(task::bytes(registers));
     let made = u64::from(convolution.outputs).saturating_mul(convolution.out_width.into());
@@ -186,7 +187,7 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
         source: source::source1(
             registers,
             TaskClass::Neural,
-            Wanted { shape: input, is_transposed: false, repeats },
+            Wanted { shape: stored, is_transposed: false, repeats },
         )?,
         sink: sink::sink(registers, output, cfg.transpose(), repeats)?,
         input_relu: l2_cfg.input_relu(),
@@ -204,14 +205,14 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
     Ok((pass, inferred))
 }
 
-/// Extents of input and output. A pass-through of others than its own passes what both have (delta 14; measured).
-fn extents(registers: Registers<'_>) -> Result<(Shape, Shape), Verdict> {
-    let (input, output) = (task::input(registers)?, task::output(registers)?);
+/// Extents of what is read of the input, and of the output. A pass-through whose output has other extents than its input
+/// passes what both have (delta 14; measured). Its input is fetched whole all the same (inferred).
+fn extents(registers: Registers<'_>, input: Shape, output: Shape) -> (Shape, Shape) {
     if registers.get(&neural::MAC_CFG).op_mode() != OpMode::PassThrough as u8 {
-        return Ok((input, output));
+        return (input, output);
     }
     let (height, width) = (input.height.min(output.height), input.width.min(output.width));
-    Ok((Shape { height, width, ..input }, Shape { height, width, ..output }))
+    (Shape { height, width, ..input }, Shape { height, width, ..output })
 }
 
 fn operation(

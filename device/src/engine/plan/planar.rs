@@ -119,7 +119,12 @@ fn check_convolution(registers: Registers<'_>) -> Result<(), Verdict> {
     let cfg = registers.get(&common::CONV_CFG);
     let is_plain =
         [cfg.kw(), cfg.kh(), cfg.sx(), cfg.sy()] == [1; 4] && [cfg.px(), cfg.py(), cfg.ocg_size()] == [0; 3];
-    registers.defined(is_plain, &common::CONV_CFG, "", "planar task with a kernel, stride, padding or lanes")
+    registers.defined(
+        is_plain && cfg.ox() == 1,
+        &common::CONV_CFG,
+        "",
+        "planar task with a kernel, stride, padding, lanes or output step",
+    )
 }
 
 fn shape(registers: Registers<'_>) -> Result<Shape, Verdict> {

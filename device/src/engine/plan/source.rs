@@ -79,8 +79,7 @@ pub(super) fn source1(registers: Registers<'_>, class: TaskClass, wanted: Wanted
     }
     let tile = tile_width(registers, class);
     registers.runs(
-        // Measured of sources as they are; of one that is turned nobody knows.
-        is_transposed || by.channel_stride >= row_tile_bytes(shape.width, tile, element),
+        by.channel_stride >= row_tile_bytes(stored.width, tile, element),
         &l2::SOURCE_CHANNEL_STRIDE,
         "units",
         "channel stride is shorter than one row tile",

@@ -16,6 +16,7 @@ struct Chain {
     negate2: bool,
     relu: bool,
     magnitude: bool,
+    relu1: bool,
     relu2: bool,
     bias: f64,
     scale: f64,
@@ -36,6 +37,7 @@ impl Chain {
             negate2: task.field(0x8800, 19, 18) == 3,
             relu: task.bit(0x8800, 5),
             magnitude: task.bit(0x8800, 6),
+            relu1: task.bit(0x4800, 0),
             relu2: task.bit(0x4800, 4),
             bias: half(0x8804, 0),
             scale: half(0x8804, 16),
@@ -45,8 +47,9 @@ impl Chain {
         }
     }
 
-    /// Source 1, scaled and negated.
+    /// Source 1, rectified, scaled and negated. Reading: the input ReLU is of what is read, as that of source 2.
     fn first(&self, a: f64) -> f64 {
+        let a = if self.relu1 { relu(a) } else { a };
         let scaled = defined(a * self.pre_scale);
         if self.negate1 { -scaled } else { scaled }
     }
@@ -176,7 +179,6 @@ fn check(task: &Task<'_>, class: Class) -> Result<(), Stop> {
     stop_if(kernel != 0x5000_A021, || Stop::refused(0x1C, "planar task with a kernel"))?;
     stop_if(task.bit(0x24, 14), || Stop::refused(0x24, "unicast on a planar task"))?;
     stop_if(task.bit(0x34, 28), || Stop::refused(0x34, "neural transpose on a planar task"))?;
-    stop_if(task.bit(0x4800, 0), || Stop::refused(0x4800, "input ReLU on a planar task"))?;
     let (reduces, elementwise) = (task.field(0x8800, 1, 0) == 2, task.field(0x8800, 4, 2) == 2);
     // Reading: a maximum of two sources may count as a maximum task or not.
     let padding_modes: &[u32] = match (reduces, elementwise) {

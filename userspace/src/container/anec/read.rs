@@ -82,6 +82,12 @@ fn payload(header: &Header) -> Option<u64> {
     constants_at(header.stream_bytes.get())?.checked_add(header.constant_bytes.get())
 }
 
+/// Bytes of the buffer that holds the payload, in whole pages. It is longer than the task stream (td 2.2).
+fn commands_bytes(header: &Header) -> u64 {
+    let longer = header.stream_bytes.get().saturating_add(1);
+    header.payload_bytes.get().max(longer).checked_next_multiple_of(TILE_BYTES).unwrap_or(u64::MAX)
+}
+
 /// Where the payload starts, which is how long the header is.
 fn payload_at(header: &Header, file: u64) -> Result<u64, Error> {
     let says = header.payload_bytes.get();
@@ -184,7 +190,9 @@ fn bars(
         let bytes = tiles.buffer_bytes(header, index)?;
         let surface = surfaces.iter().position(|surface| surface.bar == index);
         let (role, bytes) = match (index, surface) {
-            (TASKS_BAR, _) => (Role::Tasks, bytes),
+            // Nothing reads what a longer buffer has behind the payload, and without it the unit of tiles is plain
+            // from the file that is written again.
+            (TASKS_BAR, _) => (Role::Tasks, bytes.min(commands_bytes(header))),
             (CONSTANTS_BAR, _) => {
                 if bytes > 0 {
                     warnings.push(Warning::ConstantsWithBuffer { tiles: (bytes / TILE_BYTES) as u32 });
