@@ -1,7 +1,7 @@
 //! Random programs of the builder on the device and on the interpreter: what can be built runs, the same on both.
 
 use ane::build::{
-    BuildError, Convolution, Element, Graph, Over, Placement, Reduce, Shape, Tail, Tensor, Weights,
+    BuildError, Channels, Convolution, Element, Graph, Over, Placement, Reduce, Shape, Tail, Tensor, Weights,
 };
 use ane_device::options::Numerics;
 use ane_tests::differential::built::surface::of_graph;
@@ -10,8 +10,7 @@ use ane_tests::differential::{End, compare_all, programs};
 use half::f16;
 
 /// Programs that every run compares.
-// Program 3590 is refused by the device with a fault and runs on the second engine; until that is explained, those before it.
-const PROGRAMS: u64 = 3_500;
+const PROGRAMS: u64 = 6_000;
 
 /// Requirement: ENG-02
 #[test]
@@ -68,6 +67,24 @@ fn strided_convolution_that_streams_spares_what_lies_on_chip() {
         let sum = graph.reduce(kept, Element::COPY, Reduce::SUM, Over::Plane)?;
         graph.binary(strided, sum, Element::MULTIPLY)
     });
+}
+
+#[test]
+fn group_that_ends_inside_of_an_interleaved_plane_is_refused_and_whole_planes_run() {
+    let weights = [f16::ONE; 8 * 2];
+    let grouped = |graph: &mut Graph, input, interleave| {
+        let channels = Channels::Grouped(4);
+        let convolution = Convolution { channels, ..Convolution::new(8, (1, 1), Weights::Half(&weights)) };
+        let made = graph.convolution(input, &convolution)?;
+        graph.interleave(made, interleave)?;
+        graph.convolution(made, &convolution)
+    };
+    agrees(Shape::new(8, 2, 5), |graph, input| grouped(graph, input, 2));
+    let mut graph = Graph::new();
+    let input = graph.input("x", Shape::new(8, 2, 5)).expect("an input");
+    let made = grouped(&mut graph, input, 3).expect("known when it is placed");
+    graph.output("y", made).expect("an output");
+    assert!(matches!(graph.build(), Err(BuildError::InsidePlane { channel: 2, interleave: 3, .. })));
 }
 
 /// Two tensors of 1.2 MB are more than the chip holds, so that what nobody placed goes to scratch memory.

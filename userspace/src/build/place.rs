@@ -110,6 +110,7 @@ impl<'g> Lowering<'g> {
         let result = self.side(pass, pass.result, windows.result)?;
         let first = self.first(pass, windows.first)?;
         let second = pass.second.map(|view| self.side(pass, view, windows.second)).transpose()?;
+        whole_planes_per_group(pass, &first, &result)?;
         let runtime = self.runtime(index, pass)?;
         let task = Task { pass, tile_rows, first, second, result, assembled: assembled(pass), runtime };
         let descriptor = encode::descriptor(&task);
@@ -238,6 +239,21 @@ impl<'g> Lowering<'g> {
         let memory = self.side(pass, view, None)?.memory;
         Ok(memory.map(|memory| Runtime { memory, producer }))
     }
+}
+
+/// Refuses groups that end inside of an interleaved plane: from one group to the next there is one stride.
+fn whole_planes_per_group(pass: &Pass, first: &Side, result: &Side) -> Result<(), BuildError> {
+    let groups = pass.groups();
+    // The groups of a turned result lie side by side in each row.
+    let sides = [(first, pass.input.c, false), (result, pass.output.c, pass.transpose)];
+    for (side, channels, is_turned) in sides {
+        let interleave = side.memory.map_or(1, |memory| memory.interleave);
+        let each = channels / groups;
+        if groups > 1 && !is_turned && !each.is_multiple_of(interleave) {
+            return Err(BuildError::InsidePlane { operation: pass.operation, channel: each, interleave });
+        }
+    }
+    Ok(())
 }
 
 /// Whether a result for memory is put together on chip first: transposed reductions, as compilers do it (td 4.2).

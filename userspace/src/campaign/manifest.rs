@@ -151,7 +151,7 @@ enum Arrays {
 ///
 /// # Errors
 ///
-/// [`Error`]: the first thing that is wrong.
+/// [`enum@Error`]: the first thing that is wrong.
 pub fn cases(path: &Path) -> Result<Vec<Case>, Error> {
     let file = |why| Error::File { path: path.to_owned(), why };
     if fs::metadata(path).map_err(file)?.is_dir() {

@@ -5,7 +5,7 @@
 //! program: each task is decoded and planned as the device would, nothing is executed.
 //!
 //! * this file: the page, and what goes into it.
-//! * [`walk`]: the tasks, one by one.
+//! * `walk`: the tasks, one by one.
 //! * `page.html`, `page.css`, `page.js`: how it looks.
 
 mod walk;

@@ -93,11 +93,14 @@ fn by_groups<'p>(task: &Task<'p>) -> Task<'p> {
             return side;
         }
         let each = u64::from(channels / groups);
-        // Of what is turned, channels are columns.
-        let stride = |of_channel: u64| each * if is_turned { 2 } else { of_channel };
         let Side { mut chip, memory } = side;
-        chip.group = stride(chip.channel);
-        let memory = memory.map(|memory| MemoryWords { group: stride(memory.plane), ..memory });
+        // Of what is turned, channels are columns.
+        chip.group = each * if is_turned { 2 } else { chip.channel };
+        let memory = memory.map(|memory| {
+            let interleave = u64::from(memory.interleave);
+            let group = if is_turned { each * 2 * interleave } else { each / interleave * memory.plane };
+            MemoryWords { group, ..memory }
+        });
         Side { chip, memory }
     };
     Task {
