@@ -7,7 +7,7 @@ use ane_uapi::hw::td::activation::BYTES;
 
 use crate::engine::cancel::{Pace, Watch};
 use crate::engine::kernel_fetcher::Coefficients;
-use crate::engine::madd::{self, Array};
+use crate::engine::madd::{self, Array, Convolution};
 use crate::engine::numerics::Numerics;
 use crate::engine::plan::Pass;
 use crate::engine::plan::neural::{NeuralPass, Nonlinearity, Operation};
@@ -141,6 +141,10 @@ impl Compute {
         match pass.operation {
             Operation::Convolve(kernel) => {
                 let Coefficients { weights, biases, .. } = &self.coefficients;
+                // Channels behind those that any output reads are left out.
+                let Convolution { channels, height, width, .. } = *convolution;
+                let read = Shape { channels, height, width }.len().min(input.len());
+                let input = input.get(..read).unwrap_or_default();
                 let weights = madd::Coefficients::Halves(weights);
                 let biases = if kernel.has_bias { Some(&**biases) } else { acc_bias };
                 array.convolve(convolution, input, weights, biases, scale, made)

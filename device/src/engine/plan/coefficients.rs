@@ -365,7 +365,7 @@ fn divided(registers: Registers<'_>, kernel: Kernel) -> Result<Kernel, Verdict> 
     let even = Kernel { last_lanes: rest.div_ceil(u32::from(kernel.engines).max(1)).max(1), ..kernel };
     let is_full = |kernel: &Kernel| rest.is_multiple_of(kernel.last_lanes);
     let is_even = rest != 0
-        && kernel.outputs.is_multiple_of(kernel.lanes)
+        && rest.is_multiple_of(u32::from(kernel.engines).max(1))
         && kernel.sparse.is_none()
         && is_full(&even)
         && brings_exactly(registers, &even)

@@ -116,6 +116,11 @@ pub(super) fn convolution(
         convolution.out_width = output.width.div_ceil(step);
         convolution.kernel_width = convolution.kernel_width.saturating_add(more);
         convolution.stride_x = step;
+        if let Reads::Unicast { channels } = reads {
+            // Neighbouring columns read the same channels.
+            convolution.reads = Reads::Grouped { groups: output.channels };
+            convolution.channels = channels.saturating_mul(output.channels);
+        }
         convolution.lanes = convolution.lanes.saturating_mul(step);
         let register = &common::CONV_CFG;
         registers.supported(
