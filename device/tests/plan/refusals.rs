@@ -83,13 +83,16 @@ fn form_of_coefficients_that_is_not_executed_is_refused() {
     }
 }
 
-/// Three outputs of four engines with two lanes: a lane each where every channel brings just that.
+/// Four outputs of four engines with two lanes: a lane each where every channel brings just that.
 #[test]
 fn outputs_that_fill_no_plane_are_dealt_evenly_if_the_channels_say_so() {
     let two: Words<'_> = &[(0x1c, 0x5000_a421)];
-    assert!(planned(&[RELU, CONVOLUTION, two]).is_ok());
+    let four: Words<'_> = &[(0x10, 4), (0x1_f814, 0x81), (0x1_f894, 0x40)];
+    assert!(planned(&[RELU, CONVOLUTION, two, four]).is_ok());
     let more: Words<'_> = &[(0x1_f888, 0x80)];
-    assert_eq!(refusal(&[RELU, CONVOLUTION, two, more]), (Category::Undefined, 0x1c, 0x1c00));
+    assert!(planned(&[RELU, CONVOLUTION, two, four, more]).is_ok(), "two engines with two lanes each");
+    // Three outputs cannot be dealt to four engines.
+    assert_eq!(refusal(&[RELU, CONVOLUTION, two]), (Category::Undefined, 0x1c, 0x1c00));
 }
 
 #[test]
