@@ -34,12 +34,17 @@ impl Lower<'_> {
         columns_are_outputs: bool,
     ) -> Result<Held, Why> {
         let rank = dims.len();
-        let x = self.column_beside(x, &[from])?;
+        // With a matrix for each batch, a batch is found by its strides, which columns have not.
+        let many = weights.dims().iter().rev().skip(2).any(|&extent| extent != 1);
+        let mut taken = vec![from];
+        if many {
+            taken.extend(0..rank - 2);
+        }
+        let x = self.column_beside(x, &taken)?;
         let result = self.fresh(dims, x.column)?;
         let (outputs, inputs) = (dims[to], x.dims[from]);
         let matrix_dims = [vec![1; rank - weights.dims().len()], weights.dims().to_vec()].concat();
         let batches = &dims[..rank - 2];
-        let many = matrix_dims[..rank - 2].iter().any(|&extent| extent != 1);
         // One matrix for all, or one for each batch.
         let count = if many { batches.iter().product() } else { 1 };
         if count as u64 > super::TASKS_MAX {
