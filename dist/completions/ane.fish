@@ -105,14 +105,14 @@ complete -c ane -n "__fish_ane_using_subcommand build" -l operations -d 'List th
 complete -c ane -n "__fish_ane_using_subcommand build" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand build" -s V -l version -d 'Print version'
 complete -c ane -n "__fish_ane_using_subcommand compile" -l bind -d 'Bind an input to a constant, such as a shape or the weights of a convolution: NAME=FILE, a .npy file or a tensor as .pb' -r
-complete -c ane -n "__fish_ane_using_subcommand compile" -l dim -d 'Give an extent a number that the model gives a name only' -r
+complete -c ane -n "__fish_ane_using_subcommand compile" -l dim -d 'Give an extent a number that the model gives a name only; NAME.AXIS names one of Core ML' -r
 complete -c ane -n "__fish_ane_using_subcommand compile" -s o -l output -d 'The .anec file to write; one that exists is not overwritten' -r -F
 complete -c ane -n "__fish_ane_using_subcommand compile" -l force -d 'Overwrite a file that exists'
 complete -c ane -n "__fish_ane_using_subcommand compile" -l report -d 'Print each layer with its tasks'
 complete -c ane -n "__fish_ane_using_subcommand compile" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand compile" -s V -l version -d 'Print version'
 complete -c ane -n "__fish_ane_using_subcommand compare" -l bind -d 'Bind an input to a constant, such as a shape or the weights of a convolution: NAME=FILE, a .npy file or a tensor as .pb' -r
-complete -c ane -n "__fish_ane_using_subcommand compare" -l dim -d 'Give an extent a number that the model gives a name only' -r
+complete -c ane -n "__fish_ane_using_subcommand compare" -l dim -d 'Give an extent a number that the model gives a name only; NAME.AXIS names one of Core ML' -r
 complete -c ane -n "__fish_ane_using_subcommand compare" -s i -l input -d 'Fill an input; the others get random numbers between -1 and 1' -r
 complete -c ane -n "__fish_ane_using_subcommand compare" -l seed -d 'Seed of the random numbers' -r
 complete -c ane -n "__fish_ane_using_subcommand compare" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r

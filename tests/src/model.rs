@@ -71,6 +71,25 @@ impl Onnx {
         self.initializer(1, dims, &raw)
     }
 
+    /// A constant of singles in another file.
+    pub fn external(&mut self, dims: &[i64], entries: &[(&str, &str)]) -> String {
+        self.names += 1;
+        let name = format!("c{}", self.names);
+        let mut tensor = Vec::new();
+        dims.iter().for_each(|&extent| number(1, extent, &mut tensor));
+        number(2, 1, &mut tensor);
+        bytes(8, name.as_bytes(), &mut tensor);
+        for (key, value) in entries {
+            let mut entry = Vec::new();
+            bytes(1, key.as_bytes(), &mut entry);
+            bytes(2, value.as_bytes(), &mut entry);
+            bytes(13, &entry, &mut tensor);
+        }
+        number(14, 1, &mut tensor);
+        bytes(5, &tensor, &mut self.graph);
+        name
+    }
+
     /// A constant of whole numbers.
     pub fn integers(&mut self, values: &[i64]) -> String {
         let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();

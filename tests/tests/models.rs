@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ane::device::{Device, Location};
 use ane::model::compare::{Source, compare, worst};
-use ane::model::compile::{Error, NODES_MAX};
+use ane::model::compile::{Error, NODES_MAX, compile_file};
 use ane::model::network::evaluate::evaluate;
 use ane::model::network::{Array, Network};
 use ane::model::{Compiled, Options, Why, compile, execute};
@@ -260,6 +260,61 @@ fn enormous_extents_are_refused_before_memory_is_taken() {
     net.node_to("ConstantOfShape", &[&shape], "y", &[]);
     net.output("y", &[1]);
     assert_eq!(problems(&net.finish())[0].operation, "ConstantOfShape");
+}
+
+#[test]
+fn tensor_in_another_file_is_read_from_the_model_s_folder() {
+    let model = |entries: &[(&str, &str)]| {
+        let mut net = Onnx::new(1);
+        let x = net.input("x", &[2]);
+        let weights = net.external(&[2], entries);
+        net.node_to("Add", &[&x, &weights], "y", &[]);
+        net.output("y", &[2]);
+        net.finish()
+    };
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("model");
+    std::fs::create_dir(&folder).expect("a folder");
+    let weights: Vec<u8> = [7.0_f32, 1.5, -2.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+    std::fs::write(folder.join("weights"), &weights).expect("a file");
+    std::fs::write(temporary.path().join("secret"), &weights).expect("a file");
+    std::os::unix::fs::symlink("../secret", folder.join("link")).expect("a link");
+    let path = folder.join("model.onnx");
+    std::fs::write(&path, model(&[("location", "weights"), ("offset", "4"), ("length", "8")]))
+        .expect("a file");
+    let compiled = compile_file(&path, &Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let x = Array::list([1.0, 1.0]);
+    let seen = execute(&device(), &compiled, &[x]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(seen[0].values(), [2.5, -1.0]);
+    for (entries, reason) in [
+        (&[("location", "weights"), ("offset", "8")][..], "which has 12"),
+        (&[("location", "weights"), ("offset", "18446744073709551615"), ("length", "8")], "which has 12"),
+        (&[("location", "weights"), ("length", "12")], "are not the 8"),
+        (&[("location", "../secret")], "does not lie in the model's folder"),
+        (&[("location", "/etc/passwd")], "does not lie in the model's folder"),
+        (&[("location", "link")], "leads out of the model's folder"),
+        (&[], "does not lie in the model's folder"),
+    ] {
+        std::fs::write(&path, model(entries)).expect("a file");
+        let Err(Error::Problems(problems)) = compile_file(&path, &Options::default()) else {
+            panic!("{entries:?} is not refused")
+        };
+        assert_eq!((problems[0].operation.as_str(), problems[0].name.as_str()), ("initializer", "c1"));
+        assert!(problems[0].why.to_string().contains(reason), "{entries:?}: {}", problems[0].why);
+    }
+}
+
+#[test]
+fn each_matrix_of_a_batch_multiplies_its_own_rows() {
+    // The columns of the operand are the batch when the product is laid out.
+    let mut net = Onnx::new(11);
+    let x = net.input("x", &[1, 2, 8, 9]);
+    let turned = net.node("Transpose", &[&x], &[("perm", Integers(vec![0, 2, 1, 3]))]);
+    let matrices = net.random(&[1, 8, 9, 5], 0.5);
+    net.node_to("MatMul", &[&turned, &matrices], "y", &[]);
+    net.output("y", &[1, 8, 2, 5]);
+    let (worst, largest) = difference(&net.finish());
+    assert!(worst <= 0.004 * largest, "{worst} of {largest}");
 }
 
 #[test]

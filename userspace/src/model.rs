@@ -1,14 +1,17 @@
 //! A program to be run: all of it, without the file that it came in.
 
+mod beside;
 pub mod compare;
 pub mod compile;
 mod execute;
 mod lower;
+pub mod mil;
 pub mod network;
 pub mod onnx;
 mod problem;
 pub mod protobuf;
 
+pub use beside::Beside;
 pub use compile::{Compiled, Options, compile, compile_file};
 pub use execute::execute;
 pub use lower::Step;

@@ -18,7 +18,8 @@ _CHUNK = 16
 
 
 def load(path: Union[str, os.PathLike[str]], *, device: Optional[Device] = None) -> Program:
-    """The program in a file: ``.hwx``, as Apple's compiler writes it, ``.anec``, or a model in ONNX, which is compiled.
+    """The program in a file: ``.hwx``, as Apple's compiler writes it, ``.anec``, or a model, which is compiled: ONNX,
+    ``.mlpackage`` or the text of a MIL program.
 
     Arrays of a model have the shapes that they have there.
 

@@ -33,14 +33,18 @@ impl Program {
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let name = path.display().to_string();
-        let file = py.detach(|| std::fs::read(&path)).map_err(|why| raise::system(&why, Some(&path)))?;
-        Self::of_any(py, name, file)
+        let read = py.detach(|| {
+            let file = model::compile::located(&path)?;
+            Ok((std::fs::read(&file)?, model::Beside::of_file(&file)))
+        });
+        let (file, beside) = read.map_err(|why: std::io::Error| raise::system(&why, Some(&path)))?;
+        Self::of_any(py, name, file, beside)
     }
 
     /// The program in the bytes of a file.
     #[staticmethod]
     fn read(py: Python<'_>, file: Vec<u8>, name: String) -> PyResult<Self> {
-        Self::of_any(py, name, file)
+        Self::of_any(py, name, file, model::Beside::Nothing)
     }
 
     #[getter]
@@ -138,14 +142,14 @@ impl Program {
     }
 
     /// A program, or a model that becomes one.
-    fn of_any(py: Python<'_>, name: String, file: Vec<u8>) -> PyResult<Self> {
+    fn of_any(py: Python<'_>, name: String, file: Vec<u8>, beside: model::Beside) -> PyResult<Self> {
         let is_program = container::hwx::is_hwx(&file) || anec::is_anec(&file);
         if is_program || model::compile::format(&file).is_none() {
             return Self::of_file(py, name, file);
         }
         let made = py.detach(|| -> Result<_, String> {
-            let compiled =
-                model::compile(&file, &model::Options::default()).map_err(|why| why.to_string())?;
+            let options = model::Options { beside, ..model::Options::default() };
+            let compiled = model::compile(&file, &options).map_err(|why| why.to_string())?;
             let file = compiled.built.to_anec().map_err(|why| why.to_string())?;
             let ports = compiled.inputs.into_iter().chain(compiled.outputs);
             Ok((file, ports.map(|port| (port.name, port.dims)).collect()))

@@ -1,16 +1,19 @@
 //! A model to a program: read, simplified, laid out, built.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use thiserror::Error as ThisError;
 
 use super::Model;
+use super::beside::Beside;
 use super::lower::{self, Step};
 use super::network::{Array, Fault, Network};
-use super::onnx;
 use super::problem::Problem;
-use super::protobuf::Damage;
+use super::protobuf::{Damage, Message};
+use super::{mil, onnx};
 use crate::build::Built;
 
 /// Most layers of a model: as many as a program has tasks.
@@ -30,6 +33,8 @@ pub struct Options {
     pub constants: BTreeMap<String, Array>,
     /// Extents that the model gives names only.
     pub extents: BTreeMap<String, usize>,
+    /// Where files are that the model names.
+    pub beside: Beside,
 }
 
 /// The formats that are read.
@@ -37,6 +42,10 @@ pub struct Options {
 pub enum Format {
     /// A protocol buffer of ONNX.
     Onnx,
+    /// A protocol buffer of Core ML, as an `.mlpackage` has it.
+    CoreMl,
+    /// The text of a Core ML program.
+    MilText,
 }
 
 /// An operand that the client binds, as the model has it.
@@ -78,7 +87,7 @@ impl Compiled {
 pub enum Error {
     /// The file cannot be read.
     #[error("{0}")]
-    File(#[from] std::io::Error),
+    File(#[from] io::Error),
     /// The file is longer than any model.
     #[error("file has {bytes} bytes, of which a model has at most {FILE_BYTES_MAX}")]
     Long {
@@ -86,7 +95,7 @@ pub enum Error {
         bytes: u64,
     },
     /// The file is none of the formats.
-    #[error("file is no model that is read here: ONNX is")]
+    #[error("file is no model that is read here: ONNX, .mlpackage and MIL text are")]
     Format,
     /// The file is damaged.
     #[error("model is damaged: {0}")]
@@ -94,6 +103,19 @@ pub enum Error {
     /// A model without a graph.
     #[error("model has no graph")]
     NoGraph,
+    /// A model of Core ML that is none of its programs.
+    #[error("model is of an older form of Core ML; those with an mlProgram are read")]
+    NoProgram,
+    /// The text is not what the language wants.
+    #[error("{what} at {line}:{column}")]
+    Text {
+        /// What is wrong.
+        what: String,
+        /// Line, from 1 on.
+        line: usize,
+        /// Byte of the line, from 1 on.
+        column: usize,
+    },
     /// A version that is not read.
     #[error("model has {what} of version {version}; {least} and later are read")]
     Version {
@@ -124,17 +146,31 @@ fn problems(problems: &[Problem]) -> String {
     format!("{count} of the model cannot be mapped:\n{}", lines.join("\n"))
 }
 
-/// Compiles the model in a file.
+/// Compiles the model in a file, or in a folder `.mlpackage` or `.mlmodelc`.
+///
+/// Files that it names are looked for beside it.
 ///
 /// # Errors
 ///
 /// [`Error`].
 pub fn compile_file(path: &Path, options: &Options) -> Result<Compiled, Error> {
-    let bytes = std::fs::metadata(path)?.len();
-    if bytes > FILE_BYTES_MAX {
-        return Err(Error::Long { bytes });
+    let file = located(path)?;
+    let mut bytes = Vec::new();
+    File::open(&file)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(Error::Long { bytes: bytes.len() as u64 });
     }
-    compile(&std::fs::read(path)?, options)
+    let options = Options { beside: Beside::of_file(&file), ..options.clone() };
+    compile(&bytes, &options)
+}
+
+/// The file with a model's layers: the path itself, or of a folder `.mlpackage` or `.mlmodelc` the file that is meant.
+///
+/// # Errors
+///
+/// What is wrong with the folder.
+pub fn located(path: &Path) -> io::Result<PathBuf> {
+    if path.is_dir() { mil::package::model_file(path) } else { Ok(path.to_owned()) }
 }
 
 /// Compiles a model.
@@ -154,14 +190,26 @@ pub fn compile(bytes: &[u8], options: &Options) -> Result<Compiled, Error> {
 pub fn read(bytes: &[u8], options: &Options) -> Result<Network, Error> {
     match format(bytes).ok_or(Error::Format)? {
         Format::Onnx => onnx::import(bytes, options),
+        Format::CoreMl => mil::import_message(bytes, options),
+        Format::MilText => mil::import_text(bytes, options),
     }
 }
 
 /// The format of a file.
 pub fn format(bytes: &[u8]) -> Option<Format> {
-    // A model begins with the version of its representation, or has its graph first.
-    let first = bytes.first()?;
-    [0x08, 0x12, 0x3a, 0x42].contains(first).then_some(Format::Onnx)
+    if mil::is_text(bytes) {
+        return Some(Format::MilText);
+    }
+    // Both begin with a version. What a model of Core ML is has a number above 200; those of ONNX are small.
+    if ![0x08, 0x12, 0x3a, 0x42].contains(bytes.first()?) {
+        return None;
+    }
+    let mut message = Message::new("model", bytes);
+    let mut seen = None;
+    while let Ok(Some((number, _))) = message.next_field() {
+        seen = seen.max(Some(number));
+    }
+    Some(if seen > Some(200) { Format::CoreMl } else { Format::Onnx })
 }
 
 /// Lays layers out and builds the program.

@@ -69,7 +69,9 @@ pub(crate) fn compiled(args: &args::Model) -> Result<Compiled> {
         options.constants.insert(bind.input.clone(), array);
     }
     options.extents = args.dim.iter().map(|dim| (dim.name.clone(), dim.extent)).collect();
-    model::compile(&files::read(&args.model)?, &options)
+    let file = model::compile::located(&args.model).with_context(|| files::name(&args.model))?;
+    options.beside = model::Beside::of_file(&file);
+    model::compile(&files::read(&file)?, &options)
         .with_context(|| files::name(&args.model))
         .advise(Exit::Refused, "docs/models.md says what is mapped")
 }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use super::message::{Extent, Graph, Model, Node, ValueInfo};
 use super::operators::{self, Call};
 use super::tensor;
+use crate::model::beside::Files;
 use crate::model::compile::{Error, NODES_MAX, Options, PROBLEMS_MAX};
 use crate::model::network::{Kind, Network, ValueId};
 use crate::model::problem::{Problem, Why};
@@ -52,13 +53,17 @@ struct Import<'a> {
 impl Import<'_> {
     /// Initializers and inputs.
     fn tensors(&mut self, graph: &Graph<'_>) {
-        for bytes in &graph.initializers {
-            match tensor::read(bytes) {
+        let files = Files::new(&self.options.beside);
+        for (index, bytes) in graph.initializers.iter().enumerate() {
+            match tensor::read_beside(bytes, &files) {
                 Ok((name, array, kind)) => {
                     let value = self.network.constant(&name, array, kind);
                     self.names.insert(name, Some(value));
                 }
-                Err(why) => self.problem("initializer", "", Why::Mode(why.to_string())),
+                Err(why) => {
+                    let name = tensor::name(bytes).unwrap_or_else(|| format!("#{index}"));
+                    self.problem("initializer", &name, Why::Mode(why.to_string()));
+                }
             }
         }
         for input in &graph.inputs {

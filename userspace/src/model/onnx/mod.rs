@@ -7,7 +7,7 @@
 
 mod import;
 mod message;
-mod operators;
+pub(super) mod operators;
 mod tensor;
 
 pub use import::import;

@@ -3,6 +3,7 @@
 
 use half::{bf16, f16};
 
+use crate::model::beside::{Beside, Files};
 use crate::model::network::array::{Array, elements};
 use crate::model::network::{Fault, Kind};
 use crate::model::protobuf::{Damage, Message};
@@ -19,8 +20,8 @@ pub enum Error {
     /// An element that is no number, or of a type that is not read.
     #[error("elements of type {0} are not read")]
     Element(u64),
-    /// Elements in another file.
-    #[error("elements lie in another file, {0:?}, which is not read")]
+    /// Elements in another file, which cannot be read.
+    #[error("elements lie in another file: {0}")]
     External(String),
 }
 
@@ -34,16 +35,21 @@ pub(super) const fn kind(element: u64) -> Option<Kind> {
     }
 }
 
-/// The name and the elements of a tensor.
+/// The name and the elements of a tensor that has them in itself.
 ///
 /// # Errors
 ///
 /// What is wrong with it.
 pub fn read(bytes: &[u8]) -> Result<(String, Array, Kind), Error> {
+    read_beside(bytes, &Files::new(&Beside::Nothing))
+}
+
+/// The same, with elements that may lie in another file.
+pub(super) fn read_beside(bytes: &[u8], files: &Files<'_>) -> Result<(String, Array, Kind), Error> {
     let (mut name, mut element, mut dims) = (String::new(), 0, Vec::new());
     let mut raw: Option<&[u8]> = None;
     let (mut singles, mut integers, mut doubles) = (Vec::new(), Vec::new(), Vec::new());
-    let mut external = None;
+    let (mut is_external, mut external) = (false, External::default());
     Message::new("TensorProto", bytes).for_each(|number, field| {
         match number {
             1 => field.integers("TensorProto", &mut dims)?,
@@ -53,20 +59,24 @@ pub fn read(bytes: &[u8]) -> Result<(String, Array, Kind), Error> {
             8 => name = field.text(),
             9 => raw = Some(field.bytes()),
             10 => field.doubles(&mut doubles),
-            13 => external = Some(field.text()),
+            13 => external.entry(field.bytes())?,
+            14 => is_external = field.number() == 1,
             _ => {}
         }
         Ok::<(), Damage>(())
     })?;
-    if let Some(external) = external {
-        return Err(Error::External(external));
-    }
     let kind = kind(element).ok_or(Error::Element(element))?;
     let extent = |&extent: &i64| {
         usize::try_from(extent).map_err(|_| Fault::Wrong { what: "extent", value: extent, dims: Vec::new() })
     };
     let dims = dims.iter().map(extent).collect::<Result<Vec<_>, _>>()?;
-    elements(&dims)?;
+    let count = elements(&dims)?;
+    let file;
+    if is_external {
+        file = files.read(&external.location).map_err(Error::External)?;
+        let width = width(element).ok_or(Error::Element(element))?;
+        raw = Some(external.part(&file, count.saturating_mul(width))?);
+    }
     let values: Vec<f64> = match raw {
         Some(raw) => numbers(element, raw).ok_or(Error::Element(element))?,
         None if !doubles.is_empty() => doubles,
@@ -74,6 +84,80 @@ pub fn read(bytes: &[u8]) -> Result<(String, Array, Kind), Error> {
         None => integers.into_iter().map(|value| stored(element, value)).collect(),
     };
     Ok((name, Array::new(dims, values)?, kind))
+}
+
+/// The name of a tensor, if it has one.
+pub(super) fn name(bytes: &[u8]) -> Option<String> {
+    let mut name = None;
+    let read = Message::new("TensorProto", bytes).for_each(|number, field| {
+        if number == 8 {
+            name = Some(field.text());
+        }
+        Ok::<(), Damage>(())
+    });
+    read.ok().and(name).filter(|name| !name.is_empty())
+}
+
+/// Where elements lie in another file.
+#[derive(Debug, Default)]
+struct External {
+    location: String,
+    offset: Option<String>,
+    length: Option<String>,
+}
+
+impl External {
+    /// An entry of the list that says it: a key and a text.
+    fn entry(&mut self, bytes: &[u8]) -> Result<(), Damage> {
+        let (mut key, mut value) = (String::new(), String::new());
+        Message::new("StringStringEntryProto", bytes).for_each(|number, field| {
+            match number {
+                1 => key = field.text(),
+                2 => value = field.text(),
+                _ => {}
+            }
+            Ok::<(), Damage>(())
+        })?;
+        match key.as_str() {
+            "location" => self.location = value,
+            "offset" => self.offset = Some(value),
+            "length" => self.length = Some(value),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The `wanted` bytes of the file that the elements are.
+    fn part<'f>(&self, file: &'f [u8], wanted: usize) -> Result<&'f [u8], Error> {
+        let number = |text: &Option<String>, otherwise: usize| match text {
+            None => Some(otherwise),
+            Some(text) => text.parse().ok(),
+        };
+        let (offset, length) = (number(&self.offset, 0), number(&self.length, wanted));
+        let part = offset.zip(length).and_then(|(offset, length)| {
+            let part = file.get(offset..offset.checked_add(length)?)?;
+            (length == wanted).then_some(part)
+        });
+        part.ok_or_else(|| {
+            let (offset, length) = (self.offset.as_deref().unwrap_or("0"), self.length.as_deref());
+            let length = length.map_or_else(|| wanted.to_string(), str::to_owned);
+            let (location, all) = (&self.location, file.len());
+            Error::External(format!(
+                "{length} bytes at {offset} of {location:?}, which has {all}, are not the {wanted} of the tensor"
+            ))
+        })
+    }
+}
+
+/// Bytes of an element.
+const fn width(element: u64) -> Option<usize> {
+    match element {
+        2 | 3 | 9 => Some(1),
+        4 | 5 | 10 | 16 => Some(2),
+        1 | 6 | 12 => Some(4),
+        7 | 11 | 13 => Some(8),
+        _ => None,
+    }
 }
 
 /// An element that is stored as a whole number: a half by its bits.

@@ -15,6 +15,7 @@ use super::run::Assignment;
 #[command(after_help = "\
 Examples:
   ane compare network.onnx
+  ane compare model.mil
   ane compare network.onnx -i image=image.npy --dim batch=1")]
 pub(crate) struct Compare {
     #[command(flatten)]

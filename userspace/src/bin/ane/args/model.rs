@@ -10,12 +10,12 @@ use super::run::Assignment;
 /// A model, and what is decided before its run
 #[derive(Debug, Args)]
 pub(crate) struct Model {
-    /// The model: .onnx, opset 13 and later
+    /// The model: .onnx of opset 13 and later, .mlpackage, .mlmodelc, or the text of a MIL program
     pub(crate) model: PathBuf,
     /// Bind an input to a constant, such as a shape or the weights of a convolution: NAME=FILE, a .npy file or a tensor as .pb
     #[arg(long, value_name = "NAME=FILE")]
     pub(crate) bind: Vec<Assignment>,
-    /// Give an extent a number that the model gives a name only
+    /// Give an extent a number that the model gives a name only; NAME.AXIS names one of Core ML
     #[arg(long, value_name = "NAME=N")]
     pub(crate) dim: Vec<Extent>,
 }

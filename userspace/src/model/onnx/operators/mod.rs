@@ -69,6 +69,36 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
     Err(Why::Operation)
 }
 
+/// An attribute that another format's reader gives an operator.
+#[derive(Clone, Debug)]
+pub(in crate::model) enum Setting {
+    Integer(i64),
+    Integers(Vec<i64>),
+    Single(f64),
+    Text(&'static str),
+}
+
+/// What an operator makes of operands, for readers of other formats that have it under another name.
+pub(in crate::model) fn apply(
+    network: &mut Network,
+    name: &str,
+    operator: &str,
+    inputs: Vec<Option<ValueId>>,
+    settings: &[(&str, Setting)],
+    outputs: usize,
+) -> Result<Vec<ValueId>, Why> {
+    let attribute = |setting: &Setting| match setting.clone() {
+        Setting::Integer(integer) => Attribute { integer, ..Attribute::default() },
+        Setting::Integers(integers) => Attribute { integers, ..Attribute::default() },
+        Setting::Single(single) => Attribute { single: single as f32, ..Attribute::default() },
+        Setting::Text(text) => Attribute { text: text.to_owned(), ..Attribute::default() },
+    };
+    let attributes =
+        settings.iter().map(|(name, setting)| ((*name).to_owned(), attribute(setting))).collect();
+    let node = Node { operator: operator.to_owned(), attributes, ..Node::default() };
+    call(&mut Call { network, node: &node, name, inputs, outputs, seen: RefCell::default() })
+}
+
 /// What a family makes of a node; `None` if it is another's.
 type Made = Result<Option<Vec<ValueId>>, Why>;
 

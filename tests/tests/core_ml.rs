@@ -1,0 +1,238 @@
+//! Core ML's programs: packages that `coremltools` wrote (`tools/coreml-models`), and text by hand, compiled, run on the embedded
+//! device, and held against results of NumPy and against double precision layer by layer; and hostile ones, which are refused.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use ane::device::{Device, Location};
+use ane::model::compare::{compare, worst};
+use ane::model::compile::{Error, compile_file};
+use ane::model::network::Array;
+use ane::model::{Beside, Compiled, Options, Problem, compile, execute};
+use ane::tensor::npy;
+
+fn device() -> Device {
+    Device::open(&Location::Embedded, &ane_device::Options::default()).expect("an embedded device")
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("models")
+}
+
+fn array(name: &str) -> Array {
+    let file = File::open(folder().join(name)).expect("an array of tools/coreml-models");
+    let array = npy::Array::read(file, 1 << 24).expect("an array");
+    let dims = array.header().shape.iter().map(|&extent| extent as usize).collect();
+    Array::new(dims, array.doubles()).expect("extents of the file")
+}
+
+fn largest(array: &Array) -> f64 {
+    array.values().iter().fold(0.0, |largest, value| largest.max(value.abs()))
+}
+
+/// A package agrees with NumPy's result, and each of its layers with double precision, within `most` of the largest element.
+fn agrees(name: &str, most: f64) {
+    let compiled = compile_file(&folder().join(format!("{name}.mlpackage")), &Options::default())
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let (x, wanted) = (array(&format!("{name}.x.npy")), array(&format!("{name}.y.npy")));
+    assert_eq!((compiled.inputs[0].name.as_str(), compiled.outputs[0].name.as_str()), ("x", "y"));
+    let device = device();
+    let inputs = [x];
+    let seen = execute(&device, &compiled, &inputs).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(seen[0].dims(), wanted.dims(), "{name}");
+    let (off, all) = (worst(&seen[0], &wanted), largest(&wanted));
+    assert!(all > 0.01 && off <= most * all, "{name}: {off} of {all}");
+    for layer in compare(&device, &compiled, &inputs).unwrap_or_else(|error| panic!("{name}: {error}")) {
+        assert!(layer.own <= most * layer.largest.max(0.1), "{name}: {layer:?}");
+    }
+}
+
+#[test]
+fn package_with_a_perceptron_agrees_with_numpy() {
+    agrees("perceptron", 0.004);
+}
+
+#[test]
+fn package_with_convolutions_and_a_residual_agrees_with_numpy() {
+    // The table of SiLU is off by 0.015.
+    agrees("residual", 0.02);
+}
+
+#[test]
+fn package_with_attention_agrees_with_numpy() {
+    agrees("attention", 0.01);
+}
+
+#[test]
+fn package_with_a_block_of_a_decoder_agrees_with_numpy() {
+    agrees("block_64", 0.01);
+}
+
+#[test]
+fn package_with_a_step_down_and_up_agrees_with_numpy() {
+    agrees("unet", 0.004);
+}
+
+#[test]
+fn package_with_parts_of_tensors_and_functions_agrees_with_numpy() {
+    agrees("shapes", 0.01);
+}
+
+/// A function of one input as a compiled model has it.
+fn function(input: &str, body: &str, output: &str) -> String {
+    format!(
+        "program(1.0)\n[buildInfo = dict<tensor<string, []>, tensor<string, []>>({{{{\"coremlc-version\", \"1436.100.10\"}}}})]\n\
+         {{\n    func main<ios16>({input}) {{\n{body}\n        }} -> ({output});\n}}"
+    )
+}
+
+fn options(weights: &[u8]) -> Options {
+    let files = BTreeMap::from([("weights/weight.bin".to_owned(), weights.to_vec())]);
+    Options { beside: Beside::Held(files), ..Options::default() }
+}
+
+fn text(program: &str, options: &Options) -> Compiled {
+    compile(program.as_bytes(), options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn ran(compiled: &Compiled, x: &Array) -> Array {
+    let seen =
+        execute(&device(), compiled, std::slice::from_ref(x)).unwrap_or_else(|error| panic!("{error}"));
+    seen[0].clone()
+}
+
+/// A file of constants with one of halves, whose header is at 64.
+fn blob(halves: &[f64]) -> Vec<u8> {
+    let mut file = vec![0; 64];
+    for word in [0xdead_beef, 1, 2 * halves.len() as u32, 0, 128, 0] {
+        file.extend(word.to_le_bytes());
+    }
+    file.resize(128, 0);
+    file.extend(halves.iter().flat_map(|&value| half::f16::from_f64(value).to_le_bytes()));
+    file
+}
+
+#[test]
+fn text_with_constants_in_a_file_runs() {
+    let body = r#"
+            tensor<fp16, [2, 3]> w = const()[name = tensor<string, []>("w"), val = tensor<fp16, [2, 3]>(BLOBFILE(path = tensor<string, []>("@model_path/weights/weight.bin"), offset = tensor<uint64, []>(64)))];
+            tensor<fp16, [2]> b = const()[name = tensor<string, []>("b"), val = tensor<fp16, [2]>([0x1p-1, -0x1.8p+1])];
+            // A comment of a person.
+            tensor<fp16, [2, 2]> y = linear(bias = b, weight = w, x = x)[name = tensor<string, []>("y")];"#;
+    let program = function("tensor<fp16, [2, 3]> x", body, "y");
+    let compiled = text(&program, &options(&blob(&[1.0, 2.0, 3.0, 0.5, 0.0, -1.0])));
+    let x = Array::new(vec![2, 3], vec![1.0, 1.0, 1.0, 2.0, 0.0, -1.0]).expect("six elements");
+    assert_eq!(ran(&compiled, &x).values(), [6.5, -3.5, -0.5, -1.0]);
+}
+
+#[test]
+fn text_of_a_later_version_with_several_results_runs() {
+    let body = r#"
+            int32 axis = const()[name = string("axis"), val = int32(1)];
+            tensor<fp16, [1, 2]> a, tensor<fp16, [1, 1]> b = split(axis = axis, split_sizes = tensor<int32, [2]>([2, 1]), x = x)[name = string("parts")];
+            bool interleave = const()[name = string("interleave"), val = bool(false)];
+            tensor<fp16, [1, 3]> y = concat(axis = axis, interleave = interleave, values = (b, a))[name = string("y")];"#;
+    let compiled = text(&function("tensor<fp16, [1, 3]> x", body, "y, b"), &Options::default());
+    let names: Vec<&str> = compiled.outputs.iter().map(|port| port.name.as_str()).collect();
+    assert_eq!(names, ["y", "b"]);
+    let x = Array::new(vec![1, 3], vec![1.0, 2.0, 3.0]).expect("three elements");
+    assert_eq!(ran(&compiled, &x).values(), [3.0, 1.0, 2.0]);
+}
+
+#[test]
+fn constants_of_few_bits_are_brought_back() {
+    let body = r#"
+            tensor<fp16, [2, 2]> w = constexpr_affine_dequantize()[axis = int32(0), name = string("w"), quantized_data = tensor<int8, [2, 2]>([[4, -6], [1, 3]]), scale = tensor<fp16, [2]>([0.5, 2]), zero_point = tensor<int8, [2]>([2, 1])];
+            tensor<fp16, [2, 2]> v = constexpr_lut_to_dense()[name = string("v"), indices = tensor<uint8, [1]>([27]), lut = tensor<fp16, [4]>([0.25, 1, 4, -2]), shape = tensor<uint32, [2]>([2, 2])];
+            tensor<fp16, [2, 2]> s = add(x = w, y = v)[name = string("s")];
+            tensor<fp16, [2, 2]> y = mul(x = x, y = s)[name = string("y")];"#;
+    let compiled = text(&function("tensor<fp16, [2, 2]> x", body, "y"), &Options::default());
+    let x = Array::new(vec![2, 2], vec![1.0; 4]).expect("four elements");
+    // 27 is 3, 2, 1, 0 from the lowest bits on.
+    assert_eq!(ran(&compiled, &x).values(), [1.0 - 2.0, -4.0 + 4.0, 0.0 + 1.0, 4.0 + 0.25]);
+}
+
+fn problems(program: &str, options: &Options) -> Vec<Problem> {
+    match compile(program.as_bytes(), options) {
+        Err(Error::Problems(problems)) => problems,
+        other => panic!("not refused so: {other:?}"),
+    }
+}
+
+#[test]
+fn all_that_is_not_mapped_is_named_by_operation_name_shape_and_reason() {
+    let body = r#"
+            tensor<fp16, [2, 3]> a = non_zero(x = x)[name = string("first")];
+            tensor<fp16, [2, 3]> b = gelu(mode = string("QUICK"), x = x)[name = string("second")];
+            tensor<fp16, [2, 3]> c = relu(surplus = x, x = x)[name = string("third")];
+            tensor<fp16, [2, 3]> d = add(x = a, y = b)[name = string("depends")];"#;
+    let told: Vec<String> = problems(&function("tensor<fp16, [2, 3]> x", body, "d"), &Options::default())
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "non_zero \"first\" of [2, 3]: the operation is not mapped to this engine",
+            "gelu \"second\" of [2, 3]: mode \"QUICK\" is not mapped",
+            "relu \"third\" of [2, 3], [2, 3]: operand \"surplus\" is not mapped",
+        ]
+    );
+}
+
+#[test]
+fn constants_outside_of_their_file_and_files_outside_of_the_folder_are_refused() {
+    for (path, offset, reason) in [
+        ("@model_path/weights/weight.bin", "1024", "lies outside of the file"),
+        ("@model_path/weights/weight.bin", "18446744073709551615", "lies outside of the file"),
+        ("@model_path/weights/weight.bin", "0", "0xdeadbeef"),
+        ("@model_path/../secret", "64", "does not lie in the model's folder"),
+        ("/etc/passwd", "64", "does not lie in the model's folder"),
+        ("@model_path/other", "64", "is not there"),
+    ] {
+        let body = format!(
+            "tensor<fp16, [2]> w = const()[name = string(\"w\"), val = tensor<fp16, [2]>(BLOBFILE(path = string(\"{path}\"), \
+             offset = uint64({offset})))]; tensor<fp16, [2]> y = add(x = x, y = w)[name = string(\"y\")];"
+        );
+        let named = problems(&function("tensor<fp16, [2]> x", &body, "y"), &options(&blob(&[1.0, 2.0])));
+        assert_eq!((named[0].operation.as_str(), named[0].name.as_str()), ("const", "w"));
+        assert!(named[0].why.to_string().contains(reason), "{path} {offset}: {}", named[0].why);
+    }
+}
+
+#[test]
+fn circles_and_enormous_extents_name_the_operation() {
+    let circle = "tensor<fp16, [2]> a = add(x = x, y = b)[name = string(\"one\")];
+                  tensor<fp16, [2]> b = add(x = a, y = x)[name = string(\"two\")];";
+    let named = problems(&function("tensor<fp16, [2]> x", circle, "b"), &Options::default());
+    assert_eq!(named[0].name, "one");
+    let large = "tensor<fp16, [1099511627776]> y = fill(shape = tensor<int32, [1]>([1099511627776]), value = fp16(0))[name = string(\"large\")];";
+    assert_eq!(problems(&function("tensor<fp16, [2]> x", large, "y"), &Options::default())[0].name, "large");
+    let input = function("tensor<fp16, [1099511627776, 2]> x", "", "x");
+    assert_eq!(problems(&input, &Options::default())[0].operation, "input");
+    let lies = "tensor<fp16, [1099511627776]> w = const()[name = string(\"w\"), val = tensor<fp16, [1099511627776]>([1])];";
+    assert_eq!(problems(&function("tensor<fp16, [2]> x", lies, "w"), &Options::default())[0].name, "w");
+}
+
+#[test]
+fn million_operations_are_refused_by_their_number() {
+    let body = "fp16 y = relu(x = x);".repeat(1_000_000);
+    let refused = compile(function("fp16 x", &body, "y").as_bytes(), &Options::default());
+    assert!(matches!(refused, Err(Error::Nodes { count }) if count < 1_000_000));
+}
+
+#[test]
+fn package_cut_off_or_altered_anywhere_never_panics() {
+    let data = folder().join("residual.mlpackage/Data/com.apple.CoreML");
+    let model = std::fs::read(data.join("model.mlmodel")).expect("the model of a package");
+    let options = Options { beside: Beside::Folder(data), ..Options::default() };
+    for end in (0..model.len()).step_by(97) {
+        let _ = compile(&model[..end], &options);
+    }
+    for at in (0..model.len()).step_by(7) {
+        let mut altered = model.clone();
+        altered[at] ^= 1 << (at % 8);
+        let _ = compile(&altered, &options);
+    }
+}

@@ -1,0 +1,118 @@
+//! Files beside a model: weights that it names by a path. A path stays inside of the model's folder.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use super::compile::FILE_BYTES_MAX;
+
+/// Where the files beside a model are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Beside {
+    /// There are none: the model was not read from a file.
+    #[default]
+    Nothing,
+    /// In this folder and below it.
+    Folder(PathBuf),
+    /// In memory, by their paths.
+    Held(BTreeMap<String, Vec<u8>>),
+}
+
+impl Beside {
+    /// The folder that a model's file lies in.
+    pub fn of_file(file: &Path) -> Self {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Self::Folder(folder.unwrap_or_else(|| Path::new(".")).to_owned())
+    }
+}
+
+/// The files of one model. Each is read once; all together have a bound.
+#[derive(Debug)]
+pub(super) struct Files<'a> {
+    beside: &'a Beside,
+    read: RefCell<BTreeMap<String, Rc<[u8]>>>,
+    bytes: Cell<u64>,
+}
+
+impl<'a> Files<'a> {
+    pub(super) const fn new(beside: &'a Beside) -> Self {
+        Self { beside, read: RefCell::new(BTreeMap::new()), bytes: Cell::new(0) }
+    }
+
+    /// The bytes of a file; on failure a sentence that names it.
+    pub(super) fn read(&self, path: &str) -> Result<Rc<[u8]>, String> {
+        if let Some(bytes) = self.read.borrow().get(path) {
+            return Ok(Rc::clone(bytes));
+        }
+        let is_inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        if path.is_empty() || !is_inside {
+            return Err(format!(
+                "file {path:?} does not lie in the model's folder: wanted is a path without .."
+            ));
+        }
+        let left = FILE_BYTES_MAX.saturating_sub(self.bytes.get());
+        let bytes: Rc<[u8]> = match self.beside {
+            Beside::Nothing => {
+                return Err(format!("file {path:?} is wanted, and the model was not read from a folder"));
+            }
+            Beside::Held(files) => {
+                let held = files.get(path).ok_or_else(|| format!("file {path:?} is not there"))?;
+                held.as_slice().into()
+            }
+            Beside::Folder(folder) => {
+                bounded(folder, path, left).map_err(|why| format!("file {path:?}: {why}"))?.into()
+            }
+        };
+        if bytes.len() as u64 > left {
+            return Err(format!(
+                "file {path:?}: files beside the model have more than {FILE_BYTES_MAX} bytes"
+            ));
+        }
+        self.bytes.set(self.bytes.get().saturating_add(bytes.len() as u64));
+        self.read.borrow_mut().insert(path.to_owned(), Rc::clone(&bytes));
+        Ok(bytes)
+    }
+}
+
+/// At most one byte more than `most` of a file whose place, with every link followed, is inside of `folder`.
+fn bounded(folder: &Path, path: &str, most: u64) -> io::Result<Vec<u8>> {
+    let (root, file) = (fs::canonicalize(folder)?, fs::canonicalize(folder.join(path))?);
+    if !file.starts_with(&root) {
+        return Err(io::Error::other("a link leads out of the model's folder"));
+    }
+    // A pipe would be waited for when it is opened.
+    if !fs::metadata(&file)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(file)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_outside_of_the_folder_is_refused() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().join("model");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("weights"), [1, 2, 3]).unwrap();
+        fs::write(temporary.path().join("secret"), [4]).unwrap();
+        std::os::unix::fs::symlink(temporary.path().join("secret"), folder.join("link")).unwrap();
+        let beside = Beside::Folder(folder);
+        let files = Files::new(&beside);
+        assert_eq!(*files.read("weights").unwrap(), [1, 2, 3]);
+        let absolute = temporary.path().join("secret");
+        for path in ["../secret", "", "/", ".", "a/../../secret", absolute.to_str().unwrap()] {
+            let why = files.read(path).unwrap_err();
+            assert!(why.contains("does not lie in the model's folder"), "{path}: {why}");
+        }
+        assert!(files.read("link").unwrap_err().contains("leads out"));
+        assert!(files.read("missing").unwrap_err().contains("\"missing\""));
+    }
+}

@@ -1,0 +1,218 @@
+//! Operations to layers, one after the other. One that cannot be mapped is kept as a problem, and so are all others; what
+//! depends on its results is passed over.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::blob;
+use super::operators::{self, Call};
+use super::program::{Argument, Function, Operation, Type, Value};
+use crate::model::beside::Files;
+use crate::model::compile::{Error, Options, PROBLEMS_MAX};
+use crate::model::network::array::elements;
+use crate::model::network::{Array, Kind, Network, ValueId};
+use crate::model::problem::{Problem, Why};
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Item {
+    Value(ValueId),
+    Text(String),
+}
+
+/// The layers of a function.
+pub(super) fn import(function: Function, options: &Options) -> Result<Network, Error> {
+    let mut import = Import {
+        options,
+        files: Files::new(&options.beside),
+        network: Network::default(),
+        names: HashMap::new(),
+        problems: Vec::new(),
+    };
+    for (name, of) in function.inputs {
+        let made = import.input(&name, of);
+        let item = import.kept("input", &name, made).map(Item::Value);
+        import.names.insert(name, item);
+    }
+    for operation in function.operations {
+        import.operation(operation);
+        if import.problems.len() >= PROBLEMS_MAX {
+            break;
+        }
+    }
+    import.finish(&function.outputs)
+}
+
+struct Import<'a> {
+    options: &'a Options,
+    files: Files<'a>,
+    network: Network,
+    /// `None` for what an operation would have made that cannot be mapped.
+    names: HashMap<String, Option<Item>>,
+    problems: Vec<Problem>,
+}
+
+impl Import<'_> {
+    fn kept<T>(&mut self, operation: &str, name: &str, made: Result<T, Why>) -> Option<T> {
+        made.map_err(|why| {
+            let (operation, name) = (operation.to_owned(), name.to_owned());
+            self.problems.push(Problem { operation, name, shapes: Vec::new(), why });
+        })
+        .ok()
+    }
+
+    /// An input; one of whole numbers is no problem before somebody reads it.
+    fn input(&mut self, name: &str, of: Option<Type>) -> Result<ValueId, Why> {
+        let of = of.ok_or_else(|| Why::Mode("it is no tensor".to_owned()))?;
+        let kind = of.element.kind();
+        let kind = kind.ok_or_else(|| Why::Mode(format!("elements {:?} are not mapped", of.element)))?;
+        if let Some(array) = self.options.constants.get(name) {
+            return Ok(self.network.constant(name, array.clone(), kind));
+        }
+        let extent = |(axis, extent): (usize, &Option<u64>)| {
+            let key = format!("{name}.{axis}");
+            let known = extent.map(|extent| usize::try_from(extent).unwrap_or(usize::MAX));
+            known.or_else(|| self.options.extents.get(&key).copied()).ok_or_else(|| {
+                Why::Mode(format!("axis {axis} is not fixed: give it a number, --dim '{key}=1'"))
+            })
+        };
+        let dims = of.dims.iter().enumerate().map(extent).collect::<Result<Vec<_>, _>>()?;
+        if kind == Kind::Integer {
+            return Ok(self.network.unknown(name, dims));
+        }
+        Ok(self.network.input(name, dims, kind)?)
+    }
+
+    fn value(&mut self, name: &str, value: Value) -> Result<Item, Why> {
+        let (of, values) = match value {
+            Value::Text(text) => return Ok(Item::Text(text)),
+            Value::Other => return Err(Why::Mode("the constant is neither a tensor nor a text".to_owned())),
+            Value::Numbers { of, values } => (of, values),
+            Value::Raw { of, bytes } => {
+                let values = decoded(&bytes, &of)?;
+                (of, values)
+            }
+            Value::Blob { of, file, offset } => {
+                let path = file.strip_prefix("@model_path/").unwrap_or(&file);
+                let file = self.files.read(path).map_err(Why::Mode)?;
+                let bytes = blob::read(&file, offset, of.element).map_err(Why::Mode)?;
+                let values = decoded(bytes, &of)?;
+                (of, values)
+            }
+        };
+        let kind = of
+            .element
+            .kind()
+            .ok_or_else(|| Why::Mode(format!("elements {:?} are not mapped", of.element)))?;
+        let array = Array::new(extents(&of)?, values)?;
+        Ok(Item::Value(self.network.constant(name, array, kind)))
+    }
+
+    fn operation(&mut self, mut operation: Operation) {
+        let name = match operation.attributes.remove("name") {
+            Some(Value::Text(name)) if !name.is_empty() => name,
+            _ => operation.outputs.first().cloned().unwrap_or_default(),
+        };
+        let made = self.made(&mut operation, &name).unwrap_or_default();
+        let mut made = made.into_iter();
+        for output in operation.outputs {
+            let item = made.next();
+            if let Some(Item::Value(value)) = item {
+                // The client knows tensors by the names of the model.
+                self.network.rename(value, &output);
+            }
+            self.names.insert(output, item);
+        }
+    }
+
+    /// What an operation makes; `None` if it cannot be mapped, or what it reads could not.
+    fn made(&mut self, operation: &mut Operation, name: &str) -> Option<Vec<Item>> {
+        let operator = std::mem::take(&mut operation.operator);
+        if operator == "const" {
+            let value = operation.attributes.remove("val").unwrap_or(Value::Other);
+            let made = self.value(name, value);
+            return self.kept("const", name, made).map(|item| vec![item]);
+        }
+        let mut arguments: BTreeMap<String, Vec<Item>> = BTreeMap::new();
+        let mut is_known = true;
+        // Compressed constants have their parts as attributes.
+        if operator.starts_with("constexpr_") {
+            for (key, value) in std::mem::take(&mut operation.attributes) {
+                let made = self.value(name, value);
+                match self.kept(&operator, name, made) {
+                    Some(item) => drop(arguments.insert(key, vec![item])),
+                    None => is_known = false,
+                }
+            }
+        }
+        for (key, list) in std::mem::take(&mut operation.inputs) {
+            let mut items = Vec::new();
+            for argument in list {
+                let item = match argument {
+                    Argument::Value(value) => {
+                        let made = self.value(name, value);
+                        self.kept(&operator, name, made)
+                    }
+                    Argument::Name(operand) => match self.names.get(&operand) {
+                        Some(item) => item.clone(),
+                        None => self.kept(&operator, name, Err(Why::NotMade { name: operand })),
+                    },
+                };
+                match item {
+                    Some(item) => items.push(item),
+                    None => is_known = false,
+                }
+            }
+            arguments.insert(key, items);
+        }
+        if !is_known {
+            return None;
+        }
+        let tensors = arguments.values().flatten().filter_map(|item| match item {
+            Item::Value(value) if self.network.known(*value).is_none() => Some(*value),
+            _ => None,
+        });
+        let shapes: Vec<Vec<usize>> = tensors.map(|value| self.network.dims(value).to_vec()).collect();
+        let outputs = operation.outputs.len();
+        let made = if operation.blocks == 0 {
+            operators::call(&mut Call::new(&mut self.network, &operator, name, arguments, outputs))
+        } else {
+            Err(Why::Mode("operations with blocks of their own are not mapped".to_owned()))
+        };
+        match made {
+            Ok(values) => Some(values.into_iter().map(Item::Value).collect()),
+            Err(why) => {
+                self.problems.push(Problem { operation: operator, name: name.to_owned(), shapes, why });
+                None
+            }
+        }
+    }
+
+    fn finish(mut self, outputs: &[String]) -> Result<Network, Error> {
+        for output in outputs {
+            match self.names.get(output) {
+                Some(&Some(Item::Value(value))) => self.network.outputs.push((output.clone(), value)),
+                Some(None) => {}
+                _ => {
+                    let why = Why::NotMade { name: output.clone() };
+                    self.kept::<()>("output", output, Err(why));
+                }
+            }
+        }
+        if self.problems.is_empty() { Ok(self.network) } else { Err(Error::Problems(self.problems)) }
+    }
+}
+
+fn extents(of: &Type) -> Result<Vec<usize>, Why> {
+    let extent = |extent: &Option<u64>| {
+        extent
+            .and_then(|extent| usize::try_from(extent).ok())
+            .ok_or_else(|| Why::Mode("an extent of the constant is not known".to_owned()))
+    };
+    of.dims.iter().map(extent).collect()
+}
+
+fn decoded(bytes: &[u8], of: &Type) -> Result<Vec<f64>, Why> {
+    let count = elements(&extents(of)?)?;
+    blob::numbers(bytes, of.element, count)
+        .ok_or_else(|| Why::Mode(format!("{} bytes are not {count} elements {:?}", bytes.len(), of.element)))
+}

@@ -1,0 +1,167 @@
+//! Element by element.
+
+use super::{Call, Made, mode, one};
+use crate::model::network::operation::{JoinKind, Map};
+use crate::model::network::{Kind, Operation};
+use crate::model::onnx::operators::Setting;
+use crate::model::problem::Why;
+
+pub(super) fn call(call: &mut Call<'_>) -> Made {
+    if let Some(operator) = same(call.operator) {
+        let x = call.x()?;
+        return one(call.onnx_one(operator, &[x], &[])?);
+    }
+    if let Some(operator) = joined(call.operator) {
+        let (x, y) = (call.x()?, call.tensor("y")?);
+        return one(call.onnx_one(operator, &[x, y], &[])?);
+    }
+    if let Some(map) = function(call)? {
+        let x = call.x()?;
+        return one(call.map(map, x)?);
+    }
+    match call.operator {
+        "cast" => {
+            let to = call.text("dtype", "")?;
+            cast(call, "x", &to)
+        }
+        "constexpr_cast" => {
+            let to = call.text("output_dtype", "")?;
+            cast(call, "source_val", &to)
+        }
+        // A small number is added first.
+        "log" | "rsqrt" | "inverse" => {
+            let (x, epsilon) =
+                (call.x()?, call.number("epsilon", if call.operator == "rsqrt" { 1e-12 } else { 1e-45 })?);
+            let x =
+                if epsilon < f64::from(half::f16::from_bits(1)) { x } else { call.affine(x, 1.0, epsilon)? };
+            one(match call.operator {
+                "log" => call.map(Map::Ln, x)?,
+                "rsqrt" => call.map(Map::ReciprocalSquareRoot, x)?,
+                _ => call.map(Map::Reciprocal, x)?,
+            })
+        }
+        "clamped_relu" => {
+            let (x, alpha, beta) = (call.x()?, call.number("alpha", 0.0)?, call.number("beta", 0.0)?);
+            let leaky = call.map(Map::LeakyRelu(alpha), x)?;
+            one(call.map(Map::Clip(f64::NEG_INFINITY, beta), leaky)?)
+        }
+        "scaled_tanh" => {
+            let (x, alpha, beta) = (call.x()?, call.number("alpha", 1.0)?, call.number("beta", 1.0)?);
+            let steep = call.affine(x, beta, 0.0)?;
+            let bent = call.map(Map::Tanh, steep)?;
+            one(call.affine(bent, alpha, 0.0)?)
+        }
+        "sigmoid_hard" => {
+            let (x, alpha, beta) = (call.x()?, call.number("alpha", 0.2)?, call.number("beta", 0.5)?);
+            let line = call.affine(x, alpha, beta)?;
+            one(call.map(Map::Clip(0.0, 1.0), line)?)
+        }
+        "gelu" => {
+            let x = call.x()?;
+            match call.text("mode", "EXACT")?.as_str() {
+                "EXACT" => one(call.map(Map::Gelu, x)?),
+                "TANH_APPROXIMATION" => one(call.map(Map::GeluTanh, x)?),
+                "SIGMOID_APPROXIMATION" => {
+                    one(call.onnx_one("Swish", &[x], &[("alpha", Setting::Single(1.702))])?)
+                }
+                other => Err(mode(format!("mode {other:?} is not mapped"))),
+            }
+        }
+        "prelu" => {
+            let (x, alpha) = (call.x()?, call.tensor("alpha")?);
+            let mut dims = vec![1; call.rank(x)];
+            if let (Some(channels), &[extent]) = (dims.get_mut(1), call.dims(alpha).as_slice()) {
+                *channels = extent;
+            }
+            let slope = call.reshape(alpha, dims)?;
+            one(call.onnx_one("PRelu", &[x, slope], &[])?)
+        }
+        "floor_div" => {
+            let (x, y) = (call.x()?, call.tensor("y")?);
+            let quotient = call.join(JoinKind::Divide, x, y)?;
+            one(call.map(Map::Floor, quotient)?)
+        }
+        "select" => {
+            let (condition, a, b) = (call.tensor("cond")?, call.tensor("a")?, call.tensor("b")?);
+            let kind = call.kind(a);
+            one(call.network.add(call.name, Operation::Select, &[condition, a, b], kind)?)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Operations that are an operator of ONNX without attributes.
+fn same(operator: &str) -> Option<&'static str> {
+    Some(match operator {
+        "identity" => "Identity",
+        "logical_not" => "Not",
+        _ => return None,
+    })
+}
+
+fn joined(operator: &str) -> Option<&'static str> {
+    Some(match operator {
+        "add" => "Add",
+        "sub" => "Sub",
+        "mul" => "Mul",
+        "real_div" => "Div",
+        "mod" => "Mod",
+        "pow" => "Pow",
+        "maximum" => "Max",
+        "minimum" => "Min",
+        "logical_and" => "And",
+        "logical_or" => "Or",
+        "logical_xor" | "not_equal" => "Xor",
+        "equal" => "Equal",
+        "less" => "Less",
+        "less_equal" => "LessOrEqual",
+        "greater" => "Greater",
+        "greater_equal" => "GreaterOrEqual",
+        _ => return None,
+    })
+}
+
+fn function(call: &mut Call<'_>) -> Result<Option<Map>, Why> {
+    Ok(Some(match call.operator {
+        "relu" => Map::Relu,
+        "relu6" => Map::Clip(0.0, 6.0),
+        "leaky_relu" => Map::LeakyRelu(call.number("alpha", 0.01)?),
+        "clip" => {
+            let (low, high) = (call.number("alpha", f64::NEG_INFINITY)?, call.number("beta", f64::INFINITY)?);
+            if low == 0.0 && high == f64::INFINITY { Map::Relu } else { Map::Clip(low, high) }
+        }
+        "threshold" => Map::Clip(call.number("alpha", f64::NEG_INFINITY)?, f64::INFINITY),
+        "linear_activation" => {
+            Map::Affine { scale: call.number("alpha", 1.0)?, offset: call.number("beta", 0.0)? }
+        }
+        "elu" => Map::Elu { alpha: call.number("alpha", 1.0)?, beta: 1.0, gamma: 1.0 },
+        "sigmoid" => Map::Sigmoid,
+        "silu" => Map::Silu,
+        "tanh" => Map::Tanh,
+        "softplus" => Map::Softplus,
+        "softsign" => Map::Softsign,
+        "erf" => Map::Erf,
+        "exp" => Map::Exp,
+        "exp2" => Map::Exp2,
+        "sqrt" => Map::SquareRoot,
+        "square" => Map::Square,
+        "abs" => Map::Abs,
+        "floor" => Map::Floor,
+        "ceil" => Map::Ceil,
+        "sign" => Map::Step { below: -1.0, zero: 0.0, above: 1.0 },
+        _ => return Ok(None),
+    }))
+}
+
+fn cast(call: &mut Call<'_>, operand: &'static str, to: &str) -> Made {
+    let x = call.tensor(operand)?;
+    let element = super::super::program::Element::of_word(to);
+    let kind = element.and_then(super::super::program::Element::kind);
+    // Numbers of ONNX's types.
+    let to = match kind.ok_or_else(|| mode(format!("a cast to {to:?} is not mapped")))? {
+        Kind::Real => 1,
+        Kind::Integer => 7,
+        Kind::Bool => 9,
+    };
+    one(call.onnx_one("Cast", &[x], &[("to", Setting::Integer(to))])?)
+}

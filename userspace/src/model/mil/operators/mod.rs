@@ -1,0 +1,242 @@
+//! Operations, by families. Where an operator of ONNX does the same, the operation becomes that one.
+
+mod arrange;
+mod compressed;
+mod einsum;
+mod elementwise;
+mod linear;
+mod normal;
+mod resize;
+mod window;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::import::Item;
+use crate::model::network::operation::{Join, JoinKind, Map};
+use crate::model::network::{Array, Fault, Kind, Network, Operation, ValueId};
+use crate::model::onnx::operators::{Setting, apply};
+use crate::model::problem::Why;
+
+/// An operation that is mapped.
+pub(super) struct Call<'a> {
+    network: &'a mut Network,
+    operator: &'a str,
+    name: &'a str,
+    arguments: BTreeMap<String, Vec<Item>>,
+    /// How many results are wanted.
+    outputs: usize,
+    /// Operands that somebody has looked at.
+    seen: BTreeSet<&'static str>,
+}
+
+/// Operands that change no number: whether indices are checked when it runs.
+const IDLE: &[&str] = &["validate_indices"];
+
+/// What a family makes of an operation; `None` if it is another's.
+type Made = Result<Option<Vec<ValueId>>, Why>;
+
+fn one(value: ValueId) -> Made {
+    Ok(Some(vec![value]))
+}
+
+/// What an operation makes.
+pub(super) fn call(call: &mut Call<'_>) -> Result<Vec<ValueId>, Why> {
+    let families = [
+        elementwise::call,
+        arrange::call,
+        linear::call,
+        window::call,
+        normal::call,
+        resize::call,
+        compressed::call,
+        einsum::call,
+    ];
+    for family in families {
+        if let Some(values) = family(call)? {
+            let names = call.arguments.keys();
+            let other = names
+                .into_iter()
+                .find(|name| !call.seen.contains(name.as_str()) && !IDLE.contains(&name.as_str()));
+            return other.map_or(Ok(values), |name| Err(mode(format!("operand {name:?} is not mapped"))));
+        }
+    }
+    Err(Why::Operation)
+}
+
+/// Refuses a mode.
+fn mode(what: impl Into<String>) -> Why {
+    Why::Mode(what.into())
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(
+        network: &'a mut Network,
+        operator: &'a str,
+        name: &'a str,
+        arguments: BTreeMap<String, Vec<Item>>,
+        outputs: usize,
+    ) -> Self {
+        Self { network, operator, name, arguments, outputs, seen: BTreeSet::new() }
+    }
+
+    fn item(&mut self, name: &'static str) -> Option<&Item> {
+        self.seen.insert(name);
+        self.arguments.get(name).and_then(|items| items.first())
+    }
+
+    /// An operand that may be left out.
+    fn optional(&mut self, name: &'static str) -> Option<ValueId> {
+        match self.item(name) {
+            Some(Item::Value(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn tensor(&mut self, name: &'static str) -> Result<ValueId, Why> {
+        self.optional(name).ok_or_else(|| mode(format!("operand {name:?} is missing, or no tensor")))
+    }
+
+    fn x(&mut self) -> Result<ValueId, Why> {
+        self.tensor("x")
+    }
+
+    /// Operands of which there are several under one name.
+    fn several(&mut self, name: &'static str) -> Result<Vec<ValueId>, Why> {
+        self.seen.insert(name);
+        let items = self.arguments.get(name).map_or(&[][..], Vec::as_slice);
+        let tensor = |item: &Item| match item {
+            Item::Value(value) => Ok(*value),
+            Item::Text(_) => Err(mode(format!("operand {name:?} has a text among its tensors"))),
+        };
+        let list = items.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
+        if list.is_empty() { Err(mode(format!("operand {name:?} is missing"))) } else { Ok(list) }
+    }
+
+    fn text(&mut self, name: &'static str, otherwise: &str) -> Result<String, Why> {
+        match self.item(name) {
+            Some(Item::Text(text)) => Ok(text.clone()),
+            Some(Item::Value(_)) => Err(mode(format!("operand {name:?} is no text"))),
+            None => Ok(otherwise.to_owned()),
+        }
+    }
+
+    /// The elements of an operand, which have to be known; `None` if it is left out.
+    fn array(&mut self, name: &'static str) -> Result<Option<Array>, Why> {
+        let Some(value) = self.optional(name) else { return Ok(None) };
+        match self.network.known(value) {
+            Some(array) => Ok(Some(array.clone())),
+            None => {
+                let of = self.network.values.get(value).map(|value| value.name.clone()).unwrap_or_default();
+                Err(mode(format!("operand {name:?}, which is {of:?}, has to be known before the run")))
+            }
+        }
+    }
+
+    fn list(&mut self, name: &'static str) -> Result<Option<Vec<i64>>, Why> {
+        let array = self.array(name)?;
+        Ok(array.map(|array| array.values().iter().map(|&value| value as i64).collect()))
+    }
+
+    fn number(&mut self, name: &'static str, otherwise: f64) -> Result<f64, Why> {
+        match self.array(name)? {
+            None => Ok(otherwise),
+            Some(array) => array.only().ok_or_else(|| mode(format!("operand {name:?} is not one number"))),
+        }
+    }
+
+    fn integer(&mut self, name: &'static str, otherwise: i64) -> Result<i64, Why> {
+        Ok(self.number(name, otherwise as f64)? as i64)
+    }
+
+    fn truth(&mut self, name: &'static str) -> Result<bool, Why> {
+        Ok(self.number(name, 0.0)? != 0.0)
+    }
+
+    fn dims(&self, value: ValueId) -> Vec<usize> {
+        self.network.dims(value).to_vec()
+    }
+
+    fn rank(&self, value: ValueId) -> usize {
+        self.network.dims(value).len()
+    }
+
+    fn kind(&self, value: ValueId) -> Kind {
+        self.network.values.get(value).map_or(Kind::Real, |value| value.kind)
+    }
+
+    /// An axis, counted from the end if below zero.
+    fn axis(&self, axis: i64, rank: usize) -> Result<usize, Why> {
+        let counted = if axis < 0 { axis.saturating_add_unsigned(rank as u64) } else { axis };
+        let counted = usize::try_from(counted).ok().filter(|&axis| axis < rank);
+        counted.ok_or_else(|| Fault::Wrong { what: "axis", value: axis, dims: vec![rank] }.into())
+    }
+
+    fn axes(&self, axes: &[i64], rank: usize) -> Result<Vec<usize>, Why> {
+        let mut axes = axes.iter().map(|&axis| self.axis(axis, rank)).collect::<Result<Vec<_>, _>>()?;
+        axes.sort_unstable();
+        axes.dedup();
+        Ok(axes)
+    }
+
+    fn add(&mut self, operation: Operation, inputs: &[ValueId]) -> Result<ValueId, Why> {
+        let kind = inputs.first().map_or(Kind::Real, |&input| self.kind(input));
+        Ok(self.network.add(self.name, operation, inputs, kind)?)
+    }
+
+    fn map(&mut self, map: Map, x: ValueId) -> Result<ValueId, Why> {
+        self.add(Operation::Map(map), &[x])
+    }
+
+    fn affine(&mut self, x: ValueId, scale: f64, offset: f64) -> Result<ValueId, Why> {
+        self.map(Map::Affine { scale, offset }, x)
+    }
+
+    fn join(&mut self, kind: JoinKind, a: ValueId, b: ValueId) -> Result<ValueId, Why> {
+        self.add(Operation::Join(Join { kind, relu: false }), &[a, b])
+    }
+
+    fn reshape(&mut self, x: ValueId, dims: Vec<usize>) -> Result<ValueId, Why> {
+        self.add(Operation::Reshape(dims), &[x])
+    }
+
+    /// The last two axes exchanged.
+    fn turned(&mut self, x: ValueId) -> Result<ValueId, Why> {
+        let rank = self.rank(x);
+        let mut order: Vec<usize> = (0..rank).collect();
+        if rank >= 2 {
+            order.swap(rank - 1, rank - 2);
+        }
+        self.add(Operation::Permute(order), &[x])
+    }
+
+    fn constant(&mut self, array: Array) -> ValueId {
+        self.network.constant(self.name, array, Kind::Real)
+    }
+
+    fn whole(&mut self, list: impl IntoIterator<Item = i64>) -> ValueId {
+        let array = Array::list(list.into_iter().map(|value| value as f64));
+        self.network.constant(self.name, array, Kind::Integer)
+    }
+
+    /// What an operator of ONNX makes.
+    fn onnx(
+        &mut self,
+        operator: &str,
+        inputs: &[Option<ValueId>],
+        settings: &[(&str, Setting)],
+    ) -> Result<Vec<ValueId>, Why> {
+        apply(self.network, self.name, operator, inputs.to_vec(), settings, self.outputs)
+    }
+
+    /// The same, of an operator with one result.
+    fn onnx_one(
+        &mut self,
+        operator: &str,
+        inputs: &[ValueId],
+        settings: &[(&str, Setting)],
+    ) -> Result<ValueId, Why> {
+        let inputs: Vec<_> = inputs.iter().copied().map(Some).collect();
+        let made = apply(self.network, self.name, operator, inputs, settings, 1)?;
+        made.first().copied().ok_or(Why::Operation)
+    }
+}

@@ -1,0 +1,124 @@
+//! What a program says, in whichever form it came.
+
+use std::collections::BTreeMap;
+
+use crate::model::compile::{Error, NODES_MAX};
+use crate::model::network::Kind;
+
+/// Most operations, constants among them: a layer has up to eight operands that are constants.
+pub(super) const OPERATIONS_MAX: usize = 8 * NODES_MAX;
+
+/// A function of a program.
+#[derive(Debug, Default)]
+pub(super) struct Function {
+    pub(super) name: String,
+    pub(super) inputs: Vec<(String, Option<Type>)>,
+    pub(super) operations: Vec<Operation>,
+    pub(super) outputs: Vec<String>,
+}
+
+/// One operation.
+#[derive(Debug, Default)]
+pub(super) struct Operation {
+    pub(super) operator: String,
+    pub(super) inputs: BTreeMap<String, Vec<Argument>>,
+    pub(super) outputs: Vec<String>,
+    pub(super) attributes: BTreeMap<String, Value>,
+    /// Blocks inside of it, as a loop has them.
+    pub(super) blocks: usize,
+}
+
+/// An operand.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Argument {
+    Name(String),
+    Value(Value),
+}
+
+/// A constant.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Numbers {
+        of: Type,
+        values: Vec<f64>,
+    },
+    /// Elements in their own form, one behind the other.
+    Raw {
+        of: Type,
+        bytes: Vec<u8>,
+    },
+    Text(String),
+    /// Elements in another file, from a header at `offset` on.
+    Blob {
+        of: Type,
+        file: String,
+        offset: u64,
+    },
+    /// What no operation that is mapped takes, such as a dictionary.
+    Other,
+}
+
+/// The type of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Type {
+    pub(super) element: Element,
+    /// `None` for an extent that is not known.
+    pub(super) dims: Vec<Option<u64>>,
+}
+
+/// What elements are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Element {
+    Bool,
+    Text,
+    Half,
+    Single,
+    Double,
+    Brain,
+    /// A whole number: bits, and whether it has a sign.
+    Whole(u8, bool),
+    Other,
+}
+
+impl Element {
+    /// By the word of the text.
+    pub(super) fn of_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "bool" => Self::Bool,
+            "string" => Self::Text,
+            "fp16" => Self::Half,
+            "fp32" => Self::Single,
+            "fp64" => Self::Double,
+            "bf16" => Self::Brain,
+            word => {
+                let (rest, signed) = match word.strip_prefix("uint") {
+                    Some(rest) => (rest, false),
+                    None => (word.strip_prefix("int")?, true),
+                };
+                match rest.parse() {
+                    Ok(bits @ (1..=4 | 6 | 8 | 16 | 32 | 64)) => Self::Whole(bits, signed),
+                    _ => return None,
+                }
+            }
+        })
+    }
+
+    /// What it is for a layer; `None` if nothing is computed with it.
+    pub(super) const fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Bool => Some(Kind::Bool),
+            Self::Half | Self::Single | Self::Double | Self::Brain => Some(Kind::Real),
+            Self::Whole(..) => Some(Kind::Integer),
+            Self::Text | Self::Other => None,
+        }
+    }
+}
+
+/// The function to be compiled: `main`, or the only one.
+pub(super) fn chosen(mut functions: Vec<Function>) -> Result<Function, Error> {
+    let main = functions.iter().position(|function| function.name == "main");
+    let at = main.or_else(|| (functions.len() == 1).then_some(0)).ok_or(Error::NoGraph)?;
+    let function = functions.swap_remove(at);
+    let layers = function.operations.iter().filter(|operation| operation.operator != "const").count();
+    if layers > NODES_MAX { Err(Error::Nodes { count: layers }) } else { Ok(function) }
+}
