@@ -268,7 +268,7 @@ complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_f
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l cpus -d 'The machine\'s processors' -r
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l kernel -d 'A kernel to boot; without one, and without arguments for QEMU, the one that tools/guest/fetch fetched' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l initrd -d 'Its first root; without a kernel of your own, the one that tools/guest/image made' -r -F
-complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l append -d 'The kernel\'s command line' -r
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l append -d 'The kernel\'s command line (no_timer_check: an emulated timer may be late on a busy host)' -r
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l qemu -d 'The QEMU to run; otherwise the one that ANE_QEMU names, or that is on the path' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l device-program -d 'The device\'s program; otherwise the one beside this program, or that is on the path' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l device-arg -d 'An argument for the device\'s program, as --device-arg=--check; may be given again' -r

@@ -4,6 +4,7 @@ use ane_uapi::hw::mmio_map::Region;
 use ane_uapi::hw::pe_mmu::PE_MMU;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::tm;
+use ane_uapi::hw::tq;
 use ane_uapi::register::{Access, Register};
 use vm_memory::GuestMemory;
 
@@ -101,15 +102,15 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             Target::Manager { register: tm::RegisterId::PUSH, .. } => {
                 Err(Refusal::new(at, Why::WriteOnly { register: tm::PUSH.info.name }))
             }
-            Target::Queue { row, .. } if row.access == Access::Trigger => {
-                Err(Refusal::new(at, Why::WriteOnly { register: row.name }))
+            Target::Queue { register: tq::RegisterId::TAKE_BACK, .. } => {
+                Err(Refusal::new(at, Why::WriteOnly { register: tq::TAKE_BACK.info.name }))
             }
             Target::Manager { register, index } => Ok(self.tm.read(register, index)),
-            Target::Queue { queue, row, offset } => {
-                if row.access == Access::ReadOnly && row.unknown == u32::MAX {
+            Target::Queue { queue, register, offset } => {
+                if register == tq::RegisterId::TQINFO {
                     self.reporter.remark(at, now, "no bit of the register is known, its reset value is read");
                 }
-                Ok(self.tm.read_queue(queue, row, offset))
+                Ok(self.tm.read_queue(queue, register, offset))
             }
             Target::Configuration { row, address } => Ok(self.registers.shown(address).unwrap_or(row.reset)),
             Target::Stored(_) => Ok(self.stored.get(at)),
@@ -163,8 +164,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 let effect = self.tm.write(register, value, now);
                 self.follow(effect, now);
             }
-            Target::Queue { queue, row, offset } => {
-                let effect = self.tm.write_queue(queue, row, offset, value);
+            Target::Queue { queue, register, offset } => {
+                let effect = self.tm.write_queue(queue, register, offset, value);
                 self.follow(effect, now);
             }
             Target::Configuration { address, .. } => {

@@ -17,7 +17,7 @@ use ane_uapi::hw::pe_mmu::{self, PE_MMU};
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::td;
 use ane_uapi::hw::tm::{self, TASK_MANAGER};
-use ane_uapi::hw::tq::{QueueId, TASK_QUEUE};
+use ane_uapi::hw::tq::{self, QueueId, TASK_QUEUE};
 use ane_uapi::register::{Access, Register};
 
 pub use self::span::Span;
@@ -41,7 +41,7 @@ pub enum Target {
         /// The queue.
         queue: QueueId,
         /// The register.
-        row: &'static Register,
+        register: tq::RegisterId,
         /// Its offset from the queue's start.
         offset: u32,
     },
@@ -145,8 +145,8 @@ impl Target {
             Region::TaskQueues => {
                 let none = Why::NoRegister { block: TASK_QUEUE.name };
                 let (queue, offset) = QueueId::containing(at).ok_or(none)?;
-                let (row, _) = TASK_QUEUE.find(offset).ok_or(none)?;
-                Ok(Self::Queue { queue, row, offset })
+                let (register, _) = tq::RegisterId::find(offset).ok_or(none)?;
+                Ok(Self::Queue { queue, register, offset })
             }
             Region::MaddConfiguration => {
                 let none = Why::NoRegister { block: range.name };
@@ -206,7 +206,8 @@ impl Target {
     pub const fn row(&self) -> Option<&'static Register> {
         match self {
             Self::Manager { register, .. } => Some(register.register()),
-            Self::Queue { row, .. } | Self::Configuration { row, .. } => Some(row),
+            Self::Queue { register, .. } => Some(register.register()),
+            Self::Configuration { row, .. } => Some(row),
             Self::Mover { register, .. } => Some(register.register()),
             Self::MoverModel { register, .. } => Some(register.register()),
             Self::XmovPort { register, .. } => Some(register.register()),

@@ -45,9 +45,9 @@ fn parts_of_the_computation_engine_lie_where_seed_004_found_them() {
     assert!(matches!(find(0x1c2_0000), Target::Stored(Region::DmaConfiguration)));
     assert!(matches!(find(0x1c2_3ffc), Target::Stored(Region::DmaConfiguration)));
     assert!(matches!(find(0x1c2_4000), Target::Manager { register: tm::RegisterId::REQUEST_ADDRESS, .. }));
-    assert!(matches!(find(0x1c2_5000), Target::Queue { row, .. } if row.name == "STATUS"));
+    assert!(matches!(find(0x1c2_5000), Target::Queue { register: tq::RegisterId::STATUS, .. }));
     let last = QueueId::ALL[7].base().0 + 0x138;
-    assert!(matches!(find(last), Target::Queue { row, .. } if row.name == "STREAM"));
+    assert!(matches!(find(last), Target::Queue { register: tq::RegisterId::STREAM, .. }));
 }
 
 /// Requirement: MMIO-06
@@ -71,8 +71,8 @@ fn dart_windows_lie_in_the_order_0_3_and_then_1_and_2() {
 fn queues_lie_0x148_bytes_apart_from_0x1c25000() {
     for number in 0..8 {
         let at = EngineOffset(0x1c2_5000 + 0x148 * number);
-        let Ok(Target::Queue { queue, row, offset: 0 }) = Target::find(at) else { panic!("{at}") };
-        assert_eq!((u32::from(queue.number()), row.name), (number, "STATUS"));
+        let Ok(Target::Queue { queue, register, offset: 0 }) = Target::find(at) else { panic!("{at}") };
+        assert_eq!((u32::from(queue.number()), register), (number, tq::RegisterId::STATUS));
     }
     assert_eq!(why(0x1c2_5000 + 0x148 * 8), Why::NoRegister { block: "tq" });
 }

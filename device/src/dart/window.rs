@@ -6,12 +6,11 @@
 //! are sets of streams, which drivers write as all ones: bits without a stream are dropped.
 
 use ane_uapi::hw::dart::regs::{
-    self, Config, ErrorStatus, StreamCommand, StreamRemap, Streams, Tcr, WINDOW, Window,
+    self, Config, ErrorStatus, RegisterId, StreamCommand, StreamRemap, Streams, Tcr, WINDOW, Window,
 };
 use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::dart::ttbr::Ttbr;
 use ane_uapi::hw::space::EngineOffset;
-use ane_uapi::register::{Access, Register};
 
 use super::fault::Capture;
 use super::stream::{Gate, Rights};
@@ -20,32 +19,6 @@ use crate::refusal::{Refusal, Why};
 
 /// Bytes up to the last register that is stored.
 const STORED: u32 = regs::BUFFER_CONTROL.info.offset + 4;
-
-/// Offsets by which an access is told from the stored ones.
-mod at {
-    use super::regs;
-
-    pub(super) const STREAM_COMMAND: u32 = regs::STREAM_COMMAND.offset();
-    pub(super) const STREAM_SELECT: u32 = regs::STREAM_SELECT.offset();
-    pub(super) const ERROR_STATUS: u32 = regs::ERROR_STATUS.offset();
-    pub(super) const ERROR_ADDRESS_LOW: u32 = regs::ERROR_ADDRESS_LOW.offset();
-    pub(super) const ERROR_ADDRESS_HIGH: u32 = regs::ERROR_ADDRESS_HIGH.offset();
-    pub(super) const CONFIG: u32 = regs::CONFIG.offset();
-    pub(super) const REMAP: [u32; 4] = [
-        regs::STREAM_REMAP_0.offset(),
-        regs::STREAM_REMAP_4.offset(),
-        regs::STREAM_REMAP_8.offset(),
-        regs::STREAM_REMAP_12.offset(),
-    ];
-    pub(super) const REMAP_FIRST: u32 = REMAP[0];
-    pub(super) const REMAP_LAST: u32 = REMAP[3];
-    pub(super) const ENABLED_STREAMS: u32 = regs::ENABLED_STREAMS.offset();
-    pub(super) const TCR: u32 = regs::TCR.offset();
-    pub(super) const TTBR: u32 = regs::TTBR.offset();
-    pub(super) const BUFFER_STATUS: u32 = regs::BUFFER_STATUS.offset();
-    pub(super) const BUFFER_ERROR_20: u32 = regs::BUFFER_ERROR_20.offset();
-    pub(super) const BUFFER_ERROR_28: u32 = regs::BUFFER_ERROR_28.offset();
-}
 
 /// A stream at a window: the slot it has become, and what may pass.
 #[derive(Clone, Copy, Debug)]
@@ -104,11 +77,11 @@ impl WindowState {
         Refusal::new(EngineOffset(self.window.base().0.saturating_add(offset)), why)
     }
 
-    fn register(&self, offset: u32) -> Result<&'static Register, Refusal> {
+    fn register(&self, offset: u32) -> Result<RegisterId, Refusal> {
         if !offset.is_multiple_of(4) {
             return Err(self.refusal(offset, Why::Misaligned));
         }
-        match WINDOW.find(offset) {
+        match RegisterId::find(offset) {
             Some((register, _)) => Ok(register),
             None => Err(self.refusal(offset, Why::NoRegister { block: self.window.name() })),
         }
@@ -116,96 +89,125 @@ impl WindowState {
 
     /// What the register at `offset` reads as.
     pub(super) fn read(&self, offset: u32) -> Result<u32, Refusal> {
-        let register = self.register(offset)?;
-        Ok(match register.offset {
+        Ok(match self.register(offset)? {
             // Commands end at once, so none is ever busy (Chosen).
-            at::STREAM_COMMAND => 0,
-            at::ERROR_STATUS => self.capture.status().into_bits(),
-            at::ERROR_ADDRESS_LOW => self.capture.address().low(),
-            at::ERROR_ADDRESS_HIGH => self.capture.address().high(),
-            at::BUFFER_STATUS => self.capture.buffer_status().into_bits(),
+            RegisterId::STREAM_COMMAND => 0,
+            RegisterId::ERROR_STATUS => self.capture.status().into_bits(),
+            RegisterId::ERROR_ADDRESS_LOW => self.capture.address().low(),
+            RegisterId::ERROR_ADDRESS_HIGH => self.capture.address().high(),
+            RegisterId::BUFFER_STATUS => self.capture.buffer_status().into_bits(),
             // No source says what these two hold. Chosen: status word and low address once more.
-            at::BUFFER_ERROR_20 => self.capture.status().into_bits(),
-            at::BUFFER_ERROR_28 => self.capture.address().low(),
-            _ => self.word(offset),
+            RegisterId::BUFFER_ERROR_20 => self.capture.status().into_bits(),
+            RegisterId::BUFFER_ERROR_28 => self.capture.address().low(),
+            RegisterId::PARAMS1
+            | RegisterId::PARAMS2
+            | RegisterId::STREAM_SELECT
+            | RegisterId::CONFIG
+            | RegisterId::CONFIG_68
+            | RegisterId::CONFIG_6C
+            | RegisterId::STREAM_REMAP_0
+            | RegisterId::STREAM_REMAP_4
+            | RegisterId::STREAM_REMAP_8
+            | RegisterId::STREAM_REMAP_12
+            | RegisterId::FILTER_LOCK
+            | RegisterId::UNKNOWN_F8
+            | RegisterId::ENABLED_STREAMS
+            | RegisterId::TCR
+            | RegisterId::TTBR
+            | RegisterId::BUFFER_CONTROL => self.word(offset),
         })
     }
 
     /// Does what writing `value` at `offset` does.
     pub(super) fn write(&mut self, offset: u32, value: u32) -> Result<(), Refusal> {
         let register = self.register(offset)?;
-        match (register.offset, register.access) {
-            (at::ERROR_STATUS, _) => self.capture.clear(ErrorStatus::from_bits(value)),
-            (at::STREAM_COMMAND, _) => {
+        let stored = match register {
+            RegisterId::PARAMS1
+            | RegisterId::PARAMS2
+            | RegisterId::ERROR_ADDRESS_LOW
+            | RegisterId::ERROR_ADDRESS_HIGH
+            | RegisterId::BUFFER_STATUS
+            | RegisterId::BUFFER_ERROR_20
+            | RegisterId::BUFFER_ERROR_28 => return Ok(()),
+            RegisterId::ERROR_STATUS => {
+                self.capture.clear(ErrorStatus::from_bits(value));
+                return Ok(());
+            }
+            RegisterId::STREAM_COMMAND => {
                 self.explained(register, offset, value)?;
                 if StreamCommand::from_bits(value).invalidate() {
                     self.buffer.invalidate(self.selected());
                 }
+                return Ok(());
             }
-            (_, Access::ReadOnly) => {}
-            _ => {
-                let value = self.storable(register, offset, value)?;
-                self.store(offset, value);
+            RegisterId::STREAM_SELECT => u32::from(Streams::from_bits(value).mask()),
+            RegisterId::CONFIG | RegisterId::TCR | RegisterId::TTBR => {
+                self.unlocked(register, offset)?;
+                self.explained(register, offset, value)?
             }
-        }
+            RegisterId::ENABLED_STREAMS => {
+                self.unlocked(register, offset)?;
+                u32::from(Streams::from_bits(value).mask())
+            }
+            RegisterId::STREAM_REMAP_0
+            | RegisterId::STREAM_REMAP_4
+            | RegisterId::STREAM_REMAP_8
+            | RegisterId::STREAM_REMAP_12 => {
+                self.unlocked(register, offset)?;
+                // A window has sixteen slots, a field has room for 256.
+                self.only(register, offset, value, 0x0f0f_0f0f)?
+            }
+            RegisterId::CONFIG_68
+            | RegisterId::CONFIG_6C
+            | RegisterId::FILTER_LOCK
+            | RegisterId::UNKNOWN_F8
+            | RegisterId::BUFFER_CONTROL => self.explained(register, offset, value)?,
+        };
+        self.store(offset, stored);
         Ok(())
     }
 
     /// The streams that a command is for.
     pub(super) fn selected(&self) -> Streams {
-        Streams::from_bits(self.word(at::STREAM_SELECT))
+        Streams::from_bits(self.word(regs::STREAM_SELECT.offset()))
     }
 
-    /// The word to store, if the register takes it.
-    fn storable(&self, register: &'static Register, offset: u32, value: u32) -> Result<u32, Refusal> {
-        let is_locked = Config::from_bits(self.word(at::CONFIG)).lock();
-        match register.offset {
-            at::CONFIG | at::REMAP_FIRST..=at::REMAP_LAST | at::ENABLED_STREAMS | at::TCR | at::TTBR
-                if is_locked =>
-            {
-                Err(self.refusal(offset, Why::Locked { register: register.name }))
-            }
-            at::STREAM_SELECT | at::ENABLED_STREAMS => Ok(u32::from(Streams::from_bits(value).mask())),
-            at::REMAP_FIRST..=at::REMAP_LAST => {
-                // A window has sixteen slots, a field has room for 256.
-                self.only(register, offset, value, 0x0f0f_0f0f)
-            }
-            _ => self.explained(register, offset, value),
+    /// Refuses a write to a register that the lock of Config protects, while the lock is set.
+    fn unlocked(&self, register: RegisterId, offset: u32) -> Result<(), Refusal> {
+        if Config::from_bits(self.word(regs::CONFIG.offset())).lock() {
+            return Err(self.refusal(offset, Why::Locked { register: register.register().name }));
         }
+        Ok(())
     }
 
     /// The word, if it sets no unexplained bit of a word that is explained elsewhere.
-    fn explained(&self, register: &'static Register, offset: u32, value: u32) -> Result<u32, Refusal> {
-        if register.unknown == u32::MAX {
-            return Ok(value);
+    fn explained(&self, register: RegisterId, offset: u32, value: u32) -> Result<u32, Refusal> {
+        match register.register().unknown {
+            u32::MAX => Ok(value),
+            unknown => self.only(register, offset, value, !unknown),
         }
-        self.only(register, offset, value, !register.unknown)
     }
 
-    /// The word, if it sets none but the bits `defined`.
-    fn only(
-        &self,
-        register: &'static Register,
-        offset: u32,
-        value: u32,
-        defined: u32,
-    ) -> Result<u32, Refusal> {
+    /// The word, if it sets only bits of `defined`.
+    fn only(&self, register: RegisterId, offset: u32, value: u32, defined: u32) -> Result<u32, Refusal> {
         match value & !defined {
             0 => Ok(value),
-            bits => Err(self.refusal(offset, Why::UnexplainedBits { register: register.name, bits, value })),
+            bits => {
+                let register = register.register().name;
+                Err(self.refusal(offset, Why::UnexplainedBits { register, bits, value }))
+            }
         }
     }
 
     /// The slot that a stream becomes here.
     fn slot(&self, stream: StreamId) -> StreamId {
-        let [first, second, third, fourth] = at::REMAP;
-        let (offset, field) = match stream.number() {
-            n @ 0..=3 => (first, n),
-            n @ 4..=7 => (second, n & 3),
-            n @ 8..=11 => (third, n & 3),
-            n => (fourth, n & 3),
+        let (register, field) = match stream.number() {
+            n @ 0..=3 => (regs::STREAM_REMAP_0, n),
+            n @ 4..=7 => (regs::STREAM_REMAP_4, n & 3),
+            n @ 8..=11 => (regs::STREAM_REMAP_8, n & 3),
+            n => (regs::STREAM_REMAP_12, n & 3),
         };
-        let remap = StreamRemap::from_bits(self.word(offset));
+        let remap = StreamRemap::from_bits(self.word(register.offset()));
         let slot = match field {
             0 => remap.first(),
             1 => remap.second(),
@@ -218,20 +220,21 @@ impl WindowState {
 
     /// The control word of a slot.
     pub(super) fn tcr(&self, slot: StreamId) -> Tcr {
-        let offset = regs::TCR.info.at(slot.number().into()).unwrap_or(at::TCR);
+        let offset = regs::TCR.info.at(slot.number().into()).unwrap_or(regs::TCR.offset());
         Tcr::from_bits(self.word(offset))
     }
 
     /// The table base of a slot for addresses in the aperture.
     pub(super) fn base(&self, slot: StreamId) -> Ttbr {
-        let offset = slot.table_base(0).and_then(|index| regs::TTBR.info.at(index)).unwrap_or(at::TTBR);
+        let offset =
+            slot.table_base(0).and_then(|index| regs::TTBR.info.at(index)).unwrap_or(regs::TTBR.offset());
         Ttbr::from_bits(self.word(offset))
     }
 
     /// What becomes of a stream here, as the registers stand.
     pub(super) fn admit(&self, stream: StreamId) -> Admission {
         let slot = self.slot(stream);
-        let enabled = Streams::from_bits(self.word(at::ENABLED_STREAMS)).contains(slot);
+        let enabled = Streams::from_bits(self.word(regs::ENABLED_STREAMS.offset())).contains(slot);
         let tcr = self.tcr(slot);
         Admission {
             slot,

@@ -26,8 +26,8 @@ use ane_uapi::hw::tm::{
     Committed, EventCode, EventInfo, InterruptAck, InterruptEnable, LineEnable, ManagerStatus, Push,
     QueueEnable, RegisterId, RequestInfo,
 };
-use ane_uapi::hw::tq::{QueueId, RequestNid, TAKE_BACK};
-use ane_uapi::register::{Register, Word};
+use ane_uapi::hw::tq::{self, QueueId, RequestNid};
+use ane_uapi::register::Word;
 
 use self::arbiter::{Arbiter, Candidate};
 use self::deadline::Watch;
@@ -237,16 +237,16 @@ impl TaskManager {
     }
 
     /// Reads a register of a queue.
-    pub fn read_queue(&self, id: QueueId, row: &Register, offset: u32) -> u32 {
-        self.queue(id).map_or(row.reset, |queue| queue.read(row, offset))
+    pub fn read_queue(&self, id: QueueId, register: tq::RegisterId, offset: u32) -> u32 {
+        self.queue(id).map_or(register.register().reset, |queue| queue.read(register, offset))
     }
 
     /// Writes a register of a queue.
-    pub fn write_queue(&mut self, id: QueueId, row: &Register, offset: u32, value: u32) -> Effect {
-        let gave_up = if row.offset == TAKE_BACK.offset() {
+    pub fn write_queue(&mut self, id: QueueId, register: tq::RegisterId, offset: u32, value: u32) -> Effect {
+        let gave_up = if register == tq::RegisterId::TAKE_BACK {
             self.is_first(id, RequestNid::from_word(value)) && self.queue_mut(id).is_some_and(Queue::give_up)
         } else {
-            self.queue_mut(id).is_some_and(|queue| queue.write(row, offset, value))
+            self.queue_mut(id).is_some_and(|queue| queue.write(register, offset, value))
         };
         if gave_up { Effect::GaveUp(id) } else { Effect::None }
     }

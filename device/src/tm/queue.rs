@@ -15,10 +15,10 @@ use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::space::{EngineOffset, Iova};
 use ane_uapi::hw::tm::RequestInfo;
 use ane_uapi::hw::tq::{
-    FREE_SPACE, Pairing, QueueId, QueueStatus, RequestNid, RequestStream, STATUS, STREAM, STRIDE, Slot,
+    Pairing, QueueId, QueueStatus, RegisterId, RequestNid, RequestStream, STATUS, STREAM, STRIDE, Slot,
     TASK_QUEUE, TQINFO,
 };
-use ane_uapi::register::{Access, Register, Word};
+use ane_uapi::register::Word;
 
 use super::error::PushError;
 
@@ -128,39 +128,69 @@ impl Queue {
         QueueStatus::from_word(self.word(STATUS.offset())).in_use()
     }
 
-    /// Reads a register, given as a row of the queue's table and its offset in the queue.
-    pub fn read(&self, register: &Register, offset: u32) -> u32 {
-        if register.offset == FREE_SPACE.offset() {
-            self.free()
-        } else if register.offset == TQINFO.offset() {
+    /// Reads a register, which lies at `offset` in the queue.
+    pub fn read(&self, register: RegisterId, offset: u32) -> u32 {
+        match register {
+            RegisterId::FREE_SPACE => self.free(),
             // No bit of it is known: the reset value, about which the bus remarks.
-            TQINFO.info.reset
-        } else {
-            self.word(offset)
+            RegisterId::TQINFO => TQINFO.info.reset,
+            // The bus refuses to read a trigger.
+            RegisterId::TAKE_BACK => 0,
+            RegisterId::STATUS
+            | RegisterId::PRTY
+            | RegisterId::BAR1
+            | RegisterId::REQ_NID1
+            | RegisterId::REQ_SIZE2
+            | RegisterId::REQ_ADDR2
+            | RegisterId::BAR2
+            | RegisterId::REQ_NID2
+            | RegisterId::REQ_SIZE1
+            | RegisterId::REQ_ADDR1
+            | RegisterId::STREAM => self.word(offset),
         }
     }
 
     /// Writes a register; true if the driver gave up a queue that has requests.
-    pub fn write(&mut self, register: &Register, offset: u32, value: u32) -> bool {
-        if register.access == Access::ReadOnly {
-            return false;
+    pub fn write(&mut self, register: RegisterId, offset: u32, value: u32) -> bool {
+        match register {
+            RegisterId::FREE_SPACE | RegisterId::TQINFO => {}
+            // The manager knows which request is first.
+            RegisterId::TAKE_BACK => {}
+            RegisterId::STATUS => {
+                self.store(offset, value);
+                return !self.is_in_use() && self.free() != 2;
+            }
+            RegisterId::REQ_NID1 => self.stage(Slot::First, offset, value),
+            RegisterId::REQ_NID2 => self.stage(Slot::Second, offset, value),
+            RegisterId::PRTY
+            | RegisterId::BAR1
+            | RegisterId::REQ_SIZE2
+            | RegisterId::REQ_ADDR2
+            | RegisterId::BAR2
+            | RegisterId::REQ_SIZE1
+            | RegisterId::REQ_ADDR1
+            | RegisterId::STREAM => self.store(offset, value),
         }
+        false
+    }
+
+    fn store(&mut self, offset: u32, value: u32) {
         if let Some(word) = self.words.get_mut(offset as usize >> 2) {
             *word = value;
         }
-        for slot in Slot::ALL {
-            if offset == slot.registers(Pairing::ByPlace).nid {
-                let order = self.stagings;
-                self.stagings = order.saturating_add(1);
-                self.set_mut(slot).staged = RequestNid::from_word(value).valid().then_some(order);
-            }
-        }
-        register.offset == STATUS.offset() && !self.is_in_use() && self.free() != 2
+    }
+
+    /// Stages a set, or takes it back if its network id is not valid.
+    fn stage(&mut self, slot: Slot, offset: u32, value: u32) {
+        self.store(offset, value);
+        let order = self.stagings;
+        self.stagings = order.saturating_add(1);
+        self.set_mut(slot).staged = RequestNid::from_word(value).valid().then_some(order);
     }
 
     /// The driver gives the queue up; true if it has requests.
     pub fn give_up(&mut self) -> bool {
-        self.write(&STATUS.info, STATUS.offset(), QueueStatus::new().word())
+        self.write(RegisterId::STATUS, STATUS.offset(), QueueStatus::new().word())
     }
 
     /// The set that a push takes now.
@@ -256,7 +286,7 @@ mod tests {
     }
 
     fn set(queue: &mut Queue, offset: u32, value: u32) -> bool {
-        let (register, _) = TASK_QUEUE.find(offset).unwrap();
+        let (register, _) = RegisterId::find(offset).unwrap();
         queue.write(register, offset, value)
     }
 

@@ -87,7 +87,7 @@ impl Machine {
             .arg("--initrd")
             .arg(setting.image)
             .arg("--append")
-            .arg(format!("console=ttyS0 quiet ane.lines hugepages={}", setting.pages))
+            .arg(format!("console=ttyS0 quiet no_timer_check ane.lines hugepages={}", setting.pages))
             .args(&setting.arguments)
             .arg("--")
             .args(&setting.qemu)

@@ -20,8 +20,8 @@ fn device_that_died_is_unplugged_and_another_plugged_while_a_driver_waits() {
     let Some(guest) = Guest::make() else { return };
     let mut machine = Machine::start(&guest.setting());
     machine.ok("ane vm setup");
-    machine
-        .ok(&format!("guest-checks {FUNCTION} wait > /tmp/wait 2>&1 & sleep 2; grep -q waiting /tmp/wait"));
+    machine.ok(&format!("(guest-checks {FUNCTION} wait > /tmp/wait 2>&1 &)"));
+    wait_for_line(&mut machine, "waiting", "/tmp/wait");
     kill(Pid::from_raw(machine.device() as i32), Signal::SIGKILL).unwrap();
     let message = machine.wait_for_message("another is ready");
     assert!(message.contains("was ended by signal 9") && message.contains("ane vm recover"), "{message}");
@@ -30,7 +30,8 @@ fn device_that_died_is_unplugged_and_another_plugged_while_a_driver_waits() {
     let said = String::from_utf8_lossy(&recovered.stdout).into_owned();
     assert!(recovered.status.success(), "{said}{}", String::from_utf8_lossy(&recovered.stderr));
     assert_eq!(said, "ane1 is plugged in\n");
-    assert_eq!(machine.ok("sleep 1; cat /tmp/wait"), "waiting\nthe device is gone");
+    wait_for_line(&mut machine, "the device is gone", "/tmp/wait");
+    assert_eq!(machine.ok("cat /tmp/wait"), "waiting\nthe device is gone");
     machine.ok("ane vm setup");
     assert_eq!(machine.ok(&format!("guest-checks {FUNCTION} identity")), guest_checks::identity(&here()));
 

@@ -88,8 +88,8 @@ pub(crate) struct VmRun {
     /// Its first root; without a kernel of your own, the one that tools/guest/image made
     #[arg(long, value_name = "FILE")]
     pub(crate) initrd: Option<PathBuf>,
-    /// The kernel's command line
-    #[arg(long, value_name = "TEXT", default_value = "console=ttyS0 quiet hugepages=64")]
+    /// The kernel's command line (no_timer_check: an emulated timer may be late on a busy host)
+    #[arg(long, value_name = "TEXT", default_value = "console=ttyS0 quiet no_timer_check hugepages=64")]
     pub(crate) append: String,
     /// The QEMU to run; otherwise the one that ANE_QEMU names, or that is on the path
     #[arg(long, value_name = "FILE")]
