@@ -1,6 +1,6 @@
 //! What a kernel is handed: operands, coefficients, and where the sums are.
 
-use super::sparse::Small;
+use super::sparse::Dropped;
 
 /// Where the operands of each tap lie in a panel.
 #[derive(Debug, Default)]
@@ -50,10 +50,8 @@ pub(crate) enum Adding<'a> {
         coefficients: &'a [f32],
         /// How many taps; in all they are those of the block.
         chunks: &'a [usize],
-        /// Coefficients that have been taken out, in the order of their rows.
-        of_rows: &'a [Small],
-        /// Operands that have been taken out.
-        of_columns: &'a [Small],
+        /// Where dropped products are, if they are to be taken off instead of looked for one by one.
+        dropped: Option<Dropped<'a>>,
     },
     /// In double precision, where no sum comes to the limit on its way.
     Doubles {

@@ -79,6 +79,36 @@ pub(super) trait Fused: Lanes {
     /// The magnitude.
     fn magnitude(self) -> Self;
 
+    /// The first so many of the numbers that lie in a row, and zeros.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit, and so many numbers can be read.
+    unsafe fn load_few(from: *const f32, count: i32) -> Self;
+
+    /// Numbers that lie so far apart.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit, and `COUNT` such numbers can be read.
+    unsafe fn apart(from: *const f32, step: i32) -> Self;
+
+    /// `self - a * b`, rounded once, where the magnitude of `a` is `most` or less, and `self` elsewhere.
+    fn less_upto(self, a: Self, b: Self, most: Self) -> Self;
+
+    /// The same where that magnitude is also `least` or more.
+    fn less_between(self, a: Self, b: Self, least: Self, most: Self) -> Self;
+
+    /// Adds what other sums are away from [`ANCHOR`].
+    fn plus_away(self, other: Self) -> Self;
+
+    /// Writes the places of the numbers below a magnitude that are not zero, if the first has this place; gives their count.
+    ///
+    /// # Safety
+    ///
+    /// `COUNT` places can be written.
+    unsafe fn places_below(self, limit: Self, first: u32, to: *mut u32) -> usize;
+
     /// Adds the units that the running sums are away from [`ANCHOR`] to numbers in a row.
     ///
     /// # Safety

@@ -48,7 +48,7 @@ pub(crate) use self::double::SCALE;
 pub(crate) use self::finish::{Finish, Pixels, Port};
 pub(crate) use self::measure::{Extent, GRANULE, least};
 pub(crate) use self::ordered::{LOWEST, half};
-pub(crate) use self::sparse::Small;
+pub(crate) use self::sparse::{Dropped, Small};
 pub(crate) use self::vector::Stream;
 pub(crate) use self::window::Window;
 
@@ -148,6 +148,9 @@ impl Kernel {
     }
 }
 
+/// What finds small numbers.
+type Find = unsafe fn(&[f32], u32, f32, &mut Vec<Small>);
+
 /// Everything that is compiled for one tier.
 #[derive(Debug)]
 pub(crate) struct Code {
@@ -173,7 +176,7 @@ pub(crate) struct Code {
     least: unsafe fn(&[f32], &mut [f32]),
     exact: unsafe fn(&[f32], f64, &mut [f64]),
     peak: unsafe fn(&[i32], &[i32]) -> Option<u32>,
-    extract: unsafe fn(&mut [f32], usize, f32, &mut Vec<Small>),
+    find: Option<Find>,
     stream: Option<unsafe fn(&mut Stream<'_>)>,
 }
 
@@ -260,10 +263,11 @@ impl Code {
         unsafe { (self.peak)(units, fates) }
     }
 
-    /// Takes the numbers below a magnitude out of `[tap][place]`, of so many places.
-    pub(crate) fn extract(&self, numbers: &mut [f32], places: usize, below: f32, to: &mut Vec<Small>) {
+    /// Finds the numbers below a magnitude in `[tap][place]`, of so many places, where kernels ask for them.
+    pub(crate) fn find(&self, numbers: &[f32], places: u32, below: f32, to: &mut Vec<Small>) {
+        let Some(run) = self.find else { return };
         // SAFETY: a `Code` is handed out where the unit is there.
-        unsafe { (self.extract)(numbers, places, below, to) };
+        unsafe { run(numbers, places, below, to) };
     }
 
     /// Whether a matrix can be read where it is.
@@ -284,16 +288,9 @@ macro_rules! kernel {
     (singles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $together:expr $(, #[$feature:meta])?) => {
         $(#[$feature])?
         unsafe fn $name(block: &mut Block<'_>) {
-            if let super::Adding::Singles { coefficients, chunks, of_rows, of_columns } = block.adding {
+            if let super::Adding::Singles { coefficients, chunks, dropped } = block.adding {
                 // SAFETY: as the caller says.
-                unsafe { super::single::run::<$lanes, $rows, $vectors>(block, coefficients.as_ptr(), chunks) }
-                if !(of_rows.is_empty() && of_columns.is_empty()) {
-                    let (panel, offsets) = (block.panel, block.offsets.each());
-                    // SAFETY: as the caller says.
-                    unsafe { super::sparse::of_rows::<$lanes, $vectors>(panel, offsets, of_rows, block.sums) }
-                    let columns = $vectors * <$lanes>::COUNT;
-                    super::sparse::of_columns::<$rows>(coefficients, of_columns, columns, block.sums);
-                }
+                unsafe { super::single::run::<$lanes, $rows, $vectors>(block, coefficients, chunks, dropped) }
             } else {
                 // SAFETY: as the caller says.
                 unsafe { double::run::<$doubles, $rows, $together>(block, $vectors * <$lanes>::COUNT) }
@@ -306,12 +303,18 @@ macro_rules! kernel {
             // SAFETY: as the caller says.
             unsafe { super::vector::run::<$lanes>(coefficients) }
         }
+
+        $(#[$feature])?
+        unsafe fn find(numbers: &[f32], places: u32, below: f32, to: &mut Vec<super::Small>) {
+            // SAFETY: as the caller says.
+            unsafe { super::sparse::find::<$lanes>(numbers, places, below, to) }
+        }
     };
     (doubles streams $lanes:ty) => {};
-    (singles stream $lanes:ty) => {
-        Some(stream)
+    (singles has $name:ident) => {
+        Some($name)
     };
-    (doubles stream $lanes:ty) => {
+    (doubles has $name:ident) => {
         None
     };
     (doubles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $together:expr) => {
@@ -331,8 +334,8 @@ macro_rules! code {
         mod $module {
             use super::lanes::Lanes;
             use super::{
-                Block, Code, Deal, Extent, Finish, Gather, Kernel, Small, convert, copy, deal, double, finish,
-                measure, ordered, sparse,
+                Block, Code, Deal, Extent, Finish, Gather, Kernel, convert, copy, deal, double, finish, measure,
+                ordered,
             };
 
             /// Vectors of a block of one row.
@@ -363,8 +366,8 @@ macro_rules! code {
                 least,
                 exact,
                 peak,
-                extract,
-                stream: kernel!($way stream $lanes),
+                find: kernel!($way has find),
+                stream: kernel!($way has stream),
             };
 
             kernel!($way many, $lanes, $doubles, $rows, $vectors, 1 $(, #[$feature])?);
@@ -428,11 +431,6 @@ macro_rules! code {
             $(#[$feature])?
             unsafe fn exact(coefficients: &[f32], scale: f64, to: &mut [f64]) {
                 measure::exact(coefficients, scale, to);
-            }
-
-            $(#[$feature])?
-            unsafe fn extract(numbers: &mut [f32], places: usize, below: f32, to: &mut Vec<Small>) {
-                sparse::extract(numbers, places, below, to);
             }
 
             kernel!($way streams $lanes $(, #[$feature])?);

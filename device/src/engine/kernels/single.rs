@@ -8,6 +8,7 @@
 
 use super::block::Block;
 use super::lanes::{ANCHOR, Fused};
+use super::sparse::{self, Dropped};
 
 /// Taps that are written out one after the other: a loop that ends often ends with a branch that processors guess
 /// wrong, and what they guessed wrong costs as much as several taps.
@@ -21,26 +22,33 @@ const UNROLLED: usize = 4;
 #[inline(always)]
 pub(super) unsafe fn run<V: Fused, const ROWS: usize, const VECTORS: usize>(
     block: &mut Block<'_>,
-    coefficients: *const f32,
+    coefficients: &[f32],
     chunks: &[usize],
+    dropped: Option<Dropped<'_>>,
 ) {
-    if block.least.is_empty() {
+    if let Some(dropped) = dropped {
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, false>(block, coefficients, chunks) }
+        let start = unsafe { sparse::start(block.panel, block.offsets.each(), coefficients, dropped) };
+        // SAFETY: as the caller says.
+        unsafe { all::<V, ROWS, VECTORS, false>(block, coefficients.as_ptr(), chunks, Some(&start)) }
+    } else if block.least.is_empty() {
+        // SAFETY: as the caller says.
+        unsafe { all::<V, ROWS, VECTORS, false>(block, coefficients.as_ptr(), chunks, None) }
     } else {
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, true>(block, coefficients, chunks) }
+        unsafe { all::<V, ROWS, VECTORS, true>(block, coefficients.as_ptr(), chunks, None) }
     }
 }
 
 /// # Safety
 ///
-/// As for [`run`].
+/// As for [`run`]; the first chunk begins with `start`, where there is one.
 #[inline(always)]
 unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bool>(
     block: &mut Block<'_>,
     mut coefficients: *const f32,
     chunks: &[usize],
+    mut start: Option<&[[V; VECTORS]; ROWS]>,
 ) {
     let panel = block.panel.as_ptr();
     let mut least = block.least.as_ptr();
@@ -50,7 +58,7 @@ unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bo
     for &length in chunks {
         let (chunk, behind) = rest.split_at(length);
         rest = behind;
-        let mut sums = [[anchor; VECTORS]; ROWS];
+        let mut sums = start.take().copied().unwrap_or([[anchor; VECTORS]; ROWS]);
         let (many, few) = chunk.as_chunks::<UNROLLED>();
         for offsets in many {
             for &offset in offsets {

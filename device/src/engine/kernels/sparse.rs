@@ -1,118 +1,155 @@
-//! Small numbers, apart from the rest.
+//! Products that are dropped, apart from the rest.
 //!
-//! A product whose exponents are small enough is dropped, and to look at each product doubles the work. So the small
-//! numbers, of which there are few, are taken out of coefficients and operands: no product of what is left is ever dropped,
-//! every product of two small numbers is, and only those of a small number and another have to be looked at.
-#![expect(unsafe_code, reason = "vectors are read from slices and written to them")]
+//! A product whose exponents are small enough is dropped, and to look at each product doubles the work. But few are
+//! dropped, and all of those have a small factor. So every product is added, as if none was dropped, to sums that start
+//! with what is too much taken off. Where the limit between small and other numbers is put, a product of two that are not
+//! small is never dropped ([`Small`] numbers are found by whoever packs tiles and panels); so a small coefficient is
+//! compared with all operands of its tap, and a small operand with those coefficients that are not small.
+#![expect(unsafe_code, reason = "vectors are read from slices")]
 
 use super::lanes::{ANCHOR, Fused, LONGEST};
 use super::measure::least;
 
-/// A number that was taken out of a tile or a panel.
+/// A small number of a tile or a panel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Small {
     /// Its tap.
-    pub(crate) tap: usize,
+    pub(crate) tap: u32,
     /// Its row in a tile, or its column in a panel.
-    pub(crate) place: usize,
-    /// What it is.
-    pub(crate) number: f32,
+    pub(crate) place: u32,
+    /// The largest magnitude of another number with which its product is dropped.
+    pub(crate) most: f32,
 }
 
-/// Takes the numbers below a magnitude out of `[tap][place]`, of so many places, and leaves zeros.
-#[inline(always)]
-pub(super) fn extract(numbers: &mut [f32], places: usize, below: f32, to: &mut Vec<Small>) {
-    let limit = below.to_bits().wrapping_sub(1);
-    // One less makes zero the largest.
-    let is_small = |number: f32| number.abs().to_bits().wrapping_sub(1) < limit;
-    for (i, some) in numbers.chunks_mut(LONGEST).enumerate() {
-        if some.iter().fold(false, |any, &number| any | is_small(number)) {
-            for (lane, number) in some.iter_mut().enumerate() {
-                if is_small(*number) {
-                    let at = i * LONGEST + lane;
-                    to.push(Small { tap: at / places, place: at % places, number: *number });
-                    *number = 0.0;
-                }
-            }
-        }
-    }
+/// What is known of the products of a block that are dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dropped<'a> {
+    /// All small coefficients.
+    pub(crate) coefficients: &'a [Small],
+    /// All small operands.
+    pub(crate) operands: &'a [Small],
+    /// Below which magnitude a coefficient is small.
+    pub(crate) below: f32,
 }
 
-/// Adds the products of small coefficients, row by row, to sums of `VECTORS` vectors a row.
+/// Numbers that are looked through before those that were found are written down.
+const STRIP: usize = 1024;
+
+/// Finds the numbers below a magnitude in `[tap][place]`, of so many places. Zeros are not looked for.
 ///
 /// # Safety
 ///
 /// The processor has the unit.
 #[inline(always)]
-pub(super) unsafe fn of_rows<V: Fused, const VECTORS: usize>(
-    panel: &[f32],
-    offsets: &[usize],
-    coefficients: &[Small],
-    sums: &mut [i32],
-) {
-    let columns = VECTORS * V::COUNT;
+pub(super) unsafe fn find<V: Fused>(numbers: &[f32], places: u32, below: f32, to: &mut Vec<Small>) {
     // SAFETY: as the caller says.
-    let anchor = unsafe { V::splat(ANCHOR) };
-    for of_row in coefficients.chunk_by(|a, b| a.place == b.place) {
-        let mut added = [anchor; VECTORS];
-        for small in of_row {
-            let operands = panel[offsets[small.tap]..][..columns].as_ptr();
-            // SAFETY: as the caller says.
-            let coefficient = unsafe { V::splat(small.number) };
-            // SAFETY: as the caller says.
-            let least = unsafe { V::splat(least(small.number)) };
-            for (v, sum) in added.iter_mut().enumerate() {
-                // SAFETY: all columns are in the slice.
-                let operand = unsafe { V::load(operands.wrapping_add(v * V::COUNT)) };
-                *sum = sum.plus_kept(operand, coefficient, operand.magnitude(), least);
-            }
+    let limit = unsafe { V::splat(below) };
+    let mut found = [0u32; STRIP + LONGEST];
+    for (first, strip) in (0u32..).step_by(STRIP).zip(numbers.chunks(STRIP)) {
+        let mut count = 0;
+        let whole = strip.chunks_exact(V::COUNT);
+        let mut last = [0.0; LONGEST];
+        last[..whole.remainder().len()].copy_from_slice(whole.remainder());
+        for (at, some) in (first..).step_by(V::COUNT).zip(whole.chain([&last[..V::COUNT]])) {
+            // SAFETY: the slice is a vector.
+            let some = unsafe { V::load(some.as_ptr()) };
+            // SAFETY: there is room for one vector more than there are numbers in a strip.
+            count += unsafe { some.places_below(limit, at, found[count..].as_mut_ptr()) };
         }
-        let row = sums[of_row[0].place * columns..][..columns].as_mut_ptr();
-        for (v, sum) in added.iter().enumerate() {
-            // SAFETY: all columns are in the slice.
-            unsafe { sum.add_units(row.wrapping_add(v * V::COUNT)) };
-        }
+        to.extend(found[..count].iter().map(|&at| {
+            let most = f32::from_bits(least(numbers[at as usize]).to_bits().saturating_sub(1));
+            Small { tap: at / places, place: at % places, most }
+        }));
     }
 }
 
-/// Adds the products of small operands to the sums of `ROWS` rows of so many columns.
+/// What sums start with for dropped products to leave no trace: [`ANCHOR`] less all of them.
+///
+/// # Safety
+///
+/// The processor has the unit.
 #[inline(always)]
-pub(super) fn of_columns<const ROWS: usize>(
+pub(super) unsafe fn start<V: Fused, const ROWS: usize, const VECTORS: usize>(
+    panel: &[f32],
+    offsets: &[usize],
     coefficients: &[f32],
-    operands: &[Small],
-    columns: usize,
-    sums: &mut [i32],
-) {
-    let sums = &mut sums[..ROWS * columns];
-    for small in operands {
-        let Some(coefficients) = coefficients[small.tap * ROWS..].first_chunk::<ROWS>() else { continue };
-        let least = least(small.number);
-        let mut units = [0; ROWS];
-        for (units, coefficient) in units.iter_mut().zip(coefficients) {
-            let away = small.number.mul_add(*coefficient, ANCHOR).to_bits().wrapping_sub(ANCHOR.to_bits());
-            // No branch: which of the coefficients count is anybody's guess.
-            let kept = u32::from(coefficient.abs() >= least).wrapping_neg();
-            *units = (away & kept).cast_signed();
-        }
-        for (row, units) in sums.chunks_exact_mut(columns).zip(units) {
-            row[small.place] = row[small.place].wrapping_add(units);
+    dropped: Dropped<'_>,
+) -> [[V; VECTORS]; ROWS] {
+    // SAFETY: as the caller says.
+    let anchor = unsafe { V::splat(ANCHOR) };
+    let mut sums = [[anchor; VECTORS]; ROWS];
+    for &Small { tap, place, most } in dropped.coefficients {
+        let (tap, place) = (tap as usize, place as usize);
+        let operands = panel[offsets[tap]..][..VECTORS * V::COUNT].as_ptr();
+        let coefficient = coefficients[tap * ROWS + place];
+        // SAFETY: as the caller says.
+        let coefficient = unsafe { V::splat(coefficient) };
+        // SAFETY: as the caller says.
+        let most = unsafe { V::splat(most) };
+        for (v, sum) in sums[place].iter_mut().enumerate() {
+            // SAFETY: all columns are in the slice.
+            let operand = unsafe { V::load(operands.wrapping_add(v * V::COUNT)) };
+            *sum = sum.less_upto(operand, coefficient, most);
         }
     }
+    if dropped.operands.is_empty() {
+        return sums;
+    }
+    // SAFETY: as the caller says.
+    let below = unsafe { V::splat(dropped.below) };
+    // The rows of a column side by side, as coefficients are.
+    let mut columns = [[anchor; LONGEST]; VECTORS];
+    let columns = columns.as_flattened_mut();
+    for &Small { tap, place, most } in dropped.operands {
+        let (tap, place) = (tap as usize, place as usize);
+        let operand = panel[offsets[tap] + place];
+        let coefficients = coefficients[tap * ROWS..][..ROWS].as_ptr();
+        // SAFETY: the slice has so many.
+        let coefficients = unsafe { V::load_few(coefficients, count(ROWS)) };
+        // SAFETY: as the caller says.
+        let operand = unsafe { V::splat(operand) };
+        // SAFETY: as the caller says.
+        let most = unsafe { V::splat(most) };
+        let sum = &mut columns[place];
+        *sum = sum.less_between(coefficients, operand, below, most);
+    }
+    for (row, sums) in sums.iter_mut().enumerate() {
+        for (v, sum) in sums.iter_mut().enumerate() {
+            let of_columns = columns[v * V::COUNT..][..V::COUNT].as_ptr().cast::<f32>();
+            // SAFETY: a column has a vector, and so has each row its place there.
+            let of_row = unsafe { V::apart(of_columns.wrapping_add(row), count(V::COUNT)) };
+            *sum = sum.plus_away(of_row);
+        }
+    }
+    sums
+}
+
+/// A number of rows or lanes, which are few.
+#[inline(always)]
+fn count(few: usize) -> i32 {
+    few.try_into().unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Tier;
     use super::*;
 
     #[test]
-    fn small_numbers_are_taken_out_with_their_places() {
-        let mut numbers: Vec<f32> = (0..40).map(|i| if i == 17 { -0.25 } else { 1.0 }).collect();
+    fn small_numbers_are_found_with_their_places() {
+        let mut numbers: Vec<f32> = (0..5000).map(|i| if i % 1000 == 17 { -0.125 } else { 1.0 }).collect();
         numbers[3] = 0.0;
-        numbers[39] = 0.499;
-        let mut small = Vec::new();
-        extract(&mut numbers, 4, 0.5, &mut small);
-        let expected = [Small { tap: 4, place: 1, number: -0.25 }, Small { tap: 9, place: 3, number: 0.499 }];
-        assert_eq!(small, expected);
-        assert_eq!([numbers[17], numbers[39], numbers[0]], [0.0, 0.0, 1.0]);
+        numbers[4999] = 0.249;
+        let most = f32::from_bits(2f32.powi(-13).to_bits() - 1);
+        let expected =
+            [17, 1017, 2017, 3017, 4017, 4999].map(|at| Small { tap: at / 5, place: at % 5, most });
+        for tier in [Tier::Avx512, Tier::Avx2].into_iter().filter(|tier| tier.is_available()) {
+            let mut small = Vec::new();
+            tier.code().find(&numbers, 5, 0.25, &mut small);
+            assert_eq!(small, expected, "{}", tier.name());
+            small.clear();
+            tier.code().find(&numbers, 5, 0.0, &mut small);
+            assert_eq!(small, [], "{}", tier.name());
+        }
     }
 }

@@ -51,35 +51,57 @@ unsafe fn all<V: Fused, const DROPS: bool>(stream: &mut Stream<'_>) {
     let Some(last) = operands.len().checked_sub(1) else { return };
     assert!(coefficients.len() >= last * lanes + V::COUNT, "coefficients of all taps are there");
     assert!(!DROPS || least.len() == operands.len(), "each tap has its least coefficient");
+    let mut taps =
+        Taps { from: coefficients.as_ptr(), lanes, operands: operands.iter(), least: least.iter() };
     // SAFETY: as the caller says.
     let mut chains = [unsafe { V::splat(ANCHOR) }; CHAINS];
-    let mut from = coefficients.as_ptr();
-    let mut tap = |chain: &mut V, at: usize| {
-        // SAFETY: there are coefficients of all taps.
-        let coefficient = unsafe { V::load_halves(from) };
-        from = from.wrapping_add(lanes);
-        // SAFETY: as the caller says.
-        let operand = unsafe { V::splat(operands[at]) };
-        if DROPS {
-            // SAFETY: as the caller says.
-            let least = unsafe { V::splat(least[at]) };
-            *chain = chain.plus_kept(coefficient, operand, coefficient.magnitude(), least);
-        } else {
-            *chain = chain.plus_product(coefficient, operand);
-        }
-    };
-    let whole = operands.len() / CHAINS * CHAINS;
-    for first in (0..whole).step_by(CHAINS) {
-        for (i, chain) in chains.iter_mut().enumerate() {
-            tap(chain, first + i);
+    for _ in 0..operands.len() / CHAINS {
+        for chain in &mut chains {
+            // SAFETY: there are coefficients of all taps.
+            *chain = unsafe { taps.added::<V, DROPS>(*chain) };
         }
     }
-    for at in whole..operands.len() {
-        tap(&mut chains[0], at);
+    for _ in 0..operands.len() % CHAINS {
+        // SAFETY: as above.
+        chains[0] = unsafe { taps.added::<V, DROPS>(chains[0]) };
     }
     let to = sums[..V::COUNT].as_mut_ptr();
     for chain in chains {
         // SAFETY: the slice has a vector.
         unsafe { chain.add_units(to) };
+    }
+}
+
+/// The taps that are still to be added.
+struct Taps<'a> {
+    from: *const u16,
+    lanes: usize,
+    operands: std::slice::Iter<'a, f32>,
+    least: std::slice::Iter<'a, f32>,
+}
+
+impl Taps<'_> {
+    /// A sum, and the product of the next tap.
+    ///
+    /// A method rather than a closure: a closure that is not inlined is compiled without the unit, and each instruction
+    /// becomes a call.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit, and a vector of coefficients can be read.
+    #[inline(always)]
+    unsafe fn added<V: Fused, const DROPS: bool>(&mut self, sum: V) -> V {
+        // SAFETY: as the caller says.
+        let coefficient = unsafe { V::load_halves(self.from) };
+        self.from = self.from.wrapping_add(self.lanes);
+        // SAFETY: as the caller says.
+        let operand = unsafe { V::splat(self.operands.next().copied().unwrap_or_default()) };
+        if DROPS {
+            // SAFETY: as the caller says.
+            let least = unsafe { V::splat(self.least.next().copied().unwrap_or_default()) };
+            sum.plus_kept(coefficient, operand, coefficient.magnitude(), least)
+        } else {
+            sum.plus_product(coefficient, operand)
+        }
     }
 }

@@ -13,9 +13,9 @@ pub(super) struct Packed {
     all: Vec<f32>,
     /// The measures of each granule of each tile.
     extents: Vec<Extent>,
-    /// What has been taken out of each block of each tile, if anything is, in the order of rows.
+    /// The small ones of each block of each tile, if they are looked for.
     small: Vec<Vec<Small>>,
-    /// Blocks of a tile; none if nothing is taken out.
+    /// Blocks of a tile; none if small ones are not looked for.
     blocks: usize,
     /// Singles of a tile.
     size: usize,
@@ -55,21 +55,12 @@ impl Packed {
         })
     }
 
-    /// What has been taken out of a block of a tile.
+    /// The small coefficients of a block of a tile.
     pub(super) fn small(&self, group: usize, tile: usize, block: usize) -> &[Small] {
         if self.blocks == 0 {
             return &[];
         }
         &self.small[self.index(group, tile) * self.blocks + block]
-    }
-
-    /// Puts back what has been taken out of some taps of a tile.
-    pub(super) fn put_back(&self, taken: &[f32], small: &[Small], whole: &mut Vec<f32>) {
-        whole.clear();
-        whole.extend_from_slice(taken);
-        for small in small {
-            whole[small.tap * self.rows + small.place] = small.number;
-        }
     }
 
     /// Some taps of a tile.

@@ -194,11 +194,6 @@ impl Layout {
         }
     }
 
-    /// Taps of a block, at most.
-    pub(super) const fn block(&self) -> usize {
-        self.block
-    }
-
     /// How many blocks so many taps are.
     pub(super) fn blocks(&self, taps: usize) -> usize {
         taps.div_ceil(self.block)

@@ -10,7 +10,7 @@
 //! * `layout`, `cuts`, `piece`: a pass cut into pieces, and one of them computed.
 //! * `pool`: the threads; `lines`: room that starts at a cache line.
 //! * `stages`: how the taps of a tile are added, from what is known of their numbers.
-//! * `split`: which numbers are small, and taken out.
+//! * `split`: which numbers are small.
 //! * `vector`: outputs of one pixel.
 //! * `definition`: one output at a time.
 #![cfg_attr(
@@ -67,8 +67,8 @@ use super::numerics::{Numerics, halves, output};
 const PER_THREAD: usize = 1 << 22;
 /// Numbers of the input that are worth a thread's while to measure.
 const MEASURED: usize = 1 << 16;
-/// Pixels from which on it is worth it to take small coefficients out.
-const SPLIT_FROM: usize = 512;
+/// Pixels from which on it is worth it to look for small numbers.
+const SPLIT_FROM: usize = 64;
 /// Products up to which nothing is worth preparing.
 const FEW: usize = 64;
 

@@ -29,7 +29,7 @@ pub(super) struct Packing<'a> {
     /// Rows of a tile.
     pub(super) rows: usize,
     pub(super) layout: &'a Layout,
-    /// What is taken out, if anything is.
+    /// Which are small, if that is of use.
     pub(super) split: Option<Split>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Tiles<'a> {
     pub(super) all: &'a mut [f32],
     /// The measures of each tile, granule by granule.
     pub(super) extents: &'a mut [Extent],
-    /// What is taken out of each block of each tile, or nothing.
+    /// The small ones of each block of each tile, or nothing.
     pub(super) small: &'a mut [Vec<Small>],
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Tiles<'a> {
     reason = "sizes are those of a checked shape"
 )]
 impl<'a> Packing<'a> {
-    /// Blocks of a tile that something is taken out of.
+    /// Blocks of a tile whose small coefficients are looked for.
     pub(super) fn blocks(&self) -> usize {
         self.split.map_or(0, |_| self.layout.blocks(self.shape.taps()))
     }
@@ -99,8 +99,8 @@ impl<'a> Packing<'a> {
                 let taps = self.layout.taps_of(shape.taps(), block);
                 small.clear();
                 let below = self.split.map_or(0.0, |split| split.coefficients);
-                code.extract(&mut tile[taps.start * rows..taps.end * rows], rows, below, small);
-                small.sort_unstable_by_key(|small| small.place);
+                let places = rows.try_into().unwrap_or(u32::MAX);
+                code.find(&tile[taps.start * rows..taps.end * rows], places, below, small);
             }
         }
     }

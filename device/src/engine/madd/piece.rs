@@ -13,12 +13,12 @@ use super::definition::Definition;
 use super::layout::{Layout, Piece, Run};
 use super::lines::Lines;
 use super::shape::Shape;
-use super::split::Split;
+use super::split::{self, Split};
 use super::stages::{Measured, Stages};
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::{
-    Adding, Block, Code, Extent, Finish, Gather, Kernel, Offsets, Pixels, Port, SCALE, Small, Source,
-    Stretch, Strip, Window,
+    Adding, Block, Code, Dropped, Extent, Finish, Gather, Kernel, Offsets, Pixels, Port, SCALE, Small,
+    Source, Stretch, Strip, Window,
 };
 use crate::engine::numerics::halves::ONE;
 use crate::engine::numerics::product;
@@ -36,7 +36,7 @@ pub(super) struct Pass<'a> {
     /// The planes.
     pub(super) operands: &'a [f32],
     pub(super) coefficients: &'a Packed,
-    /// Which numbers are taken out, if any are.
+    /// Which numbers are small, if that is of use.
     pub(super) split: Option<Split>,
     /// The measures of each channel of the input.
     pub(super) channels: &'a [Extent],
@@ -52,11 +52,9 @@ const TILES: usize = 16;
 struct Operands<'a> {
     panel: &'a [f32],
     offsets: &'a Offsets,
-    /// What has been taken out of the panel, if anything was.
-    small: Option<&'a [Small]>,
     coefficients: &'a [f32],
-    /// What has been taken out of these.
-    taken: &'a [Small],
+    /// The small numbers of both, if they are known.
+    dropped: Option<Dropped<'a>>,
 }
 
 /// Which sums of a worker are those of a tile.
@@ -74,7 +72,7 @@ pub(super) struct Worker {
     /// `[panel][tap][column]`
     panels: Lines,
     stretches: Vec<Stretch>,
-    /// What has been taken out of each panel; nothing where panels are whole.
+    /// The small operands of each panel, where they are looked for.
     small: Vec<Vec<Small>>,
     /// Those of a panel whose cuts are not kept.
     pixels: Vec<Pixels>,
@@ -94,8 +92,6 @@ struct Results {
     sums: Lines,
     /// Which of them are infinite, where that is possible.
     fates: Lines,
-    /// Some taps of a tile that has numbers taken out, with these put back.
-    whole: Vec<f32>,
     /// Some taps of a tile, for sums in double precision.
     exact: Vec<f64>,
     /// Of the same taps, the magnitudes from which on an operand is not dropped.
@@ -132,7 +128,7 @@ impl Pass<'_> {
             let biases = self.channels(piece, tile).map(|channel| self.bias(channel).unsigned_abs());
             in_units(biases.max().unwrap_or_default().try_into().unwrap_or(i64::MAX))
         });
-        let split = self.split.filter(|&split| worker.stages.can_split(split, layout.block()));
+        let split = self.split.filter(|_| worker.stages.are_split());
         worker.small.resize_with(piece.panels.len(), Vec::new);
         // Sums that end with the first taps need not be kept.
         let kept = if self.offsets.len() == 1 { 1 } else { piece.panels.len() * tiles.len() };
@@ -146,9 +142,9 @@ impl Pass<'_> {
                 self.copy(piece, taps.clone(), worker);
             }
             if let Some(split) = split {
-                self.take_out(split, taps.len(), worker);
+                self.find(split, taps.len(), worker);
             }
-            self.multiply(piece, (block, taps, split.is_some()), window, worker, pace);
+            self.multiply(piece, (block, taps, split), window, worker, pace);
             if pace.is_over() {
                 return;
             }
@@ -164,7 +160,7 @@ impl Pass<'_> {
     fn multiply(
         &self,
         piece: &Piece,
-        (number, taps, is_split): (usize, Range<usize>, bool),
+        (number, taps, split): (usize, Range<usize>, Option<Split>),
         window: &mut Window<'_>,
         worker: &mut Worker,
         pace: &mut Pace<'_>,
@@ -208,9 +204,12 @@ impl Pass<'_> {
                     let block = Operands {
                         panel: operands,
                         offsets,
-                        small: is_split.then(|| &*small[i]),
                         coefficients: self.coefficients.tile(group, tile, taps.clone()),
-                        taken: self.coefficients.small(group, tile, number),
+                        dropped: split.map(|split| Dropped {
+                            coefficients: self.coefficients.small(group, tile, number),
+                            operands: &small[i],
+                            below: split.coefficients,
+                        }),
                     };
                     self.add(kernel, block, (stages, tile, number), sums, results, pace);
                     if is_last {
@@ -257,19 +256,10 @@ impl Pass<'_> {
         pace: &mut Pace<'_>,
     ) {
         let stage = stages.of(tile, number);
-        let Operands { panel, offsets, small, mut coefficients, taken } = block;
+        let Operands { panel, offsets, coefficients, dropped } = block;
         let block = at..at + kernel.rows * columns;
-        let Results { sums, fates, whole, exact, least } = results;
+        let Results { sums, fates, exact, least } = results;
         let sums = &mut sums.numbers_mut()[block.clone()];
-        if let (Some(of_columns), Some(chunks)) = (small, stages.chunks(stage)) {
-            let adding = Adding::Singles { coefficients, chunks, of_rows: taken, of_columns };
-            kernel.run(&mut Block { panel, offsets, least: &[], sums, adding });
-            return;
-        }
-        if !taken.is_empty() {
-            self.coefficients.put_back(coefficients, taken, whole);
-            coefficients = whole;
-        }
         let fates = if stages.is_watched(tile) { &mut fates.numbers_mut()[block] } else { &mut [] };
         let mut is_near = false;
         if !fates.is_empty() {
@@ -277,9 +267,11 @@ impl Pass<'_> {
             let Some(peak) = self.code.peak(sums, fates) else { return };
             is_near = stage.may_overflow(peak);
         }
-        least.resize(if stage.drops { coefficients.len() } else { 0 }, 0.0);
-        self.code.least(coefficients, least);
         let chunks = stages.chunks(stage).filter(|_| !is_near);
+        let numbers = coefficients.len() * columns;
+        let dropped = dropped.filter(|all| stage.drops && chunks.is_some() && split::is_worth(*all, numbers));
+        least.resize(if stage.drops && dropped.is_none() { coefficients.len() } else { 0 }, 0.0);
+        self.code.least(coefficients, least);
         if chunks.is_none() {
             // A vector has half as many numbers, and each product takes two instructions where it is watched.
             pace.spend(3 * coefficients.len() * columns / VECTOR);
@@ -287,7 +279,7 @@ impl Pass<'_> {
             self.code.exact(coefficients, if is_near { SCALE } else { 1.0 }, exact);
         }
         let adding = match chunks {
-            Some(chunks) => Adding::Singles { coefficients, chunks, of_rows: &[], of_columns: &[] },
+            Some(chunks) => Adding::Singles { coefficients, chunks, dropped },
             None if is_near => Adding::Watched { coefficients: exact, fates },
             None => Adding::Doubles { coefficients: exact },
         };
@@ -332,13 +324,14 @@ impl Pass<'_> {
         (taps + 1) * self.layout.kernel.columns
     }
 
-    /// Takes the small operands out of a worker's panels, which have so many taps.
-    fn take_out(&self, split: Split, taps: usize, worker: &mut Worker) {
+    /// Finds the small operands of a worker's panels, which have so many taps.
+    fn find(&self, split: Split, taps: usize, worker: &mut Worker) {
         let (room, columns) = (self.room(taps), self.layout.kernel.columns);
-        let panels = worker.panels.singles_mut().chunks_exact_mut(room);
+        let places = columns.try_into().unwrap_or(u32::MAX);
+        let panels = worker.panels.singles().chunks_exact(room);
         for (panel, small) in panels.zip(&mut worker.small) {
             small.clear();
-            self.code.extract(&mut panel[..taps * columns], columns, split.operands, small);
+            self.code.find(&panel[..taps * columns], places, split.operands, small);
         }
     }
 

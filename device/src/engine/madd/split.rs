@@ -1,9 +1,10 @@
-//! Which numbers of a pass are small, so that they are taken out (see `kernels/sparse.rs`).
+//! Which numbers of a pass are small, so that products of theirs are looked at, and no others (see `kernels/sparse.rs`).
 //!
 //! A product is dropped if the exponents of its factors add up to -17 or less. Wherever a limit is put between small
 //! and other coefficients, it follows which operands are small: so that of two that are not, no product is dropped, and of
 //! two that are, every one. Where it is put changes nothing but the time it takes, so that a sample of the numbers decides.
 
+use crate::engine::kernels::Dropped;
 use crate::engine::numerics::halves::Operand;
 
 /// Below which magnitudes numbers are small. Their product is 2^-16.
@@ -18,11 +19,13 @@ const SAMPLE: usize = 2048;
 /// Exponents that a half can have.
 const EXPONENTS: usize = 32;
 /// What the products of a small operand cost, in products of others.
-const OPERAND: f32 = 32.0;
+const OPERAND: f32 = 16.0;
 /// The same for a small coefficient.
 const COEFFICIENT: f32 = 3.0;
-/// What it may cost: to look at each product costs as much as another, and to take numbers out something as well.
+/// What it may cost: to look at each product costs as much as another, and to find small numbers something as well.
 const WORTH: f32 = 0.75;
+/// Products, of so many coefficients and columns, that take as long as those of one small number.
+const PRODUCTS: usize = 128;
 
 #[expect(clippy::arithmetic_side_effects, reason = "exponents of halves are small")]
 impl Split {
@@ -39,6 +42,11 @@ impl Split {
         let above = |exponent: i8| if exponent < -14 { 0.0 } else { 2f32.powi(i32::from(exponent) + 1) };
         Some(Self { coefficients: above(exponent), operands: above(-18 - exponent) })
     }
+}
+
+/// Whether it is worth it for these, among so many products: what a sample says of all need not be so everywhere.
+pub(super) fn is_worth(dropped: Dropped<'_>, products: usize) -> bool {
+    dropped.coefficients.len().saturating_add(dropped.operands.len()).saturating_mul(PRODUCTS) < products
 }
 
 /// How much of some halves has each exponent, the smallest first, and is not zero.

@@ -10,12 +10,12 @@ use std::ops::Range;
 use super::coefficients::Packed;
 use super::layout::Layout;
 use super::shape::Shape;
-use super::split::Split;
 use crate::engine::kernels::{Extent, GRANULE};
 use crate::engine::numerics::product::UNIT;
 use crate::engine::numerics::sum::{LIMIT, in_units};
 
-/// What magnitudes in single precision may add up to, a little less than 64.
+/// What magnitudes in single precision may add up to, a little less than 64: there is room for what dropped products are
+/// taken off before, two units for each tap of a block at most.
 const SINGLES: f32 = 63.5;
 /// What roundings may have taken from a bound: more than there are roundings in it.
 const SLACK: f32 = 1.001;
@@ -29,8 +29,6 @@ pub(super) struct Stage {
     pub(super) drops: bool,
     /// What the magnitudes of a sum's products can add up to.
     reach: f32,
-    /// The largest operand.
-    largest: f32,
 }
 
 impl Stage {
@@ -137,16 +135,12 @@ impl Stages {
         if !fits {
             self.chunks.truncate(first);
         }
-        let (drops, largest) = (operands.drops(coefficients), operands.largest);
-        Stage { chunks: first..self.chunks.len(), drops, reach, largest }
+        Stage { chunks: first..self.chunks.len(), drops: operands.drops(coefficients), reach }
     }
 
-    /// Whether all tiles can be added without their small numbers, and these in single precision by themselves.
-    pub(super) fn can_split(&self, split: Split, block: usize) -> bool {
-        let fits = |stage: &Stage| {
-            !stage.chunks.is_empty() && block as f32 * split.coefficients * stage.largest < SINGLES
-        };
-        !self.are_watched() && self.all.iter().all(fits)
+    /// Whether any tile drops products, and is added in single precision.
+    pub(super) fn are_split(&self) -> bool {
+        self.all.iter().any(|stage| stage.drops && !stage.chunks.is_empty())
     }
 
     /// How some taps of a tile are added.
