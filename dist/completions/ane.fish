@@ -75,7 +75,7 @@ complete -c ane -n "__fish_ane_using_subcommand run" -l force -d 'Replace output
 complete -c ane -n "__fish_ane_using_subcommand run" -l allow-nan -d 'Run also if an input has elements that are no numbers'
 complete -c ane -n "__fish_ane_using_subcommand run" -l json -d 'Print JSON for another program to read'
 complete -c ane -n "__fish_ane_using_subcommand run" -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c ane -n "__fish_ane_using_subcommand run" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand run" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand run" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand run" -s V -l version -d 'Print version'
@@ -95,7 +95,7 @@ complete -c ane -n "__fish_ane_using_subcommand demo" -l pe-mmu -d 'Put a PE_MMU
 complete -c ane -n "__fish_ane_using_subcommand demo" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts' -r
 complete -c ane -n "__fish_ane_using_subcommand demo" -l json -d 'Print JSON for another program to read'
 complete -c ane -n "__fish_ane_using_subcommand demo" -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c ane -n "__fish_ane_using_subcommand demo" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand demo" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand demo" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand demo" -s V -l version -d 'Print version'
@@ -128,7 +128,7 @@ complete -c ane -n "__fish_ane_using_subcommand compare" -l mover -d 'How the mo
 complete -c ane -n "__fish_ane_using_subcommand compare" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
 complete -c ane -n "__fish_ane_using_subcommand compare" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts' -r
 complete -c ane -n "__fish_ane_using_subcommand compare" -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c ane -n "__fish_ane_using_subcommand compare" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand compare" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand compare" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand compare" -s V -l version -d 'Print version'
@@ -146,7 +146,7 @@ complete -c ane -n "__fish_ane_using_subcommand info" -l pe-mmu -d 'Put a PE_MMU
 complete -c ane -n "__fish_ane_using_subcommand info" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts' -r
 complete -c ane -n "__fish_ane_using_subcommand info" -l json -d 'Print JSON for another program to read'
 complete -c ane -n "__fish_ane_using_subcommand info" -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c ane -n "__fish_ane_using_subcommand info" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand info" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand info" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand info" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand info" -s V -l version -d 'Print version'
@@ -212,7 +212,7 @@ complete -c ane -n "__fish_ane_using_subcommand exec" -l pe-mmu -d 'Put a PE_MMU
 complete -c ane -n "__fish_ane_using_subcommand exec" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts' -r
 complete -c ane -n "__fish_ane_using_subcommand exec" -s q -l quiet -d 'Do not say why a request of CMD failed'
 complete -c ane -n "__fish_ane_using_subcommand exec" -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c ane -n "__fish_ane_using_subcommand exec" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand exec" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand exec" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand exec" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand exec" -s V -l version -d 'Print version'
@@ -231,7 +231,7 @@ complete -c ane -n "__fish_ane_using_subcommand daemon" -l mover -d 'How the mov
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts' -r
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c ane -n "__fish_ane_using_subcommand daemon" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand daemon" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand daemon" -s V -l version -d 'Print version'
@@ -249,7 +249,7 @@ complete -c ane -n "__fish_ane_using_subcommand mover" -l pe-mmu -d 'Put a PE_MM
 complete -c ane -n "__fish_ane_using_subcommand mover" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts' -r
 complete -c ane -n "__fish_ane_using_subcommand mover" -l json -d 'Print what the script shows as JSON'
 complete -c ane -n "__fish_ane_using_subcommand mover" -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c ane -n "__fish_ane_using_subcommand mover" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand mover" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand mover" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand mover" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand mover" -s V -l version -d 'Print version'
@@ -306,7 +306,7 @@ complete -c ane -n "__fish_ane_using_subcommand dart" -l pe-mmu -d 'Put a PE_MMU
 complete -c ane -n "__fish_ane_using_subcommand dart" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts' -r
 complete -c ane -n "__fish_ane_using_subcommand dart" -l json -d 'Print JSON for another program to read'
 complete -c ane -n "__fish_ane_using_subcommand dart" -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c ane -n "__fish_ane_using_subcommand dart" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand dart" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand dart" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand dart" -l windows -d 'Show every window, also where they agree'
 complete -c ane -n "__fish_ane_using_subcommand dart" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -328,7 +328,7 @@ complete -c ane -n "__fish_ane_using_subcommand regs" -l inject -d 'Make a fault
 complete -c ane -n "__fish_ane_using_subcommand regs" -l range -d 'Show only ranges whose name contains this' -r
 complete -c ane -n "__fish_ane_using_subcommand regs" -l json -d 'Print JSON for another program to read'
 complete -c ane -n "__fish_ane_using_subcommand regs" -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c ane -n "__fish_ane_using_subcommand regs" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand regs" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand regs" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand regs" -l all -d 'Show registers that hold their reset value, too'
 complete -c ane -n "__fish_ane_using_subcommand regs" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -349,7 +349,7 @@ complete -c ane -n "__fish_ane_using_subcommand faults" -l pe-mmu -d 'Put a PE_M
 complete -c ane -n "__fish_ane_using_subcommand faults" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts' -r
 complete -c ane -n "__fish_ane_using_subcommand faults" -l json -d 'Print JSON for another program to read'
 complete -c ane -n "__fish_ane_using_subcommand faults" -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c ane -n "__fish_ane_using_subcommand faults" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand faults" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand faults" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand faults" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand faults" -s V -l version -d 'Print version'
@@ -369,7 +369,7 @@ complete -c ane -n "__fish_ane_using_subcommand trace" -l pe-mmu -d 'Put a PE_MM
 complete -c ane -n "__fish_ane_using_subcommand trace" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts' -r
 complete -c ane -n "__fish_ane_using_subcommand trace" -l json -d 'Print JSON for another program to read'
 complete -c ane -n "__fish_ane_using_subcommand trace" -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c ane -n "__fish_ane_using_subcommand trace" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand trace" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand trace" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand trace" -l on -d 'Keep what happens on a running device from now on'
 complete -c ane -n "__fish_ane_using_subcommand trace" -l off -d 'Forget it, and keep nothing any more'
@@ -391,7 +391,7 @@ complete -c ane -n "__fish_ane_using_subcommand explain" -l pe-mmu -d 'Put a PE_
 complete -c ane -n "__fish_ane_using_subcommand explain" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts' -r
 complete -c ane -n "__fish_ane_using_subcommand explain" -l json -d 'Print JSON for another program to read'
 complete -c ane -n "__fish_ane_using_subcommand explain" -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c ane -n "__fish_ane_using_subcommand explain" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand explain" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand explain" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand explain" -s V -l version -d 'Print version'
@@ -410,7 +410,7 @@ complete -c ane -n "__fish_ane_using_subcommand bench" -l pe-mmu -d 'Put a PE_MM
 complete -c ane -n "__fish_ane_using_subcommand bench" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts' -r
 complete -c ane -n "__fish_ane_using_subcommand bench" -l json -d 'Print JSON for another program to read'
 complete -c ane -n "__fish_ane_using_subcommand bench" -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c ane -n "__fish_ane_using_subcommand bench" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c ane -n "__fish_ane_using_subcommand bench" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand bench" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand bench" -s V -l version -d 'Print version'

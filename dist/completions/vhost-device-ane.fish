@@ -19,7 +19,7 @@ complete -c vhost-device-ane -l inject -d 'Make a fault: translation-fault:ADDRE
 complete -c vhost-device-ane -l no-sandbox -d 'Keep what the system lets a program do. Otherwise the device shuts off, before it serves anybody, all files but its sockets and all system calls that serving does not need'
 complete -c vhost-device-ane -l print-capabilities -d 'Print what this program can do, as JSON, and exit'
 complete -c vhost-device-ane -l check -d 'Report programming mistakes that silicon lets pass'
-complete -c vhost-device-ane -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (padding, strides above 1, bias rows)'
+complete -c vhost-device-ane -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c vhost-device-ane -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'
 complete -c vhost-device-ane -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c vhost-device-ane -s V -l version -d 'Print version'

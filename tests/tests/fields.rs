@@ -4,7 +4,8 @@
 //! One register at a time is changed in programs of the builder. The lists were written from the text alone.
 
 use ane::build::{
-    BuildError, Convolution, Element, Graph, Over, Placement, Reduce, Shape, Tensor, Weights, activation,
+    BuildError, Convolution, Element, Graph, Over, Padding, Placement, Reduce, Shape, Tensor, Weights,
+    activation,
 };
 use ane_device::options::{Hang, Numerics, Options};
 use ane_device::tm::error::ErrorCode;
@@ -27,6 +28,16 @@ fn pass_through() -> Case {
 fn convolution() -> Case {
     let weights: Vec<f16> = (0..4 * 4 * 9u8).map(|n| f16::from_f32(f32::from(n % 7) / 4.0 - 0.5)).collect();
     program(|graph, input| graph.convolution(input, &Convolution::new(4, (3, 3), Weights::Half(&weights))))
+}
+
+/// One column and one row of padding on each side.
+fn padded() -> Case {
+    let weights: Vec<f16> = (0..4 * 4 * 9u8).map(|n| f16::from_f32(f32::from(n % 7) / 4.0 - 0.5)).collect();
+    let weights = Weights::Half(&weights);
+    program(|graph, input| {
+        let padding = Padding::all(1);
+        graph.convolution(input, &Convolution { padding, ..Convolution::new(4, (3, 3), weights) })
+    })
 }
 
 fn table() -> Case {
@@ -85,6 +96,12 @@ fn hangs(programs: &[(&str, Case)], changes: &[(u32, u32)]) {
 #[track_caller]
 fn ignored(programs: &[(&str, Case)], changes: &[(u32, u32)]) {
     each("without effect", programs, changes, |ends| ends == (End::Done, End::Done, true));
+}
+
+/// Established, and with an effect.
+#[track_caller]
+fn carried_out(programs: &[(&str, Case)], changes: &[(u32, u32)]) {
+    each("carried out", programs, changes, |ends| ends == (End::Done, End::Done, false));
 }
 
 #[track_caller]
@@ -190,9 +207,13 @@ fn padding_stride_and_bias_row_are_carried_out_and_noted() {
     let convolution = [("convolution", convolution())];
     // 3x3, stride 1, lanes 1: padding to the left or above, and behind by the output's size.
     let plain = 0x5000_a063;
-    inferred(&convolution, &[(0x1c, plain | 1 << 17), (0x1c, plain | 1 << 22), (0x14, 19 | 1 << 16)]);
-    // A larger distance, with as many outputs as there are then.
-    inferred(&convolution, &[(0x1c, plain & !(3 << 15) | 2 << 15)]);
+    carried_out(&convolution, &[(0x14, 19 | 1 << 16)]);
+    carried_out(&[("padded", padded())], &[(0x1c, plain | 1 << 17), (0x1c, plain | 1 << 22)]);
+    // With as many outputs as before, what is added in front is not read behind.
+    inferred(&convolution, &[(0x1c, plain | 1 << 17), (0x1c, plain | 1 << 22)]);
+    // A larger distance between rows makes no other bytes of one row of outputs; of 3 no program is known.
+    ignored(&convolution, &[(0x1c, plain & !(3 << 15) | 2 << 15)]);
+    inferred(&convolution, &[(0x1c, plain & !(3 << 15) | 3 << 15)]);
     // Columns that no output reads are padding below zero.
     inferred(&convolution, &[(0x14, 17 | 1 << 16)]);
     // Padding as wide as the kernel, on either side, and a distance of zero say nothing.
@@ -211,20 +232,19 @@ fn strict_device_names_the_register_that_asks_for_what_is_inferred() {
         outcome => panic!("{outcome:x?} is no refusal"),
     };
     let plain = 0x5000_a063;
-    for (register, value) in [(0x1c, plain | 1 << 17), (0x1c, plain | 1 << 22), (0x14, 19 | 1 << 16)] {
-        let mut padded = convolution();
-        padded.set_register(register, value);
-        assert_eq!(u32::from(blamed(&padded)), register, "{value:#x}");
-    }
+    let mut cut = convolution();
+    cut.set_register(0x14, 17 | 1 << 16);
+    assert_eq!(blamed(&cut), 0x14);
     let mut strided = convolution();
-    strided.set_register(0x1c, plain & !(3 << 15) | 2 << 15);
+    strided.set_register(0x1c, plain & !(3 << 15) | 3 << 15);
     assert_eq!(blamed(&strided), 0x1c);
     let weights = [f16::ONE; 8];
-    let biased = program(|graph, input| {
+    let mut biased = program(|graph, input| {
         let bias = Some(&[f16::ONE; 2][..]);
         graph
             .convolution(input, &Convolution { bias, ..Convolution::new(2, (1, 1), Weights::Half(&weights)) })
     });
+    biased.set_register(0xc810, 0x4000);
     assert_eq!(blamed(&biased), 0xc804);
 }
 

@@ -46,7 +46,7 @@ pub struct OptionArgs {
     pub check: bool,
 
     /// Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need
-    /// behaviour which is inferred and not established (padding, strides above 1, bias rows)
+    /// behaviour which is inferred and not established (docs/coverage.md lists it)
     #[arg(long)]
     pub strict: bool,
 

@@ -34,14 +34,14 @@ fn description_that_is_wrong_is_refused_by_line_and_leaves_no_file() {
 fn report_lists_everything_inferred_and_strict_run_names_the_field() {
     let scratch = Scratch::new();
     let text = "x = input 4x6x10\n\
-                y = convolution x outputs=8 kernel=3x3 padding=1 stride=2x1 groups=2 weights=random:1 bias=0.5\n\
+                y = convolution x outputs=8 kernel=3x3 padding=1 stride=3x1 groups=2 weights=random:1 bias=0.5\n\
                 output y\n";
     let (description, program) = (scratch.file("net.txt", text.as_bytes()), scratch.at("net.anec"));
     printed(&["build", &description, "-o", &program]);
     let report = printed(&["run", &program]);
-    assert!(report.contains("what it needed of: padding, stride, bias row (--strict"), "{report}");
+    assert!(report.contains("what it needed of: stride 3 (--strict"), "{report}");
     let message = refused(4, &["run", &program, "--strict"]);
-    let named = "in ConvCfg at 0x1c: padding is inferred, and only what is established was asked for";
+    let named = "in ConvCfg at 0x1c: stride 3 is inferred, and only what is established was asked for";
     assert!(message.contains(named), "{message}");
 }
 

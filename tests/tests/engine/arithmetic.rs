@@ -127,7 +127,7 @@ fn numerics_7_bias_comes_before_post_scale_and_post_scale_before_the_nonlinearit
     rig.engines(&[(0, 6)]).constants(&bits(&[-10.0, 2.0, 3.0])).input(0, &bits(&[1.0, 2.0]));
     // (1*2 + 2*3 - 10) * -0.5
     rig.set(0xC810, u32::from(half_bits(-0.5)));
-    assert_eq!(rig.run(), Outcome::Done { inferred: vec!["bias row"] });
+    assert_eq!(rig.run(), Outcome::Done { inferred: vec!["bias row beside a post-scale"] });
     assert_eq!(rig.done(), [1.0]);
 }
 

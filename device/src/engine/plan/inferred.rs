@@ -12,12 +12,11 @@ pub struct Inferred(u16);
 impl Inferred {
     /// Nothing.
     pub const NONE: Self = Self(0);
-    /// Deviation: inferred. Px and Py are the leading padding, and the trailing one follows from the output's
-    /// size.
+    /// Deviation: inferred. Where the last output leaves a whole stride of the input unread, it is left unread.
     pub const PADDING: Self = Self(1);
-    /// Deviation: inferred. Sx and Sy above 1 are the distance between inputs of neighbouring outputs.
+    /// Deviation: inferred. Sx and Sy of 3 are the distance between inputs of neighbouring outputs, as 2 is.
     pub const STRIDE: Self = Self(2);
-    /// Deviation: inferred. A bias row is added to the accumulator before the post-scale.
+    /// Deviation: inferred. A bias row is added to the accumulator before a post-scale other than 1.
     pub const BIAS: Self = Self(4);
 
     /// Deviation: inferred. A task with a depth above 1 is done for each depth, with the depth strides.
@@ -39,9 +38,9 @@ impl Inferred {
 
     /// Each of them with its name.
     pub const NAMES: [(Self, &'static str); 10] = [
-        (Self::PADDING, "padding"),
-        (Self::STRIDE, "stride"),
-        (Self::BIAS, "bias row"),
+        (Self::PADDING, "padding below zero"),
+        (Self::STRIDE, "stride 3"),
+        (Self::BIAS, "bias row beside a post-scale"),
         (Self::DEPTH, "depth"),
         (Self::OUTPUT_STEP, "output step"),
         (Self::ACC_BIAS, "accumulator bias"),

@@ -142,24 +142,24 @@ impl Plan {
         let is_strict = |register: &Register, field: &str, why| {
             Err(registers.verdict(register, field, Category::Unsupported, why))
         };
-        if self.inferred.contains(Inferred::PADDING) {
-            let why = "padding is inferred, and only what is established was asked for";
-            return match (conv.px(), conv.py()) {
-                (0, 0) => is_strict(&common::OUT_DIM.info, "", why),
-                (0, _) => is_strict(&common::CONV_CFG.info, "py", why),
-                _ => is_strict(&common::CONV_CFG.info, "px", why),
-            };
-        }
         if self.inferred.contains(Inferred::STRIDE) {
-            let field = if conv.sx() > 1 { "sx" } else { "sy" };
-            let why = "stride above 1 is inferred, and only what is established was asked for";
+            let field = if conv.sx() > 2 { "sx" } else { "sy" };
+            let why = "stride 3 is inferred, and only what is established was asked for";
             return is_strict(&common::CONV_CFG.info, field, why);
         }
-        if self.inferred.contains(Inferred::BIAS) {
-            let why = "bias row is inferred, and only what is established was asked for";
-            return is_strict(&neural_registers::MAC_CFG.info, "bias_mode", why);
-        }
-        let others: [(Inferred, &Register, &str, &'static str); 7] = [
+        let others: [(Inferred, &Register, &str, &'static str); 9] = [
+            (
+                Inferred::PADDING,
+                &common::OUT_DIM.info,
+                "",
+                "padding below zero is inferred, and only what is established was asked for",
+            ),
+            (
+                Inferred::BIAS,
+                &neural_registers::MAC_CFG.info,
+                "bias_mode",
+                "bias row beside a post-scale is inferred, and only what is established was asked for",
+            ),
             (
                 Inferred::DEPTH,
                 &common::IN_DEPTH.info,

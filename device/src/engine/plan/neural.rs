@@ -163,15 +163,17 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
     let has_table = mac.nonlinear_mode() == NonlinearMode::Table as u8;
     let operation = operation(registers, &mut convolution, repeats, has_table)?;
     let nonlinearity = nonlinearity(registers, has_kernel)?;
-    if let Operation::Convolve(Kernel { has_bias: true, .. }) = operation {
-        inferred = inferred.with(Inferred::BIAS);
-    }
     if let Operation::Convolve(Kernel { sparse: Some(sparse), .. }) = operation
         && sparse.is_inferred
     {
         inferred = inferred.with(Inferred::SPARSE);
     }
     let (acc_bias, post_scale) = (acc_bias(registers, operation)?, post_scale(registers)?);
+    if let Operation::Convolve(Kernel { has_bias: true, .. }) = operation
+        && post_scale != ONE
+    {
+        inferred = inferred.with(Inferred::BIAS);
+    }
     if acc_bias != 0 && post_scale != ONE {
         inferred = inferred.with(Inferred::ACC_BIAS);
     }

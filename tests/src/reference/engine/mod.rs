@@ -39,7 +39,7 @@ pub enum Mode {
 pub enum Outcome {
     /// It ran to its end.
     Done {
-        /// The inferred behaviour it used: `padding`, `stride`, `bias row`, each once.
+        /// The inferred behaviour it used: such as `stride 3`, each once.
         inferred: Vec<&'static str>,
     },
     /// Silicon was seen to hang on this.

@@ -181,17 +181,19 @@ fn geometry(task: &Task<'_>, operation: Operation) -> Result<Vec<(u32, &'static 
     let wide = |axis: &Axis| axis.padding >= axis.kernel || axis.far_padding() >= i64::from(axis.kernel);
     stop_if(axes.iter().any(wide), || refused("padding as wide as the kernel"))?;
     let mut inferred = Vec::new();
-    // Reading: what the last outputs read past the far end is padding as well, and so are, below zero, elements that
-    // another output could have read.
+    // What the last outputs read past the far end is padding as well (delta 3.2). Reading: and so are, below zero,
+    // elements that another output could have read.
     let cut = |axis: &Axis| axis.far_padding() <= -i64::from(axis.stride);
-    if axes.iter().any(|axis| axis.padding > 0 || axis.far_padding() > 0 || cut(axis)) {
-        inferred.push((0x1C, "padding"));
+    // Reading: no program moves by three.
+    if axes.iter().any(|axis| axis.stride > 2) {
+        inferred.push((0x1C, "stride 3"));
     }
-    if axes.iter().any(|axis| axis.stride > 1) {
-        inferred.push((0x1C, "stride"));
+    if axes.iter().any(cut) {
+        inferred.push((0x14, "padding below zero"));
     }
-    if task.bit(0xC804, 4) {
-        inferred.push((0xC804, "bias row"));
+    // Reading: which comes first, a bias row or a factor other than one.
+    if task.bit(0xC804, 4) && task.field(0xC810, 15, 0) != 0x3C00 {
+        inferred.push((0xC804, "bias row beside a post-scale"));
     }
     Ok(inferred)
 }
