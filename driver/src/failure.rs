@@ -69,7 +69,7 @@ const fn advice(code: Option<ErrorCode>) -> &'static str {
     use ErrorCode as E;
     match code {
         Some(E::Unexplained | E::UnknownCode | E::NoRegister | E::Unsupported | E::Undefined) => {
-            "`ane decode --explain MODEL` names the word, docs/execution.md what is executed"
+            "`ane decode --explain MODEL` names the word, docs/coverage.md what is executed and what to avoid"
         }
         Some(E::Unpredictable | E::WouldHang) => {
             "an engine would do no better: `ane decode --explain MODEL` names the word to mend"

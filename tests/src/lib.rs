@@ -5,6 +5,7 @@ pub mod client;
 pub mod command;
 pub mod control;
 pub mod counting;
+pub mod coverage;
 pub mod daemon;
 pub mod data;
 pub mod differential;

@@ -16,10 +16,12 @@ use std::path::{Path, PathBuf};
 use ane::container::{
     Axes, Bar, Constants, Container, Direction, Element, Generation, Program, Role, Surface,
 };
+use half::f16;
 use serde_json::Value;
 
 use self::constants::Made;
 use crate::data;
+use crate::random::Random;
 
 /// One record.
 #[derive(Clone, Debug)]
@@ -70,6 +72,20 @@ impl Operand {
     /// True if it has none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Dense values as the halves of [`surface`](Self::surface): of bytes, two in each half, and zeros behind each row.
+    pub fn stored(&self, values: &[f16]) -> Vec<f16> {
+        if !self.is_bytes {
+            return values.to_vec();
+        }
+        let rows = values.chunks_exact(self.shape[3]).flat_map(|row| {
+            let mut bytes: Vec<u8> = row.iter().map(|value| value.to_f32() as u8).collect();
+            bytes.resize(self.strides[2] as usize, 0);
+            bytes
+        });
+        let bytes: Vec<u8> = rows.collect();
+        bytes.chunks_exact(2).map(|pair| f16::from_le_bytes([pair[0], pair[1]])).collect()
     }
 
     /// The surface that a device is given. Rows of bytes are shown as rows of halves, two bytes each, padding included.
@@ -168,6 +184,22 @@ fn read(path: &Path) -> Oracle {
         constant_bytes: number(&json["constants"]["size"]) as usize,
         scratch: number(&json["scratch"]),
     }
+}
+
+/// Inputs that an operation is compared on.
+pub fn inputs(oracle: &Oracle, random: &mut Random) -> Vec<Vec<f16>> {
+    let scale = match oracle.mil("op") {
+        "reduce_sum" => 0.5,
+        "sigmoid" | "silu" | "gelu" | "softmax" | "exp" => 6.0,
+        _ => 2.0,
+    };
+    let number = |random: &mut Random| f16::from_f32((random.below(0x1_0000) as f32 / 32768.0 - 1.0) * scale);
+    let values = oracle.inputs().map(|input| {
+        let bytes = |random: &mut Random| f16::from_f32(random.below(2) as f32);
+        let len = input.len();
+        (0..len).map(|_| if input.is_bytes { bytes(random) } else { number(random) }).collect()
+    });
+    values.collect()
 }
 
 /// The registers of each task, as they are when it runs.

@@ -11,22 +11,6 @@ use half::f16;
 /// Memory for the largest of them: sixteen megabytes of coefficients, and operands.
 const MEMORY: usize = 64 << 20;
 
-/// Inputs that an operation is compared on.
-fn inputs(oracle: &Oracle, random: &mut Random) -> Vec<Vec<f16>> {
-    let scale = match oracle.mil("op") {
-        "reduce_sum" => 0.5,
-        "sigmoid" | "silu" | "gelu" | "softmax" | "exp" => 6.0,
-        _ => 2.0,
-    };
-    let number = |random: &mut Random| f16::from_f32((random.below(0x1_0000) as f32 / 32768.0 - 1.0) * scale);
-    let values = oracle.inputs().map(|input| {
-        let bytes = |random: &mut Random| f16::from_f32(random.below(2) as f32);
-        let len = input.len();
-        (0..len).map(|_| if input.is_bytes { bytes(random) } else { number(random) }).collect()
-    });
-    values.collect()
-}
-
 /// What the device makes of the inputs.
 fn run(oracle: &Oracle, made: &constants::Made, inputs: &[Vec<f16>]) -> Vec<f64> {
     let stream = oracle.stream();
@@ -34,18 +18,7 @@ fn run(oracle: &Oracle, made: &constants::Made, inputs: &[Vec<f16>]) -> Vec<f64>
     let mut runner = Runner::new(embedded::open(&Options::default(), MEMORY).unwrap());
     runner.load(&program);
     for (input, values) in oracle.inputs().zip(inputs) {
-        if input.is_bytes {
-            let width = input.shape[3];
-            let row = usize::try_from(input.strides[2]).unwrap();
-            let rows = values.chunks_exact(width).flat_map(|values| {
-                let mut bytes: Vec<u8> = values.iter().map(|value| value.to_f32() as u8).collect();
-                bytes.resize(row, 0xee);
-                bytes.chunks_exact(2).map(|pair| f16::from_le_bytes([pair[0], pair[1]])).collect::<Vec<_>>()
-            });
-            runner.fill(&input.surface(), &rows.collect::<Vec<_>>());
-        } else {
-            runner.fill(&input.surface(), values);
-        }
+        runner.fill(&input.surface(), &input.stored(values));
     }
     assert_eq!(runner.run(), Outcome::Done, "{}", oracle.name);
     let output = oracle.output();
@@ -63,7 +36,7 @@ fn check(oracle: &Oracle) {
         oracle.name.bytes().fold(7u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into())),
     );
     let made = constants::make(oracle, random);
-    let inputs = inputs(oracle, random);
+    let inputs = oracles::inputs(oracle, random);
     let wanted = meaning::of(oracle, &inputs, &made);
     let found = run(oracle, &made, &inputs);
     assert_eq!(found.len(), wanted.values.len(), "{}", oracle.name);

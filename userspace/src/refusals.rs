@@ -82,10 +82,10 @@ impl Refusal {
                 "real silicon hangs on it too: set the register to a value that compilers write (`ane patch`)"
             }
             "undefined" => {
-                "no source says what these bits do: `ane decode --explain` prints the register, docs/execution.md what is known"
+                "no source says what these bits do: `ane decode --explain` prints the register, docs/coverage.md what is known"
             }
             "unpredictable" => "the descriptor is damaged: compile or convert the program again",
-            _ => "docs/execution.md lists what is executed; `ane patch` changes a register",
+            _ => "docs/coverage.md lists what is executed and what to avoid; `ane patch` changes a register",
         }
     }
 }
