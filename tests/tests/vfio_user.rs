@@ -210,6 +210,19 @@ fn client_that_says_nonsense_is_disconnected_and_the_next_is_served() {
 }
 
 #[test]
+fn greeting_is_answered_with_no_later_version_than_the_clients() {
+    let (_daemon, socket) = daemon();
+    // QEMU says 0.0, and leaves when it is answered with more.
+    for (minor, answer) in [(0, 0), (1, 1), (9, 1)] {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.write_all(&message(1, 21, &[0, 0, minor, 0, 0])).unwrap();
+        let mut head = [0; 20];
+        stream.read_exact(&mut head).unwrap();
+        assert_eq!(head[16..], [0, 0, answer, 0], "minor {minor}");
+    }
+}
+
+#[test]
 fn access_of_any_width_and_place_is_answered() {
     let (mut daemon, socket) = daemon();
     let (mut rig, _file) = guest(&socket);

@@ -37,6 +37,9 @@ const REGION_FLAGS: u32 = 0b11;
 /// Largest access: a guest's loads and stores have eight bytes, and monitors read configuration space in one go.
 const ACCESS_MAX: usize = 256;
 
+/// The minor version of the protocol that the device speaks at most; the major one is 0.
+const MINOR: u16 = 1;
+
 /// What the device says of itself in the greeting: one descriptor a message, and as much data as an access has.
 const CAPABILITIES: &[u8] =
     b"{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":256,\"migration\":{\"pgsize\":4096}}}\0";
@@ -142,12 +145,14 @@ impl<'a> Connection<'a> {
     fn greet(&mut self, message: &mut Message) -> Answer {
         // Major and minor in one word; what the client can do beside changes nothing here.
         let version = message.body.u32().ok_or(Errno::EINVAL)?;
-        let [m0, m1, ..] = version.to_ne_bytes();
+        let [m0, m1, n0, n1] = version.to_ne_bytes();
         if u16::from_ne_bytes([m0, m1]) != 0 {
             return Err(Errno::EINVAL);
         }
         self.has_greeted = true;
-        let mut body: Vec<u8> = [0_u16, 1].into_iter().flat_map(u16::to_ne_bytes).collect();
+        // Never a later minor version than the client's: QEMU, which speaks 0.0, leaves at one.
+        let minor = u16::from_ne_bytes([n0, n1]).min(MINOR);
+        let mut body: Vec<u8> = [0_u16, minor].into_iter().flat_map(u16::to_ne_bytes).collect();
         body.extend_from_slice(CAPABILITIES);
         Ok(body)
     }
