@@ -2118,12 +2118,20 @@ _ane() {
             return 0
             ;;
         ane__subcmd__vm__subcmd__run)
-            opts="-h -V --dry-run --arch --accel --memory --cpus --no-iommu --kernel --initrd --append --qemu --device-program --device-arg --folder --help --version"
+            opts="-h -V --dry-run --machine --module --arch --accel --memory --cpus --no-iommu --kernel --initrd --append --qemu --device-program --device-arg --folder --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --machine)
+                    COMPREPLY=($(compgen -W "virtio apple-like" -- "${cur}"))
+                    return 0
+                    ;;
+                --module)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --arch)
                     COMPREPLY=($(compgen -W "x86_64 aarch64" -- "${cur}"))
                     return 0

@@ -260,7 +260,10 @@ complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcomma
 complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcommand_from run recover check setup help" -f -a "check" -d 'Look whether a running machine can have the device: its memory has to be shared'
 complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcommand_from run recover check setup help" -f -a "setup" -d 'In a guest: give the function to VFIO, and reserve huge pages'
 complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcommand_from run recover check setup help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l arch -d 'The machine\'s processor' -r -f -a "x86_64\t'QEMU\'s q35'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l machine -d 'What the machine is made for; docs/kernel-drivers.md has the second' -r -f -a "virtio\t'The virtio device, which a program in the guest drives'
+apple-like\t'The engine, three DARTs and power domains as an M1 has them, for kernel drivers: aarch64, pages of 16 KB'"
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l module -d 'A kernel module that the guest of apple-like loads; may be given again, and they are loaded in this order' -r -F
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l arch -d 'The machine\'s processor; that of apple-like is aarch64' -r -f -a "x86_64\t'QEMU\'s q35'
 aarch64\t'QEMU\'s virt: only with --dry-run, since nobody has run it with this device'"
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l accel -d 'What emulates the processor; otherwise the processor itself where it can' -r -f -a "kvm\t'The processor itself'
 tcg\t'QEMU: everywhere, and slowly'"
@@ -268,7 +271,7 @@ complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_f
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l cpus -d 'The machine\'s processors' -r
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l kernel -d 'A kernel to boot; without one, and without arguments for QEMU, the one that tools/guest/fetch fetched' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l initrd -d 'Its first root; without a kernel of your own, the one that tools/guest/image made' -r -F
-complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l append -d 'The kernel\'s command line (no_timer_check: an emulated timer may be late on a busy host)' -r
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l append -d 'The kernel\'s command line; otherwise console=ttyS0 quiet no_timer_check hugepages=64 (an emulated timer may be late on a busy host), or for apple-like console=ttyAMA0 quiet' -r
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l qemu -d 'The QEMU to run; otherwise the one that ANE_QEMU names, or that is on the path' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l device-program -d 'The device\'s program; otherwise the one beside this program, or that is on the path' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l device-arg -d 'An argument for the device\'s program, as --device-arg=--check; may be given again' -r

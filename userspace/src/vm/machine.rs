@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ane_uapi::wire::config::CONFIG_SIZE;
 use ane_uapi::wire::{QUEUES, VIRTIO_ID};
+use serde_json::json;
 
 use super::qemu::{Arch, Carrier};
 
@@ -113,9 +114,16 @@ impl Machine {
         if self.has_iommu && self.arch == Arch::X86_64 {
             add("-device", "intel-iommu,intremap=on".into());
         }
-        add("-device", format!("pcie-root-port,id={PORT},chassis=1,slot=1").into());
-        add("-chardev", option_path(&format!("socket,id={SOCKET},path="), &self.socket, ""));
-        add("-device", self.device(DEVICE, SOCKET).into());
+        if self.carrier == Carrier::Platform {
+            // Beside the memory of a machine this is all: no port, since nothing takes a platform device's place.
+            let socket = json!({"path": self.socket.to_string_lossy(), "type": "unix"});
+            let device = json!({"driver": driver(self.carrier), "id": DEVICE, "socket": socket});
+            add("-device", device.to_string().into());
+        } else {
+            add("-device", format!("pcie-root-port,id={PORT},chassis=1,slot=1").into());
+            add("-chardev", option_path(&format!("socket,id={SOCKET},path="), &self.socket, ""));
+            add("-device", self.device(DEVICE, SOCKET).into());
+        }
         if let Some(kernel) = &self.kernel {
             add("-kernel", kernel.image.clone().into());
             if let Some(initrd) = &kernel.initrd {
@@ -140,6 +148,7 @@ pub(super) const fn driver(carrier: Carrier) -> &'static str {
     match carrier {
         Carrier::Generic => "vhost-user-test-device-pci",
         Carrier::Block => "vhost-user-blk-pci",
+        Carrier::Platform => "vfio-user-pci",
     }
 }
 
@@ -160,6 +169,8 @@ pub(super) fn properties(carrier: Carrier, chardev: &str) -> Vec<(&'static str, 
             ("queue-size", QUEUE_SIZE.to_string()),
             ("disable-legacy", "on".to_owned()),
         ],
+        // Its one property is no text.
+        Carrier::Platform => Vec::new(),
     }
 }
 
@@ -244,6 +255,16 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("disable-legacy=on"), "{text}");
+    }
+
+    #[test]
+    fn platform_device_is_alone_behind_its_socket() {
+        let text =
+            text(&Machine { arch: Arch::Aarch64, carrier: Carrier::Platform, has_iommu: false, ..machine() });
+        let device =
+            r#"'{"driver":"vfio-user-pci","id":"ane","socket":{"path":"/run/a,b/ane.sock","type":"unix"}}'"#;
+        assert!(text.contains(device) && text.contains("virt,gic-version=3,memory-backend=ram"), "{text}");
+        assert!(!text.contains("pcie-root-port") && !text.contains("chardev"), "{text}");
     }
 
     #[test]

@@ -7,11 +7,12 @@
 //!
 //! * [`qemu`]: which QEMU there is, and what carries the device in it;
 //! * [`machine`]: its command line;
-//! * [`run`]: both processes, from start to end;
+//! * [`initrd`]: a guest's root with files added; * [`run`]: both processes, from start to end;
 //! * [`qmp`]: a running machine's monitor; [`hotplug`]: a device that died unplugged, and another plugged;
 //! * [`setup`]: the other side, in the guest: the function given to VFIO, huge pages.
 
 pub mod hotplug;
+pub mod initrd;
 pub mod machine;
 pub mod qemu;
 pub mod qmp;

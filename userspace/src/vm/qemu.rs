@@ -11,7 +11,7 @@ use thiserror::Error;
 pub enum Arch {
     /// QEMU's `q35`.
     X86_64,
-    /// QEMU's `virt`. Composed only: nobody has run it with this device.
+    /// QEMU's `virt`. With the generic device it is composed only: nobody has run it so.
     Aarch64,
 }
 
@@ -53,6 +53,8 @@ pub enum Carrier {
     Generic,
     /// `vhost-user-blk-pci`, for older versions: the guest sees a disk controller, until it reads the magic.
     Block,
+    /// `vfio-user-pci`: a function with the engine's own registers, for drivers of the real one.
+    Platform,
 }
 
 /// No QEMU that can carry the device.

@@ -110,6 +110,8 @@ pub struct Run {
     pub qemu: Invocation,
     /// Where its monitor listens.
     pub monitor: PathBuf,
+    /// Another device can take the place of one that died.
+    pub can_recover: bool,
 }
 
 /// A folder for sockets that only this user can look into.
@@ -154,6 +156,9 @@ impl Run {
             if let Some(status) = device.ended()? {
                 if device.since.elapsed() < HOPELESS {
                     return Err(self.device.failed(format!("{}, at once", ended(status))));
+                }
+                if !self.can_recover {
+                    return Err(self.device.failed(format!("{}, and the machine with it", ended(status))));
                 }
                 device = Device::start(self)?;
                 tell(&format!(

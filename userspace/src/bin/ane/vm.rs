@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, iter};
 
 use ane::vm::hotplug;
+use ane::vm::initrd::{self, Added};
 use ane::vm::machine::{Accelerator, Kernel, Machine, shell};
 use ane::vm::qemu::{self, Arch, Carrier, NoQemu, Qemu};
 use ane::vm::qmp::Monitor;
@@ -28,15 +29,28 @@ pub(crate) fn run(args: &args::Vm) -> Result<()> {
     }
 }
 
-fn start(args: &args::VmRun) -> Result<()> {
+/// The command line of the kernel, for each machine.
+const APPEND: &str = "console=ttyS0 quiet no_timer_check hugepages=64";
+const APPEND_APPLE: &str = "console=ttyAMA0 quiet";
+
+/// The machine's processor, and what the function is.
+fn kind(args: &args::VmRun) -> Result<(Arch, Qemu, Carrier)> {
+    let is_apple = args.machine == args::VmMachine::AppleLike;
     let arch = match args.arch {
+        _ if is_apple => Arch::Aarch64,
         args::VmArch::X86_64 => Arch::X86_64,
         args::VmArch::Aarch64 => Arch::Aarch64,
     };
-    if arch == Arch::Aarch64 && !args.dry_run {
-        let what = "a machine of aarch64 has never been run with this device";
+    if arch == Arch::Aarch64 && !args.dry_run && !is_apple {
+        let what = "a machine of aarch64 has never been run with the virtio device";
         return Err(
             Failure::new(Exit::CommandLine, what, "print its command with --dry-run, and run that").into()
+        );
+    }
+    if !is_apple && !args.module.is_empty() {
+        let what = "--module is for the guest of --machine apple-like";
+        return Err(
+            Failure::new(Exit::CommandLine, what, "put the file into the root: tools/guest/image").into()
         );
     }
     let qemu = match Qemu::find(args.qemu.as_deref(), arch) {
@@ -49,10 +63,20 @@ fn start(args: &args::VmRun) -> Result<()> {
             ));
             Qemu { path: arch.program().into(), version: qemu::GENERIC_SINCE }
         }
-        other => other.advise(Exit::NoDevice, "docs/qemu.md says which distributions have one")?,
+        other => {
+            let advice = if is_apple {
+                "tools/guest/fetch-apple fetches one, without being root"
+            } else {
+                "docs/qemu.md says which distributions have one"
+            };
+            other.advise(Exit::NoDevice, advice)?
+        }
     };
     let carrier = qemu.carrier().map_err(|version| NoQemu::Old { path: qemu.path.clone(), version });
     let carrier = carrier.advise(Exit::NoDevice, "tools/guest/fetch fetches one, without being root")?;
+    if is_apple {
+        return Ok((arch, qemu, Carrier::Platform));
+    }
     if carrier == Carrier::Block {
         files::tell(format_args!(
             "QEMU {} cannot create the generic device, so the guest sees a disk controller (1af4:1042): keep \
@@ -60,7 +84,13 @@ fn start(args: &args::VmRun) -> Result<()> {
             qemu.version
         ));
     }
-    let kernel = kernel(args)?;
+    Ok((arch, qemu, carrier))
+}
+
+fn start(args: &args::VmRun) -> Result<()> {
+    let (arch, qemu, carrier) = kind(args)?;
+    let is_apple = carrier == Carrier::Platform;
+    let mut kernel = kernel(args)?;
     let folder = match (&args.folder, args.dry_run) {
         (Some(folder), true) => folder.clone(),
         (None, true) => std::env::temp_dir().join("ane-vm"),
@@ -69,6 +99,9 @@ fn start(args: &args::VmRun) -> Result<()> {
         }
     };
     let (socket, monitor) = (folder.join("ane.sock"), folder.join("monitor.sock"));
+    if !args.module.is_empty() {
+        add_modules(kernel.as_mut(), &args.module, &folder)?;
+    }
     let machine = Machine {
         arch,
         accelerator: match args.accel {
@@ -79,13 +112,14 @@ fn start(args: &args::VmRun) -> Result<()> {
         carrier,
         memory_mib: args.memory,
         cpus: args.cpus,
-        has_iommu: !args.no_iommu,
+        has_iommu: !args.no_iommu && !is_apple,
         socket: socket.clone(),
         monitor: monitor.clone(),
         kernel,
         extra: args.extra.clone(),
     };
-    let mut arguments = vec![OsString::from("--socket-path"), socket.clone().into()];
+    let front = if is_apple { "--vfio-user" } else { "--socket-path" };
+    let mut arguments = vec![OsString::from(front), socket.clone().into()];
     arguments.extend(args.device_arg.iter().cloned());
     let device = Invocation { program: device_program(args.device_program.as_deref()), arguments };
     let qemu = Invocation { program: qemu.path, arguments: machine.arguments() };
@@ -97,7 +131,7 @@ fn start(args: &args::VmRun) -> Result<()> {
         );
         return files::print(page.as_bytes());
     }
-    let ran = Run { device, socket, qemu, monitor }.run(|text| files::tell(text));
+    let ran = Run { device, socket, qemu, monitor, can_recover: !is_apple }.run(|text| files::tell(text));
     if args.folder.is_none() {
         // What is in it is of no use any more.
         let _ = fs::remove_dir_all(&folder);
@@ -111,10 +145,15 @@ fn start(args: &args::VmRun) -> Result<()> {
 
 /// What to boot, if anything is to be booted that is not in QEMU's own arguments.
 fn kernel(args: &args::VmRun) -> Result<Option<Kernel>> {
-    let fetched = |name: &str| qemu::cache().map(|cache| cache.join(name)).filter(|file| file.is_file());
+    let is_apple = args.machine == args::VmMachine::AppleLike;
+    let place = if is_apple { "apple/" } else { "" };
+    let fetched = |name: &str| {
+        qemu::cache().map(|cache| cache.join(format!("{place}{name}"))).filter(|file| file.is_file())
+    };
+    let append = args.append.as_deref().unwrap_or(if is_apple { APPEND_APPLE } else { APPEND });
     let (image, initrd) = match &args.kernel {
         Some(kernel) => (Some(kernel.clone()), args.initrd.clone()),
-        None if !args.extra.is_empty() => return Ok(None),
+        None if !args.extra.is_empty() && !is_apple => return Ok(None),
         None => (fetched("vmlinuz"), args.initrd.clone().or_else(|| fetched("guest.img"))),
     };
     match image {
@@ -123,14 +162,39 @@ fn kernel(args: &args::VmRun) -> Result<Option<Kernel>> {
             for file in iter::once(&image).chain(&initrd).filter(|_| !args.dry_run) {
                 fs::File::open(file).with_context(|| files::name(file))?;
             }
-            Ok(Some(Kernel { image, initrd, append: args.append.clone() }))
+            Ok(Some(Kernel { image, initrd, append: append.to_owned() }))
         }
         None if args.dry_run => Ok(None),
         None => {
-            let advice = "name a --kernel, or a disk behind --, or have tools/guest/fetch fetch a kernel";
+            let advice = if is_apple {
+                "have tools/guest/fetch-apple fetch and build one, or name a --kernel"
+            } else {
+                "name a --kernel, or a disk behind --, or have tools/guest/fetch fetch a kernel"
+            };
             Err(Failure::new(Exit::CommandLine, "there is nothing to boot", advice).into())
         }
     }
+}
+
+/// Puts modules into the root, where its first process looks for them.
+fn add_modules(kernel: Option<&mut Kernel>, modules: &[PathBuf], folder: &Path) -> Result<()> {
+    let Some(root) = kernel.and_then(|kernel| kernel.initrd.as_mut()) else {
+        let advice = "name one with --initrd; tools/guest/fetch-apple makes one";
+        return Err(Failure::new(Exit::CommandLine, "there is no root to put modules into", advice).into());
+    };
+    let mut added = Vec::new();
+    for (number, module) in modules.iter().enumerate() {
+        let bytes = fs::read(module).with_context(|| files::name(module))?;
+        let name = module.file_name().unwrap_or_default().to_string_lossy();
+        // The guest goes by the alphabet.
+        added.push(Added { name: format!("{number:03}-{name}"), bytes });
+    }
+    let bytes = fs::read(&*root).with_context(|| files::name(root))?;
+    let whole = folder.join("guest.img");
+    fs::write(&whole, initrd::with_files(bytes, "modules/user", &added))
+        .with_context(|| files::name(&whole))?;
+    *root = whole;
+    Ok(())
 }
 
 /// Beside this program, as it is built and as it is installed, else wherever the system finds it.

@@ -52,7 +52,7 @@ pub(crate) use patch::Patch;
 pub(crate) use report::Report;
 pub(crate) use run::{Assignment, Run};
 pub(crate) use sram::Sram;
-pub(crate) use vm::{Vm, VmAccelerator, VmArch, VmCheck, VmCommand, VmRecover, VmRun, VmSetup};
+pub(crate) use vm::{Vm, VmAccelerator, VmArch, VmCheck, VmCommand, VmMachine, VmRecover, VmRun, VmSetup};
 
 /// Programs of the Apple Neural Engine: run, taken apart, built, compared, without the engine
 #[derive(Debug, Parser)]

@@ -33,6 +33,15 @@ pub(crate) enum VmCommand {
     Setup(VmSetup),
 }
 
+/// What the machine is made for
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VmMachine {
+    /// The virtio device, which a program in the guest drives
+    Virtio,
+    /// The engine, three DARTs and power domains as an M1 has them, for kernel drivers: aarch64, pages of 16 KB
+    AppleLike,
+}
+
 /// The machine's processor
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum VmArch {
@@ -61,13 +70,20 @@ pub(crate) enum VmAccelerator {
 Examples:
   ane vm run
   ane vm run --dry-run
+  ane vm run --machine apple-like --module ane.ko
   ane vm run --kernel vmlinuz --initrd guest.img --device-arg=--check
   ane vm run --memory 4096 -- -drive file=debian.qcow2,if=virtio -nic user,model=virtio")]
 pub(crate) struct VmRun {
     /// Print the commands, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// The machine's processor
+    /// What the machine is made for; docs/kernel-drivers.md has the second
+    #[arg(long, value_enum, default_value = "virtio")]
+    pub(crate) machine: VmMachine,
+    /// A kernel module that the guest of apple-like loads; may be given again, and they are loaded in this order
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    pub(crate) module: Vec<PathBuf>,
+    /// The machine's processor; that of apple-like is aarch64
     #[arg(long, value_enum, default_value = "x86_64")]
     pub(crate) arch: VmArch,
     /// What emulates the processor; otherwise the processor itself where it can
@@ -88,9 +104,10 @@ pub(crate) struct VmRun {
     /// Its first root; without a kernel of your own, the one that tools/guest/image made
     #[arg(long, value_name = "FILE")]
     pub(crate) initrd: Option<PathBuf>,
-    /// The kernel's command line (no_timer_check: an emulated timer may be late on a busy host)
-    #[arg(long, value_name = "TEXT", default_value = "console=ttyS0 quiet no_timer_check hugepages=64")]
-    pub(crate) append: String,
+    /// The kernel's command line; otherwise console=ttyS0 quiet no_timer_check hugepages=64 (an emulated timer may be
+    /// late on a busy host), or for apple-like console=ttyAMA0 quiet
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) append: Option<String>,
     /// The QEMU to run; otherwise the one that ANE_QEMU names, or that is on the path
     #[arg(long, value_name = "FILE")]
     pub(crate) qemu: Option<PathBuf>,
