@@ -6,8 +6,9 @@
 //! a number that moves there shows here. Whoever carries the accesses is an [`Mmio`].
 //!
 //! * this file: submission; * [`memory`]: buffers and page tables, as `apple-dart` makes them; * [`recover`]: faults and power;
-//! * [`rig`]: a program for it.
+//! * [`rig`]: a program for it; * [`job_file`]: the same for the module in tests/kernel, which is this driver in a guest.
 
+pub mod job_file;
 pub mod memory;
 pub mod recover;
 pub mod rig;

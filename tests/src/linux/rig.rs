@@ -82,7 +82,12 @@ impl<T: Mmio> Rig<T> {
     }
 }
 
-fn program(channels: u32) -> Built {
+/// ReLU over so many channels of 64 x 64.
+///
+/// # Panics
+///
+/// If there are none.
+pub fn program(channels: u32) -> Built {
     let text = format!("x = input {channels}x64x64\ny = relu x\noutput y");
     script::build(&text, |name, _| Err(format!("there is no array {name}"))).expect("program can be built")
 }

@@ -52,6 +52,41 @@ pub fn image(folder: &Path, programs: &[&str], files: &[PathBuf]) -> PathBuf {
     image
 }
 
+/// The root of the machine that looks like an M1, with files in its /srv; `None`, counted as not run, where
+/// tools/guest/fetch-apple has not been.
+///
+/// # Panics
+///
+/// If it cannot be made.
+pub fn apple_like(folder: &Path, files: &[PathBuf]) -> Option<PathBuf> {
+    if ane::vm::qemu::cache().is_none_or(|cache| !cache.join("apple/built").is_file()) {
+        data::not_run("there is no machine that looks like an M1: tools/guest/fetch-apple fetches one");
+        return None;
+    }
+    let image = folder.join("guest.img");
+    let mut make = Command::new(root().join("tools/guest/image"));
+    let status = make.arg("--apple-like").arg(&image).args(files).status().expect("tools/guest/image runs");
+    assert!(status.success(), "the guest's root cannot be made");
+    Some(image)
+}
+
+/// Builds the kernel module `name` for it of the sources in `sources`.
+///
+/// # Panics
+///
+/// If it does not build.
+pub fn module(sources: &Path, folder: &Path, name: &str) -> PathBuf {
+    let place = folder.join(name);
+    std::fs::create_dir(&place).expect("a folder can be made");
+    for file in std::fs::read_dir(sources).expect("sources are there").flatten() {
+        std::fs::copy(file.path(), place.join(file.file_name())).expect("a file can be copied");
+    }
+    let made = Command::new(root().join("tools/guest/module")).arg(&place).output();
+    let made = made.expect("tools/guest/module runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    place.join(format!("{name}.ko"))
+}
+
 /// Prints the files of a Python's own library that a program with these imports reads.
 const LIBRARY: &str = "import encodings.utf_8, fcntl, mmap, os, stat, struct, sys, sysconfig
 home = sysconfig.get_path('stdlib') + '/'

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use crate::command::built;
 
-pub use image::{cache, image, kernel, python};
+pub use image::{apple_like, cache, image, kernel, module, python};
 
 /// How long a guest may take to boot, and a command to end. It is only ever used up by a failure.
 pub const LIMIT: Duration = Duration::from_secs(180);
@@ -76,21 +76,41 @@ impl Machine {
     ///
     /// If it does not.
     pub fn start(setting: &Setting<'_>) -> Self {
+        let mut command = Command::new(built("ane", "ane"));
+        command
+            .args(["vm", "run", "--kernel"])
+            .arg(&setting.kernel)
+            .arg("--append")
+            .arg(format!("console=ttyS0 quiet no_timer_check ane.lines hugepages={}", setting.pages));
+        Self::run_with(command, setting.image, &setting.arguments, &setting.qemu)
+    }
+
+    /// The same of the machine that looks like an M1, whose guest loads `modules`.
+    ///
+    /// # Panics
+    ///
+    /// If its guest does not listen.
+    pub fn start_apple_like(image: &Path, modules: &[PathBuf], arguments: &[String]) -> Self {
+        let mut command = Command::new(built("ane", "ane"));
+        command.args(["vm", "run", "--machine", "apple-like", "--append", "console=ttyAMA0 quiet ane.lines"]);
+        for module in modules {
+            command.arg("--module").arg(module);
+        }
+        Self::run_with(command, image, arguments, &[])
+    }
+
+    fn run_with(mut command: Command, image: &Path, arguments: &[String], qemu: &[String]) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let mut child = Command::new(built("ane", "ane"))
-            .args(["vm", "run", "--accel", "tcg", "--memory", "512", "--folder"])
+        let mut child = command
+            .args(["--accel", "tcg", "--memory", "512", "--folder"])
             .arg(folder.path())
             .arg("--device-program")
             .arg(built("vhost-device-ane", "vhost-device-ane"))
-            .arg("--kernel")
-            .arg(&setting.kernel)
             .arg("--initrd")
-            .arg(setting.image)
-            .arg("--append")
-            .arg(format!("console=ttyS0 quiet no_timer_check ane.lines hugepages={}", setting.pages))
-            .args(&setting.arguments)
+            .arg(image)
+            .args(arguments)
             .arg("--")
-            .args(&setting.qemu)
+            .args(qemu)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

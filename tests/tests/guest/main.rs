@@ -1,5 +1,6 @@
 //! A real guest in a real QEMU, and the driver in it: from boot to power-off.
 
+mod apple_like;
 mod clients;
 mod daemon;
 mod programs;
