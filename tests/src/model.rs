@@ -1,8 +1,10 @@
 //! Models that tests make: a writer of ONNX, apart from the reader that is tested.
 
+mod mil;
 mod network;
 
-pub use network::{bert, mobilenet};
+pub use mil::MIL_PROGRAMS;
+pub use network::{bert, mobilenet, mobilenet_whole, operators};
 
 /// Appends a number of variable length.
 fn varint(mut value: u64, out: &mut Vec<u8>) {

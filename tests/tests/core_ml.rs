@@ -11,6 +11,7 @@ use ane::model::compile::{Error, compile_file};
 use ane::model::network::Array;
 use ane::model::{Beside, Compiled, Options, Problem, compile, execute};
 use ane::tensor::npy;
+use ane_tests::model::MIL_PROGRAMS;
 
 fn device() -> Device {
     Device::open(&Location::Embedded, &ane_device::Options::default()).expect("an embedded device")
@@ -77,6 +78,24 @@ fn package_with_a_step_down_and_up_agrees_with_numpy() {
 #[test]
 fn package_with_parts_of_tensors_and_functions_agrees_with_numpy() {
     agrees("shapes", 0.01);
+}
+
+#[test]
+fn programs_as_text_agree_with_double_precision() {
+    for (name, program) in MIL_PROGRAMS {
+        let data = folder().join("residual.mlpackage/Data/com.apple.CoreML");
+        let compiled = text(program, &Options { beside: Beside::Folder(data), ..Options::default() });
+        let value = |at: usize| ((at * 37 + 11) % 64) as f64 / 32.0 - 1.0;
+        let inputs: Vec<Array> = compiled
+            .inputs
+            .iter()
+            .map(|port| Array::from_fn(port.dims.clone(), value).expect("small extents"))
+            .collect();
+        for layer in compare(&device(), &compiled, &inputs).unwrap_or_else(|error| panic!("{name}: {error}"))
+        {
+            assert!(layer.own <= 0.01 * layer.largest.max(0.1), "{name}: {layer:?}");
+        }
+    }
 }
 
 /// A function of one input as a compiled model has it.

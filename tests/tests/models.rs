@@ -9,7 +9,7 @@ use ane::model::network::evaluate::evaluate;
 use ane::model::network::{Array, Network};
 use ane::model::{Compiled, Options, Why, compile, execute};
 use ane_tests::model::Attribute::{Integer, Integers, Text};
-use ane_tests::model::{Onnx, bert, bytes, mobilenet, number};
+use ane_tests::model::{Onnx, bert, bytes, mobilenet, number, operators};
 
 fn device() -> Device {
     Device::open(&Location::Embedded, &ane_device::Options::default()).expect("an embedded device")
@@ -71,6 +71,12 @@ fn encoder_with_random_weights_agrees_with_double_precision() {
     let (worst, largest) = difference(&bert(32, 64, 2, 2));
     assert!(largest > 1.0, "layer norm has a deviation of one: {largest}");
     assert!(worst < 0.03 * largest, "{worst} of {largest}");
+}
+
+#[test]
+fn operators_that_move_resize_and_compare_agree_with_double_precision() {
+    let (worst, largest) = difference(&operators());
+    assert!(worst < 0.02 * largest, "{worst} of {largest}");
 }
 
 #[test]

@@ -71,6 +71,18 @@ fn main() -> std::io::Result<()> {
     }
     write("page_walk", "seed", &walk)?;
 
+    write("onnx", "mobilenet", &ane_tests::model::mobilenet(32, 4))?;
+    write("onnx", "encoder", &ane_tests::model::bert(4, 8, 2, 1))?;
+    write("onnx", "operators", &ane_tests::model::operators())?;
+    for name in ["perceptron", "residual", "attention", "block_64", "unet", "shapes"] {
+        let package = format!("../tests/models/{name}.mlpackage/Data/com.apple.CoreML/model.mlmodel");
+        let model = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(package))?;
+        write("core_ml", name, &model)?;
+    }
+    for (name, program) in ane_tests::model::MIL_PROGRAMS {
+        write("mil_text", name, program.as_bytes())?;
+    }
+
     for (name, steps) in virtqueue() {
         write("virtqueue", name, &steps)?;
     }

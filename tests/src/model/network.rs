@@ -1,19 +1,44 @@
 //! Whole networks with random weights, of the forms that people bring.
 
-use super::Attribute::{Integer, Integers, Single};
+use super::Attribute::{Integer, Integers, Single, Text};
 use super::Onnx;
 
 /// Inverted residuals as MobileNetV2 has them, at a fraction of its width: (expansion, channels, repeats, stride).
 const STAGES: [(i64, i64, i64, i64); 7] =
     [(1, 8, 1, 1), (6, 16, 2, 2), (6, 16, 3, 2), (6, 32, 4, 2), (6, 48, 3, 1), (6, 64, 3, 2), (6, 96, 1, 1)];
 
+/// The same at its published width (Sandler and others, 2018).
+const STAGES_WHOLE: [(i64, i64, i64, i64); 7] = [
+    (1, 16, 1, 1),
+    (6, 24, 2, 2),
+    (6, 32, 3, 2),
+    (6, 64, 4, 2),
+    (6, 96, 3, 1),
+    (6, 160, 3, 2),
+    (6, 320, 1, 1),
+];
+
 /// A network like MobileNetV2, for images of `size` by `size`: convolution, batch norm and ReLU6 fifty times over.
 pub fn mobilenet(size: i64, classes: i64) -> Vec<u8> {
+    residuals(size, classes, (16, 256), &STAGES)
+}
+
+/// MobileNetV2 with random weights: 3.5 million of them, for images of 224 by 224 and 1000 classes.
+pub fn mobilenet_whole() -> Vec<u8> {
+    residuals(224, 1000, (32, 1280), &STAGES_WHOLE)
+}
+
+fn residuals(
+    size: i64,
+    classes: i64,
+    (narrow, features): (i64, i64),
+    stages: &[(i64, i64, i64, i64)],
+) -> Vec<u8> {
     let mut net = Onnx::new(1);
     let image = net.input("image", &[1, 3, size, size]);
-    let mut x = block(&mut net, &image, (3, 16), 3, 2, 1, true);
-    let mut channels = 16;
-    for (expansion, outputs, repeats, first_stride) in STAGES {
+    let mut x = block(&mut net, &image, (3, narrow), 3, 2, 1, true);
+    let mut channels = narrow;
+    for &(expansion, outputs, repeats, first_stride) in stages {
         for repeat in 0..repeats {
             let stride = if repeat == 0 { first_stride } else { 1 };
             let wide = channels * expansion;
@@ -25,10 +50,10 @@ pub fn mobilenet(size: i64, classes: i64) -> Vec<u8> {
             channels = outputs;
         }
     }
-    let x = block(&mut net, &x, (channels, 256), 1, 1, 1, true);
+    let x = block(&mut net, &x, (channels, features), 1, 1, 1, true);
     let pooled = net.node("GlobalAveragePool", &[&x], &[]);
     let flat = net.node("Flatten", &[&pooled], &[]);
-    let weights = net.random(&[classes, 256], (3.0_f32 / 256.0).sqrt());
+    let weights = net.random(&[classes, features], (3.0 / features as f32).sqrt());
     let bias = net.random(&[classes], 0.1);
     net.node_to("Gemm", &[&flat, &weights, &bias], "scores", &[("transB", Integer(1))]);
     net.output("scores", &[1, classes]);
@@ -117,4 +142,28 @@ fn linear(net: &mut Onnx, x: &str, inputs: i64, outputs: i64) -> String {
 fn norm(net: &mut Onnx, x: &str, width: i64) -> String {
     let (scale, offset) = (net.singles(&[width], &vec![1.0; width as usize]), net.random(&[width], 0.1));
     net.node("LayerNormalization", &[x, &scale, &offset], &[("epsilon", Single(1e-5))])
+}
+
+/// Operators that move, pad, resize and compare: what the networks above do not have.
+pub fn operators() -> Vec<u8> {
+    let mut net = Onnx::new(3);
+    let x = net.input("x", &[1, 4, 6, 6]);
+    let pads = net.integers(&[0, 0, 1, 1, 0, 0, 1, 1]);
+    let padded = net.node("Pad", &[&x, &pads], &[("mode", Text("reflect"))]);
+    let window = [("kernel_shape", Integers(vec![2, 2])), ("strides", Integers(vec![2, 2]))];
+    let pooled = net.node("MaxPool", &[&padded], &window);
+    let scales = net.singles(&[4], &[1.0, 1.0, 2.0, 2.0]);
+    let larger = net.node("Resize", &[&pooled, "", &scales], &[("mode", Text("linear"))]);
+    let kernel = net.random(&[4, 2, 3, 3], 0.3);
+    let strides = [("strides", Integers(vec![2, 2])), ("group", Integer(2))];
+    let transposed = net.node("ConvTranspose", &[&larger, &kernel], &strides);
+    let (starts, ends) = (net.integers(&[1, -1]), net.integers(&[9, 2]));
+    let (axes, steps) = (net.integers(&[2, 3]), net.integers(&[2, -3]));
+    let part = net.node("Slice", &[&transposed, &starts, &ends, &axes, &steps], &[]);
+    let limit = net.singles(&[], &[0.25]);
+    let mask = net.node("Greater", &[&part, &limit], &[]);
+    let chosen = net.node("Where", &[&mask, &part, &limit], &[]);
+    net.node_to("ReduceLogSumExp", &[&chosen], "y", &[("keepdims", Integer(0))]);
+    net.output("y", &[]);
+    net.finish()
 }

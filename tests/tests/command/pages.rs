@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use ane::tensor::Tensor;
 use ane_tests::command::{ane, built, path, printed};
 use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::data::programs;
-use ane_tests::model::Onnx;
+use ane_tests::model::{MIL_PROGRAMS, Onnx};
 use ane_tests::preload;
 
 use super::scratch::{Scratch, example};
@@ -104,6 +105,9 @@ impl Workplace {
         model.node_to("Relu", &[&image], "result", &[]);
         model.output("result", &[1, 3, 8, 8]);
         scratch.file("network.onnx", &model.finish());
+        scratch.file("model.mil", MIL_PROGRAMS[1].1.as_bytes());
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/perceptron.mlpackage");
+        symlink(package, file("network.mlpackage")).expect("it can be linked");
         scratch.file("network.txt", b"x = input 64x1x1\ny = softmax x\noutput y\n");
         fs::create_dir(file("programs")).expect("it can be made");
         fs::copy(example(), file("programs/add_relu.anec")).expect("it can be copied");

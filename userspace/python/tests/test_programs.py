@@ -10,6 +10,8 @@ import pytest
 
 import ane
 
+ROOT = Path(__file__).resolve().parents[3]
+
 
 def patched(program: ane.Program, task: int, register: str, value: int) -> ane.Program:
     """The program with another word in one of its registers, by its place in the file."""
@@ -86,6 +88,14 @@ def test_model_is_compiled_and_takes_arrays_of_its_own_shape(tmp_path: Path, rng
     assert (y == numpy.maximum(x, 0)).all()
     with pytest.raises(ValueError, match=r"wants \[5, 7\]"):
         program.run(x=x.T)
+
+
+def test_package_of_core_ml_is_compiled_with_its_constants() -> None:
+    models = ROOT / "tests" / "models"
+    program = ane.load(models / "perceptron.mlpackage")
+    x, wanted = (numpy.load(models / f"perceptron.{name}.npy") for name in "xy")
+    y = program.run(x=x.astype(numpy.float16))["y"]
+    assert y.shape == wanted.shape and abs(y - wanted).max() < 0.004
 
 
 def test_model_that_cannot_be_mapped_is_refused_with_the_operation() -> None:

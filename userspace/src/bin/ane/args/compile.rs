@@ -14,7 +14,7 @@ use super::model::Model;
 #[command(after_help = "\
 Examples:
   ane compile network.onnx -o network.anec && ane run network.anec
-  ane compile network.mlpackage -o network.anec
+  ane compile network.mlpackage -o packaged.anec
   ane compile network.onnx -o network.anec --dim batch=1 --report
   ane compile node.onnx -o node.anec --bind shape=shape.npy")]
 pub(crate) struct Compile {
