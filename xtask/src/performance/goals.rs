@@ -104,6 +104,14 @@ pub(crate) const GOALS: &[Goal] = &[
         1.1,
         0.8,
     ),
+    Goal {
+        side: Side::AtLeast,
+        ..limit(
+            "A6 memcpy",
+            "one pixel of many channels: reading its coefficients / memcpy of them, as bandwidth",
+            0.7,
+        )
+    },
     at_most("A7", "convolutions through the whole device, two threads / what an M1 took", 8.0, 5.0),
     at_most("C5", "add, softmax, table activation / straightforward f32 code", 1.1, 0.8),
     limit("C9", "scalar loop after any kernel / before", 1.1),

@@ -50,22 +50,10 @@ figure is a ratio, both sides ran in turn in one run, warm, on as many threads, 
 ratios; results were compared with expected ones before anything was timed.
 
 The machine is a virtual one and shares its processors with others. Figures there are noisy: a ratio wanders by some
-hundredths from run to run, and by more where threads wait for each other (C8, S1 to S3, B1). One run proves little; what
-it takes to make one's own is that command. There were stretches of seconds in which every case of C8 was at 1.03 to 1.09, with
-the time of both processors used and none of it stolen, as if they shared one core then.
+hundredths from run to run, and by more where threads wait for each other (A5, S1 to S3, B1). One run proves little;
+what it takes to make one's own is that command.
 
-C6 is bounded by the number of vector instructions. `fast` needs one for a product of each lane. The narrow arithmetic of
-`m1` takes 31 for the four products of a tile: four to multiply, round and flush a product, four for the tile's first
-narrow add, five for each of the two later ones, one for the accumulator (`device/src/engine/kernels/narrow.rs`). A processor
-with four vector pipes cannot do that in less than 7.75 cycles, beside the 2 of `fast`; a Zen 5 takes about 11, as 14 of the
-31 go through the two pipes that multiply. The goal of 2.2 would leave room for 17 instructions. No arithmetic in singles that we
-know of comes down to that: a product that is rounded takes two (one to find the place, one to round there), an add four (the larger
-magnitude, both operands on its grid, their sum), the accumulator one, which makes 21 before anything is flushed, and before a
-zero is told from what aligns. Where halves are multiplied and rounded in one instruction (AVX512-FP16) they still have to be
-made singles for the adds, whose twelve digits a half does not have: 19.
-
-Without a bench: a matrix unit of the processor (C1, R1). C7, the same bytes from every vector
-unit, is held by tests.
+Without a bench: C7, the same bytes from every vector unit, which tests hold.
 ";
 
 /// The page.
