@@ -33,7 +33,7 @@ const BUILT: [(&str, &str); 7] = [
 const DAEMONS: &str = "/usr/libexec/";
 
 /// What is committed, and where it goes; of a folder, the files that end so.
-const COMMITTED: [(&str, &str, &str); 14] = [
+const COMMITTED: [(&str, &str, &str); 16] = [
     ("userspace/capi/libane/include", ".h", "include"),
     ("userspace/capi/libane_python/python", ".py", "lib/ane/python"),
     ("uapi/include", ".h", "include"),
@@ -44,6 +44,8 @@ const COMMITTED: [(&str, &str, &str); 14] = [
     ("dist/systemd", ".socket", "lib/systemd/system"),
     ("dist/sysusers", ".conf", "lib/sysusers.d"),
     ("dist/qemu", ".json", "share/qemu/vhost-user"),
+    ("dist/campaign", ".sh", "share/ane/campaign"),
+    ("dist/campaign", ".yaml", "share/ane/campaign"),
     ("examples", ".anec", "share/ane/examples"),
     ("docs", ".md", "share/doc/ane/docs"),
     ("docs", ".svg", "share/doc/ane/docs"),
@@ -83,7 +85,8 @@ pub fn committed() -> Result<Vec<Item>> {
             if let Some(stem) = name.strip_suffix(ending) {
                 // bash looks for the completions of a program under its plain name.
                 let installed = if ending == ".bash" { stem } else { &name };
-                items.push(item(&format!("{folder}/{name}"), &format!("{to}/{installed}")));
+                let item = item(&format!("{folder}/{name}"), &format!("{to}/{installed}"));
+                items.push(Item { is_program: ending == ".sh", ..item });
             }
         }
     }
@@ -172,6 +175,9 @@ mod tests {
             "share/fish/vendor_completions.d/ane.fish",
             "lib/systemd/system/aned.service",
             "lib/sysusers.d/ane.conf",
+            "share/ane/campaign/slurm.sh",
+            "share/ane/campaign/parallel.sh",
+            "share/ane/campaign/kubernetes.yaml",
             "share/doc/ane/README.md",
             "share/doc/ane/docs/adr/README.md",
             "share/doc/ane/docs/timing.svg",
@@ -179,6 +185,10 @@ mod tests {
             assert!(places.contains(&PathBuf::from(to)), "{to}");
         }
         assert!(items.iter().all(|item| item.from.is_file()));
+        let scripts = items.iter().filter(|item| item.is_program);
+        assert!(
+            scripts.eq(items.iter().filter(|item| item.to.extension().is_some_and(|ending| ending == "sh")))
+        );
     }
 
     #[test]
