@@ -1,8 +1,8 @@
 //! The engine as a platform device: ranges that a driver maps and touches with plain loads and stores, and two lines.
 //!
 //! On the chip a driver finds the engine's range, three DARTs and the power words where the device tree says, and polls
-//! them. Here each range is a window with an index ([`Range`]), and an access is an offset, a width and a value; whoever
-//! carries accesses decides how a guest comes to them. Nothing refuses an access: where nothing answers a read gives all
+//! them. Here each range is a window with an index ([`Range`]), and an access is an offset, a width and a value; the front
+//! that carries accesses decides how a guest reaches them. Nothing refuses an access: where nothing answers a read gives all
 //! ones and a write does nothing, as on a bus with nothing there.
 //!
 //! Today's driver pushes a request and polls for one second of its own time, and compares the time only after it has looked

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! An available buffer may be given to a request without being taken: a program's own output goes round so, and
-//! nobody can take it meanwhile. Of those that are large enough the smallest is taken, and of those the one that was
-//! recycled first: it has been with its reader longest, who is the likelier to be done with it.
+//! nobody can take it meanwhile. The smallest buffer that is large enough is taken. If several have that size, the one
+//! that was recycled first is taken: its reader has had it longest, and is most likely done with it.
 #![deny(
     clippy::unwrap_used,
     clippy::expect_used,

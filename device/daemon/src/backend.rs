@@ -109,7 +109,7 @@ impl Backend {
         handler.register_listener(self.timer.as_fd().as_raw_fd(), EventSet::IN, TIMER.into())
     }
 
-    /// The connection ends: whatever runs for it is in vain.
+    /// The connection ends, so the task that runs for it ends too.
     pub(crate) fn leaving(&self) {
         self.engine.call_off(true);
     }

@@ -97,7 +97,7 @@ impl Front {
 fn main() -> ExitCode {
     let args = Args::parse();
     if args.print_capabilities {
-        // Whoever asked may have heard enough, and is not told that he has.
+        // The reader may have closed the pipe, which is no error.
         return match writeln!(std::io::stdout(), "{}", capabilities()) {
             Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
                 let _ = writeln!(std::io::stderr(), "vhost-device-ane: standard output: {why}");

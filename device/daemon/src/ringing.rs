@@ -1,4 +1,4 @@
-//! Who is stuck in a write that wakes a frontend.
+//! Interrupts a thread that is stuck in a write that wakes a frontend.
 //!
 //! A write to a full eventfd waits if the frontend says so, at any time and whatever was said before. No flag of a single
 //! write prevents that. So each thread says when it begins such a write and when it is back; a thread that watches
@@ -32,7 +32,7 @@ struct Writer {
 /// Every thread that ever wrote and has not ended.
 static WRITERS: Mutex<Vec<Arc<Writer>>> = Mutex::new(Vec::new());
 
-/// There is one: until then nobody looks.
+/// Signalled when there is a writer; the watching thread sleeps until then.
 static IS_ANY: Condvar = Condvar::new();
 
 thread_local! {
@@ -94,7 +94,7 @@ pub(crate) fn watch(look: Duration) -> io::Result<()> {
         .map(drop)
 }
 
-/// Interrupts whoever is where it was at the last look, and says where everybody is now.
+/// Interrupts each writer that is still in the write of the last look, and returns the count of every writer.
 fn look_around(seen: &[(Arc<Writer>, u64)]) -> Vec<(Arc<Writer>, u64)> {
     let writers = lock(&WRITERS);
     let mut now = Vec::with_capacity(writers.len());

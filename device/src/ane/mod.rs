@@ -305,7 +305,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         match self.tm.peek(now) {
             _ if self.dart.is_dead() => Work { pending: false, at: None },
             Turn::Idle => Work { pending: false, at: mover },
-            // Whoever computes it rings.
+            // The thread that computes it rings the bell.
             Turn::Task if self.away.is_some() && self.engine.is_elsewhere() => {
                 Work { pending: false, at: mover }
             }

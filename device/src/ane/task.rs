@@ -55,9 +55,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
 
     /// Runs the next task of the running request.
     ///
-    /// A task whose transfer waits at a fault is as it was, and goes on where it stopped when the transfer may pass.
+    /// A task whose transfer waits at a fault keeps its state. It goes on from there when the transfer may pass.
     ///
-    /// Where transfers are slow on demand its end comes that much later, with success or without.
+    /// If slow transfers are injected, the end of the task comes later, whether it succeeds or fails.
     /// Deviation: what the task wrote is in memory at once.
     pub(super) fn step(&mut self, now: Ticks, cancel: &dyn Cancel) {
         let Some(running) = self.tm.running().cloned() else { return };

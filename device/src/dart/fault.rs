@@ -97,7 +97,6 @@ impl Capture {
         self.status
     }
 
-    /// The address.
     pub(super) const fn address(&self) -> FaultAddress {
         self.address
     }

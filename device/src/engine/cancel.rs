@@ -1,9 +1,9 @@
-//! The end of a pass that nobody wants any longer.
+//! How a pass that is no longer wanted ends early.
 //!
 //! A pass may have 2^33 products, and where each is computed by itself that takes a minute. Whoever takes its queue back, resets the
 //! device or leaves meanwhile is not to wait for that. Nothing in the library knows who that is: the front hands in
-//! something to ask ([`Cancel`]), and whatever computes or moves data asks it at bounded distances. What was asked and
-//! said yes once is over ([`Watch`] remembers): each loop ends where it is, its task ends as aborted, and nothing that is
+//! something to ask ([`Cancel`]), and whatever computes or moves data asks it at bounded distances. Once the answer was
+//! yes, the task is over ([`Watch`] remembers that): each loop ends where it is, its task ends as aborted, and nothing that is
 //! half done counts as done.
 //!
 //! Asking may cost something, so every thread counts its steps (a `Pace`) and asks once in [`STRIDE`] of them. A pass that
@@ -109,7 +109,6 @@ impl<'a> Watch<'a> {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Asks.
     fn ask(&self) -> bool {
         let is_over = self.is_over() || self.cancel.is_cancelled(self.queue);
         if is_over {

@@ -10,7 +10,7 @@ use crate::sram::{Sram, TILE_L2_BYTES};
 /// Bytes that are marked together: the smallest element, so that one that is written tells nothing of its neighbours.
 const GRANULE: u32 = 1;
 
-/// Bytes of which a row that is assembled on chip takes whole ones: the buffer's own granule.
+/// A row that is assembled on chip is padded to a multiple of this many bytes, the granule of the buffer.
 const ROW_UNIT: u32 = 16;
 
 /// Granules of the buffer.

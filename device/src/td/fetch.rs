@@ -54,7 +54,7 @@ impl Descriptor {
     ///
     /// # Errors
     ///
-    /// A misaligned address, or the fault of the transfer. What it holds then is for nobody.
+    /// A misaligned address, or the fault of the transfer. What it holds after an error has no meaning.
     pub fn fetch<M: GuestMemory>(
         &mut self,
         dma: &mut Dma<'_, M>,

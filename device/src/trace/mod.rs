@@ -8,7 +8,7 @@
 //! handed; nothing in here knows what time it is. Its buffer is bounded: if nobody drains it, what comes next is
 //! dropped and counted.
 //!
-//! What a task does is one thing after the other, and the timeline is told so: each event lasts from the end of the one
+//! A task does one thing after the other, and the timeline shows that: each event lasts from the end of the one
 //! before. Steps too short to be worth an event (the plan of a task, the look at the pages of its result) are part of what
 //! follows them.
 //!

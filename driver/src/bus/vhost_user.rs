@@ -159,7 +159,7 @@ impl Descriptors {
         self.pairs.get(usize::from(queue)).ok_or(BusError::Lacks { feature: "the queue" })
     }
 
-    /// Everybody is told from now on that the device has hung up; nobody has to be woken for that again and again.
+    /// Remembers that the device has hung up. The sockets are watched no more, or each wait would end at once.
     fn hang_up(&mut self) {
         self.is_gone = true;
         for pair in &self.pairs {

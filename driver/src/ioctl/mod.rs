@@ -44,7 +44,6 @@ pub(crate) type Answer = Poll<Result<(), Errno>>;
 
 /// What a call needs beside its argument.
 pub(crate) struct Context<'a> {
-    /// The file.
     pub(crate) file: FileId,
     /// What the argument's pointers lead to.
     pub(crate) memory: &'a mut Segments,

@@ -51,7 +51,7 @@ impl<B: Bus> Driver<B> {
         let group = self.requests.create_group();
         let mut admitted = Vec::with_capacity(count as usize);
         for (index, request) in (0..).zip(each::<Request>(bytes)) {
-            // Of a chain all or none is taken, so only the chain as a whole may ask not to wait.
+            // A chain is taken as a whole or not at all, so only the chain itself may ask not to wait.
             let is_bare = request.flags & REQUEST_NONBLOCK == 0 && request.reserved2 == [0; 2];
             let id = unless(!is_bare, Errno::EINVAL)
                 .and_then(|()| self.admit(context.file, &request, context.memory, group));

@@ -11,11 +11,11 @@
 //! ```
 //!
 //! Requests of one file and priority start in the order of their submission. Between files of a priority the turn
-//! goes round, and who had more of the engine than others waits for them. A request that may not start yet, because it waits for others or its context is parked, holds up its
+//! goes round, and a file that had more of the engine than others waits for them. A request that may not start yet, because it waits for others or its context is parked, holds up its
 //! own file's requests of that priority and nobody else's.
 //!
 //! * `admit`: from a client's words to a request.
-//! * `schedule`: whose turn it is; `share`: how much of the engine each had.
+//! * `schedule`: which request starts next; `share`: how much of the engine each file had.
 //! * `finish`: the end, and what it sets free.
 //! * `abort`: the end before its time.
 #![deny(

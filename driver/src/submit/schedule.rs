@@ -1,4 +1,4 @@
-//! Whose turn it is.
+//! Which request starts next.
 //!
 //! Each priority has a queue of the hardware, and a ring of files that have requests for it. The turn goes round the
 //! ring, one request at a time: a file that submits a hundred requests waits as long between two of them as one that
@@ -55,7 +55,7 @@ impl<B: Bus> Driver<B> {
         let ring = self.turns.get_mut(queue.index())?;
         let mut files = ring.len();
         if files > 1 {
-            // Of those who had about as much, the one whose turn it is stays first.
+            // The sort is stable: files that had about as much keep the order of their turns.
             ring.make_contiguous().sort_by_key(|&file| self.shares.rank(file));
         }
         while files > 0 {
@@ -91,7 +91,7 @@ impl<B: Bus> Driver<B> {
         None
     }
 
-    /// True if a file may not begin yet, because somebody is about to come who had less.
+    /// True if a file may not begin yet, because a file that had less is expected soon.
     fn is_held(&mut self, file: FileId, queue: QueueId) -> bool {
         let now = self.clock.now();
         if u32::from(queue.number()) < PRIORITY_APPLICATION {

@@ -1,8 +1,8 @@
 //! Shares of the engine's time.
 //!
 //! The engine runs one request at a time, and a request may run for seconds. So whose turn it is follows from the time that
-//! each had so far: users share the engine equally, and each user's files share what he gets. Who had less goes first;
-//! who had about as much takes turns with the others.
+//! each had so far: users share the engine equally, and each user's files share what the user gets. A file that
+//! had less goes first; files that had about as much take turns.
 //!
 //! A client that submits and waits has nothing queued when its request ends, and is back with the next one some ten
 //! microseconds later. Whoever has seconds of work queued would begin it in every such gap, and the client would wait
@@ -10,7 +10,7 @@
 //! who is behind is at work, or was a moment ago ([`BACK_SOON`]). That moment counts as time that the other had, so a
 //! client that comes seldom does not keep the engine for itself either: each of two gets half, whatever they do with it.
 //!
-//! Nobody saves time up: who comes after a rest starts where the others are. Users are told apart by what the front
+//! Nobody saves time up: a user who comes after a rest starts where the others are. Users are told apart by what the front
 //! knows for certain, so more files or processes are no more time.
 
 use std::collections::BTreeMap;
@@ -19,14 +19,14 @@ use std::time::Duration;
 use crate::clock::Time;
 use crate::front::FileId;
 
-/// How much more than another one may have had before he waits for him (Chosen: a hundred usual requests).
+/// A file may be ahead of another one by this much before it waits for that one (Chosen: a hundred usual requests).
 pub(crate) const LEAD: Duration = Duration::from_millis(10);
 
 /// How long after the end of its last request a client is expected with the next (Chosen: it takes a few wake-ups, on a
 /// machine that is busy).
 const BACK_SOON: Duration = Duration::from_millis(2);
 
-/// How long a user's time is remembered when he has no file left, lest he reopen one to be rid of it.
+/// How long a user's time is remembered after the last file was closed, so that reopening does not reset it.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
 /// What one had.
@@ -159,7 +159,7 @@ impl Shares {
         }
     }
 
-    /// The order of turns: the less somebody had, the sooner. Within [`LEAD`] all are equal.
+    /// The order of turns: a file that had less of the engine's time goes first. Differences below [`LEAD`] do not count.
     pub(crate) fn rank(&self, file: FileId) -> (u64, u64) {
         let steps = |used: u64| used.checked_div(nanoseconds(LEAD)).unwrap_or_default();
         let Some((user, account)) = self.files.get(&file) else { return (0, 0) };
@@ -167,7 +167,7 @@ impl Shares {
         (steps(user), steps(account.used))
     }
 
-    /// Until when a file may not begin anything, because somebody is awaited who had less. `None`: it may.
+    /// The time until which a file may not begin, because a file that had less is expected soon. `None`: it may begin now.
     pub(crate) fn wait(&self, file: FileId, now: Time) -> Option<Time> {
         self.awaited(file, now).map(|awaited| match self.files.get(&awaited) {
             Some((_, account)) if account.running == 0 => account.left.after(BACK_SOON),
@@ -176,7 +176,7 @@ impl Shares {
         })
     }
 
-    /// Who is awaited by this file.
+    /// The file that this file has to wait for.
     fn awaited(&self, file: FileId, now: Time) -> Option<FileId> {
         let &(user, account) = self.files.get(&file)?;
         let total = self.users.get(&user)?.used;
@@ -193,7 +193,7 @@ impl Shares {
         found.map(|(other, _)| *other)
     }
 
-    /// The engine has nothing to do, and waits for somebody for the sake of whom this file does not begin.
+    /// Notes that the engine is idle because `file` waits for another file.
     pub(crate) fn keep_engine(&mut self, file: FileId, now: Time) {
         self.kept = self.kept.or_else(|| Some((self.awaited(file, now)?, now)));
     }

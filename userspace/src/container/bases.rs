@@ -22,7 +22,6 @@ pub(crate) struct Base {
 pub(crate) struct BaseWord {
     /// Byte offset of the word in the descriptor.
     pub(crate) at: u32,
-    /// The word.
     pub(crate) word: u32,
     fields: &'static [Field],
 }

@@ -104,7 +104,7 @@ impl<T: Send + 'static> Beside<T> {
         self.sent = self.sent.wrapping_add(1);
         self.over = Arc::default();
         if let Some(Started { jobs, .. }) = &self.started {
-            // Should nobody take it, then `came` says so.
+            // If no thread takes the job, `came` returns `Never`.
             let _ = jobs.send(Sent { number: self.sent, job, over: Arc::clone(&self.over) });
         }
     }
@@ -144,7 +144,7 @@ impl<T> Drop for Beside<T> {
     }
 }
 
-/// Carries a job out. Of one that was given up nothing goes back: what it has is much, and is freed here.
+/// Carries a job out. A job that was given up sends nothing back: its buffers are large, and this thread frees them.
 fn carry_out<T>(Sent { number, job, over }: Sent<T>) -> Over<T> {
     let is_wanted = || !over.load(Ordering::Relaxed);
     let outcome = is_wanted().then(|| catch_unwind(AssertUnwindSafe(|| job(&over))));

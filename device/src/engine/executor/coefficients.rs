@@ -38,8 +38,8 @@ impl Executor {
         Poll::Ready(Ok(()))
     }
 
-    /// Brings the activation table, and refuses one that cannot be understood. Of several engines with coefficients each has
-    /// one; what it means that they are different is not known.
+    /// Brings the activation table, and refuses one that cannot be understood. Each engine that has
+    /// coefficients has its own table. What different tables mean is not known, so they are refused.
     pub(super) fn fetch_table<M: GuestMemory>(
         &mut self,
         bench: &mut Bench<'_, '_, M>,

@@ -1,8 +1,8 @@
 //! A pass under way, from one stage to the next.
 //!
 //! Operands and coefficients are brought, the room for the result is looked at, the engines compute, the result is given;
-//! then all of it again for each other batch. Of a task with several batches every transfer of each is looked at
-//! before the first, and what each leaves on chip is foreseen: a batch may read what one before it leaves there, or
+//! then all of it again for each other batch. If a task has several batches, all transfers of all batches are checked
+//! before the first batch, and what each batch leaves on chip is worked out then: a batch may read what one before it leaves there, or
 //! makes unknown.
 //!
 //! Where the front has others to serve ([`Executor::compute_beside`]) a pass may take several turns. What is computed for
@@ -36,7 +36,7 @@ const TRIED: usize = 32;
 /// What is done next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Of each of several batches: its transfers are looked at.
+    /// The transfers of a batch are checked, if there are several batches.
     Look(Transfer),
     /// A source comes.
     Source1,

@@ -19,10 +19,10 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Of nothing but zeros.
+    /// The extent of values that are all zero.
     pub(crate) const NONE: Self = Self { largest: 0.0, smallest: f32::INFINITY };
 
-    /// Of these and those.
+    /// The extent of both sets of values together.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { largest: self.largest.max(other.largest), smallest: self.smallest.min(other.smallest) }
     }

@@ -162,7 +162,6 @@ impl<V: Vector> Fold<V> for ExactSum<V> {
     }
 }
 
-/// The largest.
 struct Largest<V> {
     eights: V,
     one: f64,

@@ -60,7 +60,6 @@ impl Bundle {
         all.div_ceil(self.together()).max(1)
     }
 
-    /// A part.
     fn part(self, index: u32) -> Self {
         let Self { base, len, stride, count, .. } = self;
         let together = self.together();
@@ -108,7 +107,6 @@ impl Bundles {
         Self { first, count: bundles, stride: plane_stride, parts: first.parts() }
     }
 
-    /// Pieces.
     pub(super) const fn pieces(&self) -> u32 {
         self.count.saturating_mul(self.parts)
     }

@@ -24,7 +24,7 @@ pub(super) struct Shares {
     signals_max: usize,
 }
 
-/// What one has.
+/// What one user has.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     files: usize,
@@ -32,12 +32,12 @@ struct Share {
 }
 
 impl Shares {
-    /// Of a daemon that may have as many descriptors as the system lets it now.
+    /// The shares of a daemon, from the descriptor limit that the system has now.
     pub(super) fn new() -> Self {
         Self::of(getrlimit(Resource::Nofile).current.unwrap_or(UNLIMITED))
     }
 
-    /// Of a daemon that may have so many descriptors; a pipe has two ends.
+    /// The shares of a daemon that may have this many descriptors. A pipe needs two of them.
     fn of(descriptors: u64) -> Self {
         let signals_max = usize::try_from(descriptors / 8).unwrap_or(usize::MAX);
         Self { users: HashMap::new(), files: 0, signals_max }

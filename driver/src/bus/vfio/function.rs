@@ -293,7 +293,7 @@ impl Doorbell for Function {
         // Nothing to read is a wake-up that someone else took, or none at all.
         let _ = self.interrupt.read();
         if is_requested {
-            // Everybody is told from now on that it is gone; nobody has to be woken for that again and again.
+            // From now on every call says that the device is gone, so no descriptor has to wake anybody for it.
             let _ = self.request.read();
             self.open = None;
         }

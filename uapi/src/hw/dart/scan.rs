@@ -69,7 +69,7 @@ pub struct Heading {
 /// search. Tables may be such that every page is one.
 pub const RUNS_TOLD: u32 = 1 << 16;
 
-/// Tells a stream's tables. Of the runs at most `room` are told, which shrinks by them.
+/// Lists a stream's tables. It lists at most `room` runs, and subtracts those from `room`.
 ///
 /// # Errors
 ///

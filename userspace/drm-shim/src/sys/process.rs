@@ -53,7 +53,6 @@ fn keep() {
     }
 }
 
-/// The thread.
 pub(crate) fn thread() -> c_int {
     // SAFETY: nothing goes in, a number comes out.
     let id = unsafe { libc::syscall(libc::SYS_gettid) };

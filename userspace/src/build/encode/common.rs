@@ -23,7 +23,7 @@ pub(super) fn encode(task: &Task<'_>, descriptor: &mut Descriptor) {
         .set(&IN_DIM, extent(pass.input))
         .set(&IN_DEPTH, depth)
         .set(&CH_CFG, ChCfg::new().with_in_fmt(fp16).with_second_fmt(second as u8).with_out_fmt(fp16))
-        // Of one group, where there are several.
+        // The registers hold the channels of one group.
         .set(&C_IN, ChannelsWord::new().with_channels(pass.input.c / pass.groups()))
         .set(&C_OUT, ChannelsWord::new().with_channels(pass.output.c / pass.groups()))
         .set(&OUT_DIM, extent(pass.output))

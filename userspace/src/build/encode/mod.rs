@@ -94,7 +94,7 @@ fn by_groups<'p>(task: &Task<'p>) -> Task<'p> {
         }
         let each = u64::from(channels / groups);
         let Side { mut chip, memory } = side;
-        // Of what is turned, channels are columns.
+        // A transposition exchanges channels and columns.
         chip.group = each * if is_turned { 2 } else { chip.channel };
         let memory = memory.map(|memory| {
             let interleave = u64::from(memory.interleave);
