@@ -148,6 +148,47 @@ fn relative_link_leads_to_a_file_that_exists() {
     }
 }
 
+/// The stops of a walk: of each numbered line, the code spans before its colon.
+fn stops(walk: &str) -> Vec<Vec<&str>> {
+    let mut stops = Vec::new();
+    for line in walk.lines() {
+        let Some((number, rest)) = line.split_once(". `") else { continue };
+        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
+        assert_eq!(number, (stops.len() + 1).to_string(), "stops are numbered in order: {line}");
+        let spans = rest.split_once("`: ").unwrap_or_else(|| panic!("no colon behind a code span: {line}")).0;
+        stops.push(spans.split('`').step_by(2).collect());
+    }
+    stops
+}
+
+#[test]
+fn walk_visits_each_file_once_and_finds_its_functions_there() {
+    let folder = std::fs::read_dir(root().join("docs/walks")).expect("docs/walks is a folder");
+    let walks: Vec<_> = folder.flatten().map(|entry| entry.path()).collect();
+    assert!(walks.len() >= 3, "there are only {} walks", walks.len());
+    for walk in walks {
+        let (name, text) = (walk.display(), std::fs::read_to_string(&walk).expect("a walk is readable"));
+        let stops = stops(&text);
+        assert!(stops.len() > 10, "{name} has only {} stops", stops.len());
+        let mut visited = std::collections::BTreeSet::new();
+        for stop in &stops {
+            let (&file, functions) = stop.split_first().expect("a stop names a file");
+            assert!(visited.insert(file), "{name} visits {file} twice");
+            assert!(!functions.is_empty(), "{name} names no function of {file}");
+            let source = read(file);
+            for function in functions {
+                let is_there = ["(", "<"].iter().any(|end| source.contains(&format!("fn {function}{end}")));
+                assert!(is_there, "{name}: {function} is not in {file}");
+            }
+        }
+        for span in code_spans(&text).filter(|span| span.ends_with(".rs")) {
+            assert!(root().join(span).exists(), "{name} names {span}, which does not exist");
+        }
+    }
+}
+
 #[test]
 fn public_document_names_no_path_of_a_workplace() {
     let checkout = root().canonicalize().expect("the tree is there").display().to_string();
