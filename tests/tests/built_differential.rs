@@ -1,7 +1,8 @@
 //! Random programs of the builder on the device and on the interpreter: what can be built runs, the same on both.
 
 use ane::build::{
-    BuildError, Channels, Convolution, Element, Graph, Over, Placement, Reduce, Shape, Tail, Tensor, Weights,
+    BuildError, Channels, Convolution, Element, Graph, Over, Padding, Placement, Reduce, Shape, Tail, Tensor,
+    Weights,
 };
 use ane_device::options::Numerics;
 use ane_tests::differential::built::surface::of_graph;
@@ -66,6 +67,21 @@ fn strided_convolution_that_streams_spares_what_lies_on_chip() {
         graph.place(strided, Placement::Scratch)?;
         let sum = graph.reduce(kept, Element::COPY, Reduce::SUM, Over::Plane)?;
         graph.binary(strided, sum, Element::MULTIPLY)
+    });
+}
+
+#[test]
+fn grouped_convolution_that_streams_spares_its_source_on_chip() {
+    agrees(Shape::new(5, 4, 22), |graph, input| {
+        // The windows take the room that `x` had, in front of the squares.
+        let x = graph.relu(input)?;
+        graph.place(x, Placement::Chip)?;
+        let squares = graph.reduce(x, Element::SQUARE, Reduce::SUM, Over::Columns)?;
+        graph.place(squares, Placement::Chip)?;
+        let (channels, padding) = (Channels::Grouped(5), Padding { left: 1, right: 0, top: 1, bottom: 1 });
+        let weights = [f16::ONE; 15 * 4];
+        let kernel = Convolution::new(15, (2, 2), Weights::Half(&weights));
+        graph.convolution(squares, &Convolution { channels, padding, ..kernel })
     });
 }
 

@@ -77,7 +77,9 @@ impl Lowering<'_> {
             if spread && !assembled(pass) {
                 window.spread(&self.graph.hierarchy, rows);
             }
-            match take(&mut self.chip, task, pass, what, window.row * u64::from(rows)) {
+            // What a stream leaves unknown is counted in whole rows, and the last group begins inside of one.
+            let rows = u64::from(rows) + u64::from(pass.groups() > 1);
+            match take(&mut self.chip, task, pass, what, window.row * rows) {
                 Ok(base) => {
                     window.base = base;
                     taken.push(base);
