@@ -87,6 +87,7 @@ fn main() -> std::io::Result<()> {
         write("virtqueue", name, &steps)?;
     }
     write("vhost_user", "setup", &vhost_user())?;
+    write("vfio_user", "setup", &vfio_user())?;
     write("pe_mmu", "messages", &pe_mmu())?;
     for (name, steps) in mover() {
         write("mover", name, &steps)?;
@@ -122,6 +123,32 @@ fn virtqueue() -> [(&'static str, Vec<u8>); 3] {
         ("table", [&[1][..], &header, &table].concat()),
         ("batch", [&[1][..], &batch, &[7, 0, 3, 7, 2]].concat()),
     ]
+}
+
+/// What a monitor says to the front of the platform device, behind the byte that asks for a greeting: command, flags,
+/// descriptors, bytes of the body, body.
+fn vfio_user() -> Vec<u8> {
+    let message = |command: u8, descriptors: u8, body: &[u32]| {
+        let body: Vec<u8> = body.iter().flat_map(|word| word.to_le_bytes()).collect();
+        [&[command, 0, descriptors, body.len() as u8][..], &body].concat()
+    };
+    let access = |command: u8, region: u32, offset: u32, data: &[u32]| {
+        message(command, 0, &[&[offset, 0, region, 4][..], data].concat())
+    };
+    let mut messages = vec![message(4, 0, &[16, 0, 0, 0])];
+    messages.extend((0..9).map(|region| message(5, 0, &[32, 0, region, 0, 0, 0, 0, 0])));
+    messages.extend((0..3).map(|kind| message(7, 0, &[16, 0, kind, 0])));
+    // 64 KiB of memory at 0x8000_0000; an event for each kind of interrupt.
+    messages.push(message(2, 1, &[32, 3, 0, 0, 0x8000_0000, 0, 0x1_0000, 0]));
+    messages.extend((0..3).map(|kind| message(8, 2, &[20, 1 << 2 | 1 << 5, kind, 0, 1])));
+    // Configuration space, and a word of each BAR read and written.
+    messages.push(access(10, 7, 4, &[6]));
+    messages.extend((0..6).map(|bar| access(9, bar, 0, &[])));
+    messages.extend((0..6).map(|bar| access(10, bar, 0x100, &[0x80])));
+    // The memory goes; reset.
+    messages.push(message(3, 0, &[24, 0, 0x8000_0000, 0, 0x1_0000, 0]));
+    messages.push(message(13, 0, &[]));
+    [vec![0], messages.concat()].concat()
 }
 
 /// The messages that set a device up: request, flags, descriptors, bytes of the body, body.

@@ -1,7 +1,7 @@
 //! What is executed and what is refused, for those who write compilers: the content of `docs/coverage.md`.
 //!
-//! Two things are found out by running. [`campaign`] runs compiled programs and programs of the builder, and compares
-//! what they give with what their operations mean. [`fields`] takes the tasks of all these programs, puts every value
+//! Two things are found out by running. `campaign` runs compiled programs and programs of the builder, and compares
+//! what they give with what their operations mean. `fields` takes the tasks of all these programs, puts every value
 //! (of wide fields, some) into one field after the other, and asks the device what it would make of it.
 
 use std::collections::BTreeSet;

@@ -52,7 +52,7 @@ def test_refusal_is_the_reason_of_the_failure(pytester: pytest.Pytester) -> None
 def test_it(ane_device):
     graph = ane.Graph()
     x = graph.input("x", (4, 8, 8))
-    graph.output("y", graph.convolution(x, numpy.ones((4, 4, 3, 3), numpy.float16), padding=1))
+    graph.output("y", graph.convolution(x, numpy.ones((4, 4, 3, 3), numpy.float16), stride=3, padding=1))
     graph.build().on(ane_device).run(x=numpy.ones((4, 8, 8), numpy.float16))
 """,
     )

@@ -174,7 +174,7 @@ def test_device_elsewhere_takes_no_options_and_says_if_it_is_not_there(tmp_path:
 def test_strict_device_refuses_what_is_inferred() -> None:
     graph = ane.Graph()
     x = graph.input("x", (4, 8, 8))
-    graph.output("y", graph.convolution(x, numpy.ones((4, 4, 3, 3), numpy.float16), padding=1))
+    graph.output("y", graph.convolution(x, numpy.ones((4, 4, 3, 3), numpy.float16), stride=3, padding=1))
     program, given = graph.build(), numpy.ones((4, 8, 8), numpy.float16)
     assert program.run(x=given)["y"].max() == 36
     with ane.Device(strict=True) as device, pytest.raises(ane.RunError):

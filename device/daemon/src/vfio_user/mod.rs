@@ -18,7 +18,7 @@ mod interrupts;
 mod memory;
 mod message;
 
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -34,18 +34,21 @@ const BREATH: Duration = Duration::from_millis(100);
 pub(crate) fn serve(name: &str, listener: &UnixListener, engine: &Arc<Hold>) -> ! {
     loop {
         match listener.accept() {
-            Ok((stream, _)) => {
-                log::info!("{name}: client is there");
-                match Connection::new(stream, engine).and_then(Connection::serve) {
-                    Ok(()) => log::info!("{name}: client is gone"),
-                    Err(why) => log::warn!("{name}: client was disconnected: {why}"),
-                }
-                engine.with_worker(Worker::forget);
-            }
+            Ok((stream, _)) => client(name, stream, engine),
             Err(why) => {
                 log::error!("{name}: client cannot be served: {why}");
                 thread::sleep(BREATH);
             }
         }
     }
+}
+
+/// Serves one client until it leaves, and forgets what it did.
+pub(crate) fn client(name: &str, stream: UnixStream, engine: &Hold) {
+    log::info!("{name}: client is there");
+    match Connection::new(stream, engine).and_then(Connection::serve) {
+        Ok(()) => log::info!("{name}: client is gone"),
+        Err(why) => log::warn!("{name}: client was disconnected: {why}"),
+    }
+    engine.with_worker(Worker::forget);
 }
