@@ -45,9 +45,9 @@ fn main() {
         let ours = run(&compiled.model(), &compiled.inputs[0].dims);
         println!("{name}: runs in {ours:.2?}");
         let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
-        let theirs = Command::new(python).args(["-c", OTHER]).arg(&path).output();
-        let theirs = theirs.ok().filter(|output| output.status.success());
-        match theirs.and_then(|output| String::from_utf8_lossy(&output.stdout).trim().parse::<f64>().ok()) {
+        let theirs = Command::new(python).args(["-c", OTHER]).arg(&path).output().expect("a Python");
+        let said = String::from_utf8_lossy(&theirs.stderr).into_owned();
+        match String::from_utf8_lossy(&theirs.stdout).trim().parse::<f64>().ok() {
             Some(seconds) => {
                 let ratio = ours.as_secs_f64() / seconds;
                 println!(
@@ -55,7 +55,10 @@ fn main() {
                     Duration::from_secs_f64(seconds)
                 );
             }
-            None => println!("{name}: no onnxruntime to compare with (set PYTHON)"),
+            None => println!(
+                "{name}: nothing to compare with (PYTHON has to name one with onnxruntime): {}",
+                said.lines().last().unwrap_or_default()
+            ),
         }
     }
 }

@@ -41,6 +41,18 @@ pub enum Attribute {
     Text(&'static str),
 }
 
+impl Attribute {
+    /// What the format calls its type; other readers want it.
+    const fn kind(&self) -> i64 {
+        match self {
+            Self::Single(_) => 1,
+            Self::Integer(_) => 2,
+            Self::Text(_) => 3,
+            Self::Integers(_) => 7,
+        }
+    }
+}
+
 /// A model that is put together node by node.
 #[derive(Clone, Debug, Default)]
 pub struct Onnx {
@@ -128,6 +140,7 @@ impl Onnx {
         for (name, attribute) in attributes {
             let mut message = Vec::new();
             bytes(1, name.as_bytes(), &mut message);
+            number(20, attribute.kind(), &mut message);
             match attribute {
                 Attribute::Integer(value) => number(3, *value, &mut message),
                 Attribute::Integers(values) => {
@@ -147,9 +160,9 @@ impl Onnx {
     /// The file.
     pub fn finish(&self) -> Vec<u8> {
         let (mut model, mut opset) = (Vec::new(), Vec::new());
-        number(1, 8, &mut model);
+        number(1, 9, &mut model);
         bytes(7, &self.graph, &mut model);
-        number(2, 17, &mut opset);
+        number(2, 20, &mut opset);
         bytes(8, &opset, &mut model);
         model
     }
