@@ -267,7 +267,7 @@ complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_f
 aarch64\t'QEMU\'s virt: only with --dry-run, since nobody has run it with this device'"
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l accel -d 'What emulates the processor; otherwise the processor itself where it can' -r -f -a "kvm\t'The processor itself'
 tcg\t'QEMU: everywhere, and slowly'"
-complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l memory -d 'The machine\'s memory, in MiB' -r
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l memory -d 'The machine\'s memory, in MiB; otherwise 1024, or 8704 for apple-like: today\'s driver looks for power words at the M1\'s own address, 0x2_3b70_c000, and there has to be something. What the guest does not touch takes no room' -r
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l cpus -d 'The machine\'s processors' -r
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l kernel -d 'A kernel to boot; without one, and without arguments for QEMU, the one that tools/guest/fetch fetched' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l initrd -d 'Its first root; without a kernel of your own, the one that tools/guest/image made' -r -F

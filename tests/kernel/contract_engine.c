@@ -217,19 +217,27 @@ static void allow_interrupts(struct contract *c, bool allow)
 int contract_recover(struct contract *c)
 {
 	u32 status;
-	int i, ret;
+	int i, ret, failed = 0;
 
 	c->cycles++;
 	for (i = SETS - 1; i >= 0; i--) {
+		/*
+		 * Only a device that somebody else uses as well is forced to resume. The link from this driver's device counts
+		 * as two users until that device has been suspended for the first time, and as one from then on.
+		 */
+		pm_runtime_get_noresume(c->sets[i]);
 		ret = pm_runtime_force_suspend(c->sets[i]);
 		if (ret)
 			dev_err(c->dev, "set %d does not go off: %d\n", i + 1, ret);
 	}
 	for (i = 0; i < SETS; i++) {
 		ret = pm_runtime_force_resume(c->sets[i]);
-		if (ret)
-			return ret;
+		pm_runtime_put_noidle(c->sets[i]);
+		if (ret && !failed)
+			failed = ret;
 	}
+	if (failed)
+		return failed;
 	contract_enable(c);
 	ret = readl_poll_timeout(c->engine + MANAGER + MANAGER_STATUS, status, status & IDLE, 1000, PATIENCE_US);
 	c->wedged = ret;

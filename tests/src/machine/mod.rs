@@ -78,7 +78,7 @@ impl Machine {
     pub fn start(setting: &Setting<'_>) -> Self {
         let mut command = Command::new(built("ane", "ane"));
         command
-            .args(["vm", "run", "--kernel"])
+            .args(["vm", "run", "--memory", "512", "--kernel"])
             .arg(&setting.kernel)
             .arg("--append")
             .arg(format!("console=ttyS0 quiet no_timer_check ane.lines hugepages={}", setting.pages));
@@ -102,7 +102,7 @@ impl Machine {
     fn run_with(mut command: Command, image: &Path, arguments: &[String], qemu: &[String]) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let mut child = command
-            .args(["--accel", "tcg", "--memory", "512", "--folder"])
+            .args(["--accel", "tcg", "--folder"])
             .arg(folder.path())
             .arg("--device-program")
             .arg(built("vhost-device-ane", "vhost-device-ane"))

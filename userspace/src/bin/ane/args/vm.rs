@@ -89,9 +89,10 @@ pub(crate) struct VmRun {
     /// What emulates the processor; otherwise the processor itself where it can
     #[arg(long, value_enum)]
     pub(crate) accel: Option<VmAccelerator>,
-    /// The machine's memory, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(256..))]
-    pub(crate) memory: u32,
+    /// The machine's memory, in MiB; otherwise 1024, or 8704 for apple-like: today's driver looks for power words at the
+    /// M1's own address, 0x2_3b70_c000, and there has to be something. What the guest does not touch takes no room
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(256..))]
+    pub(crate) memory: Option<u32>,
     /// The machine's processors
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=255))]
     pub(crate) cpus: u32,
