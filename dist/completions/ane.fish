@@ -58,6 +58,7 @@ complete -c ane -n "__fish_ane_using_subcommand run" -s o -l output -d 'Write th
 complete -c ane -n "__fish_ane_using_subcommand run" -l seed -d 'What the random inputs are made from' -r
 complete -c ane -n "__fish_ane_using_subcommand run" -l constant -d 'Fill the inputs that none is given for with this value instead' -r
 complete -c ane -n "__fish_ane_using_subcommand run" -l repeat -d 'Run it so often, and tell the fastest and the average time' -r
+complete -c ane -n "__fish_ane_using_subcommand run" -l timeout -d 'Give a run up that has not ended after this long: exit code 4' -r
 complete -c ane -n "__fish_ane_using_subcommand run" -l trace -d 'Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only' -r -F
 complete -c ane -n "__fish_ane_using_subcommand run" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
 complete -c ane -n "__fish_ane_using_subcommand run" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
@@ -198,6 +199,7 @@ complete -c ane -n "__fish_ane_using_subcommand report" -l force -d 'Replace a f
 complete -c ane -n "__fish_ane_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand report" -s V -l version -d 'Print version'
 complete -c ane -n "__fish_ane_using_subcommand exec" -l root -d 'Make the names in the empty folder DIR by which tools look for the driver of a real engine, for as long as CMD runs: device tree, links of sysfs, node. Tools that check a machine take the folder with --root' -r -F
+complete -c ane -n "__fish_ane_using_subcommand exec" -l timeout -d 'End CMD if it has not ended after this long: with SIGTERM, two seconds later with SIGKILL; exit code 124' -r
 complete -c ane -n "__fish_ane_using_subcommand exec" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
 complete -c ane -n "__fish_ane_using_subcommand exec" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
 complete -c ane -n "__fish_ane_using_subcommand exec" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
@@ -219,6 +221,9 @@ complete -c ane -n "__fish_ane_using_subcommand exec" -s V -l version -d 'Print 
 complete -c ane -n "__fish_ane_using_subcommand daemon" -s s -l socket-path -d 'Where to listen [default: $XDG_RUNTIME_DIR/ane/aned.sock, as root /run/ane/aned.sock]' -r -F
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l poll-us -d 'Look for messages this long before sleeping, once there was one: answers come faster, for a busy processor' -r
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l request-limit -d 'End a request that the device has been at for this long, with ETIME, whoever\'s it is [default: no limit]' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l request-tasks -d 'Refuse a request of more tasks than this, with E2BIG [default: no limit]' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l user-limit -d 'Give a user the engine for this long in each minute; requests beyond wait for the next [default: no limit]' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l user-tasks -d 'While this many tasks of a user wait or run, keep the next request waiting, or refuse it with EAGAIN if it does not wait [default: no limit]' -r
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l pte-format -d 'Layout of page-table entries: seed (valid in bit 63, as Apple\'s kernel hands them over), t8020 or t6000 (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these) [default: seed, or t8020 as a platform device]' -r
@@ -399,6 +404,7 @@ complete -c ane -n "__fish_ane_using_subcommand explain" -l no-timing -d 'Do not
 complete -c ane -n "__fish_ane_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand explain" -s V -l version -d 'Print version'
 complete -c ane -n "__fish_ane_using_subcommand bench" -l seconds -d 'How long to measure each figure' -r
+complete -c ane -n "__fish_ane_using_subcommand bench" -l timeout -d 'Give a run up that has not ended after this long: exit code 4' -r
 complete -c ane -n "__fish_ane_using_subcommand bench" -l device -d 'Where it is: embedded (in this process), aned or aned:PATH (behind the daemon\'s socket), vhost-user:PATH (behind that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What follows here is for an embedded one' -r
 complete -c ane -n "__fish_ane_using_subcommand bench" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map; programs are read as H13\'s all the same)' -r
 complete -c ane -n "__fish_ane_using_subcommand bench" -l instance -d 'Which engine of the chip, from 0 [default: 0, or all where there is room for each]' -r

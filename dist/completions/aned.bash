@@ -23,7 +23,7 @@ _aned() {
 
     case "${cmd}" in
         aned)
-            opts="-d -s -h -V --device --socket-path --fd --group --mode --control --poll-us --request-limit --log-level --help --version"
+            opts="-d -s -h -V --device --socket-path --fd --group --mode --control --poll-us --request-limit --request-tasks --user-limit --user-tasks --log-level --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -66,6 +66,18 @@ _aned() {
                     return 0
                     ;;
                 --request-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --request-tasks)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user-tasks)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -6,6 +6,9 @@ complete -c aned -l mode -d 'Permissions of the socket, in octal: whoever may wr
 complete -c aned -l control -d 'The control socket of the device (vhost-device-ane --control). Root and this daemon\'s user are told of it, so that `ane trace` finds the device\'s timeline' -r -F
 complete -c aned -l poll-us -d 'Look for messages and for the device this long before sleeping: answers come faster, for a busy processor meanwhile' -r
 complete -c aned -l request-limit -d 'End a request that the device has been at for this long, with ETIME, whoever\'s it is [default: no limit]' -r
+complete -c aned -l request-tasks -d 'Refuse a request of more tasks than this, with E2BIG [default: no limit]' -r
+complete -c aned -l user-limit -d 'Give a user the engine for this long in each minute; requests beyond wait for the next [default: no limit]' -r
+complete -c aned -l user-tasks -d 'While this many tasks of a user wait or run, keep the next request waiting, or refuse it with EAGAIN if it does not wait [default: no limit]' -r
 complete -c aned -l log-level -d 'How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first' -r
 complete -c aned -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c aned -s V -l version -d 'Print version'

@@ -12,7 +12,6 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::Duration;
 
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::dart::aperture;
@@ -37,6 +36,7 @@ use crate::iso::{self, Contexts, Seeker};
 use crate::journal::Journal;
 use crate::program::Programs;
 use crate::stats::Counters;
+use crate::submit::limits::Limits;
 use crate::submit::{Requests, Shares};
 use crate::tm::{Place, TaskManager, manager};
 
@@ -108,8 +108,6 @@ pub struct Driver<B> {
     pub(crate) journal: Journal,
     pub(crate) files: BTreeMap<FileId, File>,
     next_file: u64,
-    /// How long a request may be with the device, whoever's it is.
-    pub(crate) request_limit: Option<Duration>,
     /// What each had of the engine.
     pub(crate) shares: Shares,
     /// Files that have requests for a queue, in the order of their turns.
@@ -199,7 +197,6 @@ impl<B: Bus> Driver<B> {
             journal: Journal::default(),
             files: BTreeMap::new(),
             next_file: 1,
-            request_limit: None,
             shares: Shares::default(),
             turns: [const { VecDeque::new() }; QueueId::COUNT as usize],
             health: Health::Ready,
@@ -236,10 +233,9 @@ impl<B: Bus> Driver<B> {
         self.bus
     }
 
-    /// How long the device may be at one request, whoever's it is; the request ends with `ETIME` then, a quarter of a
-    /// second late at most. There is no limit before this was called.
-    pub const fn limit_requests(&mut self, limit: Option<Duration>) {
-        self.request_limit = limit;
+    /// What a request and a user may take, whoever's it is. There are no limits before this was called.
+    pub const fn limit(&mut self, limits: Limits) {
+        self.shares.set_limits(limits);
     }
 
     /// The bus.

@@ -25,6 +25,7 @@ use crate::device::Driver;
 use crate::file::{File, Object};
 use crate::front::{Call, Credentials, Extent, FileId, Files, Progress};
 use crate::program::Load;
+use crate::submit::Held;
 
 /// Files that may be open at once: far more than there are contexts, as most wait for one.
 pub const FILES_MAX: usize = 4096;
@@ -40,6 +41,8 @@ pub struct ContextInfo {
     pub mappings: Vec<MappingInfo>,
     /// Where the driver's own pages are, which no client reaches.
     pub own: Option<IovaRange>,
+    /// How long it is held back still although the engine could take its request, and why.
+    pub held: Option<(Duration, &'static str)>,
 }
 
 /// A mapping, for whoever wants to look.
@@ -69,9 +72,22 @@ impl<B: Bus> Driver<B> {
                 processes: processes.collect(),
                 mappings: mappings.collect(),
                 own: space.own_range(),
+                held: self.held(context),
             })
         };
         ContextId::ALL.into_iter().filter_map(in_use).filter(|info| !info.processes.is_empty()).collect()
+    }
+
+    /// How long the files of a context are held back still, and why.
+    fn held(&self, context: ContextId) -> Option<(Duration, &'static str)> {
+        let now = self.clock.now();
+        let held = self.files_of(context).into_iter().filter_map(|file| self.shares.held(file, now));
+        let (until, why) = held.max_by_key(|(until, _)| *until)?;
+        let why = match why {
+            Held::Hung => "its request hung",
+            Held::Quota => "its user had the engine for as long as he may in a minute",
+        };
+        Some((until.since(now), why))
     }
 
     /// What the firmware keeps of every program that is loaded: region, aperture, and the records of its text.

@@ -43,3 +43,4 @@ pub use device::{Driver, ProbeError};
 pub use fault::Consumer;
 pub use files::{ContextInfo, MappingInfo};
 pub use power::AUTOSUSPEND;
+pub use submit::limits;

@@ -25,7 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("libane_python", &["ane-capi"]),
     ("ane-drm-shim", &["ane-uapi", "ane-call", "aned-protocol"]),
     ("ane-python", &["ane-uapi", "ane-device", "ane"]),
-    ("xtask", &["ane-uapi", "ane-device", "ane-driver", "ane"]),
+    ("xtask", &["ane-uapi", "ane-device", "ane-driver", "aned", "ane"]),
     (
         "ane-tests",
         &["ane-uapi", "ane-device", "ane-driver", "aned", "aned-protocol", "ane", "ane-capi", "xtask"],

@@ -1509,11 +1509,12 @@ struct drm_ane_mover {
  * not have, a size zero or beyond the stream's buffer, or raw fields or BAR 0 together with a
  * program.
  *
- * E2BIG: too many BARs or fences.
+ * E2BIG: too many BARs or fences, or more tasks than a request may have here.
  *
  * EPERM: the priority is the system's and the client may not use it.
  *
- * EAGAIN: with ANE_REQUEST_NONBLOCK: ANE_IN_FLIGHT_MAX requests and chains are in flight.
+ * EAGAIN: with ANE_REQUEST_NONBLOCK: ANE_IN_FLIGHT_MAX requests and chains are in flight, or all
+ * tasks that the user may have.
  *
  * EINTR: a signal came while waiting for one of them to end; nothing was submitted.
  *
@@ -1534,11 +1535,12 @@ struct drm_ane_mover {
  *
  * EINVAL: the chain is empty, or a request would be refused so by DRM_IOCTL_ANE_SUBMIT_REQUEST.
  *
- * E2BIG: too many requests, or too many BARs or fences in one.
+ * E2BIG: too many requests, or too many BARs, fences or tasks in one.
  *
  * EPERM: a priority is the system's and the client may not use it.
  *
- * EAGAIN: with ANE_REQUEST_NONBLOCK: ANE_IN_FLIGHT_MAX requests and chains are in flight.
+ * EAGAIN: with ANE_REQUEST_NONBLOCK: ANE_IN_FLIGHT_MAX requests and chains are in flight, or all
+ * tasks that the user may have.
  *
  * EINTR: a signal came while waiting for room; nothing was submitted.
  *

@@ -68,6 +68,9 @@ pub enum Error {
         /// The tensor's.
         given: [u32; 4],
     },
+    /// The request was taken back, as it had not ended.
+    #[error("did not end within {0:?}")]
+    TooLong(Duration),
     /// The request did not end well.
     #[error(
         "request {outcome}{}{}",
@@ -312,6 +315,24 @@ impl Session {
     pub fn run(&mut self) -> Result<(), Error> {
         let fence = self.submit(&Submission::default())?;
         self.finish(fence, None)
+    }
+
+    /// Runs it to its end, or takes it back if that lasts for longer than `limit`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::run`], and [`Error::TooLong`].
+    pub fn run_within(&mut self, limit: Option<Duration>) -> Result<(), Error> {
+        let Some(limit) = limit else { return self.run() };
+        let fence = self.submit(&Submission::default())?;
+        match self.finish(fence, Some(limit)) {
+            Err(Error::Failed { outcome: Outcome::Pending, .. }) => {
+                // It may have ended just now; what counts is that it took too long.
+                let _ = self.device.cancel(fence, true);
+                Err(Error::TooLong(limit))
+            }
+            ended => ended,
+        }
     }
 
     /// Starts it, and does not wait.

@@ -11,6 +11,8 @@
 //! What is said between a client and the daemon is [`aned_protocol`], the client's end included.
 #![deny(unsafe_code)]
 
+#[cfg(feature = "cli")]
+pub mod limits;
 pub mod place;
 pub mod server;
 

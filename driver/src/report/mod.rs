@@ -55,6 +55,9 @@ fn contexts<B: Bus>(driver: &Driver<B>) -> String {
         let processes: Vec<String> = info.processes.iter().map(u32::to_string).collect();
         // Writing to a string cannot fail.
         let _ = writeln!(text, "context {} processes {}", info.context.label(), processes.join(","));
+        if let Some((rest, why)) = info.held {
+            let _ = writeln!(text, "  waits {:.1} s: {why}", rest.as_secs_f64());
+        }
         for mapping in info.mappings {
             let (range, usage, number) = (mapping.range, mapping.usage, mapping.mapping);
             let _ = writeln!(text, "  {}", line(range, &usage.to_string(), number));

@@ -94,7 +94,7 @@ impl<B: Bus> Driver<B> {
 
     /// Ends the requests that the device has been at for longer than it may be. Those behind them have not begun.
     pub(crate) fn enforce_limit(&mut self, now: Time) {
-        let Some(limit) = self.request_limit else { return };
+        let Some(limit) = self.shares.limits().request_time else { return };
         if self.hardware.count() == 0 || now.since(self.shares.free_since()) < limit {
             return;
         }
@@ -108,8 +108,22 @@ impl<B: Bus> Driver<B> {
         for id in late.collect::<Vec<_>>() {
             let line = || format!("request of {limit:?} and more is ended");
             self.journal.log(Kind::Queue, now, line);
+            self.park(id);
             self.doom(id, Errno::ETIME);
         }
+    }
+
+    /// Has the file of a request that hung wait with the next one, while others are there.
+    pub(crate) fn park(&mut self, id: RequestId) {
+        let Some(request) = self.requests.get(id) else { return };
+        let (Stage::Running { since, .. }, file) = (request.stage, request.file) else { return };
+        let now = self.clock.now();
+        let parked = self.shares.hung(file, since, now);
+        let process = self.files.get(&file).map_or(0, |known| known.who.process);
+        let line = || {
+            format!("process {process} is parked for {parked:.1?} while others are there: its request hung")
+        };
+        self.journal.log(Kind::Queue, now, line);
     }
 
     /// Ends requests whose deadline has passed.

@@ -84,7 +84,7 @@ impl<B: Bus> Driver<B> {
     /// True while a file has less in flight than it may, and all files together.
     pub(crate) fn has_room(&self, file: FileId) -> bool {
         let is_below = self.files.get(&file).is_some_and(|known| known.in_flight < IN_FLIGHT_MAX);
-        is_below && self.requests.count() < REQUESTS_MAX
+        is_below && self.requests.count() < REQUESTS_MAX && !self.shares.has_all_tasks(file)
     }
 
     /// Makes a request of what a client asks for. It waits for its turn once it was [committed](Self::commit).
@@ -112,7 +112,7 @@ impl<B: Bus> Driver<B> {
         }
         let id = self.requests.create(group);
         let outcome = self.fill(file, id, words, bars, memory, info);
-        let outcome = outcome.and_then(|()| self.map_request(id));
+        let outcome = outcome.and_then(|()| self.check_tasks(id)).and_then(|()| self.map_request(id));
         if let Err(errno) = outcome {
             self.discard(id);
             return Err(errno);
@@ -206,6 +206,13 @@ impl<B: Bus> Driver<B> {
         Ok(())
     }
 
+    /// Checks that a request has no more tasks than one may have.
+    fn check_tasks(&self, id: RequestId) -> Result<(), Errno> {
+        let Some(limit) = self.shares.limits().request_tasks else { return Ok(()) };
+        let tasks = self.requests.get(id).map_or(0, |request| request.info.tasks());
+        unless(u32::from(tasks) > limit, Errno::E2BIG)
+    }
+
     /// Gives the mappings of a request their places, from now on until it ends.
     ///
     /// While other requests of the context take up the room, it has to wait for that, and it is no error.
@@ -254,7 +261,7 @@ impl<B: Bus> Driver<B> {
         if let Some(before) = before {
             request.wait_for(before);
         }
-        self.shares.submitted(request.file, now);
+        self.shares.submitted(request.file, request.info.tasks(), now);
         let deadline = request.deadline;
         let index = request.queue.index();
         if let (Some(waiting), Some(turns)) = (file.waiting.get_mut(index), self.turns.get_mut(index)) {

@@ -16,6 +16,7 @@ impl<B: Bus> Driver<B> {
     pub(crate) fn finish(&mut self, id: RequestId, ending: Ending) {
         let Some(request) = self.requests.get(id) else { return };
         let (file, fence, queue, stage) = (request.file, request.fence, request.queue, request.stage);
+        let tasks = request.info.tasks();
         self.let_go(id);
         let is_last = self.requests.remove(id);
         self.news = self.news.wrapping_add(1);
@@ -24,9 +25,12 @@ impl<B: Bus> Driver<B> {
             Stage::Running { since, .. } => Some(since),
             Stage::Waiting => None,
         };
-        self.shares.ended(file, since, now);
+        self.shares.ended(file, tasks, since, now);
         let ran = since.map_or(std::time::Duration::ZERO, |since| now.since(since));
         let ran = u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX);
+        if ending.result.is_ok() {
+            self.shares.ended_well(file);
+        }
         let how = match ending.result {
             Ok(()) => Counter::Completed,
             Err(Errno::ECANCELED) => Counter::Cancelled,
@@ -91,18 +95,20 @@ impl<B: Bus> Driver<B> {
 
     /// A request has left the hardware.
     fn end_of(&mut self, ended: &Ended) {
-        let Some(request) = self.requests.get_mut(ended.id) else { return };
-        let (file, doom, context) = (request.file, request.doom, request.context);
+        let Some(request) = self.requests.get(ended.id) else { return };
+        let (file, doom, context, fence) = (request.file, request.doom, request.context, request.fence);
         if ended.is_untouched && doom.is_none() {
             // Its queue was taken back for another's sake, and nothing of it ran: it goes first once more.
             self.requeue(ended.id);
             return;
         }
         let timestamp = ended.timestamp;
+        if let Err(Why::Error { code: Some(ErrorCode::Deadline), .. }) = ended.result {
+            self.park(ended.id);
+        }
         let (result, fault) = match ended.result {
             Ok(()) => (Ok(()), 0),
             Err(why) => {
-                let fence = request.fence;
                 let fault = match why {
                     Why::Error { code: Some(code), .. } if code.is_fault() => {
                         self.attribute(context, file, fence)

@@ -15,7 +15,7 @@
 //! own file's requests of that priority and nobody else's.
 //!
 //! * `admit`: from a client's words to a request.
-//! * `schedule`: which request starts next; `share`: how much of the engine each file had.
+//! * `schedule`: which request starts next; `share`: how much of the engine each file had; [`limits`]: how much is too much.
 //! * `finish`: the end, and what it sets free.
 //! * `abort`: the end before its time.
 #![deny(
@@ -30,6 +30,7 @@
 mod abort;
 mod admit;
 mod finish;
+pub mod limits;
 mod schedule;
 mod share;
 
@@ -49,7 +50,7 @@ use crate::program::ProgramId;
 use crate::tm::Place;
 
 pub(crate) use admit::Submission;
-pub(crate) use share::Shares;
+pub(crate) use share::{Held, Shares};
 
 /// A request that has been admitted and has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

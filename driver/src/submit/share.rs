@@ -16,6 +16,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::limits::{Limits, Park, Quota};
 use crate::clock::Time;
 use crate::front::FileId;
 
@@ -25,6 +26,10 @@ pub(crate) const LEAD: Duration = Duration::from_millis(10);
 /// How long after the end of its last request a client is expected with the next (Chosen: it takes a few wake-ups, on a
 /// machine that is busy).
 const BACK_SOON: Duration = Duration::from_millis(2);
+
+/// For whose sake a file that hung is parked: whoever had a request within this (Chosen: a client at work, as a person
+/// sees it).
+const AT_WORK: Duration = Duration::from_secs(10);
 
 /// How long a user's time is remembered after the last file was closed, so that reopening does not reset it.
 const REMEMBERED: Duration = Duration::from_secs(60);
@@ -38,8 +43,14 @@ struct Account {
     requests: u32,
     /// Those of them that are with the device.
     running: u32,
+    /// Their tasks.
+    tasks: u64,
     /// When the last one ended.
     left: Time,
+    /// Of a user: his time in this minute.
+    quota: Quota,
+    /// Of a file: how long it is put off because its requests hung. Of a user: what a new file of his begins with.
+    park: Park,
 }
 
 impl Account {
@@ -57,20 +68,23 @@ impl Account {
         self.used = self.used.saturating_add(nanoseconds(time));
     }
 
-    /// One request more, of somebody who starts where the others are if he was away.
-    fn submitted(&mut self, now: Time, others: Option<u64>) {
+    /// One request more of so many tasks, of somebody who starts where the others are if he was away.
+    fn submitted(&mut self, tasks: u16, now: Time, others: Option<u64>) {
         if !self.is_present(now) {
             self.used = self.used.max(others.unwrap_or_default());
         }
         self.requests = self.requests.saturating_add(1);
+        self.tasks = self.tasks.saturating_add(tasks.into());
     }
 
-    fn ended(&mut self, ran: Option<Duration>, now: Time) {
+    fn ended(&mut self, tasks: u16, ran: Option<Duration>, now: Time) {
         if let Some(ran) = ran {
             self.charge(ran);
+            self.quota.charge(ran, now);
             self.running = self.running.saturating_sub(1);
         }
         self.requests = self.requests.saturating_sub(1);
+        self.tasks = self.tasks.saturating_sub(tasks.into());
         self.left = now;
     }
 }
@@ -88,12 +102,31 @@ pub(crate) struct Shares {
     free_since: Time,
     /// The engine waits for this file since then.
     kept: Option<(FileId, Time)>,
+    limits: Limits,
+}
+
+/// Why a file does not begin although the engine could take its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// Requests of it hung.
+    Hung,
+    /// Its user had what he may have of the engine in this minute.
+    Quota,
 }
 
 /// Since when a request runs that ends.
 pub(crate) type Since = Option<Time>;
 
 impl Shares {
+    /// What a request and a user may take.
+    pub(crate) const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) const fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
     /// When the last request left the engine: what is first in its queue has been at work since, or since it came.
     pub(crate) const fn free_since(&self) -> Time {
         self.free_since
@@ -101,8 +134,8 @@ impl Shares {
 
     /// A file that a user opened.
     pub(crate) fn opened(&mut self, file: FileId, user: u32) {
-        self.files.insert(file, (user, Account::default()));
-        self.users.entry(user).or_default();
+        let park = self.users.entry(user).or_default().park;
+        self.files.insert(file, (user, Account { park, ..Account::default() }));
     }
 
     /// A file that is gone.
@@ -114,8 +147,8 @@ impl Shares {
         });
     }
 
-    /// A request waits for its turn.
-    pub(crate) fn submitted(&mut self, file: FileId, now: Time) {
+    /// A request of so many tasks waits for its turn.
+    pub(crate) fn submitted(&mut self, file: FileId, tasks: u16, now: Time) {
         let Some(&(user, _)) = self.files.get(&file) else { return };
         let siblings = self
             .files
@@ -123,12 +156,12 @@ impl Shares {
             .filter(|(other, (owner, account))| **other != file && *owner == user && account.is_present(now));
         let least = siblings.map(|(_, (_, account))| account.used).min();
         if let Some((_, account)) = self.files.get_mut(&file) {
-            account.submitted(now, least);
+            account.submitted(tasks, now, least);
         }
         let others = self.users.iter().filter(|(other, account)| **other != user && account.is_present(now));
         let least = others.map(|(_, account)| account.used).min();
         if let Some(account) = self.users.get_mut(&user) {
-            account.submitted(now, least);
+            account.submitted(tasks, now, least);
         }
     }
 
@@ -143,12 +176,46 @@ impl Shares {
     }
 
     /// A request ended; it was with the device since then, behind those that were there already.
-    pub(crate) fn ended(&mut self, file: FileId, since: Since, now: Time) {
+    pub(crate) fn ended(&mut self, file: FileId, tasks: u16, since: Since, now: Time) {
         let ran = since.map(|since| now.since(since.max(self.free_since)));
         if since.is_some() {
             self.free_since = now;
         }
-        self.for_both(file, |account| account.ended(ran, now));
+        self.for_both(file, |account| account.ended(tasks, ran, now));
+    }
+
+    /// A request of the file ran to its end.
+    pub(crate) fn ended_well(&mut self, file: FileId) {
+        self.for_both(file, |account| account.park.ended_well());
+    }
+
+    /// A request of the file hung, after it was with the device since then. How long the file is parked.
+    pub(crate) fn hung(&mut self, file: FileId, since: Time, now: Time) -> Duration {
+        let ran = now.since(since.max(self.free_since));
+        let Some((user, account)) = self.files.get_mut(&file) else { return Duration::ZERO };
+        account.park.hung(ran, now);
+        let park = account.park;
+        if let Some(user) = self.users.get_mut(user) {
+            user.park = park;
+        }
+        park.until(now).map_or(Duration::ZERO, |until| until.since(now))
+    }
+
+    /// True if the user of the file has as many tasks under way as he may.
+    pub(crate) fn has_all_tasks(&self, file: FileId) -> bool {
+        let Some(limit) = self.limits.user_tasks else { return false };
+        let user = self.files.get(&file).and_then(|(user, _)| self.users.get(user));
+        user.is_some_and(|user| user.tasks >= u64::from(limit))
+    }
+
+    /// Until when a file is held back whatever the engine does, and why.
+    pub(crate) fn held(&self, file: FileId, now: Time) -> Option<(Time, Held)> {
+        let (user, account) = self.files.get(&file)?;
+        let is_at_work = |other: &Account| other.requests > 0 || now < other.left.after(AT_WORK);
+        let has_others = || self.files.iter().any(|(other, (_, had))| *other != file && is_at_work(had));
+        let parked = account.park.until(now).filter(|_| has_others()).map(|until| (until, Held::Hung));
+        let quota = self.users.get(user).and_then(|user| user.quota.wait(self.limits.user_time, now));
+        parked.into_iter().chain(quota.map(|until| (until, Held::Quota))).max_by_key(|(until, _)| *until)
     }
 
     fn for_both(&mut self, file: FileId, change: impl Fn(&mut Account)) {
@@ -169,6 +236,9 @@ impl Shares {
 
     /// The time until which a file may not begin, because a file that had less is expected soon. `None`: it may begin now.
     pub(crate) fn wait(&self, file: FileId, now: Time) -> Option<Time> {
+        if let Some((until, _)) = self.held(file, now) {
+            return Some(until);
+        }
         self.awaited(file, now).map(|awaited| match self.files.get(&awaited) {
             Some((_, account)) if account.running == 0 => account.left.after(BACK_SOON),
             // The end of its request says so.
@@ -229,19 +299,19 @@ mod tests {
     /// What was submitted starts and ends.
     fn serve(shares: &mut Shares, file: u64, from: u64, to: u64) {
         shares.started(FileId(file));
-        shares.ended(FileId(file), Some(at(from)), at(to));
+        shares.ended(FileId(file), 1, Some(at(from)), at(to));
     }
 
     /// One request of a file from its submission to its end.
     fn run(shares: &mut Shares, file: u64, from: u64, to: u64) {
-        shares.submitted(FileId(file), at(from));
+        shares.submitted(FileId(file), 1, at(from));
         serve(shares, file, from, to);
     }
 
     /// A request of file 2 that waits while file 1 has the engine for so long, and has run then.
     fn greedy_and_short(shares: &mut Shares, long: u64) -> u64 {
         run(shares, 2, 0, 1);
-        shares.submitted(FileId(2), at(1));
+        shares.submitted(FileId(2), 1, at(1));
         run(shares, 1, 1, 1 + long);
         serve(shares, 2, 1, 2 + long);
         2 + long
@@ -251,7 +321,7 @@ mod tests {
     fn who_is_ahead_waits_for_another_user_who_was_there_a_moment_ago_and_not_for_long() {
         let mut shares = shares(&[(1, 1001), (2, 1002)]);
         let now = greedy_and_short(&mut shares, 100);
-        shares.submitted(FileId(1), at(now));
+        shares.submitted(FileId(1), 1, at(now));
         let until = at(now + 2);
         assert_eq!(shares.wait(FileId(1), at(now + 1)), Some(until));
         assert_eq!(shares.wait(FileId(1), until), None);
@@ -262,11 +332,11 @@ mod tests {
     fn engine_that_is_kept_for_somebody_is_time_that_he_had() {
         let mut shares = shares(&[(1, 1001), (2, 1002)]);
         let now = greedy_and_short(&mut shares, 20);
-        shares.submitted(FileId(1), at(now));
+        shares.submitted(FileId(1), 1, at(now));
         shares.keep_engine(FileId(1), at(now + 1));
         let back = at(now + 11);
         shares.settle(back);
-        shares.submitted(FileId(2), back);
+        shares.submitted(FileId(2), 1, back);
         shares.started(FileId(2));
         assert_eq!(shares.wait(FileId(1), back), None, "about as much by now");
     }
@@ -276,7 +346,7 @@ mod tests {
         let mut shares = shares(&[(1, 1001), (3, 1001), (4, 1001), (2, 1002)]);
         let now = at(greedy_and_short(&mut shares, 30));
         for file in [1, 3, 4] {
-            shares.submitted(FileId(file), now);
+            shares.submitted(FileId(file), 1, now);
             assert!(shares.wait(FileId(file), now).is_some(), "{file}");
             assert!(shares.rank(FileId(2)) < shares.rank(FileId(file)));
         }
@@ -286,7 +356,7 @@ mod tests {
     fn who_comes_after_a_rest_starts_where_the_others_are() {
         let mut shares = shares(&[(1, 1001), (2, 1002)]);
         run(&mut shares, 1, 0, 500);
-        shares.submitted(FileId(1), at(500));
+        shares.submitted(FileId(1), 1, at(500));
         run(&mut shares, 2, 501, 502);
         assert_eq!(shares.wait(FileId(1), at(502)), None);
     }
@@ -298,10 +368,42 @@ mod tests {
         shares.closed(FileId(1), at(now));
         shares.opened(FileId(3), 1001);
         // While the other one is there, and so nobody has had a rest.
-        shares.submitted(FileId(3), at(now + 1));
+        shares.submitted(FileId(3), 1, at(now + 1));
         assert!(shares.wait(FileId(3), at(now + 1)).is_some());
         shares.closed(FileId(3), at(200_000));
         assert!(!shares.users.contains_key(&1001), "forgotten after a minute");
+    }
+
+    #[test]
+    fn file_whose_request_hung_is_parked_while_somebody_else_is_at_work_and_a_new_one_of_its_user_too() {
+        let mut shares = shares(&[(1, 1001), (2, 1002), (3, 1001)]);
+        shares.submitted(FileId(1), 1, at(60_000));
+        shares.started(FileId(1));
+        assert_eq!(shares.hung(FileId(1), at(60_000), at(62_000)), Duration::from_secs(8));
+        shares.ended(FileId(1), 1, Some(at(60_000)), at(62_000));
+        assert_eq!(shares.held(FileId(1), at(62_001)), None, "nobody else is there");
+        shares.submitted(FileId(2), 1, at(62_001));
+        assert_eq!(shares.held(FileId(1), at(62_001)), Some((at(70_000), Held::Hung)));
+        assert_eq!(shares.wait(FileId(1), at(62_001)), Some(at(70_000)));
+        shares.opened(FileId(4), 1001);
+        assert_eq!(shares.wait(FileId(4), at(62_001)), Some(at(70_000)), "a new file is no way round");
+        for file in [2, 3] {
+            assert_eq!(shares.held(FileId(file), at(62_001)), None, "file {file} did nothing");
+        }
+    }
+
+    #[test]
+    fn user_beyond_his_limits_waits_and_others_do_not() {
+        let mut shares = shares(&[(1, 1001), (2, 1002)]);
+        shares.limits.user_time = Some(Duration::from_secs(1));
+        shares.limits.user_tasks = Some(4);
+        run(&mut shares, 1, 60_000, 61_000);
+        assert_eq!(shares.held(FileId(1), at(61_000)), Some((at(121_000), Held::Quota)));
+        assert_eq!(shares.held(FileId(2), at(61_000)), None);
+        shares.submitted(FileId(1), 3, at(61_000));
+        assert!(!shares.has_all_tasks(FileId(1)));
+        shares.submitted(FileId(1), 3, at(61_000));
+        assert!(shares.has_all_tasks(FileId(1)) && !shares.has_all_tasks(FileId(2)));
     }
 
     #[test]
@@ -309,8 +411,8 @@ mod tests {
         let mut shares = shares(&[(1, 1001), (2, 1002)]);
         let now = at(greedy_and_short(&mut shares, 100));
         // It is queued, and not with the device: its turn comes first if it may begin, and else it is passed over.
-        shares.submitted(FileId(2), now);
-        shares.submitted(FileId(1), now);
+        shares.submitted(FileId(2), 1, now);
+        shares.submitted(FileId(1), 1, now);
         assert_eq!(shares.wait(FileId(1), now), None);
         assert!(shares.rank(FileId(2)) < shares.rank(FileId(1)));
     }

@@ -197,3 +197,31 @@ fn signal_is_passed_on_to_the_command() {
     kill(Pid::from_raw(i32::try_from(child.id()).expect("a number")), Signal::SIGTERM).expect("it runs");
     assert_eq!(child.wait().expect("it ends").code(), Some(7));
 }
+
+#[test]
+fn command_that_takes_too_long_is_ended_even_if_it_does_not_listen() {
+    let start = Instant::now();
+    let output = exec(&["--timeout", "0.3"], &["sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"]);
+    assert_eq!(output.status.code(), Some(124));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        told.contains("ran for longer than 0.3 s") && start.elapsed() < Duration::from_secs(10),
+        "{told}"
+    );
+    assert_eq!(exec(&["--timeout", "20"], &["sh", "-c", "exit 7"]).status.code(), Some(7));
+}
+
+#[test]
+fn run_that_does_not_end_in_time_is_given_up() {
+    let scratch = Scratch::new();
+    let model = scratch.at("endless.anec");
+    std::fs::write(&model, ane_tests::long_task::endless().to_anec().expect("can be written"))
+        .expect("can be written");
+    for command in [&["run"][..], &["bench", "--seconds", "1"]] {
+        let start = Instant::now();
+        let told = refused(4, &[command, &[&model, "--numerics", "exact", "--timeout", "0.5"]].concat());
+        assert!(told.contains("did not end within 500ms"), "{told}");
+        assert!(start.elapsed() < LIMIT, "{:?}", start.elapsed());
+    }
+    printed(&["run", &example(), "--timeout", "20"]);
+}

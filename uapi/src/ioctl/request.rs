@@ -109,9 +109,9 @@ ioctls! {
     /// Submits a request and returns its fence.
     SUBMIT_REQUEST 0x8e "DRM_IOCTL_ANE_SUBMIT_REQUEST", ReadWrite, Request {
         EINVAL "no such priority, a BAR out of range or twice there, a mapping or offset its buffer does not have, a size zero or beyond the stream's buffer, or raw fields or BAR 0 together with a program.";
-        E2BIG "too many BARs or fences.";
+        E2BIG "too many BARs or fences, or more tasks than a request may have here.";
         EPERM "the priority is the system's and the client may not use it.";
-        EAGAIN "with ANE_REQUEST_NONBLOCK: ANE_IN_FLIGHT_MAX requests and chains are in flight.";
+        EAGAIN "with ANE_REQUEST_NONBLOCK: ANE_IN_FLIGHT_MAX requests and chains are in flight, or all tasks that the user may have.";
         EINTR "a signal came while waiting for one of them to end; nothing was submitted.";
         ENODATA "a fence to wait for was never given out.";
         ENOSPC "the request's buffers do not fit the aperture together.";
@@ -123,9 +123,9 @@ ioctls! {
     /// When one fails, those behind it do not run and their result is ECANCELED.
     SUBMIT_CHAIN 0x8f "DRM_IOCTL_ANE_SUBMIT_CHAIN", ReadWrite, Chain {
         EINVAL "the chain is empty, or a request would be refused so by DRM_IOCTL_ANE_SUBMIT_REQUEST.";
-        E2BIG "too many requests, or too many BARs or fences in one.";
+        E2BIG "too many requests, or too many BARs, fences or tasks in one.";
         EPERM "a priority is the system's and the client may not use it.";
-        EAGAIN "with ANE_REQUEST_NONBLOCK: ANE_IN_FLIGHT_MAX requests and chains are in flight.";
+        EAGAIN "with ANE_REQUEST_NONBLOCK: ANE_IN_FLIGHT_MAX requests and chains are in flight, or all tasks that the user may have.";
         EINTR "a signal came while waiting for room; nothing was submitted.";
         ENODATA "a fence to wait for was never given out.";
         ENOSPC "a request's buffers do not fit the aperture together.";

@@ -21,6 +21,9 @@ pub struct Tables {
     pub unread: Option<String>,
 }
 
+/// What begins the line of a context whose requests are put off.
+const WAITS: &str = "waits ";
+
 /// A context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ContextTables {
@@ -30,6 +33,9 @@ pub struct ContextTables {
     pub stream: u8,
     /// The processes whose files have it.
     pub processes: Vec<u32>,
+    /// How long the driver lets its requests wait still, and why, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits: Option<String>,
     /// What the driver says is mapped, by rising address.
     pub mappings: Vec<Mapping>,
     /// What the tables in memory say, for each window that translates the stream.
@@ -112,6 +118,9 @@ impl Tables {
             let nonsense = || Untold::Nonsense { what: "tables", line: line.to_owned() };
             if let Some(inside) = line.strip_prefix("  ") {
                 match open {
+                    Open::Context(at) if inside.starts_with(WAITS) => {
+                        tables.contexts[at].waits = inside.strip_prefix(WAITS).map(str::to_owned);
+                    }
                     Open::Context(at) => {
                         tables.contexts[at].mappings.push(mapping(inside).ok_or_else(nonsense)?)
                     }
@@ -163,6 +172,7 @@ impl Tables {
                 name: label.map_or_else(|| format!("of stream {}", stream.number()), str::to_owned),
                 stream: stream.number(),
                 processes: Vec::new(),
+                waits: None,
                 mappings: Vec::new(),
                 translations: Vec::new(),
             });
@@ -210,6 +220,7 @@ fn context(line: &str) -> Option<ContextTables> {
         name: name.to_owned(),
         stream,
         processes,
+        waits: None,
         mappings: Vec::new(),
         translations: Vec::new(),
     })
@@ -293,6 +304,7 @@ mod tests {
 
     const TOLD: &str = "\
 context mapper-ane0-iso1 processes 7,8
+  waits 3.5 s: its request hung
   0x8000 bytes 0x4000 usage input tensor mapping 1
   0x4000 bytes 0x4000 usage program mapping 0
 region 0x4000 bytes 0x8000 mapped 0x100004000
@@ -311,6 +323,7 @@ dart1 stream 9 base 0x80000008
             (context.name.as_str(), context.stream, context.processes.as_slice()),
             ("mapper-ane0-iso1", 1, &[7, 8][..])
         );
+        assert_eq!(context.waits.as_deref(), Some("3.5 s: its request hung"));
         let window = &context.translations[0];
         assert_eq!((window.window, window.more, window.malformed), ("dart0", 2, 5));
         let roles: Vec<_> = window.runs.iter().map(|run| (run.physical, run.role.as_deref())).collect();

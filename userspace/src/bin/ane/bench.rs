@@ -38,7 +38,8 @@ pub(crate) fn run(args: &args::Bench) -> Result<()> {
         Some(model) => {
             let loaded = run::load(model)?;
             let device = chosen::open(&args.device)?;
-            figures.push(runs(&files::name(model), &device, &loaded, limit)?);
+            let timeout = chosen::prepare_timeout(&device, args.timeout)?;
+            figures.push(runs(&files::name(model), &device, &loaded, limit, timeout)?);
         }
         None => {
             figures.push(measure("opening a device", limit, || chosen::open(&args.device).map(drop))?);
@@ -48,7 +49,8 @@ pub(crate) fn run(args: &args::Bench) -> Result<()> {
                 asked.map(drop).map_err(|why: device::Error| chosen::failure(&why, device.location()))
             };
             figures.push(measure("a call", limit, call)?);
-            figures.push(runs("the smallest program", &device, &smallest()?, limit)?);
+            let timeout = chosen::prepare_timeout(&device, args.timeout)?;
+            figures.push(runs("the smallest program", &device, &smallest()?, limit, timeout)?);
             figures.extend(tiling(limit)?);
         }
     }
@@ -99,15 +101,22 @@ fn measure(what: &str, limit: Duration, mut action: impl FnMut() -> Result<()>) 
     })
 }
 
-fn runs(what: &str, device: &Device, model: &Model, limit: Duration) -> Result<Figure> {
+fn runs(
+    what: &str,
+    device: &Device,
+    model: &Model,
+    limit: Duration,
+    timeout: Option<Duration>,
+) -> Result<Figure> {
     let failed = |why: session::Error| chosen::session_failure(&why, device);
     let mut session = Session::load(device, model).map_err(failed)?;
     let shapes: Vec<_> = session.inputs().map(|surface| surface.shape).collect();
     for (index, shape) in shapes.into_iter().enumerate() {
         session.set(&index.to_string(), &Tensor::random(shape, index as u64)).map_err(failed)?;
     }
-    session.run().map_err(failed)?;
-    measure(what, limit, || session.run().map_err(failed))
+    let mut one = || session.run_within(timeout).map_err(failed);
+    one()?;
+    measure(what, limit, one)
 }
 
 fn smallest() -> Result<Model> {

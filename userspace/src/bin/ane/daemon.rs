@@ -29,7 +29,7 @@ pub(crate) fn run(args: &args::Daemon) -> Result<()> {
         .context("watching for signals")?;
     let path = args.socket_path.clone().unwrap_or_else(default_socket);
     let (mut driver, place) = (driver(&args.options.options())?, listen(&path)?);
-    driver.limit_requests(args.request_limit.map(|seconds| Duration::from_secs(seconds.into())));
+    driver.limit(args.limits.limits());
     files::tell(format_args!("{} is served at {}", args.options.chip.name(), files::name(&path)));
     serve(driver, place, Duration::from_micros(args.poll_us.into()), stop.as_fd()).map(drop)
 }

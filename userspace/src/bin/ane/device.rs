@@ -1,8 +1,11 @@
 //! The device that a command uses, and what its errors mean for the command.
 
+use std::time::Duration;
+
+use ane::daemon::EmbeddedDriver;
 use ane::device::{self, Device, Location};
 use ane::session;
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::args::device::DeviceArgs;
 use crate::failure::{Exit, Failure};
@@ -23,6 +26,15 @@ pub(crate) fn open(args: &DeviceArgs) -> Result<Device> {
     let location = location(args)?;
     check_options(args, &location)?;
     Device::open(&location, &args.options.options()).map_err(|why| failure(&why, &location))
+}
+
+/// Sees to it that a run can be given up in the middle of a long task: an embedded engine computes where it is waited for.
+pub(crate) fn prepare_timeout(device: &Device, timeout: Option<f64>) -> Result<Option<Duration>> {
+    let beside = |driver: &mut EmbeddedDriver| driver.bus_mut().device_mut().compute_beside();
+    if timeout.is_some() {
+        device.with_embedded(beside).transpose().context("--timeout")?;
+    }
+    Ok(timeout.map(Duration::from_secs_f64))
 }
 
 /// Refuses what a device is told when it is made, if it is there already: nobody would hear of it.
@@ -63,6 +75,12 @@ fn advice(why: &device::Error, location: &Location) -> &'static str {
 pub(crate) fn session_failure(why: &session::Error, device: &Device) -> anyhow::Error {
     match why {
         session::Error::Device(why) => failure(why, device.location()),
+        session::Error::TooLong(_) => Failure::new(
+            Exit::NotRun,
+            why,
+            "give it longer with --timeout, or see with `ane info MODEL` how much it computes",
+        )
+        .into(),
         session::Error::Failed { .. } => {
             Failure::new(Exit::NotRun, why, "`ane decode --explain MODEL` names what the task says").into()
         }

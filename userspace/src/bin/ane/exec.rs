@@ -15,7 +15,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ane::decode::printable;
 use ane::device::Location;
@@ -23,7 +23,9 @@ use ane::root;
 use ane_device::Options;
 use aned_protocol::client::{Client, Settings, default_socket};
 use anyhow::{Context, Result};
+use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, pipe2};
@@ -94,8 +96,20 @@ pub(crate) fn run(args: &args::Exec) -> Result<ExitCode> {
     if let Some(failure) = failure.filter(|_| !args.quiet) {
         files::tell(failure);
     }
-    Ok(code(status))
+    match status {
+        Some(status) => Ok(code(status)),
+        None => {
+            let limit = args.timeout.unwrap_or_default();
+            files::tell(format_args!(
+                "the command was ended: it ran for longer than {limit} s; give it longer with --timeout"
+            ));
+            Ok(ExitCode::from(TIMED_OUT))
+        }
+    }
 }
+
+/// The exit code where the command had its time, as `timeout` has it.
+const TIMED_OUT: u8 = 124;
 
 /// What a daemon says of the last request that failed.
 fn last_failure(client: &Client) -> Option<String> {
@@ -116,7 +130,7 @@ fn start(
     shim: &Path,
     socket: &Path,
     nodes: &Path,
-) -> Result<(ExitStatus, u32)> {
+) -> Result<(Option<ExitStatus>, u32)> {
     let Some((program, arguments)) = args.command.split_first() else {
         let advice = "name one behind --";
         return Err(Failure::new(Exit::CommandLine, "there is no command", advice).into());
@@ -134,7 +148,8 @@ fn start(
         let exit = if missing { Exit::NoCommand } else { Exit::CannotStart };
         Failure::new(exit, what, "name a program that can be run")
     })?;
-    Ok((wait(&mut child, &signals)?, child.id()))
+    let limit = args.timeout.map(Duration::from_secs_f64);
+    Ok((wait(&mut child, &signals, limit)?, child.id()))
 }
 
 /// What the command is told of, and its end.
@@ -157,11 +172,38 @@ fn unblocked(command: &mut Command, signals: SigSet) -> &mut Command {
     unsafe { command.pre_exec(move || Ok(signals.thread_unblock()?)) }
 }
 
-fn wait(child: &mut Child, signals: &SigSet) -> Result<ExitStatus> {
-    let watched = SignalFd::with_flags(signals, SfdFlags::SFD_CLOEXEC).context("watching for signals")?;
+/// How long a command that was told to end has for that.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What a command that had its time is told, one after the other.
+const ENDINGS: [Signal; 2] = [Signal::SIGTERM, Signal::SIGKILL];
+
+/// Waits for the command's end, with signals passed on; tells it to end if that takes longer than `limit`. `None` as the
+/// status says that it was told.
+fn wait(child: &mut Child, signals: &SigSet, limit: Option<Duration>) -> Result<Option<ExitStatus>> {
+    let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+    let watched = SignalFd::with_flags(signals, flags).context("watching for signals")?;
+    let pid = Pid::from_raw(i32::try_from(child.id()).context("the command's number")?);
+    let mut end = limit.and_then(|limit| Instant::now().checked_add(limit));
+    let mut endings = ENDINGS.into_iter();
     loop {
         if let Some(status) = child.try_wait().context("waiting for the command")? {
-            return Ok(status);
+            return Ok(Some(status).filter(|_| endings.len() == ENDINGS.len()));
+        }
+        let rest = end.map(|end| end.saturating_duration_since(Instant::now()));
+        if rest.is_some_and(|rest| rest.is_zero()) {
+            // It may have ended just now.
+            endings.next().map(|signal| kill(pid, signal));
+            end = (endings.len() > 0).then(|| Instant::now() + GRACE);
+            continue;
+        }
+        // A millisecond more: what is left of the last one would be no time at all.
+        let rest = rest.map_or(PollTimeout::NONE, |rest| {
+            PollTimeout::try_from(rest.as_millis().saturating_add(1)).unwrap_or(PollTimeout::MAX)
+        });
+        match poll(&mut [PollFd::new(watched.as_fd(), PollFlags::POLLIN)], rest) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(why) => return Err(why).context("waiting for a signal"),
         }
         let Some(arrived) = watched.read_signal().context("waiting for a signal")? else { continue };
         let signal = i32::try_from(arrived.ssi_signo).ok().and_then(|number| Signal::try_from(number).ok());
@@ -170,7 +212,6 @@ fn wait(child: &mut Child, signals: &SigSet) -> Result<ExitStatus> {
             // A terminal sends it to the whole group, the command included; a process sends it to us alone.
             Some(Signal::SIGINT | Signal::SIGQUIT) if arrived.ssi_code > 0 => {}
             Some(signal) => {
-                let pid = Pid::from_raw(i32::try_from(child.id()).context("the command's number")?);
                 // It may have ended just now.
                 let _ = kill(pid, signal);
             }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use aned::limits::LimitArgs;
 use clap::Parser;
 
 /// Owns a virtual Apple Neural Engine and serves the processes of this machine.
@@ -54,9 +55,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub(crate) poll_us: u32,
 
-    /// End a request that the device has been at for this long, with ETIME, whoever's it is [default: no limit]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) request_limit: Option<u32>,
+    /// What a request and a user may take
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 
     /// How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log_level)]

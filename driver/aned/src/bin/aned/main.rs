@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use ane_driver::Driver;
 use ane_driver::bus::Bus;
+use ane_driver::limits::Limits;
 use ane_driver::report::report;
 use aned::place::{Access, Place};
 use aned::server::{Admit, Server, Settings};
@@ -61,8 +62,8 @@ fn run(args: &Args, device: &Device) -> anyhow::Result<()> {
     let poll = Duration::from_micros(args.poll_us.into());
     // Who is told of it may be in another folder.
     let control = args.control.as_ref().map(std::path::absolute).transpose().context("--control")?;
-    let limit = args.request_limit.map(|seconds| Duration::from_secs(seconds.into()));
-    let asked = Asked { place, admit, poll, limit, control };
+    let limits = args.limits.limits();
+    let asked = Asked { place, admit, poll, limits, control };
     match device {
         Device::VhostUser(path) => serve(device::over_socket(path, poll)?, device, asked, &stop),
         Device::Vfio(address) => serve(device::function(*address, poll)?, device, asked, &stop),
@@ -74,8 +75,7 @@ struct Asked {
     place: Place,
     admit: Admit,
     poll: Duration,
-    /// How long the device may be at one request.
-    limit: Option<Duration>,
+    limits: Limits,
     /// The device's control socket.
     control: Option<PathBuf>,
 }
@@ -87,8 +87,8 @@ fn serve<B: Bus + 'static>(
     asked: Asked,
     stop: &SignalFd,
 ) -> anyhow::Result<()> {
-    let Asked { place, admit, poll, limit, control } = asked;
-    driver.limit_requests(limit);
+    let Asked { place, admit, poll, limits, control } = asked;
+    driver.limit(limits);
     let at = place.path().map(|path| format!(" at {}", path.display())).unwrap_or_default();
     let tell = move |driver: &mut Driver<B>, what: &str| match (what, &control) {
         ("control", Some(path)) => Ok(format!("{}\n", path.display())),

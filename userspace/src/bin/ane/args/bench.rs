@@ -23,6 +23,9 @@ pub(crate) struct Bench {
     /// How long to measure each figure
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = seconds)]
     pub(crate) seconds: f64,
+    /// Give a run up that has not ended after this long: exit code 4
+    #[arg(long, value_name = "SECONDS", value_parser = super::run::seconds)]
+    pub(crate) timeout: Option<f64>,
     /// Print JSON for another program to read
     #[arg(long)]
     pub(crate) json: bool,

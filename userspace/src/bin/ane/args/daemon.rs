@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ane_device::options::args::OptionArgs;
+use aned::limits::LimitArgs;
 use clap::Args;
 
 /// Serve an embedded device to other processes
@@ -25,9 +26,9 @@ pub(crate) struct Daemon {
     /// Look for messages this long before sleeping, once there was one: answers come faster, for a busy processor
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub(crate) poll_us: u32,
-    /// End a request that the device has been at for this long, with ETIME, whoever's it is [default: no limit]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) request_limit: Option<u32>,
+    /// What a request and a user may take
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
     /// What the device is told
     #[command(flatten)]
     pub(crate) options: OptionArgs,

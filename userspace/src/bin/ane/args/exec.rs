@@ -26,7 +26,7 @@ Examples:
   ane exec --root /tmp/m1 -- ./check-tool --root /tmp/m1
   ane exec --device aned -- ./client network.anec
 
-Exit codes: CMD's own; 128 and the signal's number if one ended it; 126 if it cannot be
+Exit codes: CMD's own; 128 and the signal's number if one ended it; 124 after --timeout; 126 if it cannot be
 started, 127 if it is not there; 3 if there is no device or no preload library.")]
 pub(crate) struct Exec {
     /// Make the names in the empty folder DIR by which tools look for the driver of a real engine, for as long as
@@ -36,6 +36,9 @@ pub(crate) struct Exec {
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+    /// End CMD if it has not ended after this long: with SIGTERM, two seconds later with SIGKILL; exit code 124
+    #[arg(long, value_name = "SECONDS", value_parser = super::run::seconds)]
+    pub(crate) timeout: Option<f64>,
     /// Do not say why a request of CMD failed
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -47,6 +47,9 @@ pub(crate) struct Run {
     /// Run it so often, and tell the fastest and the average time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
+    /// Give a run up that has not ended after this long: exit code 4
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<f64>,
     /// Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -56,6 +59,14 @@ pub(crate) struct Run {
     /// The device
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
+}
+
+/// A span that somebody waits.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("wanted is a number of seconds from 0.001 to 86400".to_owned()),
+    }
 }
 
 /// An input and the file that fills it.

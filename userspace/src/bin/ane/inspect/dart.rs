@@ -35,6 +35,9 @@ fn page(tables: &Tables, every_window: bool) -> Result<String, fmt::Error> {
             false => format!(", of process {}", processes.join(", ")),
         };
         writeln!(page, "context {}, stream {}{owners}", context.name, context.stream)?;
+        if let Some(waits) = &context.waits {
+            writeln!(page, "  its requests wait {waits}")?;
+        }
         windows(&mut page, tables, context, every_window)?;
         if tables.unread.is_none() {
             missing(&mut page, context)?;

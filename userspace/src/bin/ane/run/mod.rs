@@ -32,6 +32,7 @@ pub(crate) fn run(args: &args::Run) -> Result<()> {
     let name = files::name(&args.model);
     let model = load(&args.model)?;
     let device = device::open(&args.device)?;
+    let timeout = device::prepare_timeout(&device, args.timeout)?;
     let watch = Watch::start(&device, args.trace.is_some())?;
     let failed = |why: session::Error| device::session_failure(&why, &device);
     let mut session = Session::load(&device, &model)
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &args::Run) -> Result<()> {
     }
     let times = (0..args.repeat).map(|_| {
         let start = Instant::now();
-        session.run().map(|()| start.elapsed())
+        session.run_within(timeout).map(|()| start.elapsed())
     });
     let times: Result<Vec<Duration>, _> = times.collect();
     // The timeline of a run that failed is what one wants to look at.
