@@ -11,5 +11,6 @@ pub mod output;
 pub mod performance;
 pub mod probes;
 pub mod register_reference;
+pub mod release;
 pub mod timing;
 pub mod uapi_reference;

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use xtask::output::{root, write_or_check};
 use xtask::{
     c_header, conformance, coverage_onnx, dist, example, man, performance, probes, register_reference,
-    timing, uapi_reference,
+    release, timing, uapi_reference,
 };
 
 /// Generate what the tree keeps committed
@@ -47,6 +47,8 @@ enum Task {
     CoverageOnnx(CoverageOnnx),
     /// docs/performance.md: runs every bench, and shows the figures beside the goals
     Performance,
+    /// docs/reliability.md: runs the release figures, which takes hours, and shows what came of them
+    Release(release::Options),
 }
 
 #[derive(Args)]
@@ -111,6 +113,7 @@ fn main() -> Result<()> {
         Task::Performance => {
             write_or_check("docs/performance.md", performance::render()?, false, "performance")
         }
+        Task::Release(options) => release::run(&options),
         Task::Dist(Dist { prefix, profile }) => dist::install(&prefix, &profile),
         Task::Man(Mode { check }) => {
             man::render()?.into_iter().try_for_each(|(path, text)| write_or_check(&path, text, check, "man"))

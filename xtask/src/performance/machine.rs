@@ -6,20 +6,20 @@ use ane_device::engine::madd::Tier;
 use anyhow::{Context, Result};
 
 /// A machine, and when it was looked at.
-pub(super) struct Machine {
-    pub(super) processor: String,
-    pub(super) processors: usize,
-    pub(super) tier: &'static str,
-    pub(super) kernel: String,
-    pub(super) compiler: String,
-    pub(super) date: String,
+pub(crate) struct Machine {
+    pub(crate) processor: String,
+    pub(crate) processors: usize,
+    pub(crate) tier: &'static str,
+    pub(crate) kernel: String,
+    pub(crate) compiler: String,
+    pub(crate) date: String,
     /// How many threads wanted to run in the last minute.
-    pub(super) load: String,
+    pub(crate) load: String,
 }
 
 impl Machine {
     /// This one, now.
-    pub(super) fn here() -> Result<Self> {
+    pub(crate) fn here() -> Result<Self> {
         let file = |path: &str| std::fs::read_to_string(path).with_context(|| path.to_owned());
         let model = file("/proc/cpuinfo")?;
         let model = model.lines().find(|line| line.starts_with("model name"));

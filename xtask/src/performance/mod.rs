@@ -10,7 +10,7 @@
 
 mod build;
 pub(crate) mod goals;
-mod machine;
+pub(crate) mod machine;
 mod page;
 
 use std::io::{BufRead, BufReader};

@@ -1,0 +1,89 @@
+//! How much of a figure is run, and the line that says what came of it.
+//!
+//! `ANE_RELEASE` is `ci` (or nothing), `release`, or a number of what the figure counts: of seconds, where it is a time that
+//! the figure is given. With `ANE_RELEASE_RESULTS` the line is appended to a file, too.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ane_tests::random::Random;
+use serde_json::json;
+
+/// Figures that do not hold yet, and why. They fail no test and are shown as what they are.
+const KNOWN_MISSES: &[(&str, &str)] = &[];
+
+/// A figure as the table of releases has it.
+pub(crate) struct Figure {
+    /// `F2` and the like.
+    pub(crate) id: &'static str,
+    /// What is done.
+    pub(crate) what: &'static str,
+    /// What has to hold.
+    pub(crate) wanted: &'static str,
+    /// How many, or how many seconds, beside other tests.
+    pub(crate) ci: u64,
+    /// Before a release.
+    pub(crate) release: u64,
+}
+
+/// How much of a figure is run now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// How many, or how many seconds.
+    pub(crate) count: u64,
+    /// Where the random numbers begin.
+    pub(crate) seed: u64,
+}
+
+impl Plan {
+    /// Random numbers of a part of the figure.
+    pub(crate) fn random(self, part: u64) -> Random {
+        Random::new(Random::new(self.seed ^ part.rotate_left(32)).next())
+    }
+}
+
+/// What came of a figure.
+pub(crate) struct Verdict {
+    /// What was seen, in words and numbers.
+    pub(crate) got: String,
+    /// Whether what has to hold does.
+    pub(crate) held: bool,
+}
+
+impl Figure {
+    /// Runs the figure and prints its line.
+    ///
+    /// # Panics
+    ///
+    /// If it does not hold, and is no known miss.
+    pub(crate) fn run(&self, run: impl FnOnce(Plan) -> Verdict) {
+        let size = std::env::var("ANE_RELEASE").unwrap_or_default();
+        let count = match size.as_str() {
+            "" | "ci" => self.ci,
+            "release" => self.release,
+            number => number.parse().expect("ANE_RELEASE is ci, release or a number"),
+        };
+        let drawn = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64);
+        let seed =
+            std::env::var("ANE_RELEASE_SEED").ok().map(|seed| seed.parse().expect("a seed is a number"));
+        let plan = Plan { count, seed: seed.unwrap_or(drawn % 1_000_000_000) };
+        // Said before it starts, so that a figure that dies can be repeated.
+        println!("{}: {}; {count}, seed {}", self.id, self.what, plan.seed);
+        let start = SystemTime::now();
+        let Verdict { got, held } = run(plan);
+        let seconds = start.elapsed().map_or(0, |time| time.as_secs());
+        let known = KNOWN_MISSES.iter().find(|(id, _)| *id == self.id).map(|(_, why)| *why);
+        let line = json!({
+            "id": self.id, "what": self.what, "wanted": self.wanted, "got": got, "held": held, "seed": plan.seed,
+            "size": count, "ci": self.ci, "release": self.release, "seconds": seconds,
+            "known": if held { None } else { known },
+        });
+        println!("{line}");
+        if let Some(path) = std::env::var_os("ANE_RELEASE_RESULTS") {
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            file.and_then(|mut file| writeln!(file, "{line}")).expect("the results can be written");
+        }
+        assert!(held || known.is_some(), "{} does not hold with seed {}: {got}", self.id, plan.seed);
+    }
+}

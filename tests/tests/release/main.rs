@@ -1,0 +1,13 @@
+//! The release figures: how often something may go wrong before a release, counted.
+//!
+//! Each figure is a test. As `cargo nextest run` runs it, it has its smaller size; `cargo xtask release` (`tools/release`) runs
+//! the same tests for hours and makes docs/reliability.md of what they print. Every figure draws what it does from one seed,
+//! which its line has; `ANE_RELEASE_SEED` sets it. F1 (fuzzing) and F10 (mutants) build programs of their own and are in
+//! `xtask/src/release/`.
+
+mod harness;
+mod having;
+mod ioctls;
+mod isolation;
+mod mutated;
+mod sessions;

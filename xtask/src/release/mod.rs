@@ -1,0 +1,126 @@
+//! `docs/reliability.md`: the release figures, each run at the size that is asked for.
+//!
+//! Most figures are tests of `ane-tests` (`tests/tests/release/`), which say what came of them in a line of JSON. What
+//! takes programs of its own is here. A line is kept in the target folder as soon as it is there, so that a run that
+//! was killed goes on where it stopped; the page is made of the last line of each figure.
+//!
+//! * `line`: a line, and where lines are kept;
+//! * `page`: the page.
+
+mod line;
+mod page;
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+
+use self::line::{Line, Store};
+use crate::output::{root, write_or_check};
+
+/// Which figures are run, and how much of each.
+#[derive(Args)]
+pub struct Options {
+    /// Only this figure; may be given several times
+    #[arg(long = "figure", value_name = "ID")]
+    figures: Vec<String>,
+    /// ci, release, or a number of what the figure counts (seconds, where it is a time)
+    #[arg(long, default_value = "release")]
+    size: String,
+    /// Where the random numbers begin; drawn, and printed, if it is not given
+    #[arg(long)]
+    seed: Option<u64>,
+    /// What is built for it
+    #[arg(long, value_enum, default_value = "release")]
+    profile: Profile,
+    /// Run figures, too, that have been run at this size and commit
+    #[arg(long)]
+    again: bool,
+    /// Run nothing, and write the page of what was run
+    #[arg(long)]
+    page: bool,
+}
+
+/// How programs are built.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Profile {
+    /// As for tests: quickly built.
+    Dev,
+    /// As they are released.
+    Release,
+}
+
+/// How a figure is run.
+enum Runner {
+    /// By the test of `ane-tests` whose name has this in it.
+    Test(&'static str),
+}
+
+/// Every figure.
+const FIGURES: &[(&str, Runner)] = &[
+    ("F2", Runner::Test("f2_")),
+    ("F3", Runner::Test("f3_")),
+    ("F5", Runner::Test("f5_")),
+    ("F9", Runner::Test("f9_")),
+];
+
+/// Runs the figures and writes the page.
+///
+/// # Errors
+///
+/// If a figure is not known or cannot be run, or one of those that were run does not hold and is no known miss.
+pub fn run(options: &Options) -> Result<()> {
+    if let Some(unknown) = options.figures.iter().find(|id| FIGURES.iter().all(|(known, _)| known != id)) {
+        bail!("no figure {unknown}");
+    }
+    let store = Store::open()?;
+    let commit = line::commit()?;
+    let mut missed = Vec::new();
+    for (id, runner) in FIGURES {
+        let is_wanted = options.figures.is_empty() || options.figures.iter().any(|wanted| wanted == id);
+        if options.page || !is_wanted || (!options.again && store.has(id, &options.size, &commit)?) {
+            continue;
+        }
+        let Runner::Test(name) = runner;
+        let found = test(options, name)?;
+        if !found.held && found.known.is_none() {
+            missed.push(*id);
+        }
+        store.keep(&found, &options.size, &commit, options.profile == Profile::Release)?;
+        // A page after each: a run may be ended at any time.
+        write_or_check("docs/reliability.md", page::render(&store.lines()?)?, false, "release")?;
+    }
+    write_or_check("docs/reliability.md", page::render(&store.lines()?)?, false, "release")?;
+    if !missed.is_empty() {
+        bail!("does not hold: {}", missed.join(", "));
+    }
+    Ok(())
+}
+
+/// Runs a figure that is a test; its line.
+fn test(options: &Options, name: &str) -> Result<Line> {
+    let results = root().join("target/release-figure.json");
+    let _ = std::fs::remove_file(&results);
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root()).args([
+        "test",
+        "--quiet",
+        "--locked",
+        "--package",
+        "ane-tests",
+        "--test",
+        "release",
+    ]);
+    if options.profile == Profile::Release {
+        cargo.arg("--release");
+    }
+    cargo.args(["--", "--nocapture", "--test-threads", "1", name]);
+    cargo.env("ANE_RELEASE", &options.size).env("ANE_RELEASE_RESULTS", &results);
+    if let Some(seed) = options.seed {
+        cargo.env("ANE_RELEASE_SEED", seed.to_string());
+    }
+    // A figure that does not hold fails, and has its line all the same.
+    cargo.status().context("running cargo")?;
+    let text = std::fs::read_to_string(&results).with_context(|| format!("{name}: it has said nothing"))?;
+    Line::of(text.lines().last().unwrap_or_default())
+}
