@@ -15,6 +15,7 @@ pub use beside::Beside;
 pub use compile::{Compiled, Options, compile, compile_file};
 pub use execute::execute;
 pub use lower::Step;
+pub(crate) use lower::onto;
 pub use problem::{Problem, Why};
 
 use std::borrow::Cow;

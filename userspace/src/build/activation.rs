@@ -200,6 +200,18 @@ pub fn step([below, zero, above]: [f16; 3]) -> ActivationTable {
     table(KNOTS_UNUSED, Mode::Centred as u16, low, high, |_| zero.to_f64())
 }
 
+/// The fraction of `x`, with its sign; infinity has none (delta 14).
+pub fn fraction() -> ActivationTable {
+    let end = |at: f64| End { at, value: 0.0, line: (0.0, 0.0) };
+    table(0, Mode::Fraction as u16 | ODD, end(f64::NEG_INFINITY), end(f64::INFINITY), |_| 0.0)
+}
+
+/// The whole part of `x`, towards zero (delta 14).
+pub fn whole_part() -> ActivationTable {
+    let end = |at: f64| End { at, value: at, line: (0.0, 0.0) };
+    table(5, Mode::Integer as u16 | ODD, end(f64::NEG_INFINITY), end(f64::INFINITY), |_| 0.0)
+}
+
 /// Nothing but infinity is beyond the domain, and the value there.
 const INFINITE_ABOVE: End = End::constant(f64::INFINITY, f64::INFINITY);
 

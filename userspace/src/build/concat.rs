@@ -5,13 +5,15 @@ use super::graph::{Graph, Tensor};
 use super::pass::Tail;
 use super::shape::Shape;
 
-/// The axis along which tensors are put together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An axis of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Axis {
     /// Channels.
     Channels,
     /// Rows.
     Rows,
+    /// Columns.
+    Columns,
 }
 
 impl Graph {
@@ -22,20 +24,23 @@ impl Graph {
     /// Refuses an empty list, and tensors that differ along another axis.
     pub fn concat(&mut self, parts: &[Tensor], axis: Axis) -> Result<Tensor, BuildError> {
         let operation = "concatenation";
+        if axis == Axis::Columns {
+            return self.concat_columns(parts);
+        }
         let shapes = parts.iter().map(|&part| self.shape(part)).collect::<Result<Vec<_>, _>>()?;
         let first = shapes.first().copied().unwrap_or(Shape::new(0, 0, 0));
         let mut whole = Shape { c: 0, h: 0, w: first.w };
         for &second in &shapes {
             let same = match axis {
                 Axis::Channels => Shape { c: first.c, ..second },
-                Axis::Rows => Shape { h: first.h, ..second },
+                Axis::Rows | Axis::Columns => Shape { h: first.h, ..second },
             };
             if same != first {
                 return Err(BuildError::Shapes { operation, first, second });
             }
             (whole.c, whole.h) = match axis {
                 Axis::Channels => (whole.c.saturating_add(second.c), second.h),
-                Axis::Rows => (second.c, whole.h.saturating_add(second.h)),
+                Axis::Rows | Axis::Columns => (second.c, whole.h.saturating_add(second.h)),
             };
         }
         let result = self.intermediate(operation, whole)?;
@@ -43,7 +48,7 @@ impl Graph {
         for (&part, shape) in parts.iter().zip(shapes) {
             let (channels, rows) = match axis {
                 Axis::Channels => (at..at + shape.c, 0..shape.h),
-                Axis::Rows => (0..shape.c, at..at + shape.h),
+                Axis::Rows | Axis::Columns => (0..shape.c, at..at + shape.h),
             };
             at = if axis == Axis::Channels { channels.end } else { rows.end };
             let place = self.slice(result, channels, rows)?;

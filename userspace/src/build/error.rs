@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::lines::Lines;
 use super::shape::Shape;
+use crate::model::Why;
 
 /// Something that a register, the chip or a buffer has no more room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,7 +112,7 @@ impl std::fmt::Display for Limit {
 }
 
 /// Why a program cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Error)]
 pub enum BuildError {
     /// A number that some field, buffer or table has no room for.
     #[error("{operation}: {limit} is {value}, which has to be from 1 to {max}")]
@@ -281,6 +282,14 @@ pub enum BuildError {
         index: usize,
         /// How many there are.
         count: usize,
+    },
+    /// An operation of several passes that cannot be made.
+    #[error("{operation}: {why}")]
+    Layer {
+        /// The operation.
+        operation: &'static str,
+        /// Why not.
+        why: Box<Why>,
     },
     /// A graph that computes nothing that anybody could read.
     #[error("the graph has no output")]

@@ -89,6 +89,16 @@ pub(super) struct View {
     pub(super) lines: Option<Lines>,
 }
 
+/// Lengths of a graph's lists.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    values: usize,
+    views: usize,
+    passes: usize,
+    constants: usize,
+    tables: usize,
+}
+
 impl Graph {
     /// A graph without tensors.
     pub fn new() -> Self {
@@ -309,6 +319,26 @@ impl Graph {
         Limit::Surfaces.check("program", (self.inputs.len() + self.outputs.len()) as u64)?;
         Limit::Tasks.check("program", self.passes.len() as u64)?;
         place::lower(self)
+    }
+
+    /// What the graph has so far.
+    pub(super) const fn mark(&self) -> Mark {
+        Mark {
+            values: self.values.len(),
+            views: self.views.len(),
+            passes: self.passes.len(),
+            constants: self.constants.len(),
+            tables: self.tables.len(),
+        }
+    }
+
+    /// Takes back what was added since: nothing of an operation that failed half way is left.
+    pub(super) fn rewind(&mut self, to: Mark) {
+        self.values.truncate(to.values);
+        self.views.truncate(to.views);
+        self.passes.truncate(to.passes);
+        self.constants.truncate(to.constants);
+        self.tables.truncate(to.tables);
     }
 
     pub(super) fn view(&self, tensor: Tensor) -> Result<View, BuildError> {

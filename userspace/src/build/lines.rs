@@ -96,4 +96,16 @@ impl Graph {
         self.values[view.value].folded = true;
         Ok(self.view_of(View { value: view.value, channel: 0, row: 0, shape, lines: Some(lines) }))
     }
+
+    /// Where the rows of a tensor or a part of one lie: the tensor that it is a part of, its shape and that of the part,
+    /// and the lines.
+    pub(crate) fn lines_of(&mut self, tensor: Tensor) -> Result<(Tensor, Shape, Shape, Lines), BuildError> {
+        let view = self.view(tensor)?;
+        let whole = self.values[view.value].shape;
+        let all = View { value: view.value, channel: 0, row: 0, shape: whole, lines: None };
+        let lines = view.lines.unwrap_or_else(|| Lines::of(whole).from(view.channel, view.row));
+        // Rows of a tensor that was folded are those of its channels, one behind the other.
+        let is_whole = view.shape == whole && view.lines.is_none();
+        Ok((if is_whole { tensor } else { self.view_of(all) }, whole, view.shape, lines))
+    }
 }

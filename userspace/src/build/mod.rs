@@ -9,6 +9,7 @@
 //! * `graph`, `shape`, `error`: tensors, their shapes, and what is refused.
 //! * One file for each kind of operation: `elementwise`, `convolution`, `matmul`, `pass_through`,
 //!   [`activation`], `concat`, `reduce`, `channels`, `softmax`, `norm`.
+//! * `layers`: operations of several passes, as the model compiler makes them.
 //! * `lines`: rows of a tensor in memory in another order, without moving them.
 //! * `tiling`: operands that the pool does not hold.
 //! * `pass`, `place`, `encode`: what a pass is, where its operands lie, its registers.
@@ -41,6 +42,7 @@ mod elementwise;
 mod encode;
 mod error;
 mod graph;
+mod layers;
 mod lines;
 mod matmul;
 mod norm;
@@ -60,7 +62,10 @@ pub use convolution::{Channels, Convolution, Padding, Weights};
 pub use elementwise::Element;
 pub use error::{BuildError, Limit};
 pub use graph::{Graph, Placement, Tensor};
+pub use layers::{Comparison, Edge, Pool, Sides, Statistic};
 pub use lines::Lines;
 pub use pass::{Nonlinearity, Tail};
 pub use reduce::{Over, Reduce};
 pub use shape::Shape;
+
+pub use crate::model::network::operation::{Cut, Map};

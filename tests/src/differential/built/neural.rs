@@ -80,6 +80,9 @@ pub(super) fn concat(making: &mut Making, from: Operand) -> Result<Tensor, Build
                 (Shape { c: extent, ..shape }, &|other| (other.h, other.w) == (shape.h, shape.w))
             }
             Axis::Rows => (Shape { h: extent, ..shape }, &|other| (other.c, other.w) == (shape.c, shape.w)),
+            Axis::Columns => {
+                (Shape { w: extent, ..shape }, &|other| (other.c, other.h) == (shape.c, shape.h))
+            }
         };
         let part = making.other(wanted, fits)?;
         parts.insert(making.random.below(parts.len() as u32 + 1) as usize, part);

@@ -15,6 +15,7 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod error;
+mod layers;
 mod words;
 
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ use half::f16;
 
 pub use error::{Error, Why};
 
-use words::{Words, count, extents, number, range, shape, wrong};
+use words::{Words, axes, axis, count, extents, number, range, shape};
 
 use super::{
     Axis, Built, Channels, Convolution, Element, Graph, Over, Padding, Reduce, Tail, Tensor, Weights,
@@ -45,25 +46,83 @@ pub const OPERATIONS: &[(&str, &str)] = &[
     ("constant CxHxW values=V", "a tensor of constants"),
     ("scalar VALUE", "one constant, for any shape"),
     (
-        "convolution X outputs=N [kernel=WxH] [stride=WxH] [padding=N] [groups=N] weights=V [bias=V] [relu]",
-        "a convolution, dense or in groups of channels",
+        "convolution X outputs=N [kernel=WxH] [stride=WxH] [dilation=WxH] [padding=N] [groups=N] weights=V [bias=V] [relu]",
+        "a convolution, dense or in groups of channels, with taps side by side or apart",
+    ),
+    (
+        "transposed_convolution X outputs=N [kernel=WxH] [stride=WxH] [dilation=WxH] [padding=N] [more=WxH] [groups=N] \
+         weights=V [bias=V] [relu]",
+        "each element adds the kernel times it; weights are inputs, outputs of a group, rows, columns",
     ),
     ("linear X outputs=N weights=V [bias=V] [relu]", "constant weights times the channels of X"),
     ("matmul X Y [relu]", "[M,K] times [K,N]: channels are rows, columns are columns"),
+    ("batched_matmul X Y", "for each channel, rows and columns of X times those of Y"),
+    (
+        "attention QUERY KEY VALUE [MASK]",
+        "softmax of QUERY times KEY turned over the root of its columns plus MASK, times VALUE; channels are heads",
+    ),
     ("add|subtract|multiply|maximum|minimum X Y [relu]", "element by element"),
-    ("square X", "each element times itself"),
+    ("divide|power X Y", "element by element, by tables; the base of a power is not below zero"),
+    (
+        "equal|not_equal|less|less_or_equal|greater|greater_or_equal X Y",
+        "1 where the elements compare so, 0 elsewhere",
+    ),
+    ("select C X Y", "X where C is not 0, Y elsewhere"),
+    ("not X", "1 where X is 0, 0 elsewhere"),
+    ("square|abs|sign|floor|ceil X", "a function of each element, exact but for rounding"),
     (
         "relu|sigmoid|silu|gelu|tanh|erf|softplus|mish|exp|exp2|ln|log2|sqrt|rsqrt|reciprocal X",
         "a function of each element",
     ),
+    ("softsign|hard_swish|selu X", "a function of each element, by several tasks"),
+    ("elu X [alpha=A]", "elements below zero become A times their exponential less 1"),
     ("leaky_relu X slope=S", "elements below zero times S"),
-    ("clamp X low=A high=B", "elements no smaller than A and no larger than B"),
+    ("clamp X low=A high=B", "elements no smaller than A and no larger than B, by a table"),
+    ("clip X low=A high=B", "the same by the larger and the smaller of two, on the planar engine"),
+    ("affine X [scale=S] [offset=B]", "S times each element, plus B"),
+    ("to_power X exponent=P", "each element to a power, by products if P is a small whole number"),
     ("transpose X", "channels and columns change places"),
-    ("concat channels|rows X Y...", "one behind the other"),
-    ("slice X [channels=A..B] [rows=A..B]", "a part"),
-    ("sum|mean|largest X [over=plane|columns]", "one value for each channel, or for each row of it"),
+    ("permute X order=AXIS,AXIS,AXIS", "the axes in another order"),
+    ("reshape X CxHxW", "the same elements with other extents"),
+    ("expand X CxHxW", "axes of extent 1 repeated"),
+    ("tile X [channels=N] [rows=N] [columns=N]", "so many times along each axis"),
+    (
+        "pad X [channels=A,B] [rows=A,B] [columns=A,B] [edge=VALUE|nearest|mirrored|wrapped]",
+        "so many elements before and behind; below zero, so many are cut off",
+    ),
+    ("take X AXIS indices=I,I...", "the elements with these indices along an axis"),
+    (
+        "depth_to_space|space_to_depth X block=N",
+        "blocks of channels as squares of rows and columns, and back",
+    ),
+    ("copy X", "a part as a tensor of its own"),
+    ("concat AXIS X Y...", "one behind the other"),
+    ("slice X [channels=A..B] [rows=A..B]", "a part, without moving it"),
+    (
+        "cut X [channels=A..B:STEP] [rows=A..B:STEP] [columns=A..B:STEP]",
+        "a part of any axes as a tensor of its own",
+    ),
+    (
+        "max_pool|mean_pool X kernel=WxH [stride=WxH] [padding=N] [ceil=yes] [counts_padding=yes]",
+        "the largest or the mean of a window that moves",
+    ),
+    (
+        "sum|mean|largest X [over=plane|AXES]",
+        "one value for each channel; over columns alone, for each row of it; over any axes",
+    ),
+    (
+        "smallest|product|sum_of_squares|norm1|norm2|log_sum|log_sum_exp X over=AXES",
+        "what elements along axes become; AXES are channels, rows or columns, with commas between",
+    ),
     ("softmax|softmax_columns X", "over channels; over the columns of each row"),
+    ("softmax_over|log_softmax X AXIS", "softmax along an axis, and its logarithm"),
     ("layer_norm|instance_norm X [epsilon=E]", "over everything; over each channel"),
+    (
+        "layer_norm_over X [SCALE [OFFSET]] over=AXES [epsilon=E]",
+        "less the mean, over the deviation, times SCALE, plus OFFSET",
+    ),
+    ("rms_norm X [SCALE] over=AXES [epsilon=E]", "over the root of the mean of squares, times SCALE"),
+    ("group_norm X [SCALE [OFFSET]] groups=N [epsilon=E]", "mean and deviation of groups of channels"),
 ];
 
 /// Builds the program that `text` describes. `array` is asked for values by name, and told how many are wanted.
@@ -159,14 +218,17 @@ impl Script<'_> {
                 let values = self.values("values", words.need("values")?, shape.elements())?;
                 return Ok(self.graph.constant(shape, &values)?);
             }
-            "convolution" | "linear" => return self.convolution(operation, words),
+            "convolution" | "linear" | "transposed_convolution" => return self.convolution(operation, words),
             "concat" => return self.concat(words),
             "slice" => return self.slice(words),
             "leaky_relu" => activation::leaky_relu(number("slope", words.need("slope")?)?),
             "clamp" => {
                 activation::clamp(number("low", words.need("low")?)?, number("high", words.need("high")?)?)
             }
-            _ => return self.rest(operation, words),
+            _ => match self.layer(operation, words)? {
+                Some(made) => return Ok(made),
+                None => return self.rest(operation, words),
+            },
         };
         let [x] = self.operands(words)?;
         Ok(self.graph.activation(x, graph)?)
@@ -193,7 +255,10 @@ impl Script<'_> {
         };
         let graph = &mut self.graph;
         Ok(match (operation, reduce) {
-            (_, Some(reduce)) => graph.reduce(x, Element::COPY, reduce, over(words)?)?,
+            (_, Some(reduce)) => match over(words)? {
+                Sums::Pass(over) => graph.reduce(x, Element::COPY, reduce, over)?,
+                Sums::Axes(axes) => graph.statistic(x, layers::statistic(&reduce), &axes)?,
+            },
             ("square", _) => graph.unary(x, Element::SQUARE)?,
             ("relu", _) => graph.relu(x)?,
             ("exp", _) => graph.exp(x)?,
@@ -209,11 +274,19 @@ impl Script<'_> {
     fn convolution(&mut self, operation: &str, words: &mut Words<'_>) -> Result<Tensor, Why> {
         let [x] = self.operands(words)?;
         let outputs = count("outputs", words.need("outputs")?)?;
-        let (mut kernel, mut stride) = ((1, 1), (1, 1));
+        let mut pair = |key: &str| words.take(key).map(|value| extents(key, value)).transpose();
+        let (mut kernel, mut stride, mut dilation, mut more) = ((1, 1), (1, 1), None, (0, 0));
+        let is_turned = operation == "transposed_convolution";
+        if operation != "linear" {
+            kernel = pair("kernel")?.unwrap_or(kernel);
+            stride = pair("stride")?.unwrap_or(stride);
+            dilation = pair("dilation")?;
+        }
+        if is_turned {
+            more = pair("more")?.unwrap_or(more);
+        }
         let (mut padding, mut channels, mut groups) = (Padding::NONE, Channels::Dense, 1);
-        if operation == "convolution" {
-            let mut pair = |key: &str| words.take(key).map_or(Ok((1, 1)), |value| extents(key, value));
-            (kernel, stride) = (pair("kernel")?, pair("stride")?);
+        if operation != "linear" {
             if let Some(zeros) = words.take("padding") {
                 padding = Padding::all(count("padding", zeros)?);
             }
@@ -223,8 +296,11 @@ impl Script<'_> {
             }
         }
         let taps = u64::from(kernel.0) * u64::from(kernel.1);
-        let each = taps.saturating_mul((self.graph.shape(x)?.c / groups.max(1)).into());
-        let wanted = each.saturating_mul(outputs.into());
+        // Weights of a transposed convolution are as many for each input, of another's for each output.
+        let inputs = self.graph.shape(x)?.c;
+        let (all, of_group) = if is_turned { (inputs, outputs) } else { (outputs, inputs) };
+        let each = taps.saturating_mul((of_group / groups.max(1)).into());
+        let wanted = each.saturating_mul(all.into());
         let weights = self.values("weights", words.need("weights")?, wanted)?;
         let bias = words.take("bias").map(|bias| self.values("bias", bias, outputs.into())).transpose()?;
         let convolution = Convolution {
@@ -235,17 +311,21 @@ impl Script<'_> {
             tail: tail(words),
             ..Convolution::new(outputs, kernel, Weights::Half(&weights))
         };
-        Ok(self.graph.convolution(x, &convolution)?)
+        Ok(match dilation {
+            dilation if is_turned => {
+                self.graph.transposed_convolution(x, &convolution, dilation.unwrap_or((1, 1)), more)?
+            }
+            Some(dilation) => self.graph.dilated_convolution(x, &convolution, dilation)?,
+            None => self.graph.convolution(x, &convolution)?,
+        })
     }
 
     fn concat(&mut self, words: &mut Words<'_>) -> Result<Tensor, Why> {
-        let form = Why::Form { wanted: "NAME = concat channels|rows X Y..." };
-        let (axis, parts) = match std::mem::take(&mut words.operands).split_first() {
-            Some((&"channels", parts)) => (Axis::Channels, parts.to_vec()),
-            Some((&"rows", parts)) => (Axis::Rows, parts.to_vec()),
-            _ => return Err(form),
-        };
-        let parts = parts.into_iter().map(|part| self.tensor(part)).collect::<Result<Vec<_>, _>>()?;
+        let operands = std::mem::take(&mut words.operands);
+        let (&first, parts) =
+            operands.split_first().ok_or(Why::Form { wanted: "NAME = concat AXIS X Y..." })?;
+        let axis = axis("axis", first)?;
+        let parts = parts.iter().map(|part| self.tensor(part)).collect::<Result<Vec<_>, _>>()?;
         Ok(self.graph.concat(&parts, axis)?)
     }
 
@@ -319,12 +399,18 @@ fn tail(words: &mut Words<'_>) -> Tail {
     if words.has("relu") { Tail::RELU } else { Tail::NONE }
 }
 
-fn over(words: &mut Words<'_>) -> Result<Over, Why> {
-    match words.take("over") {
-        None | Some("plane") => Ok(Over::Plane),
-        Some("columns") => Ok(Over::Columns),
-        Some(value) => Err(wrong("over", value, "plane or columns")),
-    }
+/// What a sum, a mean or a maximum goes over: what one pass does, or any axes.
+enum Sums {
+    Pass(Over),
+    Axes(Vec<Axis>),
+}
+
+fn over(words: &mut Words<'_>) -> Result<Sums, Why> {
+    Ok(match words.take("over") {
+        None | Some("plane") => Sums::Pass(Over::Plane),
+        Some("columns") => Sums::Pass(Over::Columns),
+        Some(value) => Sums::Axes(axes("over", value)?),
+    })
 }
 
 #[cfg(test)]

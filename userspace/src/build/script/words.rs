@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use half::f16;
 
-use super::super::Shape;
+use super::super::{Axis, Shape};
 use super::Why;
 
 /// The words behind an operation.
@@ -94,4 +94,27 @@ pub(super) fn shape(key: &str, value: &str) -> Result<Shape, Why> {
         [c, h, w] => Ok(Shape::new(c, h, w)),
         _ => Err(bad()),
     }
+}
+
+pub(super) fn axis(key: &str, value: &str) -> Result<Axis, Why> {
+    Ok(match value {
+        "channels" => Axis::Channels,
+        "rows" => Axis::Rows,
+        "columns" => Axis::Columns,
+        _ => return Err(wrong(key, value, "channels, rows or columns")),
+    })
+}
+
+pub(super) fn axes(key: &str, value: &str) -> Result<Vec<Axis>, Why> {
+    value.split(',').map(|one| axis(key, one)).collect()
+}
+
+pub(super) fn double(key: &str, value: &str) -> Result<f64, Why> {
+    value.parse().map_err(|_| wrong(key, value, "a number"))
+}
+
+/// Whole numbers with commas between.
+pub(super) fn list<T: std::str::FromStr>(key: &str, value: &str) -> Result<Vec<T>, Why> {
+    let one = |text: &str| text.parse().map_err(|_| wrong(key, value, "whole numbers with commas between"));
+    value.split(',').map(one).collect()
 }

@@ -30,7 +30,7 @@ impl Lower<'_> {
                 views.push(self.view(held, shape(c, h, w), lines)?);
             }
             if let Some((&place, sources)) = views.split_first() {
-                pass(&mut self.graph, place, sources)?;
+                pass(self.graph, place, sources)?;
             }
         }
         Ok(())

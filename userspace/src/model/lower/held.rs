@@ -1,7 +1,7 @@
 //! Tensors of any rank over a tensor of the builder: one axis lies in columns, the others are found by strides.
 
 use super::{Lower, Why, shape};
-use crate::build::{Lines, Shape, Tensor};
+use crate::build::{Graph, Lines, Shape, Tensor};
 use crate::model::network::Fault;
 use crate::model::network::array::{Array, Walk, strides};
 use crate::model::network::operation::Cut;
@@ -61,6 +61,14 @@ impl Held {
         let steps = Self::packed(dims, column).map(|(_, steps)| steps).unwrap_or_default();
         let strides = steps.into_iter().map(|step| step * line).collect();
         Self { tensor, whole, dims: dims.to_vec(), strides, base: 0, column }
+    }
+
+    /// A tensor of a graph, or a part of one, as one image of channels, rows and columns.
+    pub(super) fn of_tensor(graph: &mut Graph, tensor: Tensor) -> Result<Self, Why> {
+        let (tensor, whole, shape, Lines { base, plane, row }) = graph.lines_of(tensor)?;
+        let dims = vec![1, shape.c as usize, shape.h as usize, shape.w as usize];
+        let column = Self::last_column(&dims);
+        Ok(Self { tensor, whole, dims, strides: vec![0, plane, row, 0], base, column })
     }
 
     /// Whether it is all of a tensor of this shape, line after line.

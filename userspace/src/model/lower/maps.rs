@@ -40,9 +40,8 @@ impl Lower<'_> {
                 let curve = self.through(&scaled, Tail::table(tables::elu(alpha / beta)))?;
                 if gamma * beta == 1.0 { Ok(curve) } else { self.affine(&curve, gamma * beta, 0.0) }
             }
-            Map::Floor | Map::Ceil => Err(Why::Mode(
-                "whole parts need table modes 3 and 4, which the builder does not make".to_owned(),
-            )),
+            Map::Floor => self.rounded(x, [-1.0, 0.0, 0.0]),
+            Map::Ceil => self.rounded(x, [0.0, 0.0, 1.0]),
             _ => match table(map) {
                 Some(table) => self.through(x, Tail::table(table)),
                 None => Err(Why::Operation),
@@ -54,6 +53,14 @@ impl Lower<'_> {
     pub(super) fn affine(&mut self, x: &Held, scale: f64, offset: f64) -> Result<Held, Why> {
         let halves = self.halves(&[scale, offset]);
         self.planar(x, Element { pre_scale: halves[0], bias: halves[1], ..Element::COPY })
+    }
+
+    /// The whole part of `x`, and what is added for a fraction below zero, for none, and for one above (delta 14).
+    fn rounded(&mut self, x: &Held, added: [f64; 3]) -> Result<Held, Why> {
+        let fraction = self.through(x, Tail::table(tables::fraction()))?;
+        let step = self.through(&fraction, Tail::table(tables::step(added.map(f16::from_f64))))?;
+        let whole = self.through(x, Tail::table(tables::whole_part()))?;
+        self.combine(&whole, &step, Element::ADD)
     }
 
     /// The larger or the smaller of `x` and a bound, if that is one.

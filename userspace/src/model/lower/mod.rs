@@ -26,7 +26,7 @@ use half::f16;
 
 use super::network::{Array, Kind, Network, Operation, ValueId};
 use super::problem::{Problem, Why};
-use crate::build::{Built, Graph, Shape};
+use crate::build::{Built, Graph, Shape, Tensor};
 use held::Held;
 
 /// Most tasks of one layer. (Chosen) A sixteenth of what a program may have.
@@ -51,13 +51,8 @@ pub(super) struct Lowered {
 
 /// The program of `network`.
 pub(super) fn lower(network: &Network) -> Result<Lowered, Vec<Problem>> {
-    let mut lower = Lower {
-        network,
-        graph: Graph::new(),
-        held: vec![None; network.values.len()],
-        constants: HashMap::new(),
-        rounded: 0.0,
-    };
+    let mut graph = Graph::new();
+    let mut lower = Lower::new(network, &mut graph);
     let mut problems = Vec::new();
     let problem = |operation: &str, name: &str, shapes: Vec<Vec<usize>>, why: Why| {
         let (operation, name) = (operation.to_owned(), name.to_owned());
@@ -108,15 +103,41 @@ pub(super) fn lower(network: &Network) -> Result<Lowered, Vec<Problem>> {
     }
 }
 
+/// Adds the layers of `network` to a graph whose tensors are its inputs; `result` comes out as a tensor of its own.
+pub(crate) fn onto(
+    graph: &mut Graph,
+    network: &Network,
+    inputs: &[Tensor],
+    result: ValueId,
+) -> Result<Tensor, Why> {
+    let mut lower = Lower::new(network, graph);
+    for (&(_, value), &tensor) in network.inputs.iter().zip(inputs) {
+        lower.held[value] = Some(Held::of_tensor(lower.graph, tensor)?);
+    }
+    for node in &network.nodes {
+        let held = lower.node(&node.operation, &node.inputs, node.output)?;
+        lower.held[node.output] = Some(held);
+    }
+    let is_input = network.inputs.iter().any(|&(_, input)| input == result);
+    lower.in_order(result, is_input)
+}
+
 pub(super) struct Lower<'n> {
     network: &'n Network,
-    graph: Graph,
+    graph: &'n mut Graph,
     /// Tensors that are computed so far, and inputs.
     held: Vec<Option<Held>>,
     /// Constants that lie in the program already, by value and axis of the columns.
     constants: HashMap<(ValueId, Option<usize>), Held>,
     /// The largest difference between a constant and its half.
     rounded: f64,
+}
+
+impl<'n> Lower<'n> {
+    fn new(network: &'n Network, graph: &'n mut Graph) -> Self {
+        let held = vec![None; network.values.len()];
+        Self { network, graph, held, constants: HashMap::new(), rounded: 0.0 }
+    }
 }
 
 impl Lower<'_> {
@@ -233,17 +254,27 @@ impl Lower<'_> {
     }
 
     fn output(&mut self, name: &str, value: ValueId) -> Result<(), Why> {
+        let tensor = self.in_order(value, false)?;
+        if self.graph.output(name, tensor).is_ok() {
+            return Ok(());
+        }
+        let copy = self.in_order(value, true)?;
+        Ok(self.graph.output(name, copy)?)
+    }
+
+    /// A value as a tensor whose lines follow each other in the order of the axes; as a copy where it lies otherwise, or
+    /// if that is asked for.
+    fn in_order(&mut self, value: ValueId, copied: bool) -> Result<Tensor, Why> {
         let dims = self.network.dims(value).to_vec();
         let column = Held::last_column(&dims);
         let held = self.operand_by(value, column)?;
         let (whole, _) = Held::packed(&dims, column)?;
-        let in_order = held.is_whole(whole);
-        if in_order && self.graph.output(name, held.tensor).is_ok() {
-            return Ok(());
+        if !copied && held.is_whole(whole) {
+            return Ok(held.tensor);
         }
         let copy = self.fresh(&dims, column)?;
         self.copy_into(&copy, &held)?;
-        Ok(self.graph.output(name, copy.tensor)?)
+        Ok(copy.tensor)
     }
 }
 

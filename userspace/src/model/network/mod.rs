@@ -4,6 +4,7 @@
 //! constants alone. [`evaluate`] is the meaning of each operation, in double precision.
 
 pub mod array;
+pub(crate) mod compose;
 pub mod evaluate;
 pub mod operation;
 mod shape;

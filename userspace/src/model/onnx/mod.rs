@@ -7,7 +7,7 @@
 
 mod import;
 mod message;
-pub(super) mod operators;
+pub(crate) mod operators;
 mod tensor;
 
 pub use import::import;

@@ -2,7 +2,7 @@
 
 use super::{Call, Made, mode, one};
 use crate::model::network::ValueId;
-use crate::model::network::operation::{JoinKind, Map};
+use crate::model::network::operation::JoinKind;
 use crate::model::onnx::operators::Setting::{self, Integer, Integers, Text};
 use crate::model::problem::Why;
 
@@ -98,22 +98,8 @@ fn transposed(call: &mut Call<'_>) -> Made {
     }
 }
 
-/// Softmax of the scaled products of queries and keys, times the values.
 fn attention(call: &mut Call<'_>) -> Made {
-    let (query, key, value) = (call.tensor("query")?, call.tensor("key")?, call.tensor("value")?);
-    let width = call.dims(query).last().copied().unwrap_or(1).max(1);
-    let key = call.turned(key)?;
-    let query = call.affine(query, (width as f64).sqrt().recip(), 0.0)?;
-    let mut scores = call.onnx_one("MatMul", &[query, key], &[])?;
-    if let Some(mask) = call.optional("attn_mask") {
-        let mask = if call.kind(mask) == crate::model::network::Kind::Bool {
-            // The most that halves have, where a score does not count.
-            call.map(Map::Step { below: 0.0, zero: -65504.0, above: 0.0 }, mask)?
-        } else {
-            mask
-        };
-        scores = call.join(JoinKind::Add, scores, mask)?;
-    }
-    let weights = call.onnx_one("Softmax", &[scores], &[("axis", Integer(-1))])?;
-    one(call.onnx_one("MatMul", &[weights, value], &[])?)
+    let operands = [call.tensor("query")?, call.tensor("key")?, call.tensor("value")?];
+    let mask = call.optional("attn_mask");
+    one(call.compose().attention(operands, mask)?)
 }

@@ -12,6 +12,7 @@ mod window;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::import::Item;
+use crate::model::network::compose::Compose;
 use crate::model::network::operation::{Join, JoinKind, Map};
 use crate::model::network::{Array, Fault, Kind, Network, Operation, ValueId};
 use crate::model::onnx::operators::{Setting, apply};
@@ -201,12 +202,12 @@ impl<'a> Call<'a> {
 
     /// The last two axes exchanged.
     fn turned(&mut self, x: ValueId) -> Result<ValueId, Why> {
-        let rank = self.rank(x);
-        let mut order: Vec<usize> = (0..rank).collect();
-        if rank >= 2 {
-            order.swap(rank - 1, rank - 2);
-        }
-        self.add(Operation::Permute(order), &[x])
+        Ok(self.compose().turned(x)?)
+    }
+
+    /// Layers that other readers have as well.
+    fn compose(&mut self) -> Compose<'_> {
+        Compose { network: self.network, name: self.name }
     }
 
     fn constant(&mut self, array: Array) -> ValueId {

@@ -108,13 +108,7 @@ fn layer(call: &mut Call<'_>) -> Made {
         .enumerate()
         .map(|(axis, &extent)| if axes.contains(&axis) { extent } else { 1 })
         .collect();
-    let reduce = |square, epsilon, post| {
-        Operation::Reduce(Reduce { kind: ReduceKind::Mean, axes: axes.clone(), square, epsilon, post })
-    };
-    let mean = call.add(reduce(false, 0.0, Post::None), &[x])?;
-    let centred = call.join(JoinKind::Subtract, x, mean)?;
-    let factor = call.add(reduce(true, epsilon, Post::ReciprocalSquareRoot), &[centred])?;
-    let mut result = call.join(JoinKind::Multiply, centred, factor)?;
+    let mut result = call.compose().normalised(x, axes, epsilon, true)?;
     for (name, kind) in [("gamma", JoinKind::Multiply), ("beta", JoinKind::Add)] {
         if let Some(operand) = call.optional(name) {
             let operand = call.reshape(operand, shape.clone())?;

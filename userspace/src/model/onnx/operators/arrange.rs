@@ -294,7 +294,13 @@ pub(super) fn tile(call: &mut Call<'_, '_>, x: ValueId, times: &[usize]) -> Resu
         if axis >= call.dims(x).len() || times == 0 {
             return Err(Fault::Wrong { what: "repeats", value: times as i64, dims: call.dims(x) }.into());
         }
-        x = call.add(Operation::Concat(axis), &vec![x; times])?;
+        let mut dims = call.dims(x);
+        x = if dims[axis] == 1 {
+            dims[axis] = times;
+            call.add(Operation::Expand(dims), &[x])?
+        } else {
+            call.add(Operation::Concat(axis), &vec![x; times])?
+        };
     }
     Ok(x)
 }

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 use super::message::{Attribute, Node};
 use super::tensor;
+use crate::model::network::compose::Compose;
 use crate::model::network::operation::{Cut, Join, JoinKind, Map};
 use crate::model::network::{Array, Fault, Kind, Network, Operation, ValueId};
 use crate::model::problem::Why;
@@ -71,7 +72,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
 
 /// An attribute that another format's reader gives an operator.
 #[derive(Clone, Debug)]
-pub(in crate::model) enum Setting {
+pub(crate) enum Setting {
     Integer(i64),
     Integers(Vec<i64>),
     Single(f64),
@@ -79,7 +80,7 @@ pub(in crate::model) enum Setting {
 }
 
 /// What an operator makes of operands, for readers of other formats that have it under another name.
-pub(in crate::model) fn apply(
+pub(crate) fn apply(
     network: &mut Network,
     name: &str,
     operator: &str,
@@ -184,6 +185,11 @@ impl Call<'_, '_> {
 
     fn add_as(&mut self, operation: Operation, inputs: &[ValueId], kind: Kind) -> Result<ValueId, Why> {
         Ok(self.network.add(self.name, operation, inputs, kind)?)
+    }
+
+    /// Layers that other readers have as well.
+    fn compose(&mut self) -> Compose<'_> {
+        Compose { network: self.network, name: self.name }
     }
 
     fn constant(&mut self, array: Array, kind: Kind) -> ValueId {

@@ -33,9 +33,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             let rank = call.dims(x).len();
             let axes = call.integers("axes").unwrap_or_else(|| vec![0, 2, 3]);
             let axes = axes.iter().map(|&axis| call.axis(axis, rank)).collect::<Result<Vec<_>, _>>()?;
-            let centred = centred(call, x, axes.clone())?;
-            let deviation = deviation(call, centred, axes, 1e-9)?;
-            one(call.join(JoinKind::Multiply, centred, deviation)?)
+            one(call.compose().normalised(x, axes, 1e-9, true)?)
         }
         "LpNormalization" => {
             let x = call.x(0)?;
@@ -59,18 +57,7 @@ fn softmax_axis(call: &Call<'_, '_>) -> Result<usize, Why> {
 
 /// Exponentials below the largest, over their sum.
 pub(super) fn softmax(call: &mut Call<'_, '_>, x: ValueId, axis: usize) -> Result<ValueId, Why> {
-    let largest = reduced(call, x, ReduceKind::Maximum, vec![axis])?;
-    let below = call.join(JoinKind::Subtract, x, largest)?;
-    let powers = call.map(Map::Exp, below)?;
-    let reduce = Reduce {
-        kind: ReduceKind::Sum,
-        axes: vec![axis],
-        square: false,
-        epsilon: 0.0,
-        post: Post::Reciprocal,
-    };
-    let factor = call.add(Operation::Reduce(reduce), &[powers])?;
-    call.join(JoinKind::Multiply, powers, factor)
+    Ok(call.compose().softmax(x, axis)?)
 }
 
 fn batch(call: &mut Call<'_, '_>) -> Made {
@@ -115,22 +102,9 @@ fn per_channel(call: &mut Call<'_, '_>, index: usize, rank: usize) -> Result<Val
     call.reshape(value, dims)
 }
 
-fn centred(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>) -> Result<ValueId, Why> {
-    let mean = reduced(call, x, ReduceKind::Mean, axes)?;
-    call.join(JoinKind::Subtract, x, mean)
-}
-
-/// One over the root of the mean of squares.
-fn deviation(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>, epsilon: f64) -> Result<ValueId, Why> {
-    let post = Post::ReciprocalSquareRoot;
-    call.add(Operation::Reduce(Reduce { kind: ReduceKind::Mean, axes, square: true, epsilon, post }), &[x])
-}
-
 fn normalised(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>, centre: bool) -> Result<ValueId, Why> {
     let epsilon = call.single("epsilon", 1e-5);
-    let x = if centre { centred(call, x, axes.clone())? } else { x };
-    let factor = deviation(call, x, axes, epsilon)?;
-    call.join(JoinKind::Multiply, x, factor)
+    Ok(call.compose().normalised(x, axes, epsilon, centre)?)
 }
 
 fn scaled(
@@ -139,8 +113,7 @@ fn scaled(
     scale: Option<ValueId>,
     offset: Option<ValueId>,
 ) -> Result<ValueId, Why> {
-    let x = scale.map_or(Ok(x), |scale| call.join(JoinKind::Multiply, x, scale))?;
-    offset.map_or(Ok(x), |offset| call.join(JoinKind::Add, x, offset))
+    Ok(call.compose().scaled(x, scale, offset)?)
 }
 
 fn layer(call: &mut Call<'_, '_>, centre: bool) -> Made {
@@ -156,7 +129,7 @@ fn layer(call: &mut Call<'_, '_>, centre: bool) -> Made {
     let epsilon = call.single("epsilon", 1e-5);
     let mean = reduced(call, x, ReduceKind::Mean, axes.clone())?;
     let apart = call.join(JoinKind::Subtract, x, mean)?;
-    let factor = deviation(call, apart, axes, epsilon)?;
+    let factor = call.compose().deviation(apart, axes, epsilon)?;
     let normal = call.join(JoinKind::Multiply, apart, factor)?;
     Ok(Some(vec![scaled(call, normal, scale, offset)?, mean, factor]))
 }
@@ -165,15 +138,9 @@ fn group(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
     let groups = usize::try_from(call.integer("num_groups", 1)).unwrap_or(0);
-    let (Some(&batches), Some(&channels)) = (dims.first(), dims.get(1)) else {
-        return Err(Why::Missing { operand: 0 });
-    };
-    if groups == 0 || !channels.is_multiple_of(groups) {
-        return Err(Call::mode(format!("{groups} groups do not divide {channels} channels")));
-    }
-    let rest: usize = dims[2..].iter().product();
-    let parts = call.reshape(x, vec![batches, groups, channels / groups, rest])?;
-    let normal = normalised(call, parts, vec![2, 3], true)?;
+    let epsilon = call.single("epsilon", 1e-5);
+    let normal = call.compose().normalised_groups(x, groups, epsilon)?;
+    let channels = dims.get(1).copied().unwrap_or(1);
     // Before opset 21 there is one scale for each group.
     let by_group = call.known(1).is_ok_and(|scale| scale.values().len() == groups) && groups != channels;
     if by_group {
