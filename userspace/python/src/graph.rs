@@ -2,10 +2,12 @@
 //!
 //! `ane/_graph.py` has the types and the documentation. Tensors are numbers here, and each graph keeps what they stand for.
 
+use std::collections::BTreeMap;
+
 use ane::build::activation::{self, clamp, leaky_relu};
 use ane::build::{
-    Axis, BuildError, Channels, Convolution, Element, Graph as Builder, Over, Padding, Reduce, Shape, Tail,
-    Tensor, Weights,
+    BuildError, Channels, Convolution, Element, Graph as Builder, Padding, Shape, Tail, Tensor, Weights,
+    script,
 };
 use half::f16;
 use numpy::PyReadonlyArray1;
@@ -141,18 +143,6 @@ impl Graph {
         self.keep(py, made)
     }
 
-    fn reduce(&mut self, py: Python<'_>, operation: &str, x: usize, columns: bool) -> PyResult<usize> {
-        let reduce = match operation {
-            "sum" => Reduce::SUM,
-            "mean" => Reduce::MEAN,
-            "maximum" => Reduce::MAXIMUM,
-            _ => return Err(raise::wrong_value(format!("no reduction {operation:?}"))),
-        };
-        let over = if columns { Over::Columns } else { Over::Plane };
-        let made = self.builder.reduce(self.tensor(x)?, Element::COPY, reduce, over);
-        self.keep(py, made)
-    }
-
     fn norm(&mut self, py: Python<'_>, x: usize, instance: bool, epsilon: f64) -> PyResult<usize> {
         let (x, epsilon) = (self.tensor(x)?, f16::from_f64(epsilon));
         let made = if instance {
@@ -176,15 +166,38 @@ impl Graph {
         self.keep(py, made)
     }
 
-    fn concat(&mut self, py: Python<'_>, parts: Vec<usize>, rows: bool) -> PyResult<usize> {
-        let parts = parts.into_iter().map(|part| self.tensor(part)).collect::<PyResult<Vec<_>>>()?;
-        let made = self.builder.concat(&parts, if rows { Axis::Rows } else { Axis::Channels });
-        self.keep(py, made)
-    }
-
     fn slice(&mut self, py: Python<'_>, x: usize, channels: (u32, u32), rows: (u32, u32)) -> PyResult<usize> {
         let made = self.builder.slice(self.tensor(x)?, channels.0..channels.1, rows.0..rows.1);
         self.keep(py, made)
+    }
+
+    /// What one line of `ane build` describes: operands are `%0`, `%1` and so on, and arrays go by their names.
+    fn line(
+        &mut self,
+        py: Python<'_>,
+        operation: &str,
+        operands: Vec<usize>,
+        words: Vec<String>,
+        arrays: BTreeMap<String, Values<'_>>,
+    ) -> PyResult<usize> {
+        let operands =
+            operands.into_iter().map(|operand| self.tensor(operand)).collect::<PyResult<Vec<_>>>()?;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let array = |name: &str, count: u64| {
+            let values = arrays.get(name).ok_or("is no array that was given")?;
+            let values = values.as_slice().map_err(|why| why.to_string())?;
+            if values.len() as u64 == count {
+                Ok(values.to_vec())
+            } else {
+                Err(format!("has {} values, wanted are {count}", values.len()))
+            }
+        };
+        let made = script::add(&mut self.builder, operation, &operands, &words, array);
+        match made {
+            Ok(tensor) => self.keep(py, Ok(tensor)),
+            Err(script::Why::Build(why)) => Err(raise::build(py, &why)),
+            Err(why) => Err(raise::wrong_value(why.to_string())),
+        }
     }
 
     fn build(&self, py: Python<'_>) -> PyResult<Program> {

@@ -228,7 +228,7 @@ def test_graph_refuses_what_does_not_fit() -> None:
         (TypeError, lambda: graph.linear(x, numpy.ones((4, 4)))),
         (ValueError, lambda: graph.linear(x, half.reshape(2, 2, 4))),
         (ValueError, lambda: graph.convolution(x, half.reshape(4, 4, 1, 1), groups=2)),
-        (ValueError, lambda: graph.mean(x, over="rows")),
+        (ValueError, lambda: graph.mean(x, over="sideways")),
         (ane.BuildError, lambda: graph.input("z", (0, 1, 1))),
         (ane.BuildError, lambda: graph.output("x", x)),
         (ane.BuildError, lambda: graph.add(x, graph.input("w", (3, 2, 2)))),

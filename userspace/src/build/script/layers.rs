@@ -1,6 +1,6 @@
 //! Lines that become several tasks.
 
-use super::words::{Words, axes, axis, count, double, extents, list, range, shape, wrong};
+use super::words::{Words, axes, axis, count, double, extents, list, range, shape, wrong, zeros};
 use super::{Script, Why};
 use crate::build::{Axis, Comparison, Cut, Edge, Map, Padding, Pool, Reduce, Sides, Statistic, Tensor};
 
@@ -229,8 +229,8 @@ fn pool(words: &mut Words<'_>) -> Result<Pool, Why> {
     };
     let (ceil, counts_padding) = (yes("ceil")?, yes("counts_padding")?);
     let stride = words.take("stride").map_or(Ok(plain.stride), |value| extents("stride", value))?;
-    let padding = words.take("padding").map_or(Ok(0), |zeros| count("padding", zeros))?;
-    Ok(Pool { stride, padding: Padding::all(padding), ceil, counts_padding, ..plain })
+    let padding = words.take("padding").map_or(Ok(Padding::NONE), |value| zeros("padding", value))?;
+    Ok(Pool { stride, padding, ceil, counts_padding, ..plain })
 }
 
 fn padding(words: &mut Words<'_>) -> Result<(Sides, Edge), Why> {

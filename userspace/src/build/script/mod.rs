@@ -11,7 +11,7 @@
 //!
 //! A line names a tensor, an operation, its operands, and what else the operation wants as `key=value` or a word alone.
 //! [`OPERATIONS`] lists them. Values are a number, which stands for all of them, `random:SEED`, or the name of an array
-//! that the caller looks up.
+//! that the caller looks up. Padding is a number for all sides, or four: above, below, left and right.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod error;
@@ -46,11 +46,11 @@ pub const OPERATIONS: &[(&str, &str)] = &[
     ("constant CxHxW values=V", "a tensor of constants"),
     ("scalar VALUE", "one constant, for any shape"),
     (
-        "convolution X outputs=N [kernel=WxH] [stride=WxH] [dilation=WxH] [padding=N] [groups=N] weights=V [bias=V] [relu]",
+        "convolution X outputs=N [kernel=WxH] [stride=WxH] [dilation=WxH] [padding=P] [groups=N] weights=V [bias=V] [relu]",
         "a convolution, dense or in groups of channels, with taps side by side or apart",
     ),
     (
-        "transposed_convolution X outputs=N [kernel=WxH] [stride=WxH] [dilation=WxH] [padding=N] [more=WxH] [groups=N] \
+        "transposed_convolution X outputs=N [kernel=WxH] [stride=WxH] [dilation=WxH] [padding=P] [more=WxH] [groups=N] \
          weights=V [bias=V] [relu]",
         "each element adds the kernel times it; weights are inputs, outputs of a group, rows, columns",
     ),
@@ -103,7 +103,7 @@ pub const OPERATIONS: &[(&str, &str)] = &[
         "a part of any axes as a tensor of its own",
     ),
     (
-        "max_pool|mean_pool X kernel=WxH [stride=WxH] [padding=N] [ceil=yes] [counts_padding=yes]",
+        "max_pool|mean_pool X kernel=WxH [stride=WxH] [padding=P] [ceil=yes] [counts_padding=yes]",
         "the largest or the mean of a window that moves",
     ),
     (
@@ -151,6 +151,39 @@ pub fn build(
         outcome.map_err(|why| Error { line, why })?;
     }
     script.graph.build().map_err(|why| Error { line: lines + 1, why: why.into() })
+}
+
+/// Adds what one line describes to a graph: an operation, and its words. The operands are `%0`, `%1` and so on.
+///
+/// # Errors
+///
+/// [`Why`] the line is wrong; the graph stays as it was.
+///
+/// # Examples
+///
+/// ```
+/// use ane::build::{Graph, Shape, script};
+///
+/// let mut graph = Graph::new();
+/// let x = graph.input("x", Shape::new(16, 8, 8))?;
+/// let y = script::add(&mut graph, "max_pool", &[x], &["%0", "kernel=2x2"], |name, _| {
+///     Err(format!("there is no array {name}"))
+/// })?;
+/// assert_eq!(graph.shape(y)?, Shape::new(16, 4, 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn add(
+    graph: &mut Graph,
+    operation: &str,
+    operands: &[Tensor],
+    words: &[&str],
+    mut array: impl FnMut(&str, u64) -> Result<Vec<f16>, String>,
+) -> Result<Tensor, Why> {
+    let tensors = (0..).zip(operands).map(|(index, &tensor)| (format!("%{index}"), tensor)).collect();
+    let mut script = Script { graph: std::mem::take(graph), tensors, array: &mut array };
+    let made = script.operation("", operation, words);
+    *graph = script.graph;
+    made
 }
 
 /// Where a script's values come from.
@@ -288,7 +321,7 @@ impl Script<'_> {
         let (mut padding, mut channels, mut groups) = (Padding::NONE, Channels::Dense, 1);
         if operation != "linear" {
             if let Some(zeros) = words.take("padding") {
-                padding = Padding::all(count("padding", zeros)?);
+                padding = words::zeros("padding", zeros)?;
             }
             if let Some(number) = words.take("groups") {
                 groups = count("groups", number)?;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use half::f16;
 
-use super::super::{Axis, Shape};
+use super::super::{Axis, Padding, Shape};
 use super::Why;
 
 /// The words behind an operation.
@@ -117,4 +117,13 @@ pub(super) fn double(key: &str, value: &str) -> Result<f64, Why> {
 pub(super) fn list<T: std::str::FromStr>(key: &str, value: &str) -> Result<Vec<T>, Why> {
     let one = |text: &str| text.parse().map_err(|_| wrong(key, value, "whole numbers with commas between"));
     value.split(',').map(one).collect()
+}
+
+/// Zeros on every side, or above, below, left and right.
+pub(super) fn zeros(key: &str, value: &str) -> Result<Padding, Why> {
+    match list(key, value)?[..] {
+        [all] => Ok(Padding::all(all)),
+        [top, bottom, left, right] => Ok(Padding { left, right, top, bottom }),
+        _ => Err(wrong(key, value, "one number, or those above, below, left and right")),
+    }
 }
