@@ -267,7 +267,7 @@ complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcomma
 complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcommand_from run recover check setup help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l machine -d 'What the machine is made for; docs/kernel-drivers.md has the second' -r -f -a "virtio\t'The virtio device, which a program in the guest drives'
 apple-like\t'The engine, three DARTs and power domains as an M1 has them, for kernel drivers: aarch64, pages of 16 KB'"
-complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l module -d 'A kernel module that the guest of apple-like loads; may be given again, and they are loaded in this order' -r -F
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l module -d 'A kernel module that the guest loads; may be given again, and they are loaded in this order' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l arch -d 'The machine\'s processor; that of apple-like is aarch64' -r -f -a "x86_64\t'QEMU\'s q35'
 aarch64\t'QEMU\'s virt: only with --dry-run, since nobody has run it with this device'"
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l accel -d 'What emulates the processor; otherwise the processor itself where it can' -r -f -a "kvm\t'The processor itself'

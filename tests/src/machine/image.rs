@@ -70,21 +70,82 @@ pub fn apple_like(folder: &Path, files: &[PathBuf]) -> Option<PathBuf> {
     Some(image)
 }
 
-/// Builds the kernel module `name` for it of the sources in `sources`.
+/// A guest that kernel modules are built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The machine that looks like an M1.
+    AppleLike,
+    /// An amd64 guest whose kernel has DRM, with the virtio function.
+    Accel,
+}
+
+/// The kernel of the guest with DRM; `None`, counted as not run, where tools/guest/fetch-accel has not been.
+pub fn accel_kernel() -> Option<PathBuf> {
+    let folder = cache()?.join("accel");
+    if folder.join("versions").is_file() {
+        return Some(folder.join("vmlinuz"));
+    }
+    data::not_run("there is no kernel with DRM: tools/guest/fetch-accel fetches one");
+    None
+}
+
+/// The root of the guest with DRM, with files in its /srv, and programs in its /bin.
+///
+/// # Panics
+///
+/// If it cannot be made.
+pub fn accel(folder: &Path, files: &[PathBuf]) -> PathBuf {
+    let image = folder.join("guest.img");
+    let mut make = Command::new(root().join("tools/guest/image"));
+    let status = make.arg("--accel").arg(&image).args(files).status().expect("tools/guest/image runs");
+    assert!(status.success(), "the guest's root cannot be made");
+    image
+}
+
+/// Builds the kernel module `name` for a guest of the sources in `sources`.
 ///
 /// # Panics
 ///
 /// If it does not build.
-pub fn module(sources: &Path, folder: &Path, name: &str) -> PathBuf {
+pub fn module(kind: Kind, sources: &Path, folder: &Path, name: &str) -> PathBuf {
     let place = folder.join(name);
     std::fs::create_dir(&place).expect("a folder can be made");
     for file in std::fs::read_dir(sources).expect("sources are there").flatten() {
         std::fs::copy(file.path(), place.join(file.file_name())).expect("a file can be copied");
     }
-    let made = Command::new(root().join("tools/guest/module")).arg(&place).output();
+    let mut make = Command::new(root().join("tools/guest/module"));
+    if kind == Kind::Accel {
+        make.arg("--accel");
+    }
+    let uapi = std::path::absolute(root().join("uapi/include")).expect("it has a path");
+    let made = make.arg(&place).arg(format!("ANE_UAPI={}", uapi.display())).arg("KCFLAGS=-Werror").output();
     let made = made.expect("tools/guest/module runs");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     place.join(format!("{name}.ko"))
+}
+
+/// The driver of this tree, driver/kernel, for a guest.
+///
+/// # Panics
+///
+/// If it does not build.
+pub fn driver(kind: Kind, folder: &Path) -> PathBuf {
+    module(kind, &root().join("driver/kernel"), folder, "ane")
+}
+
+/// Compiles a client of tests/clients for the machine that looks like an M1.
+///
+/// # Panics
+///
+/// If it does not compile.
+pub fn client(source: &str, folder: &Path) -> PathBuf {
+    let program = folder.join(source.trim_end_matches(".c"));
+    let source = root().join("tests/clients").join(source);
+    let mut make = Command::new(root().join("tools/guest/client"));
+    let made = make.arg(&program).arg(source).arg("-I").arg(root().join("uapi/include")).output();
+    let made = made.expect("tools/guest/client runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    program
 }
 
 /// Prints the files of a Python's own library that a program with these imports reads.

@@ -18,7 +18,9 @@ use tempfile::TempDir;
 
 use crate::command::built;
 
-pub use image::{apple_like, cache, image, kernel, module, python};
+pub use image::{
+    Kind, accel, accel_kernel, apple_like, cache, client, driver, image, kernel, module, python,
+};
 
 /// How long a guest may take to boot, and a command to end. It is only ever used up by a failure.
 pub const LIMIT: Duration = Duration::from_secs(180);
@@ -85,18 +87,44 @@ impl Machine {
         Self::run_with(command, setting.image, &setting.arguments, &setting.qemu)
     }
 
+    /// The same of a guest that loads a module which drives the virtio function.
+    ///
+    /// # Panics
+    ///
+    /// If it does not listen.
+    pub fn start_accel(kernel: &Path, image: &Path, module: &Path, arguments: &[String]) -> Self {
+        let mut command = Command::new(built("ane", "ane"));
+        command.args(["vm", "run", "--memory", "512", "--no-iommu", "--kernel"]).arg(kernel);
+        command.args(["--append", "console=ttyS0 quiet no_timer_check ane.lines", "--module"]).arg(module);
+        Self::run_with(command, image, arguments, &[])
+    }
+
     /// The same of the machine that looks like an M1, whose guest loads `modules`.
     ///
     /// # Panics
     ///
     /// If its guest does not listen.
     pub fn start_apple_like(image: &Path, modules: &[PathBuf], arguments: &[String]) -> Self {
+        Self::start_apple_like_with(image, modules, arguments, &[])
+    }
+
+    /// The same with arguments of QEMU.
+    ///
+    /// # Panics
+    ///
+    /// If its guest does not listen.
+    pub fn start_apple_like_with(
+        image: &Path,
+        modules: &[PathBuf],
+        arguments: &[String],
+        qemu: &[String],
+    ) -> Self {
         let mut command = Command::new(built("ane", "ane"));
         command.args(["vm", "run", "--machine", "apple-like", "--append", "console=ttyAMA0 quiet ane.lines"]);
         for module in modules {
             command.arg("--module").arg(module);
         }
-        Self::run_with(command, image, arguments, &[])
+        Self::run_with(command, image, arguments, qemu)
     }
 
     fn run_with(mut command: Command, image: &Path, arguments: &[String], qemu: &[String]) -> Self {

@@ -13,7 +13,7 @@ use ane_tests::runner::surfaces;
 use super::{FUNCTION, Guest};
 
 /// Writes a program as clients take it, and bytes for its inputs; gives their names.
-fn case(sample: &Sample, scratch: &std::path::Path) -> Vec<String> {
+pub(super) fn case(sample: &Sample, scratch: &std::path::Path) -> Vec<String> {
     let file = std::fs::read(anec(sample, scratch)).unwrap();
     let program = container::open(&file).unwrap();
     let mut names = vec![format!("{}.anec", sample.name)];
@@ -31,7 +31,7 @@ fn case(sample: &Sample, scratch: &std::path::Path) -> Vec<String> {
 }
 
 /// The sums of all files whose names begin so, by a shell here.
-fn sums(folder: &std::path::Path, names: &str) -> String {
+pub(super) fn sums(folder: &std::path::Path, names: &str) -> String {
     let said =
         Command::new("sh").args(["-c", &format!("md5sum {names}")]).current_dir(folder).output().unwrap();
     String::from_utf8(said.stdout).unwrap().trim_end().to_owned()

@@ -3,6 +3,7 @@
 mod apple_like;
 mod clients;
 mod daemon;
+mod kernel_module;
 mod programs;
 mod recovery;
 mod wrong;

@@ -52,12 +52,6 @@ fn kind(args: &args::VmRun) -> Result<(Arch, Qemu, Carrier)> {
             Failure::new(Exit::CommandLine, what, "print its command with --dry-run, and run that").into()
         );
     }
-    if !is_apple && !args.module.is_empty() {
-        let what = "--module is for the guest of --machine apple-like";
-        return Err(
-            Failure::new(Exit::CommandLine, what, "put the file into the root: tools/guest/image").into()
-        );
-    }
     let qemu = match Qemu::find(args.qemu.as_deref(), arch) {
         // What is printed may be for another machine.
         Err(NoQemu::Missing { .. }) if args.dry_run && args.qemu.is_none() => {

@@ -80,7 +80,7 @@ pub(crate) struct VmRun {
     /// What the machine is made for; docs/kernel-drivers.md has the second
     #[arg(long, value_enum, default_value = "virtio")]
     pub(crate) machine: VmMachine,
-    /// A kernel module that the guest of apple-like loads; may be given again, and they are loaded in this order
+    /// A kernel module that the guest loads; may be given again, and they are loaded in this order
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pub(crate) module: Vec<PathBuf>,
     /// The machine's processor; that of apple-like is aarch64

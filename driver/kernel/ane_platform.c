@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The engine itself, as a device tree names it: apple,t8103-ane. Registers are reached by loads and stores, page tables are
+ * apple-dart's, and the end of a request is polled for.
+ *
+ * What holds here that does not on the virtio function: with a fault in a DART, or without power, no register of the engine
+ * may be touched, since that hangs the machine. A request that faults is ended by taking the engine's power.
+ */
+#include <linux/delay.h>
+#include <linux/io.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/of.h>
+#include <linux/platform_device.h>
+#include <linux/pm_runtime.h>
+#include <linux/sched/signal.h>
+
+#include "ane_accel.h"
+#include "ane_platform.h"
+
+#define EVENTS_MAX	64
+/* Rounds of the poll that do not sleep: most requests end within. */
+#define BUSY_ROUNDS	64
+#define AUTOSUSPEND_MS	1500
+
+static int access(struct ane_device *ane, struct ane_batch *batch)
+{
+	void __iomem *engine = platform_of(ane)->engine - ENGINE_BASE;
+	struct ane_access *at = batch->at, *end = at + batch->count;
+
+	for (; at < end; at++) {
+		if (at->is_write)
+			writel(at->value, engine + at->offset);
+		else
+			at->value = readl(engine + at->offset);
+	}
+	ane->accesses += batch->count;
+	return 0;
+}
+
+static u32 get(struct ane_device *ane, u32 offset)
+{
+	ane->accesses++;
+	return readl(platform_of(ane)->engine - ENGINE_BASE + offset);
+}
+
+static void enable(struct ane_device *ane)
+{
+	struct ane_batch batch = {};
+
+	ane_enable(&batch, ANE_TM_LINE_ENABLE_LINES_MASK);
+	access(ane, &batch);
+	ane->has_bars = false;
+}
+
+static int space_init(struct ane_device *ane, struct ane_space *space)
+{
+	struct iommu_domain *domain = iommu_paging_domain_alloc(platform_of(ane)->dev);
+
+	if (IS_ERR(domain))
+		return PTR_ERR(domain);
+	space->domain = domain;
+	return 0;
+}
+
+static void detach(struct ane_platform *p)
+{
+	if (p->attached)
+		iommu_detach_group(p->attached, p->group);
+	p->attached = NULL;
+}
+
+/* The device may be gone; then its spaces have no domain. */
+static void space_fini(struct ane_space *space)
+{
+	if (!space->domain)
+		return;
+	if (platform_of(space->ane)->attached == space->domain)
+		detach(platform_of(space->ane));
+	iommu_domain_free(space->domain);
+	space->domain = NULL;
+}
+
+static int map(struct ane_space *space, u32 address, phys_addr_t page)
+{
+	return iommu_map(space->domain, address, page, ANE_PAGE, IOMMU_READ | IOMMU_WRITE, GFP_KERNEL_ACCOUNT);
+}
+
+static void unmap(struct ane_space *space, u32 address, u32 bytes)
+{
+	/* It invalidates as well. */
+	if (space->domain && bytes)
+		iommu_unmap(space->domain, address, bytes);
+}
+
+static int attach(struct ane_device *ane, struct ane_space *space)
+{
+	struct ane_platform *p = platform_of(ane);
+	int ret;
+
+	if (p->attached == space->domain)
+		return 0;
+	detach(p);
+	ret = iommu_attach_group(space->domain, p->group);
+	if (!ret)
+		p->attached = space->domain;
+	return ret;
+}
+
+static int prepare(struct ane_device *ane, struct ane_batch *batch)
+{
+	ane_darts_quiet(platform_of(ane), true);
+	return 0;
+}
+
+/* Reads a line to its end. */
+static int drain(struct ane_device *ane, int line, u32 done, bool *is_done, bool *has_failed)
+{
+	u32 left = get(ane, ANE_TM_EVENT_COUNT(line)), info;
+
+	if (left > EVENTS_MAX)
+		return -EPROTO;
+	for (; left; left--) {
+		/* The first word takes the event off. What is none of ours is dropped. */
+		info = get(ane, ANE_TM_EVENT_INFO(line));
+		if (info == done)
+			*is_done = true;
+		if ((info & ANE_TM_EVENT_INFO_CODE_MASK) == ANE_TM_EVENT_INFO_CODE_FAILED)
+			*is_done = *has_failed = true;
+	}
+	return 0;
+}
+
+static int poll(struct ane_device *ane, const struct ane_request *request)
+{
+	u32 done = ANE_TM_EVENT_INFO_CODE_DONE | ANE_FIFO_NID << ANE_TM_EVENT_INFO_NID_SHIFT | (request->tasks - 1);
+	ktime_t end = ktime_add_ms(ktime_get(), ANE_LEGACY_TIMEOUT_MS);
+	bool is_done[2] = {}, has_failed = false, is_late;
+	int line, round, ret;
+
+	for (round = 0;; round++) {
+		/* Compared after the look: a bus that is slow takes no request's time. */
+		is_late = ktime_after(ktime_get(), end);
+		if (ane_darts_fault(ane))
+			return -EFAULT;
+		for (line = 0; line < 2; line++) {
+			if (is_done[line])
+				continue;
+			ret = drain(ane, line, done, &is_done[line], &has_failed);
+			if (ret)
+				return ret;
+		}
+		if (is_done[0] && is_done[1] && (get(ane, ANE_TM_STATUS) & ANE_TM_STATUS_IDLE_MASK))
+			break;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (is_late)
+			return -ETIMEDOUT;
+		if (round < BUSY_ROUNDS)
+			udelay(1);
+		else
+			usleep_range(20, 100);
+	}
+	ane->accesses++;
+	writel(ANE_TM_INTERRUPT_ACK_EVENTS_MASK, platform_of(ane)->engine - ENGINE_BASE + ANE_TM_INTERRUPT_ACK);
+	return has_failed ? -EIO : 0;
+}
+
+static int wait(struct ane_device *ane, const struct ane_request *request)
+{
+	int ret = poll(ane, request);
+
+	if (ret == -EFAULT)
+		dev_warn_ratelimited(ane->drm.dev, "engine faults\n");
+	ane_darts_quiet(platform_of(ane), false);
+	return ret;
+}
+
+static int recover(struct ane_device *ane)
+{
+	int ret = ane_power_cycle(platform_of(ane));
+
+	if (ret)
+		return ret;
+	ret = ane_darts_clear(ane);
+	if (ret)
+		return ret;
+	enable(ane);
+	return get(ane, ANE_TM_STATUS) & ANE_TM_STATUS_IDLE_MASK ? 0 : -EBUSY;
+}
+
+static int power_on(struct ane_device *ane)
+{
+	return pm_runtime_resume_and_get(platform_of(ane)->dev);
+}
+
+static void power_off(struct ane_device *ane)
+{
+	pm_runtime_mark_last_busy(platform_of(ane)->dev);
+	pm_runtime_put_autosuspend(platform_of(ane)->dev);
+}
+
+static const struct ane_bus register_bus = {
+	.name = "registers",
+	.access = access,
+	.space_init = space_init,
+	.space_fini = space_fini,
+	.map = map,
+	.unmap = unmap,
+	.attach = attach,
+	.prepare = prepare,
+	.wait = wait,
+	.recover = recover,
+	.power_on = power_on,
+	.power_off = power_off,
+};
+
+static void drop_group(void *data)
+{
+	iommu_group_put(data);
+}
+
+/* A DART whose pages are larger than the kernel's lets everything through and nothing be translated. */
+static int try_darts(struct ane_platform *p)
+{
+	struct iommu_domain *domain;
+	int ret;
+
+	p->group = iommu_group_get(p->dev);
+	if (!p->group)
+		return -EPROBE_DEFER;
+	ret = devm_add_action_or_reset(p->dev, drop_group, p->group);
+	if (ret)
+		return ret;
+	domain = iommu_paging_domain_alloc(p->dev);
+	if (IS_ERR(domain))
+		return PTR_ERR(domain);
+	ret = domain->pgsize_bitmap & ANE_PAGE ? iommu_attach_group(domain, p->group) : -EINVAL;
+	if (!ret)
+		iommu_detach_group(domain, p->group);
+	iommu_domain_free(domain);
+	return ret;
+}
+
+static int ane_probe(struct platform_device *pdev)
+{
+	struct device *dev = &pdev->dev;
+	struct ane_platform *p;
+	struct ane_device *ane;
+	int ret;
+
+	p = devm_kzalloc(dev, sizeof(*p), GFP_KERNEL);
+	if (!p)
+		return -ENOMEM;
+	p->dev = dev;
+	ret = ane_power_init(p);
+	if (ret)
+		return ret;
+	p->engine = devm_platform_ioremap_resource_byname(pdev, "engine");
+	if (IS_ERR(p->engine))
+		return PTR_ERR(p->engine);
+	ret = try_darts(p);
+	if (ret)
+		return dev_err_probe(dev, ret, "DARTs do not translate; their pages have 16 KiB, the kernel's %lu bytes\n",
+				     PAGE_SIZE);
+	ret = ane_darts_init(p);
+	if (ret)
+		return dev_err_probe(dev, ret, "DARTs' registers\n");
+	ane = ane_create(dev, &register_bus, p);
+	if (IS_ERR(ane))
+		return PTR_ERR(ane);
+	pm_runtime_set_autosuspend_delay(dev, AUTOSUSPEND_MS);
+	pm_runtime_use_autosuspend(dev);
+	ret = devm_pm_runtime_enable(dev);
+	if (ret)
+		return ret;
+	ret = pm_runtime_resume_and_get(dev);
+	if (ret)
+		return ret;
+	ret = ane_register(ane);
+	pm_runtime_put_autosuspend(dev);
+	return ret;
+}
+
+static void ane_remove(struct platform_device *pdev)
+{
+	struct ane_device *ane = platform_get_drvdata(pdev);
+	struct ane_space *space;
+
+	ane_unregister(ane);
+	mutex_lock(&ane->lock);
+	/* Files may be open for long; their tables are nobody's from here on. */
+	list_for_each_entry(space, &ane->spaces, link)
+		space_fini(space);
+	detach(platform_of(ane));
+	mutex_unlock(&ane->lock);
+}
+
+static int ane_resume(struct device *dev)
+{
+	enable(dev_get_drvdata(dev));
+	return 0;
+}
+
+static int ane_suspend(struct device *dev)
+{
+	return 0;
+}
+
+static DEFINE_RUNTIME_DEV_PM_OPS(ane_pm, ane_suspend, ane_resume, NULL);
+
+static const struct of_device_id ane_match[] = { { .compatible = "apple,t8103-ane" }, {} };
+MODULE_DEVICE_TABLE(of, ane_match);
+
+static struct platform_driver ane_driver = {
+	.probe = ane_probe,
+	.remove = ane_remove,
+	.driver = {
+		.name = "ane",
+		.of_match_table = ane_match,
+		.dev_groups = ane_groups,
+		.pm = pm_ptr(&ane_pm),
+	},
+};
+
+int ane_platform_register(void)
+{
+	return platform_driver_register(&ane_driver);
+}
+
+void ane_platform_unregister(void)
+{
+	platform_driver_unregister(&ane_driver);
+}

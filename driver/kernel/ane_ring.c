@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The queues of the virtio function: questions with their answers on one, events on the other.
+ *
+ * One question is on its way at a time, and its asker sleeps. Events come whenever the engine has something to tell; each
+ * is copied and its buffer given back at once, so the device always finds one.
+ */
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <linux/virtio_config.h>
+
+#include "ane_virtio.h"
+
+/* Seconds. An answer waits for the task that runs, at most; the host may have other things to do. */
+#define PATIENCE	60
+/* The same of a function that is being removed: there may be nobody behind it. */
+#define PATIENCE_GONE	2
+
+static void ctrl_used(struct virtqueue *vq)
+{
+	struct ane_device *ane = dev_get_drvdata(&vq->vdev->dev);
+	struct ane_virtio *v = ane->bus_data;
+
+	complete(&v->answered);
+}
+
+static void take_event(struct ane_virtio *v, const struct virtio_ane_event *event)
+{
+	switch (le16_to_cpu(event->kind)) {
+	case VIRTIO_ANE_EVENT_TASK_MANAGER:
+		v->owed++;
+		v->info = le32_to_cpu(event->words[1]);
+		v->has_ended = true;
+		break;
+	case VIRTIO_ANE_EVENT_DART:
+		v->has_fault = true;
+		v->fault_address = le32_to_cpu(event->info.address);
+		v->fault_cause = le64_to_cpu(event->info.hw_error);
+		break;
+	case VIRTIO_ANE_EVENT_DEAD:
+		v->is_dead = true;
+		break;
+	}
+}
+
+static int give(struct ane_virtio *v, struct virtio_ane_event *buffer)
+{
+	struct scatterlist sg;
+
+	sg_init_one(&sg, buffer, sizeof(*buffer));
+	return virtqueue_add_inbuf(v->events, &sg, 1, buffer, GFP_ATOMIC);
+}
+
+void ane_ring_events(struct virtqueue *vq)
+{
+	struct ane_device *ane = dev_get_drvdata(&vq->vdev->dev);
+	struct ane_virtio *v = ane->bus_data;
+	struct virtio_ane_event *event;
+	unsigned long flags;
+	unsigned int length;
+
+	spin_lock_irqsave(&v->lock, flags);
+	while ((event = virtqueue_get_buf(vq, &length))) {
+		/* A buffer that is too short for an event comes back with nothing in it; ours are not. */
+		if (length >= sizeof(*event))
+			take_event(v, event);
+		/* It came out of the queue, so there is room for it; an event that finds none is looked for by its waiter. */
+		if (give(v, event))
+			dev_warn_ratelimited(&vq->vdev->dev, "event queue takes no buffer\n");
+	}
+	virtqueue_kick(vq);
+	spin_unlock_irqrestore(&v->lock, flags);
+	wake_up_all(&v->told);
+}
+
+int ane_ring_start(struct ane_virtio *v)
+{
+	struct virtqueue_info infos[VIRTIO_ANE_QUEUES] = {
+		[VIRTIO_ANE_CTRL_QUEUE] = { "ctrl", ctrl_used },
+		[VIRTIO_ANE_EVENT_QUEUE] = { "event", ane_ring_events },
+	};
+	struct virtqueue *vqs[VIRTIO_ANE_QUEUES];
+	unsigned long flags;
+	int i, ret;
+
+	ret = virtio_find_vqs(v->vdev, VIRTIO_ANE_QUEUES, vqs, infos, NULL);
+	if (ret)
+		return ret;
+	v->ctrl = vqs[VIRTIO_ANE_CTRL_QUEUE];
+	v->events = vqs[VIRTIO_ANE_EVENT_QUEUE];
+	v->is_silent = false;
+	spin_lock_irqsave(&v->lock, flags);
+	for (i = 0; i < EVENTS && !ret; i++)
+		ret = give(v, &v->buffers[i]);
+	spin_unlock_irqrestore(&v->lock, flags);
+	if (ret) {
+		v->vdev->config->del_vqs(v->vdev);
+		return ret;
+	}
+	virtio_device_ready(v->vdev);
+	virtqueue_kick(v->events);
+	return 0;
+}
+
+void ane_ring_stop(struct ane_virtio *v)
+{
+	virtio_reset_device(v->vdev);
+	v->vdev->config->del_vqs(v->vdev);
+}
+
+static int check(struct ane_virtio *v, struct ane_batch *batch, unsigned int length)
+{
+	const struct virtio_ane_response *head = &v->answer->head;
+	unsigned int i, reads = 0;
+	u32 status;
+
+	if (length < sizeof(*head) || le64_to_cpu(head->cookie) != v->cookie)
+		return -EPROTO;
+	status = le32_to_cpu(head->status);
+	if (status == VIRTIO_ANE_STATUS_DEAD)
+		return -EHOSTDOWN;
+	if (status != VIRTIO_ANE_STATUS_DONE) {
+		dev_err_ratelimited(&v->vdev->dev, "device refuses operation %u with status %u, detail %#x\n",
+				    le32_to_cpu(head->index), status, le32_to_cpu(head->detail));
+		return -EPROTO;
+	}
+	for (i = 0; batch && i < batch->count; i++) {
+		if (batch->at[i].is_write)
+			continue;
+		if (length < sizeof(*head) + (reads + 1) * sizeof(__le32))
+			return -EPROTO;
+		batch->at[i].value = le32_to_cpu(v->answer->values[reads++]);
+	}
+	return 0;
+}
+
+static unsigned int compose(struct ane_virtio *v, u16 kind, const struct ane_batch *batch)
+{
+	unsigned int i, count = batch ? batch->count : 0;
+
+	v->question->head = (struct virtio_ane_request){
+		.kind = cpu_to_le16(kind),
+		.count = cpu_to_le32(count),
+		.cookie = cpu_to_le64(++v->cookie),
+	};
+	for (i = 0; i < count; i++) {
+		const struct ane_access *access = &batch->at[i];
+
+		v->question->ops[i] = (struct virtio_ane_op){
+			.access = cpu_to_le16(access->is_write ? VIRTIO_ANE_WRITE : VIRTIO_ANE_READ),
+			.offset = cpu_to_le32(access->offset),
+			.value = cpu_to_le32(access->is_write ? access->value : 0),
+		};
+	}
+	return sizeof(v->question->head) + count * sizeof(v->question->ops[0]);
+}
+
+static bool is_answered(struct ane_virtio *v)
+{
+	struct ane_device *ane = dev_get_drvdata(&v->vdev->dev);
+	unsigned int waited;
+
+	for (waited = 0; waited < (READ_ONCE(ane->is_gone) ? PATIENCE_GONE : PATIENCE); waited++)
+		if (wait_for_completion_timeout(&v->answered, HZ))
+			return true;
+	return false;
+}
+
+int ane_ring_ask(struct ane_virtio *v, u16 kind, struct ane_batch *batch)
+{
+	struct scatterlist out, in, *sgs[] = { &out, &in };
+	unsigned int length;
+
+	if (v->is_silent)
+		return -EPIPE;
+	sg_init_one(&out, v->question, compose(v, kind, batch));
+	sg_init_one(&in, v->answer, sizeof(*v->answer));
+	reinit_completion(&v->answered);
+	if (virtqueue_add_sgs(v->ctrl, sgs, 1, 1, v, GFP_KERNEL))
+		return -EPIPE;
+	if (!virtqueue_kick(v->ctrl) || !is_answered(v) || !virtqueue_get_buf(v->ctrl, &length)) {
+		/* The device has question and answer, and may still write: only its reset gives them back. */
+		v->is_silent = true;
+		return -EPIPE;
+	}
+	return check(v, batch, length);
+}
