@@ -4,6 +4,7 @@ mod beside;
 pub mod compare;
 pub mod compile;
 mod execute;
+mod layers;
 mod lower;
 pub mod mil;
 pub mod network;

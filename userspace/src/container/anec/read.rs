@@ -11,7 +11,7 @@ use super::super::limits::{self, BARS, TILE_BYTES};
 use super::super::program::{
     Axes, Bar, Constants, Container, Direction, Element, Generation, Program, Role, Surface, Warning, extent,
 };
-use super::tiles::Tiles;
+use super::tiles::{Tiles, commands_needed};
 use super::{
     CONSTANTS_BAR, Error, Form, Header, SCRATCH_BARS, SURFACES_MAX, Shape, TASKS_BAR, bar_of, constants_at,
     names,
@@ -82,10 +82,9 @@ fn payload(header: &Header) -> Option<u64> {
     constants_at(header.stream_bytes.get())?.checked_add(header.constant_bytes.get())
 }
 
-/// Bytes of the buffer that holds the payload, in whole pages. It is longer than the task stream (td 2.2).
+/// Bytes of the buffer that holds the payload, in whole pages.
 fn commands_bytes(header: &Header) -> u64 {
-    let longer = header.stream_bytes.get().saturating_add(1);
-    header.payload_bytes.get().max(longer).checked_next_multiple_of(TILE_BYTES).unwrap_or(u64::MAX)
+    commands_needed(header).checked_next_multiple_of(TILE_BYTES).unwrap_or(u64::MAX)
 }
 
 /// Where the payload starts, which is how long the header is.

@@ -73,14 +73,17 @@ impl Tiles {
     /// True if BAR 0 is as long as the payload asks for, and every buffer can exist and holds its surface.
     fn agrees(self, header: &Header) -> bool {
         let exact = |bar| u64::from(self.count(header, bar)) * self.unit();
-        // The driver wants the buffer longer than the task stream, be it by one byte.
-        let needed = header.payload_bytes.get().max(header.stream_bytes.get().saturating_add(1));
-        let spare = exact(TASKS_BAR).checked_sub(needed);
+        let spare = exact(TASKS_BAR).checked_sub(commands_needed(header));
         let is_snug = spare.is_some_and(|spare| spare <= self.unit());
         is_snug
             && (0..BARS as u8).all(|bar| exact(bar) <= BUFFER_BYTES_MAX)
             && (SURFACES_BAR..BARS as u8).all(|bar| exact(bar) >= surface_bytes(header, bar))
     }
+}
+
+/// Bytes that the buffer of BAR 0 needs: the payload, and one more than the task stream (td 2.2).
+pub(super) fn commands_needed(header: &Header) -> u64 {
+    header.payload_bytes.get().max(header.stream_bytes.get().saturating_add(1))
 }
 
 /// Bytes that the shape of `bar` asks for at least; 0 where there is none.

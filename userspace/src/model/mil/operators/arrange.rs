@@ -1,6 +1,7 @@
 //! Elements in another order or number, and constants.
 
 use super::{Call, Made, mode, one};
+use crate::model::layers::Layers;
 use crate::model::network::operation::Cut;
 use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
 use crate::model::onnx::operators::Setting::{Integer, Integers, Text};

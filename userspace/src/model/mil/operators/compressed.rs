@@ -1,6 +1,7 @@
 //! Constants that are stored in fewer bits, brought back before the run.
 
 use super::{Call, Made, mode, one};
+use crate::model::layers::Layers;
 use crate::model::network::array::elements;
 use crate::model::network::operation::JoinKind;
 use crate::model::network::{Array, Kind, ValueId};

@@ -1,6 +1,7 @@
 //! Sums of products of two tensors, as an equation such as `bhqd,bhkd->bhqk` says.
 
 use super::{Call, Made, mode, one};
+use crate::model::layers::Layers;
 use crate::model::network::{Operation, ValueId};
 use crate::model::problem::Why;
 

@@ -1,6 +1,7 @@
 //! Element by element.
 
 use super::{Call, Made, mode, one};
+use crate::model::layers::Layers;
 use crate::model::network::operation::{JoinKind, Map};
 use crate::model::network::{Kind, Operation};
 use crate::model::onnx::operators::Setting;

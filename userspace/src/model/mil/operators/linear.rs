@@ -1,6 +1,7 @@
 //! Matrix products and convolutions.
 
 use super::{Call, Made, mode, one};
+use crate::model::layers::Layers;
 use crate::model::network::ValueId;
 use crate::model::network::operation::JoinKind;
 use crate::model::onnx::operators::Setting::{self, Integer, Integers, Text};

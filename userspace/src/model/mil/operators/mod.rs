@@ -12,9 +12,9 @@ mod window;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::import::Item;
+use crate::model::layers::Layers;
 use crate::model::network::compose::Compose;
-use crate::model::network::operation::{Join, JoinKind, Map};
-use crate::model::network::{Array, Fault, Kind, Network, Operation, ValueId};
+use crate::model::network::{Array, Kind, Network, Operation, ValueId};
 use crate::model::onnx::operators::{Setting, apply};
 use crate::model::problem::Why;
 
@@ -67,6 +67,16 @@ pub(super) fn call(call: &mut Call<'_>) -> Result<Vec<ValueId>, Why> {
 /// Refuses a mode.
 fn mode(what: impl Into<String>) -> Why {
     Why::Mode(what.into())
+}
+
+impl Layers for Call<'_> {
+    fn network(&self) -> &Network {
+        self.network
+    }
+
+    fn add_as(&mut self, operation: Operation, inputs: &[ValueId], kind: Kind) -> Result<ValueId, Why> {
+        Ok(self.network.add(self.name, operation, inputs, kind)?)
+    }
 }
 
 impl<'a> Call<'a> {
@@ -153,23 +163,8 @@ impl<'a> Call<'a> {
         Ok(self.number(name, 0.0)? != 0.0)
     }
 
-    fn dims(&self, value: ValueId) -> Vec<usize> {
-        self.network.dims(value).to_vec()
-    }
-
     fn rank(&self, value: ValueId) -> usize {
         self.network.dims(value).len()
-    }
-
-    fn kind(&self, value: ValueId) -> Kind {
-        self.network.values.get(value).map_or(Kind::Real, |value| value.kind)
-    }
-
-    /// An axis, counted from the end if below zero.
-    fn axis(&self, axis: i64, rank: usize) -> Result<usize, Why> {
-        let counted = if axis < 0 { axis.saturating_add_unsigned(rank as u64) } else { axis };
-        let counted = usize::try_from(counted).ok().filter(|&axis| axis < rank);
-        counted.ok_or_else(|| Fault::Wrong { what: "axis", value: axis, dims: vec![rank] }.into())
     }
 
     fn axes(&self, axes: &[i64], rank: usize) -> Result<Vec<usize>, Why> {
@@ -177,27 +172,6 @@ impl<'a> Call<'a> {
         axes.sort_unstable();
         axes.dedup();
         Ok(axes)
-    }
-
-    fn add(&mut self, operation: Operation, inputs: &[ValueId]) -> Result<ValueId, Why> {
-        let kind = inputs.first().map_or(Kind::Real, |&input| self.kind(input));
-        Ok(self.network.add(self.name, operation, inputs, kind)?)
-    }
-
-    fn map(&mut self, map: Map, x: ValueId) -> Result<ValueId, Why> {
-        self.add(Operation::Map(map), &[x])
-    }
-
-    fn affine(&mut self, x: ValueId, scale: f64, offset: f64) -> Result<ValueId, Why> {
-        self.map(Map::Affine { scale, offset }, x)
-    }
-
-    fn join(&mut self, kind: JoinKind, a: ValueId, b: ValueId) -> Result<ValueId, Why> {
-        self.add(Operation::Join(Join { kind, relu: false }), &[a, b])
-    }
-
-    fn reshape(&mut self, x: ValueId, dims: Vec<usize>) -> Result<ValueId, Why> {
-        self.add(Operation::Reshape(dims), &[x])
     }
 
     /// The last two axes exchanged.

@@ -1,6 +1,7 @@
 //! Reductions, normalisations and softmax.
 
 use super::{Call, Made, mode, one};
+use crate::model::layers::Layers;
 use crate::model::network::operation::{JoinKind, Post, Reduce, ReduceKind};
 use crate::model::network::{Array, Operation, ValueId};
 use crate::model::onnx::operators::Setting::{Integer, Integers, Single};

@@ -1,6 +1,7 @@
 //! Elements in another order or number, and constants.
 
 use super::{Call, Made, one, tensor};
+use crate::model::layers::Layers;
 use crate::model::network::array::elements;
 use crate::model::network::operation::{Cut, JoinKind};
 use crate::model::network::{Array, Fault, Kind, Operation, ValueId};

@@ -1,6 +1,7 @@
 //! Element by element.
 
 use super::{Call, Made, one, tensor};
+use crate::model::layers::Layers;
 use crate::model::network::operation::{Join, JoinKind, Map};
 use crate::model::network::{Array, Kind, Operation, ValueId};
 use crate::model::problem::Why;

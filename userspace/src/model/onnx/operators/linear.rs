@@ -2,6 +2,7 @@
 
 use super::window::{Sides, sides};
 use super::{Call, Made, one};
+use crate::model::layers::Layers;
 use crate::model::network::operation::{Convolution, Cut, JoinKind};
 use crate::model::network::{Array, Kind, Operation, ValueId};
 use crate::model::problem::Why;

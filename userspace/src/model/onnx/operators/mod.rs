@@ -13,9 +13,10 @@ use std::collections::BTreeSet;
 
 use super::message::{Attribute, Node};
 use super::tensor;
+use crate::model::layers::Layers;
 use crate::model::network::compose::Compose;
-use crate::model::network::operation::{Cut, Join, JoinKind, Map};
-use crate::model::network::{Array, Fault, Kind, Network, Operation, ValueId};
+use crate::model::network::operation::Cut;
+use crate::model::network::{Array, Kind, Network, Operation, ValueId};
 use crate::model::problem::Why;
 
 /// A node that is mapped.
@@ -107,6 +108,16 @@ fn one(value: ValueId) -> Made {
     Ok(Some(vec![value]))
 }
 
+impl Layers for Call<'_, '_> {
+    fn network(&self) -> &Network {
+        self.network
+    }
+
+    fn add_as(&mut self, operation: Operation, inputs: &[ValueId], kind: Kind) -> Result<ValueId, Why> {
+        Ok(self.network.add(self.name, operation, inputs, kind)?)
+    }
+}
+
 impl Call<'_, '_> {
     /// Operand `index`.
     fn x(&self, index: usize) -> Result<ValueId, Why> {
@@ -115,14 +126,6 @@ impl Call<'_, '_> {
 
     fn optional(&self, index: usize) -> Option<ValueId> {
         self.inputs.get(index).copied().flatten()
-    }
-
-    fn dims(&self, value: ValueId) -> Vec<usize> {
-        self.network.dims(value).to_vec()
-    }
-
-    fn kind(&self, value: ValueId) -> Kind {
-        self.network.values[value].kind
     }
 
     fn attribute(&self, name: &str) -> Option<&Attribute<'_>> {
@@ -171,22 +174,6 @@ impl Call<'_, '_> {
         if self.optional(index).is_some() { self.list(index) } else { Ok(otherwise()) }
     }
 
-    /// An axis, counted from the end if below zero.
-    fn axis(&self, axis: i64, rank: usize) -> Result<usize, Why> {
-        let counted = if axis < 0 { axis.checked_add_unsigned(rank as u64) } else { Some(axis) };
-        let axis_of = counted.and_then(|axis| usize::try_from(axis).ok()).filter(|&axis| axis < rank);
-        axis_of.ok_or_else(|| Fault::Wrong { what: "axis", value: axis, dims: vec![rank] }.into())
-    }
-
-    fn add(&mut self, operation: Operation, inputs: &[ValueId]) -> Result<ValueId, Why> {
-        let kind = inputs.first().map_or(Kind::Real, |&input| self.kind(input));
-        self.add_as(operation, inputs, kind)
-    }
-
-    fn add_as(&mut self, operation: Operation, inputs: &[ValueId], kind: Kind) -> Result<ValueId, Why> {
-        Ok(self.network.add(self.name, operation, inputs, kind)?)
-    }
-
     /// Layers that other readers have as well.
     fn compose(&mut self) -> Compose<'_> {
         Compose { network: self.network, name: self.name }
@@ -198,22 +185,6 @@ impl Call<'_, '_> {
 
     fn scalar(&mut self, value: f64) -> ValueId {
         self.constant(Array::scalar(value), Kind::Real)
-    }
-
-    fn map(&mut self, map: Map, x: ValueId) -> Result<ValueId, Why> {
-        self.add(Operation::Map(map), &[x])
-    }
-
-    fn affine(&mut self, x: ValueId, scale: f64, offset: f64) -> Result<ValueId, Why> {
-        self.map(Map::Affine { scale, offset }, x)
-    }
-
-    fn join(&mut self, kind: JoinKind, a: ValueId, b: ValueId) -> Result<ValueId, Why> {
-        self.add(Operation::Join(Join { kind, relu: false }), &[a, b])
-    }
-
-    fn reshape(&mut self, x: ValueId, dims: Vec<usize>) -> Result<ValueId, Why> {
-        self.add(Operation::Reshape(dims), &[x])
     }
 
     /// Part of one axis.

@@ -2,6 +2,7 @@
 
 use super::reduce::{log_sum_exp, reduced};
 use super::{Call, Made, one};
+use crate::model::layers::Layers;
 use crate::model::network::operation::{JoinKind, Map, Post, Reduce, ReduceKind};
 use crate::model::network::{Kind, Operation, ValueId};
 use crate::model::problem::Why;

@@ -1,6 +1,7 @@
 //! Reductions.
 
 use super::{Call, Made, one};
+use crate::model::layers::Layers;
 use crate::model::network::operation::{Cut, JoinKind, Map, Post, Reduce, ReduceKind};
 use crate::model::network::{Operation, ValueId};
 use crate::model::problem::Why;

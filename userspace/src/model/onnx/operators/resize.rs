@@ -2,6 +2,7 @@
 
 use super::linear::product;
 use super::{Call, Made, one};
+use crate::model::layers::Layers;
 use crate::model::network::{Array, Kind, Operation, ValueId};
 use crate::model::problem::Why;
 

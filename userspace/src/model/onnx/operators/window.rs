@@ -1,6 +1,7 @@
 //! Pooling, and how kernels and windows lie over their operand.
 
 use super::{Call, Made, one};
+use crate::model::layers::Layers;
 use crate::model::network::Operation;
 use crate::model::network::operation::{Convolution, JoinKind, Map, Window};
 use crate::model::network::{Array, Kind};
