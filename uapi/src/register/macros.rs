@@ -2,7 +2,8 @@
 
 /// Declares a typed register word: its fields, from bit 0 upwards.
 ///
-/// Bits that no source explains are fields named `__`. After the type a field may say how to print its
+/// Each field is a method of the word, and a constant of type [`Bits`](crate::register::Bits) that names its bits. Bits that no source
+/// explains are fields named `__`. After the type a field may say how to print its
 /// number (`=> Show::Half`) and its own grade (`; Predicted`) where that is not the register's.
 #[macro_export]
 macro_rules! layout {
@@ -24,6 +25,10 @@ macro_rules! layout {
                 #[bits($bits)]
                 pub $field: $ty,
             )*
+        }
+
+        impl $name {
+            $( $crate::layout!(@bits $name, $field, $bits); )*
         }
 
         impl $crate::register::Word for $name {
@@ -58,6 +63,14 @@ macro_rules! layout {
         }
     };
 
+    (@bits $name:ident, __, $bits:literal) => {};
+    (@bits $name:ident, $field:ident, $bits:literal) => {
+        pastey::paste! {
+            #[doc = concat!("The bits of [`", stringify!($field), "`](Self::", stringify!($field), ").")]
+            pub const [<$field:upper>]: $crate::register::Bits<Self> =
+                $crate::register::Bits::of(Self::[<$field:upper _OFFSET>], $bits);
+        }
+    };
     (@show) => { $crate::register::Show::Decimal };
     (@show $show:expr) => { $show };
     (@grade) => { None };

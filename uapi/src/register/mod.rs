@@ -286,6 +286,37 @@ impl Register {
     }
 }
 
+/// Bits of a word of type `T`: those of one field, or all.
+#[derive(Debug)]
+pub struct Bits<T> {
+    mask: u32,
+    word: PhantomData<fn() -> T>,
+}
+
+impl<T> Bits<T> {
+    /// The whole word.
+    pub const ALL: Self = Self { mask: u32::MAX, word: PhantomData };
+
+    /// `bits` bits from bit `low` on; used by [`layout!`](crate::layout).
+    #[doc(hidden)]
+    pub const fn of(low: usize, bits: u32) -> Self {
+        Self { mask: (u32::MAX >> (32 - bits)) << low, word: PhantomData }
+    }
+
+    /// The bits, set.
+    pub const fn mask(&self) -> u32 {
+        self.mask
+    }
+}
+
+impl<T> Clone for Bits<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Bits<T> {}
+
 /// A register that knows the type of its word.
 #[derive(Debug)]
 pub struct Reg<T> {

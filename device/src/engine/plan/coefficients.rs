@@ -11,7 +11,9 @@
 //! to 64 bytes then (delta 5.2, 5.5).
 
 use ane_uapi::hw::td::neural::KernelFormat;
+use ane_uapi::hw::td::words::DmaBytes;
 use ane_uapi::hw::td::{common, kernel_dma, neural};
+use ane_uapi::register::Bits;
 
 use super::geometry;
 use super::task::Repeats;
@@ -237,7 +239,12 @@ const fn common_divisor(a: u32, b: u32) -> u32 {
 pub(super) fn check_engines(registers: Registers<'_>) -> Result<(), Verdict> {
     let log2 = registers.get(&common::CFG).active_ne();
     let register = &common::CFG;
-    registers.defined(log2 <= ACTIVE_NE_MAX, register, "active_ne", "there are sixteen neural engines")
+    registers.defined(
+        log2 <= ACTIVE_NE_MAX,
+        register,
+        common::Cfg::ACTIVE_NE,
+        "there are sixteen neural engines",
+    )
 }
 
 /// The coefficients that a convolution needs; it gets the lanes in which the array is given them.
@@ -249,17 +256,22 @@ pub(super) fn kernel(
 ) -> Result<Kernel, Verdict> {
     let cfg = registers.get(&neural::KERNEL_CFG);
     let register = &neural::KERNEL_CFG;
-    registers.supported(!cfg.palettised(), register, "palettised", "palettised kernels are not executed")?;
+    registers.supported(
+        !cfg.palettised(),
+        register,
+        neural::KernelCfg::PALETTISED,
+        "palettised kernels are not executed",
+    )?;
     registers.supported(
         !cfg.group_kernel_reuse(),
         register,
-        "group_kernel_reuse",
+        neural::KernelCfg::GROUP_KERNEL_REUSE,
         "reused kernels are not executed",
     )?;
     registers.defined(
         NO_PALETTE.contains(&cfg.palette_bits()),
         register,
-        "palette_bits",
+        neural::KernelCfg::PALETTE_BITS,
         "it is 0 or 8 without a palette",
     )?;
     let format = match KernelFormat::try_from(cfg.format()) {
@@ -272,21 +284,21 @@ pub(super) fn kernel(
     registers.defined(
         format == Format::Half || !has_bias,
         register,
-        "format",
+        neural::KernelCfg::FORMAT,
         "format of a bias row beside bytes is not known",
     )?;
     let step = u32::from(registers.get(&common::CONV_CFG).ox()).max(1);
     registers.defined(
         convolution.lanes <= LANES_MAX.saturating_mul(step),
         &common::CONV_CFG,
-        "ocg_size",
+        common::ConvCfg::OCG_SIZE,
         "no program has more than 32 lanes",
     )?;
     let taps = geometry::taps(convolution);
     registers.supported(
         taps <= TAPS_MAX,
         &common::C_IN,
-        "channels",
+        common::Channels::CHANNELS,
         "output has more than 2^22 coefficients",
     )?;
     let all =
@@ -294,7 +306,7 @@ pub(super) fn kernel(
     registers.supported(
         all <= COEFFICIENTS_MAX,
         &common::C_OUT,
-        "channels",
+        common::Channels::CHANNELS,
         "task has more than 2^26 coefficients",
     )?;
     let log2 = registers.get(&common::CFG).active_ne();
@@ -328,10 +340,20 @@ fn sparse(
     repeats: Repeats,
 ) -> Result<Sparse, Verdict> {
     let register = &neural::KERNEL_CFG;
-    registers.defined(kernel.format == Format::Half, register, "format", "no program has sparse bytes")?;
+    registers.defined(
+        kernel.format == Format::Half,
+        register,
+        neural::KernelCfg::FORMAT,
+        "no program has sparse bytes",
+    )?;
     let ox = registers.get(&common::CONV_CFG).ox();
-    registers.defined(ox == 1, &common::CONV_CFG, "ox", "no sparse program has an output step")?;
-    registers.defined(repeats.depths == 1, &common::IN_DEPTH, "", "no sparse program has a depth")?;
+    registers.defined(
+        ox == 1,
+        &common::CONV_CFG,
+        common::ConvCfg::OX,
+        "no sparse program has an output step",
+    )?;
+    registers.defined(repeats.depths == 1, &common::IN_DEPTH, Bits::ALL, "no sparse program has a depth")?;
     // Why a plane of one output has more bits in its masks is open (delta 5.4).
     let mask_lanes = match (kernel.lanes, registers.get(&common::CFG).small_source_mode()) {
         (4.., _) => Some(kernel.lanes),
@@ -343,7 +365,7 @@ fn sparse(
     registers.defined(
         known,
         &common::CONV_CFG,
-        "ocg_size",
+        common::ConvCfg::OCG_SIZE,
         "masks of sparse planes of two outputs are not known",
     )?;
     let kernel_size = (convolution.kernel_width, convolution.kernel_height);
@@ -374,7 +396,7 @@ fn divided(registers: Registers<'_>, kernel: Kernel) -> Result<Kernel, Verdict> 
     registers.defined(
         is_full(&kernel),
         &common::CONV_CFG,
-        "ocg_size",
+        common::ConvCfg::OCG_SIZE,
         "how a plane that is not full is stored is not known",
     )?;
     for engine in 0..kernel.engines {
@@ -410,9 +432,9 @@ pub(super) fn check_table(registers: Registers<'_>) -> Result<(), Verdict> {
         let base = registers.0.get_at(&kernel_dma::COEFF_BASE_ADDR, channel).bytes();
         if runs && base != first {
             return Err(registers.verdict_at(
-                &kernel_dma::COEFF_BASE_ADDR.info,
+                &kernel_dma::COEFF_BASE_ADDR,
                 channel,
-                "units",
+                DmaBytes::UNITS,
                 Category::Undefined,
                 "no program has a table for each engine",
             ));
@@ -425,21 +447,21 @@ fn check_channel(registers: Registers<'_>, channel: u16, bytes: u64) -> Result<(
     if !registers.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, channel).en() {
         // Measured for channel 0; of the others nothing is known.
         let category = if channel == 0 { Category::WouldHang } else { Category::Undefined };
-        let register = &kernel_dma::COEFF_DMA_CONFIG.info;
+        let register = &kernel_dma::COEFF_DMA_CONFIG;
         return Err(registers.verdict_at(
             register,
             channel,
-            "en",
+            kernel_dma::CoeffDmaConfig::EN,
             category,
             "coefficients are needed and the channel is idle",
         ));
     }
     if u64::from(registers.0.get_at(&kernel_dma::COEFF_BFR_SIZE, channel).bytes()) < bytes {
-        let register = &kernel_dma::COEFF_BFR_SIZE.info;
+        let register = &kernel_dma::COEFF_BFR_SIZE;
         return Err(registers.verdict_at(
             register,
             channel,
-            "bytes",
+            kernel_dma::CoeffBfrSize::BYTES,
             Category::Undefined,
             "channel does not bring all coefficients of its engine",
         ));
@@ -454,26 +476,41 @@ fn check_master(registers: Registers<'_>, is_sparse: bool) -> Result<(), Verdict
     registers.defined(
         master.enable(),
         register,
-        "enable",
+        kernel_dma::Master::ENABLE,
         "coefficients are needed and kernel DMA is off",
     )?;
-    registers.defined(master.sparse() == is_sparse, register, "sparse", "KernelCfg says otherwise")?;
-    registers.supported(!master.group_reuse(), register, "group_reuse", "reused kernels are not executed")?;
+    registers.defined(
+        master.sparse() == is_sparse,
+        register,
+        kernel_dma::Master::SPARSE,
+        "KernelCfg says otherwise",
+    )?;
+    registers.supported(
+        !master.group_reuse(),
+        register,
+        kernel_dma::Master::GROUP_REUSE,
+        "reused kernels are not executed",
+    )?;
     registers.supported(
         master.palette_block() == 0,
         register,
-        "palette_block",
+        kernel_dma::Master::PALETTE_BLOCK,
         "palettised kernels are not executed",
     )?;
     let register = &kernel_dma::ALIGNED_SIZE;
-    registers.defined(registers.get(register).value() == 0, register, "", "it is 0 in every program")?;
+    registers.defined(
+        registers.get(register).value() == 0,
+        register,
+        Bits::ALL,
+        "it is 0 in every program",
+    )?;
     for stream in 0..kernel_dma::STREAM_DMA_CONFIG.info.count {
         let config = registers.0.get_at(&kernel_dma::STREAM_DMA_CONFIG, stream).into_bits();
         if !IDLE_STREAM.contains(&config) {
             return Err(registers.verdict_at(
-                &kernel_dma::STREAM_DMA_CONFIG.info,
+                &kernel_dma::STREAM_DMA_CONFIG,
                 stream,
-                "",
+                Bits::ALL,
                 Category::Undefined,
                 "what further streams bring is not known",
             ));

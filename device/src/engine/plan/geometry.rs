@@ -1,6 +1,7 @@
 //! Geometry: which inputs each output of a neural task reads.
 
 use ane_uapi::hw::td::common;
+use ane_uapi::register::Bits;
 
 use super::inferred::Inferred;
 use super::operand::Shape;
@@ -16,12 +17,17 @@ pub(super) fn reads(registers: Registers<'_>, input: Shape, output: Shape) -> Re
         return Ok(Reads::Dense);
     }
     let channels = u32::from(cfg.unicast_cin());
-    registers.defined(channels != 0, register, "unicast_cin", "outputs read no channels")?;
+    registers.defined(
+        channels != 0,
+        register,
+        common::GroupConvCfg::UNICAST_CIN,
+        "outputs read no channels",
+    )?;
     let read = u64::from(channels).saturating_mul(output.channels.into());
     registers.runs(
         read <= input.channels.into(),
         &common::C_OUT,
-        "channels",
+        common::Channels::CHANNELS,
         "outputs read more channels than there are",
     )?;
     Ok(Reads::Unicast { channels })
@@ -64,7 +70,12 @@ pub(super) fn convolution(
     let register = &common::CONV_CFG;
     let cfg = registers.get(register);
     let step = u32::from(cfg.ox());
-    registers.defined((1..=STEP_MAX).contains(&step), register, "ox", "only steps of 1 and 2 are known")?;
+    registers.defined(
+        (1..=STEP_MAX).contains(&step),
+        register,
+        common::ConvCfg::OX,
+        "only steps of 1 and 2 are known",
+    )?;
     let more = step.saturating_sub(1);
     let mut convolution = Convolution {
         channels: input.channels,
@@ -82,25 +93,35 @@ pub(super) fn convolution(
         reads,
         lanes: 1 << u32::from(cfg.ocg_size()),
     };
-    registers.defined(cfg.kw() != 0, register, "kw", "kernel has no columns")?;
-    registers.defined(cfg.kh() != 0, register, "kh", "kernel has no rows")?;
-    registers.defined(cfg.sx() != 0, register, "sx", "stride is zero")?;
-    registers.defined(cfg.sy() != 0, register, "sy", "stride is zero")?;
+    registers.defined(cfg.kw() != 0, register, common::ConvCfg::KW, "kernel has no columns")?;
+    registers.defined(cfg.kh() != 0, register, common::ConvCfg::KH, "kernel has no rows")?;
+    registers.defined(cfg.sx() != 0, register, common::ConvCfg::SX, "stride is zero")?;
+    registers.defined(cfg.sy() != 0, register, common::ConvCfg::SY, "stride is zero")?;
     if !has_kernel {
         let is_plain = [cfg.kw(), cfg.kh(), cfg.sx(), cfg.sy()] == [1; 4] && cfg.px() == 0 && cfg.py() == 0;
-        registers.defined(is_plain, register, "", "only 1x1 with stride 1 is known without coefficients")?;
-        registers.defined(step == 1, register, "ox", "only a step of 1 is known without coefficients")?;
+        registers.defined(
+            is_plain,
+            register,
+            Bits::ALL,
+            "only 1x1 with stride 1 is known without coefficients",
+        )?;
+        registers.defined(
+            step == 1,
+            register,
+            common::ConvCfg::OX,
+            "only a step of 1 is known without coefficients",
+        )?;
         let is_same = (input.height, input.width) == (output.height, output.width);
-        registers.defined(is_same, &common::OUT_DIM, "", "output is not as large as the input")?;
+        registers.defined(is_same, &common::OUT_DIM, Bits::ALL, "output is not as large as the input")?;
         return Ok((convolution, Inferred::NONE));
     }
     let pads_x = trailing(input.width, output.width, cfg.kw(), cfg.sx(), cfg.px());
     let pads_y = trailing(input.height, output.height, cfg.kh(), cfg.sy(), cfg.py());
     let too_wide = "padding is as wide as the kernel";
-    registers.defined(cfg.px() < cfg.kw(), register, "px", too_wide)?;
-    registers.defined(cfg.py() < cfg.kh(), register, "py", too_wide)?;
-    registers.defined(pads_x < i64::from(cfg.kw()), &common::OUT_DIM, "width", too_wide)?;
-    registers.defined(pads_y < i64::from(cfg.kh()), &common::OUT_DIM, "height", too_wide)?;
+    registers.defined(cfg.px() < cfg.kw(), register, common::ConvCfg::PX, too_wide)?;
+    registers.defined(cfg.py() < cfg.kh(), register, common::ConvCfg::PY, too_wide)?;
+    registers.defined(pads_x < i64::from(cfg.kw()), &common::OUT_DIM, common::Extent::WIDTH, too_wide)?;
+    registers.defined(pads_y < i64::from(cfg.kh()), &common::OUT_DIM, common::Extent::HEIGHT, too_wide)?;
     let mut inferred = Inferred::NONE;
     // Rows and columns that no output reads, a whole stride or more of them, are padding below zero.
     let is_cut = [(pads_x, cfg.sx()), (pads_y, cfg.sy())]
@@ -114,7 +135,12 @@ pub(super) fn convolution(
         inferred = inferred.with(Inferred::STRIDE);
     }
     if step > 1 {
-        registers.defined(cfg.sx() == 1, register, "sx", "no program has a stride beside an output step")?;
+        registers.defined(
+            cfg.sx() == 1,
+            register,
+            common::ConvCfg::SX,
+            "no program has a stride beside an output step",
+        )?;
         inferred = inferred.with(Inferred::OUTPUT_STEP);
         convolution.outputs = output.channels.saturating_mul(step);
         convolution.out_width = output.width.div_ceil(step);
@@ -130,7 +156,7 @@ pub(super) fn convolution(
         registers.supported(
             convolution.kernel_width <= KERNEL_MAX,
             register,
-            "kw",
+            common::ConvCfg::KW,
             "kernel is too wide for its step",
         )?;
     }

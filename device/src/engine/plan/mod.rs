@@ -10,10 +10,11 @@
 //! * [`operand`]: shapes and places; `source` and `sink` read them from the registers.
 //! * `task`: what every task has to satisfy.
 //! * [`neural`], with `geometry` and [`coefficients`]; [`planar`].
-//! * [`inferred`]: what is executed without being established.
+//! * [`inferred`]: what is executed without being established; `established` refuses it for those who ask.
 
 pub mod cache;
 pub mod coefficients;
+mod established;
 mod geometry;
 pub mod inferred;
 pub mod neural;
@@ -24,11 +25,10 @@ mod source;
 mod task;
 pub mod verdict;
 
-use ane_uapi::hw::td::common::{self, TaskClass};
+use ane_uapi::hw::td::common::TaskClass;
 use ane_uapi::hw::td::header::Header;
 use ane_uapi::hw::td::words::ChipBytes;
-use ane_uapi::hw::td::{l2, neural as neural_registers, planar as planar_registers};
-use ane_uapi::register::{Reg, Register};
+use ane_uapi::register::{Bits, Reg};
 
 use self::inferred::Inferred;
 use self::neural::NeuralPass;
@@ -36,7 +36,6 @@ pub use self::operand::Window;
 use self::operand::{ChipPlace, Shape, Sink, Source};
 use self::planar::PlanarPass;
 use self::verdict::{Registers, Verdict};
-use crate::refusal::Category;
 use crate::sram::TILE_L2_BYTES;
 use crate::td::register_file::RegisterFile;
 use crate::timing::Cost;
@@ -130,88 +129,6 @@ pub fn plan(header: &Header, registers: &RegisterFile) -> Result<Plan, Verdict> 
     }
 }
 
-impl Plan {
-    /// Refuses what no source establishes, as `--strict` wants it.
-    ///
-    /// # Errors
-    ///
-    /// The register and the field that ask for it.
-    pub fn established(&self, registers: &RegisterFile) -> Result<(), Verdict> {
-        let registers = Registers(registers);
-        let conv = registers.get(&common::CONV_CFG);
-        let is_strict = |register: &Register, field: &str, why| {
-            Err(registers.verdict(register, field, Category::Unsupported, why))
-        };
-        if self.inferred.contains(Inferred::STRIDE) {
-            let field = if conv.sx() > 2 { "sx" } else { "sy" };
-            let why = "stride 3 is inferred, and only what is established was asked for";
-            return is_strict(&common::CONV_CFG.info, field, why);
-        }
-        let others: [(Inferred, &Register, &str, &'static str); 9] = [
-            (
-                Inferred::PADDING,
-                &common::OUT_DIM.info,
-                "",
-                "padding below zero is inferred, and only what is established was asked for",
-            ),
-            (
-                Inferred::BIAS,
-                &neural_registers::MAC_CFG.info,
-                "bias_mode",
-                "bias row beside a post-scale is inferred, and only what is established was asked for",
-            ),
-            (
-                Inferred::DEPTH,
-                &common::IN_DEPTH.info,
-                "",
-                "a depth above 1 is inferred, and only what is established was asked for",
-            ),
-            (
-                Inferred::OUTPUT_STEP,
-                &common::CONV_CFG.info,
-                "ox",
-                "an output step above 1 is inferred, and only what is established was asked for",
-            ),
-            (
-                Inferred::ACC_BIAS,
-                &neural_registers::ACC_BIAS.info,
-                "value",
-                "AccBias beside a post-scale is inferred, and only what is established was asked for",
-            ),
-            (
-                Inferred::MAGNITUDE,
-                &planar_registers::PE_CFG.info,
-                "magnitude",
-                "place of the magnitude is inferred, and only what is established was asked for",
-            ),
-            (
-                Inferred::SOURCE_RELU,
-                &l2::L2_CFG.info,
-                "input_relu",
-                "ReLU on source 1 is inferred, and only what is established was asked for",
-            ),
-            (
-                Inferred::UNSIGNED,
-                &common::CH_CFG.info,
-                "",
-                "bytes without a sign are inferred, and only what is established was asked for",
-            ),
-            (
-                Inferred::SPARSE,
-                &neural_registers::KERNEL_CFG.info,
-                "sparse",
-                "order of these sparse coefficients is inferred, and only what is established was asked for",
-            ),
-        ];
-        for (inferred, register, field, why) in others {
-            if self.inferred.contains(inferred) {
-                return is_strict(register, field, why);
-            }
-        }
-        Ok(())
-    }
-}
-
 /// Refuses a tensor that does not lie in the on-chip buffer.
 fn chip_fits(
     registers: Registers<'_>,
@@ -219,5 +136,10 @@ fn chip_fits(
     shape: Shape,
     register: &Reg<ChipBytes>,
 ) -> Result<(), Verdict> {
-    registers.defined(place.end(shape) <= L2_BYTES, register, "", "tensor leaves the 2 MiB on-chip buffer")
+    registers.defined(
+        place.end(shape) <= L2_BYTES,
+        register,
+        Bits::ALL,
+        "tensor leaves the 2 MiB on-chip buffer",
+    )
 }

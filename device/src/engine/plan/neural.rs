@@ -3,6 +3,7 @@
 use ane_uapi::hw::td::common::{self, TaskClass};
 use ane_uapi::hw::td::l2;
 use ane_uapi::hw::td::neural::{self, NonlinearMode, OpMode};
+use ane_uapi::register::Bits;
 
 use super::coefficients::{self, Kernel};
 use super::geometry;
@@ -118,14 +119,14 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
     registers.runs(
         registers.get(&common::PATCH_CFG).into_bits() == 0,
         &common::PATCH_CFG,
-        "",
+        Bits::ALL,
         "neural task with a patch hangs the engine",
     )?;
     let cfg = registers.get(&common::CFG);
     registers.defined(
         !cfg.src2_in_memory(),
         &common::CFG,
-        "src2_in_memory",
+        common::Cfg::SRC2_IN_MEMORY,
         "neural task has no source 2",
     )?;
     coefficients::check_engines(registers)?;
@@ -143,7 +144,7 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
     registers.supported(
         made <= ELEMENTS_MAX,
         &common::OUT_DIM,
-        "",
+        Bits::ALL,
         "output has more than 2^26 elements with its step",
     )?;
     let macs =
@@ -151,13 +152,13 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
     registers.supported(
         macs <= MACS_MAX,
         &common::OUT_DIM,
-        "",
+        Bits::ALL,
         "task has more than 2^33 multiply-accumulates",
     )?;
     registers.defined(
         mac.into_bits() & neural::MAC_CFG.info.unknown == 0,
         &neural::MAC_CFG,
-        "",
+        Bits::ALL,
         "no source explains bit 5 of a neural task",
     )?;
     let has_table = mac.nonlinear_mode() == NonlinearMode::Table as u8;
@@ -182,7 +183,7 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
     registers.defined(
         l2_cfg.padding_mode() == padding_mode,
         &l2::L2_CFG,
-        "padding_mode",
+        l2::L2Cfg::PADDING_MODE,
         "it is 1 on channel maxima and 0 on other neural tasks",
     )?;
     let pass = NeuralPass {
@@ -236,7 +237,7 @@ fn operation(
             registers.defined(
                 matches!(convolution.reads, Reads::Unicast { channels: 1 }),
                 &common::GROUP_CONV_CFG,
-                "unicast_cin",
+                common::GroupConvCfg::UNICAST_CIN,
                 "pass-through takes one channel to one",
             )?;
             Operation::PassThrough
@@ -245,35 +246,45 @@ fn operation(
             registers.defined(
                 false,
                 &neural::MAC_CFG,
-                "op_mode",
+                neural::MacCfg::OP_MODE,
                 "no program does this with coefficients",
             )?;
             Operation::PassThrough
         }
     };
     let bias_mode = mac.bias_mode() && mac.unity_kernel();
-    registers.defined(!bias_mode, &neural::MAC_CFG, "bias_mode", "there are no coefficients to lead")?;
+    registers.defined(
+        !bias_mode,
+        &neural::MAC_CFG,
+        neural::MacCfg::BIAS_MODE,
+        "there are no coefficients to lead",
+    )?;
     registers.defined(
         !mac.matrix_bias_en(),
         &neural::MAC_CFG,
-        "matrix_bias_en",
+        neural::MacCfg::MATRIX_BIAS_EN,
         "its effect is not known",
     )?;
     registers.defined(
         !mac.post_scale_mode(),
         &neural::MAC_CFG,
-        "post_scale_mode",
+        neural::MacCfg::POST_SCALE_MODE,
         "its effect is not known",
     )?;
     registers.defined(
         BINARY_POINTS.contains(&mac.binary_point()),
         &neural::MAC_CFG,
-        "binary_point",
+        neural::MacCfg::BINARY_POINT,
         "only 0 and 28 are known",
     )?;
     if operation != Operation::PassThrough {
         let bias = registers.get(&neural::MATRIX_VECTOR_BIAS);
-        registers.defined(bias.value() == 0, &neural::MATRIX_VECTOR_BIAS, "", "its effect is not known")?;
+        registers.defined(
+            bias.value() == 0,
+            &neural::MATRIX_VECTOR_BIAS,
+            Bits::ALL,
+            "its effect is not known",
+        )?;
     }
     Ok(operation)
 }
@@ -285,11 +296,16 @@ fn acc_bias(registers: Registers<'_>, operation: Operation) -> Result<u16, Verdi
     if operation == Operation::PassThrough || bias.into_bits() == 0 {
         return Ok(0);
     }
-    registers.defined(bias.into_bits() >> 16 == 0, register, "shift", "its effect is not known")?;
+    registers.defined(
+        bias.into_bits() >> 16 == 0,
+        register,
+        neural::AccBias::SHIFT,
+        "its effect is not known",
+    )?;
     let sums = operation != Operation::Maximum;
-    registers.defined(sums, register, "value", "no maximum has an accumulator bias")?;
+    registers.defined(sums, register, neural::AccBias::VALUE, "no maximum has an accumulator bias")?;
     let has_row = matches!(operation, Operation::Convolve(Kernel { has_bias: true, .. }));
-    registers.defined(!has_row, register, "value", "no program has it beside a bias row")?;
+    registers.defined(!has_row, register, neural::AccBias::VALUE, "no program has it beside a bias row")?;
     Ok(bias.value())
 }
 
@@ -301,7 +317,7 @@ fn nonlinearity(registers: Registers<'_>, has_kernel: bool) -> Result<Nonlineari
             registers.defined(
                 mac.compiler_set(),
                 &neural::MAC_CFG,
-                "compiler_set",
+                neural::MacCfg::COMPILER_SET,
                 "tables give other values without this bit, and why is not known",
             )?;
             if !has_kernel {
@@ -316,6 +332,11 @@ fn nonlinearity(registers: Registers<'_>, has_kernel: bool) -> Result<Nonlineari
 
 fn post_scale(registers: Registers<'_>) -> Result<u16, Verdict> {
     let post_scale = registers.get(&neural::POST_SCALE);
-    registers.defined(post_scale.shift() == 0, &neural::POST_SCALE, "shift", "its effect is not known")?;
+    registers.defined(
+        post_scale.shift() == 0,
+        &neural::POST_SCALE,
+        neural::PostScale::SHIFT,
+        "its effect is not known",
+    )?;
     Ok(post_scale.scale())
 }

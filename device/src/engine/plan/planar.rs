@@ -3,6 +3,7 @@
 use ane_uapi::hw::td::common::{self, TaskClass};
 use ane_uapi::hw::td::l2;
 use ane_uapi::hw::td::planar::{self, Operation, PostFunction, Reduction, SecondSource};
+use ane_uapi::register::Bits;
 
 use super::inferred::Inferred;
 use super::operand::{Origin, Shape, Sink, Source};
@@ -49,23 +50,36 @@ pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<(Planar
     task::check(registers, is_binary)?;
     check_convolution(registers)?;
     let transposes = registers.get(&common::CFG).transpose();
-    registers.defined(!transposes, &common::CFG, "transpose", "planar task transposes by PlanarMap")?;
+    registers.defined(
+        !transposes,
+        &common::CFG,
+        common::Cfg::TRANSPOSE,
+        "planar task transposes by PlanarMap",
+    )?;
     let shape = shape(registers)?;
     let unicast = registers.get(&common::GROUP_CONV_CFG).unicast_en();
-    registers.defined(!unicast, &common::GROUP_CONV_CFG, "unicast_en", "no planar task is unicast")?;
+    registers.defined(
+        !unicast,
+        &common::GROUP_CONV_CFG,
+        common::GroupConvCfg::UNICAST_EN,
+        "no planar task is unicast",
+    )?;
     let (repeats, mut inferred) = task::repeats(registers, shape)?;
     if repeats.depths > 1 {
         registers.defined(
             !reduces,
             &common::IN_DEPTH,
-            "",
+            Bits::ALL,
             "whether a reduction goes over depths is not known",
         )?;
     }
     let planar = operation(registers, class, is_binary, reduces)?;
     inferred = inferred.with(task::bytes(registers)).with(guesses(&planar));
     let map = registers.get(&common::PLANAR_MAP);
-    for (is_set, field) in [(map.src1_depth(), "src1_depth"), (map.src2_depth() && is_binary, "src2_depth")] {
+    for (is_set, field) in [
+        (map.src1_depth(), common::PlanarMap::SRC1_DEPTH),
+        (map.src2_depth() && is_binary, common::PlanarMap::SRC2_DEPTH),
+    ] {
         registers.defined(!is_set, &common::PLANAR_MAP, field, "that it is depth is a guess")?;
     }
     let extents = |column: bool, row: bool, channel: bool| Shape {
@@ -83,7 +97,7 @@ pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<(Planar
             registers.defined(
                 is_one_row,
                 &common::PLANAR_MAP,
-                "src2_row",
+                common::PlanarMap::SRC2_ROW,
                 "the row behind a normalising source 2 is its scale, and there are other rows",
             )?;
             shape2.height = 2;
@@ -109,9 +123,14 @@ fn check_source2(registers: Registers<'_>, is_binary: bool) -> Result<(), Verdic
     if is_binary {
         use ane_uapi::hw::td::tile_source::FMT2;
         let is_formless = cfg.src2_in_memory() && registers.get(&FMT2).into_bits() == 0;
-        return registers.runs(!is_formless, &FMT2, "", "source is needed and its format is zero");
+        return registers.runs(!is_formless, &FMT2, Bits::ALL, "source is needed and its format is zero");
     }
-    registers.defined(!cfg.src2_in_memory(), &common::CFG, "src2_in_memory", "class has no source 2")
+    registers.defined(
+        !cfg.src2_in_memory(),
+        &common::CFG,
+        common::Cfg::SRC2_IN_MEMORY,
+        "class has no source 2",
+    )
 }
 
 /// Planar tasks of every program have the convolution that does nothing.
@@ -122,7 +141,7 @@ fn check_convolution(registers: Registers<'_>) -> Result<(), Verdict> {
     registers.defined(
         is_plain && cfg.ox() == 1,
         &common::CONV_CFG,
-        "",
+        Bits::ALL,
         "planar task with a kernel, stride, padding, lanes or output step",
     )
 }
@@ -133,10 +152,10 @@ fn shape(registers: Registers<'_>) -> Result<Shape, Verdict> {
     registers.defined(
         input.channels == output.channels,
         &common::C_OUT,
-        "channels",
+        common::Channels::CHANNELS,
         "planar task changes the channels",
     )?;
-    registers.defined(input == output, &common::OUT_DIM, "", "planar task changes the extents")?;
+    registers.defined(input == output, &common::OUT_DIM, Bits::ALL, "planar task changes the extents")?;
     Ok(input)
 }
 
@@ -164,27 +183,37 @@ fn operation(
     registers.defined(
         (second == SecondSource::Absent) != is_binary,
         register,
-        "second_source",
+        planar::PeCfg::SECOND_SOURCE,
         "selector and class disagree on whether there is a source 2",
     )?;
     let is_known = match class {
         TaskClass::PlanarNormalise => operation == Operation::Add,
         _ => is_binary || matches!(operation, Operation::Add | Operation::SumSquared),
     };
-    registers.defined(is_known, register, "operation", "class is not known with this operation")?;
+    registers.defined(
+        is_known,
+        register,
+        planar::PeCfg::OPERATION,
+        "class is not known with this operation",
+    )?;
     let constants = registers.get(&planar::EPSILON_PRE_SCALE);
     if !reduces {
-        registers.defined(reduction == Reduction::Sum, register, "reduction", "class reduces nothing")?;
+        registers.defined(
+            reduction == Reduction::Sum,
+            register,
+            planar::PeCfg::REDUCTION,
+            "class reduces nothing",
+        )?;
         registers.defined(
             post_function == PostFunction::None,
             register,
-            "post_function",
+            planar::PeCfg::POST_FUNCTION,
             "class reduces nothing",
         )?;
         registers.defined(
             constants.epsilon() == 0,
             &planar::EPSILON_PRE_SCALE,
-            "epsilon",
+            planar::EpsilonPreScale::EPSILON,
             "class reduces nothing",
         )?;
     }
@@ -195,12 +224,17 @@ fn operation(
         PADDING_MODE_MAXIMUM => reduction == Reduction::Maximum || operation == Operation::Maximum,
         _ => false,
     };
-    registers.defined(is_known, &l2::L2_CFG, "padding_mode", "it is 1 on maximum tasks and 0 on others")?;
+    registers.defined(
+        is_known,
+        &l2::L2_CFG,
+        l2::L2Cfg::PADDING_MODE,
+        "it is 1 on maximum tasks and 0 on others",
+    )?;
     let scales = registers.get(&planar::BIAS_SCALE);
     let Some(class) = Class::of(class) else {
         return Err(registers.verdict(
-            &common::CFG.info,
-            "class",
+            &common::CFG,
+            common::Cfg::CLASS,
             Category::Undefined,
             "class is not planar",
         ));
@@ -208,7 +242,7 @@ fn operation(
     registers.defined(
         !cfg.magnitude() || !reduces,
         register,
-        "magnitude",
+        planar::PeCfg::MAGNITUDE,
         "whether a reduction takes it before or behind the sum is not known",
     )?;
     Ok(Planar {

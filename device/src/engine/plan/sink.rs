@@ -4,7 +4,7 @@ use ane_uapi::hw::td::common;
 use ane_uapi::hw::td::l2::{self, ResultType};
 use ane_uapi::hw::td::tile_destination;
 use ane_uapi::hw::td::tile_source::MemoryFormat;
-use ane_uapi::register::Register;
+use ane_uapi::register::{Bits, Reg, Word};
 
 use super::chip_fits;
 use super::operand::{ChipPlace, Element, MemoryPlace, Shape, Sink, may_overlap};
@@ -47,16 +47,16 @@ pub(super) fn sink(
     }
     if is_passed_on {
         let register = &l2::RESULT_CFG;
-        let field = "result_type";
+        let field = l2::ResultCfg::RESULT_TYPE;
         registers.defined(!writes, register, field, "result goes to the next task and its DMA is enabled")?;
         registers.defined(repeats.count() == 1, register, field, "no repeated task passes its result on")?;
         let is_half = element == Element::Half;
-        registers.defined(is_half, &common::CH_CFG, "out_fmt", "no program passes bytes on")?;
+        registers.defined(is_half, &common::CH_CFG, common::ChCfg::OUT_FMT, "no program passes bytes on")?;
     } else if result_type == ResultType::OnChip {
         registers.runs(
             !writes,
             &l2::RESULT_CFG,
-            "result_type",
+            l2::ResultCfg::RESULT_TYPE,
             "result stays on chip and its DMA is enabled",
         )?;
     } else {
@@ -71,7 +71,7 @@ pub(super) fn sink(
             (depth_stride, repeats.depths),
             (group_stride, repeats.groups),
         ];
-        apart(registers, may_overlap(element, axes), &l2::RESULT_ROW_STRIDE.info)?;
+        apart(registers, may_overlap(element, axes), &l2::RESULT_ROW_STRIDE)?;
     }
     if let Some(MemoryPlace { row_stride, plane_stride, group_stride, depth_stride, interleave, .. }) =
         sink.memory
@@ -84,18 +84,18 @@ pub(super) fn sink(
             (depth_stride, repeats.depths),
             (group_stride, repeats.groups),
         ];
-        apart(registers, may_overlap(element, axes), &tile_destination::ROW_STRIDE.info)?;
+        apart(registers, may_overlap(element, axes), &tile_destination::ROW_STRIDE)?;
     }
     Ok(sink)
 }
 
 /// Refuses results that overwrite themselves: which element is written last is not known.
-fn apart(registers: Registers<'_>, overlaps: bool, register: &Register) -> Result<(), Verdict> {
+fn apart<T: Word>(registers: Registers<'_>, overlaps: bool, register: &Reg<T>) -> Result<(), Verdict> {
     if !overlaps {
         return Ok(());
     }
     let why = "strides let elements of the result overlap, and which is written last is not known";
-    Err(registers.verdict(register, "", Category::Unpredictable, why))
+    Err(registers.verdict(register, Bits::ALL, Category::Unpredictable, why))
 }
 
 fn memory(
@@ -106,17 +106,37 @@ fn memory(
 ) -> Result<MemoryPlace, Verdict> {
     let register = &tile_destination::FMT;
     let fmt = registers.get(register);
-    registers.runs(fmt.into_bits() != 0, register, "", "result is written and its format is zero")?;
+    registers.runs(fmt.into_bits() != 0, register, Bits::ALL, "result is written and its format is zero")?;
     registers.defined(
         writes,
         &tile_destination::DMA_CONFIG,
-        "en",
+        tile_destination::DestinationDmaConfig::EN,
         "result leaves the chip and its DMA is disabled",
     )?;
-    registers.defined(!fmt.shift(), register, "shift", "no program shifts")?;
-    registers.defined(fmt.offset_ch() == 0, register, "offset_ch", "no program offsets channels")?;
-    registers.defined(!fmt.cmp_vec_fill(), register, "cmp_vec_fill", "no program compresses")?;
-    registers.defined(fmt.cmp_vec() == 0, register, "cmp_vec", "no program compresses")?;
+    registers.defined(
+        !fmt.shift(),
+        register,
+        tile_destination::DestinationFmt::SHIFT,
+        "no program shifts",
+    )?;
+    registers.defined(
+        fmt.offset_ch() == 0,
+        register,
+        tile_destination::DestinationFmt::OFFSET_CH,
+        "no program offsets channels",
+    )?;
+    registers.defined(
+        !fmt.cmp_vec_fill(),
+        register,
+        tile_destination::DestinationFmt::CMP_VEC_FILL,
+        "no program compresses",
+    )?;
+    registers.defined(
+        fmt.cmp_vec() == 0,
+        register,
+        tile_destination::DestinationFmt::CMP_VEC,
+        "no program compresses",
+    )?;
     let (mode, truncate, format) = match element {
         Element::Half => (1, 3, MemoryFormat::Fp16),
         Element::Signed | Element::Unsigned => (0, 0, MemoryFormat::Byte),
@@ -124,31 +144,56 @@ fn memory(
     registers.defined(
         fmt.fmt_mode() == mode,
         register,
-        "fmt_mode",
+        tile_destination::DestinationFmt::FMT_MODE,
         "no program moves such elements in this mode",
     )?;
-    registers.defined(fmt.truncate() == truncate, register, "truncate", "no program truncates so")?;
+    registers.defined(
+        fmt.truncate() == truncate,
+        register,
+        tile_destination::DestinationFmt::TRUNCATE,
+        "no program truncates so",
+    )?;
     registers.defined(
         fmt.mem_fmt() == format as u8,
         register,
-        "mem_fmt",
+        tile_destination::DestinationFmt::MEM_FMT,
         "ChCfg says otherwise of the result",
     )?;
     let is_plain = element == Element::Half || fmt.interleave() <= 1;
-    registers.defined(is_plain, register, "interleave", "no program interleaves bytes")?;
+    registers.defined(
+        is_plain,
+        register,
+        tile_destination::DestinationFmt::INTERLEAVE,
+        "no program interleaves bytes",
+    )?;
     let cfg = registers.get(&l2::RESULT_CFG);
     let is_known = dma_fmt_is_known(cfg.dma_fmt(), element);
-    registers.defined(is_known, &l2::RESULT_CFG, "dma_fmt", "it is 0 with bytes, and 0 or 1 with halves")?;
-    registers.defined(cfg.dma_cmp_vec() == 0, &l2::RESULT_CFG, "dma_cmp_vec", "no program compresses")?;
+    registers.defined(
+        is_known,
+        &l2::RESULT_CFG,
+        l2::ResultCfg::DMA_FMT,
+        "it is 0 with bytes, and 0 or 1 with halves",
+    )?;
+    registers.defined(
+        cfg.dma_cmp_vec() == 0,
+        &l2::RESULT_CFG,
+        l2::ResultCfg::DMA_CMP_VEC,
+        "no program compresses",
+    )?;
     registers.defined(
         cfg.dma_offset_ch() == 0,
         &l2::RESULT_CFG,
-        "dma_offset_ch",
+        l2::ResultCfg::DMA_OFFSET_CH,
         "no program offsets channels",
     )?;
     let interleave = cfg.dma_interleave();
     let agrees = interleave == 1 || interleave == fmt.interleave();
-    registers.defined(agrees, &l2::RESULT_CFG, "dma_interleave", "format in memory says otherwise")?;
+    registers.defined(
+        agrees,
+        &l2::RESULT_CFG,
+        l2::ResultCfg::DMA_INTERLEAVE,
+        "format in memory says otherwise",
+    )?;
     Ok(MemoryPlace::new(
         [
             registers.get(&tile_destination::ROW_STRIDE),

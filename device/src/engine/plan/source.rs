@@ -3,7 +3,8 @@
 use ane_uapi::hw::td::common::{self, TaskClass};
 use ane_uapi::hw::td::l2::{self, SourceType};
 use ane_uapi::hw::td::tile_source::{self, MemoryFormat, SourceFmt};
-use ane_uapi::register::Reg;
+use ane_uapi::hw::td::words::ChipBytes;
+use ane_uapi::register::{Bits, Reg};
 
 use super::chip_fits;
 use super::operand::{ChipPlace, Element, MemoryPlace, Origin, Shape, Source, Window};
@@ -66,7 +67,7 @@ pub(super) fn source1(registers: Registers<'_>, class: TaskClass, wanted: Wanted
         }
         SourceType::Passed => {
             let register = &l2::SOURCE_CFG;
-            let field = "source_type";
+            let field = l2::SourceCfg::SOURCE_TYPE;
             registers.defined(
                 repeats.count() == 1,
                 register,
@@ -81,14 +82,14 @@ pub(super) fn source1(registers: Registers<'_>, class: TaskClass, wanted: Wanted
     registers.runs(
         by.channel_stride >= row_tile_bytes(stored.width, tile, element),
         &l2::SOURCE_CHANNEL_STRIDE,
-        "units",
+        ChipBytes::UNITS,
         "channel stride is shorter than one row tile",
     )?;
     let dma = registers.get(&tile_source::DMA_CONFIG1);
     registers.runs(
         dma.en(),
         &tile_source::DMA_CONFIG1,
-        "en",
+        tile_source::SourceDmaConfig::EN,
         "source 1 is needed and its DMA is disabled",
     )?;
     let fmt = registers.get(&tile_source::FMT1);
@@ -138,7 +139,7 @@ pub(super) fn source2(registers: Registers<'_>, wanted: Wanted) -> Result<Source
     registers.defined(
         registers.get(&common::CFG).src2_in_memory() == in_memory,
         &l2::SOURCE_CFG,
-        "src2_in_memory",
+        l2::SourceCfg::SRC2_IN_MEMORY,
         "Cfg says otherwise of source 2",
     )?;
     if !in_memory {
@@ -186,34 +187,44 @@ fn check_fmt(
     element: Element,
     moves_halves: bool,
 ) -> Result<(), Verdict> {
-    registers.runs(fmt.into_bits() != 0, register, "", "source is needed and its format is zero")?;
-    registers.defined(!fmt.shift(), register, "shift", "no program shifts")?;
-    registers.defined(fmt.offset_ch() == 0, register, "offset_ch", "no program offsets channels")?;
-    registers.defined(fmt.cmp_vec() == 0, register, "cmp_vec", "no program compresses")?;
+    registers.runs(fmt.into_bits() != 0, register, Bits::ALL, "source is needed and its format is zero")?;
+    registers.defined(!fmt.shift(), register, SourceFmt::SHIFT, "no program shifts")?;
+    registers.defined(fmt.offset_ch() == 0, register, SourceFmt::OFFSET_CH, "no program offsets channels")?;
+    registers.defined(fmt.cmp_vec() == 0, register, SourceFmt::CMP_VEC, "no program compresses")?;
     if element == Element::Half {
-        registers.defined(moves_halves, register, "fmt_mode", "no program moves halves in this mode")?;
+        registers.defined(
+            moves_halves,
+            register,
+            SourceFmt::FMT_MODE,
+            "no program moves halves in this mode",
+        )?;
         registers.defined(
             fmt.truncate() == TRUNCATE_HALVES,
             register,
-            "truncate",
+            SourceFmt::TRUNCATE,
             "no program truncates so",
         )?;
         return registers.defined(
             fmt.mem_fmt() == MemoryFormat::Fp16 as u8,
             register,
-            "mem_fmt",
+            SourceFmt::MEM_FMT,
             "ChCfg says that elements are halves",
         );
     }
-    registers.defined(fmt.fmt_mode() == 0, register, "fmt_mode", "no program moves bytes in this mode")?;
-    registers.defined(fmt.truncate() == 0, register, "truncate", "no program truncates bytes")?;
+    registers.defined(
+        fmt.fmt_mode() == 0,
+        register,
+        SourceFmt::FMT_MODE,
+        "no program moves bytes in this mode",
+    )?;
+    registers.defined(fmt.truncate() == 0, register, SourceFmt::TRUNCATE, "no program truncates bytes")?;
     registers.defined(
         fmt.mem_fmt() == MemoryFormat::Byte as u8,
         register,
-        "mem_fmt",
+        SourceFmt::MEM_FMT,
         "ChCfg says that elements are bytes",
     )?;
-    registers.defined(fmt.interleave() <= 1, register, "interleave", "no program interleaves bytes")
+    registers.defined(fmt.interleave() <= 1, register, SourceFmt::INTERLEAVE, "no program interleaves bytes")
 }
 
 fn check_element(
@@ -224,7 +235,12 @@ fn check_element(
 ) -> Result<(), Verdict> {
     check_interleave(registers, cfg, fmt)?;
     let is_known = dma_fmt_is_known(cfg.dma_fmt(), element);
-    registers.defined(is_known, &l2::SOURCE_CFG, "dma_fmt", "it is 0 with bytes, and 0 or 1 with halves")
+    registers.defined(
+        is_known,
+        &l2::SOURCE_CFG,
+        l2::SourceCfg::DMA_FMT,
+        "it is 0 with bytes, and 0 or 1 with halves",
+    )
 }
 
 /// DMAFmt 0 is that of bytes, and without effect beside halves (delta C6; measured).
@@ -236,7 +252,17 @@ fn check_interleave(registers: Registers<'_>, cfg: l2::SourceCfg, fmt: SourceFmt
     let register = &l2::SOURCE_CFG;
     let interleave = cfg.dma_interleave();
     let agrees = interleave == 1 || interleave == fmt.interleave();
-    registers.defined(agrees, register, "dma_interleave", "format in memory says otherwise")?;
-    registers.defined(cfg.dma_cmp_vec() == 0, register, "dma_cmp_vec", "no program compresses")?;
-    registers.defined(cfg.dma_offset_ch() == 0, register, "dma_offset_ch", "no program offsets channels")
+    registers.defined(agrees, register, l2::SourceCfg::DMA_INTERLEAVE, "format in memory says otherwise")?;
+    registers.defined(
+        cfg.dma_cmp_vec() == 0,
+        register,
+        l2::SourceCfg::DMA_CMP_VEC,
+        "no program compresses",
+    )?;
+    registers.defined(
+        cfg.dma_offset_ch() == 0,
+        register,
+        l2::SourceCfg::DMA_OFFSET_CH,
+        "no program offsets channels",
+    )
 }

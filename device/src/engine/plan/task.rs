@@ -4,6 +4,7 @@ use ane_uapi::hw::td::common::{self, ElementFormat, SecondFormat, TaskClass};
 use ane_uapi::hw::td::header::Header;
 use ane_uapi::hw::td::l2::{self, SourceType};
 use ane_uapi::hw::td::tile_source;
+use ane_uapi::register::Bits;
 
 use super::inferred::Inferred;
 use super::operand::{ELEMENTS_MAX, Element, Shape};
@@ -43,14 +44,14 @@ pub(super) fn check(registers: Registers<'_>, has_source2: bool) -> Result<(), V
     registers.supported(
         !has_source2 || formats.second_fmt() == SecondFormat::Fp16 as u8,
         &common::CH_CFG,
-        "second_fmt",
+        common::ChCfg::SECOND_FMT,
         "a source 2 is fp16 in every program",
     )?;
     let conv = registers.get(&common::CONV_CFG);
     registers.defined(
         conv.oy() == 1,
         &common::CONV_CFG,
-        "oy",
+        common::ConvCfg::OY,
         "only a vertical output step of 1 is known",
     )?;
     let cfg = registers.get(&l2::SOURCE_CFG);
@@ -59,7 +60,12 @@ pub(super) fn check(registers: Registers<'_>, has_source2: bool) -> Result<(), V
         check_ports(registers)?;
     }
     let conv3d = registers.get(&common::CONV_3D_CFG).into_bits();
-    registers.defined(CONV3D.contains(&conv3d), &common::CONV_3D_CFG, "", "only 0x2041 and 0 are known")
+    registers.defined(
+        CONV3D.contains(&conv3d),
+        &common::CONV_3D_CFG,
+        Bits::ALL,
+        "only 0x2041 and 0 are known",
+    )
 }
 
 /// Words beside the source ports, without an effect as far as their values were seen: of others nobody knows.
@@ -68,9 +74,9 @@ fn check_ports(registers: Registers<'_>) -> Result<(), Verdict> {
         let offset = registers.0.get_at(&tile_source::PIXEL_OFFSET, instance);
         if !PIXEL_OFFSETS.contains(&offset.value()) {
             return Err(registers.verdict_at(
-                &tile_source::PIXEL_OFFSET.info,
+                &tile_source::PIXEL_OFFSET,
                 instance,
-                "",
+                Bits::ALL,
                 Category::Undefined,
                 "no program offsets pixels",
             ));
@@ -78,7 +84,7 @@ fn check_ports(registers: Registers<'_>) -> Result<(), Verdict> {
     }
     let word = registers.get(&tile_source::INERT_13840).into_bits();
     let register = &tile_source::INERT_13840;
-    registers.defined(WORD_13840.contains(&word), register, "", "only 0x100 and 0 are known")
+    registers.defined(WORD_13840.contains(&word), register, Bits::ALL, "only 0x100 and 0 are known")
 }
 
 /// What an element of a format is; the decoder has refused formats that are none.
@@ -121,18 +127,28 @@ impl Repeats {
 pub(super) fn repeats(registers: Registers<'_>, each: Shape) -> Result<(Repeats, Inferred), Verdict> {
     let register = &common::GROUP_CONV_CFG;
     let cfg = registers.get(register);
-    registers.defined(!cfg.elem_mult_mode(), register, "elem_mult_mode", "its effect is not known")?;
+    registers.defined(
+        !cfg.elem_mult_mode(),
+        register,
+        common::GroupConvCfg::ELEM_MULT_MODE,
+        "its effect is not known",
+    )?;
     let groups = u32::from(cfg.num_groups());
-    registers.defined(groups != 0, register, "num_groups", "there are no groups")?;
+    registers.defined(groups != 0, register, common::GroupConvCfg::NUM_GROUPS, "there are no groups")?;
     let depths = registers.get(&common::IN_DEPTH).depth();
     let is_same = registers.get(&common::OUT_DEPTH).depth() == depths;
-    registers.defined(is_same, &common::OUT_DEPTH, "", "output is not as deep as the input")?;
+    registers.defined(is_same, &common::OUT_DEPTH, Bits::ALL, "output is not as deep as the input")?;
     let all = each.elements().saturating_mul(groups.into());
     let why = "groups have more than 2^27 elements in all";
-    registers.supported(all <= super::REPEATED_ELEMENTS_MAX, register, "num_groups", why)?;
+    registers.supported(
+        all <= super::REPEATED_ELEMENTS_MAX,
+        register,
+        common::GroupConvCfg::NUM_GROUPS,
+        why,
+    )?;
     let why = "depths have more than 2^27 elements in all";
     let all = all.saturating_mul(depths.into());
-    registers.supported(all <= super::REPEATED_ELEMENTS_MAX, &common::IN_DEPTH, "", why)?;
+    registers.supported(all <= super::REPEATED_ELEMENTS_MAX, &common::IN_DEPTH, Bits::ALL, why)?;
     let inferred = if depths > 1 { Inferred::DEPTH } else { Inferred::NONE };
     Ok((Repeats { groups, depths }, inferred))
 }
@@ -141,30 +157,35 @@ pub(super) fn repeats(registers: Registers<'_>, each: Shape) -> Result<(Repeats,
 fn check_hangs(registers: Registers<'_>) -> Result<(), Verdict> {
     let zero = "engine hangs on zero";
     for depth in [&common::IN_DEPTH, &common::OUT_DEPTH] {
-        registers.runs(registers.get(depth).depth() != 0, depth, "", zero)?;
+        registers.runs(registers.get(depth).depth() != 0, depth, Bits::ALL, zero)?;
     }
-    registers.runs(registers.get(&common::CONV_CFG).into_bits() != 0, &common::CONV_CFG, "", zero)?;
+    registers.runs(registers.get(&common::CONV_CFG).into_bits() != 0, &common::CONV_CFG, Bits::ALL, zero)?;
     registers.runs(
         registers.get(&common::GROUP_CONV_CFG).into_bits() != 0,
         &common::GROUP_CONV_CFG,
-        "",
+        Bits::ALL,
         zero,
     )?;
     let tile = registers.get(&common::TILE_CFG);
-    registers.runs(tile.tile_height() != 0, &common::TILE_CFG, "tile_height", zero)
+    registers.runs(tile.tile_height() != 0, &common::TILE_CFG, common::TileCfg::TILE_HEIGHT, zero)
 }
 
 /// Extents of the input, bounded.
 pub(super) fn input(registers: Registers<'_>) -> Result<Shape, Verdict> {
     let dim = registers.get(&common::IN_DIM);
     let channels = registers.get(&common::C_IN).channels();
-    registers.defined(channels != 0, &common::C_IN, "channels", "there are no input channels")?;
+    registers.defined(
+        channels != 0,
+        &common::C_IN,
+        common::Channels::CHANNELS,
+        "there are no input channels",
+    )?;
     let shape = Shape { channels, height: dim.height().into(), width: dim.width().into() };
-    registers.defined(!shape.is_empty(), &common::IN_DIM, "", "input has no elements")?;
+    registers.defined(!shape.is_empty(), &common::IN_DIM, Bits::ALL, "input has no elements")?;
     registers.supported(
         shape.elements() <= ELEMENTS_MAX,
         &common::IN_DIM,
-        "",
+        Bits::ALL,
         "input has more than 2^26 elements",
     )?;
     Ok(shape)
@@ -174,13 +195,18 @@ pub(super) fn input(registers: Registers<'_>) -> Result<Shape, Verdict> {
 pub(super) fn output(registers: Registers<'_>) -> Result<Shape, Verdict> {
     let dim = registers.get(&common::OUT_DIM);
     let channels = registers.get(&common::C_OUT).channels();
-    registers.defined(channels != 0, &common::C_OUT, "channels", "there are no output channels")?;
+    registers.defined(
+        channels != 0,
+        &common::C_OUT,
+        common::Channels::CHANNELS,
+        "there are no output channels",
+    )?;
     let shape = Shape { channels, height: dim.height().into(), width: dim.width().into() };
-    registers.defined(!shape.is_empty(), &common::OUT_DIM, "", "output has no elements")?;
+    registers.defined(!shape.is_empty(), &common::OUT_DIM, Bits::ALL, "output has no elements")?;
     registers.supported(
         shape.elements() <= ELEMENTS_MAX,
         &common::OUT_DIM,
-        "",
+        Bits::ALL,
         "output has more than 2^26 elements",
     )?;
     Ok(shape)
@@ -190,8 +216,8 @@ pub(super) fn output(registers: Registers<'_>) -> Result<Shape, Verdict> {
 pub(super) fn class(registers: Registers<'_>) -> Result<TaskClass, Verdict> {
     TaskClass::try_from(registers.get(&common::CFG).class()).map_err(|_| {
         registers.verdict(
-            &common::CFG.info,
-            "class",
+            &common::CFG,
+            common::Cfg::CLASS,
             Category::Undefined,
             "no program has a task of this class",
         )

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ane_uapi::hw::td::{self, header};
-use ane_uapi::register::{Reg, Register, Word};
+use ane_uapi::register::{Bits, Reg, Word};
 
 use crate::refusal::Category;
 use crate::td::decode::HEADER_AT;
@@ -55,73 +55,72 @@ impl Registers<'_> {
         self.0.get(register)
     }
 
-    /// Finds fault with a field of a register; with all of it if `field` names none.
-    pub(super) fn verdict(
+    /// Finds fault with bits of a register.
+    pub(super) fn verdict<T: Word>(
         self,
-        register: &Register,
-        field: &str,
+        register: &Reg<T>,
+        bits: Bits<T>,
         category: Category,
         why: &'static str,
     ) -> Verdict {
-        self.verdict_at(register, 0, field, category, why)
+        self.verdict_at(register, 0, bits, category, why)
     }
 
     /// The same for one instance of the register.
-    pub(super) fn verdict_at(
+    pub(super) fn verdict_at<T: Word>(
         self,
-        register: &Register,
+        register: &Reg<T>,
         instance: u16,
-        field: &str,
+        bits: Bits<T>,
         category: Category,
         why: &'static str,
     ) -> Verdict {
-        let address = register.at(instance).unwrap_or(register.offset);
-        let bits =
-            register.fields.iter().find(|known| known.name == field).map_or(u32::MAX, |known| known.mask());
-        Verdict { category, address, bits, value: self.0.written(address).unwrap_or_default(), why }
+        let address = register.info.at(instance).unwrap_or(register.offset());
+        let value = self.0.written(address).unwrap_or_default();
+        Verdict { category, address, bits: bits.mask(), value, why }
     }
 
-    fn unless(
+    fn unless<T: Word>(
         self,
         holds: bool,
-        register: &Register,
-        field: &str,
+        register: &Reg<T>,
+        bits: Bits<T>,
         category: Category,
         why: &'static str,
     ) -> Result<(), Verdict> {
-        if holds { Ok(()) } else { Err(self.verdict(register, field, category, why)) }
+        if holds { Ok(()) } else { Err(self.verdict(register, bits, category, why)) }
     }
 
     /// Refuses as undefined unless `holds`.
-    pub(super) fn defined<T>(
+    pub(super) fn defined<T: Word>(
         self,
         holds: bool,
         register: &Reg<T>,
-        field: &str,
+        bits: Bits<T>,
         why: &'static str,
     ) -> Result<(), Verdict> {
-        self.unless(holds, &register.info, field, Category::Undefined, why)
+        self.unless(holds, register, bits, Category::Undefined, why)
     }
 
     /// Refuses as unsupported unless `holds`.
-    pub(super) fn supported<T>(
+    pub(super) fn supported<T: Word>(
         self,
         holds: bool,
         register: &Reg<T>,
-        field: &str,
+        bits: Bits<T>,
         why: &'static str,
     ) -> Result<(), Verdict> {
-        self.unless(holds, &register.info, field, Category::Unsupported, why)
+        self.unless(holds, register, bits, Category::Unsupported, why)
     }
 
     /// Says that the engine hangs unless `holds`.
-    pub(super) fn runs<T>(
+    pub(super) fn runs<T: Word>(
         self,
         holds: bool,
         register: &Reg<T>,
-        field: &str,
+        bits: Bits<T>,
         why: &'static str,
     ) -> Result<(), Verdict> {
-        self.unless(holds, &register.info, field, Category::WouldHang, why)
+        self.unless(holds, register, bits, Category::WouldHang, why)
     }
 }

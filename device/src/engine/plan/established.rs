@@ -1,0 +1,93 @@
+//! What no source establishes, refused for those who ask for that (`--strict`).
+
+use ane_uapi::hw::td::{common, l2, neural, planar};
+use ane_uapi::register::{Bits, Reg, Word};
+
+use super::Plan;
+use super::inferred::Inferred;
+use super::verdict::{Registers, Verdict};
+use crate::refusal::Category;
+use crate::td::register_file::RegisterFile;
+
+/// The end of each reason.
+macro_rules! inferred {
+    ($what:literal) => {
+        concat!($what, " inferred, and only what is established was asked for")
+    };
+}
+
+impl Plan {
+    /// Refuses what no source establishes.
+    ///
+    /// # Errors
+    ///
+    /// The register and the field that ask for it.
+    pub fn established(&self, registers: &RegisterFile) -> Result<(), Verdict> {
+        let task = Task { registers: Registers(registers), inferred: self.inferred };
+        let conv = task.registers.get(&common::CONV_CFG);
+        let stride = if conv.sx() > 2 { common::ConvCfg::SX } else { common::ConvCfg::SY };
+        task.without(Inferred::STRIDE, &common::CONV_CFG, stride, inferred!("stride 3 is"))?;
+        task.without(Inferred::PADDING, &common::OUT_DIM, Bits::ALL, inferred!("padding below zero is"))?;
+        task.without(
+            Inferred::BIAS,
+            &neural::MAC_CFG,
+            neural::MacCfg::BIAS_MODE,
+            inferred!("bias row beside a post-scale is"),
+        )?;
+        task.without(Inferred::DEPTH, &common::IN_DEPTH, Bits::ALL, inferred!("a depth above 1 is"))?;
+        task.without(
+            Inferred::OUTPUT_STEP,
+            &common::CONV_CFG,
+            common::ConvCfg::OX,
+            inferred!("an output step above 1 is"),
+        )?;
+        task.without(
+            Inferred::ACC_BIAS,
+            &neural::ACC_BIAS,
+            neural::AccBias::VALUE,
+            inferred!("AccBias beside a post-scale is"),
+        )?;
+        task.without(
+            Inferred::MAGNITUDE,
+            &planar::PE_CFG,
+            planar::PeCfg::MAGNITUDE,
+            inferred!("place of the magnitude is"),
+        )?;
+        task.without(
+            Inferred::SOURCE_RELU,
+            &l2::L2_CFG,
+            l2::L2Cfg::INPUT_RELU,
+            inferred!("ReLU on source 1 is"),
+        )?;
+        task.without(Inferred::UNSIGNED, &common::CH_CFG, Bits::ALL, inferred!("bytes without a sign are"))?;
+        task.without(
+            Inferred::SPARSE,
+            &neural::KERNEL_CFG,
+            neural::KernelCfg::SPARSE,
+            inferred!("order of these sparse coefficients is"),
+        )
+    }
+}
+
+/// A task, and what of it is inferred.
+struct Task<'a> {
+    registers: Registers<'a>,
+    inferred: Inferred,
+}
+
+impl Task<'_> {
+    /// Refuses the task if `what` is inferred in it.
+    fn without<T: Word>(
+        &self,
+        what: Inferred,
+        register: &Reg<T>,
+        bits: Bits<T>,
+        why: &'static str,
+    ) -> Result<(), Verdict> {
+        if self.inferred.contains(what) {
+            Err(self.registers.verdict(register, bits, Category::Unsupported, why))
+        } else {
+            Ok(())
+        }
+    }
+}
