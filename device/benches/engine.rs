@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
-use ane_device::engine::madd::{Array, Coefficients, Convolution, Reads, Tier};
+use ane_device::engine::madd::{Alone, Array, Coefficients, Convolution, Reads, Tier};
 use ane_device::engine::numerics::Numerics;
 use half::f16;
 use nix::time::{ClockId, clock_gettime};
@@ -469,6 +469,25 @@ fn vector(problem: &mut Problem) {
     line("A6 memcpy", &format!("{} / memcpy of its coefficients", problem.what), figures);
 }
 
+/// A kernel on data in the first cache, as the array adds and in plain single precision.
+fn kernel_alone(tier: Tier) {
+    /// A third of those of a 3x3 convolution of 64 channels: operands and coefficients lie in the first cache.
+    const TAPS: usize = 192;
+    let halves = |deviation, seed| normal(TAPS * 64, deviation, seed).into_iter();
+    let coefficients = (2.0 / (3 * TAPS) as f32).sqrt();
+    let Some(ours) = Alone::new(tier, TAPS, halves(1.0, 1), halves(coefficients, 2)) else { return };
+    let products = ours.products() as f64;
+    let cell = std::cell::RefCell::new(ours);
+    let run = |run: fn(&mut Alone)| {
+        let cell = &cell;
+        move || (0..64).for_each(|_| run(&mut cell.borrow_mut()))
+    };
+    let figures = compare(Clock::Thread, &mut run(Alone::run), &mut run(Alone::run_plain));
+    let [ours, theirs] = [figures[0], figures[1]].map(|time| 2.0 * 64.0 * products / time);
+    let what = format!("kernel of {}, {TAPS} taps ({ours:.0} / {theirs:.0} GFLOP/s)", tier.name());
+    line("A4", &what, figures);
+}
+
 /// A loop of scalar arithmetic after each kind of kernel, against the same loop after nothing.
 fn scalar_after_kernels() {
     let mut problem = Problem::new("", Reads::Dense, [16, 16, 8, 3]);
@@ -525,6 +544,9 @@ fn main() {
             limit(Data::Large, "sums around 2^15", &mut problem);
             limit(Data::Constant, "products of 512", &mut problem);
         }
+    }
+    if wants("A4") {
+        Tier::ALL.into_iter().for_each(kernel_alone);
     }
     if wants("A5") {
         for mut problem in dense_problems(Data::Normal) {

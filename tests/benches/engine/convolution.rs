@@ -1,4 +1,4 @@
-//! A 3x3 convolution of 64 channels at 56x56, through the device and by the array alone.
+//! Convolutions with as many outputs as inputs, through the device and by the array alone.
 
 use std::hint::black_box;
 use std::num::NonZero;
@@ -9,10 +9,38 @@ use ane_device::engine::numerics::Numerics;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
-const CHANNELS: usize = 64;
-const SIDE: usize = 56;
-const KERNEL: usize = 3;
-const TAPS: usize = CHANNELS * KERNEL * KERNEL;
+/// Channels, the extent of either axis of both tensors, and that of the kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes {
+    pub(crate) channels: u32,
+    pub(crate) side: u32,
+    pub(crate) kernel: u32,
+}
+
+/// 3x3, 64 channels, 56x56.
+pub(crate) const MIDDLE: Sizes = Sizes { channels: 64, side: 56, kernel: 3 };
+
+const CHANNELS: usize = MIDDLE.channels as usize;
+const SIDE: usize = MIDDLE.side as usize;
+const KERNEL: usize = MIDDLE.kernel as usize;
+const TAPS: usize = MIDDLE.taps();
+
+impl Sizes {
+    const fn taps(self) -> usize {
+        (self.channels * self.kernel * self.kernel) as usize
+    }
+
+    /// The input.
+    pub(crate) fn input(self) -> Vec<f16> {
+        values((self.channels * self.side * self.side) as usize, 1.0)
+    }
+
+    /// The weights, `[output][tap]`.
+    fn weights(self) -> Vec<f16> {
+        values(self.channels as usize * self.taps(), 2.4 / (self.taps() as f32).sqrt())
+    }
+}
+
 /// The bits of 1.
 const ONE: u16 = 0x3c00;
 
@@ -27,26 +55,15 @@ fn values(count: usize, scale: f32) -> Vec<f16> {
     (0..count).map(|_| f16::from_f32(scale * next())).collect()
 }
 
-/// The input.
-pub(crate) fn input() -> Vec<f16> {
-    values(CHANNELS * SIDE * SIDE, 1.0)
-}
-
-/// The weights, `[output][tap]`.
-fn weights() -> Vec<f16> {
-    values(CHANNELS * TAPS, 0.1)
-}
-
 /// The program.
-pub(crate) fn program() -> Built {
+pub(crate) fn program(sizes: Sizes) -> Built {
+    let Sizes { channels, side, kernel } = sizes;
     let mut graph = Graph::new();
-    let [channels, side] = [CHANNELS as u32, SIDE as u32];
     let x = graph.input("x", Shape::new(channels, side, side)).expect("fits");
-    let weights = weights();
-    let kernel = (KERNEL as u32, KERNEL as u32);
+    let weights = sizes.weights();
     let convolution = Convolution {
-        padding: Padding::all(1),
-        ..Convolution::new(channels, kernel, Weights::Half(&weights))
+        padding: Padding::all(kernel / 2),
+        ..Convolution::new(channels, (kernel, kernel), Weights::Half(&weights))
     };
     let y = graph.convolution(x, &convolution).expect("fits");
     graph.output("y", y).expect("computed");
@@ -65,7 +82,7 @@ pub(crate) struct Alone {
 impl Alone {
     pub(crate) fn new(numerics: Numerics) -> Self {
         const LANES: usize = 16;
-        let weights = weights();
+        let weights = MIDDLE.weights();
         let coefficients = (0..CHANNELS / LANES)
             .flat_map(|plane| (0..TAPS * LANES).map(move |at| (plane * LANES + at % LANES, at / LANES)))
             .map(|(output, tap)| weights[output * TAPS + tap].to_bits())
@@ -90,7 +107,7 @@ impl Alone {
         Self {
             array: Array::new(numerics, NonZero::<usize>::MIN),
             pass,
-            input: input().reinterpret_cast().to_vec(),
+            input: MIDDLE.input().reinterpret_cast().to_vec(),
             coefficients,
             output: vec![0; CHANNELS * SIDE * SIDE],
         }

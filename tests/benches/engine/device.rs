@@ -11,7 +11,7 @@ use ane_tests::runner::{Outcome, Runner};
 use half::f16;
 
 /// Memory for the largest program.
-const MEMORY: usize = 16 << 20;
+const MEMORY: usize = 64 << 20;
 /// Events that nobody has to take before a run ends.
 const EVENTS: usize = 1 << 16;
 

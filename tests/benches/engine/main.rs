@@ -1,4 +1,4 @@
-//! What the device costs around its arithmetic: goals T1 to T3, C5 for softmax, and how long its thread is held at most.
+//! What the device costs around its arithmetic: goals T1 to T3, A7, C5 for softmax, and how long its thread is held at most.
 //!
 //! `cargo bench -p ane-tests --bench engine [-- T1 ..]`. Everything goes through a whole device in this process, as a
 //! driver would have it: submission, fetch, decoding, plan, transfers through the DART, arithmetic, event. The sides of
@@ -10,6 +10,7 @@ mod convolution;
 mod device;
 #[path = "../../../device/benches/report/mod.rs"]
 mod report;
+mod silicon;
 mod softmax;
 mod turns;
 
@@ -22,6 +23,7 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use nix::time::{ClockId, clock_gettime};
 
+use convolution::MIDDLE;
 use device::{Device, open, open_traced, run};
 use report::median;
 
@@ -66,7 +68,7 @@ fn around_the_array() {
         let numerics = Numerics::M1;
         let options = Options { numerics, ..Options::default() };
         let (mut device, found) =
-            device::load(open(&options), &convolution::program(), &convolution::input());
+            device::load(open(&options), &convolution::program(MIDDLE), &MIDDLE.input());
         let mut alone = convolution::Alone::new(numerics);
         alone.run();
         assert!(found.reinterpret_cast() == alone.output, "device and array compute the same");
@@ -90,7 +92,7 @@ fn tracing() {
     compare("T3", &what, &mut || run_traced(&mut on), &mut || run(&mut off));
 
     let options = Options::default();
-    let load = |device| device::load(device, &convolution::program(), &convolution::input()).0;
+    let load = |device| device::load(device, &convolution::program(MIDDLE), &MIDDLE.input()).0;
     let (mut conv_on, mut conv_off) = (load(open_traced(&options)), load(open(&options)));
     let what = "3x3 64-64 at 56x56, traced / not";
     compare("T3", what, &mut || run_traced(&mut conv_on), &mut || run(&mut conv_off));
@@ -112,7 +114,7 @@ fn timing() {
     let what = format!("chain of {} small tasks, timing model on / off", chain::TASKS);
     compare("T3 timing", &what, &mut || run(&mut modelled), &mut || run(&mut plain));
 
-    let load = |options| device::load(open(&options), &convolution::program(), &convolution::input()).0;
+    let load = |options| device::load(open(&options), &convolution::program(MIDDLE), &MIDDLE.input()).0;
     let (mut modelled, mut plain) = (load(on), load(off));
     let what = "3x3 64-64 at 56x56, timing model on / off";
     compare("T3 timing", what, &mut || run(&mut modelled), &mut || run(&mut plain));
@@ -149,13 +151,14 @@ fn main() {
     let wanted: Vec<_> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let wants = |id: &str| wanted.is_empty() || wanted.iter().any(|other| other == id);
     println!("{ROUNDS} rounds, one thread; ours, then the peer");
-    let goals: [(&str, fn()); 6] = [
+    let goals: [(&str, fn()); 7] = [
         ("T1", tasks),
         ("T2", around_the_array),
         ("T3", tracing),
         ("T3 timing", timing),
         ("C5", softmax),
         ("turns", turns::measure),
+        ("A7", silicon::measure),
     ];
     goals.into_iter().filter(|(id, _)| wants(id)).for_each(|(_, measure)| measure());
 }

@@ -25,6 +25,7 @@
     )
 )]
 
+mod alone;
 mod coefficients;
 mod cuts;
 mod definition;
@@ -42,6 +43,7 @@ mod stages;
 mod tests;
 mod vector;
 
+pub use self::alone::Alone;
 pub use self::shape::{Convolution, Reads, ShapeError};
 pub use super::kernels::Tier;
 

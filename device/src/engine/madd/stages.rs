@@ -109,6 +109,13 @@ impl Stages {
         }
     }
 
+    /// The chunks of a tile's taps, in single precision, for coefficients and operands of these measures; none if that does not do.
+    pub(super) fn chunks_of(operands: Extent, coefficients: &[Extent], taps: usize) -> Vec<usize> {
+        let mut stages = Self { operands: vec![operands; coefficients.len()], ..Self::default() };
+        let stage = stages.stage(0..taps, coefficients, true);
+        stages.chunks(&stage).map(<[usize]>::to_vec).unwrap_or_default()
+    }
+
     /// Decides for some taps of a tile whose coefficients have these measures.
     fn stage(&mut self, taps: Range<usize>, extents: &[Extent], has_singles: bool) -> Stage {
         let granules = taps.start / GRANULE..taps.end.div_ceil(GRANULE);

@@ -1,0 +1,45 @@
+//! Convolutions through the whole device on two threads, beside what an M1 took for the same: goal A7.
+//!
+//! The M1's microseconds are those that `perf-goals` names: they were measured on machines of other people, and no run of
+//! this bench can repeat them. Ours are the clock's, from submission to event, the median of the rounds.
+
+use std::num::NonZero;
+use std::time::Instant;
+
+use ane_device::Options;
+
+use crate::convolution::{Sizes, program};
+use crate::report::{self, median};
+use crate::{ROUNDS, device};
+
+const THREADS: NonZero<usize> = NonZero::new(2).unwrap();
+
+/// Each convolution, and microseconds of the M1.
+const CONVOLUTIONS: [(Sizes, f64); 9] = [
+    (Sizes { channels: 64, side: 16, kernel: 3 }, 231.0),
+    (Sizes { channels: 64, side: 32, kernel: 3 }, 248.0),
+    (Sizes { channels: 64, side: 64, kernel: 3 }, 395.0),
+    (Sizes { channels: 64, side: 128, kernel: 3 }, 1062.0),
+    (Sizes { channels: 64, side: 256, kernel: 3 }, 3814.0),
+    (Sizes { channels: 256, side: 28, kernel: 3 }, 507.0),
+    (Sizes { channels: 512, side: 32, kernel: 1 }, 444.0),
+    (Sizes { channels: 1024, side: 16, kernel: 1 }, 686.0),
+    (Sizes { channels: 2048, side: 8, kernel: 1 }, 1047.0),
+];
+
+/// A7.
+pub(crate) fn measure() {
+    let options = Options { threads: THREADS, ..Options::default() };
+    for (sizes, theirs) in CONVOLUTIONS {
+        let (mut device, _) = device::load(device::open(&options), &program(sizes), &sizes.input());
+        let mut once = || {
+            let start = Instant::now();
+            device::run(&mut device);
+            1e6 * start.elapsed().as_secs_f64()
+        };
+        let ours = median((0..ROUNDS).map(|_| once()).collect());
+        let Sizes { channels, side, kernel } = sizes;
+        let what = format!("{kernel}x{kernel} {channels}-{channels} at {side}x{side}, whole device / M1");
+        report::line("A7", &what, &format!("{ours:.0} us / {theirs:.0} us"), ours / theirs);
+    }
+}
