@@ -51,6 +51,12 @@ impl Alone {
         self.coefficients.len() * self.kernel.columns
     }
 
+    /// Chunks in which the array adds the taps.
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
     /// Adds all taps as the array does.
     pub fn run(&mut self) {
         self.add(None);
