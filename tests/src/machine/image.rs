@@ -75,6 +75,8 @@ pub fn apple_like(folder: &Path, files: &[PathBuf]) -> Option<PathBuf> {
 pub enum Kind {
     /// The machine that looks like an M1.
     AppleLike,
+    /// The same with a kernel of 4 KB pages.
+    SmallPages,
     /// An amd64 guest whose kernel has DRM, with the virtio function.
     Accel,
 }
@@ -113,15 +115,46 @@ pub fn module(kind: Kind, sources: &Path, folder: &Path, name: &str) -> PathBuf 
     for file in std::fs::read_dir(sources).expect("sources are there").flatten() {
         std::fs::copy(file.path(), place.join(file.file_name())).expect("a file can be copied");
     }
+    make(kind, &place, &["KCFLAGS=-Werror".to_owned()]);
+    place.join(format!("{name}.ko"))
+}
+
+/// Runs tools/guest/module.
+fn make(kind: Kind, place: &Path, arguments: &[String]) {
     let mut make = Command::new(root().join("tools/guest/module"));
-    if kind == Kind::Accel {
-        make.arg("--accel");
-    }
+    match kind {
+        Kind::AppleLike => &mut make,
+        Kind::SmallPages => make.arg("--small-pages"),
+        Kind::Accel => make.arg("--accel"),
+    };
     let uapi = std::path::absolute(root().join("uapi/include")).expect("it has a path");
-    let made = make.arg(&place).arg(format!("ANE_UAPI={}", uapi.display())).arg("KCFLAGS=-Werror").output();
+    let made = make.arg(place).arg(format!("ANE_UAPI={}", uapi.display())).args(arguments).output();
     let made = made.expect("tools/guest/module runs");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    place.join(format!("{name}.ko"))
+}
+
+/// Builds the modules of a folder that need not be in this tree for the machine that looks like an M1, in a copy: `ane.ko` if
+/// it makes one, otherwise all that it makes. `arguments` are make's.
+///
+/// # Panics
+///
+/// If it does not build, or makes none.
+pub fn modules_of(source: &Path, folder: &Path, arguments: &[String]) -> Vec<PathBuf> {
+    let place = folder.join("driver");
+    let copied = Command::new("cp").arg("-rL").arg(source).arg(&place).status().expect("cp runs");
+    assert!(copied.success(), "{} cannot be copied", source.display());
+    let includes = ["", "/include", "/include/uapi"].map(|name| format!("-I{}{name}", place.display()));
+    let mut all = vec![format!("KCFLAGS={}", includes.join(" "))];
+    all.extend_from_slice(arguments);
+    make(Kind::AppleLike, &place, &all);
+    if place.join("ane.ko").is_file() {
+        return vec![place.join("ane.ko")];
+    }
+    let files = std::fs::read_dir(&place).expect("it was copied").flatten().map(|file| file.path());
+    let mut found: Vec<_> = files.filter(|file| file.extension().is_some_and(|end| end == "ko")).collect();
+    found.sort();
+    assert!(!found.is_empty(), "{} makes no module", source.display());
+    found
 }
 
 /// The driver of this tree, driver/kernel, for a guest.
@@ -133,16 +166,36 @@ pub fn driver(kind: Kind, folder: &Path) -> PathBuf {
     module(kind, &root().join("driver/kernel"), folder, "ane")
 }
 
-/// Compiles a client of tests/clients for the machine that looks like an M1.
+/// The kernel of 4 KB pages for the machine that looks like an M1, and its root; `None`, counted as not run, where
+/// tools/guest/fetch-apple found none.
+///
+/// # Panics
+///
+/// If the root cannot be made.
+pub fn small_pages(folder: &Path) -> Option<(PathBuf, PathBuf)> {
+    let place = cache()?.join("apple/small");
+    if !place.join("modules/ane-platform.ko").is_file() {
+        data::not_run("there is no arm64 kernel of 4 KB pages: tools/guest/fetch-apple fetches one");
+        return None;
+    }
+    let image = folder.join("guest.img");
+    let mut make = Command::new(root().join("tools/guest/image"));
+    let status = make.arg("--small-pages").arg(&image).status().expect("tools/guest/image runs");
+    assert!(status.success(), "the guest's root cannot be made");
+    Some((place.join("vmlinuz"), image))
+}
+
+/// Compiles a client of tests/clients for the machine that looks like an M1; `arguments` are the compiler's.
 ///
 /// # Panics
 ///
 /// If it does not compile.
-pub fn client(source: &str, folder: &Path) -> PathBuf {
+pub fn client(source: &str, folder: &Path, arguments: &[String]) -> PathBuf {
     let program = folder.join(source.trim_end_matches(".c"));
     let source = root().join("tests/clients").join(source);
     let mut make = Command::new(root().join("tools/guest/client"));
-    let made = make.arg(&program).arg(source).arg("-I").arg(root().join("uapi/include")).output();
+    let made =
+        make.arg(&program).arg(source).args(arguments).arg("-I").arg(root().join("uapi/include")).output();
     let made = made.expect("tools/guest/client runs");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     program

@@ -19,7 +19,8 @@ use tempfile::TempDir;
 use crate::command::built;
 
 pub use image::{
-    Kind, accel, accel_kernel, apple_like, cache, client, driver, image, kernel, module, python,
+    Kind, accel, accel_kernel, apple_like, cache, client, driver, image, kernel, module, modules_of, python,
+    small_pages,
 };
 
 /// How long a guest may take to boot, and a command to end. It is only ever used up by a failure.

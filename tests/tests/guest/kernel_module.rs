@@ -21,14 +21,14 @@ use super::clients::{case, sums};
 const TIMES: u32 = 200;
 
 /// What goes into a guest: programs with bytes for their inputs, and the program that asks nothing of the engine.
-struct Files {
-    folder: TempDir,
+pub(super) struct Files {
+    pub(super) folder: TempDir,
     samples: Vec<Sample>,
     all: Vec<PathBuf>,
 }
 
 impl Files {
-    fn make() -> Option<Self> {
+    pub(super) fn make() -> Option<Self> {
         let samples = data::programs()?;
         let folder = tempfile::tempdir().unwrap();
         let names: Vec<_> = samples.iter().flat_map(|sample| case(sample, folder.path())).collect();
@@ -52,18 +52,23 @@ impl Files {
         Some(Self { folder, samples, all })
     }
 
-    fn with(&self, clients: [PathBuf; 2]) -> Vec<PathBuf> {
+    pub(super) fn with(&self, clients: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
         self.all.iter().cloned().chain(clients).collect()
     }
 
     /// Every program has the bits that it has here.
-    fn all_run(&self, machine: &mut Machine) {
+    pub(super) fn all_run(&self, machine: &mut Machine) {
+        self.all_run_by(machine, "raw");
+    }
+
+    /// The same by another client.
+    pub(super) fn all_run_by(&self, machine: &mut Machine, client: &str) {
         for sample in &self.samples {
             let name = &sample.name;
             let names = case(sample, self.folder.path());
-            machine.ok(&format!("raw {} /tmp/{name}.out {}", names[0], names[1..].join(" ")));
+            machine.ok(&format!("{client} {} /tmp/{name}.out {}", names[0], names[1..].join(" ")));
             let there = machine.ok(&format!("cd /tmp; md5sum {name}.out.*; rm {name}.out.*; cd /srv"));
-            assert_eq!(there, sums(self.folder.path(), &format!("{name}.out.*")), "{name}");
+            assert_eq!(there, sums(self.folder.path(), &format!("{name}.out.*")), "{name}, {client}");
         }
     }
 }
@@ -203,7 +208,7 @@ fn kernel_module_serves_clients_by_the_engines_registers() {
     }
     let there = scratch.join("arm64");
     std::fs::create_dir(&there).unwrap();
-    let clients = ["accel.c", "raw.c"].map(|source| machine::client(source, &there));
+    let clients = ["accel.c", "raw.c"].map(|source| machine::client(source, &there, &[]));
     let Some(image) = machine::apple_like(scratch, &files.with(clients)) else { return };
     let module = machine::driver(Kind::AppleLike, scratch);
     let (control, socket) = (scratch.join("control.sock"), scratch.join("second.sock"));

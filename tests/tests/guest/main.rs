@@ -4,6 +4,7 @@ mod apple_like;
 mod clients;
 mod daemon;
 mod kernel_module;
+mod ko_source;
 mod programs;
 mod recovery;
 mod wrong;

@@ -95,6 +95,11 @@ fn client_in_c_that_is_linked_with_libane_gets_the_engines_bits() {
 }
 
 #[test]
+fn client_of_any_libane_gets_the_engines_bits() {
+    run_all(|scratch| linked("tiles.c", scratch));
+}
+
+#[test]
 fn client_in_cpp_that_is_linked_with_libane_gets_the_engines_bits() {
     run_all(|scratch| linked("linked.cpp", scratch));
 }
