@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use ane::build::Built;
+use ane::container::Program;
 use ane::embedded::{self, Embedded};
 use ane_device::Options;
 use ane_device::trace::{Clock, Timeline};
@@ -31,8 +32,18 @@ pub(crate) fn open_traced(options: &Options) -> Device {
 }
 
 /// A built program in the memory of a device, having run once on `input`; with what it made of it.
-pub(crate) fn load(mut device: Device, built: &Built, input: &[f16]) -> (Device, Vec<f16>) {
-    device.load(&built.program());
+pub(crate) fn load(device: Device, built: &Built, input: &[f16]) -> (Device, Vec<f16>) {
+    load_as(device, built, &built.program(), input)
+}
+
+/// The same, where the program was altered.
+pub(crate) fn load_as(
+    mut device: Device,
+    built: &Built,
+    program: &Program<'_>,
+    input: &[f16],
+) -> (Device, Vec<f16>) {
+    device.load(program);
     device.fill(built.surface("x").expect("input"), input);
     assert_eq!(device.run(), Outcome::Done);
     let output = device.take(built.surface("y").expect("output"));

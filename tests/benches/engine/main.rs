@@ -1,4 +1,4 @@
-//! What the device costs around its arithmetic: goals T1 to T3, A7, C5 for softmax, and how long its thread is held at most.
+//! What the device costs around its arithmetic: goals T1 to T4, A7, C5 for softmax, and how long its thread is held at most.
 //!
 //! `cargo bench -p ane-tests --bench engine [-- T1 ..]`. Everything goes through a whole device in this process, as a
 //! driver would have it: submission, fetch, decoding, plan, transfers through the DART, arithmetic, event. The sides of
@@ -12,6 +12,7 @@ mod device;
 mod report;
 mod silicon;
 mod softmax;
+mod sparse;
 mod turns;
 
 use std::time::Duration;
@@ -120,6 +121,25 @@ fn timing() {
     compare("T3 timing", what, &mut || run(&mut modelled), &mut || run(&mut plain));
 }
 
+/// T4: coefficients that become plain halves on their way, beside those that are.
+fn expanded() {
+    let input = sparse::input();
+    let options = Options::default();
+    let (mut plain, expected) = device::load(open(&options), &sparse::dense(), &input);
+    let (built, constants) = sparse::sparse();
+    let program = sparse::with_constants(&built, &constants);
+    let (mut thin, found) = device::load_as(open(&options), &built, &program, &input);
+    assert!(found == expected, "without zeros and with them the numbers are the same");
+    let what = "3x3 64-64 at 56x56, stride 2, a third of the positions empty, sparse / dense";
+    compare("T4", what, &mut || run(&mut thin), &mut || run(&mut plain));
+
+    let (mut plain, expected) = device::load(open(&options), &sparse::of_halves(), &input);
+    let (mut bytes, found) = device::load(open(&options), &sparse::of_bytes(), &input);
+    assert!(found == expected, "of bytes and of halves the numbers are the same");
+    let what = "3x3 64-64 at 56x56, stride 2, coefficients of one byte / of two";
+    compare("T4", what, &mut || run(&mut bytes), &mut || run(&mut plain));
+}
+
 /// Fails unless the numbers are near each other.
 fn check(found: &[f16], expected: &[f16]) {
     for (found, expected) in found.iter().zip(expected).map(|(a, b)| (a.to_f32(), b.to_f32())) {
@@ -151,11 +171,12 @@ fn main() {
     let wanted: Vec<_> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let wants = |id: &str| wanted.is_empty() || wanted.iter().any(|other| other == id);
     println!("{ROUNDS} rounds, one thread; ours, then the peer");
-    let goals: [(&str, fn()); 7] = [
+    let goals: [(&str, fn()); 8] = [
         ("T1", tasks),
         ("T2", around_the_array),
         ("T3", tracing),
         ("T3 timing", timing),
+        ("T4", expanded),
         ("C5", softmax),
         ("turns", turns::measure),
         ("A7", silicon::measure),

@@ -90,8 +90,8 @@ fn groups(registers: &Registers) -> usize {
     bits(get(registers, 0x24), 0, 13) as usize
 }
 
-/// Packs the coefficients of one task, all groups, `[output][tap]`.
-fn pack(section: &mut [u8], registers: &Registers, weights: &[f16], biases: &[f16], lead: &[u8]) {
+/// The coefficients of one task, all groups, `[output][tap]`, as the chunk of each engine has them.
+pub fn chunks(registers: &Registers, weights: &[f16], biases: &[f16], lead: &[u8]) -> Vec<Vec<u8>> {
     let (lanes, engines) = (1 << bits(get(registers, 0x1c), 10, 3), 1 << bits(get(registers, 0x34), 19, 3));
     let (count, groups) = (biases.len(), groups(registers));
     let (each, taps) = (count / groups, weights.len() / count);
@@ -120,7 +120,12 @@ fn pack(section: &mut [u8], registers: &Registers, weights: &[f16], biases: &[f1
             }
         }
     }
-    for (engine, chunk) in (0..).zip(chunks) {
+    chunks
+}
+
+/// Packs the coefficients of one task into the section.
+fn pack(section: &mut [u8], registers: &Registers, weights: &[f16], biases: &[f16], lead: &[u8]) {
+    for (engine, chunk) in (0..).zip(chunks(registers, weights, biases, lead)) {
         let (base, size) = (get(registers, 0x1f848 + 4 * engine), get(registers, 0x1f888 + 4 * engine));
         assert!(chunk.len() <= size as usize, "engine {engine}: {:#x} of {size:#x}", chunk.len());
         assert!(chunk.len() + 64 > size as usize, "engine {engine}: {:#x} of {size:#x}", chunk.len());

@@ -155,6 +155,11 @@ pub(crate) const GOALS: &[Goal] = &[
     at_most("T2", "3x3 convolution 64-64 at 56x56, whole device / the array alone", 1.15, 1.05),
     limit("T3", "tracing on / off, buffered and drained", 1.15),
     limit("T3 timing", "timing model on / off", 1.05),
+    limit(
+        "T4",
+        "a convolution with sparse coefficients, or with 8-bit ones / its dense twin of halves",
+        1.15,
+    ),
     within(" MB/s", Goal { side: Side::AtLeast, ..limit("P26", "decoding of a task stream", 200.0) }),
     at_least("U1", "tiling, as the C libraries and the library do it / memcpy of the tiled bytes", 0.5, 0.8),
     within(" us", limit("U2", "an ioctl through the preload library, beyond the embedded call", 2.0)),

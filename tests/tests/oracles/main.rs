@@ -1,5 +1,7 @@
 //! Transcribed programs of Apple's compiler, through the whole device: each gives what its operation means.
 
+mod built;
+
 use ane::container::{self, Direction};
 use ane::embedded;
 use ane_device::Options;
@@ -31,10 +33,13 @@ fn run(oracle: &Oracle, made: &constants::Made, inputs: &[Vec<f16>]) -> Vec<f64>
     rows.flat_map(|row| row[..output.shape[3]].iter().map(|byte| f64::from(*byte))).collect()
 }
 
+/// Numbers of its own for each program.
+fn seed(oracle: &Oracle) -> u64 {
+    oracle.name.bytes().fold(7, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()))
+}
+
 fn check(oracle: &Oracle) {
-    let random = &mut Random::new(
-        oracle.name.bytes().fold(7u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into())),
-    );
+    let random = &mut Random::new(seed(oracle));
     let made = constants::make(oracle, random);
     let inputs = oracles::inputs(oracle, random);
     let wanted = meaning::of(oracle, &inputs, &made);
