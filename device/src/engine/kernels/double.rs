@@ -8,6 +8,10 @@
 //! when it overflows above zero, and stays so. Overflow below zero shows in the smallest number that the sum has
 //! been. That it has been that small before it became infinite is certain, as it does not change any more after that.
 #![expect(unsafe_code, reason = "reads and writes what `Block::fits` has seen to be there")]
+#![expect(
+    clippy::needless_range_loop,
+    reason = "three iterators side by side are not unrolled, and the sums then stay in memory: five times as long"
+)]
 
 use super::block::{Adding, Block};
 use super::lanes::{Doubles, LONGEST};
@@ -98,15 +102,16 @@ unsafe fn plain<D: Doubles, const ROWS: usize, const VECTORS: usize, const DROPS
     while let Some(offset) = taps.next() {
         // SAFETY: the largest offset leaves room for all columns, and each tap has a coefficient for each row.
         let operands = unsafe { operands::<D, VECTORS>(offset) };
-        for (row, sums) in sums.iter_mut().enumerate() {
-            for (sum, operand) in sums.iter_mut().zip(operands) {
+        for row in 0..ROWS {
+            for v in 0..VECTORS {
                 // SAFETY: as above.
-                *sum = unsafe { taps.added::<D, DROPS>(row, *sum, operand) };
+                sums[row][v] = unsafe { taps.added::<D, DROPS>(row, sums[row][v], operands[v]) };
             }
         }
         taps.advance(ROWS);
     }
-    for (row, sums) in sums.iter().enumerate() {
+    let ends = sums;
+    for (row, sums) in ends.iter().enumerate() {
         for (v, sum) in sums.iter().enumerate() {
             let place = at.place::<D>(row, v);
             let mut numbers = [0.0; LONGEST];
@@ -130,28 +135,30 @@ unsafe fn watched<D: Doubles, const ROWS: usize, const VECTORS: usize, const DRO
     fates: &mut [i32],
 ) {
     // SAFETY: as the caller says.
-    let mut sums = [[unsafe { D::splat(0.0) }; VECTORS]; ROWS];
-    for (row, sums) in sums.iter_mut().enumerate() {
-        for (v, sum) in sums.iter_mut().enumerate() {
+    let mut starts = [[unsafe { D::splat(0.0) }; VECTORS]; ROWS];
+    for (row, starts) in starts.iter_mut().enumerate() {
+        for (v, start) in starts.iter_mut().enumerate() {
             // SAFETY: there is a sum for each row and column.
-            *sum = unsafe { D::above(BELOW_INFINITY, units.as_ptr().wrapping_add(at.place::<D>(row, v))) };
+            *start = unsafe { D::above(BELOW_INFINITY, units.as_ptr().wrapping_add(at.place::<D>(row, v))) };
         }
     }
-    let mut smallest = sums;
+    // What is read or written in a loop of its own lies in memory: the sums stay in registers as copies.
+    let (mut sums, mut smallest) = (starts, starts);
     while let Some(offset) = taps.next() {
         // SAFETY: the largest offset leaves room for all columns, and each tap has a coefficient for each row.
         let operands = unsafe { operands::<D, VECTORS>(offset) };
-        for (row, (sums, smallest)) in sums.iter_mut().zip(&mut smallest).enumerate() {
-            for ((sum, smallest), operand) in sums.iter_mut().zip(smallest).zip(operands) {
+        for row in 0..ROWS {
+            for v in 0..VECTORS {
                 // SAFETY: as above.
-                *sum = unsafe { taps.added::<D, DROPS>(row, *sum, operand) };
-                *smallest = smallest.smaller(*sum);
+                sums[row][v] = unsafe { taps.added::<D, DROPS>(row, sums[row][v], operands[v]) };
+                smallest[row][v] = smallest[row][v].smaller(sums[row][v]);
             }
         }
         taps.advance(ROWS);
     }
     let lowest = f64::from_bits(BELOW_INFINITY - LIMIT);
-    for (row, (sums, smallest)) in sums.iter().zip(&smallest).enumerate() {
+    let (ends, least) = (sums, smallest);
+    for (row, (sums, smallest)) in ends.iter().zip(&least).enumerate() {
         for (v, (sum, smallest)) in sums.iter().zip(smallest).enumerate() {
             let place = at.place::<D>(row, v);
             let (mut ends, mut least) = ([0.0; LONGEST], [0.0; LONGEST]);

@@ -99,6 +99,18 @@ pub(super) fn all_least(numbers: &[f32], to: &mut [f32]) {
     }
 }
 
+/// Whether any product is dropped: of the operands of each tap's columns and the magnitudes from which on its rows count them.
+#[inline(always)]
+pub(super) fn drops(panel: &[f32], offsets: &[usize], columns: usize, rows: usize, least: &[f32]) -> bool {
+    offsets.iter().zip(least.chunks_exact(rows)).any(|(&offset, least)| {
+        // Magnitudes are ordered as their bits are. One less makes zero the largest.
+        let most = least.iter().fold(0, |most, least| least.to_bits().max(most)).wrapping_sub(1);
+        let magnitude = |operand: &f32| (operand.to_bits() & !(1 << 31)).wrapping_sub(1);
+        let smallest = panel[offset..][..columns].iter().map(magnitude).fold(u32::MAX, u32::min);
+        most != u32::MAX && smallest < most
+    })
+}
+
 /// Coefficients with their last digit set, as doubles with a digit set that is small enough for any product, and scaled.
 ///
 /// A digit of a single would be too large beside products of more than 64.
@@ -150,6 +162,19 @@ mod tests {
         assert_eq!(halves(&[0, 0x8000]), Extent::NONE);
         assert_eq!(halves(&[0xbc00, 0, 0x0001]), Extent { largest: 1.0, smallest: 2f32.powi(-24) });
         assert_eq!(halves(&[0xfe00]), Extent { largest: 98304.0, smallest: 98304.0 });
+    }
+
+    #[test]
+    fn block_drops_a_product_where_one_of_its_operands_is_too_small_and_not_zero() {
+        let panel = [4.0, -0.0, 0.5, 8.0, 0.0, -0.25];
+        let offsets = [0, 3];
+        let finds = |least: [f32; 4]| drops(&panel, &offsets, 3, 2, &least);
+        // Zero beside any limit, and magnitudes at the limit, count.
+        assert!(!finds([0.5, 0.0, 0.0, 0.25]));
+        assert!(finds([0.0, 0.75, 0.0, 0.0]));
+        // The sign does not matter, nor which row it is, but the tap does.
+        assert!(finds([0.0, 0.0, 0.5, 0.0]));
+        assert!(!finds([0.5, 0.5, 0.0, 0.0]));
     }
 
     #[test]

@@ -151,6 +151,9 @@ impl Kernel {
 /// What finds small numbers.
 type Find = unsafe fn(&[f32], u32, f32, &mut Vec<Small>);
 
+/// What looks for products that are dropped: a panel, where its taps are, columns, rows, and what counts from when.
+type Drops = unsafe fn(&[f32], &[usize], usize, usize, &[f32]) -> bool;
+
 /// Everything that is compiled for one tier.
 #[derive(Debug)]
 pub(crate) struct Code {
@@ -175,6 +178,7 @@ pub(crate) struct Code {
     tile: unsafe fn(&[f32], usize, &mut [Extent]),
     least: unsafe fn(&[f32], &mut [f32]),
     exact: unsafe fn(&[f32], f64, &mut [f64]),
+    drops: Drops,
     peak: unsafe fn(&[i32], &[i32]) -> Option<u32>,
     find: Option<Find>,
     stream: Option<unsafe fn(&mut Stream<'_>)>,
@@ -255,6 +259,12 @@ impl Code {
     pub(crate) fn exact(&self, coefficients: &[f32], scale: f64, to: &mut [f64]) {
         // SAFETY: a `Code` is handed out where the unit is there.
         unsafe { (self.exact)(coefficients, scale, to) };
+    }
+
+    /// Whether a block of a kernel drops a product of these operands: `least` says from which magnitude on a tap of a row counts.
+    pub(crate) fn drops(&self, kernel: &Kernel, panel: &[f32], offsets: &Offsets, least: &[f32]) -> bool {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.drops)(panel, offsets.each(), kernel.columns, kernel.rows, least) }
     }
 
     /// The largest magnitude of the units whose fate is open, if there is any.
@@ -365,6 +375,7 @@ macro_rules! code {
                 tile,
                 least,
                 exact,
+                drops,
                 peak,
                 find: kernel!($way has find),
                 stream: kernel!($way has stream),
@@ -431,6 +442,11 @@ macro_rules! code {
             $(#[$feature])?
             unsafe fn exact(coefficients: &[f32], scale: f64, to: &mut [f64]) {
                 measure::exact(coefficients, scale, to);
+            }
+
+            $(#[$feature])?
+            unsafe fn drops(panel: &[f32], offsets: &[usize], columns: usize, rows: usize, least: &[f32]) -> bool {
+                measure::drops(panel, offsets, columns, rows, least)
             }
 
             kernel!($way streams $lanes $(, #[$feature])?);

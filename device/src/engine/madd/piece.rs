@@ -277,6 +277,10 @@ impl Pass<'_> {
             pace.spend(3 * coefficients.len() * columns / VECTOR);
             exact.resize(coefficients.len(), 0.0);
             self.code.exact(coefficients, if is_near { SCALE } else { 1.0 }, exact);
+            // Products that are large enough for this are hardly ever dropped, and to look at them here takes less than there.
+            if !least.is_empty() && !self.code.drops(kernel, panel, offsets, least) {
+                least.clear();
+            }
         }
         let adding = match chunks {
             Some(chunks) => Adding::Singles { coefficients, chunks, dropped },

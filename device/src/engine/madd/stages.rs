@@ -120,12 +120,12 @@ impl Stages {
     fn stage(&mut self, taps: Range<usize>, extents: &[Extent], has_singles: bool) -> Stage {
         let granules = taps.start / GRANULE..taps.end.div_ceil(GRANULE);
         let first = self.chunks.len();
-        let (mut coefficients, mut operands) = (Extent::NONE, Extent::NONE);
+        let mut drops = false;
         let (mut reach, mut of_chunk, mut length) = (0.0, 0.0, 0);
         let mut fits = has_singles;
         let (mut rest, each) = (taps.len(), extents[granules.clone()].iter().zip(&self.operands[granules]));
         for (a, b) in each {
-            (coefficients, operands) = (coefficients.and(*a), operands.and(*b));
+            drops |= b.drops(*a);
             // Each product is rounded by half a unit at most.
             let bound = SLACK * a.largest * b.largest + GRANULE as f32 * UNIT;
             reach += bound;
@@ -142,7 +142,7 @@ impl Stages {
         if !fits {
             self.chunks.truncate(first);
         }
-        Stage { chunks: first..self.chunks.len(), drops: operands.drops(coefficients), reach }
+        Stage { chunks: first..self.chunks.len(), drops, reach }
     }
 
     /// Whether any tile drops products, and is added in single precision.
