@@ -22,6 +22,13 @@ fn numbers(seed: u64, count: u64) -> Vec<f16> {
     (0..count).map(|_| f16::from_f32(random.below(4097) as f32 / 1024.0 - 2.0)).collect()
 }
 
+/// What one element becomes.
+type Formula = fn(f64) -> f64;
+/// Whether two elements compare so.
+type Holds = fn(&f64, &f64) -> bool;
+/// What the elements along axes become.
+type Along<'a> = &'a dyn Fn(&[f64]) -> f64;
+
 /// A tensor in double precision.
 #[derive(Clone, Debug, PartialEq)]
 struct Dense {
@@ -119,7 +126,7 @@ fn within(most: f64, seen: &[f64], expected: &Dense) {
 /// Requirement: ORA-24
 #[test]
 fn functions_of_each_element_are_the_formulas() {
-    let exact: [(Map, fn(f64) -> f64); 5] = [
+    let exact: [(Map, Formula); 5] = [
         (Map::Abs, f64::abs),
         (Map::Floor, f64::floor),
         (Map::Ceil, f64::ceil),
@@ -130,7 +137,7 @@ fn functions_of_each_element_are_the_formulas() {
         let (x, y) = run(&[[3, 5, 20]], |graph, x| graph.map(x[0], map));
         assert_eq!(y, x[0].map(formula).values, "{map:?}");
     }
-    let rounded: [(Map, f64, fn(f64) -> f64); 10] = [
+    let rounded: [(Map, f64, Formula); 10] = [
         (Map::Affine { scale: 0.5, offset: 0.25 }, ROUNDING, |x| 0.5 * x + 0.25),
         (Map::Silu, 0.009, |x| x / (1.0 + (-x).exp())),
         (Map::GeluTanh, 0.004, |x| {
@@ -168,7 +175,7 @@ fn quotients_powers_comparisons_and_choices_are_the_formulas() {
     within(0.01, &y, &x[0].with(&x[1], |a, b| a.exp2().powf(b)));
     let (x, y) = run(&shapes[..1], |graph, x| graph.to_power(x[0], 3.0));
     within(2.0 * ROUNDING, &y, &x[0].map(|x| x.powi(3)));
-    let comparisons: [(Comparison, fn(&f64, &f64) -> bool); 6] = [
+    let comparisons: [(Comparison, Holds); 6] = [
         (Comparison::Equal, |a, b| a == b),
         (Comparison::NotEqual, |a, b| a != b),
         (Comparison::Less, |a, b| a < b),
@@ -332,7 +339,7 @@ fn reductions_over_any_axes_are_the_formulas() {
     for set in 1..8 {
         let places: Vec<usize> = (0..3).filter(|axis| set >> axis & 1 == 1).collect();
         let axes: Vec<Axis> = places.iter().map(|&place| AXES[place]).collect();
-        let formulas: [(Statistic, f64, &dyn Fn(&[f64]) -> f64); 6] = [
+        let formulas: [(Statistic, f64, Along<'_>); 6] = [
             (Statistic::Sum, 8.0 * ROUNDING, &sum),
             (Statistic::Mean, 8.0 * ROUNDING, &|x| sum(x) / x.len() as f64),
             (Statistic::Largest, 0.0, &|x| x.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
@@ -345,7 +352,7 @@ fn reductions_over_any_axes_are_the_formulas() {
             within(most, &y, &x[0].over(&places, formula));
         }
     }
-    let rest: [(Statistic, f64, &dyn Fn(&[f64]) -> f64); 3] = [
+    let rest: [(Statistic, f64, Along<'_>); 3] = [
         (Statistic::Norm2, 0.003, &|x| x.iter().map(|x| x * x).sum::<f64>().sqrt()),
         (Statistic::Product, 12.0 * ROUNDING, &|x| x.iter().product()),
         (Statistic::LogSumExp, 0.004, &|x| x.iter().map(|x| x.exp()).sum::<f64>().ln()),
