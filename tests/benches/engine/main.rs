@@ -130,7 +130,7 @@ fn expanded() {
     let program = sparse::with_constants(&built, &constants);
     let (mut thin, found) = device::load_as(open(&options), &built, &program, &input);
     assert!(found == expected, "without zeros and with them the numbers are the same");
-    let what = "3x3 64-64 at 56x56, stride 2, a third of the positions empty, sparse / dense";
+    let what = "3x3 64-64 at 56x56, stride 2, half of the positions empty, sparse / dense";
     compare("T4", what, &mut || run(&mut thin), &mut || run(&mut plain));
 
     let (mut plain, expected) = device::load(open(&options), &sparse::of_halves(), &input);
