@@ -1,4 +1,4 @@
-//! The log, kept short: a client that makes its requests fail a million times gets a few lines a second.
+//! The log, kept short: a client that makes its requests fail a million times gets a few lines every ten seconds.
 //!
 //! Each kind of line has its own budget, so that a flood of one does not hide another. What was left out is counted in
 //! the next line of its kind.
@@ -17,8 +17,15 @@ use log::Level;
 
 use crate::clock::Time;
 
-/// Lines of one kind in a second: enough to see what a client does wrong, too few to fill a disk (Chosen).
-const LINES_PER_SECOND: u32 = 5;
+/// How long a budget is for.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// Entries of one kind in a period: enough to see what a client does wrong, too few to fill a disk (Chosen). All kinds together
+/// stay below 100 lines, which is what a storm of faults may write.
+const ENTRIES: u32 = 5;
+
+/// Dumps in a period: each has some twenty lines.
+const DUMPS: u32 = 2;
 
 /// A kind of line, of those that a client can bring about as often as it likes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +52,13 @@ impl Kind {
             Self::Dump | Self::Device => Level::Error,
             Self::Unrecovered => Level::Info,
             _ => Level::Warn,
+        }
+    }
+
+    const fn budget(self) -> u32 {
+        match self {
+            Self::Dump => DUMPS,
+            _ => ENTRIES,
         }
     }
 
@@ -89,10 +103,10 @@ impl Journal {
     fn admits(&mut self, kind: Kind, now: Time) -> Option<u64> {
         let budget = self.0.get_mut(kind as usize)?;
         if now >= budget.until {
-            budget.until = now.after(Duration::from_secs(1));
+            budget.until = now.after(PERIOD);
             budget.lines = 0;
         }
-        if budget.lines >= LINES_PER_SECOND {
+        if budget.lines >= kind.budget() {
             budget.left_out = budget.left_out.saturating_add(1);
             return None;
         }
@@ -106,13 +120,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flood_of_one_kind_is_cut_off_for_the_second_and_hides_no_other() {
+    fn flood_of_one_kind_is_cut_off_for_the_period_and_hides_no_other() {
         let mut journal = Journal::default();
         let admitted = (0..1000).filter(|_| journal.admits(Kind::Request, Time(5)).is_some()).count();
         assert_eq!(admitted, 5);
         assert_eq!(journal.admits(Kind::Device, Time(5)), Some(0));
-        let later = Time(5).after(Duration::from_secs(1));
+        let later = Time(5).after(PERIOD);
         assert_eq!(journal.admits(Kind::Request, later), Some(995));
         assert_eq!(journal.admits(Kind::Request, later), Some(0));
+        let dumps = (0..1000).filter(|_| journal.admits(Kind::Dump, later).is_some()).count();
+        assert_eq!(dumps, 2);
     }
 }

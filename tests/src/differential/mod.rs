@@ -23,6 +23,7 @@ use ane::embedded;
 use ane_device::Options;
 use ane_device::options::{Hang, Numerics};
 use ane_device::tm::error::ErrorCode;
+use ane_driver::bus::Bus;
 use ane_uapi::hw::space::Iova;
 
 use crate::reference::engine::{Machine, Mode};
@@ -80,7 +81,7 @@ impl End {
 
 impl Case {
     /// Memory that the device needs: the regions, and a page of its own for each table.
-    fn memory_bytes(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         let pages: usize = self.regions.iter().map(|(_, bytes)| bytes.len().div_ceil(PAGE).max(1)).sum();
         let mut tables: Vec<u32> = self.regions.iter().map(|(base, _)| base / TABLE_SPAN).collect();
         tables.sort_unstable();
@@ -105,7 +106,15 @@ impl Case {
     /// If the device does not take the request at all.
     pub fn on_device_as(&self, options: &Options) -> (Outcome, Vec<Vec<u8>>) {
         let options = Options { numerics: self.numerics, ..options.clone() };
-        let bus = embedded::open(&options, self.memory_bytes()).expect("a device can be had");
+        self.on_bus(embedded::open(&options, self.memory_bytes()).expect("a device can be had"))
+    }
+
+    /// The same with a device behind any bus, which has to compute as the case wants and to have [`Case::memory_bytes`].
+    ///
+    /// # Panics
+    ///
+    /// If the device does not take the request at all.
+    pub fn on_bus<B: Bus>(&self, bus: B) -> (Outcome, Vec<Vec<u8>>) {
         let mut runner = Runner::new(bus);
         for (base, bytes) in &self.regions {
             runner.region_at(Iova(*base), bytes.len() as u64);
@@ -182,6 +191,15 @@ impl Case {
             _ => return Err(format!("device says {outcome:x?}, reference {why}")),
         }
         difference(&seen, &expected).map_or(Ok(device), Err)
+    }
+}
+
+/// A random program by its number: of registers put together, and by the builder, in turns.
+pub fn of_number(number: u64) -> Case {
+    if number.is_multiple_of(2) {
+        random_case::program(number, false).case
+    } else {
+        built::program(number).case
     }
 }
 

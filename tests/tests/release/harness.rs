@@ -5,7 +5,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ane_tests::random::Random;
 use serde_json::json;
@@ -37,6 +37,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// The count as a time.
+    pub(crate) const fn time(self) -> Duration {
+        Duration::from_secs(self.count)
+    }
+
     /// Random numbers of a part of the figure.
     pub(crate) fn random(self, part: u64) -> Random {
         Random::new(Random::new(self.seed ^ part.rotate_left(32)).next())
@@ -49,6 +54,16 @@ pub(crate) struct Verdict {
     pub(crate) got: String,
     /// Whether what has to hold does.
     pub(crate) held: bool,
+    /// Whether it fails a test beside other tests, too. Where times are compared on a machine that is shared, the bounds of
+    /// that are wide: a figure that is missed narrowly there is told and fails nothing.
+    pub(crate) fails: bool,
+}
+
+impl Verdict {
+    /// Of a figure that is no time: it holds, or a test fails.
+    pub(crate) const fn counted(got: String, held: bool) -> Self {
+        Self { got, held, fails: !held }
+    }
 }
 
 impl Figure {
@@ -56,7 +71,7 @@ impl Figure {
     ///
     /// # Panics
     ///
-    /// If it does not hold, and is no known miss.
+    /// If it does not hold and is no known miss; beside other tests, if it fails by the wide bounds.
     pub(crate) fn run(&self, run: impl FnOnce(Plan) -> Verdict) {
         let size = std::env::var("ANE_RELEASE").unwrap_or_default();
         let count = match size.as_str() {
@@ -71,7 +86,7 @@ impl Figure {
         // Said before it starts, so that a figure that dies can be repeated.
         println!("{}: {}; {count}, seed {}", self.id, self.what, plan.seed);
         let start = SystemTime::now();
-        let Verdict { got, held } = run(plan);
+        let Verdict { got, held, fails } = run(plan);
         let seconds = start.elapsed().map_or(0, |time| time.as_secs());
         let known = KNOWN_MISSES.iter().find(|(id, _)| *id == self.id).map(|(_, why)| *why);
         let line = json!({
@@ -84,6 +99,14 @@ impl Figure {
             let file = OpenOptions::new().create(true).append(true).open(path);
             file.and_then(|mut file| writeln!(file, "{line}")).expect("the results can be written");
         }
-        assert!(held || known.is_some(), "{} does not hold with seed {}: {got}", self.id, plan.seed);
+        let fails = if size == "release" { !held && known.is_none() } else { fails };
+        assert!(!fails, "{} does not hold with seed {}: {got}", self.id, plan.seed);
     }
+}
+
+/// The value below which 99 of 100 lie.
+pub(crate) fn p99(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    let at = (times.len() * 99).div_ceil(100).saturating_sub(1);
+    times.get(at).copied().unwrap_or_default()
 }

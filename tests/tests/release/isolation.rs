@@ -214,6 +214,6 @@ fn f5_no_byte_crosses_from_one_context_to_another() {
         if let Some(first) = wrong.first() {
             got = format!("{got}, the first: {first}");
         }
-        Verdict { got, held: count == 0 && reached > 0 }
+        Verdict::counted(got, count == 0 && reached > 0)
     });
 }

@@ -297,6 +297,6 @@ fn f2_damaged_file_is_refused_or_read_by_every_command() {
             got = format!("{got}; {}", why.replace(['\n', '|'], " "));
         }
         // Files that all are refused, or none, were not damaged as they should be.
-        Verdict { got, held: wrong.is_empty() && done > 0 && refused > 0 }
+        Verdict::counted(got, wrong.is_empty() && done > 0 && refused > 0)
     });
 }

@@ -360,6 +360,6 @@ fn f3_hostile_sessions_leave_nothing_at_either_front() {
                 }
             }
         }
-        Verdict { got, held }
+        Verdict::counted(got, held)
     });
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::output::root;
 
 /// What came of a figure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     pub(super) id: String,
     pub(super) what: String,
@@ -30,7 +30,7 @@ pub(super) struct Line {
     pub(super) commit: String,
     pub(super) build: String,
     /// What `--size` was.
-    asked: String,
+    pub(super) asked: String,
 }
 
 impl Line {

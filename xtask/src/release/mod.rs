@@ -4,9 +4,11 @@
 //! takes programs of its own is here. A line is kept in the target folder as soon as it is there, so that a run that
 //! was killed goes on where it stopped; the page is made of the last line of each figure.
 //!
+//! * `fuzz`: F1;
 //! * `line`: a line, and where lines are kept;
 //! * `page`: the page.
 
+mod fuzz;
 mod line;
 mod page;
 
@@ -54,14 +56,22 @@ enum Profile {
 enum Runner {
     /// By the test of `ane-tests` whose name has this in it.
     Test(&'static str),
+    /// By every fuzz target.
+    Fuzz,
 }
 
 /// Every figure.
 const FIGURES: &[(&str, Runner)] = &[
+    ("F1", Runner::Fuzz),
     ("F2", Runner::Test("f2_")),
     ("F3", Runner::Test("f3_")),
+    ("F4", Runner::Test("f4_")),
     ("F5", Runner::Test("f5_")),
+    ("F6", Runner::Test("f6_")),
+    ("F7", Runner::Test("f7_")),
+    ("F8", Runner::Test("f8_")),
     ("F9", Runner::Test("f9_")),
+    ("F11", Runner::Test("f11_")),
 ];
 
 /// Runs the figures and writes the page.
@@ -81,8 +91,10 @@ pub fn run(options: &Options) -> Result<()> {
         if options.page || !is_wanted || (!options.again && store.has(id, &options.size, &commit)?) {
             continue;
         }
-        let Runner::Test(name) = runner;
-        let found = test(options, name)?;
+        let found = match runner {
+            Runner::Test(name) => test(options, name)?,
+            Runner::Fuzz => fuzz::run(&options.size)?,
+        };
         if !found.held && found.known.is_none() {
             missed.push(*id);
         }
@@ -115,7 +127,10 @@ fn test(options: &Options, name: &str) -> Result<Line> {
         cargo.arg("--release");
     }
     cargo.args(["--", "--nocapture", "--test-threads", "1", name]);
-    cargo.env("ANE_RELEASE", &options.size).env("ANE_RELEASE_RESULTS", &results);
+    cargo
+        .env("ANE_RELEASE", &options.size)
+        .env("ANE_RELEASE_RESULTS", &results)
+        .env("ANE_RELEASE_BUILDS", "1");
     if let Some(seed) = options.seed {
         cargo.env("ANE_RELEASE_SEED", seed.to_string());
     }

@@ -1,0 +1,123 @@
+//! F8: the same bytes, whichever way a program takes.
+//!
+//! Random programs run in this process, and then with more threads, over a vhost-user socket, on processors without the newer
+//! vector units (an emulated one, where there is `qemu-x86_64`), in a release build and on an emulated 64-bit ARM processor.
+//! The last two are built for it, which takes minutes: `cargo xtask release` asks for them by `ANE_RELEASE_BUILDS`.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ane_device::options::Numerics;
+use ane_driver::bus::vhost_user::{Settings, VhostUser};
+use ane_tests::command::built;
+use ane_tests::daemon::{Daemon, LIMIT};
+use ane_tests::differential::of_number;
+
+use super::harness::{Figure, Verdict};
+
+const FIGURE: Figure = Figure {
+    id: "F8",
+    what: "random programs with more threads, over a socket, on emulated processors, in other builds",
+    wanted: "the same bytes",
+    ci: 200,
+    release: 10_000,
+};
+
+/// A line for each program.
+type Lines = Vec<String>;
+
+/// What `digests` prints, perhaps run by an emulator. None if there is no such emulator.
+fn digests(program: &Path, emulator: &[&str], first: u64, count: u64, threads: u64) -> Option<Lines> {
+    let mut command = match emulator {
+        [] => Command::new(program),
+        [emulator, options @ ..] => {
+            let mut command = Command::new(emulator);
+            command.args(options).arg(program);
+            command
+        }
+    };
+    let output = command.args([first, count, threads].map(|number| number.to_string())).output();
+    match output {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+            // One that died has fewer lines, and is wrong for that.
+            print!("{}", String::from_utf8_lossy(&output.stderr));
+            Some(said)
+        }
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => None,
+        Err(why) => panic!("{command:?}: {why}"),
+    }
+}
+
+/// The same over the sockets of two devices, one for each way to compute.
+fn over_sockets(first: u64, count: u64) -> Lines {
+    let start =
+        |numerics: &str| Daemon::start(&["--hang", "report", "--numerics", numerics, "--threads", "2"]);
+    let (m1, exact) = (start("m1"), start("exact"));
+    let line = |number: u64| {
+        let case = of_number(number);
+        let device = if case.numerics == Numerics::Exact { &exact } else { &m1 };
+        let settings = Settings { memory_bytes: case.memory_bytes(), timeout: LIMIT, ..Settings::default() };
+        let bus = VhostUser::connect(&device.socket(), settings).expect("the device lets drivers in");
+        let (outcome, regions) = case.on_bus(bus);
+        let mut digest = DefaultHasher::new();
+        (format!("{outcome:?}"), regions).hash(&mut digest);
+        format!("{number} {:016x}", digest.finish())
+    };
+    (first..first + count).map(line).collect()
+}
+
+/// Builds `digests` once more, for a target or a profile; none if that cannot be done here.
+fn build(arguments: &[&str], place: &str) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .args(["build", "--quiet", "--locked", "--package", "ane-tests", "--bin", "digests"])
+        .args(arguments);
+    cargo.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc").current_dir(&root);
+    cargo.status().ok()?.success().then(|| root.join("target").join(place).join("digests"))
+}
+
+#[test]
+fn f8_programs_leave_the_same_bytes_whichever_way_they_take() {
+    FIGURE.run(|plan| {
+        let program = built("ane-tests", "digests");
+        let (first, count) = (plan.seed % 1_000_000_000, plan.count);
+        let run = |emulator: &[&str], threads| digests(&program, emulator, first, count, threads);
+        let wanted = run(&[], 1).expect("it was built");
+        let mut ways = vec![
+            ("4 threads", run(&[], 4)),
+            ("vhost-user", Some(over_sockets(first, count))),
+            ("AVX2 (emulated)", run(&["qemu-x86_64", "-cpu", "Haswell"], 2)),
+            ("no AVX (emulated)", run(&["qemu-x86_64", "-cpu", "Nehalem"], 1)),
+        ];
+        if std::env::var_os("ANE_RELEASE_BUILDS").is_some() {
+            let release = build(&["--release"], "release");
+            ways.push(("release build", release.and_then(|program| digests(&program, &[], first, count, 2))));
+            let target = "aarch64-unknown-linux-gnu";
+            let arm = build(&["--target", target], &format!("{target}/debug"));
+            let qemu = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"];
+            ways.push((
+                "64-bit ARM (emulated)",
+                arm.and_then(|program| digests(&program, &qemu, first, count, 1)),
+            ));
+        }
+        let differ = |lines: &Lines| {
+            let same = lines.iter().zip(&wanted).filter(|(seen, wanted)| seen == wanted).count() as u64;
+            count - same
+        };
+        let (mut told, mut wrong) = (Vec::new(), 0);
+        for (way, lines) in &ways {
+            match lines {
+                Some(lines) => {
+                    wrong += differ(lines);
+                    told.push(format!("{way} {} differ", differ(lines)));
+                }
+                None => told.push(format!("{way} not run")),
+            }
+        }
+        let is_whole = wanted.len() as u64 == count && ways.iter().any(|(_, lines)| lines.is_some());
+        Verdict::counted(format!("{count} programs; {}", told.join(", ")), wrong == 0 && is_whole)
+    });
+}
