@@ -285,11 +285,6 @@ impl Armed {
         take_one(&mut self.ignored_aborts)
     }
 
-    /// True if the next abort is to come to nothing.
-    pub(crate) const fn ignores_next_abort(&self) -> bool {
-        self.ignored_aborts != 0
-    }
-
     /// True if this completion is to name the wrong request.
     pub(crate) fn corrupts_completion(&mut self) -> bool {
         take_one(&mut self.corrupted)

@@ -28,7 +28,6 @@ use steps::Steps;
 #[path = "../../device/daemon/src"]
 mod daemon {
     pub mod backend;
-    pub mod cancel;
     pub mod chain;
     pub mod hold;
     pub mod poll;

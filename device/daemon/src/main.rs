@@ -26,7 +26,6 @@
 
 mod args;
 mod backend;
-mod cancel;
 mod chain;
 mod control;
 mod hold;

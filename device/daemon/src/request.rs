@@ -5,12 +5,10 @@
 //! done; what is then refused in the middle ends the batch there, and the answer says where.
 
 use ane_device::refusal::Refusal;
-use ane_device::tm::queue::taken_back;
 use ane_device::wire::{NotDone, answer};
 use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::space::IovaRange;
-use ane_uapi::hw::tq::QueueId;
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::wire::ctrl::{Access, Header, Kind, NO_INDEX, Op, Response, Status};
 use ane_uapi::wire::sideband::{self, Declaration, MapEntry, Regions, UnmapEntry};
@@ -137,18 +135,6 @@ pub(crate) fn internal_error(request: Request<'_>, answer: &mut Vec<u8>) {
 /// True if a request is a reset, as far as its first bytes tell.
 pub(crate) fn is_reset(bytes: &[u8]) -> bool {
     Header::read_from_prefix(bytes).is_ok_and(|(header, _)| header.kind() == Ok(Kind::Reset))
-}
-
-/// True if a request is a batch that takes a queue back, whatever becomes of the operations before.
-pub(crate) fn takes_back(bytes: &[u8], queue: QueueId) -> bool {
-    let Ok((header, behind)) = Header::read_from_prefix(bytes) else { return false };
-    let (ops, _) = behind.as_chunks::<{ size_of::<Op>() }>();
-    let mut ops = ops.iter().filter_map(|op| Op::read_from_bytes(op).ok());
-    header.kind() == Ok(Kind::Batch)
-        && ops.any(|op| {
-            op.access() == Ok(Access::Write)
-                && taken_back(EngineOffset(op.offset.get()), op.value.get()) == Some(queue)
-        })
 }
 
 fn run(

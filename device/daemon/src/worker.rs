@@ -1,11 +1,10 @@
 //! The engine at work: whoever holds the [`Worker`] is the device.
 //!
 //! A turn takes what the guest asks for, lets the engine run one task, and tells the guest what happened. It
-//! is bounded: by requests, by the size of one, and by one task, which ends early if it is called off. A long task takes
-//! several turns, and what is computed for long is part of none: that is computed beside, from copies, until a bell calls
-//! for another.
-//! Nothing of a turn is left over when it ends:
-//! no request is half done, no memory is held, no buffer of the guest's is parked. So between two turns
+//! is bounded: by requests, by the size of one, and by one task. A long task runs on the engine's thread, which a bell
+//! gets a turn for when it has something to move; so an abort or a reset is a request like any other, carried out between two
+//! turns, and a long task does not make it wait.
+//! When a turn ends no request is half done, no memory is held and no buffer of the guest is kept. So between two turns
 //! memory may be replaced and queues stopped, and nothing can be in flight.
 //!
 //! * this file: the engine's life and its turns;
@@ -26,7 +25,7 @@ use std::time::Instant;
 use ane_device::chip::NoSuchInstance;
 use ane_device::dart::CheckReport;
 use ane_device::dart::check::MAX_REPORTS;
-use ane_device::engine::executor::beside::Bell;
+use ane_device::engine::executor::thread::Bell;
 use ane_device::platform::Platform;
 use ane_device::time::Ticks;
 use ane_device::{Ane, Options};
@@ -34,7 +33,6 @@ use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE};
 use vm_memory::GuestMemoryMmap;
 
 use self::rings::runs;
-use super::cancel::Asked;
 use super::chain::{Chain, Complaints};
 use super::trace::Trace;
 pub(crate) use super::vring::Vring;
@@ -56,7 +54,7 @@ pub(crate) struct Turn {
 pub(crate) struct Worker {
     options: Options,
     trace: Trace,
-    /// Calls for a turn; without one nothing is computed beside.
+    /// Calls for a turn; without one every task runs on the thread that works.
     bell: Option<Bell>,
     platform: Platform,
     ane: Ane<GuestMemoryMmap>,
@@ -133,7 +131,7 @@ impl Worker {
         Arc::clone(&self.call_off)
     }
 
-    /// True while a task is computed beside.
+    /// True while a task that was begun goes on in another turn.
     pub(crate) const fn is_away(&self) -> bool {
         self.ane.is_away()
     }
@@ -201,9 +199,8 @@ impl Worker {
         self.requests(ctrl, &mut turn);
         if !self.failed {
             let now = self.now();
-            let asked = Asked::new(&self.call_off, ctrl, &self.memory, self.ane.heeds_aborts());
-            let worked = catch_unwind(AssertUnwindSafe(|| self.ane.work_unless(now, &asked)));
-            let is_reset = asked.is_for_a_reset();
+            let Self { ane, call_off, .. } = self;
+            let worked = catch_unwind(AssertUnwindSafe(|| ane.work_unless(now, &**call_off)));
             match worked {
                 Ok(work) => {
                     turn.busy |= work.pending;
@@ -214,8 +211,8 @@ impl Worker {
                 }
                 Err(_) => self.fail("running a task"),
             }
-            // Without a queue to put them into they wait in the engine; and a reset that is to come drops them.
-            if let Some(events) = events.filter(|_| !is_reset) {
+            // Without a queue to put them into they wait in the engine.
+            if let Some(events) = events {
                 self.deliver(events, &mut turn);
             }
         }

@@ -60,7 +60,7 @@ pub struct Work {
 }
 
 /// One neural processor circuit.
-pub struct Ane<M, E = Executor> {
+pub struct Ane<M, E = Executor<M>> {
     identity: Identity,
     hang: Hang,
     strict: bool,
@@ -98,7 +98,7 @@ pub struct Ane<M, E = Executor> {
     fabric_ps: u64,
 }
 
-impl<M: GuestMemory> Ane<M> {
+impl<M: GuestMemory + Clone + Send + 'static> Ane<M> {
     /// An engine that executes tasks.
     ///
     /// # Errors
@@ -231,11 +231,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.dart.trap = Trap::default();
     }
 
-    /// False if the next queue that is taken back is to keep its requests.
-    pub const fn heeds_aborts(&self) -> bool {
-        !self.armed.ignores_next_abort()
-    }
-
     /// True while a task that was begun goes on in another turn.
     pub const fn is_away(&self) -> bool {
         self.away.is_some()
@@ -272,8 +267,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         log::debug!(target: "ane", "{} reset at {}", self.identity, now.0);
     }
 
-    /// Runs at most one task of one queue, and whatever the time has brought. A long one may take several calls
-    /// ([`Executor::compute_beside`]), and runs until the one that finds it ended.
+    /// Runs at most one task of one queue, and whatever the time has brought. A long task may take several calls
+    /// ([`Executor::compute_beside`]), and is the running one until the call that finds its end.
     pub fn work(&mut self, now: Ticks) -> Work {
         self.work_unless(now, &Never)
     }

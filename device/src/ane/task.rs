@@ -1,7 +1,7 @@
 //! One step of work: a task from its address to its end.
 //!
-//! A long task may take several steps ([`Poll::Pending`]), and be computed elsewhere between two of them. It is the running
-//! one meanwhile, registers are answered, and each step goes on where the one before left off. What ends its request ends it.
+//! A long task may take several steps ([`Poll::Pending`]), and goes on by itself on the engine's thread between two of them. It is
+//! the running one meanwhile, and registers are answered. What ends its request ends it.
 
 use std::task::Poll;
 

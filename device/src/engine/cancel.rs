@@ -7,8 +7,7 @@
 //! half done counts as done.
 //!
 //! Asking may cost something, so every thread counts its steps (a `Pace`) and asks once in [`STRIDE`] of them. A pass that
-//! is shorter asks nobody. Where the thread has others to serve, a pass that is long has its [`TURN`], and goes on in
-//! another.
+//! is shorter asks nobody. A transfer of a pass on the engine's thread has the device for a [`TURN`] at a time.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,7 +18,7 @@ use ane_uapi::hw::tq::QueueId;
 /// element moved: some hundred microseconds at the slowest.
 pub const STRIDE: usize = 1 << 16;
 
-/// Steps of a turn, where the thread has others to serve: one to some milliseconds (Chosen).
+/// Steps for which a pass on the engine's thread has the device: one to some milliseconds (Chosen).
 pub const TURN: usize = 4 * STRIDE;
 
 /// Products that a vector instruction computes at least, where there is one.
@@ -161,7 +160,12 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// True if the task is to go on in another turn.
+    /// Begins another turn of so many steps.
+    pub(super) const fn begin_turn(&mut self, turn: usize) {
+        self.left = turn;
+    }
+
+    /// True if the turn is over.
     pub(super) const fn has_had_its_turn(&self) -> bool {
         self.left == 0
     }

@@ -8,8 +8,6 @@
 
 mod sparse;
 
-use std::task::Poll;
-
 use ane_uapi::hw::fault::IoDartErrorInfo;
 use ane_uapi::hw::td::activation::BYTES;
 use ane_uapi::hw::td::kernel_dma;
@@ -61,52 +59,40 @@ fn chunk(registers: &RegisterFile, engine: u16) -> u64 {
 }
 
 impl Coefficients {
-    /// Brings what a group of a convolution needs, from piece `next` on and as long as it is wanted and has its turn.
+    /// Makes room for what a group of a convolution needs; in how many pieces that comes.
+    pub(super) fn begin(&mut self, kernel: &Kernel, group: u32) -> u32 {
+        let outputs = kernel.outputs as usize;
+        self.weights.resize(outputs.saturating_mul(kernel.taps as usize));
+        self.biases.resize(if kernel.has_bias { outputs } else { 0 });
+        if group == 0 {
+            self.next = [kernel.table_bytes(); kernel_dma::CHANNELS as usize];
+        }
+        kernel.slots().saturating_mul(parts(kernel))
+    }
+
+    /// Brings a piece, if it is still wanted.
     pub(super) fn fetch<M: GuestMemory>(
         &mut self,
         dma: &mut Dma<'_, M>,
         registers: &RegisterFile,
         (kernel, group): (&Kernel, u32),
         pace: &mut Pace<'_>,
-        next: &mut u32,
-    ) -> Poll<Result<(), EngineError>> {
-        let lanes = kernel.common_lanes();
-        let outputs = kernel.outputs as usize;
-        self.weights.resize(outputs.saturating_mul(kernel.taps as usize));
-        self.biases.resize(if kernel.has_bias { outputs } else { 0 });
-        if group == 0 && *next == 0 {
-            self.next = [kernel.table_bytes(); kernel_dma::CHANNELS as usize];
+        piece: u32,
+    ) -> Result<(), EngineError> {
+        let parts = parts(kernel);
+        let slot = kernel.slot(group, piece.checked_div(parts).unwrap_or(0));
+        let part = piece.checked_rem(parts).unwrap_or(0);
+        let len = (slot.lanes as usize).saturating_mul(kernel.taps as usize);
+        if pace.spend(TRANSFER.saturating_add(len.min(TOGETHER))) {
+            return Ok(());
         }
-        // A slot goes in parts only if it can go straight to its place.
-        let whole = kernel.lanes.max(kernel.last_lanes) as usize;
-        let parts = if kernel.sparse.is_some() || lanes != kernel.lanes || lanes != kernel.last_lanes {
-            1
+        if kernel.sparse.is_some() {
+            self.sparse(dma, registers, kernel, slot)
+        } else if parts == 1 && slot.lanes != kernel.common_lanes() {
+            Ok(self.scattered(dma, registers, kernel, slot)?)
         } else {
-            whole.saturating_mul(kernel.taps as usize).div_ceil(TOGETHER).max(1)
-        };
-        let pieces = (kernel.slots() as usize).saturating_mul(parts);
-        while (*next as usize) < pieces {
-            if pace.has_had_its_turn() {
-                return Poll::Pending;
-            }
-            let at = *next as usize;
-            let index = u32::try_from(at.checked_div(parts).unwrap_or(0)).unwrap_or(u32::MAX);
-            let part = at.checked_rem(parts).unwrap_or(0);
-            let slot = kernel.slot(group, index);
-            let len = (slot.lanes as usize).saturating_mul(kernel.taps as usize);
-            if pace.spend(TRANSFER.saturating_add(len.min(TOGETHER))) {
-                break;
-            }
-            if kernel.sparse.is_some() {
-                self.sparse(dma, registers, kernel, slot)?;
-            } else if parts == 1 && slot.lanes != lanes {
-                self.scattered(dma, registers, kernel, slot)?;
-            } else {
-                self.straight(dma, registers, kernel, slot, part)?;
-            }
-            *next = next.saturating_add(1);
+            Ok(self.straight(dma, registers, kernel, slot, part as usize)?)
         }
-        Poll::Ready(Ok(()))
     }
 
     /// Brings a part of a slot whose plane is one of the array's.
@@ -226,6 +212,16 @@ impl Coefficients {
         let (pairs, _) = slot.as_chunks_mut::<2>();
         pairs.iter_mut().zip(rows.flatten()).for_each(|(to, from)| *to = from.to_le_bytes());
     }
+}
+
+/// In how many parts each slot comes: several only if it can go straight to its place.
+fn parts(kernel: &Kernel) -> u32 {
+    let lanes = kernel.common_lanes();
+    if kernel.sparse.is_some() || lanes != kernel.lanes || lanes != kernel.last_lanes {
+        return 1;
+    }
+    let whole = u64::from(kernel.lanes.max(kernel.last_lanes)).saturating_mul(kernel.taps.into());
+    u32::try_from(whole.div_ceil(TOGETHER as u64).max(1)).unwrap_or(u32::MAX)
 }
 
 /// The part of kernel memory that a transfer of `bytes` fills: as much of it as there is, in whole granules.

@@ -87,6 +87,14 @@ pub struct Ports<'a, M> {
     pub cancel: &'a dyn Cancel,
 }
 
+impl<M> Ports<'_, M> {
+    /// The same, for a shorter time.
+    pub fn again(&mut self) -> Ports<'_, M> {
+        let Self { memory, dart, l2, kernel, timeline, usage, cancel } = self;
+        Ports { memory, dart, l2, kernel, timeline, usage, cancel: *cancel }
+    }
+}
+
 /// Why a task did not run to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineError {
@@ -148,8 +156,8 @@ pub trait Engine<M> {
         ports: Ports<'_, M>,
     ) -> Poll<Result<Done, EngineError>>;
 
-    /// True if a task that is pending is computed elsewhere, so that there is nothing to do before its end; otherwise it had
-    /// its turn, and can go on.
+    /// True if a task that is pending computes on another thread, so that there is nothing to do before that thread asks for
+    /// something; otherwise it had its turn, and can go on.
     fn is_elsewhere(&self) -> bool {
         true
     }

@@ -12,7 +12,7 @@
 use ane_uapi::hw::bar::{AddressWord, BarIndex, BarTable};
 use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::nid::Nid;
-use ane_uapi::hw::space::{EngineOffset, Iova};
+use ane_uapi::hw::space::Iova;
 use ane_uapi::hw::tm::RequestInfo;
 use ane_uapi::hw::tq::{
     Pairing, QueueId, QueueStatus, RegisterId, RequestNid, RequestStream, STATUS, STREAM, STRIDE, Slot,
@@ -21,12 +21,6 @@ use ane_uapi::hw::tq::{
 use ane_uapi::register::Word;
 
 use super::error::PushError;
-
-/// The queue that a register write takes back from whatever it has.
-pub fn taken_back(at: EngineOffset, value: u32) -> Option<QueueId> {
-    let (queue, offset) = QueueId::containing(at)?;
-    (offset == STATUS.offset() && !QueueStatus::from_word(value).in_use()).then_some(queue)
-}
 
 /// A request, as it was when it was pushed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -177,12 +177,12 @@ fn long_ones() -> [(&'static str, Built, Left); 6] {
         ),
         (
             "coefficients",
-            made(Shape::new(1024, 1, 1), |graph, x| {
+            made(Shape::new(1024, 4, 8), |graph, x| {
                 let weights: Vec<_> = (0..1 << 20).map(|n| f16::from_f32((n % 89) as f32 / 4096.0)).collect();
                 let kernel = Convolution::new(1024, (1, 1), Weights::Half(&weights));
                 graph.convolution(x, &kernel).expect("is offered")
             }),
-            Left { away: 0, turns: 3 },
+            Left { away: 1, turns: 1 },
         ),
     ]
 }
@@ -223,7 +223,10 @@ impl Cancel for Questions {
 }
 
 #[test]
-fn no_turn_of_a_long_pass_has_many_more_steps_than_there_are_to_a_turn() {
+fn no_turn_of_a_long_pass_moves_much_more_than_there_is_to_a_turn() {
+    /// What counts as a step of a transfer.
+    const STEP_BYTES: u64 = 16;
+
     for (what, built, _) in long_ones() {
         let mut runner = device(Numerics::M1, true);
         load(&mut runner, &built);
@@ -231,15 +234,24 @@ fn no_turn_of_a_long_pass_has_many_more_steps_than_there_are_to_a_turn() {
         let device = runner.guest.bus.device_mut();
         let now = device.now();
         let questions = Questions::default();
-        // A piece that is begun is moved, and may have as many; what comes back from beside is asked about once more; and
-        // what is computed here asks 32 times at most.
-        let most = 2 * TURN / STRIDE + 1 + 32;
-        let mut goes_on = true;
+        // A piece that is begun is moved, and may have as many steps as a turn.
+        let most = 2 * TURN as u64 * STEP_BYTES;
+        // A short pass asks 32 times at most, and a long one twice for each turn.
+        let most_questions = 2 * TURN / STRIDE + 2 + 32;
+        let moved = |device: &mut Embedded| {
+            let dart = device.ane().dart();
+            dart.bytes_read() + dart.bytes_written()
+        };
+        let (mut goes_on, mut before) = (true, moved(device));
         while goes_on {
             goes_on = device.ane().work_unless(now, &questions).pending || device.ane().is_away();
+            let bytes = moved(device) - before;
+            before += bytes;
+            assert!(bytes <= most, "{what}: {bytes} bytes in a turn");
             let asked = questions.0.swap(0, Ordering::Relaxed);
-            assert!(asked <= most, "{what}: {asked} questions in a turn");
+            assert!(asked <= most_questions, "{what}: {asked} questions in a turn");
         }
+        assert!(before > most / 8, "{what}: {before} bytes in all");
         assert_eq!(runner.wait(), Outcome::Done, "{what}");
     }
 }
@@ -310,7 +322,7 @@ fn device_that_is_dropped_ends_what_is_computed_for_it() {
     let is_there = || {
         let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it").flatten();
         let names = tasks.map(|task| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default());
-        names.into_iter().any(|name| name == "ane-beside\n")
+        names.into_iter().any(|name| name == "ane-engine\n")
     };
     let until = |wanted: bool| {
         let end = Instant::now() + LIMIT;

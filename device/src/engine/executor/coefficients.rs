@@ -1,75 +1,70 @@
 //! What a neural pass takes besides its source: coefficients and a table, by the kernel fetcher.
 
-use std::task::{Poll, ready};
-
 use ane_uapi::hw::td::activation::BYTES;
 use ane_uapi::hw::td::kernel_dma;
 use vm_memory::GuestMemory;
 
-use super::Executor;
-use super::bench::Bench;
+use super::compute::Compute;
+use super::reach::Reach;
 use crate::dart::Circuit;
 use crate::engine::plan::coefficients::Kernel;
 use crate::engine::plan::verdict::Verdict;
 use crate::engine::table::{BadTable, Why};
-use crate::engine::{EngineError, Ports, kernel_fetcher};
+use crate::engine::{EngineError, kernel_fetcher};
 use crate::refusal::Category;
 
-impl Executor {
-    /// Brings the coefficients of a group, from piece `next` on.
+impl Compute {
+    /// Brings the coefficients of a group.
     pub(super) fn fetch_kernel<M: GuestMemory>(
         &mut self,
-        bench: &mut Bench<'_, '_, M>,
+        reach: &mut Reach<'_, M>,
         kernel: &Kernel,
         group: u32,
-        next: &mut u32,
-    ) -> Poll<Result<(), EngineError>> {
-        bench.say_purpose(&kernel_dma::COEFF_BASE_ADDR);
-        let Ports { memory, dart, kernel: shown, .. } = &mut bench.ports;
-        let mut dma = dart.dma(*memory, bench.task.stream, Circuit::KernelFetch);
-        let coefficients = &mut self.compute.coefficients;
-        let outcome =
-            ready!(coefficients.fetch(&mut dma, bench.registers, (kernel, group), &mut bench.pace, next));
-        coefficients.show(kernel, shown);
-        bench.still_wanted()?;
+    ) -> Result<(), EngineError> {
+        let (coefficients, registers) = (&mut self.coefficients, reach.registers);
+        let pieces = coefficients.begin(kernel, group);
+        let circuit = Circuit::KernelFetch;
+        let outcome = reach.each(circuit, &kernel_dma::COEFF_BASE_ADDR, pieces, |dma, pace, piece| {
+            coefficients.fetch(dma, registers, (kernel, group), pace, piece)
+        });
+        coefficients.show(kernel, reach.device()?.kernel);
         outcome?;
         let groups = u64::from(kernel.groups).max(1);
-        bench.note_transfer(Circuit::KernelFetch, kernel.bytes.checked_div(groups).unwrap_or(0), &Ok(()));
-        Poll::Ready(Ok(()))
+        reach.note_transfer(circuit, kernel.bytes.checked_div(groups).unwrap_or(0))
     }
 
     /// Brings the activation table, and refuses one that cannot be understood. Each engine that has
     /// coefficients has its own table. What different tables mean is not known, so they are refused.
     pub(super) fn fetch_table<M: GuestMemory>(
         &mut self,
-        bench: &mut Bench<'_, '_, M>,
+        reach: &mut Reach<'_, M>,
         kernel: Option<&Kernel>,
     ) -> Result<[u8; BYTES], EngineError> {
-        bench.say_purpose(&kernel_dma::COEFF_BASE_ADDR);
-        let Ports { memory, dart, kernel: shown, .. } = &mut bench.ports;
-        let mut dma = dart.dma(*memory, bench.task.stream, Circuit::KernelFetch);
+        let (circuit, register, registers) =
+            (Circuit::KernelFetch, &kernel_dma::COEFF_BASE_ADDR, reach.registers);
         let (mut bytes, mut another) = ([0; BYTES], [0; BYTES]);
-        let outcome = kernel_fetcher::table(&mut dma, bench.registers, 0, &mut bytes);
-        kernel_fetcher::show_table(&bytes, shown);
-        bench.note_transfer(Circuit::KernelFetch, BYTES as u64, &outcome);
+        let outcome = reach.each(circuit, register, 1, |dma, _, _| {
+            Ok(kernel_fetcher::table(dma, registers, 0, &mut bytes)?)
+        });
+        kernel_fetcher::show_table(&bytes, reach.device()?.kernel);
         outcome?;
+        reach.note_transfer(circuit, BYTES as u64)?;
         for engine in (1..kernel.map_or(1, |kernel| kernel.engines))
             .take_while(|&engine| kernel.is_some_and(|kernel| kernel.slots_of(engine) != 0))
         {
-            let Ports { memory, dart, .. } = &mut bench.ports;
-            let mut dma = dart.dma(*memory, bench.task.stream, Circuit::KernelFetch);
-            kernel_fetcher::table(&mut dma, bench.registers, engine, &mut another)?;
+            reach.each(circuit, register, 1, |dma, _, _| {
+                Ok(kernel_fetcher::table(dma, registers, engine, &mut another)?)
+            })?;
             if another != bytes {
-                let register = &kernel_dma::COEFF_BASE_ADDR;
                 let address = register.info.at(engine).unwrap_or(register.offset());
-                let value = bench.registers.written(address).unwrap_or_default();
+                let value = registers.written(address).unwrap_or_default();
                 let why = "engines have different activation tables in front of their coefficients";
                 return Err(
                     Verdict { category: Category::Undefined, address, bits: u32::MAX, value, why }.into()
                 );
             }
         }
-        self.compute.tables.get(&bytes).map_err(|bad| bad_table(&bad))?;
+        self.tables.get(&bytes).map_err(|bad| bad_table(&bad))?;
         Ok(bytes)
     }
 }

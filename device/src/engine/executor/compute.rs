@@ -1,7 +1,7 @@
 //! What a pass computes, between its operands and its result.
 //!
 //! By now everything is in packed form and in the device's own hands: no guest memory and no register is needed until the
-//! result is given. So all of this can be handed to another thread and taken back (`beside`).
+//! result is given. So a pass can go on with this on another thread, without the device.
 
 use ane_uapi::hw::td::activation::BYTES;
 
@@ -27,7 +27,11 @@ const LONG: u64 = 1 << 24;
 const LONG_ONE_BY_ONE: u64 = 1 << 18;
 
 /// The same, of elements that are computed or moved each for itself.
-const LONG_ELEMENTS: u64 = 1 << 20;
+pub(super) const LONG_ELEMENTS: u64 = 1 << 20;
+
+/// The same, of bytes that are moved, and what a row counts for beside its bytes: a millisecond (Chosen).
+const LONG_BYTES: u64 = 1 << 22;
+const ROW_BYTES: u64 = 16;
 
 /// The engines, and what they work on.
 pub(super) struct Compute {
@@ -81,16 +85,34 @@ impl Compute {
         self.coefficients = Coefficients::default();
     }
 
-    /// Whether a pass is worth two wake-ups.
+    /// Whether a pass, with all of its batches and transfers, is worth two wake-ups.
+    pub(super) fn is_long_in_all(&self, pass: &Pass) -> bool {
+        let batches = u64::from(pass.batches());
+        let coefficients = match pass {
+            Pass::Neural(NeuralPass { operation: Operation::Convolve(kernel), .. }) => kernel.bytes,
+            _ => 0,
+        };
+        let operands = [Some(pass.source1()), pass.source2()].into_iter().flatten();
+        let shapes = operands.map(|source| source.stored()).chain([pass.output()]);
+        let moved = shapes.fold(0_u64, |sum, shape| sum.saturating_add(moved_bytes(shape)));
+        self.is_long_for(pass, batches)
+            || moved.saturating_mul(batches).saturating_add(coefficients) >= LONG_BYTES
+    }
+
+    /// Whether to compute one batch of a pass takes long.
     pub(super) fn is_long(&self, pass: &Pass) -> bool {
+        self.is_long_for(pass, 1)
+    }
+
+    fn is_long_for(&self, pass: &Pass, batches: u64) -> bool {
         let has_long_steps = match pass {
             Pass::Neural(pass) => {
                 let is_fast = madd::has_kernel(self.numerics());
-                pass.steps() >= if is_fast { LONG } else { LONG_ONE_BY_ONE }
+                pass.steps().saturating_mul(batches) >= if is_fast { LONG } else { LONG_ONE_BY_ONE }
             }
             Pass::Planar(_) => false,
         };
-        has_long_steps || elements(pass) >= LONG_ELEMENTS
+        has_long_steps || elements(pass).saturating_mul(batches) >= LONG_ELEMENTS
     }
 
     /// Makes the result of the sources, as it is stored. Once more gives the same, even if it was called off.
@@ -235,6 +257,13 @@ fn side_by_side(pass: &NeuralPass, made: &[u16], result: &mut [u16], pace: &mut 
             *to = made.get(at).copied().unwrap_or_default();
         }
     }
+}
+
+/// What moving a tensor counts for, if each of its rows is by itself.
+const fn moved_bytes(shape: Shape) -> u64 {
+    let Shape { channels, height, width } = shape;
+    let row = (width as u64).saturating_mul(2).saturating_add(ROW_BYTES);
+    (channels as u64).saturating_mul(height as u64).saturating_mul(row)
 }
 
 /// Elements that a pass goes over, each for itself.

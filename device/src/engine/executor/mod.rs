@@ -1,68 +1,78 @@
 //! The executor: one pass after the other, from registers to result.
 //!
-//! 1. The registers become a plan, or the reason why there is none.
-//! 2. Operands come from memory through the DART, or from the chip, into packed staging areas.
-//! 3. The neural or the planar engine computes.
-//! 4. The result goes to the chip, to memory, or both.
+//! The registers become a plan, or the reason why there is none; then `pass` carries the plan out. A short pass runs here, on the
+//! thread that has the device. One that takes long and one whose transfers may wait at a fault run on the engine's thread,
+//! and are lent the device for their transfers.
 //!
-//! A task is checked before anything of it is written to memory: its plan, its sources, and every page that
-//! its result will touch. What depends on what is in memory (an activation table) comes before the result too. A task that
-//! is called off meanwhile ends where it is ([`cancel`](super::cancel)).
+//! Three things carry this, and nothing else does:
 //!
-//! * this file: what is kept from pass to pass, and the turn of a task;
-//! * `underway`: the stages of a pass, which may take several turns;
-//! * `bench`: what one pass works with, and its transfers;
-//! * `operands`: sources taken, results given; `coefficients`: what the kernel fetcher brings;
-//! * `compute`: the engines at work; `beside`: on a thread of their own, if that takes long.
+//! * a pass asks at bounded distances whether it is still wanted ([`cancel`](super::cancel));
+//! * `thread` is the engine's thread, which has a long pass from its beginning to its end;
+//! * `reach` is what a pass reaches of the device, lent (`lend`) in turns of some milliseconds.
+//!
+//! The other files: `operands` takes sources and gives results, `coefficients` brings what the kernel fetcher brings, and
+//! `compute` has the engines. This file has what is kept from pass to pass.
 
-mod bench;
-pub mod beside;
 mod coefficients;
 mod compute;
+mod lend;
 mod operands;
-mod underway;
+mod pass;
+mod reach;
+pub mod thread;
 
 use std::task::{Poll, ready};
 
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::pe_mmu::PS_PER_NS;
 use ane_uapi::hw::tq::QueueId;
-use ane_uapi::register::Register;
 use vm_memory::GuestMemory;
 
-use self::bench::Bench;
-use self::beside::Beside;
-use self::compute::{Compute, Misfit};
-use self::underway::Underway;
-use super::cancel::{Pace, TURN, Watch};
+use self::compute::Compute;
+use self::lend::Parts;
+use self::pass::{Begun, Left};
+use self::reach::Reach;
+use self::thread::{Away, Bell, EngineThread};
+use super::cancel::Watch;
 use super::l2::Unknown;
-use super::plan::Plan;
 use super::plan::cache::PlanCache;
 use super::plan::operand::Shape;
 use super::plan::verdict::Verdict;
+use super::plan::{Pass, Plan};
 use super::tile::Fault;
 use super::{Done, Engine, EngineError, Ports, TaskContext};
+use crate::dart::FaultPolicy;
 use crate::options::Options;
-use crate::refusal::Category;
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
-use crate::timing::{Clock, Cost, Machine};
+use crate::timing::phases::Span;
+use crate::timing::{Clock, Cost, Machine, Spent};
+use crate::trace::{self, Event, Stamp, Timeline, What};
 
 /// Executes tasks.
-pub struct Executor {
+pub struct Executor<M> {
     is_strict: bool,
     plans: PlanCache,
     clock: Option<Clock>,
     compute: Compute,
+    chip: Chip,
+    /// Wakes the device's thread; without one that thread waits for every pass.
+    bell: Option<Bell>,
+    thread: Option<EngineThread>,
+    /// Parts that stand in for those of the device while it is lent.
+    spare: Option<Box<Parts>>,
+    /// The pass on the engine's thread.
+    away: Option<Away<M>>,
+}
+
+/// What is known of on-chip memory, and what is on its way from one task to the next.
+#[derive(Default)]
+struct Chip {
     unknown: Unknown,
-    /// What will be unknown after those of several batches that were looked at.
+    /// What will be unknown after those of several batches that were checked.
     foreseen: Unknown,
-    /// Where long passes are computed, if not here.
-    beside: Option<Beside<(Compute, Result<(), Misfit>)>>,
     /// What the task before has passed on.
     passed: Option<Passed>,
-    /// The pass that goes on in another turn.
-    underway: Option<Box<Underway>>,
 }
 
 /// A result that goes straight to the next task of the same request.
@@ -87,7 +97,7 @@ impl From<Verdict> for EngineError {
     }
 }
 
-impl Executor {
+impl<M> Executor<M> {
     /// An executor as the options want it.
     pub fn new(options: &Options) -> Self {
         let machine = options.timing.then(|| Machine::of(options.chip.chip().generation));
@@ -96,50 +106,57 @@ impl Executor {
             plans: machine.map_or_else(PlanCache::default, PlanCache::with_costs),
             clock: machine.map(Clock::new),
             compute: Compute::new(options),
-            unknown: Unknown::default(),
-            foreseen: Unknown::default(),
-            beside: None,
-            passed: None,
-            underway: None,
+            chip: Chip::default(),
+            bell: None,
+            thread: None,
+            spare: None,
+            away: None,
         }
     }
 
-    /// Counts what a task would have cost, and draws it.
-    fn account<M: GuestMemory>(&mut self, bench: &mut Bench<'_, '_, M>, cost: &Cost) -> Ticks {
-        let Some(clock) = &mut self.clock else { return Ticks::ZERO };
-        let is_first = bench.task.index == 0;
+    /// Carries a pass out on the device's thread.
+    #[inline]
+    fn here(
+        &mut self,
+        task: (&TaskContext<'_>, &RegisterFile),
+        ports: &mut Ports<'_, M>,
+        pass: &Pass,
+        begun: Option<&Begun>,
+        others_wait: bool,
+    ) -> Result<(), Left>
+    where
+        M: GuestMemory,
+    {
+        let watch = Watch::new(ports.cancel, task.0.queue);
+        let mut reach = Reach::owned(task, &watch, ports.again(), &mut self.chip, others_wait);
+        self.compute.carry_out(&mut reach, pass, begun)
+    }
+
+    /// The end of a task that was carried out: counts what it would have cost, and draws it.
+    #[inline]
+    fn finish(&mut self, task: &TaskContext<'_>, ports: &mut Ports<'_, M>, plan: &Plan) -> Done {
+        let Plan { cost, inferred, .. } = plan;
+        let Some(clock) = &mut self.clock else { return Done { cost: Ticks::ZERO, inferred: *inferred } };
+        let is_first = task.index == 0;
         // The DART's own walks are part of what transfers were measured to take; PE_MMU's overhead is not.
-        let translation = bench.ports.dart.translation_wait().div_euclid(PS_PER_NS.into());
+        let translation = ports.dart.translation_wait().div_euclid(PS_PER_NS.into());
         let spent = clock.task(cost, is_first, translation);
         if is_first {
-            bench.ports.usage.dispatched(clock.dispatch_cycles());
+            ports.usage.dispatched(clock.dispatch_cycles());
         }
-        if bench.ports.timeline.is_on() {
-            bench.note_phases(clock.machine(), cost, &spent);
+        if ports.timeline.is_on() {
+            note_phases(task, ports.timeline, ports.usage.cycles, clock.machine(), (cost, &spent));
         }
-        bench.ports.usage.add(cost, &spent);
+        ports.usage.add(cost, &spent);
         let dispatch = if is_first { clock.dispatch() } else { Ticks::ZERO };
-        clock.ticks(cost, &spent).saturating_add(dispatch)
-    }
-
-    /// The end of a task that was carried out.
-    #[inline]
-    fn finish<M: GuestMemory>(
-        &mut self,
-        bench: &mut Bench<'_, '_, M>,
-        plan: &Plan,
-    ) -> Result<Done, EngineError> {
-        // Whatever ended early has ended the task.
-        bench.still_wanted()?;
-        let cost = self.account(bench, &plan.cost);
-        Ok(Done { cost, inferred: plan.inferred })
+        Done { cost: clock.ticks(cost, &spent).saturating_add(dispatch), inferred: *inferred }
     }
 
     /// Drops what was passed on, unless this is the task that it was passed to.
     fn keep_passed(&mut self, task: &TaskContext<'_>) {
         let is_for =
             |passed: &Passed| (passed.queue, passed.nid, passed.index) == (task.queue, task.nid, task.index);
-        self.passed = self.passed.take().filter(is_for);
+        self.chip.passed = self.chip.passed.take().filter(is_for);
     }
 
     fn plan(&mut self, task: &TaskContext<'_>, registers: &RegisterFile) -> Result<Plan, Verdict> {
@@ -151,65 +168,73 @@ impl Executor {
     }
 }
 
-impl<M: GuestMemory> Engine<M> for Executor {
+/// Notes where a task's virtual time went, from cycle `beginning` on.
+fn note_phases(
+    task: &TaskContext<'_>,
+    timeline: &mut Timeline,
+    beginning: u64,
+    machine: &Machine,
+    (cost, spent): (&Cost, &Spent),
+) {
+    let &TaskContext { queue, nid, index, .. } = task;
+    let task = trace::Task { queue, nid, index };
+    let at = |cycles: u64| Stamp(machine.nanoseconds(beginning.saturating_add(cycles)));
+    cost.spans(spent, |Span { part, start, end }| {
+        let what = What::Modelled { part, cycles: end.saturating_sub(start) };
+        timeline.place(at(start), at(end), Event { task, what });
+    });
+}
+
+impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
     fn run(
         &mut self,
         task: &TaskContext<'_>,
         registers: &RegisterFile,
-        ports: Ports<'_, M>,
+        mut ports: Ports<'_, M>,
     ) -> Poll<Result<Done, EngineError>> {
-        let mut underway = match self.underway.take() {
-            Some(underway) => *underway,
-            None => {
-                self.keep_passed(task);
-                Underway::new(self.plan(task, registers)?)
+        if self.away.is_none() {
+            self.keep_passed(task);
+            let plan = self.plan(task, registers)?;
+            let others_wait = self.bell.is_some();
+            let is_long = others_wait && self.compute.is_long_in_all(&plan.pass);
+            let mut begun = None;
+            if !is_long && ports.dart.policy() != FaultPolicy::Stall {
+                match self.here((task, registers), &mut ports, &plan.pass, None, others_wait) {
+                    Err(Left::TooLong(left)) => begun = Some(left),
+                    Err(Left::Failed(error)) => return Poll::Ready(Err(error)),
+                    Ok(()) => return Poll::Ready(Ok(self.finish(task, &mut ports, &plan))),
+                }
             }
-        };
-        let watch = Watch::new(ports.cancel, task.queue);
-        let turn = if self.beside.is_some() { TURN } else { usize::MAX };
-        let mut bench = Bench { task, registers, ports, watch: &watch, pace: Pace::with_turn(&watch, turn) };
-        let ended = self.go_on(&mut bench, &mut underway);
-        // A transfer that waits at its fault goes on with the same piece when it may.
-        let is_stalled =
-            matches!(ended, Poll::Ready(Err(EngineError::Fault { .. }))) && bench.ports.dart.is_stalled();
-        if ended.is_pending() || is_stalled {
-            self.underway = Some(Box::new(underway));
-            return ended.map(|fault| fault.map(|()| Done::default()));
+            if !self.send_away((task, registers), plan, begun.as_deref().copied()) {
+                let ended = self.here((task, registers), &mut ports, &plan.pass, begun.as_deref(), false);
+                // Nobody keeps a transfer that waits.
+                ports.dart.drop_stalled();
+                return Poll::Ready(match ended {
+                    Ok(()) => Ok(self.finish(task, &mut ports, &plan)),
+                    Err(Left::Failed(error)) => Err(error),
+                    Err(Left::TooLong(_)) => Err(EngineError::Cancelled),
+                });
+            }
         }
-        ready!(ended)?;
-        Poll::Ready(self.finish(&mut bench, &underway.plan))
+        let Some(away) = self.away.take() else { return Poll::Ready(Err(EngineError::Cancelled)) };
+        let plan = ready!(self.go_on(away, &mut ports, task))?;
+        Poll::Ready(Ok(self.finish(task, &mut ports, &plan)))
     }
 
     fn is_elsewhere(&self) -> bool {
-        self.underway.as_ref().is_some_and(|underway| underway.is_away())
+        self.away.as_ref().is_some_and(Away::computes)
     }
 
     fn give_up(&mut self) {
-        if let Some(underway) = self.underway.take()
-            && underway.is_away()
-            && let Some(beside) = &self.beside
-        {
-            beside.give_up();
-        }
+        self.away = None;
     }
 
     /// Gives back the room that the largest tasks have taken. What is unknown on chip stays so: the chip keeps its
     /// contents.
     fn reset(&mut self) {
-        self.passed = None;
+        self.chip.passed = None;
         self.compute.shrink();
     }
-}
-
-/// A pass that was planned and that an engine refuses: a mistake of the model, which it says and does not hide.
-fn sizes(registers: &RegisterFile, register: &Register, why: &'static str) -> Verdict {
-    let value = registers.written(register.offset).unwrap_or_default();
-    Verdict { category: Category::Unimplemented, address: register.offset, bits: u32::MAX, value, why }
-}
-
-/// A shape as the timeline shows it.
-const fn extents(shape: Shape) -> [u32; 3] {
-    [shape.channels, shape.height, shape.width]
 }
 
 #[cfg(test)]
@@ -220,14 +245,14 @@ mod tests {
 
     #[test]
     fn reset_gives_back_staging_and_knows_no_more_of_the_chip() {
-        let mut executor = Executor::new(&Options::default());
+        let mut executor = Executor::<vm_memory::GuestMemoryMmap>::new(&Options::default());
         executor.compute.staging.source1.resize(1 << 20);
         executor.compute.coefficients.weights.resize(1 << 20);
-        executor.unknown.mark(0x40, 0x10);
-        Engine::<vm_memory::GuestMemoryMmap>::reset(&mut executor);
+        executor.chip.unknown.mark(0x40, 0x10);
+        executor.reset();
         let Compute { staging, coefficients, .. } = &executor.compute;
         assert_eq!((staging.source1.len(), coefficients.weights.len()), (0, 0));
         let place = ChipPlace { base: 0x40, ..ChipPlace::default() };
-        assert!(is_unknown(&executor.unknown, place, Shape { channels: 1, height: 1, width: 1 }));
+        assert!(is_unknown(&executor.chip.unknown, place, Shape { channels: 1, height: 1, width: 1 }));
     }
 }

@@ -1,19 +1,19 @@
 //! Operands: sources taken from memory or from the chip, results given to either.
 
-use std::task::{Poll, ready};
-
 use ane_uapi::hw::td::words::{ChipBytes, DmaBytes};
 use ane_uapi::hw::td::{l2, tile_destination, tile_source};
 use ane_uapi::register::Reg;
 use vm_memory::GuestMemory;
 
-use super::bench::Bench;
-use super::compute::Staging;
-use super::{Executor, Passed};
+use super::Passed;
+use super::compute::{Compute, LONG_ELEMENTS, Staging};
+use super::reach::Reach;
 use crate::dart::{Access, Circuit};
 use crate::engine::l2::Unknown;
 use crate::engine::plan::operand::{ChipPlace, Element, Origin, Shape, Sink, Source, Window};
 use crate::engine::plan::verdict::Verdict;
+use crate::engine::room::Room;
+use crate::engine::tile::{Tensor, Tile};
 use crate::engine::transpose::transpose_under;
 use crate::engine::{EngineError, TaskContext, l2 as chip};
 use crate::refusal::Category;
@@ -34,151 +34,157 @@ pub(super) const SOURCE1: Inlet =
 pub(super) const SOURCE2: Inlet =
     Inlet { circuit: Circuit::TileFetch2, base: &tile_source::BASE_ADDR2, on_chip: &l2::SOURCE2_BASE };
 
-impl Executor {
-    /// Reads a source into packed form, from piece `next` on, and leaves on chip what passing leaves there.
+impl Compute {
+    /// Reads a source into packed form, and leaves on chip what passing leaves there.
     pub(super) fn take<M: GuestMemory>(
         &mut self,
-        bench: &mut Bench<'_, '_, M>,
+        reach: &mut Reach<'_, M>,
         source: &Source,
         inlet: Inlet,
         batch: u32,
-        next: &mut u32,
-    ) -> Poll<Result<(), EngineError>> {
+    ) -> Result<(), EngineError> {
         let shape = source.stored();
-        if let Origin::Passed = source.origin {
-            self.take_passed(bench, source)?;
-        }
-        if let Origin::Chip(place) = source.origin {
-            known(&self.unknown, bench.registers, inlet, place.batch(batch), shape)?;
-        }
-        let Staging { source1, source2, row, turned, .. } = &mut self.compute.staging;
+        let Staging { source1, source2, row, turned, .. } = &mut self.staging;
         let into = if inlet.circuit == SOURCE1.circuit { source1 } else { source2 };
-        into.resize(shape.len());
         match source.origin {
-            Origin::Passed => {}
+            Origin::Passed => take_passed(reach, shape, into)?,
             Origin::Chip(place) => {
-                bench.count_elements(shape.elements());
-                chip::read(bench.ports.l2, place.batch(batch), shape, into);
+                let place = place.batch(batch);
+                let registers = reach.registers;
+                let device = reach.device()?;
+                known(&device.chip.unknown, registers, inlet, place, shape)?;
+                into.resize(shape.len());
+                chip::read(device.l2, place, shape, into);
+                reach.count_elements(shape.elements());
             }
             Origin::Memory { from, by, leaves } => {
-                let base = bench.base(inlet.base, &from, batch);
-                ready!(bench.tile(
-                    inlet.circuit,
-                    inlet.base,
-                    (row, next),
-                    bytes(shape, from.element),
-                    |tile| { tile.fetch(&from, base, shape, into) }
-                ))?;
+                into.resize(shape.len());
+                let tensor = Tensor::new(&from, reach.base(inlet.base, &from, batch), shape);
+                reach.each(inlet.circuit, inlet.base, tensor.pieces(), |dma, pace, piece| {
+                    Ok(Tile { dma, row, pace }.fetch(&tensor, piece, into)?)
+                })?;
+                reach.note_transfer(inlet.circuit, bytes(shape, from.element))?;
+                let device = reach.device()?;
                 if leaves == Window::Whole {
-                    chip::write(bench.ports.l2, by.batch(batch), shape, into);
+                    chip::write(device.l2, by.batch(batch), shape, into);
                 }
-                source_leaves(&mut self.unknown, source, batch);
+                source_leaves(&mut device.chip.unknown, source, batch);
             }
         }
         if source.is_transposed {
-            bench.count_elements(shape.elements());
+            reach.count_elements(shape.elements());
             turned.resize(shape.len());
-            transpose_under(bench.watch, into, shape, turned);
+            reach.aside(shape.elements() >= LONG_ELEMENTS, |watch| {
+                transpose_under(watch, into, shape, turned)
+            })?;
             std::mem::swap(into, turned);
         }
-        Poll::Ready(Ok(()))
-    }
-
-    /// Takes what the task before has passed on.
-    fn take_passed<M: GuestMemory>(
-        &mut self,
-        bench: &mut Bench<'_, '_, M>,
-        source: &Source,
-    ) -> Result<(), EngineError> {
-        let refuse = |category, why| {
-            let address = l2::SOURCE_CFG.offset();
-            let value = bench.registers.written(address).unwrap_or_default();
-            EngineError::Refused(Verdict { category, address, bits: 3, value, why })
-        };
-        let Some(passed) = self.passed.take() else {
-            return Err(refuse(Category::Unpredictable, "the task before has passed nothing on"));
-        };
-        if passed.shape != source.stored() {
-            return Err(refuse(Category::Undefined, "what the task before has passed on has other extents"));
-        }
-        let into = &mut self.compute.staging.source1;
-        into.resize(passed.values.len());
-        into.copy_from_slice(&passed.values);
-        bench.count_elements(passed.shape.elements());
         Ok(())
     }
 
-    /// Says whether a source may be read, from piece `next` on, and foresees what it leaves on chip.
+    /// Says whether a source may be read, and foresees what it leaves on chip.
     pub(super) fn check_source<M: GuestMemory>(
         &mut self,
-        bench: &mut Bench<'_, '_, M>,
+        reach: &mut Reach<'_, M>,
         source: &Source,
         inlet: Inlet,
         batch: u32,
-        next: &mut u32,
-    ) -> Poll<Result<(), EngineError>> {
+    ) -> Result<(), EngineError> {
         match source.origin {
             Origin::Chip(place) => {
-                known(&self.foreseen, bench.registers, inlet, place.batch(batch), source.stored())?;
+                let registers = reach.registers;
+                let foreseen = &reach.device()?.chip.foreseen;
+                known(foreseen, registers, inlet, place.batch(batch), source.stored())?;
             }
             Origin::Memory { from, .. } => {
-                let base = bench.base(inlet.base, &from, batch);
-                let row = &mut self.compute.staging.row;
-                ready!(bench.tile(inlet.circuit, inlet.base, (row, next), 0, |tile| {
-                    tile.check(&from, base, source.stored(), Access::Read)
-                }))?;
+                let tensor = Tensor::new(&from, reach.base(inlet.base, &from, batch), source.stored());
+                self.check_tensor(reach, (inlet.circuit, inlet.base), &tensor, Access::Read)?;
             }
             Origin::Passed => {}
         }
-        source_leaves(&mut self.foreseen, source, batch);
-        Poll::Ready(Ok(()))
+        source_leaves(&mut reach.device()?.chip.foreseen, source, batch);
+        Ok(())
     }
 
-    /// Says whether the result of a batch may be written, from piece `next` on.
+    /// Says whether the result of a batch may be written.
     pub(super) fn check_result<M: GuestMemory>(
         &mut self,
-        bench: &mut Bench<'_, '_, M>,
+        reach: &mut Reach<'_, M>,
         sink: &Sink,
         batch: u32,
-        next: &mut u32,
-    ) -> Poll<Result<(), EngineError>> {
-        let Some(to) = sink.memory else { return Poll::Ready(Ok(())) };
+    ) -> Result<(), EngineError> {
+        let Some(to) = sink.memory else { return Ok(()) };
         let register = &tile_destination::BASE_ADDR;
-        let base = bench.base(register, &to, batch);
-        let row = &mut self.compute.staging.row;
-        bench.tile(Circuit::TileSend, register, (row, next), 0, |tile| {
-            tile.check(&to, base, sink.shape, Access::Write)
+        let tensor = Tensor::new(&to, reach.base(register, &to, batch), sink.shape);
+        self.check_tensor(reach, (Circuit::TileSend, register), &tensor, Access::Write)
+    }
+
+    fn check_tensor<M: GuestMemory>(
+        &mut self,
+        reach: &mut Reach<'_, M>,
+        (circuit, register): (Circuit, &Reg<DmaBytes>),
+        tensor: &Tensor,
+        access: Access,
+    ) -> Result<(), EngineError> {
+        let row = &mut self.staging.row;
+        reach.each(circuit, register, tensor.pieces(), |dma, pace, piece| {
+            Ok(Tile { dma, row, pace }.check(tensor, piece, access)?)
         })
     }
 
-    /// Puts the result where it belongs, from piece `next` on.
+    /// Puts the result where it belongs.
     pub(super) fn give<M: GuestMemory>(
         &mut self,
-        bench: &mut Bench<'_, '_, M>,
+        reach: &mut Reach<'_, M>,
         sink: &Sink,
         batch: u32,
-        next: &mut u32,
-    ) -> Poll<Result<(), EngineError>> {
-        let Staging { result, row, .. } = &mut self.compute.staging;
-        if *next == 0 {
-            if let Some(place) = sink.chip {
-                bench.count_elements(sink.shape.elements());
-                chip::write(bench.ports.l2, place.batch(batch), sink.shape, result);
-            }
-            result_leaves(&mut self.unknown, sink, batch);
-            if sink.is_passed_on {
-                let &TaskContext { queue, nid, index, .. } = bench.task;
-                let (shape, values) = (sink.shape, result.to_vec());
-                self.passed = Some(Passed { queue, nid, index: index.saturating_add(1), shape, values });
-            }
+    ) -> Result<(), EngineError> {
+        let Staging { result, row, .. } = &mut self.staging;
+        let &TaskContext { queue, nid, index, .. } = reach.task;
+        if sink.chip.is_some() {
+            reach.count_elements(sink.shape.elements());
         }
-        let Some(to) = sink.memory else { return Poll::Ready(Ok(())) };
+        let device = reach.device()?;
+        if let Some(place) = sink.chip {
+            chip::write(device.l2, place.batch(batch), sink.shape, result);
+        }
+        result_leaves(&mut device.chip.unknown, sink, batch);
+        if sink.is_passed_on {
+            let (shape, values) = (sink.shape, result.to_vec());
+            device.chip.passed = Some(Passed { queue, nid, index: index.saturating_add(1), shape, values });
+        }
+        let Some(to) = sink.memory else { return Ok(()) };
         let register = &tile_destination::BASE_ADDR;
-        let base = bench.base(register, &to, batch);
-        bench.tile(Circuit::TileSend, register, (row, next), bytes(sink.shape, to.element), |tile| {
-            tile.send(&to, base, sink.shape, result)
-        })
+        let tensor = Tensor::new(&to, reach.base(register, &to, batch), sink.shape);
+        reach.each(Circuit::TileSend, register, tensor.pieces(), |dma, pace, piece| {
+            Ok(Tile { dma, row, pace }.send(&tensor, piece, result)?)
+        })?;
+        reach.note_transfer(Circuit::TileSend, bytes(sink.shape, to.element))
     }
+}
+
+/// Takes what the task before has passed on.
+fn take_passed<M: GuestMemory>(
+    reach: &mut Reach<'_, M>,
+    shape: Shape,
+    into: &mut Room,
+) -> Result<(), EngineError> {
+    let registers = reach.registers;
+    let refuse = |category, why| {
+        let address = l2::SOURCE_CFG.offset();
+        let value = registers.written(address).unwrap_or_default();
+        EngineError::Refused(Verdict { category, address, bits: 3, value, why })
+    };
+    let Some(passed) = reach.device()?.chip.passed.take() else {
+        return Err(refuse(Category::Unpredictable, "the task before has passed nothing on"));
+    };
+    if passed.shape != shape {
+        return Err(refuse(Category::Undefined, "what the task before has passed on has other extents"));
+    }
+    into.resize(passed.values.len());
+    into.copy_from_slice(&passed.values);
+    reach.count_elements(passed.shape.elements());
+    Ok(())
 }
 
 /// Refuses a source whose bytes nobody knows.

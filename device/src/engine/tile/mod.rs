@@ -3,12 +3,9 @@
 //! In memory a tensor has strides and an interleave; packed, it is channels of rows of columns without a gap. The
 //! fetcher reads whatever lies where the strides lead, and the sender writes elements and nothing between them.
 //!
-//! A transfer may take more than its turn. Then it is pending, and goes on from the piece that it is given
-//! ([`pieces`]).
+//! A transfer is moved in pieces with a number ([`pieces`]), so that whoever moves it can stop between two of them.
 
 mod pieces;
-
-use std::task::Poll;
 
 use ane_uapi::hw::fault::IoDartErrorInfo;
 use vm_memory::GuestMemory;
@@ -22,34 +19,50 @@ use crate::dart::{Access, Dma, Rows};
 /// Why a transfer did not happen: the descriptor that drivers get. Large, and rare.
 pub(super) type Fault = Box<IoDartErrorInfo>;
 
+/// A tensor in memory, in pieces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tensor {
+    element: Element,
+    shape: Shape,
+    layout: Layout,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Layout {
+    Plain(Bundles),
+    Interleaved(Blocks),
+}
+
+impl Tensor {
+    /// A tensor of `shape` at `base`.
+    pub(super) fn new(place: &MemoryPlace, base: u64, shape: Shape) -> Self {
+        let layout = if place.interleave == 1 {
+            Layout::Plain(Bundles::new(place, base, shape))
+        } else {
+            Layout::Interleaved(Blocks::new(place, base, shape))
+        };
+        Self { element: place.element, shape, layout }
+    }
+
+    /// In how many pieces it is moved.
+    pub(super) fn pieces(&self) -> u32 {
+        match &self.layout {
+            Layout::Plain(bundles) => bundles.pieces(),
+            Layout::Interleaved(blocks) => blocks.rows(),
+        }
+    }
+}
+
 /// One direction of tile DMA.
 pub(super) struct Tile<'d, 'a, 'w, M: GuestMemory> {
     pub(super) dma: &'d mut Dma<'a, M>,
     /// Room for one interleaved row.
     pub(super) row: &'d mut Vec<u16>,
-    /// Whether the transfer is still wanted, and still has its turn; one that is not wanted ends early.
+    /// Whether the transfer is still wanted; one that is not moves nothing.
     pub(super) pace: &'d mut Pace<'w>,
-    /// The first piece that was not moved.
-    pub(super) next: &'d mut u32,
 }
 
 impl<M: GuestMemory> Tile<'_, '_, '_, M> {
-    /// Moves pieces up to `count`, as long as they are wanted and it has its turn.
-    fn each(
-        &mut self,
-        count: u32,
-        mut work: impl FnMut(&mut Self, u32) -> Result<(), Fault>,
-    ) -> Poll<Result<(), Fault>> {
-        while *self.next < count && !self.pace.is_over() {
-            if self.pace.has_had_its_turn() {
-                return Poll::Pending;
-            }
-            work(self, *self.next)?;
-            *self.next = self.next.saturating_add(1);
-        }
-        Poll::Ready(Ok(()))
-    }
-
     /// The rows of a bundle, which fault if they leave what the engine can address.
     fn rows(&mut self, bundle: Bundle, access: Access) -> Result<Option<Rows>, Fault> {
         let Bundle { base, len, stride, count, .. } = bundle;
@@ -72,23 +85,15 @@ impl<M: GuestMemory> Tile<'_, '_, '_, M> {
         }
     }
 
-    /// Says whether every element of a tensor may be used so.
-    pub(super) fn check(
-        &mut self,
-        place: &MemoryPlace,
-        base: u64,
-        shape: Shape,
-        access: Access,
-    ) -> Poll<Result<(), Fault>> {
-        if place.interleave == 1 {
-            let bundles = Bundles::new(place, base, shape);
-            return self.each(bundles.pieces(), |tile, piece| {
-                tile.begin(&bundles, piece, access)?;
-                tile.check_bundle(bundles.piece(piece).0, access)
-            });
+    /// Says whether every element of a piece may be used so.
+    pub(super) fn check(&mut self, tensor: &Tensor, piece: u32, access: Access) -> Result<(), Fault> {
+        match &tensor.layout {
+            Layout::Plain(bundles) => {
+                self.begin(bundles, piece, access)?;
+                self.check_bundle(bundles.piece(piece).0, access)
+            }
+            Layout::Interleaved(blocks) => self.check_bundle(blocks.row(piece).columns(), access),
         }
-        let blocks = Blocks::new(place, base, shape);
-        self.each(blocks.rows(), |tile, row| tile.check_bundle(blocks.row(row).columns(), access))
     }
 
     fn check_bundle(&mut self, bundle: Bundle, access: Access) -> Result<(), Fault> {
@@ -101,24 +106,16 @@ impl<M: GuestMemory> Tile<'_, '_, '_, M> {
         }
     }
 
-    /// Reads a tensor.
-    pub(super) fn fetch(
-        &mut self,
-        place: &MemoryPlace,
-        base: u64,
-        shape: Shape,
-        into: &mut [u16],
-    ) -> Poll<Result<(), Fault>> {
-        if place.interleave == 1 {
-            let bundles = Bundles::new(place, base, shape);
-            return self.each(bundles.pieces(), |tile, piece| {
-                tile.begin(&bundles, piece, Access::Read)?;
+    /// Reads a piece into the packed tensor.
+    pub(super) fn fetch(&mut self, tensor: &Tensor, piece: u32, into: &mut [u16]) -> Result<(), Fault> {
+        match &tensor.layout {
+            Layout::Plain(bundles) => {
+                self.begin(bundles, piece, Access::Read)?;
                 let (bundle, at) = bundles.piece(piece);
-                into.get_mut(at).map_or(Ok(()), |part| tile.read_elements(place.element, bundle, part))
-            });
+                into.get_mut(at).map_or(Ok(()), |part| self.read_elements(tensor.element, bundle, part))
+            }
+            Layout::Interleaved(blocks) => self.fetch_interleaved(&blocks.row(piece), tensor.shape, into),
         }
-        let blocks = Blocks::new(place, base, shape);
-        self.each(blocks.rows(), |tile, row| tile.fetch_interleaved(&blocks.row(row), shape, into))
     }
 
     fn fetch_interleaved(&mut self, line: &Line, shape: Shape, into: &mut [u16]) -> Result<(), Fault> {
@@ -169,24 +166,16 @@ impl<M: GuestMemory> Tile<'_, '_, '_, M> {
         Ok(())
     }
 
-    /// Writes a tensor.
-    pub(super) fn send(
-        &mut self,
-        place: &MemoryPlace,
-        base: u64,
-        shape: Shape,
-        from: &mut [u16],
-    ) -> Poll<Result<(), Fault>> {
-        if place.interleave == 1 {
-            let bundles = Bundles::new(place, base, shape);
-            return self.each(bundles.pieces(), |tile, piece| {
-                tile.begin(&bundles, piece, Access::Write)?;
+    /// Writes a piece of the packed tensor.
+    pub(super) fn send(&mut self, tensor: &Tensor, piece: u32, from: &mut [u16]) -> Result<(), Fault> {
+        match &tensor.layout {
+            Layout::Plain(bundles) => {
+                self.begin(bundles, piece, Access::Write)?;
                 let (bundle, at) = bundles.piece(piece);
-                from.get_mut(at).map_or(Ok(()), |part| tile.write_elements(place.element, bundle, part))
-            });
+                from.get_mut(at).map_or(Ok(()), |part| self.write_elements(tensor.element, bundle, part))
+            }
+            Layout::Interleaved(blocks) => self.send_interleaved(&blocks.row(piece), tensor.shape, from),
         }
-        let blocks = Blocks::new(place, base, shape);
-        self.each(blocks.rows(), |tile, row| tile.send_interleaved(&blocks.row(row), shape, from))
     }
 
     fn send_interleaved(&mut self, line: &Line, shape: Shape, from: &[u16]) -> Result<(), Fault> {
