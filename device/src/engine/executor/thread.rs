@@ -2,7 +2,7 @@
 //!
 //! On silicon registers are answered while the engines compute. Here one thread has all of a device, and a pass of minutes would
 //! keep it from everything else. So where the front can be woken ([`Executor::compute_beside`]) a long pass runs on a thread
-//! of its own, with its engines, its registers and its tensors; the device is lent to it ([`lend`](super::lend)).
+//! of its own, with its engines, its registers and its tensors; the device is lent to it (`lend`).
 //! Under [`FaultPolicy::Stall`](crate::dart::FaultPolicy::Stall) every pass runs there, because a transfer that waits at its fault keeps its thread.
 //!
 //! A short pass is not worth two wake-ups. Both ways give the same bits.
