@@ -32,8 +32,19 @@ pub(super) struct Vector<'a> {
     operands: Vec<f32>,
     /// For each operand, the magnitude from which on its coefficient counts.
     least: Vec<f32>,
+    /// For each chunk of each group.
+    chunks: Vec<Chunk>,
     /// Lanes that are computed together.
     together: usize,
+}
+
+/// What the operands of a chunk are like, whichever coefficients they meet.
+#[derive(Clone, Copy, Debug)]
+struct Chunk {
+    /// Their magnitudes, summed.
+    sum: f32,
+    /// From which magnitude on a coefficient counts beside any of them.
+    least: f32,
 }
 
 /// Some neighbouring outputs.
@@ -66,8 +77,15 @@ impl<'a> Vector<'a> {
             .map(|bits| Operand::new(bits).value())
             .map(|number| f32::from_bits(number.to_bits() | u32::from(number != 0.0)))
             .collect();
-        let least = operands.iter().map(|&operand| least(operand)).collect();
-        Some(Self { code, definition, coefficients, post_scale, operands, least, together })
+        let least: Vec<_> = operands.iter().map(|&operand| least(operand)).collect();
+        let of_groups = operands.chunks(shape.taps()).zip(least.chunks(shape.taps()));
+        let chunks = of_groups.flat_map(|(operands, least)| operands.chunks(CHUNK).zip(least.chunks(CHUNK)));
+        let chunks = chunks.map(|(operands, least)| Chunk {
+            sum: operands.iter().map(|operand| operand.abs()).sum(),
+            least: least.iter().copied().fold(0.0, f32::max),
+        });
+        let chunks = chunks.collect();
+        Some(Self { code, definition, coefficients, post_scale, operands, least, chunks, together })
     }
 
     /// Shares for threads.
@@ -112,19 +130,19 @@ impl<'a> Vector<'a> {
             *sum = i32::try_from(bias).ok()?;
         }
         let all = &self.coefficients[plane * taps * shape.lanes..][..taps * shape.lanes];
-        for tap in (0..taps).step_by(CHUNK) {
+        let chunks = &self.chunks[group * taps.div_ceil(CHUNK)..];
+        for (tap, of_chunk) in (0..taps).step_by(CHUNK).zip(chunks) {
             let count = CHUNK.min(taps - tap);
             let chunk = &all[tap * shape.lanes..][..count * shape.lanes];
             let extent = self.code.measure(chunk);
             let operands = &self.operands[group * taps + tap..][..count];
             let least = &self.least[group * taps + tap..][..count];
-            let bound = operands.iter().map(|operand| operand.abs()).sum::<f32>() * extent.largest;
-            let bound = bound * 1.001 + count as f32 * UNIT;
+            let bound = of_chunk.sum * extent.largest * 1.001 + count as f32 * UNIT;
             reach += f64::from(bound);
             if bound >= SINGLES || reach * 1.001 >= in_units(LIMIT) {
                 return None;
             }
-            let drops = least.iter().any(|&least| extent.smallest < least);
+            let drops = extent.smallest < of_chunk.least;
             for vector in (0..LANES).step_by(self.code.lanes) {
                 self.code.stream(&mut Stream {
                     coefficients: &chunk[lane + vector..],

@@ -45,7 +45,9 @@ impl Operand {
     pub fn value(self) -> f32 {
         // A significand has eleven digits, so that nothing is lost.
         let significand = i16::try_from(self.significand).map_or(0.0, f32::from);
-        significand * 2f32.powi(self.exponent.wrapping_sub(10))
+        // Two to the exponent less 10: between -24 and 6, so that a single has it as its exponent field.
+        let field = self.exponent.wrapping_sub(10).wrapping_add(127).cast_unsigned();
+        significand * f32::from_bits(field << 23)
     }
 }
 
