@@ -6,6 +6,7 @@ mod daemon;
 mod demo;
 mod differences;
 mod inspection;
+mod long_programs;
 mod pages;
 mod run;
 mod running;

@@ -31,12 +31,14 @@ pub struct FieldEntry {
     pub grade: Option<&'static str>,
 }
 
-/// An entry for every register that `tasks` name.
-pub(super) fn legend(tasks: &[TaskReport]) -> BTreeMap<&'static str, Entry> {
-    let registers = tasks.iter().flat_map(|task| {
-        task.header.iter().chain(task.blocks.iter().flat_map(|block| block.registers.iter()))
-    });
-    registers.filter_map(|register| register.name.map(|name| (name, entry(register)))).collect()
+/// Adds an entry for every register that a task names.
+pub(super) fn add(legend: &mut BTreeMap<&'static str, Entry>, task: &TaskReport) {
+    for register in task.header.iter().chain(task.blocks.iter().flat_map(|block| block.registers.iter())) {
+        if let Some(name) = register.name {
+            // The last one counts, as its fields may be more.
+            legend.insert(name, entry(register));
+        }
+    }
 }
 
 fn entry(register: &RegisterReport) -> Entry {

@@ -2,11 +2,13 @@
 //!
 //! [`Report::of`] takes a program apart; [`text::write`] prints the report for people, and `serde` serialises
 //! the very same value for other programs. A damaged chain of tasks does not lose what came before it: the
-//! report holds the tasks up to there, and says what stopped it.
+//! report holds the tasks up to there, and says what stopped it. [`TaskReports`] and [`Streamed`] tell the same of a program of
+//! any length, one task after the other.
 
 mod legend;
 mod program;
 mod registers;
+mod stream;
 mod summary;
 mod task;
 pub mod text;
@@ -20,6 +22,7 @@ use thiserror::Error;
 pub use legend::{Entry, FieldEntry};
 pub use program::{BarReport, ConstantsReport, ProgramReport, SurfaceReport, printable};
 pub use registers::RegisterFile;
+pub use stream::{Streamed, TaskReports};
 pub use task::{BaseReport, BlockReport, FieldReport, RegisterReport, TaskReport};
 pub(crate) use value::shown;
 pub use value::{Address, Word};
@@ -66,7 +69,8 @@ impl Report {
         let mut tasks = Vec::new();
         let whole = ProgramReport::of(program);
         let damage = report_tasks(program, &whole.bars, &mut file, &mut tasks).err();
-        let legend = legend::legend(&tasks);
+        let mut legend = BTreeMap::new();
+        tasks.iter().for_each(|task| legend::add(&mut legend, task));
         Self { program: whole, tasks, damage, legend }
     }
 }

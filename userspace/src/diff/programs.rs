@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Comparison;
 use crate::container::Program;
 use crate::count::count;
-use crate::decode::{FieldReport, ProgramReport, RegisterReport, Report, TaskReport, printable};
+use crate::decode::{FieldReport, ProgramReport, RegisterReport, TaskReport, TaskReports, printable};
 
 /// What stands where the other has something and this one nothing.
 const NOTHING: &str = "-";
@@ -13,23 +13,22 @@ const NOTHING: &str = "-";
 /// Compares two programs. The containers may be of different kinds: what only one kind can say is not compared.
 pub fn compare(a: &Program<'_>, b: &Program<'_>) -> Comparison {
     let mut found = Comparison::default();
-    let (one, other) = (Report::of(a), Report::of(b));
+    let (one, other) = (ProgramReport::of(a), ProgramReport::of(b));
     if a.container != b.container {
         found.notes.push(format!("{} against {}", a.container.name(), b.container.name()));
     }
-    whole(&mut found, &one.program, &other.program, a.container == b.container);
+    whole(&mut found, &one, &other, a.container == b.container);
     constants(&mut found, a, b);
-    let tasks = one.tasks.len().max(other.tasks.len());
-    for index in 0..tasks {
-        match (one.tasks.get(index), other.tasks.get(index)) {
+    let (mut first, mut second) = (TaskReports::of(a), TaskReports::of(b));
+    for index in 0_usize.. {
+        match (first.next(&one.bars), second.next(&other.bars)) {
+            (None, None) => break,
             (Some(a), Some(b)) => task(&mut found, a, b),
             (Some(a), None) => found.differs(format!("task {index}"), &a.summary, NOTHING),
-            (None, b) => {
-                found.differs(format!("task {index}"), NOTHING, b.map_or(NOTHING, |task| &task.summary));
-            }
+            (None, Some(b)) => found.differs(format!("task {index}"), NOTHING, &b.summary),
         }
     }
-    for (damage, which) in [(&one.damage, "first"), (&other.damage, "second")] {
+    for (damage, which) in [(first.damage(), "first"), (second.damage(), "second")] {
         found.notes.extend(damage.map(|damage| format!("the {which} is damaged: {damage}")));
     }
     found
@@ -64,12 +63,14 @@ fn whole(found: &mut Comparison, a: &ProgramReport, b: &ProgramReport, names: bo
 
 fn constants(found: &mut Comparison, a: &Program<'_>, b: &Program<'_>) {
     // Files may pad a section or split it; what is compared is its bytes, one section behind the other.
-    let joined = |program: &Program<'_>| -> Vec<u8> {
-        program.constants.iter().flat_map(|constants| constants.bytes).copied().collect()
+    fn joined<'p>(program: &'p Program<'_>) -> impl Iterator<Item = u8> + 'p {
+        program.constants.iter().flat_map(|constants| constants.bytes).copied()
+    }
+    let bytes = |program: &Program<'_>| -> usize {
+        program.constants.iter().map(|constants| constants.bytes.len()).sum()
     };
-    let (a, b) = (joined(a), joined(b));
-    found.expect(|| "bytes of constants".into(), &a.len(), &b.len());
-    let mut different = a.iter().zip(&b).enumerate().filter(|(_, (a, b))| a != b);
+    found.expect(|| "bytes of constants".into(), &bytes(a), &bytes(b));
+    let mut different = joined(a).zip(joined(b)).enumerate().filter(|(_, (a, b))| a != b);
     if let Some((at, (first, second))) = different.next() {
         let more = different.count();
         found.differs(

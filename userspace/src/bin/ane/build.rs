@@ -5,15 +5,15 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use ane::build::script::{self, OPERATIONS};
+use ane::build::script::{self, OPERATIONS, Why};
 use ane::count::count;
 use ane::decode::printable;
 use ane::tensor::npy::Array;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use half::f16;
 
 use crate::args;
-use crate::failure::{Advise, Exit};
+use crate::failure::{Advise, Exit, Failure};
 use crate::files::{self, Existing};
 
 pub(crate) fn run(args: &args::Build) -> Result<()> {
@@ -29,9 +29,15 @@ pub(crate) fn run(args: &args::Build) -> Result<()> {
         .map_err(|_| anyhow!("{name}: is no text"))
         .advise(Exit::Refused, "`ane build --operations` says what may stand there")?;
     let folder = description.parent().unwrap_or(Path::new(""));
-    let built = script::build(&text, |array, count| values(&folder.join(array), count))
-        .with_context(|| name.clone())
-        .advise(Exit::Refused, "`ane build --operations` says what may stand there")?;
+    let built =
+        script::build_within(&text, args.values_max, |array, count| values(&folder.join(array), count))
+            .map_err(|why| {
+                let advice = match why.why {
+                    Why::TooMany { .. } => "give it more with --values-max",
+                    _ => "`ane build --operations` says what may stand there",
+                };
+                Failure::new(Exit::Refused, format_args!("{name}: {why}"), advice)
+            })?;
     files::save(output, &built.to_anec()?, Existing::forced(args.force))?;
     writeln!(
         page,

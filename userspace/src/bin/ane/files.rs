@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use ane::decode::printable;
@@ -197,10 +197,25 @@ impl Folder {
 /// Writes to standard output, to its end.
 pub(crate) fn print(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(bytes)
-        .and_then(|()| out.flush())
-        .context("standard output")
-        .advise(Exit::Refused, "make room, or write to another place")
+    printed(out.write_all(bytes).and_then(|()| out.flush()))
+}
+
+/// Prints what `write` writes, as it comes: for what would take much memory as a whole.
+pub(crate) fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    printed(write(&mut out).and_then(|()| out.flush()))
+}
+
+/// Prints a value that is made while it is printed.
+pub(crate) fn stream_json(value: &impl serde::Serialize) -> Result<()> {
+    print_with(|out| {
+        serde_json::to_writer_pretty(&mut *out, value)?;
+        out.write_all(b"\n")
+    })
+}
+
+fn printed(outcome: io::Result<()>) -> Result<()> {
+    outcome.context("standard output").advise(Exit::Refused, "make room, or write to another place")
 }
 
 /// Prints a value for another program to read.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ane::container;
 use ane::count::count;
-use ane::decode::{ProgramReport, Report, SurfaceReport, printable};
+use ane::decode::{ProgramReport, SurfaceReport, TaskReports, printable};
 use ane::device::Device;
 use ane_uapi::hw::pe_mmu::PS_PER_NS;
 use ane_uapi::ioctl::context::CONTEXT_ANY;
@@ -42,13 +42,17 @@ fn program(path: &Path, json: bool) -> Result<()> {
     let file = files::name(path);
     let bytes = files::read(path)?;
     let program = container::open(&bytes).with_context(|| file.clone())?;
-    let report = Report::of(&program);
+    let whole = ProgramReport::of(&program);
+    let (mut walk, mut tasks) = (TaskReports::of(&program), Vec::new());
+    while let Some(task) = walk.next(&whole.bars) {
+        tasks.push(task.summary.clone());
+    }
     let overview = Overview {
         file,
         memory_bytes: program.bars.iter().map(|bar| bar.bytes).sum(),
-        tasks: report.tasks.into_iter().map(|task| task.summary).collect(),
-        damage: report.damage.map(|damage| damage.to_string()),
-        program: report.program,
+        tasks,
+        damage: walk.damage().map(|damage| damage.to_string()),
+        program: whole,
     };
     if json { files::print_json(&overview) } else { files::print(overview.page()?.as_bytes()) }
 }

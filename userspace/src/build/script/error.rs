@@ -3,7 +3,7 @@
 use thiserror::Error as ThisError;
 
 use super::super::BuildError;
-use super::{LINES_MAX, VALUES_MAX};
+use super::LINES_MAX;
 
 /// A script that makes no program.
 #[derive(Debug, ThisError)]
@@ -78,11 +78,15 @@ pub enum Why {
         /// How many there are.
         given: usize,
     },
-    /// Too many values.
-    #[error("{count} values are more than {VALUES_MAX}")]
+    /// More values than the budget of the whole script has left.
+    #[error("{count} values are more than the {left} that are left of the script's {budget}")]
     TooMany {
         /// How many.
         count: u64,
+        /// How many the lines before have left.
+        left: u64,
+        /// How many there were for all lines.
+        budget: u64,
     },
     /// Too many lines.
     #[error("a script has at most {LINES_MAX} lines")]

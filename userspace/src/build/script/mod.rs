@@ -37,8 +37,9 @@ use crate::tensor;
 /// Longest script, in lines: as many as a program has tasks, near enough.
 const LINES_MAX: usize = 1 << 16;
 
-/// Most values that a script has made for it at once: coefficients beyond the kernel's memory are of no use.
-const VALUES_MAX: u64 = 1 << 28;
+/// Most values that all lines of a script may have made for them, if nothing else is said (Chosen: 128 MiB of coefficients;
+/// the program that is built of them takes a few times as much while it is built).
+pub const VALUES_MAX: u64 = 1 << 26;
 
 /// Every operation: its form, and what it does.
 pub const OPERATIONS: &[(&str, &str)] = &[
@@ -139,11 +140,22 @@ pub const OPERATIONS: &[(&str, &str)] = &[
 /// assert_eq!(built.surfaces().len(), 2);
 /// # Ok::<(), ane::build::script::Error>(())
 /// ```
-pub fn build(
+pub fn build(text: &str, array: impl FnMut(&str, u64) -> Result<Vec<f16>, String>) -> Result<Built, Error> {
+    build_within(text, VALUES_MAX, array)
+}
+
+/// The same, with so many values in all for every line together.
+///
+/// # Errors
+///
+/// Those of [`build`].
+pub fn build_within(
     text: &str,
+    budget: u64,
     mut array: impl FnMut(&str, u64) -> Result<Vec<f16>, String>,
 ) -> Result<Built, Error> {
-    let mut script = Script { graph: Graph::new(), tensors: BTreeMap::new(), array: &mut array };
+    let mut script =
+        Script { graph: Graph::new(), tensors: BTreeMap::new(), array: &mut array, budget, left: budget };
     let mut lines = 0;
     for (line, text) in (1..).zip(text.lines()) {
         lines = line;
@@ -180,7 +192,9 @@ pub fn add(
     mut array: impl FnMut(&str, u64) -> Result<Vec<f16>, String>,
 ) -> Result<Tensor, Why> {
     let tensors = (0..).zip(operands).map(|(index, &tensor)| (format!("%{index}"), tensor)).collect();
-    let mut script = Script { graph: std::mem::take(graph), tensors, array: &mut array };
+    // A line by itself has what a whole script has.
+    let (budget, left) = (VALUES_MAX, VALUES_MAX);
+    let mut script = Script { graph: std::mem::take(graph), tensors, array: &mut array, budget, left };
     let made = script.operation("", operation, words);
     *graph = script.graph;
     made
@@ -193,6 +207,9 @@ struct Script<'a> {
     graph: Graph,
     tensors: BTreeMap<String, Tensor>,
     array: Arrays<'a>,
+    /// Values that all lines may have together.
+    budget: u64,
+    left: u64,
 }
 
 impl Script<'_> {
@@ -382,9 +399,8 @@ impl Script<'_> {
     }
 
     fn values(&mut self, key: &str, value: &str, count: u64) -> Result<Vec<f16>, Why> {
-        if count > VALUES_MAX {
-            return Err(Why::TooMany { count });
-        }
+        let (budget, left) = (self.budget, self.left);
+        self.left = left.checked_sub(count).ok_or(Why::TooMany { count, left, budget })?;
         if let Ok(all) = value.parse::<f32>() {
             return Ok(vec![f16::from_f32(all); count as usize]);
         }

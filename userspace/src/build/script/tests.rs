@@ -84,7 +84,7 @@ fn line_that_is_wrong_is_named_with_what_is_wrong() {
         ("x = input 4x1x1\ny = linear x outputs=4 weights=w.npy", "line 2: w.npy: no such file"),
         (
             "x = input 4x1x1\ny = linear x outputs=4000000000 weights=1",
-            "line 2: 16000000000 values are more than 268435456",
+            "line 2: 16000000000 values are more than the 67108864 that are left of the script's 67108864",
         ),
         ("x = input 4x1x1", "line 2: the graph has no output"),
     ] {
@@ -109,4 +109,13 @@ fn values_beyond_any_number_are_refused_like_too_many() {
     assert!(refused(&constant).contains("18446744073709551615"), "{}", refused(&constant));
     let taps = format!("x = input 64x8x8\ny = convolution x outputs=9 kernel={largest}x{largest} weights=1");
     assert!(refused(&taps).contains("18446744073709551615"), "{}", refused(&taps));
+}
+
+#[test]
+fn lines_share_one_budget_of_values() {
+    let lines: String = (0..40).map(|line| format!("k{line} = constant 16x8x8 values=1\n")).collect();
+    let text = format!("{lines}x = input 16x8x8\ny = add x k0\noutput y");
+    assert!(build_within(&text, 40 * 1024, no_arrays).is_ok());
+    let refused = build_within(&text, 40 * 1024 - 1, no_arrays).unwrap_err().to_string();
+    assert_eq!(refused, "line 40: 1024 values are more than the 1023 that are left of the script's 40959");
 }

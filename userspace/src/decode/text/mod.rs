@@ -5,7 +5,7 @@ mod task;
 
 use std::fmt::{self, Write};
 
-use super::Report;
+use super::{ProgramReport, Report, TaskReport};
 
 /// What the text holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,12 +30,27 @@ const WIDTH: usize = 110;
 ///
 /// Only what `out` reports.
 pub fn write(out: &mut impl Write, report: &Report, style: Style) -> fmt::Result {
-    program::write(out, report)?;
-    for task in &report.tasks {
-        writeln!(out)?;
-        task::write(out, task, style)?;
-    }
-    Ok(())
+    program(out, &report.program)?;
+    report.tasks.iter().try_for_each(|one| task(out, one, style))
+}
+
+/// Writes what stands before the tasks.
+///
+/// # Errors
+///
+/// Only what `out` reports.
+pub fn program(out: &mut impl Write, report: &ProgramReport) -> fmt::Result {
+    program::write(out, report)
+}
+
+/// Writes a task, behind an empty line.
+///
+/// # Errors
+///
+/// Only what `out` reports.
+pub fn task(out: &mut impl Write, report: &TaskReport, style: Style) -> fmt::Result {
+    writeln!(out)?;
+    task::write(out, report, style)
 }
 
 /// Writes `text` as a paragraph, indented, broken between words.

@@ -3,14 +3,13 @@
 use std::fmt::{self, Write};
 
 use crate::count::count;
-use crate::decode::Report;
+use crate::decode::ProgramReport;
 use crate::decode::program::{BarReport, SurfaceReport};
 
 /// Width of the column that holds a surface's name.
 const NAME: usize = 16;
 
-pub(super) fn write(out: &mut impl Write, report: &Report) -> fmt::Result {
-    let program = &report.program;
+pub(super) fn write(out: &mut impl Write, program: &ProgramReport) -> fmt::Result {
     let constants: usize = program.constants.iter().map(|constants| constants.bytes).sum();
     writeln!(
         out,

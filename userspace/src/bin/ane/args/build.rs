@@ -25,6 +25,9 @@ pub(crate) struct Build {
     /// Overwrite a file that exists
     #[arg(long)]
     pub(crate) force: bool,
+    /// Most values that all lines may ask for together, those of arrays included; memory is a few times two bytes for each
+    #[arg(long, value_name = "N", default_value_t = ane::build::script::VALUES_MAX, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    pub(crate) values_max: u64,
     /// List the operations
     #[arg(long, exclusive = true)]
     pub(crate) operations: bool,
