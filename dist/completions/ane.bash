@@ -326,7 +326,7 @@ _ane() {
             return 0
             ;;
         ane__subcmd__build)
-            opts="-o -h -V --output --force --operations --help --version"
+            opts="-o -h -V --output --force --values-max --operations --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -337,6 +337,10 @@ _ane() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --values-max)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -590,7 +594,7 @@ _ane() {
             return 0
             ;;
         ane__subcmd__daemon)
-            opts="-s -h -V --socket-path --poll-us --request-limit --request-tasks --user-limit --user-tasks --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
+            opts="-s -h -V --socket-path --poll-us --request-limit --request-tasks --user-limit --user-tasks --no-sandbox --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -101,6 +101,7 @@ complete -c ane -n "__fish_ane_using_subcommand demo" -l no-timing -d 'Do not mo
 complete -c ane -n "__fish_ane_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand demo" -s V -l version -d 'Print version'
 complete -c ane -n "__fish_ane_using_subcommand build" -s o -l output -d 'The .anec file to write; one that exists is not overwritten' -r -F
+complete -c ane -n "__fish_ane_using_subcommand build" -l values-max -d 'Most values that all lines may ask for together, those of arrays included; memory is a few times two bytes for each' -r
 complete -c ane -n "__fish_ane_using_subcommand build" -l force -d 'Overwrite a file that exists'
 complete -c ane -n "__fish_ane_using_subcommand build" -l operations -d 'List the operations'
 complete -c ane -n "__fish_ane_using_subcommand build" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -235,6 +236,7 @@ complete -c ane -n "__fish_ane_using_subcommand daemon" -l mover-profile -d 'Who
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l mover -d 'How the mover is made, as words with commas between them: contended (others use the ports of its memory, so transfers take longer), wait-for-credit (the vendor\'s silicon should wait there, and does not: without this the command is refused), wormhole (parameters are where the vendor\'s earlier chip has them)' -r
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l pe-mmu -d 'Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise' -r
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l inject -d 'Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand daemon" -l no-sandbox -d 'Keep what the system lets a program do. Otherwise the daemon shuts off, before it serves anybody, all files but its socket and all system calls that serving does not need: one of those ends it'
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l check -d 'Report programming mistakes that silicon lets pass'
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l strict -d 'Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand daemon" -l no-timing -d 'Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces'

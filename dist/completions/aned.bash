@@ -23,7 +23,7 @@ _aned() {
 
     case "${cmd}" in
         aned)
-            opts="-d -s -h -V --device --socket-path --fd --group --mode --control --poll-us --request-limit --request-tasks --user-limit --user-tasks --log-level --help --version"
+            opts="-d -s -h -V --device --socket-path --fd --group --mode --control --poll-us --request-limit --request-tasks --user-limit --user-tasks --no-sandbox --log-level --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -10,5 +10,6 @@ complete -c aned -l request-tasks -d 'Refuse a request of more tasks than this, 
 complete -c aned -l user-limit -d 'Give a user the engine for this long in each minute; requests beyond wait for the next [default: no limit]' -r
 complete -c aned -l user-tasks -d 'While this many tasks of a user wait or run, keep the next request waiting, or refuse it with EAGAIN if it does not wait [default: no limit]' -r
 complete -c aned -l log-level -d 'How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first' -r
+complete -c aned -l no-sandbox -d 'Keep what the system lets a program do. Otherwise the daemon shuts off, before it serves anybody, all files but its socket and all system calls that serving does not need: one of those ends it'
 complete -c aned -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c aned -s V -l version -d 'Print version'

@@ -81,7 +81,8 @@ impl<B: Bus> Driver<B> {
     fn wait_for_device(&mut self, limit: Duration) {
         let rest = limit.min(self.rest());
         if !rest.is_zero() {
-            std::thread::sleep(rest);
+            // It may end early, and then the device is looked for a little sooner.
+            std::thread::park_timeout(rest);
         }
         self.search(self.clock.now());
     }

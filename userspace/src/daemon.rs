@@ -52,11 +52,24 @@ pub fn driver(options: &Options) -> Result<EmbeddedDriver, Error> {
 ///
 /// If the system fails.
 pub fn serve(
-    mut driver: EmbeddedDriver,
+    driver: EmbeddedDriver,
     place: Place,
     settings: Settings<EmbeddedDriver>,
     stop: BorrowedFd<'_>,
 ) -> Result<EmbeddedDriver, Error> {
+    Ok(ready(driver, place, settings)?.run(stop)?)
+}
+
+/// A server that has all it needs of the system but what serving needs: whoever confines itself does it now.
+///
+/// # Errors
+///
+/// If the system has no descriptors left.
+pub fn ready(
+    mut driver: EmbeddedDriver,
+    place: Place,
+    settings: Settings<EmbeddedDriver>,
+) -> Result<Server<EmbeddedDriver>, Error> {
     driver.bus_mut().device_mut().compute_beside()?;
-    Ok(Server::new(driver, place, settings)?.run(stop)?)
+    Ok(Server::new(driver, place, settings)?)
 }

@@ -6,7 +6,8 @@
 //! broke.
 //!
 //! * [`server`]: one thread that serves all clients from any driver that is [`Files`](ane_driver::front::Files);
-//! * [`place`]: where a daemon listens, and that it is the only one there.
+//! * [`place`]: where a daemon listens, and that it is the only one there;
+//! * [`sandbox`]: what the system lets it do then.
 //!
 //! What is said between a client and the daemon is [`aned_protocol`], the client's end included.
 #![deny(unsafe_code)]
@@ -14,6 +15,7 @@
 #[cfg(feature = "cli")]
 pub mod limits;
 pub mod place;
+pub mod sandbox;
 pub mod server;
 
 #[cfg(test)]

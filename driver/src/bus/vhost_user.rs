@@ -8,6 +8,7 @@
 mod patience;
 mod share;
 
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ use ane_uapi::wire::config::{CONFIG_SIZE, Config};
 use ane_uapi::wire::event::Event;
 use ane_uapi::wire::sideband::{Declaration, Regions};
 use ane_uapi::wire::{EVENT_QUEUE, QUEUES};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
 use vhost::vhost_user::message::{VhostUserConfigFlags, VhostUserHeaderFlag, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
 use vhost::{VhostBackend, VringConfigData};
@@ -179,14 +182,18 @@ impl Doorbell for Descriptors {
             return Ok(true);
         }
         let pair = self.of(queue)?;
-        let mut woken = [EpollEvent::default(); 2];
-        let count = match pair.calls.wait(milliseconds(limit), &mut woken) {
-            Err(why) if why.kind() == std::io::ErrorKind::Interrupted => 0,
-            other => other.map_err(transport("waiting for the device"))?,
+        let mut woken: [_; 2] = [const { MaybeUninit::uninit() }; 2];
+        // In milliseconds, rounded up, as the call has them.
+        let milliseconds = i64::from(milliseconds(limit));
+        let limit = Timespec { tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000 };
+        let woken = match epoll::wait(borrow(&pair.calls), &mut woken, Some(&limit)) {
+            Err(Errno::INTR) => &mut [],
+            Ok((woken, _)) => woken,
+            Err(why) => return Err(transport("waiting for the device")(why)),
         };
         // Nothing to read is a wake-up that someone else took, or none at all.
         let _ = pair.call.read();
-        if woken.iter().take(count).any(|event| event.data() == HUNG_UP) {
+        if woken.iter().any(|event| event.data.u64() == HUNG_UP) {
             self.hang_up();
         }
         Ok(self.is_gone)

@@ -92,7 +92,7 @@ impl<F: Files> Server<F> {
                 return;
             }
         };
-        let own = rustix::process::geteuid().as_raw();
+        let own = self.owner;
         let who = Credentials { process, user: User { id: user, is_privileged: is_privileged(user, own) } };
         let mut client = Connection::new(accepted, who);
         let count = |which: fn(&Credentials, &Credentials) -> bool| {

@@ -113,6 +113,8 @@ pub struct Server<F> {
     place: Place,
     porter: Porter,
     admit: Admit,
+    /// The user that the daemon runs as.
+    owner: u32,
     poll: Duration,
     patience: Duration,
     events: OwnedFd,
@@ -162,6 +164,7 @@ impl<F: Files> Server<F> {
             place,
             porter,
             admit: settings.admit,
+            owner: rustix::process::geteuid().as_raw(),
             poll: settings.poll,
             patience: settings.patience,
             events,

@@ -9,6 +9,7 @@ use ane::inspect;
 use ane_device::Options;
 use ane_uapi::ioctl::stats::Counter;
 use aned::place::{Access, Place};
+use aned::sandbox;
 use aned::server::Settings;
 use aned_protocol::client::default_socket;
 use anyhow::{Context, Result};
@@ -31,7 +32,23 @@ pub(crate) fn run(args: &args::Daemon) -> Result<()> {
     let (mut driver, place) = (driver(&args.options.options())?, listen(&path)?);
     driver.limit(args.limits.limits());
     files::tell(format_args!("{} is served at {}", args.options.chip.name(), files::name(&path)));
-    serve(driver, place, Duration::from_micros(args.poll_us.into()), stop.as_fd()).map(drop)
+    raise_limit();
+    let at = place.path().map(Path::to_owned);
+    let confine = || confine(args, at.as_deref());
+    serve(driver, place, Duration::from_micros(args.poll_us.into()), stop.as_fd(), confine).map(drop)
+}
+
+/// Shuts off what serving does not need, while there is one thread, and says what is left.
+fn confine(args: &args::Daemon, socket: Option<&Path>) {
+    if args.no_sandbox {
+        files::tell(
+            "warning: not confined: --no-sandbox leaves files, network and every system call open to whatever goes wrong here",
+        );
+        return;
+    }
+    let confined = sandbox::enter(sandbox::Device::Here, socket);
+    let warning = if confined.missing.is_empty() { "" } else { "warning: " };
+    files::tell(format_args!("{warning}confined: {confined}"));
 }
 
 /// Takes the place where a daemon listens; clients may connect from then on.
@@ -45,17 +62,19 @@ pub(crate) fn driver(options: &Options) -> Result<EmbeddedDriver> {
     daemon::driver(options).advise(Exit::NoDevice, "see `ane help daemon` for the chips and their engines")
 }
 
-/// Serves a driver at `place` until `stop` is readable, or hangs up; then says why the last request failed, if one did.
+/// Serves a driver at `place`, confined, until `stop` is readable, or hangs up; then says why the last request failed, if one did.
 pub(crate) fn serve(
     driver: EmbeddedDriver,
     place: Place,
     poll: Duration,
     stop: BorrowedFd<'_>,
+    confine: impl FnOnce(),
 ) -> Result<Option<String>> {
-    raise_limit();
     let report = Box::new(|driver: &mut EmbeddedDriver, what: &str| inspect::report(driver, what));
     let settings = Settings { poll, report: Some(report), ..Settings::default() };
-    let mut driver = daemon::serve(driver, place, settings, stop).advise(Exit::NoDevice, "start it again")?;
+    let server = daemon::ready(driver, place, settings).advise(Exit::NoDevice, "start it again")?;
+    confine();
+    let mut driver = server.run(stop).advise(Exit::NoDevice, "start it again")?;
     if driver.bus_mut().device_mut().is_checking() {
         for finding in engine::findings(driver.bus_mut().device_mut()) {
             files::tell(format_args!("check: {finding}"));
@@ -71,7 +90,7 @@ pub(crate) fn serve(
 }
 
 /// Clients pass descriptors, and the usual limit of 1024 is soon reached. Where it cannot be raised it is enough for few.
-fn raise_limit() {
+pub(crate) fn raise_limit() {
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
     }

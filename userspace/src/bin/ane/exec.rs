@@ -267,7 +267,9 @@ impl Private {
     fn start(options: &Options, socket: &Path) -> Result<Self> {
         let (stop, alive) = pipe2(OFlag::O_CLOEXEC).context("making a pipe")?;
         let (driver, place) = (daemon::driver(options)?, daemon::listen(socket)?);
-        let serve = move || daemon::serve(driver, place, POLL, stop.as_fd());
+        daemon::raise_limit();
+        // The command is a child of this process and would be confined with it.
+        let serve = move || daemon::serve(driver, place, POLL, stop.as_fd(), || {});
         let thread = thread::Builder::new().name("daemon".to_owned()).spawn(serve);
         Ok(Self { thread: Some(thread.context("starting a thread")?), alive: Some(alive) })
     }

@@ -59,6 +59,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
+    /// Keep what the system lets a program do. Otherwise the daemon shuts off, before it serves anybody, all files but its
+    /// socket and all system calls that serving does not need: one of those ends it
+    #[arg(long)]
+    pub(crate) no_sandbox: bool,
+
     /// How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log_level)]
     pub(crate) log_level: log::LevelFilter,

@@ -11,7 +11,7 @@ mod device;
 
 use std::fs;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use ane_driver::bus::Bus;
 use ane_driver::limits::Limits;
 use ane_driver::report::report;
 use aned::place::{Access, Place};
+use aned::sandbox;
 use aned::server::{Admit, Server, Settings};
 use aned_protocol::client::default_socket;
 use anyhow::{Context, bail};
@@ -65,9 +66,27 @@ fn run(args: &Args, device: &Device) -> anyhow::Result<()> {
     let limits = args.limits.limits();
     let asked = Asked { place, admit, poll, limits, control };
     match device {
-        Device::VhostUser(path) => serve(device::over_socket(path, poll)?, device, asked, &stop),
-        Device::Vfio(address) => serve(device::function(*address, poll)?, device, asked, &stop),
+        Device::VhostUser(path) => serve(device::over_socket(path, poll)?, device, asked, &stop, |socket| {
+            confine(args, socket);
+        }),
+        Device::Vfio(address) => serve(device::function(*address, poll)?, device, asked, &stop, |_| {
+            // It looks things up in /proc and /sys while it serves.
+            log::warn!("not confined by itself: a PCI function needs files while it is served");
+        }),
     }
+}
+
+/// Shuts off what serving does not need, while there is one thread, and says what is left.
+fn confine(args: &Args, socket: Option<&Path>) {
+    if args.no_sandbox {
+        log::warn!(
+            "not confined: --no-sandbox leaves files, network and every system call open to whatever goes wrong here"
+        );
+        return;
+    }
+    let confined = sandbox::enter(sandbox::Device::Socket, socket);
+    let level = if confined.missing.is_empty() { log::Level::Info } else { log::Level::Warn };
+    log::log!(level, "confined: {confined}");
 }
 
 /// How a device is served.
@@ -86,16 +105,19 @@ fn serve<B: Bus + 'static>(
     device: &Device,
     asked: Asked,
     stop: &SignalFd,
+    confine: impl FnOnce(Option<&Path>),
 ) -> anyhow::Result<()> {
     let Asked { place, admit, poll, limits, control } = asked;
     driver.limit(limits);
-    let at = place.path().map(|path| format!(" at {}", path.display())).unwrap_or_default();
+    let socket = place.path().map(Path::to_owned);
+    let at = socket.as_ref().map(|path| format!(" at {}", path.display())).unwrap_or_default();
     let tell = move |driver: &mut Driver<B>, what: &str| match (what, &control) {
         ("control", Some(path)) => Ok(format!("{}\n", path.display())),
         _ => report(driver, what),
     };
     let settings = Settings { admit, poll, report: Some(Box::new(tell)), ..Settings::default() };
     let server = Server::new(driver, place, settings).context("setting the server up")?;
+    confine(socket.as_deref());
     log::info!("{device} is served{at}");
     let driver = server.run(stop.as_fd()).context("serving")?;
     driver.remove();

@@ -29,6 +29,10 @@ pub(crate) struct Daemon {
     /// What a request and a user may take
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+    /// Keep what the system lets a program do. Otherwise the daemon shuts off, before it serves anybody, all files but its
+    /// socket and all system calls that serving does not need: one of those ends it
+    #[arg(long)]
+    pub(crate) no_sandbox: bool,
     /// What the device is told
     #[command(flatten)]
     pub(crate) options: OptionArgs,
