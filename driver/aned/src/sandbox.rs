@@ -90,13 +90,15 @@ const UNLINK: libc::c_long = libc::SYS_unlink;
 const UNLINK: libc::c_long = libc::SYS_unlinkat;
 
 /// Calls that are refused and end nothing, since the C library does without: threads by the call whose flags lie in memory,
-/// where no filter sees them; names of threads; giving way while one spins; and ways to save memory, of which others are left.
-const REFUSED: [(libc::c_long, libc::c_int); 5] = [
+/// where no filter sees them; names of threads; giving way while one spins; ways to save memory, of which others are left; and
+/// files, from one of which it would read how many processors there are when threads contend for memory.
+const REFUSED: [(libc::c_long, libc::c_int); 6] = [
     (libc::SYS_clone3, libc::ENOSYS),
     (libc::SYS_prctl, libc::EPERM),
     (libc::SYS_sched_yield, libc::ENOSYS),
     (libc::SYS_mremap, libc::ENOMEM),
     (libc::SYS_madvise, libc::ENOSYS),
+    (libc::SYS_openat, libc::EACCES),
 ];
 
 /// What a call's argument of that number has to be for it to pass: these bits, in this state.
