@@ -5,7 +5,6 @@
 //! * [`backend`]: the device as the transport sees it, and the threads;
 //! * [`vfio_user`]: the device as a PCI function, for drivers of the real engine;
 //! * [`worker`]: the engine at work, a turn at a time;
-//! * [`cancel`]: what calls a task off while it runs;
 //! * [`vring`] and [`ringing`]: a queue whose eventfds make nobody wait;
 //! * [`request`] and [`chain`]: what a guest asks for, and the memory it asks with;
 //! * [`control`]: faults made, and the state told, while a guest runs;

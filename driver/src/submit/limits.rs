@@ -1,6 +1,6 @@
 //! Limits: what a request and a user may take of an engine that others want too.
 //!
-//! Shares ([`share`](super::share)) divide what there is and refuse nothing. Whoever runs a daemon may also say how much
+//! Shares (`share`) divide what there is and refuse nothing. Whoever runs a daemon may also say how much
 //! is too much: of one request, and of one user. And a file whose request hung had the engine to the end of that
 //! request's time for nothing, so it is *parked*: it waits several times as long before its next one begins, as long as
 //! somebody else is there.
