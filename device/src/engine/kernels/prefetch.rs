@@ -1,5 +1,5 @@
 //! Lines that are asked for before they are needed: rows that lie a channel apart are none that a processor would guess.
-#![expect(unsafe_code, reason = "an intrinsic")]
+#![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "an intrinsic"))]
 
 /// Asks for the line of an address, which may be any.
 #[inline(always)]
