@@ -324,6 +324,17 @@ fn each_matrix_of_a_batch_multiplies_its_own_rows() {
 }
 
 #[test]
+fn step_beyond_everything_takes_the_first_element() {
+    let mut net = Onnx::new(3);
+    let x = net.input("x", &[1, 4, 6, 6]);
+    let numbers = [1, i64::MAX, 2, i64::MAX].map(|number| net.integers(&[number]));
+    let [starts, ends, axes, steps] = &numbers;
+    net.node_to("Slice", &[&x, starts, ends, axes, steps], "y", &[]);
+    net.output("y", &[]);
+    assert_eq!(difference(&net.finish()).0, 0.0);
+}
+
+#[test]
 fn million_nodes_are_refused_by_their_number() {
     let (mut graph, mut model) = (Vec::new(), Vec::new());
     (0..1_000_000).for_each(|_| bytes(1, &[], &mut graph));

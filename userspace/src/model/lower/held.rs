@@ -108,7 +108,10 @@ impl Held {
     pub(super) fn part(&self, axis: usize, cut: Cut) -> Self {
         let mut held = self.clone();
         held.base += cut.start as u64 * held.strides[axis];
-        held.strides[axis] *= cut.step.unsigned_abs() as u64;
+        // A step that leads to no second element may be of any size.
+        if cut.count > 1 {
+            held.strides[axis] *= cut.step.unsigned_abs() as u64;
+        }
         held.dims[axis] = cut.count;
         held
     }

@@ -159,7 +159,7 @@ fn cut(cuts: &[Cut], x: &Array, dims: &[usize]) -> Result<Array, Fault> {
     let own = strides(x.dims());
     let base = cuts.iter().zip(&own).map(|(cut, stride)| cut.start * stride).sum();
     let steps: Vec<isize> =
-        cuts.iter().zip(&own).map(|(cut, &stride)| cut.step * stride.cast_signed()).collect();
+        cuts.iter().zip(&own).map(|(cut, &stride)| cut.step.wrapping_mul(stride.cast_signed())).collect();
     x.gather(dims, base, &steps)
 }
 
