@@ -86,7 +86,7 @@ impl Figure {
         let seed =
             std::env::var("ANE_RELEASE_SEED").ok().map(|seed| seed.parse().expect("a seed is a number"));
         // As one test of many it is the same in each run: a change is not to fail by numbers that it never saw.
-        let unasked = if size.is_empty() { 1 } else { drawn % 1_000_000_000 };
+        let unasked = if size.is_empty() { 611_268_043 } else { drawn % 1_000_000_000 };
         let plan = Plan { count, seed: seed.unwrap_or(unasked) };
         // Said before it starts, so that a figure that dies can be repeated.
         println!("{}: {}; {count}, seed {}", self.id, self.what, plan.seed);
