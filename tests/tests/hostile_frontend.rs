@@ -278,6 +278,23 @@ fn memory_of_what_is_no_file_is_refused() {
 }
 
 #[test]
+fn frontend_that_cuts_its_rings_short_ends_its_own_session_and_no_device() {
+    let mut daemon = Daemon::start(&[]);
+    for _ in 0..20 {
+        let mut frontend = Hostile::new(&daemon.socket());
+        assert!(frontend.is_served());
+        frontend.memory.region().file_offset().unwrap().file().set_len(0).unwrap();
+        frontend.kick(0);
+        let told = daemon.wait_for("was cut short");
+        assert!(told.contains("memory at 0x80000000, 0x100000 bytes"), "{told}");
+        // It stays connected; the device has ended that.
+        assert!(Hostile::new(&daemon.socket()).is_served());
+        assert!(frontend.frontend.get_features().is_err());
+    }
+    assert!(daemon.is_running());
+}
+
+#[test]
 fn memory_that_is_taken_away_is_not_touched_and_memory_that_comes_is() {
     let daemon = Daemon::start(&[]);
     let mut frontend = Hostile::new(&daemon.socket());

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -117,6 +118,29 @@ fn driver_of_a_real_engine_runs_programs_contains_faults_and_cycles_the_power() 
     rig.next_is_good();
     let counters = control.ask("counters").unwrap();
     assert!(counters.iter().any(|line| line.trim() == "hazards 0"), "{counters:?}");
+}
+
+#[test]
+fn client_whose_memory_is_cut_short_is_disconnected_and_the_next_is_served() {
+    let (mut daemon, socket) = daemon();
+    let (mut rig, file) = guest(&socket);
+    rig.next_is_good();
+    // The device has a copy of it, so this process does not touch what goes.
+    let mut copy = File::from(memfd_create(c"copy", MFdFlags::empty()).unwrap());
+    std::io::copy(&mut &file, &mut copy).unwrap();
+    rig.linux.mmio.client.dma_unmap(RAM, BYTES).unwrap();
+    rig.linux.mmio.client.dma_map(0, RAM, BYTES, copy.as_raw_fd()).unwrap();
+    copy.set_len(0).unwrap();
+    let submitted = std::panic::catch_unwind(AssertUnwindSafe(|| rig.linux.submit(&rig.job)));
+    assert!(submitted.is_err(), "registers are answered no more: {submitted:?}");
+    let told = daemon.wait_for("client was disconnected");
+    assert!(
+        told.contains("the file behind the guest's memory at") && told.contains("was cut short"),
+        "{told}"
+    );
+    drop(rig);
+    guest(&socket).0.next_is_good();
+    assert!(daemon.is_running());
 }
 
 #[test]

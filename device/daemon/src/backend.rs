@@ -26,7 +26,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use vhost::vhost_user::message::{VhostUserProtocolFeatures, VhostUserVirtioFeatures};
-use vhost_user_backend::{VhostUserBackend, VringEpollHandler, VringT};
+use vhost_user_backend::{ShutdownHandle, VhostUserBackend, VringEpollHandler, VringT};
 use virtio_bindings::bindings::virtio_config::VIRTIO_F_VERSION_1;
 use virtio_bindings::bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
 use virtio_queue::QueueT;
@@ -37,6 +37,7 @@ use vmm_sys_util::epoll::EventSet;
 use vmm_sys_util::event::{EventConsumer, EventFlag, EventNotifier, new_event_consumer_and_notifier};
 use zerocopy::IntoBytes;
 
+use super::guard::Lost;
 use super::hold::{Hold, lock};
 use super::poll::Window;
 use super::request::BATCH_MAX;
@@ -71,6 +72,8 @@ pub(crate) struct Backend {
     timer: TimerFd,
     /// Descriptors that the transport leaves open when a connection ends.
     left_open: Mutex<Vec<RawFd>>,
+    /// Ends the connection that there is.
+    session: Mutex<Option<ShutdownHandle>>,
 }
 
 /// What the queue thread keeps from one wake-up to the next.
@@ -100,6 +103,7 @@ impl Backend {
                 TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
             )?,
             left_open: Mutex::new(Vec::new()),
+            session: Mutex::new(None),
         })
     }
 
@@ -107,6 +111,19 @@ impl Backend {
     pub(crate) fn watch(&self, handler: &VringEpollHandler<Arc<Self>>) -> io::Result<()> {
         handler.register_listener(self.again.as_fd().as_raw_fd(), EventSet::IN, AGAIN.into())?;
         handler.register_listener(self.timer.as_fd().as_raw_fd(), EventSet::IN, TIMER.into())
+    }
+
+    /// There is a connection, which this ends.
+    pub(crate) fn connected(&self, session: Option<ShutdownHandle>) {
+        *lock(&self.session) = session;
+    }
+
+    /// Ends the connection of a frontend that cut its memory short; told once.
+    fn give_up(&self, lost: &Lost) {
+        if let Some(session) = lock(&self.session).take() {
+            log::error!("frontend is disconnected and its requests are dropped: {lost}");
+            session.shutdown();
+        }
     }
 
     /// The connection ends, so the task that runs for it ends too.
@@ -147,6 +164,10 @@ impl Backend {
                 std::thread::yield_now();
             }
             turn = self.engine.own().turn(vrings);
+            if let Some(lost) = turn.lost {
+                self.give_up(&lost);
+                break;
+            }
             let now = Instant::now();
             if turn.progress {
                 window.worked(now);
@@ -170,7 +191,7 @@ impl Backend {
             return false;
         }
         // Should the guest's memory be replaced meanwhile, then `wanted` says so.
-        let memory = self.engine.own().memory().clone();
+        let guard = self.engine.own().guard().clone();
         loop {
             let now = Instant::now();
             if !window.is_open(now) {
@@ -181,7 +202,7 @@ impl Backend {
                 return true;
             }
             for _ in 0..16 {
-                if has_request(ctrl, &memory) {
+                if has_request(ctrl, guard.memory()) {
                     return true;
                 }
                 std::hint::spin_loop();
@@ -228,7 +249,7 @@ fn duration(span: Ticks) -> Duration {
 /// what is no ordinary file, whose length nobody knows: `/dev/zero` ends where the mapping's length does, wherever the
 /// mapping begins. Memory is made of ordinary files, on huge pages as well.
 ///
-/// A frontend can still cut the file short later, and takes nothing down but its own device then.
+/// A frontend can still cut the file short later; what happens then is in [`super::guard`].
 fn check_files(memory: &GuestMemoryMmap) -> io::Result<()> {
     for region in memory.iter() {
         let Some(file) = region.file_offset() else {
@@ -309,7 +330,9 @@ impl VhostUserBackend for Backend {
             // The queues have it already; they must not look.
             memory.lock().unwrap_or_else(PoisonError::into_inner).replace(GuestMemoryMmap::new());
         }
-        self.engine.interrupting(PATIENCE, |worker| worker.replace_memory(&memory.memory()));
+        let is_taken = self.engine.interrupting(PATIENCE, |worker| worker.replace_memory(&memory.memory()));
+        let checked =
+            checked.and_then(|()| if is_taken { Ok(()) } else { Err(io::Error::other("too many regions")) });
         checked.inspect_err(|why| log::warn!("memory is refused: {why}"))
     }
 

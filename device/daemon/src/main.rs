@@ -8,6 +8,7 @@
 //! * [`vring`] and [`ringing`]: a queue whose eventfds make nobody wait;
 //! * [`request`] and [`chain`]: what a guest asks for, and the memory it asks with;
 //! * [`control`]: faults made, and the state told, while a guest runs;
+//! * [`guard`]: guest memory that is taken away while it is used;
 //! * [`watchdog`]: a sign of life for the service manager;
 //! * [`sandbox`]: what the system lets it do then;
 //! * [`trace`]: the timeline on its way to a file, and the last of it; [`poll`]: how long it looks before it sleeps.
@@ -27,6 +28,7 @@ mod args;
 mod backend;
 mod chain;
 mod control;
+mod guard;
 mod hold;
 mod poll;
 mod request;
@@ -195,6 +197,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         None => None,
     };
     let watchdog = Watchdog::asked().context("the service manager's socket")?;
+    guard::survive().context("the handler of SIGBUS")?;
     // Nobody was served yet, and there is one thread.
     if !args.no_sandbox {
         sandbox::enter(&paths);

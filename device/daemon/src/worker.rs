@@ -34,6 +34,7 @@ use vm_memory::GuestMemoryMmap;
 
 use self::rings::runs;
 use super::chain::{Chain, Complaints};
+use super::guard::{Guard, Lost};
 use super::trace::Trace;
 pub(crate) use super::vring::Vring;
 
@@ -48,6 +49,8 @@ pub(crate) struct Turn {
     pub(crate) broken: bool,
     /// When there will be something to do, if nothing else happens until then.
     pub(crate) at: Option<Ticks>,
+    /// Memory that the frontend took away under the engine: the session is over.
+    pub(crate) lost: Option<Lost>,
 }
 
 /// One engine, its clock, and what carrying out requests needs.
@@ -59,6 +62,8 @@ pub(crate) struct Worker {
     platform: Platform,
     ane: Ane<GuestMemoryMmap>,
     memory: GuestMemoryMmap,
+    /// Has this process survive when that memory goes.
+    guard: Guard,
     start: Instant,
     chain: Chain,
     bytes: Vec<u8>,
@@ -107,6 +112,7 @@ impl Worker {
             bell,
             options: options.clone(),
             memory,
+            guard: Guard::default(),
             start: Instant::now(),
             chain: Chain::default(),
             bytes: Vec::new(),
@@ -141,10 +147,26 @@ impl Worker {
         &self.memory
     }
 
-    /// Puts other guest memory in the place of what there was.
-    pub(crate) fn replace_memory(&mut self, memory: &GuestMemoryMmap) {
-        self.memory = memory.clone();
-        self.ane.replace_memory(memory.clone());
+    /// The same, for whoever looks at it without having the engine.
+    pub(crate) const fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// A region of the guest's memory whose file was cut short. Nothing that happened since is to be told the guest.
+    pub(crate) fn lost(&self) -> Option<Lost> {
+        self.guard.lost()
+    }
+
+    /// Puts other guest memory in the place of what there was; false if it has too many regions, and then there is none.
+    pub(crate) fn replace_memory(&mut self, memory: &GuestMemoryMmap) -> bool {
+        let guard = Guard::over(memory, &self.guard);
+        let is_taken = guard.is_some();
+        let guard = guard.unwrap_or_default();
+        self.memory = guard.memory().clone();
+        self.ane.replace_memory(self.memory.clone());
+        // What was guarded before is used by nobody any more.
+        self.guard = guard;
+        is_taken
     }
 
     /// Back to the state after power-on.
@@ -159,7 +181,7 @@ impl Worker {
 
     /// Back to how it was when the program started: the frontend is gone.
     pub(crate) fn forget(&mut self) {
-        self.replace_memory(&GuestMemoryMmap::new());
+        let _ = self.replace_memory(&GuestMemoryMmap::new());
         self.findings = self.take_findings();
         let over = self.findings.len().saturating_sub(MAX_REPORTS);
         self.findings.truncate(MAX_REPORTS);
@@ -196,8 +218,10 @@ impl Worker {
         let Some(ctrl) = ctrl else {
             return turn;
         };
-        self.requests(ctrl, &mut turn);
-        if !self.failed {
+        if self.lost().is_none() {
+            self.requests(ctrl, &mut turn);
+        }
+        if !self.failed && self.lost().is_none() {
             let now = self.now();
             let Self { ane, call_off, .. } = self;
             let worked = catch_unwind(AssertUnwindSafe(|| ane.work_unless(now, &**call_off)));
@@ -211,10 +235,17 @@ impl Worker {
                 }
                 Err(_) => self.fail("running a task"),
             }
+            if let Some(lost) = self.lost() {
+                // What was read may not have been the guest's, so no end of a request is told.
+                return Turn { lost: Some(lost), ..Turn::default() };
+            }
             // Without a queue to put them into they wait in the engine.
             if let Some(events) = events {
                 self.deliver(events, &mut turn);
             }
+        }
+        if let Some(lost) = self.lost() {
+            return Turn { lost: Some(lost), ..Turn::default() };
         }
         turn
     }

@@ -6,7 +6,7 @@ use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::bus::{Bus, Operation};
 use ane_tests::control::Control;
 use ane_tests::daemon::{Daemon, LIMIT};
-use ane_tests::long_task::endless;
+use ane_tests::long_task::{convolution, endless};
 use ane_tests::runner::{Outcome, Runner};
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::dart::regs::{self, Window};
@@ -82,4 +82,35 @@ fn memory_comes_and_goes_while_a_task_runs_and_the_task_goes_on() {
         runner.guest.bus.retire(context).expect("the device is told of it");
     }
     assert!(is_busy(&mut runner), "the task still runs");
+}
+
+/// Waits until the daemon has disconnected a frontend, and has another one run something.
+fn is_disconnected_and_the_next_is_served(mut daemon: Daemon) {
+    daemon.wait_for("was cut short");
+    let settings = Settings { memory_bytes: 64 << 20, timeout: LIMIT, ..Settings::default() };
+    let mut next = Runner::new(VhostUser::connect(&daemon.socket(), settings).expect("device can be had"));
+    next.load(&convolution(1, 1, 8, 1.0).program());
+    next.submit();
+    let outcome = next.wait();
+    assert!(matches!(outcome, Outcome::Done), "{outcome:?}");
+    let counters = Control::connect(&daemon.control()).ask("counters").expect("are told");
+    assert!(counters.contains(&"tasks-done 1".to_owned()), "{counters:?}");
+    assert!(daemon.is_running());
+}
+
+#[test]
+fn frontend_that_cuts_its_memory_short_while_a_pass_computes_ends_its_own_session_and_no_device() {
+    let daemon = Daemon::start(&["--numerics", "exact"]);
+    let settings = Settings { memory_bytes: 64 << 20, timeout: LIMIT, ..Settings::default() };
+    let mut runner = Runner::new(VhostUser::connect(&daemon.socket(), settings).expect("device can be had"));
+    // A second or two of products; then the sums go to memory that is not there.
+    runner.load(&convolution(8, 8, 32, 1.0).program());
+    runner.submit();
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(is_busy(&mut runner), "the task runs");
+    let file = runner.guest.bus.memory().region().file_offset().expect("it is a memfd").file();
+    file.set_len(0).expect("it is not sealed");
+    // It keeps the connection: the device ends it.
+    std::mem::forget(runner);
+    is_disconnected_and_the_next_is_served(daemon);
 }

@@ -85,7 +85,7 @@ impl<'a> Connection<'a> {
                 let Some(message) = Message::read(&self.stream)? else { return Ok(()) };
                 self.answer(message)?;
             }
-            limit = self.turn();
+            limit = self.turn()?;
         }
     }
 
@@ -107,19 +107,24 @@ impl<'a> Connection<'a> {
     }
 
     /// One turn of the engine; how long it may rest. `None` if only a message helps.
-    fn turn(&mut self) -> Option<Duration> {
+    fn turn(&mut self) -> Result<Option<Duration>, Broken> {
         let mut worker = self.engine.own();
         let turn = worker.ranges_turn();
         let lines = worker.lines();
         let now = worker.now();
+        let lost = worker.lost();
         drop(worker);
+        if let Some(lost) = lost {
+            // No line is raised for what came of memory that was not the guest's.
+            return Err(Broken::Memory(lost));
+        }
         let is_up = self.interrupts.tell(lines);
         self.function.show_pin(is_up);
         // Others have their turn at the engine.
         while self.engine.is_wanted() {
             std::thread::yield_now();
         }
-        if turn.busy { Some(Duration::ZERO) } else { turn.at.map(|at| until(now, at)) }
+        Ok(if turn.busy { Some(Duration::ZERO) } else { turn.at.map(|at| until(now, at)) })
     }
 
     /// Carries a message out, and answers it if an answer is wanted.
@@ -129,6 +134,10 @@ impl<'a> Connection<'a> {
             Some(command) if self.has_greeted => self.carry_out(command, &mut message),
             _ => Err(Errno::EOPNOTSUPP),
         };
+        // A register that was read may tell of what came of memory that was not the guest's.
+        if let Some(lost) = self.engine.own().lost() {
+            return Err(Broken::Memory(lost));
+        }
         let bytes = match answer {
             Ok(body) => message.reply(&body),
             Err(errno) => {
@@ -226,8 +235,10 @@ impl<'a> Connection<'a> {
         change: impl FnOnce(&Worker) -> Result<Option<vm_memory::GuestMemoryMmap>, Errno>,
     ) -> Result<(), Errno> {
         let mut worker = self.engine.own();
-        if let Some(memory) = change(&worker)? {
-            worker.replace_memory(&memory);
+        if let Some(memory) = change(&worker)?
+            && !worker.replace_memory(&memory)
+        {
+            return Err(Errno::ENOSPC);
         }
         Ok(())
     }

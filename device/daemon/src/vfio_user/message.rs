@@ -11,6 +11,8 @@ use std::os::unix::net::UnixStream;
 use thiserror::Error;
 use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 
+use super::super::guard::Lost;
+
 /// Bytes of a header.
 pub(crate) const HEADER: usize = 16;
 
@@ -69,6 +71,8 @@ pub(crate) enum Broken {
     Length(u32),
     #[error("message ends early")]
     Short,
+    #[error("{0}")]
+    Memory(Lost),
 }
 
 /// A message, and the descriptors that came with it.
