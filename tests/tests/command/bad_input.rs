@@ -49,6 +49,31 @@ fn array_that_does_not_fit_is_refused_with_what_fits() {
     printed(&["run", &example(), "-i", &format!("0={nan}"), "--allow-nan"]);
 }
 
+/// A damaged container of some kilobytes would have values for gigabytes made up before the device had a look at its task.
+#[test]
+fn input_of_gigabytes_is_not_made_up() {
+    let scratch = Scratch::new();
+    let mut bytes = fs::read(example()).expect("the example can be read");
+    // BAR 5 is the first input: its batches at 0xa8 + 5 * 48, its tiles of 16 KiB at 0x28 + 5 * 4.
+    let batches = 1_u64 << 19;
+    bytes[0x198..0x1a0].copy_from_slice(&batches.to_le_bytes());
+    let tiles = u32::try_from(batches * 16 * 64 / (16 << 10)).expect("it fits");
+    bytes[0x3c..0x40].copy_from_slice(&tiles.to_le_bytes());
+    let large = scratch.file("large.anec", &bytes);
+    let commands: [&[&str]; 5] = [
+        &["run", &large],
+        &["run", &large, "--constant", "1"],
+        &["bench", &large],
+        &["trace", &large],
+        &["faults", &large],
+    ];
+    for command in commands {
+        let message = refused(1, command);
+        let what = "input \"input0\" has 268435456 elements, more than the 134217728";
+        assert!(message.contains(what) && message.contains("-i INPUT=FILE.npy"), "{command:?}: {message}");
+    }
+}
+
 #[test]
 fn input_that_the_program_does_not_have_is_answered_with_those_it_has() {
     let scratch = Scratch::new();

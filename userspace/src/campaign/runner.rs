@@ -188,7 +188,8 @@ fn inputs(case: &Case, session: &Session) -> Result<Vec<(String, Tensor)>, Ended
     }
     let tensors = surfaces.iter().zip(given).enumerate().map(|(index, (surface, file))| {
         let tensor = match file {
-            None => Tensor::random_for(surface, case.seed.wrapping_add(index as u64)),
+            None => Tensor::random_for(surface, case.seed.wrapping_add(index as u64))
+                .map_err(|why| ended(Verdict::Refused, why.to_string()))?,
             Some(file) => {
                 let path = case.file(file);
                 let named =

@@ -38,6 +38,22 @@ pub struct WrongLength {
     pub shape: [u32; 4],
 }
 
+/// Elements that are made up for one input, at most. Containers that are a few kilobytes long can name an input of gigabytes:
+/// values for it are made only if somebody brings them.
+pub const MADE_UP_MAX: u64 = 1 << 27;
+
+/// An input that is too large to make up values for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "input {name:?} has {elements} elements, more than the {MADE_UP_MAX} that are made up for an input without a file"
+)]
+pub struct TooLarge {
+    /// The surface's name.
+    pub name: String,
+    /// Its elements.
+    pub elements: u64,
+}
+
 impl Tensor {
     /// A tensor of these values.
     ///
@@ -86,15 +102,30 @@ impl Tensor {
         })
     }
 
+    /// The same value for every element of `surface`.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`].
+    pub fn constant_for(surface: &Surface<'_>, value: f16) -> Result<Self, TooLarge> {
+        check_size(surface)?;
+        Ok(Self::from_fn(surface.shape, |_| value))
+    }
+
     /// Random values for `surface`: truth values where its elements are bytes, else as [`random`](Self::random).
-    pub fn random_for(surface: &Surface<'_>, seed: u64) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`].
+    pub fn random_for(surface: &Surface<'_>, seed: u64) -> Result<Self, TooLarge> {
+        check_size(surface)?;
         let mut tensor = Self::random(surface.shape, seed);
         if surface.element == Element::Byte {
             for value in &mut tensor.values {
                 *value = if *value < f16::ZERO { f16::ZERO } else { f16::ONE };
             }
         }
-        tensor
+        Ok(tensor)
     }
 
     /// N, C, H, W.
@@ -111,6 +142,14 @@ impl Tensor {
     pub fn into_values(self) -> Vec<f16> {
         self.values
     }
+}
+
+fn check_size(surface: &Surface<'_>) -> Result<(), TooLarge> {
+    let elements = elements(surface.shape);
+    if elements > MADE_UP_MAX {
+        return Err(TooLarge { name: surface.name.to_string(), elements });
+    }
+    Ok(())
 }
 
 /// How many elements a shape has. Shapes of surfaces have few enough for an aperture of 2^32 bytes.

@@ -110,10 +110,7 @@ fn runs(
 ) -> Result<Figure> {
     let failed = |why: session::Error| chosen::session_failure(&why, device);
     let mut session = Session::load(device, model).map_err(failed)?;
-    let shapes: Vec<_> = session.inputs().map(|surface| surface.shape).collect();
-    for (index, shape) in shapes.into_iter().enumerate() {
-        session.set(&index.to_string(), &Tensor::random(shape, index as u64)).map_err(failed)?;
-    }
+    run::inputs::set_random(&mut session, device)?;
     let mut one = || session.run_within(timeout).map_err(failed);
     one()?;
     measure(what, limit, one)

@@ -13,7 +13,6 @@ use std::path::Path;
 use ane::device::{Device, Location};
 use ane::inspect::{Control, Source, Untold};
 use ane::session::{self, Session};
-use ane::tensor::Tensor;
 use anyhow::{Context, Result};
 
 use crate::args::Subject;
@@ -97,11 +96,7 @@ pub(crate) fn run_on(device: &Device, model: &Path) -> Result<(Session, Result<(
     let mut session = Session::load(device, &loaded)
         .map_err(|why| device::session_failure(&why, device))
         .with_context(|| files::name(model))?;
-    let shapes: Vec<_> = session.inputs().map(|surface| surface.shape).collect();
-    for (index, shape) in shapes.into_iter().enumerate() {
-        let tensor = Tensor::random(shape, index as u64);
-        session.set(&index.to_string(), &tensor).map_err(|why| device::session_failure(&why, device))?;
-    }
+    run::inputs::set_random(&mut session, device)?;
     let outcome = session.run();
     Ok((session, outcome))
 }

@@ -7,13 +7,15 @@ use std::path::Path;
 use ane::container::Surface;
 use ane::count::count;
 use ane::decode::printable;
+use ane::device::Device;
 use ane::session::Session;
 use ane::tensor::npy::{Array, Conversion, Error};
-use ane::tensor::{Tensor, elements};
+use ane::tensor::{Tensor, TooLarge, elements};
 use anyhow::Result;
 use half::f16;
 
 use crate::args::{Assignment, Run};
+use crate::device;
 use crate::failure::{Advise, Exit, Failure};
 use crate::files;
 
@@ -39,24 +41,40 @@ pub(crate) fn gather(args: &Run, session: &Session) -> Result<Vec<Input>> {
     }
     let each = surfaces.iter().zip(files).enumerate();
     each.map(|(index, (surface, file))| {
-        let shape = surface.shape;
         let (tensor, source) = match file {
             Some(assignment) => read(&assignment.file, surface, args.allow_nan)?,
             None => match args.constant {
                 Some(value) => {
                     let half = f16::from_f32(value);
-                    (Tensor::from_fn(shape, |_| half), format!("constant {half}"))
+                    (made_up(Tensor::constant_for(surface, half))?, format!("constant {half}"))
                 }
                 None => {
                     // Each input has values of its own, and those of a program with one input are the seed's.
                     let seed = args.seed.wrapping_add(index as u64);
-                    (Tensor::random_for(surface, seed), format!("random, seed {seed}"))
+                    (made_up(Tensor::random_for(surface, seed))?, format!("random, seed {seed}"))
                 }
             },
         };
         Ok(Input { index, tensor, source })
     })
     .collect()
+}
+
+/// Gives every input random values.
+pub(crate) fn set_random(session: &mut Session, device: &Device) -> Result<()> {
+    let surfaces: Vec<Surface<'_>> = session.inputs().cloned().collect();
+    for (index, surface) in surfaces.iter().enumerate() {
+        let tensor = made_up(Tensor::random_for(surface, index as u64))?;
+        session.set(&index.to_string(), &tensor).map_err(|why| device::session_failure(&why, device))?;
+    }
+    Ok(())
+}
+
+fn made_up(tensor: Result<Tensor, TooLarge>) -> Result<Tensor> {
+    tensor.advise(
+        Exit::Refused,
+        "give it a file with `ane run -i INPUT=FILE.npy`; `ane info` shows the shape that the program says",
+    )
 }
 
 /// The number of the input that an argument names.

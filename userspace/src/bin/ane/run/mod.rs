@@ -1,7 +1,7 @@
 //! `ane run`.
 
 pub(crate) mod engine;
-mod inputs;
+pub(crate) mod inputs;
 pub(crate) mod report;
 
 use std::time::{Duration, Instant};
