@@ -1,4 +1,4 @@
-//! Coefficients: what kernel DMA brings, and how outputs are dealt to the neural engines.
+//! Coefficients: how outputs are dealt to the neural engines, and where what they need lies.
 //!
 //! A *plane* holds the coefficients of `L` outputs, `L` being the lanes of a neural engine. Plane `p` is held by
 //! engine `p mod E` in slot `p div E`; the slots of an engine follow each other in its chunk (td 7.1). Behind the last
@@ -8,43 +8,13 @@
 //! the channels bring.
 //!
 //! In front of the slots may lie an activation table; the slots of a group lie in front of those of the next, each padded
-//! to 64 bytes then (delta 5.2, 5.5).
-
-use ane_uapi::hw::td::neural::KernelFormat;
-use ane_uapi::hw::td::words::DmaBytes;
-use ane_uapi::hw::td::{common, kernel_dma, neural};
-use ane_uapi::register::Bits;
-
-use super::geometry;
-use super::task::Repeats;
-use super::verdict::{Registers, Verdict};
-use crate::engine::madd::Convolution;
-use crate::refusal::Category;
+//! to 64 bytes then (delta 5.2, 5.5). What the registers say of all this is read in `kernel_dma`.
 
 /// Bytes of an activation table.
 pub const TABLE_BYTES: u32 = 128;
 
 /// To how much slots of groups, and chunks, are padded.
-const PADDED: u64 = 64;
-
-/// The largest logarithm of active engines: 16 of them.
-const ACTIVE_NE_MAX: u8 = 4;
-
-/// The most outputs of a plane (td 7.1).
-const LANES_MAX: u32 = 32;
-/// The most coefficients of one task: those of a vocabulary of 50257 words with 768 numbers each, and more than half
-/// as much again. The bound keeps the staging area small enough to have: channels may all bring the same bytes, so
-/// neither the guest's memory nor its aperture limits what they bring together.
-pub const COEFFICIENTS_MAX: u64 = 1 << 26;
-
-/// The most coefficients of one output: a kernel of 31 by 31 on 4096 channels.
-pub const TAPS_MAX: u32 = 1 << 22;
-
-/// PaletteBits of a kernel that has no palette.
-const NO_PALETTE: [u8; 2] = [0, 8];
-
-/// Configuration of a further stream of kernel DMA that is idle.
-const IDLE_STREAM: [u32; 2] = [0x80, 0];
+pub(super) const PADDED: u64 = 64;
 
 /// What a coefficient is where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +105,7 @@ impl Kernel {
     }
 
     /// Outputs in the whole rounds.
-    fn whole(&self) -> u32 {
+    pub(super) fn whole(&self) -> u32 {
         self.rounds().saturating_mul(self.lanes).saturating_mul(self.engines as u32)
     }
 
@@ -217,7 +187,7 @@ impl Kernel {
     }
 
     /// Bytes that an engine needs, if it needs any.
-    fn engine_bytes(&self, engine: u16) -> u64 {
+    pub(super) fn engine_bytes(&self, engine: u16) -> u64 {
         match self.group_bytes(engine).saturating_mul(self.groups.into()) {
             0 => 0,
             // Sparse slots have the length that they say; a header there has to be.
@@ -233,290 +203,6 @@ const fn common_divisor(a: u32, b: u32) -> u32 {
         (a, b) = (b, rest);
     }
     a
-}
-
-/// More engines than there are, asked for by a neural task of any kind.
-pub(super) fn check_engines(registers: Registers<'_>) -> Result<(), Verdict> {
-    let log2 = registers.get(&common::CFG).active_ne();
-    let register = &common::CFG;
-    registers.defined(
-        log2 <= ACTIVE_NE_MAX,
-        register,
-        common::Cfg::ACTIVE_NE,
-        "there are sixteen neural engines",
-    )
-}
-
-/// The coefficients that a convolution needs; it gets the lanes in which the array is given them.
-pub(super) fn kernel(
-    registers: Registers<'_>,
-    convolution: &mut Convolution,
-    repeats: Repeats,
-    has_table: bool,
-) -> Result<Kernel, Verdict> {
-    let cfg = registers.get(&neural::KERNEL_CFG);
-    let register = &neural::KERNEL_CFG;
-    registers.supported(
-        !cfg.palettised(),
-        register,
-        neural::KernelCfg::PALETTISED,
-        "palettised kernels are not executed",
-    )?;
-    registers.supported(
-        !cfg.group_kernel_reuse(),
-        register,
-        neural::KernelCfg::GROUP_KERNEL_REUSE,
-        "reused kernels are not executed",
-    )?;
-    registers.defined(
-        NO_PALETTE.contains(&cfg.palette_bits()),
-        register,
-        neural::KernelCfg::PALETTE_BITS,
-        "it is 0 or 8 without a palette",
-    )?;
-    let format = match KernelFormat::try_from(cfg.format()) {
-        Ok(KernelFormat::Uint8) => Format::Unsigned,
-        Ok(KernelFormat::Int8) => Format::Signed,
-        // The decoder has refused the fourth number.
-        Ok(KernelFormat::Fp16) | Err(_) => Format::Half,
-    };
-    let has_bias = registers.get(&neural::MAC_CFG).bias_mode();
-    registers.defined(
-        format == Format::Half || !has_bias,
-        register,
-        neural::KernelCfg::FORMAT,
-        "format of a bias row beside bytes is not known",
-    )?;
-    let step = u32::from(registers.get(&common::CONV_CFG).ox()).max(1);
-    registers.defined(
-        convolution.lanes <= LANES_MAX.saturating_mul(step),
-        &common::CONV_CFG,
-        common::ConvCfg::OCG_SIZE,
-        "no program has more than 32 lanes",
-    )?;
-    let taps = geometry::taps(convolution);
-    registers.supported(
-        taps <= TAPS_MAX,
-        &common::C_IN,
-        common::Channels::CHANNELS,
-        "output has more than 2^22 coefficients",
-    )?;
-    let all =
-        u64::from(taps).saturating_mul(convolution.outputs.into()).saturating_mul(repeats.groups.into());
-    registers.supported(
-        all <= COEFFICIENTS_MAX,
-        &common::C_OUT,
-        common::Channels::CHANNELS,
-        "task has more than 2^26 coefficients",
-    )?;
-    let log2 = registers.get(&common::CFG).active_ne();
-    let mut kernel = Kernel {
-        format,
-        has_bias,
-        has_table,
-        engines: 1 << u32::from(log2),
-        outputs: convolution.outputs,
-        taps,
-        lanes: convolution.lanes,
-        last_lanes: convolution.lanes,
-        groups: repeats.groups,
-        sparse: None,
-        bytes: 0,
-    };
-    if cfg.sparse() {
-        kernel.sparse = Some(sparse(registers, convolution, &kernel, repeats)?);
-    }
-    let kernel = divided(registers, kernel)?;
-    check_master(registers, kernel.sparse.is_some())?;
-    convolution.lanes = kernel.common_lanes();
-    Ok(kernel)
-}
-
-/// How sparse coefficients are stored.
-fn sparse(
-    registers: Registers<'_>,
-    convolution: &Convolution,
-    kernel: &Kernel,
-    repeats: Repeats,
-) -> Result<Sparse, Verdict> {
-    let register = &neural::KERNEL_CFG;
-    registers.defined(
-        kernel.format == Format::Half,
-        register,
-        neural::KernelCfg::FORMAT,
-        "no program has sparse bytes",
-    )?;
-    let ox = registers.get(&common::CONV_CFG).ox();
-    registers.defined(
-        ox == 1,
-        &common::CONV_CFG,
-        common::ConvCfg::OX,
-        "no sparse program has an output step",
-    )?;
-    registers.defined(repeats.depths == 1, &common::IN_DEPTH, Bits::ALL, "no sparse program has a depth")?;
-    // Why a plane of one output has more bits in its masks is open (delta 5.4).
-    let mask_lanes = match (kernel.lanes, registers.get(&common::CFG).small_source_mode()) {
-        (4.., _) => Some(kernel.lanes),
-        (1, false) => Some(2),
-        (1, true) => Some(4),
-        _ => None,
-    };
-    let known = mask_lanes.is_some();
-    registers.defined(
-        known,
-        &common::CONV_CFG,
-        common::ConvCfg::OCG_SIZE,
-        "masks of sparse planes of two outputs are not known",
-    )?;
-    let kernel_size = (convolution.kernel_width, convolution.kernel_height);
-    let stride = (convolution.stride_x, convolution.stride_y);
-    let channels = kernel.taps.checked_div(kernel_size.0.saturating_mul(kernel_size.1)).unwrap_or(0);
-    let is_seen = stride == (2, 2) && (kernel_size == (1, 1) || channels == 1);
-    Ok(Sparse {
-        mask_lanes: mask_lanes.unwrap_or(kernel.lanes),
-        channels,
-        kernel: kernel_size,
-        stride,
-        is_inferred: !is_seen,
-    })
-}
-
-/// The same kernel with what is behind the whole rounds divided as the channels say.
-fn divided(registers: Registers<'_>, kernel: Kernel) -> Result<Kernel, Verdict> {
-    let rest = kernel.outputs.saturating_sub(kernel.whole());
-    let even = Kernel { last_lanes: rest.div_ceil(u32::from(kernel.engines).max(1)).max(1), ..kernel };
-    let is_full = |kernel: &Kernel| rest.is_multiple_of(kernel.last_lanes);
-    let is_even = rest != 0
-        && rest.is_multiple_of(u32::from(kernel.engines).max(1))
-        && kernel.sparse.is_none()
-        && is_full(&even)
-        && brings_exactly(registers, &even)
-        && !(is_full(&kernel) && brings_exactly(registers, &kernel));
-    let mut kernel = if is_even { even } else { kernel };
-    registers.defined(
-        is_full(&kernel),
-        &common::CONV_CFG,
-        common::ConvCfg::OCG_SIZE,
-        "how a plane that is not full is stored is not known",
-    )?;
-    for engine in 0..kernel.engines {
-        let bytes = kernel.engine_bytes(engine);
-        if bytes != 0 {
-            check_channel(registers, engine, bytes)?;
-            let brought = match kernel.sparse {
-                Some(_) => registers.0.get_at(&kernel_dma::COEFF_BFR_SIZE, engine).bytes().into(),
-                None => bytes,
-            };
-            kernel.bytes = kernel.bytes.saturating_add(brought);
-        }
-    }
-    Ok(kernel)
-}
-
-/// Whether each channel brings what its engine needs and no more.
-fn brings_exactly(registers: Registers<'_>, kernel: &Kernel) -> bool {
-    (0..kernel.engines).all(|engine| {
-        let bytes = kernel.engine_bytes(engine).div_ceil(PADDED).saturating_mul(PADDED);
-        let runs = registers.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, engine).en();
-        let brought = registers.0.get_at(&kernel_dma::COEFF_BFR_SIZE, engine).bytes();
-        runs == (bytes != 0) && (!runs || u64::from(brought) == bytes)
-    })
-}
-
-/// The table in channel 0; other channels that run have to name the same one.
-pub(super) fn check_table(registers: Registers<'_>) -> Result<(), Verdict> {
-    check_channel(registers, 0, TABLE_BYTES.into())?;
-    let first = registers.get(&kernel_dma::COEFF_BASE_ADDR).bytes();
-    for channel in 1..kernel_dma::CHANNELS {
-        let runs = registers.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, channel).en();
-        let base = registers.0.get_at(&kernel_dma::COEFF_BASE_ADDR, channel).bytes();
-        if runs && base != first {
-            return Err(registers.verdict_at(
-                &kernel_dma::COEFF_BASE_ADDR,
-                channel,
-                DmaBytes::UNITS,
-                Category::Undefined,
-                "no program has a table for each engine",
-            ));
-        }
-    }
-    check_master(registers, false)
-}
-
-fn check_channel(registers: Registers<'_>, channel: u16, bytes: u64) -> Result<(), Verdict> {
-    if !registers.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, channel).en() {
-        // Measured for channel 0; of the others nothing is known.
-        let category = if channel == 0 { Category::WouldHang } else { Category::Undefined };
-        let register = &kernel_dma::COEFF_DMA_CONFIG;
-        return Err(registers.verdict_at(
-            register,
-            channel,
-            kernel_dma::CoeffDmaConfig::EN,
-            category,
-            "coefficients are needed and the channel is idle",
-        ));
-    }
-    if u64::from(registers.0.get_at(&kernel_dma::COEFF_BFR_SIZE, channel).bytes()) < bytes {
-        let register = &kernel_dma::COEFF_BFR_SIZE;
-        return Err(registers.verdict_at(
-            register,
-            channel,
-            kernel_dma::CoeffBfrSize::BYTES,
-            Category::Undefined,
-            "channel does not bring all coefficients of its engine",
-        ));
-    }
-    Ok(())
-}
-
-/// What all that is brought has in common: the master switch, and words that are alike in every program.
-fn check_master(registers: Registers<'_>, is_sparse: bool) -> Result<(), Verdict> {
-    let register = &kernel_dma::MASTER;
-    let master = registers.get(register);
-    registers.defined(
-        master.enable(),
-        register,
-        kernel_dma::Master::ENABLE,
-        "coefficients are needed and kernel DMA is off",
-    )?;
-    registers.defined(
-        master.sparse() == is_sparse,
-        register,
-        kernel_dma::Master::SPARSE,
-        "KernelCfg says otherwise",
-    )?;
-    registers.supported(
-        !master.group_reuse(),
-        register,
-        kernel_dma::Master::GROUP_REUSE,
-        "reused kernels are not executed",
-    )?;
-    registers.supported(
-        master.palette_block() == 0,
-        register,
-        kernel_dma::Master::PALETTE_BLOCK,
-        "palettised kernels are not executed",
-    )?;
-    let register = &kernel_dma::ALIGNED_SIZE;
-    registers.defined(
-        registers.get(register).value() == 0,
-        register,
-        Bits::ALL,
-        "it is 0 in every program",
-    )?;
-    for stream in 0..kernel_dma::STREAM_DMA_CONFIG.info.count {
-        let config = registers.0.get_at(&kernel_dma::STREAM_DMA_CONFIG, stream).into_bits();
-        if !IDLE_STREAM.contains(&config) {
-            return Err(registers.verdict_at(
-                &kernel_dma::STREAM_DMA_CONFIG,
-                stream,
-                Bits::ALL,
-                Category::Undefined,
-                "what further streams bring is not known",
-            ));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

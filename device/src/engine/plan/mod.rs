@@ -9,7 +9,7 @@
 //! * [`verdict`]: why a task is not executed.
 //! * [`operand`]: shapes and places; `source` and `sink` read them from the registers.
 //! * `task`: what every task has to satisfy.
-//! * [`neural`], with `geometry` and [`coefficients`]; [`planar`].
+//! * [`neural`], with `geometry`, [`coefficients`] and `kernel_dma`; [`planar`].
 //! * [`inferred`]: what is executed without being established; `established` refuses it for those who ask.
 
 pub mod cache;
@@ -17,6 +17,7 @@ pub mod coefficients;
 mod established;
 mod geometry;
 pub mod inferred;
+mod kernel_dma;
 pub mod neural;
 pub mod operand;
 pub mod planar;

@@ -5,14 +5,14 @@ use ane_uapi::hw::td::l2;
 use ane_uapi::hw::td::neural::{self, NonlinearMode, OpMode};
 use ane_uapi::register::Bits;
 
-use super::coefficients::{self, Kernel};
+use super::coefficients::Kernel;
 use super::geometry;
 use super::inferred::Inferred;
 use super::operand::{ELEMENTS_MAX, Shape, Sink, Source};
 use super::source::Wanted;
 use super::task::Repeats;
 use super::verdict::{Registers, Verdict};
-use super::{planar, sink, source, task};
+use super::{kernel_dma, planar, sink, source, task};
 use crate::engine::madd::{Convolution, Reads};
 use crate::engine::numerics::double::ONE;
 
@@ -129,7 +129,7 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
         common::Cfg::SRC2_IN_MEMORY,
         "neural task has no source 2",
     )?;
-    coefficients::check_engines(registers)?;
+    kernel_dma::check_engines(registers)?;
     let mac = registers.get(&neural::MAC_CFG);
     let has_kernel = !mac.unity_kernel();
     let stored = task::input(registers)?;
@@ -229,7 +229,7 @@ fn operation(
     let mode = OpMode::try_from(mac.op_mode()).ok();
     let operation = match (mode, mac.unity_kernel()) {
         (Some(OpMode::MultiplyAccumulate), false) => {
-            Operation::Convolve(coefficients::kernel(registers, convolution, repeats, has_table)?)
+            Operation::Convolve(kernel_dma::kernel(registers, convolution, repeats, has_table)?)
         }
         (Some(OpMode::MultiplyAccumulate), true) => Operation::Sum,
         (Some(OpMode::Maximum), true) => Operation::Maximum,
@@ -321,7 +321,7 @@ fn nonlinearity(registers: Registers<'_>, has_kernel: bool) -> Result<Nonlineari
                 "tables give other values without this bit, and why is not known",
             )?;
             if !has_kernel {
-                coefficients::check_table(registers)?;
+                kernel_dma::check_table(registers)?;
             }
             Ok(Nonlinearity::Table)
         }
