@@ -10,11 +10,10 @@ use std::time::Duration;
 
 use ane::build::{Built, Element, Graph, Shape, Tail, activation};
 use ane::container::Direction;
-use ane::embedded::{self, Embedded};
+use ane::embedded;
 use ane_device::Options;
 use ane_device::engine::cancel::{Cancel, Never, STRIDE};
 use ane_device::options::Numerics;
-use ane_driver::bus::in_process::InProcess;
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::bus::{Bus, Operation};
 use ane_tests::control::Control;
@@ -117,7 +116,7 @@ impl Cancel for From {
     }
 }
 
-type Here = Runner<InProcess<Embedded>>;
+type Here = Runner<embedded::InProcess>;
 
 /// A device in this process with a program, its inputs filled with one number.
 fn here(options: &Options, built: &Built, value: f32) -> Here {

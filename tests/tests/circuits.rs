@@ -3,10 +3,9 @@
 use ane::build::{Convolution, Element, Graph, Placement, Shape, Tail, Weights};
 use ane::container::Direction;
 use ane::container::limits::TILE_BYTES;
-use ane::embedded::{self, Embedded};
+use ane::embedded;
 use ane_device::Options;
 use ane_device::counters::Report;
-use ane_driver::bus::in_process::InProcess;
 use ane_driver::bus::{Bus, Operation};
 use ane_tests::runner::{Outcome, Runner, surfaces};
 use ane_uapi::hw::mmio_map::Region;
@@ -14,7 +13,7 @@ use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::td::header;
 use half::f16;
 
-type Here = Runner<InProcess<Embedded>>;
+type Here = Runner<embedded::InProcess>;
 
 fn runner() -> Here {
     Runner::new(embedded::open(&Options::default(), 4 << 20).unwrap())

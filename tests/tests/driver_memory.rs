@@ -6,11 +6,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use ane::build::{Built, Graph, Shape};
-use ane::embedded::{self, Embedded};
+use ane::embedded;
 use ane_device::Options;
 use ane_driver::bo::{BufferId, Map, Premap, Use};
 use ane_driver::bus::Bus;
-use ane_driver::bus::in_process::InProcess;
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::dart::CONTEXT_BYTES;
 use ane_tests::control::Control;
@@ -33,7 +32,7 @@ const MEMORY: usize = 8 * CONTEXT_BYTES;
 const CHANNELS: u32 = 64;
 const WIDTH: u32 = 1024;
 
-fn here() -> Driven<InProcess<Embedded>> {
+fn here() -> Driven<embedded::InProcess> {
     Driven::new(embedded::open(&Options::default(), MEMORY).unwrap())
 }
 

@@ -121,7 +121,7 @@ fn streamed_layer_moves_more_bytes_for_each_operation() {
     assert!(moved(&tiled) > moved(&whole) * 11 / 10, "{} and {}", moved(&tiled), moved(&whole));
 }
 
-type Device = Runner<ane_driver::bus::in_process::InProcess<embedded::Embedded>>;
+type Device = Runner<embedded::InProcess>;
 
 /// Runs a program; gives the device and its virtual timeline: part, start and end.
 fn run(built: &Built, options: &Options) -> (Device, Vec<(u16, Part, u64, u64)>) {

@@ -8,20 +8,19 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use ane_device::Options;
-use ane_driver::bus::in_process::InProcess;
 use ane_driver::{Driver, ProbeError};
 use aned::place::Place;
 use aned::server::{Server, Settings};
 use thiserror::Error;
 
-use crate::embedded::{self, Embedded};
+use crate::embedded;
 
 /// Bytes of memory for the driver's own use: page tables of eight contexts that are full have 2 MiB each. Buffers lie
 /// in memory of their own.
 const MEMORY_BYTES: usize = 32 << 20;
 
 /// The driver of a device in this process.
-pub type EmbeddedDriver = Driver<InProcess<Embedded>>;
+pub type EmbeddedDriver = Driver<embedded::InProcess>;
 
 /// A daemon that could not go on.
 #[derive(Debug, Error)]

@@ -40,7 +40,6 @@ use zerocopy::IntoBytes;
 use super::guard::Lost;
 use super::hold::{Hold, lock};
 use super::poll::Window;
-use super::request::BATCH_MAX;
 use super::trace::Trace;
 use super::worker::{Vring, Worker};
 
@@ -94,7 +93,7 @@ impl Backend {
         };
         let worker = Worker::new(options, trace, Some(bell))?;
         Ok(Self {
-            config: wire::config(options, BATCH_MAX)?.as_bytes().to_vec(),
+            config: wire::config(options)?.as_bytes().to_vec(),
             engine: Arc::new(Hold::new(worker)),
             rest: Mutex::new(Rest { window: Window::new(poll, Instant::now()), alarm: None }),
             again,

@@ -6,7 +6,7 @@
 //! * [`vfio_user`]: the device as a PCI function, for drivers of the real engine;
 //! * [`worker`]: the engine at work, a turn at a time;
 //! * [`vring`] and [`ringing`]: a queue whose eventfds make nobody wait;
-//! * [`request`] and [`chain`]: what a guest asks for, and the memory it asks with;
+//! * [`chain`]: the memory that a guest asks with; what it asks for is in `ane_device::wire::request`;
 //! * [`control`]: faults made, and the state told, while a guest runs;
 //! * [`guard`]: guest memory that is taken away while it is used;
 //! * [`watchdog`]: a sign of life for the service manager;
@@ -31,7 +31,6 @@ mod control;
 mod guard;
 mod hold;
 mod poll;
-mod request;
 mod ringing;
 mod sandbox;
 mod server;

@@ -9,10 +9,9 @@
 //!
 //! * this file: the engine's life and its turns;
 //! * `ranges`: accesses and lines of a platform device;
-//! * `rings`: requests and events; `now`: the engine as requests use it;
+//! * `rings`: requests and events;
 //! * `told`: what the control socket asks.
 
-mod now;
 mod ranges;
 mod rings;
 mod told;

@@ -165,6 +165,16 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         &self.identity
     }
 
+    /// True if an access to something that is not modelled ends its batch (`--strict`).
+    pub const fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// True if it reports programming mistakes that silicon lets pass (`--check`).
+    pub const fn is_checking(&self) -> bool {
+        self.check
+    }
+
     /// What was counted since the last reset.
     pub const fn counters(&self) -> &Counters {
         &self.counters

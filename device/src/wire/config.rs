@@ -7,25 +7,21 @@ use ane_uapi::hw::mover::transfer::Contention;
 use ane_uapi::hw::mover::xmov::Tensix;
 use ane_uapi::hw::tq::QueueId;
 use ane_uapi::wire::config::{self as wire, Config};
-use ane_uapi::wire::sideband::ENTRIES_MAX;
 use zerocopy::little_endian::{U16, U32, U64};
 
+use super::request::{BATCH_MAX, ENTRIES_MAX};
 use crate::Options;
 use crate::chip::{Identity, NoSuchInstance};
 use crate::mover::Settings;
 use crate::options::FaultPolicy;
 use crate::pe_mmu::Attributes;
 
-/// Entries of one message to PE_MMU: the contract's own limit.
-const ENTRIES: u16 = 1024;
-const _: () = assert!(ENTRIES as u32 == ENTRIES_MAX);
-
-/// What the device with these options says of itself, behind a front that takes batches of `batch_max` operations.
+/// What the device with these options says of itself.
 ///
 /// # Errors
 ///
 /// [`NoSuchInstance`] if the chip has fewer circuits.
-pub fn config(options: &Options, batch_max: u16) -> Result<Config, NoSuchInstance> {
+pub fn config(options: &Options) -> Result<Config, NoSuchInstance> {
     let identity = Identity::of(options)?;
     let chip = identity.chip;
     let number = u16::try_from(identity.number).unwrap_or(u16::MAX);
@@ -53,8 +49,8 @@ pub fn config(options: &Options, batch_max: u16) -> Result<Config, NoSuchInstanc
         aperture_base: U64::new(aperture::BASE),
         aperture_size: U64::new(aperture::SIZE),
         features: U32::new(features(options)),
-        batch_max: U16::new(batch_max),
-        entries_max: U16::new(if options.pe_mmu.is_some() { ENTRIES } else { 0 }),
+        batch_max: U16::new(BATCH_MAX),
+        entries_max: U16::new(if options.pe_mmu.is_some() { ENTRIES_MAX } else { 0 }),
     })
 }
 
@@ -91,7 +87,7 @@ mod tests {
     #[test]
     fn pe_mmu_is_announced_with_the_entries_that_it_takes() {
         let with = Options { pe_mmu: Some("".parse().unwrap()), ..Options::default() };
-        let [with, without] = [with, Options::default()].map(|options| config(&options, 1024).unwrap());
+        let [with, without] = [with, Options::default()].map(|options| config(&options).unwrap());
         assert_eq!((with.features.get() & wire::FEATURE_PE_MMU, with.entries_max.get()), (1, 1024));
         assert_eq!((without.features.get() & wire::FEATURE_PE_MMU, without.entries_max.get()), (0, 0));
     }
@@ -101,7 +97,7 @@ mod tests {
         let made = |pe_mmu: Option<&str>, mover: &str| {
             let pe_mmu = pe_mmu.map(|text| text.parse().unwrap());
             let options = Options { pe_mmu, mover: mover.parse().unwrap(), ..Options::default() };
-            config(&options, 1024).unwrap().companions.get()
+            config(&options).unwrap().companions.get()
         };
         assert_eq!((made(None, ""), made(Some(""), ""), made(Some("page=1"), "isa")), (0, 21, 0x100));
         let all = "isa,wormhole,contended,wait-for-credit";
@@ -112,7 +108,7 @@ mod tests {
     fn config_of_every_engine_is_one_that_a_driver_accepts() {
         for chip in Soc::ALL {
             for options in every_instance(&Options { chip, ..Options::default() }) {
-                let config = config(&options, 1024).unwrap();
+                let config = config(&options).unwrap();
                 let read = Config::read(config.as_bytes()).unwrap();
                 assert_eq!(usize::from(read.instance.get()), options.instance);
                 assert_eq!(read.pte_format(), Ok(options.pte_format));

@@ -11,11 +11,11 @@ use crate::pe_mmu::{Mapping, Message, Range, Why};
 
 /// A message that had no effect, as a response says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotDone {
+pub(super) struct NotDone {
     /// Why.
-    pub status: Status,
+    pub(super) status: Status,
     /// The entry that was refused, if it was one.
-    pub entry: Option<u32>,
+    pub(super) entry: Option<u32>,
 }
 
 /// Carries a message out; when this returns, its regions are installed.
@@ -23,7 +23,7 @@ pub struct NotDone {
 /// # Errors
 ///
 /// Why nothing of it took effect.
-pub fn install<M: GuestMemory, E: Engine<M>>(
+pub(super) fn install<M: GuestMemory, E: Engine<M>>(
     ane: &mut Ane<M, E>,
     regions: Regions<'_>,
 ) -> Result<(), NotDone> {

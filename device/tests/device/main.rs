@@ -7,5 +7,6 @@ mod firmware;
 mod hostile;
 mod machine;
 mod registers;
+mod requests;
 mod stall;
 mod submission;

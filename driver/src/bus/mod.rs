@@ -4,20 +4,22 @@
 //! are those of the hardware; a bus only lets the driver touch many of them at once, since each trip costs
 //! more than forty accesses do.
 //!
-//! * [`in_process`]: a device in this process;
+//! * [`requests`]: what every bus says to its device, as the bytes of the wire;
 //! * [`vhost_user`]: a device in another process, over its socket, without a virtual machine;
 //! * [`vfio`]: a device of a virtual machine's, from inside of the guest;
 //! * [`ring`]: the virtqueue under both;
 //! * [`memory`]: memory that the device reaches by physical address, for the driver itself;
 //! * [`arena`]: and such memory for the buffers of a context.
+//!
+//! The bus to a device in the driver's own process is not in here: the driver knows no device. Whoever joins the two has it.
 
 pub mod arena;
 mod descriptor;
 #[cfg(test)]
 pub(crate) mod fake;
-pub mod in_process;
 pub mod memory;
 mod queues;
+pub mod requests;
 pub mod ring;
 pub mod vfio;
 pub mod vhost_user;

@@ -36,6 +36,7 @@ use super::queues::{
     self, Doorbell, F_EVENT_INDEX, F_INDIRECT, F_VERSION_1, MESSAGES, PLACES, Place, Queues, milliseconds,
     transport,
 };
+use super::requests::{Carrier as _, Requests};
 use super::ring::Features;
 use super::{Arena, Bus, BusError, DmaMemory, Operation};
 
@@ -81,7 +82,7 @@ pub struct VhostUser {
     memory: DmaMemory,
     /// The connection, to be hung up when the device keeps silent.
     line: UnixStream,
-    queues: Queues<Descriptors>,
+    requests: Requests<Queues<Descriptors>>,
     /// Dropped last: the device lets go of the queues when the socket closes.
     shared: Shared,
 }
@@ -89,7 +90,7 @@ pub struct VhostUser {
 impl std::fmt::Debug for VhostUser {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("VhostUser")
-            .field("config", self.queues.config())
+            .field("config", self.requests.carrier().config())
             .field("settings", &self.settings)
             .finish()
     }
@@ -257,7 +258,7 @@ impl VhostUser {
             other => other,
         })?;
         let memory = all.part(MESSAGES, settings.memory_bytes)?;
-        Ok(Self { settings, path: None, memory, line, queues, shared })
+        Ok(Self { settings, path: None, memory, line, requests: Requests::new(queues), shared })
     }
 }
 
@@ -335,7 +336,7 @@ fn read_config(frontend: &mut Frontend) -> Result<Config, BusError> {
 
 impl Bus for VhostUser {
     fn config(&self) -> &Config {
-        self.queues.config()
+        self.requests.carrier().config()
     }
 
     fn memory(&self) -> &DmaMemory {
@@ -356,36 +357,36 @@ impl Bus for VhostUser {
     }
 
     fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {
-        self.queues.batch(operations, values)
+        self.requests.batch(operations, values)
     }
 
     fn reset(&mut self) -> Result<(), BusError> {
-        self.queues.reset()
+        self.requests.reset()
     }
 
     fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
-        self.queues.declare(declarations)
+        self.requests.declare(declarations)
     }
 
     fn regions(&mut self, regions: Regions<'_>) -> Result<(), BusError> {
-        self.queues.regions(regions, usize::from(self.config().entries_max.get()))
+        self.requests.regions(regions)
     }
 
     fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {
-        self.queues.event(limit)
+        self.requests.carrier_mut().event(limit)
     }
 
     fn arrived(&mut self) -> Result<Option<Event>, BusError> {
-        self.queues.arrived()
+        self.requests.carrier_mut().arrived()
     }
 
     fn wakeup(&self) -> Option<BorrowedFd<'_>> {
-        self.queues.doorbell().of(EVENT_QUEUE).ok().map(|pair| borrow(&pair.calls))
+        self.requests.carrier().doorbell().of(EVENT_QUEUE).ok().map(|pair| borrow(&pair.calls))
     }
 
     fn find_again(&mut self) -> Result<(), BusError> {
         // One that did not answer may have hung up since.
-        self.queues.doorbell_mut().sleep(EVENT_QUEUE, Duration::ZERO)?;
+        self.requests.carrier_mut().doorbell_mut().sleep(EVENT_QUEUE, Duration::ZERO)?;
         let path = self.path.clone().ok_or(BusError::Lacks { feature: "an address" })?;
         self.reconnect(&path)
     }

@@ -4,10 +4,9 @@ use std::time::Instant;
 
 use ane::build::Built;
 use ane::container::Program;
-use ane::embedded::{self, Embedded};
+use ane::embedded;
 use ane_device::Options;
 use ane_device::trace::{Clock, Timeline};
-use ane_driver::bus::in_process::InProcess;
 use ane_tests::runner::{Outcome, Runner};
 use half::f16;
 
@@ -17,7 +16,7 @@ const MEMORY: usize = 64 << 20;
 const EVENTS: usize = 1 << 16;
 
 /// A device, and a driver for it.
-pub(crate) type Device = Runner<InProcess<Embedded>>;
+pub(crate) type Device = Runner<embedded::InProcess>;
 
 /// A device.
 pub(crate) fn open(options: &Options) -> Device {

@@ -9,7 +9,6 @@ use ane::build::{BuildError, Built, Convolution, Element, Graph, Shape, Tail, Te
 use ane::embedded;
 use ane_device::Options;
 use ane_driver::bus::Bus;
-use ane_driver::bus::in_process::Device as _;
 use ane_tests::runner::Outcome;
 use half::f16;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

@@ -10,10 +10,9 @@ mod report;
 
 use std::time::Instant;
 
-use ane::embedded::{self, Embedded};
+use ane::embedded;
 use ane_device::Options;
 use ane_driver::bo::{BufferId, Create, Holder, Premap, Use};
-use ane_driver::bus::in_process::InProcess;
 use ane_driver::dart::CONTEXT_BYTES;
 use ane_tests::driven::Driven;
 use ane_uapi::hw::dart::iso::ContextId;
@@ -29,7 +28,7 @@ const APERTURE: u64 = 0xe000_0000;
 
 /// A context of a device, and its buffers.
 struct Rig {
-    driven: Driven<InProcess<Embedded>>,
+    driven: Driven<embedded::InProcess>,
     context: ContextId,
 }
 

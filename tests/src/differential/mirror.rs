@@ -1,9 +1,8 @@
 //! The device beside a reference machine: what runs on one runs on the other, with the same memory.
 
-use ane::embedded::{self, Embedded};
+use ane::embedded;
 use ane_device::Options;
 use ane_device::options::{Hang, Numerics};
-use ane_driver::bus::in_process::InProcess;
 use ane_uapi::hw::space::Iova;
 
 use super::End;
@@ -39,7 +38,7 @@ pub const fn expected(outcome: &engine::Outcome) -> End {
 
 /// A device whose registers and chip go along with those of a reference machine.
 pub struct Mirror {
-    runner: Runner<InProcess<Embedded>>,
+    runner: Runner<embedded::InProcess>,
     mapped: Vec<u32>,
 }
 

@@ -8,7 +8,6 @@ use ane_device::Options;
 use ane_device::inject::Injection;
 use ane_driver::Driver;
 use ane_driver::bus::Bus;
-use ane_driver::bus::in_process::InProcess;
 use ane_driver::front::{FileId, Files};
 use ane_tests::client::{Buffer, Clients, Loaded};
 use ane_tests::data;
@@ -26,7 +25,7 @@ use zerocopy::{FromZeros, IntoBytes};
 /// Makes a submission wrong, given the size of its commands' buffer.
 type Spoil = fn(&mut Submit, u64);
 
-type Embedded = Clients<Driver<InProcess<embedded::Embedded>>>;
+type Embedded = Clients<Driver<embedded::InProcess>>;
 
 fn clients() -> Embedded {
     Clients::new(Driver::probe(embedded::open(&Options::default(), 32 << 20).unwrap()).unwrap())

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use ane::container::{self, Direction};
-use ane::embedded::{self, Embedded};
+use ane::embedded;
 use ane_device::inject::Injection;
 use ane_device::{Ane, Options};
 use ane_driver::Driver;
-use ane_driver::bus::in_process::InProcess;
 use ane_driver::clock::Manual;
 use ane_driver::front::{FileId, Files};
 use ane_tests::client::{Clients, Loaded};
@@ -24,7 +23,7 @@ use zerocopy::{FromBytes, FromZeros};
 pub(crate) const MEMORY: usize = 32 << 20;
 
 /// Clients of the device in this process.
-pub(crate) type Rig = Clients<Driver<InProcess<Embedded>>>;
+pub(crate) type Rig = Clients<Driver<embedded::InProcess>>;
 
 /// A driver on a device with these options.
 pub(crate) fn rig_with(options: &Options) -> Rig {

@@ -13,7 +13,6 @@ use ane_device::Options;
 use ane_device::engine::cancel::{Cancel, STRIDE, TURN};
 use ane_device::options::Numerics;
 use ane_driver::bus::Bus;
-use ane_driver::bus::in_process::{Device, InProcess};
 use ane_tests::daemon::LIMIT;
 use ane_tests::long_task::{convolution, endless};
 use ane_tests::null_task;
@@ -24,7 +23,7 @@ use ane_uapi::hw::tq::{self, QueueId};
 use half::f16;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-type Here = Runner<InProcess<Embedded>>;
+type Here = Runner<embedded::InProcess>;
 
 /// A device in this process that computes long passes beside, or not.
 fn device(numerics: Numerics, is_beside: bool) -> Here {

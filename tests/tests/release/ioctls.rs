@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 use std::task::Poll;
 use std::time::Duration;
 
-use ane::embedded::{self, Embedded};
+use ane::embedded;
 use ane_device::Options;
 use ane_driver::Driver;
-use ane_driver::bus::in_process::InProcess;
 use ane_driver::clock::{Clock, Manual, Time};
 use ane_driver::front::{Call, FileId, Files, Segments};
 use ane_tests::client::{Clients, Loaded};
@@ -51,7 +50,7 @@ impl Clock for Passing {
 }
 
 struct World {
-    clients: Clients<Driver<InProcess<Embedded>>>,
+    clients: Clients<Driver<embedded::InProcess>>,
     files: Vec<(FileId, Loaded)>,
     random: Random,
 }

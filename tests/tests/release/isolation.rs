@@ -6,10 +6,9 @@
 //! attacker itself: what it has mapped it has to reach then, or the probe would prove nothing.
 
 use ane::build::{Built, Graph, Shape};
-use ane::embedded::{self, Embedded};
+use ane::embedded;
 use ane_device::Options;
 use ane_driver::bo::{BufferId, Holder, Premap, Use};
-use ane_driver::bus::in_process::InProcess;
 use ane_driver::dart::CONTEXT_BYTES;
 use ane_driver::front::{FileId, User};
 use ane_driver::iso::Seeker;
@@ -56,7 +55,7 @@ struct Party {
 }
 
 struct World {
-    driven: Driven<InProcess<Embedded>>,
+    driven: Driven<embedded::InProcess>,
     built: Built,
     parties: Vec<Party>,
     random: Random,

@@ -6,14 +6,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ane_device::wire;
+use ane_device::wire::request::{self, REQUEST_MAX, Request};
 use ane_uapi::wire::event::Event as Message;
 use vhost_user_backend::VringT;
 use virtio_queue::{QueueOwnedT, QueueT};
 use zerocopy::IntoBytes;
 
-use super::super::request::{self, REQUEST_MAX, Request};
-use super::now::Now;
-use super::{Turn, Vring, Worker, now};
+use super::{Turn, Vring, Worker};
 
 /// Requests of one turn: after these the engine gets its turn, whatever else the guest wants.
 const REQUESTS_PER_TURN: usize = 64;
@@ -75,17 +74,15 @@ impl Worker {
         if self.failed && request::is_reset(&self.bytes) {
             self.rebuild();
         }
-        let asked = Request { bytes: &self.bytes, len, room };
+        let now = self.now();
+        let Self { ane, bytes, answer, .. } = self;
+        let asked = Request { bytes, len, room };
         let mut failed = self.failed;
         if !failed {
-            let now = now(self.start);
-            let mut engine = Now { ane: &mut self.ane, now, options: &self.options };
-            let answer = &mut self.answer;
-            failed =
-                catch_unwind(AssertUnwindSafe(|| request::carry_out(&mut engine, asked, answer))).is_err();
+            failed = catch_unwind(AssertUnwindSafe(|| request::carry_out(ane, now, asked, answer))).is_err();
         }
         if failed {
-            request::internal_error(asked, &mut self.answer);
+            request::internal_error(asked, answer);
             if !self.failed {
                 self.fail("carrying out a request");
             }

@@ -6,8 +6,9 @@ use ane_uapi::wire::EVENT_QUEUE;
 use ane_uapi::wire::event::Event;
 use zerocopy::FromBytes;
 
-use super::{Doorbell, EVENTS, Queues, bad_answer, transport, wait};
+use super::{Doorbell, EVENTS, Queues, transport, wait};
 use crate::bus::BusError;
+use crate::bus::requests::bad_answer;
 use crate::bus::ring::{Part, Token};
 
 impl<D: Doorbell> Queues<D> {

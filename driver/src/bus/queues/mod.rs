@@ -6,7 +6,7 @@
 //! rings back, is the [`Doorbell`]'s: file descriptors between processes, or a function's notification
 //! register and interrupt.
 //!
-//! * `ctrl`: requests and their answers;
+//! * `ctrl`: carries requests and their answers, which [`requests`](super::requests) writes and reads;
 //! * `event`: what the device says by itself.
 
 mod ctrl;
@@ -131,9 +131,6 @@ pub(super) struct Queues<D> {
     doorbell: D,
     /// By token, which event buffer a chain is.
     event_of: [u16; EVENT_PLACES],
-    batch_max: usize,
-    cookie: u64,
-    buffer: Vec<u8>,
     out_of_order: bool,
 }
 
@@ -203,14 +200,11 @@ impl<D: Doorbell> Queues<D> {
         Ok(Self {
             ctrl: Ring::new(ctrl, at_ctrl, settings.features).map_err(&bad)?,
             events: Ring::new(events, at_events, settings.features).map_err(&bad)?,
-            batch_max: BATCH_ROOM.min(config.batch_max.get().into()),
             config,
             settings,
             messages,
             doorbell,
             event_of: [0; EVENT_PLACES],
-            cookie: 0,
-            buffer: Vec::new(),
             out_of_order: false,
         })
     }
@@ -227,11 +221,6 @@ impl<D: Doorbell> Queues<D> {
         if self.events.publish() { self.doorbell.ring(EVENT_QUEUE) } else { Ok(()) }
     }
 
-    /// What the device says it is.
-    pub(super) const fn config(&self) -> &Config {
-        &self.config
-    }
-
     /// What carries the wake-ups.
     pub(super) const fn doorbell(&self) -> &D {
         &self.doorbell
@@ -245,8 +234,4 @@ impl<D: Doorbell> Queues<D> {
     fn at(&self, offset: usize) -> PhysAddr {
         PhysAddr(self.messages.base().0 + offset as u64)
     }
-}
-
-fn bad_answer(what: impl Into<String>) -> BusError {
-    BusError::BadAnswer { what: what.into() }
 }

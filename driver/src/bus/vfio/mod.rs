@@ -33,6 +33,7 @@ pub use binding::{BindError, Functions, Ids};
 use function::Function;
 
 use super::queues::{self, Doorbell, MESSAGES, PLACES, Queues, transport};
+use super::requests::{Carrier as _, Requests};
 use super::ring::Features;
 use super::{Arena, Bus, BusError, DmaMemory, Operation};
 
@@ -70,7 +71,7 @@ pub struct Vfio {
     /// Where it is, or was, and what it says it is.
     bdf: Bdf,
     ids: Ids,
-    queues: Queues<Function>,
+    requests: Requests<Queues<Function>>,
     /// All of the driver's own: the queues' part, and behind it that of the driver.
     all: DmaMemory,
     memory: DmaMemory,
@@ -83,7 +84,7 @@ pub struct Vfio {
 impl std::fmt::Debug for Vfio {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Vfio")
-            .field("config", self.queues.config())
+            .field("config", self.requests.carrier().config())
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
@@ -103,7 +104,7 @@ impl Vfio {
             settings,
             bdf,
             ids: Functions::default().ids(bdf).ok_or(BusError::HungUp)?,
-            queues: taken.start(&all, &settings)?,
+            requests: Requests::new(taken.start(&all, &settings)?),
             memory: all.part(MESSAGES, settings.memory_bytes)?,
             all,
             arenas: [const { None }; ContextId::COUNT as usize],
@@ -122,7 +123,7 @@ impl Vfio {
         }
         pages::share_again(&taken.container, &self.all, self.arenas.iter().flatten())?;
         let container = Arc::clone(&taken.container);
-        self.queues = taken.start(&self.all, &self.settings)?;
+        self.requests = Requests::new(taken.start(&self.all, &self.settings)?);
         (self.bdf, self.container) = (bdf, container);
         Ok(())
     }
@@ -160,7 +161,7 @@ impl Taken {
 
 impl Bus for Vfio {
     fn config(&self) -> &Config {
-        self.queues.config()
+        self.requests.carrier().config()
     }
 
     fn memory(&self) -> &DmaMemory {
@@ -191,38 +192,37 @@ impl Bus for Vfio {
     }
 
     fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {
-        self.queues.batch(operations, values)
+        self.requests.batch(operations, values)
     }
 
     fn reset(&mut self) -> Result<(), BusError> {
-        self.queues.reset()
+        self.requests.reset()
     }
 
     fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
-        self.queues.declare(declarations)
+        self.requests.declare(declarations)
     }
 
     fn regions(&mut self, regions: Regions<'_>) -> Result<(), BusError> {
-        let limit = usize::from(self.config().entries_max.get());
-        self.queues.regions(regions, limit)
+        self.requests.regions(regions)
     }
 
     fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {
-        self.queues.event(limit)
+        self.requests.carrier_mut().event(limit)
     }
 
     fn arrived(&mut self) -> Result<Option<Event>, BusError> {
-        self.queues.arrived()
+        self.requests.carrier_mut().arrived()
     }
 
     fn wakeup(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.queues.doorbell().wakeup())
+        Some(self.requests.carrier().doorbell().wakeup())
     }
 
     /// A device that does not answer stays where it is until somebody unplugs the function. The kernel asks for it then,
     /// and gets it; the one that is plugged in afterwards is taken over, with everything mapped for it again.
     fn find_again(&mut self) -> Result<(), BusError> {
-        if !self.queues.doorbell_mut().sleep(EVENT_QUEUE, Duration::ZERO)? {
+        if !self.requests.carrier_mut().doorbell_mut().sleep(EVENT_QUEUE, Duration::ZERO)? {
             return Err(BusError::OutOfOrder);
         }
         let outcome = self.take_again();

@@ -1,8 +1,11 @@
 //! A device in this process: the one place that joins the driver to the device.
 //!
 //! No daemon, no socket, no root: the engine runs on the thread that waits for it. Everything that uses a device
-//! uses it through the driver's bus, so it cannot tell. Where the thread has others to serve, long passes are computed
+//! uses it through a bus like the others ([`InProcess`]), with the same bytes: a request is encoded by the driver
+//! (`ane_driver::bus::requests`) and decoded by the device (`ane_device::wire::request`), as it is over a socket. Where the thread has others to serve, long passes are computed
 //! beside it ([`Embedded::compute_beside`]).
+
+mod bus;
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,20 +17,18 @@ use std::time::{Duration, Instant};
 use ane_device::chip::NoSuchInstance;
 use ane_device::time::{TICKS_PER_SECOND, Ticks};
 use ane_device::trace::{Clock, Recent, Timeline};
-use ane_device::wire::NotDone;
+use ane_device::wire::request::{Request, carry_out};
 use ane_device::{Ane, Options, wire};
-use ane_driver::bus::in_process::{Device, InProcess, MEMORY_BASE, Refused, Work};
-use ane_driver::bus::{DmaMemory, MemoryError};
-use ane_uapi::hw::dart::stream::StreamId;
-use ane_uapi::hw::space::{EngineOffset, IovaRange, PhysAddr};
-use ane_uapi::hw::usage::Usage;
+use ane_driver::bus::requests::Carrier;
+use ane_driver::bus::{BusError, DmaMemory, MemoryError};
+use ane_uapi::hw::space::PhysAddr;
 use ane_uapi::wire::config::Config;
-use ane_uapi::wire::ctrl::{BATCH_MAX, Status};
 use ane_uapi::wire::event::Event;
-use ane_uapi::wire::sideband::Regions;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use thiserror::Error;
 use vm_memory::{GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
+
+pub use bus::{InProcess, MEMORY_BASE};
 
 /// A device in this process that cannot be had.
 #[derive(Debug, Error)]
@@ -46,12 +47,19 @@ pub enum Error {
     },
 }
 
+/// What is left for the engine to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// There is more to do now.
+    pub pending: bool,
+    /// When there will be, if nothing else happens until then.
+    pub after: Option<Duration>,
+}
+
 /// The device, and the clock that it is shown.
 pub struct Embedded {
     ane: Ane<GuestMemoryMmap>,
     config: Config,
-    is_strict: bool,
-    is_checking: bool,
     start: Instant,
     events: VecDeque<ane_device::event::Event>,
     sequence: u64,
@@ -94,15 +102,12 @@ impl Bell {
 /// # Errors
 ///
 /// If the options name no device, or there is no memory.
-pub fn open(options: &Options, bytes: usize) -> Result<InProcess<Embedded>, Error> {
+pub fn open(options: &Options, bytes: usize) -> Result<InProcess, Error> {
     let memory = DmaMemory::new(MEMORY_BASE, bytes)?;
     let seen = seen(vec![(MEMORY_BASE, memory.shared_region())]).map_err(|_| Error::Place { bytes })?;
-    let batch_max = u16::try_from(BATCH_MAX).unwrap_or(u16::MAX);
     let device = Embedded {
         ane: Ane::new(options, seen)?,
-        config: wire::config(options, batch_max)?,
-        is_strict: options.strict,
-        is_checking: options.check,
+        config: wire::config(options)?,
         start: Instant::now(),
         events: VecDeque::new(),
         sequence: 0,
@@ -145,7 +150,7 @@ impl Embedded {
 
     /// True if it reports programming mistakes that silicon lets pass.
     pub const fn is_checking(&self) -> bool {
-        self.is_checking
+        self.ane.is_checking()
     }
 
     /// Keeps what happens from now on, if it is not kept already, or forgets it.
@@ -173,64 +178,34 @@ impl Embedded {
     }
 }
 
-impl Device for Embedded {
+impl Carrier for Embedded {
     fn config(&self) -> &Config {
         &self.config
     }
 
-    fn read(&mut self, at: EngineOffset) -> Result<u32, Refused> {
+    fn carry(&mut self, request: &[u8], room: usize, answer: &mut Vec<u8>) -> Result<(), BusError> {
         let now = self.now();
-        self.ane.read(at, now).or_else(|refusal| {
-            wire::answer(refusal, self.is_strict).map_err(|(status, detail)| Refused { status, detail })
-        })
+        let request = Request { bytes: request, len: request.len() as u64, room: room as u64 };
+        carry_out(&mut self.ane, now, request, answer);
+        Ok(())
     }
+}
 
-    fn write(&mut self, at: EngineOffset, value: u32) -> Result<(), Refused> {
-        let now = self.now();
-        self.ane.write(at, value, now).or_else(|refusal| {
-            let answer = wire::answer(refusal, self.is_strict);
-            answer.map(|_| ()).map_err(|(status, detail)| Refused { status, detail })
-        })
-    }
-
-    fn reset(&mut self) {
-        let now = self.now();
-        self.ane.reset(now);
-    }
-
+impl Embedded {
+    /// From now on the device reaches these, each at its physical address, and nothing else.
     fn reach(&mut self, regions: Vec<(PhysAddr, Arc<MmapRegion>)>) -> Result<(), String> {
         self.ane.replace_memory(seen(regions)?);
         Ok(())
     }
 
-    fn declare(&mut self, stream: StreamId, range: IovaRange, usage: Option<Usage>) -> Result<(), Refused> {
-        if !self.is_checking {
-            return Err(Refused { status: Status::Absent, detail: 0 });
-        }
-        let dart = self.ane.dart_mut();
-        match usage {
-            Some(usage) if !dart.declare(stream, range, usage) => {
-                Err(Refused { status: Status::NoRegions, detail: 0 })
-            }
-            Some(_) => Ok(()),
-            None => {
-                dart.forget(stream, range);
-                Ok(())
-            }
-        }
-    }
-
-    fn regions(&mut self, regions: Regions<'_>) -> Result<(), (Option<u32>, Refused)> {
-        wire::install(&mut self.ane, regions)
-            .map_err(|NotDone { status, entry }| (entry, Refused { status, detail: 0 }))
-    }
-
+    /// What the last error was, in words, if it is the one that the error registers had these values for.
     fn reason(&self, registers: [u32; 3]) -> Option<String> {
         let failure = self.ane.task_manager().last_failure();
         failure.filter(|failure| failure.registers() == registers).map(ToString::to_string)
     }
 
-    fn work(&mut self) -> Work {
+    /// Runs at most one task.
+    pub fn work(&mut self) -> Work {
         let now = self.now();
         // Before looking why it rang.
         self.bell.iter().for_each(|bell| bell.silence());
@@ -246,10 +221,12 @@ impl Device for Embedded {
         Work { pending: work.pending, after }
     }
 
+    /// Readable when there is something to do that another thread has prepared, until the device works.
     fn wakeup(&self) -> Option<BorrowedFd<'_>> {
         self.bell.as_ref().map(|bell| bell.counter.as_fd())
     }
 
+    /// The next event that has happened.
     fn event(&mut self) -> Option<Event> {
         self.events.extend(self.ane.take_events());
         let event = self.events.pop_front()?;
