@@ -159,9 +159,7 @@ impl Backend {
         let mut turn;
         loop {
             // A lock is not fair: who runs all the time gets it all the time.
-            while self.engine.is_wanted() {
-                std::thread::yield_now();
-            }
+            self.engine.step_back();
             turn = self.engine.own().turn(vrings);
             if let Some(lost) = turn.lost {
                 self.give_up(&lost);

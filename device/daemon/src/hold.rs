@@ -15,6 +15,9 @@ use super::worker::Worker;
 /// How long to sleep between two looks whether the engine is free.
 const NAP: Duration = Duration::from_micros(100);
 
+/// How long to step back: as briefly as the system can, some 50 microseconds.
+const BRIEFLY: Duration = Duration::from_nanos(1);
+
 /// An engine that several threads may take.
 pub(crate) struct Hold {
     worker: Mutex<Worker>,
@@ -49,6 +52,13 @@ impl Hold {
     /// True while another thread waits for the engine.
     pub(crate) fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::SeqCst) != 0
+    }
+
+    /// Leaves the engine to those who wait for it, between two turns of the thread it runs on.
+    pub(crate) fn step_back(&self) {
+        while self.is_wanted() {
+            std::thread::sleep(BRIEFLY);
+        }
     }
 
     /// Has every task end at once, or no longer.

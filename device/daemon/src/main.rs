@@ -57,6 +57,8 @@ use anyhow::Context;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::geteuid;
 
 use args::Args;
 use backend::Backend;
@@ -160,6 +162,19 @@ fn places(args: &Args) -> anyhow::Result<Vec<Place>> {
         .collect()
 }
 
+/// Shuts off what serving does not need, while there is one thread, and says what is left.
+fn confine(args: &Args, sockets: &[PathBuf]) {
+    if args.no_sandbox {
+        log::warn!(
+            "not confined: --no-sandbox leaves files, network and every system call open to whatever goes wrong here"
+        );
+        return;
+    }
+    let confined = sandbox::enter(sockets);
+    let level = if confined.missing.is_empty() { log::Level::Info } else { log::Level::Warn };
+    log::log!(level, "confined: {confined}");
+}
+
 fn run(args: &Args) -> anyhow::Result<()> {
     // Before the first thread, so that all of them leave these to the one that waits below.
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGUSR1]);
@@ -198,10 +213,11 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let watchdog = Watchdog::asked().context("the service manager's socket")?;
     guard::survive().context("the handler of SIGBUS")?;
     // Nobody was served yet, and there is one thread.
-    if !args.no_sandbox {
-        sandbox::enter(&paths);
-    }
-    ringing::watch(ringing::LOOK).context("starting a thread")?;
+    let (own, process) = (geteuid(), std::process::id());
+    ringing::set_handler().context("the handler of SIGUSR2")?;
+    let signals = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC).context("waiting for signals")?;
+    confine(args, &paths);
+    ringing::watch(process, ringing::LOOK).context("starting a thread")?;
     if let Some(watchdog) = watchdog {
         watchdog.start(engines.clone()).context("starting a thread")?;
     }
@@ -209,7 +225,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         let engines = engines.clone();
         thread::Builder::new()
             .name("control-accept".to_owned())
-            .spawn(move || control::serve(&listener, engines))
+            .spawn(move || control::serve(&listener, own, engines))
             .context("starting a thread")?;
     }
     for (place, front) in places.into_iter().zip(fronts) {
@@ -228,17 +244,20 @@ fn run(args: &Args) -> anyhow::Result<()> {
             .context("starting a thread")?;
     }
     loop {
-        match signals.wait().context("waiting for a signal")? {
-            Signal::SIGUSR1 => {
+        let told = signals.read_signal().context("waiting for a signal")?;
+        let number = told.and_then(|told| i32::try_from(told.ssi_signo).ok());
+        match number.and_then(|number| Signal::try_from(number).ok()) {
+            Some(Signal::SIGUSR1) => {
                 for (name, engine) in &engines {
                     let dump = engine.with_worker(|worker| worker.dump());
                     let _ = writeln!(std::io::stderr(), "--- {name}\n{dump}---");
                 }
             }
-            signal => {
+            Some(signal) => {
                 log::info!("{signal} ends the device");
                 break;
             }
+            None => {}
         }
     }
     for path in paths {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use nix::sys::pthread::{Pthread, pthread_kill, pthread_self};
+use nix::libc;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 use super::hold::lock;
@@ -25,7 +25,7 @@ pub(crate) const LOOK: Duration = Duration::from_millis(250);
 
 /// A thread that writes, and how often it began or ended to: odd while it is at it.
 struct Writer {
-    thread: Pthread,
+    thread: libc::pid_t,
     count: AtomicU64,
 }
 
@@ -62,7 +62,9 @@ impl Drop for Ringing {
 pub(crate) fn begin() -> Ringing {
     let writer = SELF.with(|cell| {
         let listed = cell.get_or_init(|| {
-            let writer = Arc::new(Writer { thread: pthread_self(), count: AtomicU64::new(0) });
+            // SAFETY: it asks for a number, and cannot fail.
+            let thread = unsafe { libc::gettid() };
+            let writer = Arc::new(Writer { thread, count: AtomicU64::new(0) });
             lock(&WRITERS).push(Arc::clone(&writer));
             IS_ANY.notify_all();
             Listed(writer)
@@ -73,13 +75,19 @@ pub(crate) fn begin() -> Ringing {
     Ringing(writer)
 }
 
-/// Starts the thread that looks, once for all engines.
-pub(crate) fn watch(look: Duration) -> io::Result<()> {
+/// Has the signal interrupt and do nothing else.
+pub(crate) fn set_handler() -> io::Result<()> {
     extern "C" fn nothing(_: i32) {}
     // Without SA_RESTART: the call that is interrupted is to fail.
     let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::empty(), SigSet::empty());
     // SAFETY: the handler does nothing at all, which is safe at any time.
     unsafe { sigaction(SIGNAL, &action) }?;
+    Ok(())
+}
+
+/// Starts the thread that looks, once for all engines. `process` is this process, which may not ask for its number any more.
+pub(crate) fn watch(process: u32, look: Duration) -> io::Result<()> {
+    let process = libc::pid_t::try_from(process).map_err(io::Error::other)?;
     thread::Builder::new()
         .name("watch".to_owned())
         .spawn(move || {
@@ -88,14 +96,14 @@ pub(crate) fn watch(look: Duration) -> io::Result<()> {
                 let idle = IS_ANY.wait_while(lock(&WRITERS), |writers| writers.is_empty());
                 drop(idle.unwrap_or_else(PoisonError::into_inner));
                 thread::sleep(look);
-                seen = look_around(&seen);
+                seen = look_around(process, &seen);
             }
         })
         .map(drop)
 }
 
 /// Interrupts each writer that is still in the write of the last look, and returns the count of every writer.
-fn look_around(seen: &[(Arc<Writer>, u64)]) -> Vec<(Arc<Writer>, u64)> {
+fn look_around(process: libc::pid_t, seen: &[(Arc<Writer>, u64)]) -> Vec<(Arc<Writer>, u64)> {
     let writers = lock(&WRITERS);
     let mut now = Vec::with_capacity(writers.len());
     for writer in writers.iter() {
@@ -104,8 +112,10 @@ fn look_around(seen: &[(Arc<Writer>, u64)]) -> Vec<(Arc<Writer>, u64)> {
             && seen.iter().any(|(known, before)| Arc::ptr_eq(known, writer) && *before == count);
         if is_stuck {
             log::warn!(target: "ane::virtio", "a frontend's eventfd keeps the engine; the write is given up");
-            // A thread that is listed lives as long as the list is locked.
-            let _ = pthread_kill(writer.thread, SIGNAL);
+            // A thread that is listed lives as long as the list is locked. It is named to the system itself: the C library would ask
+            // for the number of this process first.
+            // SAFETY: the numbers are those of a thread that lives, and the signal's handler does nothing.
+            let _ = unsafe { libc::syscall(libc::SYS_tgkill, process, writer.thread, SIGNAL as libc::c_int) };
         }
         now.push((Arc::clone(writer), count));
     }

@@ -312,7 +312,8 @@ mod tests {
 
     #[test]
     fn call_that_is_full_and_was_made_to_block_again_is_given_up_and_the_writer_goes_on() {
-        ringing::watch(Duration::from_millis(20)).unwrap();
+        ringing::set_handler().unwrap();
+        ringing::watch(std::process::id(), Duration::from_millis(20)).unwrap();
         let call = EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap();
         let vring = vring();
         vring.set_call(Some(file(&call)));

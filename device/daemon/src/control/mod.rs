@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use nix::sys::socket::{getsockopt, sockopt};
-use nix::unistd::geteuid;
+use nix::unistd::Uid;
 
 use self::command::{Command, HELP, Line};
 use super::hold::Hold;
@@ -39,12 +39,12 @@ const BREATH: Duration = Duration::from_millis(100);
 /// The engines, by their names.
 pub(crate) type Engines = Vec<(String, Arc<Hold>)>;
 
-/// Serves clients until the program ends.
-pub(crate) fn serve(listener: &UnixListener, engines: Engines) {
+/// Serves clients until the program ends; the daemon itself runs as `own`.
+pub(crate) fn serve(listener: &UnixListener, own: Uid, engines: Engines) {
     let engines = Arc::new(engines);
     let clients = Arc::new(AtomicUsize::new(0));
     loop {
-        if let Err(why) = welcome(listener, &engines, &clients) {
+        if let Err(why) = welcome(listener, own, &engines, &clients) {
             log::error!("control: client cannot be served: {why}");
             thread::sleep(BREATH);
         }
@@ -52,11 +52,16 @@ pub(crate) fn serve(listener: &UnixListener, engines: Engines) {
 }
 
 /// Lets the next client in, or tells it why not.
-fn welcome(listener: &UnixListener, engines: &Arc<Engines>, clients: &Arc<AtomicUsize>) -> io::Result<()> {
+fn welcome(
+    listener: &UnixListener,
+    own: Uid,
+    engines: &Arc<Engines>,
+    clients: &Arc<AtomicUsize>,
+) -> io::Result<()> {
     let (stream, _) = listener.accept()?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let peer = getsockopt(&stream, sockopt::PeerCredentials)?.uid();
-    if !admits(peer, geteuid().as_raw()) {
+    if !admits(peer, own.as_raw()) {
         log::warn!("control: user {peer} was refused");
         return refuse(&stream, &format!("user {peer} may not control this device"));
     }

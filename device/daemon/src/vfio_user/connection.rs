@@ -121,9 +121,7 @@ impl<'a> Connection<'a> {
         let is_up = self.interrupts.tell(lines);
         self.function.show_pin(is_up);
         // Others have their turn at the engine.
-        while self.engine.is_wanted() {
-            std::thread::yield_now();
-        }
+        self.engine.step_back();
         Ok(if turn.busy { Some(Duration::ZERO) } else { turn.at.map(|at| until(now, at)) })
     }
 

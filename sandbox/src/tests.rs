@@ -1,0 +1,98 @@
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::thread;
+
+use super::*;
+
+/// What the tests of this crate need themselves once they are confined: to end.
+fn calls() -> Calls {
+    let allowed = [
+        libc::SYS_brk,
+        libc::SYS_munmap,
+        libc::SYS_write,
+        libc::SYS_close,
+        libc::SYS_futex,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+        libc::SYS_gettid,
+        libc::SYS_rseq,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_sched_getaffinity,
+        libc::SYS_set_robust_list,
+        libc::SYS_sigaltstack,
+        UNLINK,
+    ];
+    Calls { allowed: allowed.to_vec(), ..Calls::default() }
+}
+
+/// Runs the test of that name again in a process of its own, with `ANE_SANDBOX_ACT` set: there is no way back from a sandbox.
+fn in_a_process(test: &str, act: &str) -> ExitStatus {
+    let this = std::env::current_exe().unwrap();
+    let arguments = ["--exact", test, "--nocapture", "--test-threads=1"];
+    Command::new(this).args(arguments).env("ANE_SANDBOX_ACT", act).output().unwrap().status
+}
+
+#[test]
+fn call_that_is_on_no_list_ends_the_process_and_one_that_is_refused_does_not() {
+    const NAME: &str = "tests::call_that_is_on_no_list_ends_the_process_and_one_that_is_refused_does_not";
+    let Ok(act) = std::env::var("ANE_SANDBOX_ACT") else {
+        for act in ["refused", "thread"] {
+            assert_eq!(in_a_process(NAME, act).code(), Some(7), "{act}");
+        }
+        for act in ["listen", "start", "code"] {
+            assert_eq!(in_a_process(NAME, act).signal(), Some(libc::SIGSYS), "{act}");
+        }
+        return;
+    };
+    let confined = enter(&calls(), &[]);
+    assert!(confined.calls.is_some(), "{confined}");
+    match act.as_str() {
+        "refused" => assert!(fs::read("/proc/self/status").is_err()),
+        "thread" => assert_eq!(thread::spawn(|| vec![1; 1 << 20].len()).join().unwrap(), 1 << 20),
+        "listen" => drop(TcpListener::bind("127.0.0.1:0")),
+        "start" => drop(Command::new("/bin/true").status()),
+        _ => {
+            let access = libc::PROT_READ | libc::PROT_EXEC;
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            // SAFETY: a mapping of its own, which nothing else is replaced by.
+            let _ = unsafe { libc::mmap(std::ptr::null_mut(), 4096, access, flags, -1, 0) };
+        }
+    }
+    std::process::exit(7);
+}
+
+#[test]
+fn thread_without_files_removes_its_socket_and_touches_no_other() {
+    let folder = std::env::temp_dir().join(format!("ane-sandbox-{}", std::process::id()));
+    let (own, foreign) = (folder.join("own"), folder.join("foreign"));
+    fs::create_dir_all(&own).unwrap();
+    fs::create_dir_all(&foreign).unwrap();
+    let (socket, precious) = (own.join("socket"), foreign.join("precious"));
+    fs::write(&socket, "").unwrap();
+    fs::write(&precious, "").unwrap();
+    let kept = precious.clone();
+    // It holds for this thread alone, and there is no way back.
+    thread::spawn(move || {
+        restrict_files(&Calls::default(), std::slice::from_ref(&socket)).unwrap();
+        assert!(fs::read(&socket).is_err() && fs::write(own.join("new"), "").is_err());
+        assert!(fs::remove_file(&precious).is_err() && fs::read(&precious).is_err());
+        fs::remove_file(&socket).unwrap();
+    })
+    .join()
+    .unwrap();
+    assert!(kept.exists());
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn call_that_stands_twice_and_one_too_many_are_told() {
+    assert!(calls().count().is_ok());
+    let twice = Calls { allowed: vec![libc::SYS_read, libc::SYS_read], ..Calls::default() };
+    assert_eq!(twice.count(), Err(format!("call {} stands there twice", libc::SYS_read)));
+    let both = Calls { allowed: vec![libc::SYS_openat], ..Calls::default() };
+    assert!(both.count().is_err());
+    let many = Calls { allowed: (1000..1040).collect(), ..Calls::default() };
+    assert_eq!(many.count(), Err("43 calls".to_owned()));
+}
