@@ -19,7 +19,7 @@ use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
 use super::backend::Backend;
 
 /// A pause after a failure to accept, so that one that lasts (no descriptors left) does not become a busy loop.
-const BREATH: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Listens at `path`, in the place of a device that is gone.
 pub(crate) fn listen(path: &Path) -> anyhow::Result<UnixListener> {
@@ -68,7 +68,7 @@ pub(crate) fn serve(name: &str, listener: UnixListener, backend: &Arc<Backend>) 
     loop {
         if let Err(why) = connection(name, &mut listener, backend) {
             log::error!("{name}: connection cannot be served: {why:#}");
-            thread::sleep(BREATH);
+            thread::sleep(PAUSE);
         }
     }
 }

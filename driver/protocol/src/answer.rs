@@ -5,7 +5,7 @@ use zerocopy::little_endian::{I32, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{
-    ANSWER, CALLS_MAX, DESCRIPTORS_MAX, EXTENTS_MAX, FILES_MAX, GOODBYE, Header, Kind, MESSAGE_MAX,
+    ANSWER, CALLS_MAX, DESCRIPTORS_MAX, DISMISSAL, EXTENTS_MAX, FILES_MAX, Header, Kind, MESSAGE_MAX,
     Malformed, Rest, TEXT_MAX, Token, bounded, length, reserved, stretches,
 };
 use ane_call::Segments;
@@ -118,8 +118,8 @@ pub fn report(into: &mut Vec<u8>, text: &str, from: u32) {
 }
 
 /// The last message: why there are no more.
-pub fn goodbye(into: &mut Vec<u8>, why: Errno, text: &str) {
-    into.extend_from_slice(Header { kind: U32::new(GOODBYE), file: U32::ZERO, id: U64::ZERO }.as_bytes());
+pub fn dismissal(into: &mut Vec<u8>, why: Errno, text: &str) {
+    into.extend_from_slice(Header { kind: U32::new(DISMISSAL), file: U32::ZERO, id: U64::ZERO }.as_bytes());
     outcome(into, Err(why));
     words(into, text);
 }
@@ -163,7 +163,7 @@ impl<'a> Answer<'a> {
         reserved("reserved field of an answer", outcome.reserved)?;
         let unknown = Malformed::Kind { kind: header.kind.get() };
         let kind = match header.kind.get() {
-            GOODBYE => None,
+            DISMISSAL => None,
             kind if kind & ANSWER == 0 => return Err(unknown),
             kind => Some(Kind::try_from(kind & !ANSWER).map_err(|_| unknown)?),
         };

@@ -69,14 +69,14 @@ pub const EXTENTS_MAX: usize = 4096;
 /// Descriptors that the kernel passes with one message.
 pub const DESCRIPTORS_MAX: usize = 253;
 
-/// Bytes of text that a farewell or a question may have.
+/// Bytes of text that a dismissal or a question may have.
 pub const TEXT_MAX: usize = 512;
 
 /// Set in the kind of every message from the daemon.
 pub const ANSWER: u32 = 1 << 31;
 
 /// The kind of the daemon's last message, which answers no call.
-pub const GOODBYE: u32 = ANSWER;
+pub const DISMISSAL: u32 = ANSWER;
 
 codes! {
     /// What a message asks for.

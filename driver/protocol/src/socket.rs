@@ -134,7 +134,7 @@ pub enum Peek {
     /// A message alone.
     Plain,
     /// A message with descriptors.
-    Laden,
+    WithDescriptors,
 }
 
 /// Looks at the next message, and closes no descriptor that may have come with it.
@@ -147,7 +147,7 @@ pub fn peek(socket: impl AsFd) -> Result<Peek, Errno> {
     // Without room for any, the kernel says that there are descriptors; they stay with the message.
     let mut control = RecvAncillaryBuffer::default();
     match recvmsg(socket, &mut [], &mut control, flags) {
-        Ok(received) if received.flags.contains(ReturnFlags::CTRUNC) => Ok(Peek::Laden),
+        Ok(received) if received.flags.contains(ReturnFlags::CTRUNC) => Ok(Peek::WithDescriptors),
         Ok(received) if received.flags.contains(ReturnFlags::TRUNC) => Ok(Peek::Plain),
         Ok(_) | Err(Errno::CONNRESET) => Ok(Peek::End),
         Err(Errno::AGAIN | Errno::INTR) => Ok(Peek::Nothing),

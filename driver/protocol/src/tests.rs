@@ -86,9 +86,9 @@ proptest! {
     }
 
     #[test]
-    fn farewell_of_any_text_is_cut_between_letters(text in "[a€]{0,600}") {
+    fn dismissal_of_any_text_is_cut_between_letters(text in "[a€]{0,600}") {
         let mut message = Vec::new();
-        answer::goodbye(&mut message, Errno::EINVAL, &text);
+        answer::dismissal(&mut message, Errno::EINVAL, &text);
         let told = Answer::read(&message).unwrap().words().unwrap();
         prop_assert!(text.starts_with(told) && told.len() <= TEXT_MAX);
         prop_assert!(told.len() == text.len() || told.len() > TEXT_MAX - 3);

@@ -34,7 +34,7 @@ const CLIENTS_MAX: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A pause after a failure to accept, so that one that lasts does not become a busy loop.
-const BREATH: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The engines, by their names.
 pub(crate) type Engines = Vec<(String, Arc<Hold>)>;
@@ -46,7 +46,7 @@ pub(crate) fn serve(listener: &UnixListener, own: Uid, engines: Engines) {
     loop {
         if let Err(why) = welcome(listener, own, &engines, &clients) {
             log::error!("control: client cannot be served: {why}");
-            thread::sleep(BREATH);
+            thread::sleep(PAUSE);
         }
     }
 }

@@ -28,7 +28,7 @@ use super::hold::Hold;
 use super::worker::Worker;
 
 /// A pause after a failure to accept, so that one that lasts does not become a busy loop.
-const BREATH: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves one engine until the program ends.
 pub(crate) fn serve(name: &str, listener: &UnixListener, engine: &Arc<Hold>) -> ! {
@@ -37,7 +37,7 @@ pub(crate) fn serve(name: &str, listener: &UnixListener, engine: &Arc<Hold>) -> 
             Ok((stream, _)) => client(name, stream, engine),
             Err(why) => {
                 log::error!("{name}: client cannot be served: {why}");
-                thread::sleep(BREATH);
+                thread::sleep(PAUSE);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use super::connection::Farewell;
+use super::connection::Dismissal;
 use aned_protocol::Malformed;
 use aned_protocol::mailbox::Serving;
 
@@ -42,7 +42,7 @@ impl Mailbox {
     }
 
     /// Takes the message that was laid in.
-    pub(super) fn take(&mut self, into: &mut Vec<u8>) -> Result<bool, Farewell> {
+    pub(super) fn take(&mut self, into: &mut Vec<u8>) -> Result<bool, Dismissal> {
         let is_taken = self.memory.take(into).map_err(|_| Malformed::Huge)?;
         if is_taken && self.call.is_some() {
             return Err(Malformed::Order("a call in a mailbox whose last call waits").into());
@@ -61,7 +61,7 @@ impl Mailbox {
     }
 
     /// Holds the answer.
-    pub(super) fn answer(&mut self, message: &[u8]) -> Result<(), Farewell> {
+    pub(super) fn answer(&mut self, message: &[u8]) -> Result<(), Dismissal> {
         self.call = None;
         if self.memory.answer(message) {
             return Ok(());

@@ -13,7 +13,7 @@ use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 
 use super::boxed::Mailbox;
-use super::connection::{Connection, Farewell, Waiting, What};
+use super::connection::{Connection, Dismissal, Waiting, What};
 use super::files::Shared;
 use super::shares::Shares;
 use ane_driver::front::{Call, Extent, FileId, Files};
@@ -25,7 +25,7 @@ use aned_protocol::{DESCRIPTORS_MAX, EXTENTS_MAX, FILES_MAX, Kind, Malformed, To
 pub type Report<F> = Box<dyn FnMut(&mut F, &str) -> Result<String, String> + Send>;
 
 /// The driver, its open files, and what else a call may need.
-pub(super) struct Desk<F> {
+pub(super) struct Calls<F> {
     pub(super) driver: F,
     pub(super) shared: Shared,
     pub(super) shares: Shares,
@@ -54,14 +54,14 @@ impl Said {
     }
 }
 
-impl<F: Files> Desk<F> {
+impl<F: Files> Calls<F> {
     /// Takes a message from a client's mailbox, if one is there. It is a call whose answer is not longer, and needs no
     /// descriptor.
     pub(super) fn take_boxed(
         &mut self,
         client: &mut Connection,
         buffer: &mut Vec<u8>,
-    ) -> Result<(), Farewell> {
+    ) -> Result<(), Dismissal> {
         let Some(mailbox) = client.mailbox.as_mut() else { return Ok(()) };
         if !mailbox.take(buffer)? {
             return Ok(());
@@ -85,7 +85,7 @@ impl<F: Files> Desk<F> {
         message: &[u8],
         count: usize,
         object: Option<OwnedFd>,
-    ) -> Result<(), Farewell> {
+    ) -> Result<(), Dismissal> {
         let request = Request::read(message)?;
         let kind = request.ask.kind();
         let takes = kind.descriptors();
@@ -115,7 +115,7 @@ impl<F: Files> Desk<F> {
         client: &mut Connection,
         request: Request,
         object: Option<OwnedFd>,
-    ) -> Result<(), Farewell> {
+    ) -> Result<(), Dismissal> {
         let Request { file: number, id, ask } = request;
         let kind = ask.kind();
         let said = match ask {
@@ -305,7 +305,7 @@ impl<F: Files> Desk<F> {
     }
 
     /// Cleans up behind a client that is gone; its socket is left.
-    pub(super) fn bury(&mut self, mut client: Connection) -> OwnedFd {
+    pub(super) fn retire(&mut self, mut client: Connection) -> OwnedFd {
         while let Some(Waiting { file, what, .. }) = client.next_waiting() {
             if let What::Ioctl(call) = what {
                 self.driver.abandon(file, call);

@@ -19,18 +19,18 @@ use aned_protocol::socket::{self, Arrival, Peek};
 
 /// Why a connection ends, other than by the client's wish.
 #[derive(Debug)]
-pub(super) struct Farewell {
+pub(super) struct Dismissal {
     pub(super) why: Errno,
     pub(super) text: String,
 }
 
-impl Farewell {
+impl Dismissal {
     pub(super) fn new(why: Errno, text: impl Into<String>) -> Self {
         Self { why, text: text.into() }
     }
 }
 
-impl From<Malformed> for Farewell {
+impl From<Malformed> for Dismissal {
     fn from(why: Malformed) -> Self {
         Self::new(Errno::EINVAL, why.to_string())
     }
@@ -67,7 +67,7 @@ struct Outgoing {
 pub(super) struct Connection {
     socket: OwnedFd,
     pub(super) who: Credentials,
-    /// Its next message is being taken in by the porter; it is not listened to meanwhile.
+    /// Its next message is being received on another thread; it is not listened to meanwhile.
     pub(super) is_away: bool,
     /// It said who it is.
     pub(super) is_welcome: bool,
@@ -190,7 +190,7 @@ impl Connection {
         id: u64,
         message: Vec<u8>,
         descriptors: Vec<Arc<OwnedFd>>,
-    ) -> Result<(), Farewell> {
+    ) -> Result<(), Dismissal> {
         if let Some(mailbox) = self.mailbox.as_mut().filter(|mailbox| mailbox.holds(id)) {
             return mailbox.answer(&message);
         }
@@ -200,7 +200,7 @@ impl Connection {
         }
         self.outgoing_bytes = self.outgoing_bytes.saturating_add(outgoing.message.len());
         if self.outgoing_bytes > OUTGOING_MAX {
-            return Err(Farewell::new(Errno::EAGAIN, "client does not take its answers"));
+            return Err(Dismissal::new(Errno::EAGAIN, "client does not take its answers"));
         }
         if self.outgoing.is_empty() {
             self.deaf_since = Some(Instant::now());
@@ -210,7 +210,7 @@ impl Connection {
     }
 
     /// Sends what there is room for; true if nothing is left.
-    pub(super) fn flush(&mut self) -> Result<bool, Farewell> {
+    pub(super) fn flush(&mut self) -> Result<bool, Dismissal> {
         while let Some(outgoing) = self.outgoing.front() {
             if !self.try_send(outgoing)? {
                 return Ok(false);
@@ -228,20 +228,20 @@ impl Connection {
         !self.outgoing.is_empty()
     }
 
-    fn try_send(&self, outgoing: &Outgoing) -> Result<bool, Farewell> {
+    fn try_send(&self, outgoing: &Outgoing) -> Result<bool, Dismissal> {
         let descriptors: Vec<BorrowedFd<'_>> = outgoing.descriptors.iter().map(|fd| fd.as_fd()).collect();
         match socket::send(&self.socket, &outgoing.message, &descriptors, SendFlags::DONTWAIT) {
             Ok(()) => Ok(true),
             // TOOMANYREFS: too many descriptors of this user are on their way; they arrive.
             Err(Os::AGAIN | Os::INTR | Os::NOBUFS | Os::TOOMANYREFS) => Ok(false),
-            Err(why) => Err(Farewell::new(Errno::EIO, format!("sending: {why}"))),
+            Err(why) => Err(Dismissal::new(Errno::EIO, format!("sending: {why}"))),
         }
     }
 
     /// The last word, if the client has room for it.
-    pub(super) fn say_goodbye(&mut self, farewell: &Farewell) {
+    pub(super) fn send_dismissal(&mut self, dismissal: &Dismissal) {
         let mut message = Vec::new();
-        answer::goodbye(&mut message, farewell.why, &farewell.text);
+        answer::dismissal(&mut message, dismissal.why, &dismissal.text);
         // Whoever left his answers where they were does not need this one.
         let _ = self.try_send(&Outgoing { message, descriptors: Vec::new() });
     }

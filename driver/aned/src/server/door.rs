@@ -8,14 +8,14 @@ use rustix::event::epoll;
 use rustix::io::Errno as Os;
 use rustix::net::{SocketFlags, accept_with};
 
-use super::connection::{Connection, Farewell};
+use super::connection::{Connection, Dismissal};
 use super::limits::{CLIENTS_MAX, CLIENTS_OF_PROCESS_MAX};
 use super::{FIRST_CLIENT, LISTENER, Server};
 use ane_driver::front::{Credentials, Files, User};
 use aned_protocol::socket;
 
 /// A pause after a failure to accept, so that one that lasts (no descriptors left) does not become a busy loop.
-const BREATH: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Whose socket it is where the system does not say.
 const NOBODY: User = User { id: u32::MAX, is_privileged: false };
@@ -70,7 +70,7 @@ impl Crowd {
 impl<F: Files> Server<F> {
     /// Lets a client in, or tells it why not.
     pub(super) fn welcome(&mut self) {
-        if self.porter.is_overrun() {
+        if self.offload.is_overrun() {
             self.pause("too many sockets wait to be closed behind descriptors that clients passed");
             return;
         }
@@ -88,7 +88,7 @@ impl<F: Files> Server<F> {
             Ok(peer) => (u32::try_from(peer.pid()).unwrap_or_default(), peer.uid()),
             Err(why) => {
                 log::warn!("client cannot be told from others: {why}");
-                self.porter.close(NOBODY, accepted);
+                self.offload.close(NOBODY, accepted);
                 return;
             }
         };
@@ -104,13 +104,13 @@ impl<F: Files> Server<F> {
             of_user: count(|other, who| other.user.id == who.user.id),
         };
         let refusal = match self.admit.refusal(user, own) {
-            Some(why) => Some(Farewell::new(Errno::EACCES, why)),
-            None => crowd.refusal(who.user).map(|why| Farewell::new(Errno::EAGAIN, why)),
+            Some(why) => Some(Dismissal::new(Errno::EACCES, why)),
+            None => crowd.refusal(who.user).map(|why| Dismissal::new(Errno::EAGAIN, why)),
         };
         if let Some(refusal) = refusal {
             log::debug!("process {process} was refused: {}", refusal.text);
-            client.say_goodbye(&refusal);
-            self.porter.close(who.user, client.into_socket());
+            client.send_dismissal(&refusal);
+            self.offload.close(who.user, client.into_socket());
             return;
         }
         let key = self.next_client;
@@ -118,7 +118,7 @@ impl<F: Files> Server<F> {
         let data = epoll::EventData::new_u64(key);
         if let Err(why) = epoll::add(&self.events, &client, data, epoll::EventFlags::IN) {
             log::warn!("client cannot be watched: {why}");
-            self.porter.close(who.user, client.into_socket());
+            self.offload.close(who.user, client.into_socket());
             return;
         }
         log::debug!("client {key} is process {process} of user {user}");
@@ -129,13 +129,13 @@ impl<F: Files> Server<F> {
     fn pause(&mut self, why: &str) {
         log::warn!("client cannot be let in: {why}");
         let _ = epoll::delete(&self.events, &self.place);
-        self.breath = Instant::now().checked_add(BREATH);
+        self.paused_until = Instant::now().checked_add(PAUSE);
     }
 
     /// Listens again, some time after accepting failed.
-    pub(super) fn take_breath(&mut self, now: Instant) {
-        if self.breath.is_some_and(|breath| now >= breath) && !self.desk.is_closing {
-            self.breath = None;
+    pub(super) fn accept_again(&mut self, now: Instant) {
+        if self.paused_until.is_some_and(|until| now >= until) && !self.calls.is_closing {
+            self.paused_until = None;
             let data = epoll::EventData::new_u64(LISTENER);
             if let Err(why) = epoll::add(&self.events, &self.place, data, epoll::EventFlags::IN) {
                 log::error!("clients cannot be let in any more: {why}");

@@ -12,7 +12,7 @@ pub(super) const DEAF_MAX: Duration = Duration::from_secs(30);
 pub(super) const CLIENTS_MAX: usize = 256;
 
 /// Threads that are held up by descriptors that clients passed.
-pub(super) const PORTERS_MAX: usize = 2 * CLIENTS_MAX;
+pub(super) const OFFLOAD_THREADS_MAX: usize = 2 * CLIENTS_MAX;
 
 /// Sockets that are to be closed, and wait for a thread that may be held up. Beyond them nobody is let in.
 pub(super) const ASIDE_MAX: usize = CLIENTS_MAX;

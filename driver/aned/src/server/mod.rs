@@ -9,7 +9,7 @@
 //! * `round`: what is done in one;
 //! * `watch`: when there is one;
 //! * `door`: who is let in;
-//! * `porter`: who takes in descriptors;
+//! * `offload`: threads for what may block: receiving descriptors, closing sockets;
 //! * `connection`: a client;
 //! * `boxed`: its mailbox;
 //! * `calls`: what becomes of a message;
@@ -35,7 +35,7 @@ mod connection;
 mod door;
 mod files;
 mod limits;
-mod porter;
+mod offload;
 mod round;
 mod shares;
 #[cfg(test)]
@@ -50,12 +50,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno as Os;
 
-use self::calls::Desk;
+use self::calls::Calls;
 pub use self::calls::Report;
 use self::connection::Connection;
 pub use self::door::Admit;
 use self::files::Shared;
-use self::porter::Porter;
+use self::offload::Offload;
 use self::round::Ready;
 use self::shares::Shares;
 use self::watch::Times;
@@ -104,14 +104,14 @@ impl<F> std::fmt::Debug for Settings<F> {
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
 const WAKEUP: u64 = 2;
-const PORTER: u64 = 3;
+const OFFLOAD: u64 = 3;
 const FIRST_CLIENT: u64 = 4;
 
 /// A daemon.
 pub struct Server<F> {
-    desk: Desk<F>,
+    calls: Calls<F>,
     place: Place,
-    porter: Porter,
+    offload: Offload,
     admit: Admit,
     /// The user that the daemon runs as.
     owner: u32,
@@ -128,7 +128,7 @@ pub struct Server<F> {
     /// Whose mailboxes hold something.
     asked: Vec<u64>,
     /// When to listen for clients again, after a failure.
-    breath: Option<Instant>,
+    paused_until: Option<Instant>,
     /// When to see whether the driver is woken by another descriptor now.
     rewatch: Option<Instant>,
 }
@@ -151,10 +151,10 @@ impl<F: Files> Server<F> {
     pub fn new(driver: F, place: Place, settings: Settings<F>) -> std::io::Result<Self> {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&events, &place, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
-        let porter = Porter::new()?;
-        epoll::add(&events, &porter, epoll::EventData::new_u64(PORTER), epoll::EventFlags::IN)?;
+        let offload = Offload::new()?;
+        epoll::add(&events, &offload, epoll::EventData::new_u64(OFFLOAD), epoll::EventFlags::IN)?;
         Ok(Self {
-            desk: Desk {
+            calls: Calls {
                 driver,
                 shared: Shared::default(),
                 shares: Shares::new(),
@@ -162,7 +162,7 @@ impl<F: Files> Server<F> {
                 is_closing: false,
             },
             place,
-            porter,
+            offload,
             admit: settings.admit,
             owner: rustix::process::geteuid().as_raw(),
             poll: settings.poll,
@@ -174,14 +174,14 @@ impl<F: Files> Server<F> {
             buffer: vec![0; MESSAGE_MAX],
             boxed: Vec::new(),
             asked: Vec::new(),
-            breath: None,
+            paused_until: None,
             rewatch: None,
         })
     }
 
     /// The driver.
     pub const fn driver(&mut self) -> &mut F {
-        &mut self.desk.driver
+        &mut self.calls.driver
     }
 
     /// Serves until `stop` is readable. Then nobody is let in any more, and calls that wait have a little while to end.
@@ -224,7 +224,7 @@ impl<F: Files> Server<F> {
                         times.end = Some(now.checked_add(PATIENCE).unwrap_or(now));
                         self.begin_end(stop);
                     }
-                    PORTER => self.take_deliveries(),
+                    OFFLOAD => self.take_deliveries(),
                     STOP | WAKEUP => {}
                     client => ready.push(Ready { client, flags: event.flags }),
                 }
@@ -232,7 +232,7 @@ impl<F: Files> Server<F> {
             is_heard |= !ready.is_empty();
             self.hear(&mut ready);
             is_heard |= self.look_into_mailboxes();
-            progress = self.desk.driver.progress(Duration::ZERO);
+            progress = self.calls.driver.progress(Duration::ZERO);
             times.looked = Instant::now();
             if is_heard {
                 // Not when it last looked: that was before it slept.
@@ -240,17 +240,17 @@ impl<F: Files> Server<F> {
             }
             self.offer(progress.is_some);
             self.drop_deaf(times.looked);
-            self.take_breath(times.looked);
+            self.accept_again(times.looked);
             self.rewatch(progress.is_some, times.looked)?;
         }
         self.finish();
-        Ok(self.desk.driver)
+        Ok(self.calls.driver)
     }
 
     /// Nothing new begins from now on.
     fn begin_end(&mut self, stop: BorrowedFd<'_>) {
         log::info!("ending: {} clients", self.clients.len());
-        self.desk.is_closing = true;
+        self.calls.is_closing = true;
         // Those that come from now on find nobody, and it stays readable.
         let _ = epoll::delete(&self.events, &self.place);
         let _ = epoll::delete(&self.events, stop);

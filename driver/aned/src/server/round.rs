@@ -9,9 +9,9 @@ use rustix::event::epoll;
 use rustix::io::Errno as Os;
 
 use super::Server;
-use super::connection::{Connection, Farewell};
+use super::connection::{Connection, Dismissal};
 use super::limits::OFFERED_MAX;
-use super::porter::Delivery;
+use super::offload::Delivery;
 use ane_driver::front::Files;
 use aned_protocol::Malformed;
 use aned_protocol::socket::{self, Arrival, Peek};
@@ -37,7 +37,7 @@ impl<F: Files> Server<F> {
     pub(super) fn serve_mailboxes(&mut self) -> bool {
         let Some(start) = self.has_mailboxes().then(Instant::now) else { return false };
         let mut has_some = false;
-        while !self.desk.driver.has_queued() && self.await_mailboxes() {
+        while !self.calls.driver.has_queued() && self.await_mailboxes() {
             self.look_into_mailboxes();
             has_some = true;
             if start.elapsed() >= BOXED {
@@ -66,7 +66,7 @@ impl<F: Files> Server<F> {
         let has_some = !asked.is_empty();
         for key in asked.drain(..) {
             let Some(client) = self.clients.get_mut(&key) else { continue };
-            let outcome = self.desk.take_boxed(client, &mut self.boxed).map(|()| true);
+            let outcome = self.calls.take_boxed(client, &mut self.boxed).map(|()| true);
             self.settle(key, outcome);
         }
         self.asked = asked;
@@ -91,21 +91,21 @@ impl<F: Files> Server<F> {
     }
 
     /// Takes one message of a client; false if it is gone.
-    fn hear_one(&mut self, key: u64) -> Result<bool, Farewell> {
+    fn hear_one(&mut self, key: u64) -> Result<bool, Dismissal> {
         let Some(client) = self.clients.get_mut(&key) else { return Ok(false) };
-        let failed = |why: Os| Farewell::new(Errno::EIO, format!("receiving: {why}"));
+        let failed = |why: Os| Dismissal::new(Errno::EIO, format!("receiving: {why}"));
         match client.peek().map_err(failed)? {
             Peek::Nothing => Ok(true),
             Peek::End => Ok(false),
-            Peek::Laden => self.send_porter(key),
+            Peek::WithDescriptors => self.receive_offloaded(key),
             Peek::Plain => match client.receive(&mut self.buffer).map_err(failed)? {
                 Some(Arrival::Message { bytes, descriptors }) => {
                     let message = self.buffer.get(..bytes).unwrap_or_default();
-                    if !client.is_welcome && self.porter.has_thread(client.who.user) {
+                    if !client.is_welcome && self.offload.has_thread(client.who.user) {
                         // Before it is answered, since the client may pass some then.
                         socket::let_descriptors_pass(&*client, true);
                     }
-                    self.desk.take(client, message, descriptors.len(), None)?;
+                    self.calls.take(client, message, descriptors.len(), None)?;
                     Ok(true)
                 }
                 Some(Arrival::Cut) => Err(Malformed::Huge.into()),
@@ -116,32 +116,32 @@ impl<F: Files> Server<F> {
     }
 
     /// Has a client's next message taken in, which has descriptors.
-    fn send_porter(&mut self, key: u64) -> Result<bool, Farewell> {
+    fn receive_offloaded(&mut self, key: u64) -> Result<bool, Dismissal> {
         let Some(client) = self.clients.get_mut(&key) else { return Ok(false) };
-        let failed = |why: std::io::Error| Farewell::new(Errno::EAGAIN, format!("receiving: {why}"));
+        let failed = |why: std::io::Error| Dismissal::new(Errno::EAGAIN, format!("receiving: {why}"));
         // Or its end would be told all the while.
         epoll::delete(&self.events, &*client).map_err(|why| failed(why.into()))?;
         client.is_away = true;
         client.deaf_since = Some(Instant::now());
-        self.porter.fetch(client.who.user, key, client.as_fd()).map_err(failed)?;
+        self.offload.fetch(client.who.user, key, client.as_fd()).map_err(failed)?;
         Ok(true)
     }
 
-    /// Takes what was taken in, and has porters that are free again do what waited for them.
+    /// Takes what other threads received, and gives what waited for a thread to those that are free again.
     pub(super) fn take_deliveries(&mut self) {
         self.take_delivered();
-        while let Some(key) = self.porter.next_stalled() {
+        while let Some(key) = self.offload.next_stalled() {
             let Some(client) = self.clients.get(&key) else { continue };
-            if let Err(why) = self.porter.fetch(client.who.user, key, client.as_fd()) {
-                let farewell = Farewell::new(Errno::EAGAIN, format!("receiving: {why}"));
-                self.settle(key, Err(farewell));
+            if let Err(why) = self.offload.fetch(client.who.user, key, client.as_fd()) {
+                let dismissal = Dismissal::new(Errno::EAGAIN, format!("receiving: {why}"));
+                self.settle(key, Err(dismissal));
             }
         }
-        self.porter.close_aside();
+        self.offload.close_aside();
     }
 
     fn take_delivered(&mut self) {
-        while let Some(Delivery { client: key, message, count, object }) = self.porter.next() {
+        while let Some(Delivery { client: key, message, count, object }) = self.offload.next() {
             let Some(client) = self.clients.get_mut(&key) else { continue };
             client.is_away = false;
             client.deaf_since = None;
@@ -149,9 +149,9 @@ impl<F: Files> Server<F> {
             client.is_watched_for(flags);
             let watched = epoll::add(&self.events, &*client, epoll::EventData::new_u64(key), flags);
             let outcome = match (watched, message) {
-                (Ok(()), Some(message)) => self.desk.take(client, &message, count, object),
+                (Ok(()), Some(message)) => self.calls.take(client, &message, count, object),
                 (Ok(()), None) => Err(Malformed::Huge.into()),
-                (Err(why), _) => Err(Farewell::new(Errno::EIO, why.to_string())),
+                (Err(why), _) => Err(Dismissal::new(Errno::EIO, why.to_string())),
             };
             self.settle(key, outcome.map(|()| true));
         }
@@ -172,7 +172,7 @@ impl<F: Files> Server<F> {
         keys.sort_unstable_by_key(|&key| (key <= last, key));
         for key in keys {
             let Some(client) = self.clients.get_mut(&key) else { continue };
-            let outcome = self.desk.offer(client, OFFERED_MAX).map(|()| true);
+            let outcome = self.calls.offer(client, OFFERED_MAX).map(|()| true);
             self.settle(key, outcome);
         }
     }
@@ -185,14 +185,14 @@ impl<F: Files> Server<F> {
         let late = self.clients.iter().filter(|(_, client)| client.deaf_since.is_some_and(is_late));
         for key in late.map(|(&key, _)| key).collect::<Vec<_>>() {
             let text = format!("client takes no answers, or its messages cannot be taken in, for {limit:?}");
-            self.settle(key, Err(Farewell::new(Errno::EAGAIN, text)));
+            self.settle(key, Err(Dismissal::new(Errno::EAGAIN, text)));
         }
     }
 
     /// Keeps a client or not, and has it watched for what matters.
-    fn settle(&mut self, key: u64, outcome: Result<bool, Farewell>) {
+    fn settle(&mut self, key: u64, outcome: Result<bool, Dismissal>) {
         let Some(client) = self.clients.get_mut(&key) else { return };
-        let farewell = match outcome {
+        let dismissal = match outcome {
             Ok(true) => {
                 let flags = client.wish();
                 if client.is_away || client.is_watched_for(flags) {
@@ -201,44 +201,44 @@ impl<F: Files> Server<F> {
                 let data = epoll::EventData::new_u64(key);
                 match epoll::modify(&self.events, &*client, data, flags) {
                     Ok(()) => return,
-                    Err(why) => Some(Farewell::new(Errno::EIO, why.to_string())),
+                    Err(why) => Some(Dismissal::new(Errno::EIO, why.to_string())),
                 }
             }
             Ok(false) => None,
-            Err(farewell) => Some(farewell),
+            Err(dismissal) => Some(dismissal),
         };
         let Some(mut client) = self.clients.remove(&key) else { return };
-        if let Some(farewell) = farewell {
-            log::debug!("client {key} (process {}) is dropped: {}", client.who.process, farewell.text);
-            client.say_goodbye(&farewell);
+        if let Some(dismissal) = dismissal {
+            log::debug!("client {key} (process {}) is dropped: {}", client.who.process, dismissal.text);
+            client.send_dismissal(&dismissal);
         } else {
             log::debug!("client {key} (process {}) is gone", client.who.process);
         }
         let _ = epoll::delete(&self.events, &client);
         let user = client.who.user;
-        self.porter.close(user, self.desk.bury(client));
+        self.offload.close(user, self.calls.retire(client));
     }
 
     /// Tells every client, and closes every file.
     pub(super) fn finish(&mut self) {
-        let farewell = Farewell::new(Errno::ENODEV, "daemon ends");
+        let dismissal = Dismissal::new(Errno::ENODEV, "daemon ends");
         for (_, mut client) in std::mem::take(&mut self.clients) {
             let _ = client.flush();
-            client.say_goodbye(&farewell);
+            client.send_dismissal(&dismissal);
             let user = client.who.user;
-            self.porter.close(user, self.desk.bury(client));
+            self.offload.close(user, self.calls.retire(client));
         }
-        if self.desk.shared.len() > 0 {
-            log::warn!("{} files were held by nobody", self.desk.shared.len());
-            for file in self.desk.shared.drain() {
-                self.desk.driver.close(file);
+        if self.calls.shared.len() > 0 {
+            log::warn!("{} files were held by nobody", self.calls.shared.len());
+            for file in self.calls.shared.drain() {
+                self.calls.driver.close(file);
             }
         }
     }
 }
 
 /// Sends a client what it has not taken yet; false if it is gone.
-fn flush(client: &mut Connection, flags: epoll::EventFlags) -> Result<bool, Farewell> {
+fn flush(client: &mut Connection, flags: epoll::EventFlags) -> Result<bool, Dismissal> {
     // Hung up with answers left: nobody will take them.
     Ok(client.flush().is_ok() && !flags.contains(epoll::EventFlags::HUP))
 }

@@ -7,13 +7,13 @@ use std::task::Poll;
 
 use ane_uapi::ioctl::errno::Errno;
 
-use super::calls::Desk;
-use super::connection::{Connection, Farewell, Waiting, What, weight};
+use super::calls::Calls;
+use super::connection::{Connection, Dismissal, Waiting, What, weight};
 use ane_driver::front::{Call, FileId, Files};
 use aned_protocol::answer;
 use aned_protocol::{CALLS_MAX, Kind};
 
-impl<F: Files> Desk<F> {
+impl<F: Files> Calls<F> {
     /// Carries an ioctl out, or has it wait.
     pub(super) fn ioctl(
         &mut self,
@@ -21,7 +21,7 @@ impl<F: Files> Desk<F> {
         number: u32,
         id: u64,
         mut call: Call,
-    ) -> Result<(), Farewell> {
+    ) -> Result<(), Dismissal> {
         let file = match self.file(client, number) {
             Ok(file) => file,
             Err(why) => return ended(client, number, id, &call, Err(why)),
@@ -50,7 +50,7 @@ impl<F: Files> Desk<F> {
         id: u64,
         call: Call,
         why: Errno,
-    ) -> Result<(), Farewell> {
+    ) -> Result<(), Dismissal> {
         let sent = ended(client, number, id, &call, Err(why));
         self.driver.abandon(file, call);
         sent
@@ -62,7 +62,7 @@ impl<F: Files> Desk<F> {
         client: &mut Connection,
         number: u32,
         id: u64,
-    ) -> Result<(), Farewell> {
+    ) -> Result<(), Dismissal> {
         let outcome = match self.file(client, number) {
             Ok(file) if self.driver.is_readable(file) => Ok(()),
             Ok(_) if client.waiting.len() >= CALLS_MAX => Err(Errno::EAGAIN),
@@ -76,7 +76,7 @@ impl<F: Files> Desk<F> {
     }
 
     /// Offers some of the calls that wait once more.
-    pub(super) fn offer(&mut self, client: &mut Connection, limit: usize) -> Result<(), Farewell> {
+    pub(super) fn offer(&mut self, client: &mut Connection, limit: usize) -> Result<(), Dismissal> {
         let some = client.to_offer.min(limit);
         client.to_offer = client.to_offer.saturating_sub(some);
         for _ in 0..some {
@@ -97,7 +97,7 @@ impl<F: Files> Desk<F> {
     }
 
     /// Gives up a call that waits, if it still does.
-    pub(super) fn abandon(&mut self, client: &mut Connection, call: u64) -> Result<(), Farewell> {
+    pub(super) fn abandon(&mut self, client: &mut Connection, call: u64) -> Result<(), Dismissal> {
         match client.waiting.iter().position(|waiting| waiting.id == call) {
             Some(index) => self.end(client, index, Errno::EINTR),
             None => Ok(()),
@@ -112,7 +112,7 @@ impl<F: Files> Desk<F> {
         }
     }
 
-    fn end(&mut self, client: &mut Connection, index: usize, why: Errno) -> Result<(), Farewell> {
+    fn end(&mut self, client: &mut Connection, index: usize, why: Errno) -> Result<(), Dismissal> {
         let Some(Waiting { id, number, file, what }) = client.take_waiting(index) else { return Ok(()) };
         match what {
             What::Ioctl(call) => self.give_up(file, client, number, id, call, why),
@@ -128,7 +128,7 @@ fn ended(
     id: u64,
     call: &Call,
     outcome: Result<(), Errno>,
-) -> Result<(), Farewell> {
+) -> Result<(), Dismissal> {
     let mut message = Vec::with_capacity(64);
     answer::begin(&mut message, Kind::Ioctl, number, id, outcome);
     answer::ioctl(&mut message, &call.argument, &call.memory);
@@ -142,7 +142,7 @@ fn plain(
     number: u32,
     id: u64,
     outcome: Result<(), Errno>,
-) -> Result<(), Farewell> {
+) -> Result<(), Dismissal> {
     let mut message = Vec::new();
     answer::begin(&mut message, kind, number, id, outcome);
     client.send(id, message, Vec::new())

@@ -40,7 +40,7 @@ impl<F: Files> Server<F> {
         let until = |time: Option<Instant>| time.map(|time| time.saturating_duration_since(now));
         let deaf = self.clients.values().filter_map(|client| client.deaf_since).min();
         let deaf = deaf.and_then(|since| since.checked_add(self.patience));
-        [due, until(end), until(self.breath), until(self.rewatch), until(deaf)]
+        [due, until(end), until(self.paused_until), until(self.rewatch), until(deaf)]
             .into_iter()
             .flatten()
             .min()
@@ -63,7 +63,7 @@ impl<F: Files> Server<F> {
 
     /// Has the thread woken when the device has something to say.
     pub(super) fn watch_driver(&self) -> std::io::Result<()> {
-        let Some(wakeup) = self.desk.driver.wakeup() else { return Ok(()) };
+        let Some(wakeup) = self.calls.driver.wakeup() else { return Ok(()) };
         match self.watch(wakeup, WAKEUP) {
             Ok(()) | Err(Os::EXIST) => Ok(()),
             Err(why) => Err(why.into()),

@@ -105,7 +105,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// Reads the answer to a call; `None` if it is anything else, such as a farewell.
+/// Reads the answer to a call; `None` if it is anything else, such as a dismissal.
 pub(crate) fn answer(message: &[u8], kind: Kind, id: u64) -> Option<Answer<'_>> {
     let (header, rest) = Header::ref_from_prefix(message).ok()?;
     let (outcome, body) = Outcome::ref_from_prefix(rest).ok()?;

@@ -20,7 +20,7 @@ use aned_protocol::socket;
 use aned_protocol::{FILES_MAX, MESSAGE_MAX};
 
 /// The last word of a daemon that has had enough.
-fn farewell(socket: &OwnedFd) -> (i32, String) {
+fn dismissal(socket: &OwnedFd) -> (i32, String) {
     let message = hear(socket).expect("a last word");
     let answer = Answer::read(&message).unwrap();
     assert_eq!(answer.kind, None);
@@ -45,7 +45,7 @@ fn message_cut_anywhere_ends_the_connection_and_nothing_else() {
     for bytes in 1..whole.len() {
         let raw = rig.greeted();
         say(&raw, &whole[..bytes]);
-        let (result, text) = farewell(&raw);
+        let (result, text) = dismissal(&raw);
         assert_eq!(result, Errno::EINVAL.as_result(), "{bytes}: {text}");
     }
     is_well(&rig);
@@ -56,10 +56,10 @@ fn first_message_that_is_no_greeting_ends_the_connection() {
     let rig = Rig::new();
     let raw = rig.raw();
     say(&raw, &Request { file: 0, id: 1, ask: Ask::Open }.to_bytes());
-    assert_eq!(farewell(&raw).1, "OPEN does not belong here");
+    assert_eq!(dismissal(&raw).1, "OPEN does not belong here");
     let raw = rig.greeted();
     say(&raw, &Request::hello(2).to_bytes());
-    assert_eq!(farewell(&raw).1, "HELLO does not belong here");
+    assert_eq!(dismissal(&raw).1, "HELLO does not belong here");
     assert!(rig.seen(|journal| journal.open.is_empty()));
 }
 
@@ -68,7 +68,7 @@ fn message_larger_than_any_ends_the_connection() {
     let rig = Rig::new();
     let raw = rig.greeted();
     say(&raw, &vec![0; MESSAGE_MAX + 1]);
-    assert_eq!(farewell(&raw).1, format!("message is larger than {MESSAGE_MAX} bytes"));
+    assert_eq!(dismissal(&raw).1, format!("message is larger than {MESSAGE_MAX} bytes"));
     is_well(&rig);
 }
 
@@ -81,10 +81,10 @@ fn descriptors_nobody_asked_for_or_that_are_missing_end_the_connection_and_do_no
         let raw = rig.greeted();
         let open = Request { file: 0, id: 5, ask: Ask::Open }.to_bytes();
         socket::send(&raw, &open, &[raw.as_fd(); 200], SendFlags::empty()).unwrap();
-        assert_eq!(farewell(&raw).1, "200 descriptors came with a message that takes 0");
+        assert_eq!(dismissal(&raw).1, "200 descriptors came with a message that takes 0");
         let raw = rig.greeted();
         say(&raw, &Request { file: 0, id: 5, ask: Ask::AttachArena }.to_bytes());
-        assert_eq!(farewell(&raw).1, "0 descriptors came with a message that takes 1");
+        assert_eq!(dismissal(&raw).1, "0 descriptors came with a message that takes 1");
     }
     super::until(|| count() <= before);
 }
@@ -120,8 +120,8 @@ fn descriptor_that_takes_long_to_close_holds_nobody_up_wherever_it_lies() {
             // As a system does that knows no better.
             socket::let_descriptors_pass(listening, true);
             let raw = socket::dial(path).unwrap();
-            for &(message, is_laden) in case {
-                let stream = is_laden.then(|| lingering(&listener));
+            for &(message, has_message) in case {
+                let stream = has_message.then(|| lingering(&listener));
                 let descriptors: Vec<_> = stream.iter().map(AsFd::as_fd).collect();
                 socket::send(&raw, message, &descriptors, SendFlags::empty()).unwrap();
             }
@@ -184,7 +184,7 @@ fn number_of_a_call_that_waits_cannot_be_used_again() {
     let wait = || Ask::Ioctl { number: WAIT, argument: Vec::new(), memory: Segments::new() };
     say(&raw, &Request { file, id: 9, ask: wait() }.to_bytes());
     say(&raw, &Request { file, id: 9, ask: wait() }.to_bytes());
-    assert_eq!(farewell(&raw).1, "call 9 has the number of one that waits");
+    assert_eq!(dismissal(&raw).1, "call 9 has the number of one that waits");
     rig.until(|journal| journal.abandoned == 1 && journal.closed == 1 && journal.wrong == 0);
 }
 
@@ -249,7 +249,7 @@ fn connections_beyond_those_that_a_process_may_have_are_refused_with_a_word() {
     let rig = Rig::new();
     let taken: Vec<_> = (0..96).map(|_| rig.greeted()).collect();
     let raw = rig.raw();
-    let (result, text) = farewell(&raw);
+    let (result, text) = dismissal(&raw);
     assert_eq!(result, Errno::EAGAIN.as_result());
     assert!(text.contains("this process has 96 connections already"), "{text}");
     drop(taken);

@@ -108,8 +108,8 @@ fn second_call_in_a_mailbox_whose_first_waits_ends_the_connection() {
     client.ask(&ioctl(file, 9, WAIT));
     rig.until(|journal| journal.offers == 1);
     client.ask(&ioctl(file, 10, ECHO));
-    let farewell = hear(&client.socket).unwrap();
-    let why = Answer::read(&farewell).unwrap().words().unwrap().to_owned();
+    let dismissal = hear(&client.socket).unwrap();
+    let why = Answer::read(&dismissal).unwrap().words().unwrap().to_owned();
     assert_eq!(why, "a call in a mailbox whose last call waits does not belong here");
     rig.until(|journal| journal.abandoned == 1 && journal.closed == 1);
 }
@@ -119,8 +119,8 @@ fn message_by_mailbox_whose_answer_may_be_long_ends_the_connection() {
     let rig = Rig::new();
     let client = Boxed::new(&rig);
     client.ask(&Request { file: 1, id: 9, ask: Ask::Arena });
-    let farewell = hear(&client.socket).unwrap();
-    assert_eq!(Answer::read(&farewell).unwrap().words().unwrap(), "ARENA does not belong here");
+    let dismissal = hear(&client.socket).unwrap();
+    assert_eq!(Answer::read(&dismissal).unwrap().words().unwrap(), "ARENA does not belong here");
 }
 
 #[test]

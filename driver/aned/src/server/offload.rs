@@ -1,4 +1,4 @@
-//! The porter: takes in, and throws away, what might hold up whoever does it.
+//! Threads for calls that may block: receiving descriptors that a client passed, and closing sockets in which something is left.
 //!
 //! A descriptor that a stranger passed may be of anything. Closing one of a file system that the stranger serves himself
 //! (FUSE) waits for his answer; closing the last one of a connection that lingers (`SO_LINGER`) waits for its peer. And
@@ -23,7 +23,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use rustix::fs::fcntl_get_seals;
 use rustix::net::RecvFlags;
 
-use super::limits::{ASIDE_MAX, PORTERS_MAX};
+use super::limits::{ASIDE_MAX, OFFLOAD_THREADS_MAX};
 use ane_driver::front::User;
 use aned_protocol::MESSAGE_MAX;
 use aned_protocol::socket::{self, Arrival};
@@ -41,11 +41,11 @@ pub(super) struct Delivery {
     pub(super) object: Option<OwnedFd>,
 }
 
-/// The porter.
+/// The threads, and what waits for one.
 #[derive(Debug)]
-pub(super) struct Porter {
+pub(super) struct Offload {
     /// Readable when something was delivered, or a thread has ended.
-    bell: Arc<EventFd>,
+    event: Arc<EventFd>,
     sender: Sender<Delivery>,
     delivered: Receiver<Delivery>,
     threads: Arc<Mutex<Threads>>,
@@ -65,7 +65,7 @@ struct Threads {
 /// Counts a thread for as long as it lives, and says when it has ended.
 struct Busy {
     threads: Arc<Mutex<Threads>>,
-    bell: Arc<EventFd>,
+    event: Arc<EventFd>,
     user: u32,
 }
 
@@ -80,7 +80,7 @@ impl Drop for Busy {
             }
         }
         drop(threads);
-        let _ = self.bell.write(1);
+        let _ = self.event.write(1);
     }
 }
 
@@ -89,12 +89,12 @@ fn lock(threads: &Mutex<Threads>) -> MutexGuard<'_, Threads> {
     threads.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Porter {
+impl Offload {
     pub(super) fn new() -> std::io::Result<Self> {
         let (sender, delivered) = channel();
-        let bell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         Ok(Self {
-            bell: Arc::new(bell),
+            event: Arc::new(event),
             sender,
             delivered,
             threads: Arc::default(),
@@ -112,7 +112,7 @@ impl Porter {
     pub(super) fn has_thread(&self, user: User) -> bool {
         let threads = lock(&self.threads);
         let held = threads.of.get(&user.id).copied().unwrap_or_default();
-        user.may_take(held, PORTERS_MAX.saturating_sub(threads.all))
+        user.may_take(held, OFFLOAD_THREADS_MAX.saturating_sub(threads.all))
     }
 
     /// A thread of a user, if he may have one more.
@@ -125,11 +125,11 @@ impl Porter {
         let count = threads.of.entry(user.id).or_default();
         *count = count.saturating_add(1);
         drop(threads);
-        Some(Busy { threads: Arc::clone(&self.threads), bell: Arc::clone(&self.bell), user: user.id })
+        Some(Busy { threads: Arc::clone(&self.threads), event: Arc::clone(&self.event), user: user.id })
     }
 
     /// Takes the next message of a client's socket, which has descriptors; or has the client wait for that, and
-    /// [`Porter::next_stalled`] names it.
+    /// [`Offload::next_stalled`] names it.
     ///
     /// # Errors
     ///
@@ -139,21 +139,21 @@ impl Porter {
             self.stalled.push_back((user, client));
             return Ok(());
         };
-        let (sender, bell) = (self.sender.clone(), Arc::clone(&self.bell));
+        let (sender, event) = (self.sender.clone(), Arc::clone(&self.event));
         let socket = socket.try_clone_to_owned()?;
         let fetch = move || {
             let (delivery, others) = take_in(client, &socket);
             // The server may have ended.
             let _ = sender.send(delivery);
-            let _ = bell.write(1);
+            let _ = event.write(1);
             drop((others, socket, busy));
         };
-        thread::Builder::new().name("porter".to_owned()).spawn(fetch).map(|_| ())
+        thread::Builder::new().name("offload".to_owned()).spawn(fetch).map(|_| ())
     }
 
     /// What was delivered since.
     pub(super) fn next(&self) -> Option<Delivery> {
-        let _ = self.bell.read();
+        let _ = self.event.read();
         self.delivered.try_recv().ok()
     }
 
@@ -186,16 +186,16 @@ impl Porter {
 /// Closes a socket on a thread of its own.
 fn close_on(busy: Busy, socket: OwnedFd) {
     let close = move || drop((socket, busy));
-    if let Err(why) = thread::Builder::new().name("porter".to_owned()).spawn(close) {
+    if let Err(why) = thread::Builder::new().name("offload".to_owned()).spawn(close) {
         // The socket was closed with the thread that did not come to be.
         log::warn!("socket is closed on the thread that serves: {why}");
     }
 }
 
-impl AsFd for Porter {
+impl AsFd for Offload {
     /// Readable when something was delivered.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+        self.event.as_fd()
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
     const OTHER: User = User { id: 1002, is_privileged: false };
 
     /// A socket in which something lies.
-    fn laden() -> (OwnedFd, OwnedFd) {
+    fn unread() -> (OwnedFd, OwnedFd) {
         let (ours, theirs) = socket::pair().unwrap();
         socket::send(&theirs, b"unread", &[ours.as_fd()], SendFlags::empty()).unwrap();
         (ours, theirs)
@@ -236,41 +236,41 @@ mod tests {
 
     #[test]
     fn user_whose_threads_are_all_held_up_waits_and_nobody_else_does() {
-        let mut porter = Porter::new().unwrap();
-        let mut held: Vec<_> = std::iter::from_fn(|| porter.take_thread(STRANGER)).collect();
-        assert_eq!(held.len(), PORTERS_MAX / 2);
-        let (ours, theirs) = laden();
-        porter.fetch(STRANGER, 7, ours.as_fd()).unwrap();
-        porter.close(STRANGER, ours);
-        assert_eq!((porter.next_stalled(), porter.aside.len()), (None, 1));
-        assert!(porter.take_thread(OTHER).is_some() && porter.take_thread(OWNER).is_some());
+        let mut offload = Offload::new().unwrap();
+        let mut held: Vec<_> = std::iter::from_fn(|| offload.take_thread(STRANGER)).collect();
+        assert_eq!(held.len(), OFFLOAD_THREADS_MAX / 2);
+        let (ours, theirs) = unread();
+        offload.fetch(STRANGER, 7, ours.as_fd()).unwrap();
+        offload.close(STRANGER, ours);
+        assert_eq!((offload.next_stalled(), offload.aside.len()), (None, 1));
+        assert!(offload.take_thread(OTHER).is_some() && offload.take_thread(OWNER).is_some());
         held.pop();
-        assert!(socket::wait(&porter, Some(Duration::ZERO)).unwrap(), "the bell has rung");
-        assert_eq!(porter.next_stalled(), Some(7));
-        porter.close_aside();
-        assert!(porter.aside.is_empty());
+        assert!(socket::wait(&offload, Some(Duration::ZERO)).unwrap(), "the event is raised");
+        assert_eq!(offload.next_stalled(), Some(7));
+        offload.close_aside();
+        assert!(offload.aside.is_empty());
         // The other end hears of it.
         assert!(socket::wait(&theirs, Some(Duration::from_secs(20))).unwrap());
         drop(held);
         let end = Instant::now() + Duration::from_secs(20);
-        while lock(&porter.threads).all > 0 {
+        while lock(&offload.threads).all > 0 {
             assert!(Instant::now() < end, "it ends");
             thread::yield_now();
         }
-        assert!(lock(&porter.threads).of.is_empty(), "nothing is kept of who has nothing");
+        assert!(lock(&offload.threads).of.is_empty(), "nothing is kept of who has nothing");
     }
 
     #[test]
     fn door_is_shut_by_sockets_that_nobody_can_close_and_by_nothing_else() {
-        let mut porter = Porter::new().unwrap();
-        let _held: Vec<_> = std::iter::from_fn(|| porter.take_thread(STRANGER)).collect();
+        let mut offload = Offload::new().unwrap();
+        let _held: Vec<_> = std::iter::from_fn(|| offload.take_thread(STRANGER)).collect();
         let mut theirs = Vec::new();
         for _ in 0..ASIDE_MAX {
-            assert!(!porter.is_overrun());
-            let (ours, other) = laden();
-            porter.close(STRANGER, ours);
+            assert!(!offload.is_overrun());
+            let (ours, other) = unread();
+            offload.close(STRANGER, ours);
             theirs.push(other);
         }
-        assert!(porter.is_overrun());
+        assert!(offload.is_overrun());
     }
 }
