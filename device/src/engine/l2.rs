@@ -4,6 +4,8 @@
 //! seen. What it leaves there is marked as unknown, and a task that would read such bytes is refused: a guess would
 //! look like a result. Whatever is written to them makes them known again.
 
+use std::ops::Range;
+
 use super::plan::operand::{ChipPlace, Element, Shape};
 use crate::sram::{Sram, TILE_L2_BYTES};
 
@@ -66,30 +68,54 @@ impl Unknown {
     }
 
     fn change(&mut self, base: u32, len: u32, change: impl Fn(&mut u64, u64)) {
-        for (index, mask) in masks(base, len) {
-            if let Some(word) = self.map.get_mut(index) {
-                change(word, mask);
+        let Some(Span { words, head, tail }) = Span::of(base, len) else { return };
+        match self.map.get_mut(words).unwrap_or_default() {
+            [] => {}
+            [only] => change(only, head & tail),
+            [first, between @ .., last] => {
+                change(first, head);
+                between.iter_mut().for_each(|word| change(word, u64::MAX));
+                change(last, tail);
             }
         }
     }
 
     fn touches(&self, base: u32, len: u32) -> bool {
-        masks(base, len).any(|(index, mask)| self.map.get(index).is_some_and(|word| word & mask != 0))
+        let Some(Span { words, head, tail }) = Span::of(base, len) else { return false };
+        match self.map.get(words).unwrap_or_default() {
+            [] => false,
+            [only] => only & head & tail != 0,
+            [first, between @ .., last] => {
+                first & head != 0 || last & tail != 0 || between.iter().any(|&word| word != 0)
+            }
+        }
     }
 }
 
-/// The words of the map that bytes belong to, each with the bits for them.
-fn masks(base: u32, len: u32) -> impl Iterator<Item = (usize, u64)> {
-    let first = base / GRANULE;
-    let last = base.saturating_add(len.saturating_sub(1)) / GRANULE;
-    let last = last.min(GRANULES - 1);
-    (first / WORD..=last / WORD).map(move |word| {
-        let start = word.saturating_mul(WORD);
-        let low = first.saturating_sub(start);
-        let high = last.saturating_sub(start).min(WORD - 1);
-        let up_to = u64::MAX.checked_shr((WORD - 1).saturating_sub(high)).unwrap_or(0);
-        (word as usize, up_to & u64::MAX.checked_shl(low).unwrap_or(0))
-    })
+/// The words of the map that some bytes belong to, as far as the buffer goes.
+struct Span {
+    words: Range<usize>,
+    /// The bits of the first word.
+    head: u64,
+    /// Those of the last; if it is the first as well, both hold.
+    tail: u64,
+}
+
+impl Span {
+    /// None if there are no bytes.
+    fn of(base: u32, len: u32) -> Option<Self> {
+        let first = base / GRANULE;
+        let last = (base.saturating_add(len.checked_sub(1)?) / GRANULE).min(GRANULES - 1);
+        if first > last {
+            return None;
+        }
+        let end = (last / WORD).saturating_add(1);
+        Some(Self {
+            words: (first / WORD) as usize..end as usize,
+            head: u64::MAX.wrapping_shl(first % WORD),
+            tail: u64::MAX.wrapping_shr((WORD - 1).saturating_sub(last % WORD)),
+        })
+    }
 }
 
 /// The rows of a tensor: where each begins, in packed order.
@@ -148,6 +174,7 @@ pub(super) fn read(sram: &Sram, place: ChipPlace, shape: Shape, into: &mut [u16]
 /// Marks a tensor as known, as it is once it is written.
 pub(super) fn know(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
     if unknown.is_near(place, shape) {
+        let shape = merged(place, shape);
         rows(place, shape).for_each(|at| unknown.clear(at, row_bytes(place, shape)));
     }
 }
