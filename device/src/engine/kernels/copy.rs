@@ -19,8 +19,6 @@ pub(crate) struct Stretch {
     pub(crate) to: usize,
     /// Where the first tap of the first of them is.
     pub(crate) at: usize,
-    /// How many of them are wanted.
-    pub(crate) length: usize,
 }
 
 /// Where operands come from.

@@ -41,12 +41,12 @@ impl Packed {
         self.granules = packing.shape.taps().div_ceil(GRANULE);
         self.is_shared = packing.coefficients.is_none();
         let count = if self.is_shared { 1 } else { packing.shape.groups * self.tiles };
-        make_room(&mut self.all, count * self.size);
+        let all = make_room(&mut self.all, count * self.size);
         self.extents.resize(count * self.granules, Extent::NONE);
         self.blocks = packing.blocks();
         self.small.resize_with(count * self.blocks, Vec::new);
         let share = packing.share();
-        let all = self.all.chunks_mut(share * self.size);
+        let all = all.chunks_mut(share * self.size);
         let extents = self.extents.chunks_mut(share * self.granules);
         let mut small = self.small.chunks_mut((share * self.blocks).max(1));
         all.zip(extents).enumerate().map(move |(i, (all, extents))| {

@@ -83,7 +83,7 @@ impl Layout {
         let (kernel, narrow) =
             if shape.group_outputs == 1 { (code.row, code.short) } else { (code.many, code.narrow) };
         let steps = shape.stride_y == 1 && shape.stride_x == 1;
-        let copied = !steps || shape.group_outputs >= COPY_FROM;
+        let copied = shape.group_outputs >= COPY_FROM;
         let pitch = if copied { shape.out_width } else { planes.pitch };
         let places = (shape.out_height - 1) * pitch + shape.out_width;
         let (kernels, pads) = ([shape.kernel_height, shape.kernel_width], [shape.pad_y, shape.pad_x]);
@@ -176,8 +176,8 @@ impl Layout {
         taps.clear();
         for channel in 0..shape.group_channels {
             for ky in 0..shape.kernel_height {
-                let row = channel * self.planes.size() + ky * self.planes.pitch;
-                taps.extend(row..row + shape.kernel_width);
+                let plane = channel * self.planes.size();
+                taps.extend((0..shape.kernel_width).map(|kx| plane + self.planes.distance(ky, kx)));
             }
         }
     }

@@ -19,7 +19,10 @@ pub(super) struct Lines {
 impl Lines {
     /// Makes room for so many; what they are is anybody's guess.
     pub(super) fn resize(&mut self, length: usize) {
-        self.lines.resize(length.div_ceil(LINE), Line::default());
+        let lines = length.div_ceil(LINE);
+        if self.lines.len() < lines {
+            self.lines.resize(lines, Line::default());
+        }
         self.length = length;
     }
 

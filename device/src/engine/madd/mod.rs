@@ -65,8 +65,11 @@ use super::cancel::{Pace, STRIDE, VECTOR, Watch};
 use super::kernels::{Code, Extent, Offsets, Port};
 use super::numerics::{Numerics, halves, output};
 
-/// Products from which on another thread is worth waking, some tenths of a millisecond of work.
-const PER_THREAD: usize = 1 << 22;
+/// Work from which on another thread is worth waking, in products: some tens of microseconds.
+const PER_THREAD: usize = 1 << 20;
+/// What each number that comes, goes or is a coefficient counts for beside its products: it is measured, widened or narrowed,
+/// and put where kernels read it.
+const PER_NUMBER: usize = 32;
 /// Numbers of the input that are worth a thread's while to measure.
 const MEASURED: usize = 1 << 16;
 /// Pixels from which on it is worth it to look for small numbers.
@@ -186,9 +189,9 @@ impl Array {
         layout.taps(shape, &mut self.taps);
         layout.offsets(&self.taps, &mut self.offsets);
         self.cuts.set(layout, shape);
-        make_room(&mut self.operands, layout.operands());
+        let operands = make_room(&mut self.operands, layout.operands());
         let packing = Packing { code, shape, coefficients, rows: layout.kernel.rows, layout, split };
-        let planes = layout.planes.shares(&mut self.operands).map(Share::Planes);
+        let planes = layout.planes.shares(operands).map(Share::Planes);
         let (channel, all) = (shape.height.saturating_mul(shape.width), layout.planes.channels);
         self.channels.resize(all, Extent::NONE);
         let together = MEASURED.checked_div(channel).unwrap_or_default().max(1);
@@ -312,7 +315,10 @@ impl Watched<'_> {
         };
         shape.check(input, coefficients, bias, output)?;
         let products = output.len().saturating_mul(shape.taps());
-        let threads = array.pool.start(products / PER_THREAD);
+        let numbers = [input.len(), output.len(), coefficients.map_or(0, <[u16]>::len)];
+        let numbers = numbers.into_iter().fold(0, usize::saturating_add);
+        let work = numbers.saturating_mul(PER_NUMBER).saturating_add(products);
+        let threads = array.pool.start(work / PER_THREAD);
         if array.workers.len() < threads {
             array.workers.resize_with(threads, Worker::default);
         }
@@ -400,16 +406,15 @@ pub(in crate::engine) fn has_kernel(numerics: Numerics) -> bool {
     numerics == Numerics::M1
 }
 
-/// Makes room for so many singles, whatever they are. The system hands out zeros page by page, so that nobody
-/// writes them all at once.
-fn make_room(singles: &mut Vec<f32>, len: usize) {
-    if singles.capacity() < len {
+/// Room for so many singles, whatever they are. The system hands out zeros page by page, so that nobody
+/// writes them all at once, and what is there already stays as it is.
+fn make_room(singles: &mut Vec<f32>, len: usize) -> &mut [f32] {
+    if singles.len() < len {
         // The old room goes first, for there may not be enough for both.
         *singles = Vec::new();
         *singles = vec![0.0; len];
-    } else {
-        singles.resize(len, 0.0);
     }
+    singles.get_mut(..len).unwrap_or_default()
 }
 
 /// Operands times post-scale, with one rounding.

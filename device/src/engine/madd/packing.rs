@@ -18,6 +18,10 @@ const TAPS: usize = 1 << 12;
 const MANY: usize = 1 << 14;
 /// Tiles after which any plane of the hardware ends with a tile.
 const TILES: usize = 64;
+/// Coefficients of a tile that are put side by side before they are dealt out: they stay in the first cache.
+const SIDE_BY_SIDE: usize = 1 << 10;
+/// Lanes that are dealt out at once, where they may be anybody's: what the longest vectors of any tier divide.
+const LONGEST: usize = 16;
 
 /// What tiles are packed from, and how.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +84,7 @@ impl<'a> Packing<'a> {
         let Tiles { first, all, extents, small } = tiles;
         let size = self.size();
         match self.coefficients {
+            Some(coefficients) if self.has_narrow_planes() => self.collect(coefficients, (first, all), pace),
             Some(coefficients) => self.deal(coefficients, (first, all), strips, pace),
             None => all.fill(ONE),
         }
@@ -110,6 +115,44 @@ impl<'a> Packing<'a> {
         let (group, row) = (tile / self.tiles(), tile % self.tiles() * self.rows);
         let first = group * self.shape.group_outputs;
         first + row..first + self.shape.group_outputs.min(row + self.rows)
+    }
+
+    /// Whether each tile is several whole planes.
+    fn has_narrow_planes(&self) -> bool {
+        let Shape { lanes, group_outputs, .. } = *self.shape;
+        let divides = |number: usize| number.is_multiple_of(lanes);
+        lanes < self.rows && divides(self.rows) && divides(group_outputs) && LONGEST.is_multiple_of(self.rows)
+    }
+
+    /// Puts narrow planes side by side, and deals them out together.
+    fn collect(&self, coefficients: &[u16], (first, all): (usize, &mut [f32]), pace: &mut Pace<'_>) {
+        let (lanes, rows, taps) = (self.shape.lanes, self.rows, self.shape.taps());
+        let mut room = [0; SIDE_BY_SIDE];
+        let together = SIDE_BY_SIDE / rows;
+        for (number, tile) in (first..).zip(all.chunks_exact_mut(self.size())) {
+            let outputs = self.outputs(number);
+            for (start, to) in (0..taps).step_by(together).zip(tile.chunks_mut(together * rows)) {
+                let count = together.min(taps - start);
+                if pace.spend(count) {
+                    return;
+                }
+                for output in outputs.clone().step_by(lanes) {
+                    let from = &coefficients[(output / lanes * taps + start) * lanes..][..count * lanes];
+                    side_by_side(from, lanes, &mut room[output - outputs.start..], rows);
+                }
+                let side_by_side = &room[..count * rows];
+                let whole = side_by_side.len() / LONGEST * LONGEST;
+                for (lanes, range) in [(LONGEST, 0..whole), (rows, whole..side_by_side.len())] {
+                    self.code.deal(&mut Deal {
+                        plane: &side_by_side[range.clone()],
+                        lanes,
+                        strips: &[Strip { lane: 0, length: lanes, to: 0 }],
+                        pitch: lanes,
+                        tiles: &mut to[range],
+                    });
+                }
+            }
+        }
     }
 
     /// Deals out the coefficients of some tiles.
@@ -154,5 +197,17 @@ impl<'a> Packing<'a> {
                 });
             }
         }
+    }
+}
+
+/// Puts the lanes of each tap of a plane where a row of that tap begins.
+#[expect(clippy::indexing_slicing, reason = "a row has more lanes than a plane")]
+fn side_by_side(plane: &[u16], lanes: usize, to: &mut [u16], rows: usize) {
+    let to = to.chunks_mut(rows);
+    match lanes {
+        1 => to.zip(plane).for_each(|(to, from)| to[0] = *from),
+        2 => to.zip(plane.as_chunks::<2>().0).for_each(|(to, from)| to[..2].copy_from_slice(from)),
+        4 => to.zip(plane.as_chunks::<4>().0).for_each(|(to, from)| to[..4].copy_from_slice(from)),
+        _ => to.zip(plane.chunks_exact(lanes)).for_each(|(to, from)| to[..lanes].copy_from_slice(from)),
     }
 }

@@ -348,36 +348,25 @@ impl Pass<'_> {
         worker.stretches.clear();
         for (i, panel) in piece.panels.clone().enumerate() {
             for Run { columns, y, x } in self.layout.runs(shape, panel) {
-                let at = plane + y * shape.stride_y * planes.pitch + x * shape.stride_x;
-                worker.stretches.extend((0..columns.len()).step_by(self.code.lanes).map(|first| Stretch {
-                    to: i * room + columns.start + first,
-                    at: at + first * shape.stride_x,
-                    length: self.code.lanes.min(columns.len() - first),
-                }));
+                let at = plane + y * planes.pitch + x;
+                worker.stretches.extend(
+                    (0..columns.len())
+                        .step_by(self.code.lanes)
+                        .map(|first| Stretch { to: i * room + columns.start + first, at: at + first }),
+                );
             }
         }
-        let sources = &self.taps[taps.clone()];
-        if shape.stride_x == 1 {
-            self.code.copy(&mut Gather {
-                source: if self.layout.direct {
-                    Source::Halves(self.definition.input)
-                } else {
-                    Source::Planes(self.operands)
-                },
-                taps: sources,
-                stretches: &worker.stretches,
-                columns,
-                panels: worker.panels.singles_mut(),
-            });
-        } else {
-            for (row, tap) in sources.iter().enumerate() {
-                for &Stretch { to, at, length } in &worker.stretches {
-                    let source = self.operands[at + tap..].iter().step_by(shape.stride_x);
-                    let place = &mut worker.panels.singles_mut()[to + row * columns..][..length];
-                    place.iter_mut().zip(source).for_each(|(to, from)| *to = *from);
-                }
-            }
-        }
+        self.code.copy(&mut Gather {
+            source: if self.layout.direct {
+                Source::Halves(self.definition.input)
+            } else {
+                Source::Planes(self.operands)
+            },
+            taps: &self.taps[taps.clone()],
+            stretches: &worker.stretches,
+            columns,
+            panels: worker.panels.singles_mut(),
+        });
         let panels = worker.panels.singles_mut().chunks_exact_mut(room);
         for (panel, operands) in piece.panels.clone().zip(panels) {
             let have = self.layout.columns(panel);

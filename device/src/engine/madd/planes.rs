@@ -2,6 +2,10 @@
 //!
 //! Every channel becomes a plane that holds what the kernel window may touch and nothing else, zeros included, so that
 //! a tap is a fixed distance from the place of its output.
+//!
+//! Where outputs are several rows or columns of the input apart, a plane is dealt out to *phases*: with a stride of 2, even and
+//! odd rows and columns, four phases in all. Neighbouring outputs read neighbours in a phase, so that kernels see a stride of 1
+//! whatever the stride is.
 
 use super::shape::Shape;
 use crate::engine::cancel::{Pace, VECTOR};
@@ -21,8 +25,14 @@ const STRIP: usize = 1 << 18;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Planes {
     pub(super) channels: usize,
+    /// Rows of a phase.
     pub(super) rows: usize,
+    /// Columns of a phase.
     pub(super) pitch: usize,
+    /// Rows and columns of the input from one of a phase to the next.
+    steps: (usize, usize),
+    /// Phases by row and by column; where a stride leaves rows or columns out, those have none.
+    phases: (usize, usize),
 }
 
 impl Planes {
@@ -31,13 +41,18 @@ impl Planes {
         let reach = |outputs: usize, stride: usize, kernel: usize| {
             outputs.checked_sub(1)?.checked_mul(stride)?.checked_add(kernel)
         };
-        let rows = reach(shape.out_height, shape.stride_y, shape.kernel_height)?;
-        let pitch = reach(shape.out_width, shape.stride_x, shape.kernel_width)?;
+        // A single row or column of outputs has no next one.
+        let step = |outputs: usize, stride: usize| if outputs == 1 { 1 } else { stride };
+        let steps = (step(shape.out_height, shape.stride_y), step(shape.out_width, shape.stride_x));
+        let phases = (steps.0.min(shape.kernel_height), steps.1.min(shape.kernel_width));
+        let rows = reach(shape.out_height, steps.0, shape.kernel_height)?.div_ceil(steps.0);
+        let pitch = reach(shape.out_width, steps.1, shape.kernel_width)?.div_ceil(steps.1);
         let channels = shape.groups.checked_mul(shape.group_channels)?;
         let inputs = channels.checked_mul(shape.height)?.checked_mul(shape.width)?;
         let most = inputs.checked_mul(4)?.checked_add(SPARE)?;
         let total = channels.checked_mul(rows)?.checked_mul(pitch)?;
-        (total <= most).then_some(Self { channels, rows, pitch })
+        let total = total.checked_mul(phases.0)?.checked_mul(phases.1)?;
+        (total <= most).then_some(Self { channels, rows, pitch, steps, phases })
     }
 }
 
@@ -57,7 +72,19 @@ pub(super) struct Share<'a> {
 impl Planes {
     /// Singles of a plane.
     pub(super) fn size(&self) -> usize {
+        self.phases.0 * self.phases.1 * self.phase()
+    }
+
+    /// Singles of a phase.
+    fn phase(&self) -> usize {
         self.rows * self.pitch
+    }
+
+    /// How far behind an output's first operand of a channel another one is, so many rows and columns of the input further.
+    pub(super) fn distance(&self, row: usize, column: usize) -> usize {
+        let (by_row, by_column) = self.steps;
+        let phase = row % by_row * self.phases.1 + column % by_column;
+        phase * self.phase() + row / by_row * self.pitch + column / by_column
     }
 
     /// Hands out the planes in shares for threads.
@@ -83,6 +110,10 @@ impl Planes {
         share: Share<'_>,
         pace: &mut Pace<'_>,
     ) {
+        if self.steps != (1, 1) {
+            self.fill_phases(code, shape, input, share, pace);
+            return;
+        }
         let channels = input.chunks_exact(shape.height * shape.width).skip(share.first);
         for (channel, plane) in channels.zip(share.planes.chunks_exact_mut(self.size())) {
             let unpadded = shape.pad_x == 0 && shape.pad_y == 0;
@@ -113,6 +144,105 @@ impl Planes {
                 let many = have.next_multiple_of(LONGEST).min(from.len()).min(behind.len());
                 code.widen(&from[..many], &mut behind[..many]);
                 behind[have..self.pitch - left].fill(0.0);
+            }
+        }
+    }
+
+    /// The same where outputs are further apart.
+    fn fill_phases(&self, code: &Code, shape: &Shape, input: &[u16], share: Share<'_>, pace: &mut Pace<'_>) {
+        let columns = self.pitch * self.steps.1;
+        let left = shape.pad_x.min(columns);
+        let have = (columns - left).min(shape.width);
+        let mut line = vec![0.0; columns];
+        let channels = input.chunks_exact(shape.height * shape.width).skip(share.first);
+        for (channel, plane) in channels.zip(share.planes.chunks_exact_mut(self.size())) {
+            let rows = (0..self.rows).flat_map(|row| (0..self.phases.0).map(move |phase| (row, phase)));
+            for row in rows.map(|(row, phase)| row * self.steps.0 + phase) {
+                if pace.spend(columns / VECTOR + 1) {
+                    return;
+                }
+                let source = row.checked_sub(shape.pad_y).filter(|&y| y < shape.height);
+                if let Some(y) = source {
+                    let (from, to) = (&channel[y * shape.width..], &mut line[left..]);
+                    // As above.
+                    let many = have.next_multiple_of(LONGEST).min(from.len()).min(to.len());
+                    code.widen(&from[..many], &mut to[..many]);
+                    to[have..].fill(0.0);
+                }
+                for phase in 0..self.phases.1 {
+                    let to = &mut plane[self.distance(row, phase)..][..self.pitch];
+                    match source {
+                        Some(_) => every(&line, self.steps.1, phase, to),
+                        None => to.fill(0.0),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Every so many numbers, from some place on that is before the second of them.
+#[expect(clippy::indexing_slicing, reason = "`Planes::fill_phases` counts them")]
+fn every(from: &[f32], step: usize, first: usize, to: &mut [f32]) {
+    let to = to.iter_mut();
+    match step {
+        // Known strides become vector instructions.
+        2 => to.zip(from.as_chunks::<2>().0).for_each(|(to, from)| *to = from[first]),
+        3 => to.zip(from.as_chunks::<3>().0).for_each(|(to, from)| *to = from[first]),
+        _ => to.zip(from.chunks_exact(step)).for_each(|(to, from)| *to = from[first]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tier;
+    use super::super::shape::{Convolution, Reads};
+    use super::*;
+    use crate::engine::numerics::halves;
+
+    #[test]
+    fn operand_of_a_tap_is_at_its_distance_from_the_place_of_the_output() {
+        for (extents, kernel, stride, pad) in [
+            ((7, 9), (3, 3), (1, 1), (1, 1)),
+            ((7, 9), (3, 3), (2, 2), (1, 1)),
+            ((8, 8), (2, 3), (3, 2), (0, 2)),
+            ((9, 6), (1, 1), (2, 3), (0, 0)),
+            ((5, 20), (5, 1), (7, 4), (2, 0)),
+        ] {
+            let outputs =
+                |extent: u32, kernel: u32, stride: u32, pad: u32| (extent + 2 * pad - kernel) / stride + 1;
+            let pass = Convolution {
+                channels: 2,
+                height: extents.0,
+                width: extents.1,
+                outputs: 2,
+                out_height: outputs(extents.0, kernel.0, stride.0, pad.0),
+                out_width: outputs(extents.1, kernel.1, stride.1, pad.1),
+                kernel_height: kernel.0,
+                kernel_width: kernel.1,
+                stride_y: stride.0,
+                stride_x: stride.1,
+                pad_y: pad.0,
+                pad_x: pad.1,
+                reads: Reads::Unicast { channels: 1 },
+                lanes: 1,
+            };
+            let shape = Shape::new(&pass).unwrap();
+            let planes = Planes::new(&shape).unwrap();
+            let input: Vec<u16> = (0..2 * extents.0 * extents.1).map(|i| 0x3c00 + i as u16).collect();
+            let mut all = vec![-1.0; planes.channels * planes.size()];
+            let watch = crate::engine::cancel::Watch::idle();
+            for share in planes.shares(&mut all) {
+                planes.fill(Tier::Portable.code(), &shape, &input, share, &mut Pace::new(&watch));
+            }
+            for (group, pixel) in (0..2).flat_map(|group| (0..shape.pixels()).map(move |at| (group, at))) {
+                let (y, x) = (pixel / shape.out_width, pixel % shape.out_width);
+                for tap in 0..shape.taps() {
+                    let (ky, kx) = (tap / shape.kernel_width, tap % shape.kernel_width);
+                    let at = group * planes.size() + y * planes.pitch + x + planes.distance(ky, kx);
+                    let wanted = shape.operand(group, pixel, tap).map_or(0.0, |at| halves::value(input[at]));
+                    assert_eq!(all[at], wanted, "{pass:?} {group} {pixel} {tap}");
+                }
             }
         }
     }
