@@ -88,6 +88,9 @@ fn scale_offset_and_relu_become_part_of_a_convolution() {
     // One task each: compilers' convolutions of this size are.
     let steps = compiled.steps.iter().filter(|step| names[step.node] == "convolution");
     assert!(steps.clone().count() == convolutions && steps.clone().all(|step| step.tasks.len() == 1));
+    // Of ReLU6 the convolution has the lower bound, and the planar engine the upper one.
+    let mut clips = compiled.steps.iter().filter(|step| names[step.node] == "clip").peekable();
+    assert!(clips.peek().is_some() && clips.all(|step| step.tasks.len() == 1));
 }
 
 #[test]

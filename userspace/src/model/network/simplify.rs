@@ -34,6 +34,7 @@ impl Network {
         let mut uses = Uses::of(self);
         let mut joined = vec![false; self.nodes.len()];
         for (at, joined) in joined.iter_mut().enumerate() {
+            self.gives_relu(at, &uses);
             let Some(into) = self.joins_producer(at, &uses) else { continue };
             let (output, name) = (self.nodes[at].output, self.nodes[at].name.clone());
             uses.reads[self.nodes[into].output] = 0;
@@ -53,12 +54,7 @@ impl Network {
         match node.operation {
             Operation::Map(Map::Relu) => {
                 let producer = uses.alone(node.inputs[0])?;
-                match &mut self.nodes[producer].operation {
-                    Operation::Convolution(convolution) if !convolution.relu => convolution.relu = true,
-                    Operation::Join(join) if is_planar(join.kind) && !join.relu => join.relu = true,
-                    _ => return None,
-                }
-                Some(producer)
+                self.takes_relu(producer).then_some(producer)
             }
             Operation::Join(Join { kind: kind @ (JoinKind::Add | JoinKind::Multiply), relu }) => {
                 let (first, second) = (node.inputs[0], node.inputs[1]);
@@ -72,6 +68,27 @@ impl Network {
             }
             _ => None,
         }
+    }
+
+    /// The lower bound of a clip at 0, as in ReLU6, becomes the ReLU of the layer before; the upper one stays.
+    fn gives_relu(&mut self, at: usize, uses: &Uses) {
+        let node = &self.nodes[at];
+        let Operation::Map(Map::Clip(0.0, high)) = node.operation else { return };
+        if let Some(producer) = uses.alone(node.inputs[0])
+            && self.takes_relu(producer)
+        {
+            self.nodes[at].operation = Operation::Map(Map::Clip(f64::NEG_INFINITY, high));
+        }
+    }
+
+    /// Has a layer end with ReLU, if it can and does not yet.
+    fn takes_relu(&mut self, producer: usize) -> bool {
+        match &mut self.nodes[producer].operation {
+            Operation::Convolution(convolution) if !convolution.relu => convolution.relu = true,
+            Operation::Join(join) if is_planar(join.kind) && !join.relu => join.relu = true,
+            _ => return false,
+        }
+        true
     }
 
     /// A factor or an addend for each channel becomes part of weights and bias.
