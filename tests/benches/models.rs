@@ -1,11 +1,13 @@
 //! Whole models: `cargo bench -p ane-tests --bench models`.
 //!
-//! Prints how long MobileNetV2 with random weights takes to compile and to run on the embedded device. With a
+//! Prints how long MobileNetV2 with random weights takes to compile and to run on the embedded device, on two threads. With a
 //! `PYTHON` that has the package `onnxruntime`, the same file is run there in singles on two threads,
 //! and the ratio printed.
 
-use std::hint::black_box;
-use std::process::Command;
+use std::io::{BufRead, BufReader, Write};
+use std::num::NonZero;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ane::device::{Device, Location};
@@ -15,13 +17,20 @@ use ane::session::Session;
 use ane::tensor::Tensor;
 use ane_tests::model::{bert, mobilenet_whole};
 
-/// Runs that are measured; the shortest counts.
-const RUNS: usize = 5;
+/// Rounds in which both sides run in turn; the median of their ratios counts.
+const ROUNDS: usize = 9;
 
+/// Runs of a round on either side; the shortest counts.
+const RUNS: usize = 4;
+
+/// Threads of either side.
+const THREADS: NonZero<usize> = NonZero::new(2).unwrap();
+
+/// Runs a model some times for each line that it reads, and writes how long the shortest run took.
 const OTHER: &str = "
 import sys, time, numpy, onnxruntime
 options = onnxruntime.SessionOptions()
-options.intra_op_num_threads = 2
+options.intra_op_num_threads = int(sys.argv[2])
 session = onnxruntime.InferenceSession(sys.argv[1], options, providers=['CPUExecutionProvider'])
 port = session.get_inputs()[0]
 feed = {port.name: numpy.random.default_rng(1).uniform(-1, 1, port.shape).astype(numpy.float32)}
@@ -30,7 +39,8 @@ def once():
     session.run(None, feed)
     return time.perf_counter() - start
 once()
-print(min(once() for _ in range(20)))
+for line in sys.stdin:
+    print(min(once() for _ in range(int(line))), flush=True)
 ";
 
 fn main() {
@@ -42,44 +52,93 @@ fn main() {
         let compiled = compile(&model, &Options::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
         let taken = start.elapsed();
         println!("{name}: compiled in {taken:.2?}, {} tasks", compiled.built.task_count());
-        let ours = run(&compiled.model(), &compiled.inputs[0].dims);
-        println!("{name}: runs in {ours:.2?}");
-        let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
-        let theirs = Command::new(python).args(["-c", OTHER]).arg(&path).output().expect("a Python");
-        let said = String::from_utf8_lossy(&theirs.stderr).into_owned();
-        match String::from_utf8_lossy(&theirs.stdout).trim().parse::<f64>().ok() {
-            Some(seconds) => {
-                let ratio = ours.as_secs_f64() / seconds;
-                println!(
-                    "{name}: onnxruntime runs in {:.2?}: ratio {ratio:.2}",
-                    Duration::from_secs_f64(seconds)
-                );
+        let mut ours = Ours::load(&compiled.model(), &compiled.inputs[0].dims);
+        let first = ours.fastest();
+        let mut theirs = match Theirs::start(&path) {
+            Ok(theirs) => theirs,
+            Err(why) => {
+                println!("{name}: runs in {first:.2?}; nothing to compare with: {why}");
+                continue;
             }
-            None => println!(
-                "{name}: nothing to compare with (PYTHON has to name one with onnxruntime): {}",
-                said.lines().last().unwrap_or_default()
-            ),
+        };
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            let (ours, theirs) = (ours.fastest(), theirs.fastest());
+            rounds.push((ours.as_secs_f64() / theirs.as_secs_f64(), ours, theirs));
         }
+        rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (ratio, ours, theirs) = rounds[ROUNDS / 2];
+        println!(
+            "{name}: runs in {ours:.2?}, onnxruntime in {theirs:.2?}: ratio {ratio:.2} (of {ROUNDS} rounds {:.2} to {:.2})",
+            rounds[0].0,
+            rounds[ROUNDS - 1].0
+        );
     }
 }
 
-/// The shortest run of a program.
-fn run(model: &Model, dims: &[usize]) -> Duration {
-    let device =
-        Device::open(&Location::Embedded, &ane_device::Options::default()).expect("an embedded device");
-    let mut session = Session::load(&device, model).expect("the program fits");
-    let (name, shape) = {
-        let surface = session.inputs().next().expect("an input");
-        (surface.name.to_string(), surface.shape)
-    };
-    let values =
-        Array::from_fn(dims.to_vec(), |at| ((at * 37 + 11) % 64) as f64 / 32.0 - 1.0).expect("its extents");
-    let values = values.values().iter().map(|&value| half::f16::from_f64(value)).collect();
-    session.set(&name, &Tensor::new(shape, values).expect("as many elements")).expect("it fits");
-    let once = |_| {
-        let start = Instant::now();
-        black_box(session.run()).expect("it runs");
-        start.elapsed()
-    };
-    (0..RUNS).map(once).min().unwrap_or_default()
+/// A program on the embedded device.
+struct Ours(Session);
+
+impl Ours {
+    fn load(model: &Model, dims: &[usize]) -> Self {
+        let options = ane_device::Options { threads: THREADS, ..ane_device::Options::default() };
+        let device = Device::open(&Location::Embedded, &options).expect("an embedded device");
+        let mut session = Session::load(&device, model).expect("the program fits");
+        let (name, shape) = {
+            let surface = session.inputs().next().expect("an input");
+            (surface.name.to_string(), surface.shape)
+        };
+        let values = Array::from_fn(dims.to_vec(), |at| ((at * 37 + 11) % 64) as f64 / 32.0 - 1.0)
+            .expect("its extents");
+        let values = values.values().iter().map(|&value| half::f16::from_f64(value)).collect();
+        session.set(&name, &Tensor::new(shape, values).expect("as many elements")).expect("it fits");
+        Self(session)
+    }
+
+    fn fastest(&mut self) -> Duration {
+        let once = |_| {
+            let start = Instant::now();
+            self.0.run().expect("it runs");
+            start.elapsed()
+        };
+        (0..RUNS).map(once).min().unwrap_or_default()
+    }
+}
+
+/// The same model in a Python with onnxruntime.
+struct Theirs {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Theirs {
+    fn start(model: &Path) -> std::io::Result<Self> {
+        let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
+        let mut command = Command::new(python);
+        command.args(["-c", OTHER]).arg(model).arg(THREADS.to_string());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let lines = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut theirs = Self { child, lines };
+        theirs.ask()?;
+        Ok(theirs)
+    }
+
+    fn fastest(&mut self) -> Duration {
+        self.ask().expect("a Python that ran the model runs it again")
+    }
+
+    fn ask(&mut self) -> std::io::Result<Duration> {
+        let lacks = |_| std::io::Error::other("PYTHON has to name one with onnxruntime");
+        writeln!(self.child.stdin.as_mut().expect("it is piped"), "{RUNS}").map_err(lacks)?;
+        let mut line = String::new();
+        self.lines.read_line(&mut line)?;
+        line.trim().parse().map(Duration::from_secs_f64).map_err(|_| lacks(std::io::Error::other("")))
+    }
+}
+
+impl Drop for Theirs {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
 }
