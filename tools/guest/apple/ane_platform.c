@@ -10,7 +10,11 @@
  *   BAR 4      power@..   the power words, a provider of eight domains: this module's, below
  *
  * Addresses are known only when the kernel has placed the BARs, so the nodes are made here, in a changeset, and not
- * loaded as a blob. Both interrupts are the function's pin, a level.
+ * loaded as a blob.
+ *
+ * The chip has a line for the engine and one for its DARTs. Where messages of the function are interrupts that a node can
+ * name, as those of a GICv2m are, each is one of the two; they are edges. Otherwise, or with pin=1, both lines are the
+ * function's pin, a level.
  */
 #include <linux/irq.h>
 #include <linux/irqdomain.h>
@@ -28,16 +32,25 @@
 #define DARTS		3
 #define SETS		5
 
+#define VECTOR_ENGINE	0
+#define VECTOR_DART	1
+#define VECTORS		2
+
 /* The ranges that answer; a BAR is the next power of two. */
 #define ENGINE_BYTES	0x24000
 #define DART_BYTES	0x4000
 #define POWER_BYTES	0x10000
 
+static bool pin;
+module_param(pin, bool, 0444);
+MODULE_PARM_DESC(pin, "Engine and DARTs share the function's pin, though there are messages");
+
 struct ane_nodes {
 	struct of_changeset changes;
 	/* Of power; those of the DARTs follow. */
 	u32 phandle;
-	u32 interrupt[3];
+	/* By vector: the engine's, and the DARTs'. */
+	u32 interrupts[VECTORS][3];
 	u32 interrupt_parent;
 };
 
@@ -59,21 +72,49 @@ static u32 free_phandle(void)
 	return first;
 }
 
-/* What the node of the interrupt controller would have said of the function's pin. */
-static int describe_pin(struct pci_dev *pdev, struct ane_nodes *nodes)
+/* What a node says of an interrupt that has a number in the kernel already; false if it is none of a GIC's shared ones. */
+static bool describe(struct ane_nodes *nodes, int vector, int irq, u32 type)
 {
-	struct irq_data *data = irq_get_irq_data(pdev->irq);
+	struct irq_data *data = irq_get_irq_data(irq);
 	struct device_node *parent;
 
 	while (data && data->parent_data)
 		data = data->parent_data;
 	parent = data && data->domain ? irq_domain_get_of_node(data->domain) : NULL;
-	if (!parent || data->hwirq < 32)
-		return dev_err_probe(&pdev->dev, -ENODEV, "pin is no shared interrupt of a GIC\n");
+	if (!parent || data->hwirq < 32 || data->hwirq >= 1020)
+		return false;
 	nodes->interrupt_parent = parent->phandle;
-	nodes->interrupt[0] = 0;
-	nodes->interrupt[1] = data->hwirq - 32;
-	nodes->interrupt[2] = IRQ_TYPE_LEVEL_HIGH;
+	nodes->interrupts[vector][0] = 0;
+	nodes->interrupts[vector][1] = data->hwirq - 32;
+	nodes->interrupts[vector][2] = type;
+	return true;
+}
+
+static bool describe_messages(struct pci_dev *pdev, struct ane_nodes *nodes)
+{
+	const int count = VECTORS;
+	int vector;
+
+	if (pin || pci_alloc_irq_vectors(pdev, count, count, PCI_IRQ_MSI) != count)
+		return false;
+	for (vector = 0; vector < count; vector++) {
+		if (!describe(nodes, vector, pci_irq_vector(pdev, vector), IRQ_TYPE_EDGE_RISING)) {
+			pci_free_irq_vectors(pdev);
+			return false;
+		}
+	}
+	return true;
+}
+
+static int describe_interrupts(struct pci_dev *pdev, struct ane_nodes *nodes)
+{
+	int vector;
+
+	if (describe_messages(pdev, nodes))
+		return 0;
+	for (vector = 0; vector < VECTORS; vector++)
+		if (!describe(nodes, vector, pdev->irq, IRQ_TYPE_LEVEL_HIGH))
+			return dev_err_probe(&pdev->dev, -ENODEV, "pin is no shared interrupt of a GIC\n");
 	return 0;
 }
 
@@ -120,10 +161,10 @@ static struct device_node *add_node(struct pci_dev *pdev, struct ane_nodes *node
 	return np;
 }
 
-static int add_interrupt(struct ane_nodes *nodes, struct device_node *np)
+static int add_interrupt(struct ane_nodes *nodes, struct device_node *np, int vector)
 {
 	return of_changeset_add_prop_u32(&nodes->changes, np, "interrupt-parent", nodes->interrupt_parent) ?:
-	       of_changeset_add_prop_u32_array(&nodes->changes, np, "interrupts", nodes->interrupt, 3);
+	       of_changeset_add_prop_u32_array(&nodes->changes, np, "interrupts", nodes->interrupts[vector], 3);
 }
 
 static int add_power(struct pci_dev *pdev, struct ane_nodes *nodes)
@@ -147,7 +188,7 @@ static int add_dart(struct pci_dev *pdev, struct ane_nodes *nodes, int dart)
 	return set_phandle(np, nodes->phandle + 1 + dart) ?:
 	       of_changeset_add_prop_u32(&nodes->changes, np, "#iommu-cells", 1) ?:
 	       of_changeset_add_prop_u32_array(&nodes->changes, np, "power-domains", domain, 2) ?:
-	       add_interrupt(nodes, np);
+	       add_interrupt(nodes, np, VECTOR_DART);
 }
 
 static int add_engine(struct pci_dev *pdev, struct ane_nodes *nodes)
@@ -171,7 +212,7 @@ static int add_engine(struct pci_dev *pdev, struct ane_nodes *nodes)
 	       of_changeset_add_prop_u32_array(&nodes->changes, np, "iommus", iommus, ARRAY_SIZE(iommus)) ?:
 	       of_changeset_add_prop_u32_array(&nodes->changes, np, "power-domains", domains,
 					       ARRAY_SIZE(domains)) ?:
-	       add_interrupt(nodes, np);
+	       add_interrupt(nodes, np, VECTOR_ENGINE);
 }
 
 static int ane_probe(struct pci_dev *pdev, const struct pci_device_id *id)
@@ -187,7 +228,7 @@ static int ane_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		return ret;
 	pci_set_master(pdev);
-	ret = describe_pin(pdev, nodes);
+	ret = describe_interrupts(pdev, nodes);
 	if (ret)
 		return ret;
 	nodes->phandle = free_phandle();
@@ -201,6 +242,7 @@ static int ane_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		ret = of_changeset_apply(&nodes->changes);
 	if (ret) {
 		of_changeset_destroy(&nodes->changes);
+		pci_free_irq_vectors(pdev);
 		return dev_err_probe(&pdev->dev, ret, "nodes cannot be made\n");
 	}
 	pci_set_drvdata(pdev, nodes);
@@ -213,6 +255,7 @@ static void ane_remove(struct pci_dev *pdev)
 
 	of_changeset_revert(&nodes->changes);
 	of_changeset_destroy(&nodes->changes);
+	pci_free_irq_vectors(pdev);
 }
 
 static const struct pci_device_id ane_ids[] = { { PCI_DEVICE(0x1af4, 0x10fa) }, {} };

@@ -90,6 +90,10 @@ impl Machine {
             // With an IOMMU that keeps interrupts apart KVM must leave their controller to QEMU.
             (Arch::X86_64, Accelerator::Kvm) => ("q35,kernel-irqchip=split", "host"),
             (Arch::X86_64, Accelerator::Tcg) => ("q35", "max"),
+            // Its messages are interrupts with a line's number, which a device-tree node can name.
+            (Arch::Aarch64, Accelerator::Tcg) if self.carrier == Carrier::Platform => {
+                ("virt,gic-version=2", "max")
+            }
             (Arch::Aarch64, Accelerator::Kvm) => ("virt,gic-version=3", "host"),
             (Arch::Aarch64, Accelerator::Tcg) => ("virt,gic-version=3", "max"),
         };
@@ -263,7 +267,7 @@ mod tests {
             text(&Machine { arch: Arch::Aarch64, carrier: Carrier::Platform, has_iommu: false, ..machine() });
         let device =
             r#"'{"driver":"vfio-user-pci","id":"ane","socket":{"path":"/run/a,b/ane.sock","type":"unix"}}'"#;
-        assert!(text.contains(device) && text.contains("virt,gic-version=3,memory-backend=ram"), "{text}");
+        assert!(text.contains(device) && text.contains("virt,gic-version=2,memory-backend=ram"), "{text}");
         assert!(!text.contains("pcie-root-port") && !text.contains("chardev"), "{text}");
     }
 
