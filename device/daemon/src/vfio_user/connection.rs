@@ -12,7 +12,8 @@ use std::time::Duration;
 use ane_device::time::Ticks;
 use ane_uapi::wire::platform::Range;
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
 
 use super::super::hold::Hold;
 use super::super::worker::Worker;
@@ -91,15 +92,9 @@ impl<'a> Connection<'a> {
 
     /// Waits for a message, or for as long; true if there is one.
     fn wait(&self, limit: Option<Duration>) -> Result<bool, Broken> {
-        let timeout = match limit {
-            // Rounded up, so that what is due in less than a millisecond is not waited for by turning round and round.
-            Some(limit) => {
-                let milliseconds = limit.as_micros().div_ceil(1_000);
-                PollTimeout::try_from(milliseconds).unwrap_or(PollTimeout::MAX)
-            }
-            None => PollTimeout::NONE,
-        };
-        match poll(&mut [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)], timeout) {
+        // To the nanosecond: most requests end within less than a millisecond, and their interrupt is waited for.
+        let timeout = limit.map(TimeSpec::from_duration);
+        match ppoll(&mut [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)], timeout, None) {
             Ok(count) => Ok(count > 0),
             Err(Errno::EINTR) => Ok(false),
             Err(why) => Err(Broken::Socket(why.into())),
