@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Buffers, and the device addresses of a file.
+ * Buffers: their memory, and who holds them.
  *
  * The engine's pages have 16 KiB, those of the processor may have 4: a buffer is made of blocks that are one page to the
- * engine. It gets the lowest addresses that are free, from the second page on; existing clients rely on it. A buffer
- * lives until its handle, every mapping of a process and every request that uses it are gone, and its addresses as long.
+ * engine. It lives until its handle, every mapping of a process and every request that uses it are gone, and its addresses
+ * as long.
  */
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
@@ -14,64 +14,6 @@
 
 #include "ane.h"
 
-/* Where addresses begin: zero is a BAR that names nothing. */
-#define FIRST_ADDRESS	ANE_PAGE
-#define LAST_ADDRESS	((u64)ANE_L3_TABLES << ANE_L2_SHIFT)
-
-#define BLOCK_ORDER	(ANE_PAGE_SHIFT - PAGE_SHIFT)
-
-struct ane_space *ane_space_create(struct ane_device *ane)
-{
-	struct ane_space *space = kzalloc(sizeof(*space), GFP_KERNEL_ACCOUNT);
-	int ret;
-
-	if (!space)
-		return ERR_PTR(-ENOMEM);
-	ret = ane->bus->space_init(ane, space);
-	if (ret) {
-		kfree(space);
-		return ERR_PTR(ret);
-	}
-	kref_init(&space->refs);
-	mutex_init(&space->lock);
-	drm_mm_init(&space->addresses, FIRST_ADDRESS, LAST_ADDRESS - FIRST_ADDRESS);
-	drm_dev_get(&ane->drm);
-	space->ane = ane;
-	mutex_lock(&ane->lock);
-	list_add(&space->link, &ane->spaces);
-	mutex_unlock(&ane->lock);
-	return space;
-}
-
-static void space_release(struct kref *refs)
-{
-	struct ane_space *space = container_of(refs, struct ane_space, refs);
-	struct ane_device *ane = space->ane;
-
-	mutex_lock(&ane->lock);
-	list_del(&space->link);
-	/* Attached, it stays in the registers: the next request replaces it, and until then nothing runs. */
-	if (ane->attached == space)
-		ane->attached = NULL;
-	if (!ane->is_lost)
-		ane->bus->space_fini(space);
-	mutex_unlock(&ane->lock);
-	drm_mm_takedown(&space->addresses);
-	mutex_destroy(&space->lock);
-	kfree(space);
-	drm_dev_put(&ane->drm);
-}
-
-void ane_space_put(struct ane_space *space)
-{
-	kref_put(&space->refs, space_release);
-}
-
-static struct ane_buffer *to_buffer(struct drm_gem_object *gem)
-{
-	return container_of(gem, struct ane_buffer, gem);
-}
-
 static void free_pages_of(struct ane_buffer *buffer)
 {
 	unsigned long i;
@@ -79,6 +21,17 @@ static void free_pages_of(struct ane_buffer *buffer)
 	for (i = 0; i < buffer->page_count; i++)
 		__free_page(buffer->pages[i]);
 	kvfree(buffer->pages);
+}
+
+/* From the last block to the first: memory hands them out in rising order, if it has them. */
+static void scatter(struct ane_buffer *buffer)
+{
+	const unsigned long per = 1ul << ANE_BLOCK_ORDER;
+	unsigned long low, high, i;
+
+	for (low = 0, high = buffer->page_count - per; low < high; low += per, high -= per)
+		for (i = 0; i < per; i++)
+			swap(buffer->pages[low + i], buffer->pages[high + i]);
 }
 
 static int get_pages_of(struct ane_buffer *buffer, u64 bytes)
@@ -90,85 +43,58 @@ static int get_pages_of(struct ane_buffer *buffer, u64 bytes)
 	if (!buffer->pages)
 		return -ENOMEM;
 	while (buffer->page_count < count) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		block = alloc_pages(GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL,
-				    BLOCK_ORDER);
+				    ANE_BLOCK_ORDER);
 		if (!block)
 			return -ENOMEM;
 		/* Each is mapped and counted alone. */
-		if (BLOCK_ORDER)
-			split_page(block, BLOCK_ORDER);
-		for (i = 0; i < 1ul << BLOCK_ORDER; i++)
+		if (ANE_BLOCK_ORDER)
+			split_page(block, ANE_BLOCK_ORDER);
+		for (i = 0; i < 1ul << ANE_BLOCK_ORDER; i++)
 			buffer->pages[buffer->page_count++] = block + i;
+		cond_resched();
 	}
+	if (buffer->flags & ANE_BO_SCATTERED)
+		scatter(buffer);
 	return 0;
-}
-
-static int map_buffer(struct ane_buffer *buffer)
-{
-	struct ane_space *space = buffer->space;
-	unsigned long i;
-	u64 address;
-	int ret;
-
-	mutex_lock(&space->lock);
-	ret = drm_mm_insert_node_in_range(&space->addresses, &buffer->addresses, buffer->gem.size, ANE_PAGE, 0,
-					  FIRST_ADDRESS, LAST_ADDRESS, DRM_MM_INSERT_LOW);
-	if (ret)
-		goto out;
-	for (i = 0; !ret && i < buffer->page_count; i += 1ul << BLOCK_ORDER) {
-		address = buffer->addresses.start + ((u64)i << PAGE_SHIFT);
-		ret = space->ane->bus->map(space, address, page_to_phys(buffer->pages[i]));
-	}
-	if (ret) {
-		/* The engine has not been told of any of it. */
-		space->ane->bus->unmap(space, buffer->addresses.start, address - buffer->addresses.start);
-		drm_mm_remove_node(&buffer->addresses);
-	}
-out:
-	mutex_unlock(&space->lock);
-	/* Clients expect one name for want of room. */
-	return ret == -ENOSPC ? -ENOMEM : ret;
-}
-
-static void unmap_buffer(struct ane_buffer *buffer)
-{
-	struct ane_space *space = buffer->space;
-
-	if (!drm_mm_node_allocated(&buffer->addresses))
-		return;
-	mutex_lock(&space->lock);
-	space->ane->bus->unmap(space, buffer->addresses.start, buffer->gem.size);
-	drm_mm_remove_node(&buffer->addresses);
-	mutex_unlock(&space->lock);
-	space->is_stale = true;
 }
 
 static void free_buffer(struct drm_gem_object *gem)
 {
 	struct ane_buffer *buffer = to_buffer(gem);
+	struct ane_space *space = buffer->space;
 	struct ane_device *ane = to_ane(gem->dev);
 	bool is_lost;
+	int i;
 
-	/*
-	 * A program may use addresses that its request does not name, so no page goes while one runs; and the next one is
-	 * not started before the engine has forgotten where they were.
-	 */
 	mutex_lock(&ane->lock);
-	unmap_buffer(buffer);
+	mutex_lock(&space->lock);
+	for (i = 0; i < ANE_MAPPINGS_MAX; i++)
+		if (buffer->mappings[i])
+			ane_displace(buffer, buffer->mappings[i]);
+	mutex_unlock(&space->lock);
 	is_lost = ane->is_lost;
 	mutex_unlock(&ane->lock);
+	for (i = 1; i < ANE_MAPPINGS_MAX; i++)
+		kfree(buffer->mappings[i]);
+	ane_count(space, ANE_COUNTER_BUFFERS, -1);
+	ane_count(space, ANE_COUNTER_BUFFER_BYTES, -(s64)gem->size);
 	/* An engine that nobody can stop may still write to them. */
 	if (!is_lost)
 		free_pages_of(buffer);
 	drm_gem_object_release(gem);
-	ane_space_put(buffer->space);
 	kfree(buffer);
+	ane_space_put(space);
 }
 
 /* A buffer has one place in one space: other files do not get it. */
 static int open_buffer(struct drm_gem_object *gem, struct drm_file *file)
 {
-	return to_buffer(gem)->space == file->driver_priv ? 0 : -EACCES;
+	struct ane_file *own = file->driver_priv;
+
+	return to_buffer(gem)->space == own->space ? 0 : -EACCES;
 }
 
 static int mmap_buffer(struct drm_gem_object *gem, struct vm_area_struct *vma)
@@ -193,34 +119,49 @@ static const struct drm_gem_object_funcs buffer_funcs = {
 	.vm_ops = &buffer_vm_ops,
 };
 
-int ane_buffer_create(struct drm_file *file, u64 bytes, u32 *handle, u64 *offset)
+struct ane_buffer *ane_buffer_get(struct drm_file *file, u32 handle)
 {
-	struct ane_space *space = file->driver_priv;
+	struct drm_gem_object *gem = drm_gem_object_lookup(file, handle);
+
+	return gem ? to_buffer(gem) : NULL;
+}
+
+int ane_buffer_create(struct drm_file *file, const struct ane_wish *wish, u32 *handle, struct ane_buffer **made)
+{
+	struct ane_file *own = file->driver_priv;
+	struct ane_space *space = own->space;
 	struct ane_buffer *buffer;
+	u64 bytes = ALIGN(wish->bytes, ANE_PAGE);
 	int ret;
 
-	if (!bytes)
-		return -EINVAL;
-	if (bytes > LAST_ADDRESS - FIRST_ADDRESS)
-		return -ENOMEM;
+	spin_lock(&space->ane->queue_lock);
+	own->has_context = true;
+	spin_unlock(&space->ane->queue_lock);
 	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
 	if (!buffer)
 		return -ENOMEM;
-	bytes = ALIGN(bytes, ANE_PAGE);
 	kref_get(&space->refs);
 	buffer->space = space;
+	buffer->flags = wish->flags;
 	buffer->gem.funcs = &buffer_funcs;
+	buffer->mappings[0] = &buffer->own;
+	buffer->own.usage = wish->usage;
+	buffer->own.flags = wish->flags;
+	buffer->own.fixed = wish->flags & ANE_BO_FIXED_ADDRESS ? wish->address : ANE_ADDRESS_ANY;
+	buffer->own.count = bytes >> PAGE_SHIFT;
 	drm_gem_private_object_init(&space->ane->drm, &buffer->gem, bytes);
+	ane_count(space, ANE_COUNTER_BUFFERS, 1);
+	ane_count(space, ANE_COUNTER_BUFFER_BYTES, bytes);
 	ret = get_pages_of(buffer, bytes);
-	if (!ret)
-		ret = map_buffer(buffer);
+	if (!ret && wish->flags & (ANE_BO_FIXED_ADDRESS | ANE_BO_PREMAPPED))
+		ret = ane_place(buffer, &buffer->own, ANE_ADDRESS_ANY);
 	if (!ret)
 		ret = drm_gem_create_mmap_offset(&buffer->gem);
 	if (!ret)
 		ret = drm_gem_handle_create(file, &buffer->gem, handle);
-	if (!ret)
-		*offset = drm_vma_node_offset_addr(&buffer->gem.vma_node);
-	/* From here on the handle has it; without one it goes. */
-	drm_gem_object_put(&buffer->gem);
+	if (ret)
+		drm_gem_object_put(&buffer->gem);
+	else
+		*made = buffer;
 	return ret;
 }

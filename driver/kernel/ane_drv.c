@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The calls of /dev/accel/accelN, what sysfs tells, and the device's life. The calls are those that clients of today use:
- * GET_CAPS, BO_INIT, BO_FREE and SUBMIT, with the checks that docs/uapi.md gives them.
+ * The table of the calls of /dev/accel/accelN, what sysfs tells, and the device's life.
+ *
+ * DRM takes an argument of any size for a number: what it lacks is zero, what is too much is not looked at.
  */
 #include <drm/drm_accel.h>
 #include <drm/drm_drv.h>
@@ -11,116 +12,6 @@
 #include <linux/of.h>
 
 #include "ane.h"
-#include "ane_accel.h"
-
-/* Longest first descriptor: what today's driver takes. */
-#define FIRST_MAX	0x40000u
-#define TASKS_MAX	0xffffu
-
-static int get_caps(struct drm_device *drm, void *data, struct drm_file *file)
-{
-	struct drm_ane_caps *caps = data;
-
-	*caps = (struct drm_ane_caps){
-		.size = sizeof(*caps),
-		.abi = ANE_CAPS_ABI,
-		.family = ANE_CAPS_FAMILY_H13,
-	};
-	return 0;
-}
-
-static int bo_init(struct drm_device *drm, void *data, struct drm_file *file)
-{
-	struct drm_ane_bo_init *init = data;
-	int idx, ret;
-
-	if (init->pad)
-		return -EINVAL;
-	if (!drm_dev_enter(drm, &idx))
-		return -ENODEV;
-	ret = ane_buffer_create(file, init->size, &init->handle, &init->offset);
-	drm_dev_exit(idx);
-	return ret;
-}
-
-static int bo_free(struct drm_device *drm, void *data, struct drm_file *file)
-{
-	struct drm_ane_bo_free *args = data;
-
-	if (args->pad)
-		return -EINVAL;
-	return drm_gem_handle_delete(file, args->handle);
-}
-
-/* The buffers that a request names, held until it has ended. */
-struct named {
-	struct drm_gem_object *bars[ANE_BARS], *first;
-};
-
-static void let_go(struct named *named)
-{
-	int i;
-
-	for (i = 0; i < ANE_BARS; i++)
-		drm_gem_object_put(named->bars[i]);
-	drm_gem_object_put(named->first);
-}
-
-static u32 address_of(struct drm_gem_object *gem)
-{
-	return container_of(gem, struct ane_buffer, gem)->addresses.start;
-}
-
-static int look_up(struct drm_file *file, const struct drm_ane_submit *args, struct named *named,
-		   struct ane_request *request)
-{
-	int i;
-
-	for (i = 0; i < ANE_BARS; i++) {
-		if (!args->handles[i])
-			continue;
-		named->bars[i] = drm_gem_object_lookup(file, args->handles[i]);
-		if (!named->bars[i])
-			return -EINVAL;
-		request->bars[i] = address_of(named->bars[i]);
-	}
-	named->first = drm_gem_object_lookup(file, args->btsp_handle);
-	if (!named->first)
-		return -EINVAL;
-	if (args->tsk_size >= named->bars[0]->size || args->td_size > named->first->size)
-		return -EINVAL;
-	/* Coefficients lie behind the commands, in the same buffer. */
-	request->bars[1] = request->bars[0] + ALIGN(args->tsk_size, ANE_CMD_GRAN);
-	request->first = address_of(named->first);
-	request->first_bytes = args->td_size;
-	request->tasks = args->td_count;
-	return 0;
-}
-
-static int submit(struct drm_device *drm, void *data, struct drm_file *file)
-{
-	const struct drm_ane_submit *args = data;
-	struct ane_request request = {};
-	struct named named = {};
-	int idx, ret;
-
-	BUILD_BUG_ON(ARRAY_SIZE(args->handles) != ANE_BARS);
-	if (args->pad || !args->tsk_size || !args->td_count || args->td_count > TASKS_MAX || !args->td_size ||
-	    args->td_size % 4 || args->td_size > FIRST_MAX || !args->handles[0] || args->handles[1] ||
-	    !args->btsp_handle)
-		return -EINVAL;
-	ret = look_up(file, args, &named, &request);
-	if (ret)
-		goto out;
-	ret = -ENODEV;
-	if (!drm_dev_enter(drm, &idx))
-		goto out;
-	ret = ane_submit(to_ane(drm), file->driver_priv, &request);
-	drm_dev_exit(idx);
-out:
-	let_go(&named);
-	return ret;
-}
 
 static int open_file(struct drm_device *drm, struct drm_file *file)
 {
@@ -133,23 +24,74 @@ static int open_file(struct drm_device *drm, struct drm_file *file)
 	drm_dev_exit(idx);
 	if (IS_ERR(space))
 		return PTR_ERR(space);
-	file->driver_priv = space;
+	file->driver_priv = ane_file_create(space);
+	if (!file->driver_priv) {
+		ane_space_put(space);
+		return -ENOMEM;
+	}
 	return 0;
 }
 
 static void close_file(struct drm_device *drm, struct drm_file *file)
 {
-	ane_space_put(file->driver_priv);
+	struct ane_file *own = file->driver_priv;
+	struct ane_space *space = own->space;
+
+	ane_file_close(to_ane(drm), own);
+	ane_space_put(space);
+}
+
+/* Numbers that uapi has for a driver in user space alone. */
+static int no_such_call(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	return -ENOTTY;
+}
+
+/* The companion blocks: this driver offers none, and GET_PARAM says so. */
+static int no_such_block(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	return -EOPNOTSUPP;
+}
+
+/* Why a request failed is told by its result and its fault; no text is kept. */
+static int no_text(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	return -ENODATA;
 }
 
 #define CALL(call, handler) [DRM_IOCTL_NR(DRM_IOCTL_ANE_##call) - DRM_COMMAND_BASE] = { \
 	.cmd = DRM_IOCTL_ANE_##call, .func = handler, .name = #call }
 
 static const struct drm_ioctl_desc calls[] = {
-	CALL(GET_CAPS, get_caps),
-	CALL(BO_INIT, bo_init),
-	CALL(BO_FREE, bo_free),
-	CALL(SUBMIT, submit),
+	CALL(GET_CAPS, ane_get_caps),
+	CALL(BO_INIT, ane_bo_init),
+	CALL(BO_FREE, ane_bo_free),
+	CALL(SUBMIT, ane_legacy_submit),
+	CALL(GET_PARAM, ane_get_param),
+	CALL(CONTEXT_ATTACH, ane_context_attach),
+	CALL(CONTEXT_DETACH, ane_context_detach),
+	CALL(BO_CREATE, ane_bo_create),
+	CALL(BO_INFO, ane_bo_info),
+	CALL(BO_MAP, ane_bo_map),
+	CALL(BO_UNMAP, ane_bo_unmap),
+	CALL(BO_PREMAP, ane_bo_premap),
+	CALL(POOL_CREATE, no_such_call),
+	CALL(POOL_DESTROY, no_such_call),
+	CALL(POOL_TAKE, no_such_call),
+	CALL(POOL_RECYCLE, no_such_call),
+	CALL(PROGRAM_CREATE, no_such_call),
+	CALL(PROGRAM_DESTROY, no_such_call),
+	CALL(SUBMIT_REQUEST, ane_submit_request),
+	CALL(SUBMIT_CHAIN, ane_submit_chain),
+	CALL(WAIT, ane_wait),
+	CALL(CANCEL, ane_cancel),
+	CALL(GET_FAULT, ane_get_fault),
+	CALL(RECOVER, ane_recover_call),
+	CALL(GET_STATS, ane_get_stats),
+	CALL(PE_MMU_MAP, no_such_block),
+	CALL(PE_MMU_UNMAP, no_such_block),
+	CALL(MOVER, no_such_block),
+	CALL(GET_FAILURE, no_text),
 };
 
 DEFINE_DRM_ACCEL_FOPS(ane_fops);
@@ -173,8 +115,8 @@ static ssize_t ane_stats_show(struct device *dev, struct device_attribute *attr,
 	ssize_t length;
 
 	mutex_lock(&ane->lock);
-	length = sysfs_emit(text, "submissions %llu\nfailed %llu\nrecoveries %llu\naccesses %llu\n", ane->submissions,
-			    ane->failed, ane->recoveries, ane->accesses);
+	length = sysfs_emit(text, "submissions %llu\nfailed %llu\nrecoveries %llu\naccesses %llu\ncontained %llu\n",
+			    ane->submissions, ane->failed, ane->recoveries, ane->accesses, ane->contained);
 	mutex_unlock(&ane->lock);
 	return length;
 }
@@ -195,13 +137,7 @@ static ssize_t reset_store(struct device *dev, struct device_attribute *attr, co
 
 	if (!drm_dev_enter(&ane->drm, &idx))
 		return ret;
-	mutex_lock(&ane->lock);
-	ret = ane->bus->power_on(ane);
-	if (!ret) {
-		ret = ane_recover(ane);
-		ane->bus->power_off(ane);
-	}
-	mutex_unlock(&ane->lock);
+	ret = ane_reset(ane);
 	drm_dev_exit(idx);
 	return ret ?: bytes;
 }
@@ -214,6 +150,7 @@ const struct attribute_group *ane_groups[] = { &ane_group, NULL };
 struct ane_device *ane_create(struct device *parent, const struct ane_bus *bus, void *bus_data)
 {
 	struct ane_device *ane = devm_drm_dev_alloc(parent, &ane_driver, struct ane_device, drm);
+	int ret;
 
 	if (IS_ERR(ane))
 		return ane;
@@ -221,6 +158,9 @@ struct ane_device *ane_create(struct device *parent, const struct ane_bus *bus, 
 	ane->bus_data = bus_data;
 	mutex_init(&ane->lock);
 	INIT_LIST_HEAD(&ane->spaces);
+	ret = ane_queue_init(ane);
+	if (ret)
+		return ERR_PTR(ret);
 	dev_set_drvdata(parent, ane);
 	return ane;
 }
@@ -239,7 +179,10 @@ int ane_register(struct ane_device *ane)
 void ane_unregister(struct ane_device *ane)
 {
 	WRITE_ONCE(ane->is_gone, true);
+	ane->bus->wake(ane);
 	drm_dev_unplug(&ane->drm);
+	/* Nothing is begun any more: what waits ends with ENODEV, one behind the other. */
+	ane_queue_kick(ane);
 }
 
 static int __init ane_init(void)

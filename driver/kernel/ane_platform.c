@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * The engine itself, as a device tree names it: apple,t8103-ane. Registers are reached by loads and stores, page tables are
- * apple-dart's, and the end of a request is polled for.
+ * apple-dart's, and the end of a request comes as an interrupt.
  *
  * What holds here that does not on the virtio function: with a fault in a DART, or without power, no register of the engine
- * may be touched, since that hangs the machine. A request that faults is ended by taking the engine's power.
+ * may be touched, since that hangs the machine. So the interrupt's handler touches none, and whoever waits looks at the
+ * DARTs first. Their own interrupt is off while a request runs, or apple-dart would take the fault away; so a request that
+ * is silent is looked after now and then.
  */
 #include <linux/delay.h>
+#include <linux/interrupt.h>
 #include <linux/io.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -15,13 +18,16 @@
 #include <linux/pm_runtime.h>
 #include <linux/sched/signal.h>
 
-#include "ane_accel.h"
 #include "ane_platform.h"
 
 #define EVENTS_MAX	64
-/* Rounds of the poll that do not sleep: most requests end within. */
-#define BUSY_ROUNDS	64
+/* How long nothing may be heard of a request before the DARTs are looked at. */
+#define SILENCE		max(HZ / 50, 1)
 #define AUTOSUSPEND_MS	1500
+
+static bool interrupts = true;
+module_param(interrupts, bool, 0644);
+MODULE_PARM_DESC(interrupts, "Sleep until the engine's interrupt; otherwise the registers are asked again and again");
 
 static int access(struct ane_device *ane, struct ane_batch *batch)
 {
@@ -113,8 +119,26 @@ static int prepare(struct ane_device *ane, struct ane_batch *batch)
 	return 0;
 }
 
+/* An event has the low half of the time; the whole is the nearest to what the kernel's clock says. */
+static u64 widen(struct ane_platform *p, u32 low)
+{
+	u64 now = ktime_get_ns();
+	u64 about = p->ticks + mul_u64_u32_div(now - p->ticks_at, ANE_TICKS_PER_SECOND, NSEC_PER_SEC);
+
+	p->ticks = about + (s32)(low - (u32)about);
+	p->ticks_at = now;
+	return p->ticks;
+}
+
+/* What is known of a request that runs. */
+struct progress {
+	struct ane_request *request;
+	u32 done;
+	bool is_done[2], has_failed;
+};
+
 /* Reads a line to its end. */
-static int drain(struct ane_device *ane, int line, u32 done, bool *is_done, bool *has_failed)
+static int drain(struct ane_device *ane, int line, struct progress *so_far)
 {
 	u32 left = get(ane, ANE_TM_EVENT_COUNT(line)), info;
 
@@ -123,66 +147,143 @@ static int drain(struct ane_device *ane, int line, u32 done, bool *is_done, bool
 	for (; left; left--) {
 		/* The first word takes the event off. What is none of ours is dropped. */
 		info = get(ane, ANE_TM_EVENT_INFO(line));
-		if (info == done)
-			*is_done = true;
 		if ((info & ANE_TM_EVENT_INFO_CODE_MASK) == ANE_TM_EVENT_INFO_CODE_FAILED)
-			*is_done = *has_failed = true;
+			so_far->has_failed = true;
+		else if (info != so_far->done)
+			continue;
+		so_far->is_done[line] = true;
+		/* Only a fence tells when. */
+		if (!line && so_far->request->fence)
+			so_far->request->ended = widen(platform_of(ane), get(ane, ANE_TM_EVENT_TIME(0)));
 	}
 	return 0;
 }
 
-static int poll(struct ane_device *ane, const struct ane_request *request)
+/* 1 if the request has ended, 0 if not yet. */
+static int look(struct ane_device *ane, struct ane_file *file, struct progress *so_far)
 {
-	u32 done = ANE_TM_EVENT_INFO_CODE_DONE | ANE_FIFO_NID << ANE_TM_EVENT_INFO_NID_SHIFT | (request->tasks - 1);
-	ktime_t end = ktime_add_ms(ktime_get(), ANE_LEGACY_TIMEOUT_MS);
-	bool is_done[2] = {}, has_failed = false, is_late;
-	int line, round, ret;
+	int line, dart, ret;
 
-	for (round = 0;; round++) {
+	while ((dart = ane_darts_fault(ane)) >= 0) {
+		ret = ane_contain(ane, file, so_far->request, dart);
+		if (ret)
+			return ret;
+	}
+	for (line = 0; line < 2; line++) {
+		if (so_far->is_done[line])
+			continue;
+		ret = drain(ane, line, so_far);
+		if (ret)
+			return ret;
+	}
+	if (!so_far->is_done[0] && !so_far->is_done[1])
+		return 0;
+	/* The interrupt is down from here on, so that an event that follows raises it. */
+	ane->accesses++;
+	writel(ANE_TM_INTERRUPT_ACK_EVENTS_MASK, platform_of(ane)->engine - ENGINE_BASE + ANE_TM_INTERRUPT_ACK);
+	return so_far->is_done[0] && so_far->is_done[1] && get(ane, ANE_TM_STATUS) & ANE_TM_STATUS_IDLE_MASK;
+}
+
+static irqreturn_t on_event(int irq, void *data)
+{
+	struct ane_platform *p = data;
+
+	/* The line is up until the events are read, and nobody knows here whether that may be done. */
+	disable_irq_nosync(irq);
+	WRITE_ONCE(p->is_told, true);
+	wake_up_all(&p->told);
+	return IRQ_HANDLED;
+}
+
+static bool is_news(struct ane_platform *p, const struct ane_request *request)
+{
+	return READ_ONCE(p->is_told) || READ_ONCE(request->is_cancelled);
+}
+
+/* The line is off outside of this function, and was up if is_told. */
+static void sleep(struct ane_platform *p, const struct ane_request *request)
+{
+	if (!p->has_irq || !READ_ONCE(interrupts)) {
+		usleep_range(20, 100);
+		return;
+	}
+	WRITE_ONCE(p->is_told, false);
+	enable_irq(p->irq);
+	wait_event_killable_timeout(p->told, is_news(p, request), SILENCE);
+	disable_irq(p->irq);
+	/* Its handler has done so as well. */
+	if (READ_ONCE(p->is_told))
+		enable_irq(p->irq);
+}
+
+static int wait_for_end(struct ane_device *ane, struct ane_file *file, struct ane_request *request)
+{
+	struct ane_platform *p = platform_of(ane);
+	struct progress so_far = {
+		.request = request,
+		.done = ANE_TM_EVENT_INFO_CODE_DONE | request->network_id << ANE_TM_EVENT_INFO_NID_SHIFT |
+			(request->tasks - 1),
+	};
+	ktime_t end = min(ktime_add_ms(ktime_get(), ANE_LEGACY_TIMEOUT_MS), request->deadline);
+	int contained = 0, ret;
+	bool is_late;
+
+	/* A request that is polled for may have ended by now; of one that is not the interrupt tells. */
+	if (p->has_irq && READ_ONCE(interrupts))
+		sleep(p, request);
+	for (;;) {
 		/* Compared after the look: a bus that is slow takes no request's time. */
 		is_late = ktime_after(ktime_get(), end);
-		if (ane_darts_fault(ane))
-			return -EFAULT;
-		for (line = 0; line < 2; line++) {
-			if (is_done[line])
-				continue;
-			ret = drain(ane, line, done, &is_done[line], &has_failed);
-			if (ret)
-				return ret;
-		}
-		if (is_done[0] && is_done[1] && (get(ane, ANE_TM_STATUS) & ANE_TM_STATUS_IDLE_MASK))
+		ret = look(ane, file, &so_far);
+		if (ret < 0)
+			return ret;
+		if (ret)
 			break;
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		if (is_late)
+		if (READ_ONCE(request->is_cancelled))
+			return -ECANCELED;
+		/* A fault begins its time anew: it was the kernel that took it. */
+		if (p->scratch_count != contained) {
+			contained = p->scratch_count;
+			end = min(ktime_add_ms(ktime_get(), ANE_LEGACY_TIMEOUT_MS), request->deadline);
+		} else if (is_late) {
 			return -ETIMEDOUT;
-		if (round < BUSY_ROUNDS)
-			udelay(1);
-		else
-			usleep_range(20, 100);
+		}
+		sleep(p, request);
 	}
-	ane->accesses++;
-	writel(ANE_TM_INTERRUPT_ACK_EVENTS_MASK, platform_of(ane)->engine - ENGINE_BASE + ANE_TM_INTERRUPT_ACK);
-	return has_failed ? -EIO : 0;
+	if (p->scratch_count)
+		ane->contained++;
+	return so_far.has_failed || p->scratch_count ? -EIO : 0;
 }
 
-static int wait(struct ane_device *ane, const struct ane_request *request)
+static int wait(struct ane_device *ane, struct ane_file *file, struct ane_request *request)
 {
-	int ret = poll(ane, request);
+	struct ane_platform *p = platform_of(ane);
+	int ret = wait_for_end(ane, file, request);
 
-	if (ret == -EFAULT)
-		dev_warn_ratelimited(ane->drm.dev, "engine faults\n");
-	ane_darts_quiet(platform_of(ane), false);
+	ane_darts_quiet(p, false);
+	p->scratch_space = file->space;
+	/* The engine may be at these pages for as long as the request runs. */
+	if (!ret || ret == -EIO)
+		ane_contain_end(ane, file->space, true);
 	return ret;
+}
+
+static void wake(struct ane_device *ane)
+{
+	wake_up_all(&platform_of(ane)->told);
 }
 
 static int recover(struct ane_device *ane)
 {
-	int ret = ane_power_cycle(platform_of(ane));
+	struct ane_platform *p = platform_of(ane);
+	int ret = ane_power_cycle(p);
 
-	if (ret)
-		return ret;
-	ret = ane_darts_clear(ane);
+	if (p->scratch_count)
+		ane_contain_end(ane, p->scratch_space, !ret);
+	if (!ret)
+		ret = ane_darts_clear(ane);
 	if (ret)
 		return ret;
 	enable(ane);
@@ -210,6 +311,7 @@ static const struct ane_bus register_bus = {
 	.attach = attach,
 	.prepare = prepare,
 	.wait = wait,
+	.wake = wake,
 	.recover = recover,
 	.power_on = power_on,
 	.power_off = power_off,
@@ -242,6 +344,27 @@ static int try_darts(struct ane_platform *p)
 	return ret;
 }
 
+/* Lines that are one cannot be told apart without a look at registers, and the DARTs' has to be off at times. */
+static int take_interrupt(struct ane_platform *p, struct platform_device *pdev)
+{
+	int i, ret;
+
+	init_waitqueue_head(&p->told);
+	p->irq = platform_get_irq_byname(pdev, "ane");
+	if (p->irq < 0)
+		return p->irq;
+	for (i = 0; i < p->dart_count; i++)
+		if (p->darts[i].irq == p->irq)
+			break;
+	if (i < p->dart_count) {
+		dev_info(p->dev, "engine and DARTs share an interrupt; the end of a request is polled for\n");
+		return 0;
+	}
+	ret = devm_request_irq(p->dev, p->irq, on_event, IRQF_NO_AUTOEN, "ane", p);
+	p->has_irq = !ret;
+	return ret;
+}
+
 static int ane_probe(struct platform_device *pdev)
 {
 	struct device *dev = &pdev->dev;
@@ -266,9 +389,14 @@ static int ane_probe(struct platform_device *pdev)
 	ret = ane_darts_init(p);
 	if (ret)
 		return dev_err_probe(dev, ret, "DARTs' registers\n");
+	ret = take_interrupt(p, pdev);
+	if (ret)
+		return dev_err_probe(dev, ret, "interrupt\n");
 	ane = ane_create(dev, &register_bus, p);
 	if (IS_ERR(ane))
 		return PTR_ERR(ane);
+	/* What the T8103 has; its engine has no register that says so. */
+	ane->facts = (struct ane_facts){ .chip = 0x8103, .ane_type = 64, .engines = 16, .queues = 8 };
 	pm_runtime_set_autosuspend_delay(dev, AUTOSUSPEND_MS);
 	pm_runtime_use_autosuspend(dev);
 	ret = devm_pm_runtime_enable(dev);

@@ -24,20 +24,28 @@ static void ctrl_used(struct virtqueue *vq)
 	complete(&v->answered);
 }
 
+/* The first of a request is the one that is told. */
+static void take_fault(struct ane_virtio *v, const struct virtio_ane_event *event)
+{
+	if (!v->has_fault)
+		v->fault = *event;
+	v->has_fault = true;
+}
+
 static void take_event(struct ane_virtio *v, const struct virtio_ane_event *event)
 {
 	switch (le16_to_cpu(event->kind)) {
 	case VIRTIO_ANE_EVENT_TASK_MANAGER:
 		v->owed++;
 		v->info = le32_to_cpu(event->words[1]);
+		v->ended = le64_to_cpu(event->timestamp);
 		v->has_ended = true;
 		break;
 	case VIRTIO_ANE_EVENT_DART:
-		v->has_fault = true;
-		v->fault_address = le32_to_cpu(event->info.address);
-		v->fault_cause = le64_to_cpu(event->info.hw_error);
+		take_fault(v, event);
 		break;
 	case VIRTIO_ANE_EVENT_DEAD:
+		take_fault(v, event);
 		v->is_dead = true;
 		break;
 	}
@@ -94,6 +102,7 @@ int ane_ring_start(struct ane_virtio *v)
 		ret = give(v, &v->buffers[i]);
 	spin_unlock_irqrestore(&v->lock, flags);
 	if (ret) {
+		v->is_silent = true;
 		v->vdev->config->del_vqs(v->vdev);
 		return ret;
 	}
@@ -104,6 +113,8 @@ int ane_ring_start(struct ane_virtio *v)
 
 void ane_ring_stop(struct ane_virtio *v)
 {
+	/* Without queues nothing is asked, should somebody still try. */
+	v->is_silent = true;
 	virtio_reset_device(v->vdev);
 	v->vdev->config->del_vqs(v->vdev);
 }

@@ -2,13 +2,13 @@
 /*
  * Requests: what is written for one, and what is done about one that does not end.
  *
- * All use queue 4 and network id 0x40, as today's clients expect, and the queue's first set. The set's base addresses
- * keep what was written, so only those that change are written again.
+ * All use queue 4, as today's clients expect, and the queue's first set. The set's base addresses keep what was written, so
+ * only those that change are written again.
  */
 #include <linux/bug.h>
+#include <linux/mm.h>
 
 #include "ane.h"
-#include "ane_accel.h"
 
 #define QUEUE(n)	((n) * ANE_TQ_STRIDE)
 #define OURS		QUEUE(ANE_LEGACY_QUEUE)
@@ -52,21 +52,45 @@ static void stage(struct ane_device *ane, struct ane_batch *batch, const struct 
 			ane_write(batch, ANE_TQ_BAR1(i) + OURS, request->bars[i]);
 	ane_write(batch, ANE_TQ_REQ_SIZE1 + OURS, size);
 	ane_write(batch, ANE_TQ_REQ_ADDR1 + OURS, request->first);
-	ane_write(batch, ANE_TQ_REQ_NID1 + OURS, ANE_FIFO_NID << ANE_TQ_REQ_NID1_NID_SHIFT | 1);
+	ane_write(batch, ANE_TQ_REQ_NID1 + OURS, request->network_id << ANE_TQ_REQ_NID1_NID_SHIFT | 1);
 	ane_write(batch, ANE_TM_REQUEST_ADDRESS, request->first);
 	ane_write(batch, ANE_TM_REQUEST_INFO, size | request->tasks);
 	ane_write(batch, ANE_TM_PUSH, ANE_LEGACY_QUEUE << ANE_TM_PUSH_QUEUE_SHIFT | PRIORITY);
 }
 
-static int run(struct ane_device *ane, struct ane_space *space, const struct ane_request *request)
+/* The first descriptor goes to the space's own page, where no client changes it under the engine's eyes. */
+static void copy_first(struct ane_space *space, struct ane_request *request)
 {
+	u32 at, step;
+	__le32 *identity = page_address(space->first);
+
+	for (at = 0; at < request->first_bytes; at += step) {
+		u64 from = request->copied_at + at;
+
+		step = min_t(u64, request->first_bytes - at, PAGE_SIZE - offset_in_page(from));
+		memcpy(page_address(space->first) + at,
+		       page_address(request->copied->pages[from >> PAGE_SHIFT]) + offset_in_page(from), step);
+	}
+	*identity &= cpu_to_le32(~ANE_HEADER_IDENTITY_NID_MASK);
+	*identity |= cpu_to_le32((u32)request->network_id << ANE_HEADER_IDENTITY_NID_SHIFT);
+	request->first = space->first_address.start;
+}
+
+static int run(struct ane_device *ane, struct ane_file *file, struct ane_request *request)
+{
+	struct ane_space *space = file->space;
 	struct ane_batch *batch = &ane->batch;
 	int ret = 0;
+
+	if (request->copied)
+		copy_first(space, request);
 
 	if (ane->attached != space || space->is_stale)
 		ret = ane->bus->attach(ane, space);
 	if (ret)
 		return ret;
+	if (ane->attached != space || space->is_stale)
+		ane_count(space, ANE_COUNTER_INVALIDATIONS, 1);
 	ane->attached = space;
 	space->is_stale = false;
 	batch->count = 0;
@@ -81,7 +105,18 @@ static int run(struct ane_device *ane, struct ane_space *space, const struct ane
 		return ret;
 	memcpy(ane->bars, request->bars, sizeof(ane->bars));
 	ane->has_bars = true;
-	return ane->bus->wait(ane, request);
+	return ane->bus->wait(ane, file, request);
+}
+
+static int power_on(struct ane_device *ane)
+{
+	return ane->bus->power_on ? ane->bus->power_on(ane) : 0;
+}
+
+static void power_off(struct ane_device *ane)
+{
+	if (ane->bus->power_off)
+		ane->bus->power_off(ane);
 }
 
 /* Whatever runs is gone afterwards. */
@@ -96,6 +131,20 @@ int ane_recover(struct ane_device *ane)
 	WRITE_ONCE(ane->is_lost, ret != 0);
 	if (ret)
 		dev_err(ane->drm.dev, "engine does not come back (%d); its memory is kept\n", ret);
+	return ret;
+}
+
+int ane_reset(struct ane_device *ane)
+{
+	int ret;
+
+	mutex_lock(&ane->lock);
+	ret = power_on(ane);
+	if (!ret) {
+		ret = ane_recover(ane);
+		power_off(ane);
+	}
+	mutex_unlock(&ane->lock);
 	return ret;
 }
 
@@ -117,29 +166,44 @@ static int told(int ret)
 	}
 }
 
-int ane_submit(struct ane_device *ane, struct ane_space *space, const struct ane_request *request)
+static void set_current(struct ane_device *ane, struct ane_request *request)
+{
+	spin_lock(&ane->queue_lock);
+	ane->current_request = request;
+	spin_unlock(&ane->queue_lock);
+}
+
+int ane_submit_locked(struct ane_device *ane, struct ane_file *file, struct ane_request *request)
+{
+	int ret;
+
+	if (ane->is_lost)
+		return -ECANCELED;
+	ret = power_on(ane);
+	if (ret)
+		return told(ret);
+	ane->submissions++;
+	set_current(ane, request);
+	ret = run(ane, file, request);
+	set_current(ane, NULL);
+	if (ret)
+		ane->failed++;
+	if (ret && ret != -EIO && ret != -ETIME) {
+		if (ret != -EINTR && ret != -ECANCELED)
+			dev_warn_ratelimited(ane->drm.dev, "request does not end (%d), engine is reset\n", ret);
+		ane_recover(ane);
+	}
+	power_off(ane);
+	return told(ret);
+}
+
+int ane_submit(struct ane_device *ane, struct ane_file *file, struct ane_request *request)
 {
 	int ret;
 
 	if (mutex_lock_interruptible(&ane->lock))
 		return -ERESTARTSYS;
-	ret = -ECANCELED;
-	if (ane->is_lost)
-		goto out;
-	ret = ane->bus->power_on(ane);
-	if (ret)
-		goto out;
-	ane->submissions++;
-	ret = run(ane, space, request);
-	if (ret)
-		ane->failed++;
-	if (ret && ret != -EIO && ret != -ETIME) {
-		if (ret != -EINTR)
-			dev_warn_ratelimited(ane->drm.dev, "request does not end (%d), engine is reset\n", ret);
-		ane_recover(ane);
-	}
-	ane->bus->power_off(ane);
-out:
+	ret = ane_submit_locked(ane, file, request);
 	mutex_unlock(&ane->lock);
-	return told(ret);
+	return ret;
 }

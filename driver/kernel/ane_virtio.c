@@ -10,7 +10,6 @@
 #include <linux/slab.h>
 #include <linux/virtio_config.h>
 
-#include "ane_accel.h"
 #include "ane_virtio.h"
 
 /* How long nothing may be heard of a request before the registers are asked. */
@@ -119,7 +118,7 @@ static int clear_faults(struct ane_device *ane)
 }
 
 /* Why the engine ended a request that did not run to its end. */
-static int explain(struct ane_device *ane, u64 fault_address, u64 fault_cause, bool has_fault)
+static int explain(struct ane_device *ane)
 {
 	struct ane_batch *batch = &ane->batch;
 	u32 code;
@@ -135,24 +134,39 @@ static int explain(struct ane_device *ane, u64 fault_address, u64 fault_cause, b
 	code = batch->at[0].value & ANE_TM_ERROR_CODE_MASK;
 	dev_dbg(ane->drm.dev, "request ends with code %#x, place %#x, value %#x\n", code, batch->at[1].value,
 		batch->at[2].value);
-	if (has_fault) {
-		dev_warn_ratelimited(ane->drm.dev, "engine faults at %#llx, cause %llu\n", fault_address, fault_cause);
-		ret = clear_faults(ane);
-		if (ret)
-			return ret;
-	}
 	return code == ANE_TM_ERROR_CODE_DEADLINE ? -ETIME : -EIO;
 }
 
-static bool is_told(struct ane_device *ane)
+/* The device has ended the request that faulted: what is left is to tell its file, and to free the windows. */
+static int contain(struct ane_device *ane, struct ane_file *file, struct ane_request *request,
+		   const struct virtio_ane_event *event)
+{
+	struct ane_fault fault = {
+		.timestamp = le64_to_cpu(event->timestamp),
+		.window = le16_to_cpu(event->source),
+		.engine_status = le32_to_cpu(event->engine_status),
+		.info = event->info,
+	};
+
+	dev_warn_ratelimited(ane->drm.dev, "engine faults at %#x, cause %llu\n", le32_to_cpu(event->info.address),
+			     le64_to_cpu(event->info.hw_error));
+	ane_fault_keep(ane, file, request, &fault);
+	/* Invalidates the stream before the next request. */
+	file->space->is_stale = true;
+	ane->contained++;
+	return clear_faults(ane);
+}
+
+static bool is_told(struct ane_device *ane, const struct ane_request *request)
 {
 	struct ane_virtio *v = virtio_of(ane);
 
-	return READ_ONCE(v->has_ended) || READ_ONCE(v->is_dead) || READ_ONCE(ane->is_gone);
+	return READ_ONCE(v->has_ended) || READ_ONCE(v->is_dead) || READ_ONCE(ane->is_gone) ||
+	       READ_ONCE(request->is_cancelled);
 }
 
 /* An event may have been dropped; the lines drop nothing. An end that only they know is taken for a failure. */
-static int look(struct ane_device *ane)
+static int look(struct ane_device *ane, const struct ane_request *request)
 {
 	struct ane_batch *batch = &ane->batch;
 	int ret;
@@ -162,43 +176,66 @@ static int look(struct ane_device *ane)
 	ret = ask(ane, batch);
 	if (ret || !batch->at[0].value)
 		return ret;
-	return wait_event_timeout(virtio_of(ane)->told, is_told(ane), HZ) ? 0 : -EPROTO;
+	return wait_event_timeout(virtio_of(ane)->told, is_told(ane, request), HZ) ? 0 : -EPROTO;
 }
 
-static int wait(struct ane_device *ane, const struct ane_request *request)
+/* 0 if there is news, and otherwise why nobody waits any longer. */
+static int sleep(struct ane_device *ane, const struct ane_request *request)
+{
+	unsigned int rounds = 0;
+	long left, ret;
+
+	while (!is_told(ane, request)) {
+		left = SILENCE;
+		if (request->deadline != KTIME_MAX) {
+			s64 ns = ktime_to_ns(ktime_sub(request->deadline, ktime_get()));
+
+			if (ns <= 0)
+				return -ETIMEDOUT;
+			left = min_t(u64, SILENCE, nsecs_to_jiffies64(ns) + 1);
+		}
+		ret = wait_event_killable_timeout(virtio_of(ane)->told, is_told(ane, request), left);
+		if (ret < 0)
+			return -EINTR;
+		if (ret || left < SILENCE)
+			continue;
+		ret = look(ane, request);
+		if (ret < 0)
+			return ret;
+		if (++rounds >= READ_ONCE(patience_s))
+			return -ETIMEDOUT;
+	}
+	return 0;
+}
+
+static int wait(struct ane_device *ane, struct ane_file *file, struct ane_request *request)
 {
 	struct ane_virtio *v = virtio_of(ane);
-	u64 address, cause;
-	unsigned int round;
-	int ret = 0;
+	struct virtio_ane_event fault;
+	int ret = sleep(ane, request), cleared = 0;
 	bool has_fault;
 	u32 info;
 
-	for (round = 1; !is_told(ane); round++) {
-		ret = wait_event_killable_timeout(v->told, is_told(ane), SILENCE);
-		if (ret < 0)
-			return -EINTR;
-		if (ret)
-			break;
-		ret = look(ane);
-		if (ret < 0)
-			return ret;
-		if (round >= READ_ONCE(patience_s))
-			return -ETIMEDOUT;
-	}
-	spin_lock_irq(&v->lock);
-	info = v->info;
-	has_fault = v->has_fault;
-	address = v->fault_address;
-	cause = v->fault_cause;
-	ret = v->is_dead ? -EHOSTDOWN : v->has_ended ? 0 : -ENODEV;
-	spin_unlock_irq(&v->lock);
 	if (ret)
 		return ret;
-	if (info == (ANE_TM_EVENT_INFO_CODE_DONE | ANE_FIFO_NID << ANE_TM_EVENT_INFO_NID_SHIFT |
-		     (request->tasks - 1)))
+	spin_lock_irq(&v->lock);
+	info = v->info;
+	request->ended = v->has_ended ? v->ended : 0;
+	has_fault = v->has_fault;
+	fault = v->fault;
+	ret = v->is_dead ? -EHOSTDOWN : v->has_ended ? 0 : READ_ONCE(request->is_cancelled) ? -ECANCELED : -ENODEV;
+	spin_unlock_irq(&v->lock);
+	if (!ret && info == (ANE_TM_EVENT_INFO_CODE_DONE | request->network_id << ANE_TM_EVENT_INFO_NID_SHIFT |
+			     (request->tasks - 1)))
 		return 0;
-	return explain(ane, address, cause, has_fault);
+	if (has_fault)
+		cleared = contain(ane, file, request, &fault);
+	return ret ?: cleared ?: explain(ane);
+}
+
+static void wake(struct ane_device *ane)
+{
+	wake_up_all(&virtio_of(ane)->told);
 }
 
 /* Only the request of this name resets the engine for sure: not every monitor passes a reset of the function on. */
@@ -233,15 +270,6 @@ static int recover(struct ane_device *ane)
 	return ask(ane, batch);
 }
 
-static int power_on(struct ane_device *ane)
-{
-	return 0;
-}
-
-static void power_off(struct ane_device *ane)
-{
-}
-
 static const struct ane_bus virtio_bus = {
 	.name = "virtio",
 	.access = ask,
@@ -252,9 +280,8 @@ static const struct ane_bus virtio_bus = {
 	.attach = attach,
 	.prepare = prepare,
 	.wait = wait,
+	.wake = wake,
 	.recover = recover,
-	.power_on = power_on,
-	.power_off = power_off,
 };
 
 /* It never changes. Each access may be a round trip to another process, and words are the widest that it has. */
@@ -317,6 +344,16 @@ static int ane_probe(struct virtio_device *vdev)
 	ane = ane_create(&vdev->dev, &virtio_bus, v);
 	if (IS_ERR(ane))
 		return PTR_ERR(ane);
+	ane->facts = (struct ane_facts){
+		.features = ANE_FEATURE_VIRTUAL |
+			    (le32_to_cpu(v->config.features) & VIRTIO_ANE_FEATURE_CHECK ? ANE_FEATURE_CHECK : 0),
+		.chip = le32_to_cpu(v->config.chip),
+		.instance = le16_to_cpu(v->config.instance),
+		.ane_type = le16_to_cpu(v->config.ane_type),
+		.engines = le16_to_cpu(v->config.engine_count),
+		.queues = le16_to_cpu(v->config.queue_count),
+		.fault_policy = v->config.fault_policy,
+	};
 	ret = ane_ring_start(v);
 	if (ret)
 		return ret;
@@ -344,8 +381,6 @@ static void ane_remove(struct virtio_device *vdev)
 {
 	struct ane_device *ane = dev_get_drvdata(&vdev->dev);
 
-	WRITE_ONCE(ane->is_gone, true);
-	wake_up_all(&virtio_of(ane)->told);
 	ane_unregister(ane);
 	stop(ane);
 }

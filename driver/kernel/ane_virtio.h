@@ -41,7 +41,8 @@ struct ane_virtio {
 	spinlock_t lock;
 	bool has_ended, is_dead, has_fault;
 	u32 info;
-	u64 fault_address, fault_cause;
+	u64 ended;
+	struct virtio_ane_event fault;
 	/* Events that came, each of which both lines still hold. Under the device's lock and the spin lock. */
 	unsigned int owed;
 };
