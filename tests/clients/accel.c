@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "client.h"
+#include "tap.h"
 
 struct prime {
 	uint32_t handle, flags;
@@ -20,76 +20,6 @@ struct prime {
 #define PRIME_FD_TO_HANDLE _IOWR('d', 0x2e, struct prime)
 
 #define CHILDREN 4
-
-static const char *model;
-static int count, failed;
-
-static void report(int good, const char *what)
-{
-	printf("%sok %d %s\n", good ? "" : "not ", ++count, what);
-	failed += !good;
-}
-
-#define TEST(what) report((what), #what)
-
-/* How a call ends: 0, or the error. */
-static int call(int fd, unsigned long number, void *argument)
-{
-	return ioctl(fd, number, argument) == 0 ? 0 : errno;
-}
-
-static int run(struct program *program)
-{
-	struct drm_ane_submit submit = submission(program);
-	return call(program->fd, DRM_IOCTL_ANE_SUBMIT, &submit);
-}
-
-/* A file of its own with the program in it, its inputs filled by a seed. */
-static struct program fresh(unsigned seed)
-{
-	int fd = open_device();
-	CHECK(fd >= 0);
-	struct program program = load_program(fd, model);
-	for (unsigned input = 0; input < program.header.inputs; input++) {
-		struct buffer *bar = &program.bars[4 + program.header.outputs + input];
-		for (uint64_t at = 0; at + 1 < bar->size; at += 2) {
-			/* Halves of either sign, none of them large. */
-			seed = seed * 1664525 + 1013904223;
-			bar->map[at] = seed >> 24;
-			bar->map[at + 1] = 0x30 | (seed >> 16 & 0x8f);
-		}
-	}
-	return program;
-}
-
-static uint64_t sum(const struct program *program)
-{
-	uint64_t hash = 14695981039346656037ull;
-	for (unsigned output = 0; output < program->header.outputs; output++) {
-		const struct buffer *bar = &program->bars[4 + output];
-		for (uint64_t at = 0; at < bar->size; at++)
-			hash = (hash ^ bar->map[at]) * 1099511628211ull;
-	}
-	return hash;
-}
-
-/* Its result, from outputs that hold nothing of an earlier one. */
-static uint64_t result(struct program *program)
-{
-	for (unsigned output = 0; output < program->header.outputs; output++)
-		memset(program->bars[4 + output].map, 0xa5, program->bars[4 + output].size);
-	CHECK(run(program) == 0);
-	return sum(program);
-}
-
-static void drop(struct program *program)
-{
-	for (unsigned bar = 0; bar < 32; bar++)
-		if (program->bars[bar].map)
-			munmap(program->bars[bar].map, program->bars[bar].size);
-	munmap(program->bootstrap.map, program->bootstrap.size);
-	close(program->fd);
-}
 
 static uint64_t result_of(unsigned seed)
 {
