@@ -1,29 +1,25 @@
 //! `dist/`: man pages and shell completions, from the same declarations that parse arguments.
 
-use anyhow::Result;
+use std::process;
+
+use anyhow::{Context as _, Result, ensure};
 use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate};
 
-/// The programs' own files: a program cannot be a dependency, so its declaration is compiled here once more.
-#[path = "../../userspace/src/bin/ane/args/mod.rs"]
-#[expect(
-    dead_code,
-    unused_imports,
-    reason = "only the declarations are used here, not what is parsed by them"
-)]
-mod ane;
+use crate::output::root;
+
+/// The programs' own files: a program cannot be a dependency, so its declaration is compiled here once more. `ane` makes its
+/// pages itself.
 #[path = "../../driver/aned/src/bin/aned/args.rs"]
 mod aned;
 #[path = "../../device/daemon/src/args.rs"]
 mod device;
+#[path = "../../userspace/src/bin/ane/pages.rs"]
+mod pages;
 
-/// The programs, by their names.
-fn programs() -> [(&'static str, Command); 3] {
-    [
-        ("ane", ane::Cli::command()),
-        ("aned", aned::Args::command()),
-        ("vhost-device-ane", device::Args::command()),
-    ]
+/// The daemons, by their names.
+fn daemons() -> [(&'static str, Command); 2] {
+    [("aned", aned::Args::command()), ("vhost-device-ane", device::Args::command())]
 }
 
 /// Where each shell looks for the completions of a program, and under which name.
@@ -39,12 +35,12 @@ fn completions(program: &str) -> [(Shell, String); 3] {
 ///
 /// # Errors
 ///
-/// If the text cannot be written, which memory always can.
+/// If `ane` cannot be built, or does not write its pages.
 pub fn render() -> Result<Vec<(String, Vec<u8>)>> {
-    let mut files = Vec::new();
-    for (program, mut command) in programs() {
+    let mut files = of_ane()?;
+    for (program, mut command) in daemons() {
         // No date: a page is the same whenever it is made.
-        for (name, page) in ane::pages::of(command.clone())? {
+        for (name, page) in pages::of(command.clone())? {
             files.push((format!("dist/man/{name}"), page));
         }
         for (shell, path) in completions(program) {
@@ -54,4 +50,31 @@ pub fn render() -> Result<Vec<(String, Vec<u8>)>> {
         }
     }
     Ok(files)
+}
+
+/// What `ane` itself writes: its arguments are declared beside what they are for, all over the program.
+fn of_ane() -> Result<Vec<(String, Vec<u8>)>> {
+    let folder = tempfile::tempdir()?;
+    let to = folder.path().join("man1");
+    ane(&["man", "--output", to.to_str().context("a temporary folder has a name in ASCII")?])?;
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&to)? {
+        let entry = entry?;
+        let name = entry.file_name().into_string().ok().context("pages have names in ASCII")?;
+        files.push((format!("dist/man/{name}"), std::fs::read(entry.path())?));
+    }
+    files.sort();
+    for (shell, path) in completions("ane") {
+        files.push((path, ane(&["completions", &shell.to_string()])?));
+    }
+    Ok(files)
+}
+
+/// Runs `ane`, built from the sources as they are; what it printed.
+fn ane(arguments: &[&str]) -> Result<Vec<u8>> {
+    let mut cargo = process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root()).args(["run", "--quiet", "--locked", "--package", "ane", "--bin", "ane", "--"]);
+    let output = cargo.args(arguments).stderr(process::Stdio::inherit()).output().context("running cargo")?;
+    ensure!(output.status.success(), "ane {}: {}", arguments.join(" "), output.status);
+    Ok(output.stdout)
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::hint::black_box;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ane::build::{Element, Graph, Shape};
@@ -13,11 +14,48 @@ use ane::tensor::Tensor;
 use ane::tensor::tile::{Layout, tile, untile};
 use ane_uapi::ioctl::param::Param;
 use anyhow::Result;
+use clap::Args;
 use half::f16;
 use serde::Serialize;
 
 use crate::device as chosen;
-use crate::{args, files, run};
+use crate::device::DeviceArgs;
+use crate::{files, run};
+
+/// Measure what it costs to use the engine here
+///
+/// With MODEL: how long a run takes, from submission to completion, and how many there are in a second. Without: opening
+/// a device, a call, a run of the smallest program, and tiling against a plain copy of as many bytes. The figures are of
+/// this machine; `cargo xtask performance` has those that are held to goals.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane bench
+  ane bench network.hwx --numerics exact --seconds 5
+  ane bench --device aned --json")]
+pub(crate) struct Bench {
+    /// The program: .hwx or .anec, told apart by content
+    pub(crate) model: Option<PathBuf>,
+    /// How long to measure each figure
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = seconds)]
+    pub(crate) seconds: f64,
+    /// Give a run up that has not ended after this long: exit code 4
+    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds)]
+    pub(crate) timeout: Option<f64>,
+    /// Print JSON for another program to read
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The device
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("wanted is a number of seconds from 0.001 to 3600".to_owned()),
+    }
+}
 
 /// One figure: nanoseconds of each time that something was done.
 #[derive(Debug, Serialize)]
@@ -31,7 +69,7 @@ struct Figure {
     bytes_per_second: Option<f64>,
 }
 
-pub(crate) fn run(args: &args::Bench) -> Result<()> {
+pub(crate) fn run(args: &Bench) -> Result<()> {
     let limit = Duration::from_secs_f64(args.seconds);
     let mut figures = Vec::new();
     match &args.model {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
+use std::path::PathBuf;
 
 use ane::count::count;
 use ane::decode::printable;
@@ -11,15 +12,41 @@ use ane::model::network::Array;
 use ane::model::{self, Compiled, Options, onnx};
 use ane::tensor::npy;
 use anyhow::{Context, Result, anyhow};
+use clap::Args;
 
-use crate::args;
 use crate::failure::{Advise, Exit};
 use crate::files::{self, Existing};
+use crate::model::ModelArgs;
+
+/// Compile a model to a program
+///
+/// Constants are folded, layers that the engine does in one pass are joined, tensors laid out, and numbers cast to
+/// halves. What cannot be mapped is named, all of it: operation, name, shapes and reason.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane compile network.onnx -o network.anec && ane run network.anec
+  ane compile network.mlpackage -o packaged.anec
+  ane compile network.onnx -o network.anec --dim batch=1 --report
+  ane compile node.onnx -o node.anec --bind shape=shape.npy")]
+pub(crate) struct Compile {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// The .anec file to write; one that exists is not overwritten
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Overwrite a file that exists
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print each layer with its tasks
+    #[arg(long)]
+    pub(crate) report: bool,
+}
 
 /// Most elements of an array that is bound.
 const ELEMENTS_MAX: u64 = model::network::array::ELEMENTS_MAX;
 
-pub(crate) fn run(args: &args::Compile) -> Result<()> {
+pub(crate) fn run(args: &Compile) -> Result<()> {
     let compiled = compiled(&args.model)?;
     let built = &compiled.built;
     files::save(&args.output, &built.to_anec()?, Existing::forced(args.force))?;
@@ -62,7 +89,7 @@ pub(crate) fn run(args: &args::Compile) -> Result<()> {
 }
 
 /// The program of a model, as the command line has it.
-pub(crate) fn compiled(args: &args::Model) -> Result<Compiled> {
+pub(crate) fn compiled(args: &ModelArgs) -> Result<Compiled> {
     let mut options = Options::default();
     for bind in &args.bind {
         let array = array(&bind.file).with_context(|| files::name(&bind.file))?;

@@ -1,16 +1,40 @@
 //! `ane convert`.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use ane::container::{self, Direction, Program, Surface, anec, convert};
 use ane::decode::printable;
 use anyhow::{Context, Result};
+use clap::Args;
 
-use crate::args;
 use crate::failure::{Advise, Exit, Failure};
 use crate::files::{self, Existing};
 
-pub(crate) fn run(args: &args::Convert) -> Result<()> {
+/// Repackage a .hwx program as .anec
+///
+/// Surfaces are bound as the object's own table of base addresses says, so objects of every compiler come
+/// out right. Where clients of .anec expect another order than the object has, the base-address numbers in
+/// the task headers are rewritten; no register is touched. The names go into a part of the header that other
+/// clients skip: those bind surfaces by position, and the command prints which surface went where.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane convert program.hwx program.anec")]
+pub(crate) struct Convert {
+    /// The .hwx program
+    pub(crate) from: PathBuf,
+    /// The .anec file to write; one that exists is not overwritten
+    pub(crate) to: PathBuf,
+    /// Overwrite a file that exists
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Write a header of 0x800 bytes, as the first libane reads it, instead of 0x1000
+    #[arg(long)]
+    pub(crate) short_header: bool,
+}
+
+pub(crate) fn run(args: &Convert) -> Result<()> {
     let from = files::name(&args.from);
     let bytes = files::read(&args.from)?;
     let program = container::open(&bytes).with_context(|| from.clone())?;

@@ -2,27 +2,62 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ane::daemon::{self, EmbeddedDriver};
 use ane::inspect;
 use ane_device::Options;
+use ane_device::options::args::OptionArgs;
 use ane_uapi::ioctl::stats::Counter;
+use aned::limits::LimitArgs;
 use aned::place::{Access, Place};
 use aned::sandbox;
 use aned::server::Settings;
 use aned_protocol::client::default_socket;
 use anyhow::{Context, Result};
+use clap::Args;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use crate::args;
 use crate::failure::{Advise, Exit};
 use crate::files;
 use crate::run::engine;
 
-pub(crate) fn run(args: &args::Daemon) -> Result<()> {
+/// Serve an embedded device to other processes
+///
+/// The driver and a device in one process, behind a socket: several clients at once, each with a context of its own.
+/// Stays in the foreground until SIGTERM, SIGINT or SIGHUP. `aned` is the same server before a device elsewhere.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane daemon &
+  sleep 1
+  ane run network.hwx --device aned
+  ane daemon --socket-path /tmp/ane.sock --check &
+  sleep 1
+  ANE_DEVICE=aned:/tmp/ane.sock ane demo")]
+pub(crate) struct Daemon {
+    /// Where to listen [default: $XDG_RUNTIME_DIR/ane/aned.sock, as root /run/ane/aned.sock]
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) socket_path: Option<PathBuf>,
+    /// Look for messages this long before sleeping, once there was one: answers come faster, for a busy processor
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(..=10_000))]
+    pub(crate) poll_us: u32,
+    /// What a request and a user may take
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+    /// Keep what the system lets a program do. Otherwise the daemon shuts off, before it serves anybody, all files but its
+    /// socket and all system calls that serving does not need: one of those ends it
+    #[arg(long)]
+    pub(crate) no_sandbox: bool,
+    /// What the device is told
+    #[command(flatten)]
+    pub(crate) options: OptionArgs,
+}
+
+pub(crate) fn run(args: &Daemon) -> Result<()> {
     // Before the first thread, so that all of them leave these to the descriptor.
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     signals.thread_block().context("blocking signals")?;
@@ -39,7 +74,7 @@ pub(crate) fn run(args: &args::Daemon) -> Result<()> {
 }
 
 /// Shuts off what serving does not need, while there is one thread, and says what is left.
-fn confine(args: &args::Daemon, socket: Option<&Path>) {
+fn confine(args: &Daemon, socket: Option<&Path>) {
     if args.no_sandbox {
         files::tell(
             "warning: not confined: --no-sandbox leaves files, network and every system call open to whatever goes wrong here",

@@ -1,13 +1,47 @@
 //! `ane decode`.
 
+use std::path::PathBuf;
+
 use ane::container::{self, Program};
 use ane::decode::{Damage, ProgramReport, Streamed, TaskReports, text};
 use anyhow::{Context, Result, anyhow};
+use clap::Args;
 
 use crate::failure::{Advise, Exit};
-use crate::{args, files};
+use crate::files;
 
-pub(crate) fn run(args: &args::Decode) -> Result<()> {
+/// Print what a compiled program says, word by word
+///
+/// Reads a .hwx or .anec file and prints its container, its surfaces, its table of base addresses, and each
+/// task: the header, then the registers by block, with the name, value and meaning of every field. Bits
+/// that nobody can explain are called out. Behind the first task, an asterisk marks what changed.
+///
+/// Needs no device and changes nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane decode examples/add_relu.anec
+  ane decode --explain examples/add_relu.anec | less
+  ane decode --changes network.hwx
+  ane decode --json network.hwx | jq '.tasks[].summary'")]
+pub(crate) struct Decode {
+    /// The program: .hwx or .anec, told apart by content; - is standard input
+    pub(crate) file: PathBuf,
+    /// Print JSON for another program to read: complete, with all that the other options show
+    #[arg(long, conflicts_with_all = ["all", "explain", "changes"])]
+    pub(crate) json: bool,
+    /// Say what each register and field does, how well that is established, and where it is known from
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Print fields that are zero, too
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Behind the first task, print only the registers that changed
+    #[arg(long)]
+    pub(crate) changes: bool,
+}
+
+pub(crate) fn run(args: &Decode) -> Result<()> {
     let name = files::name(&args.file);
     let bytes = files::read(&args.file)?;
     let program = container::open(&bytes).with_context(|| name.clone())?;
@@ -27,7 +61,7 @@ fn json(program: &Program<'_>) -> Result<Option<Damage>> {
         .map_or_else(|later| Some(later.into()), |mut tasks| Some(tasks.find_map(Result::err)?.into())))
 }
 
-fn page(args: &args::Decode, program: &Program<'_>) -> Result<Option<Damage>> {
+fn page(args: &Decode, program: &Program<'_>) -> Result<Option<Damage>> {
     let style = text::Style { all: args.all, explain: args.explain, changes_only: args.changes };
     let whole = ProgramReport::of(program);
     let mut tasks = TaskReports::of(program);

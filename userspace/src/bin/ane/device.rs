@@ -5,10 +5,26 @@ use std::time::Duration;
 use ane::daemon::EmbeddedDriver;
 use ane::device::{self, Device, Location};
 use ane::session;
+use ane_device::options::args::OptionArgs;
 use anyhow::{Context, Result};
+use clap::Args;
 
-use crate::args::device::DeviceArgs;
 use crate::failure::{Exit, Failure};
+
+/// A device.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The device")]
+pub(crate) struct DeviceArgs {
+    /// Where it is: embedded (in this process), aned or aned:PATH (behind the daemon's socket), vhost-user:PATH (behind
+    /// that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What
+    /// follows here is for an embedded one
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) device: Option<Location>,
+
+    /// What an embedded device is told
+    #[command(flatten)]
+    pub(crate) options: OptionArgs,
+}
 
 /// Where the arguments, or the environment, say that the device is.
 pub(crate) fn location(args: &DeviceArgs) -> Result<Location> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::path::Path;
+use std::path::PathBuf;
 
 use ane::container;
 use ane::count::count;
@@ -10,15 +11,42 @@ use ane::diff::arrays::{self, Tolerance};
 use ane::diff::{Comparison, programs, timelines};
 use ane::tensor::npy::Array;
 use anyhow::{Context, Result};
+use clap::Args;
 use serde_json::Value;
 
 use crate::failure::{Advise, Exit, Failure};
-use crate::{args, files};
+use crate::files;
+
+/// Compare two programs, two timelines, two arrays, or two folders of outputs
+///
+/// What the files are is told by their content. Programs are compared by surface, base address, header word and
+/// register field; timelines by event, whatever the times; arrays by element. Ends with exit code 5 if they differ.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane diff before.hwx after.hwx
+  ane diff out-m1 out-fast --ulps 2
+  ane diff a.npy b.npy --tolerance 0.001 --json")]
+pub(crate) struct Diff {
+    /// One
+    pub(crate) a: PathBuf,
+    /// The other
+    pub(crate) b: PathBuf,
+    /// Elements may differ by so many units of the last place
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) ulps: u32,
+    /// Elements may differ by so much
+    #[arg(long, value_name = "VALUE", default_value_t = 0.0)]
+    pub(crate) tolerance: f64,
+    /// Print JSON for another program to read
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// Elements of the largest array that is compared: those of the whole aperture.
 const ELEMENTS_MAX: u64 = 1 << 31;
 
-pub(crate) fn run(args: &args::Diff) -> Result<()> {
+pub(crate) fn run(args: &Diff) -> Result<()> {
     let tolerance = Tolerance { ulps: args.ulps, absolute: args.tolerance };
     let found = if args.a.is_dir() || args.b.is_dir() {
         folders(&args.a, &args.b, tolerance)?

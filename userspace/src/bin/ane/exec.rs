@@ -23,6 +23,7 @@ use ane::root;
 use ane_device::Options;
 use aned_protocol::client::{Client, Settings, default_socket};
 use anyhow::{Context, Result};
+use clap::Args;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -30,8 +31,49 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, pipe2};
 
+use crate::device::DeviceArgs;
 use crate::failure::{Exit, Failure};
-use crate::{args, daemon, device, files};
+use crate::{daemon, device, files};
+
+/// Run a program that uses /dev/accel/accel0, as it is, on a virtual engine
+///
+/// Starts a private daemon with an embedded device for as long as CMD runs, unless --device or ANE_DEVICE names a daemon
+/// that runs already, and starts CMD with the preload library that stands in for the device node. CMD and all that it
+/// starts see /dev/accel/accel0; nothing else changes for them. Ends as CMD does.
+///
+/// If a request of CMD fails, one line on standard error says why when CMD has ended: which task, which register, which of
+/// its bits, their value, and what to try. CMD itself is told an error number, as by any device.
+///
+/// The preload library is looked for where ANE_SHIM says, beside this program, and in ../lib/ane.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane exec -- python3 infer.py
+  ane exec --quiet -- ./client network.anec
+  ane exec --check -- ./client network.anec
+  ane exec --root /tmp/m1 -- ./check-tool --root /tmp/m1
+  ane exec --device aned -- ./client network.anec
+
+Exit codes: CMD's own; 128 and the signal's number if one ended it; 124 after --timeout; 126 if it cannot be
+started, 127 if it is not there; 3 if there is no device or no preload library.")]
+pub(crate) struct Exec {
+    /// Make the names in the empty folder DIR by which tools look for the driver of a real engine, for as long as
+    /// CMD runs: device tree, links of sysfs, node. Tools that check a machine take the folder with --root
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+    /// End CMD if it has not ended after this long: with SIGTERM, two seconds later with SIGKILL; exit code 124
+    #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds)]
+    pub(crate) timeout: Option<f64>,
+    /// Do not say why a request of CMD failed
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// The device
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+}
 
 /// The preload library's file.
 const SHIM: &str = "libane_drm_shim.so";
@@ -42,7 +84,7 @@ const POLL: Duration = Duration::from_micros(100);
 /// The node that clients find.
 const NODE: &str = "accel0";
 
-pub(crate) fn run(args: &args::Exec) -> Result<ExitCode> {
+pub(crate) fn run(args: &Exec) -> Result<ExitCode> {
     // Before the first thread, so that they come to the descriptor and nowhere else.
     let signals = passed_on();
     signals.thread_block().context("blocking signals")?;
@@ -125,7 +167,7 @@ fn is_of(told: &str, process: u32) -> bool {
 
 /// Runs the command to its end, with signals passed on to it; says how it ended, and which process it was.
 fn start(
-    args: &args::Exec,
+    args: &Exec,
     signals: SigSet,
     shim: &Path,
     socket: &Path,

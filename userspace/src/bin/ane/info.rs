@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 use std::path::Path;
+use std::path::PathBuf;
 
 use ane::container;
 use ane::count::count;
@@ -14,11 +15,34 @@ use ane_uapi::ioctl::param::{
     MOVER_WAITS_FOR_CREDIT, MOVER_WORMHOLE, PE_MMU_ENTRIES_MAX, Param,
 };
 use anyhow::{Context, Result};
+use clap::Args;
 use serde::Serialize;
 
-use crate::{args, device, files, run};
+use crate::device::DeviceArgs;
+use crate::{device, files, run};
 
-pub(crate) fn run(args: &args::Info) -> Result<()> {
+/// Say what a program needs, or what a device is
+///
+/// With MODEL: the container, the tasks and what each does, the operands with their shapes, and how much memory it
+/// takes. Without: the chip, what the device offers, and its caps.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane info examples/add_relu.anec
+  ane info --chip t6000
+  ane info --device aned --json")]
+pub(crate) struct Info {
+    /// The program: .hwx or .anec, told apart by content; - is standard input
+    pub(crate) model: Option<PathBuf>,
+    /// Print JSON for another program to read
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The device
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+}
+
+pub(crate) fn run(args: &Info) -> Result<()> {
     match &args.model {
         Some(model) => program(model, args.json),
         None => of_device(args),
@@ -178,7 +202,7 @@ impl fmt::Display for Mover {
     }
 }
 
-fn of_device(args: &args::Info) -> Result<()> {
+fn of_device(args: &Info) -> Result<()> {
     let device = device::open(&args.device)?;
     let mut parameters = Vec::new();
     for code in Param::CODES {

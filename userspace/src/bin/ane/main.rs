@@ -1,10 +1,10 @@
 //! `ane`: tools for programs of the Apple Neural Engine.
 #![deny(unsafe_code)]
 
-mod args;
 mod bench;
 mod build;
 mod campaign;
+mod cli;
 mod compare;
 mod compile;
 mod convert;
@@ -20,7 +20,9 @@ mod files;
 mod info;
 mod inspect;
 mod man;
+mod model;
 mod mover;
+mod pages;
 mod patch;
 mod report;
 mod run;
@@ -31,7 +33,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
+use cli::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

@@ -1,14 +1,49 @@
 //! `ane man` and `ane completions`.
 
-use anyhow::{Context, Result};
-use clap::CommandFactory;
+use std::path::PathBuf;
 
-use crate::args::{self, pages};
+use anyhow::{Context, Result};
+use clap::Args;
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::cli::Cli;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Existing, Folder};
+use crate::pages;
 
-pub(crate) fn run(args: &args::Man) -> Result<()> {
-    let pages = pages::manual().context("making the pages")?;
+/// Print a manual page, or write all of them to a folder
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane man | man -l -
+  ane man run | man -l -
+  ane man vm setup | man -l -
+  ane man -o man1")]
+pub(crate) struct Man {
+    /// The command whose page it is, if it is not that of `ane` itself
+    pub(crate) command: Vec<String>,
+    /// Write every page to this folder, which is made if it is not there
+    #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace pages that are there
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+}
+
+/// Print completions for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane completions bash > ~/.local/share/bash-completion/completions/ane
+  ane completions fish > ~/.config/fish/completions/ane.fish")]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+pub(crate) fn run(args: &Man) -> Result<()> {
+    let pages = pages::of(Cli::command()).context("making the pages")?;
     if let Some(output) = &args.output {
         let mut folder = Folder::new(output, Existing::forced(args.force))?;
         pages.into_iter().for_each(|(name, page)| folder.add(name, page));
@@ -24,8 +59,8 @@ pub(crate) fn run(args: &args::Man) -> Result<()> {
     files::print(page)
 }
 
-pub(crate) fn completions(args: &args::Completions) -> Result<()> {
+pub(crate) fn completions(args: &Completions) -> Result<()> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut args::Cli::command(), "ane", &mut text);
+    clap_complete::generate(args.shell, &mut Cli::command(), "ane", &mut text);
     files::print(&text)
 }

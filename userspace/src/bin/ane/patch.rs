@@ -1,15 +1,55 @@
 //! `ane patch`.
 
+use std::path::PathBuf;
+
 use ane::container;
 use ane::diff::programs;
 use ane::patch;
+use ane::patch::Edit;
 use anyhow::{Context, Result};
+use clap::Args;
 
 use crate::failure::{Advise, Exit};
 use crate::files::Existing;
-use crate::{args, diff, files};
+use crate::{diff, files};
 
-pub(crate) fn run(args: &args::Patch) -> Result<()> {
+/// Change registers or constants of a program
+///
+/// Writes the program again, in the container that it came in, with words of it changed and everything else as it was, and
+/// prints the difference. A register is set in a task that writes it. Values are numbers, names of codes as `ane decode
+/// --explain` prints them, or, where a field holds one, floating-point numbers.
+///
+/// --coefficients takes a file with as many bytes as the program has constants, tables and all.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane patch network.hwx --task 3 --set MACCfg.nonlinear_mode=none -o without.hwx
+  ane patch examples/add_relu.anec --task 0 --set PECfg.operation=1 -o product.anec
+  ane patch network.anec --coefficients zeros.bin -o zeros.anec")]
+pub(crate) struct Patch {
+    /// The program: .hwx or .anec, told apart by content; - is standard input
+    pub(crate) program: PathBuf,
+    /// The task that --set is about, from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) task: u32,
+    /// Set a register, or a field of one; may be given several times
+    #[arg(long = "set", value_name = "REGISTER[.FIELD]=VALUE", required_unless_present = "coefficients")]
+    pub(crate) edits: Vec<Edit>,
+    /// Replace the constants by the bytes of a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) coefficients: Option<PathBuf>,
+    /// Where to write it
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Replace a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print the difference as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(args: &Patch) -> Result<()> {
     let name = files::name(&args.program);
     let before = files::read(&args.program)?;
     let advice = "`ane decode --explain` prints each register that a task writes, with its fields";

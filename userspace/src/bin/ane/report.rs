@@ -1,14 +1,45 @@
 //! `ane report`.
 
 use std::path::Path;
+use std::path::PathBuf;
 
 use ane::{container, report};
+use ane_uapi::hw::chip::Soc;
 use anyhow::{Context, Result};
+use clap::Args;
 
+use crate::files;
 use crate::files::Existing;
-use crate::{args, files};
 
-pub(crate) fn run(args: &args::Report) -> Result<()> {
+/// Show a program, or two side by side, as a page for a browser
+///
+/// The page is one file that needs no network: tasks as a graph with what they compute, virtual time, on-chip memory by
+/// address and by bank, surfaces and base addresses, each register with its meaning and its grade, what changes from task to
+/// task, and refused tasks in their place. Of two programs it lists the differences as well.
+///
+/// Needs no device and runs nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane report network.hwx -o network.html
+  ane report before.anec after.anec -o both.html")]
+pub(crate) struct Report {
+    /// The program: .hwx or .anec, told apart by content; - is standard input
+    pub(crate) program: PathBuf,
+    /// Another one beside it
+    pub(crate) other: Option<PathBuf>,
+    /// Where to write the page
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Replace a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// The chip whose time and memory are shown: t8103 (M1), t6000, t6001, t6002 or t8112
+    #[arg(long, value_name = "CHIP", default_value = "t8103", value_parser = ane_device::options::chip)]
+    pub(crate) chip: Soc,
+}
+
+pub(crate) fn run(args: &Report) -> Result<()> {
     let paths: Vec<&Path> =
         [&args.program].into_iter().chain(&args.other).map(|path| path.as_path()).collect();
     let names: Vec<String> = paths.iter().map(|path| files::name(path)).collect();

@@ -1,14 +1,59 @@
 //! `ane sram`.
 
+use std::path::PathBuf;
+
 use ane::container;
 use ane::sram::{Report, svg, text};
+use ane_uapi::hw::chip::Soc;
+use ane_uapi::hw::hal::Generation;
 use anyhow::{Context, Result, anyhow};
+use clap::Args;
 
 use crate::failure::{Advise, Exit};
+use crate::files;
 use crate::files::Existing;
-use crate::{args, files};
 
-pub(crate) fn run(args: &args::Sram) -> Result<()> {
+/// Show what a program does with the chip's memory, and how long it would take there
+///
+/// Prints the memory hierarchy of the chip, each number with the field of the compiler's table that holds it; then for each
+/// task where its operands lie and why, how warm each of the 64 banks gets, what conflicts cost, and the time that the task
+/// would take by the timing model. Without a program, the hierarchy alone.
+///
+/// Needs no device and runs nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane sram
+  ane sram examples/add_relu.anec
+  ane sram --target h17s
+  ane sram network.hwx --svg heat.svg
+  ane sram --json network.hwx | jq '.tasks[] | {index, conflicts, cycles}'")]
+pub(crate) struct Sram {
+    /// The program: .hwx or .anec, told apart by content; - is standard input
+    pub(crate) file: Option<PathBuf>,
+    /// The chip: t8103 (M1), t6000, t6001, t6002 or t8112
+    #[arg(long, value_name = "CHIP", default_value = "t8103", value_parser = ane_device::options::chip)]
+    pub(crate) chip: Soc,
+    /// In place of a chip, a target of the compiler, such as m9, h15, h16 or h17s: the numbers of chips that there is no
+    /// device of; what is not known of one is as on the M1
+    #[arg(long, value_name = "TARGET", conflicts_with = "chip", value_parser = target)]
+    pub(crate) target: Option<Generation>,
+    /// Print JSON for another program to read
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draw the heat of the banks, as an SVG picture, too
+    #[arg(long, value_name = "FILE", requires = "file")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Replace a picture that is there
+    #[arg(long, requires = "svg")]
+    pub(crate) force: bool,
+}
+
+fn target(name: &str) -> Result<Generation, String> {
+    Generation::by_name(name).map_err(|error| error.to_string())
+}
+
+pub(crate) fn run(args: &Sram) -> Result<()> {
     let Some(file) = &args.file else {
         let report = args.target.map_or_else(|| Report::of_chip(args.chip), Report::of_target);
         return show(args, &report);
@@ -33,7 +78,7 @@ pub(crate) fn run(args: &args::Sram) -> Result<()> {
     }
 }
 
-fn show(args: &args::Sram, report: &Report) -> Result<()> {
+fn show(args: &Sram, report: &Report) -> Result<()> {
     if args.json {
         return files::print_json(report);
     }

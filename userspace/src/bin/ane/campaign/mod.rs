@@ -4,6 +4,7 @@ mod progress;
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -14,15 +15,115 @@ use ane::campaign::record::{self, Log, Record};
 use ane::campaign::report::Report;
 use ane::count::count;
 use anyhow::{Context, Result, anyhow};
-
-use crate::args;
-use crate::failure::{Advise, Exit, Failure};
-use crate::files::{self, Existing};
+use clap::{Args, Subcommand};
 use progress::Progress;
 
-pub(crate) fn run(args: &args::Campaign) -> Result<()> {
+use crate::failure::{Advise, Exit, Failure};
+use crate::files::{self, Existing};
+
+/// Run many programs in many modes, and say what held
+///
+/// MANIFEST is a folder of programs, or a TOML file of programs, ways of computing, seeds and what is expected:
+///
+///   numerics = ["m1", "exact"]     # each program in each of these
+///   seeds = 3                      # with random inputs of seeds 0, 1 and 2
+///   [[program]]
+///   path = "conv/*.hwx"            # a file, several, or a folder; .hwx, .anec, or what `ane build` takes
+///   expect.numerics = "exact"      # also: arrays = "y.npy", sha256 = "...", meaning = "y = relu x", device = "aned"
+///   absolute = 0.002               # how far off a result may be
+///
+/// Further keys of a program: family, inputs = { x = "x.npy" }, relative, seconds and mebibytes, which a case may take;
+/// numerics, seeds, seconds and mebibytes may stand above all programs, too. Of a folder, NAME.npy beside NAME.hwx is what
+/// it gives.
+///
+/// Each case gives one line of JSON in the file that -o names. Cases that the file has already are left out: a campaign
+/// that was killed goes on where it stopped when it is started again. Cases run in processes of their own, which are
+/// killed if they take too long or too much memory, and replaced if they die. dist/campaign has jobs for Slurm, Kubernetes
+/// and GNU parallel.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    verbatim_doc_comment,
+    after_help = "\
+Examples:
+  ane campaign programs/ -o results.jsonl
+  ane campaign nightly.toml -o part-3.jsonl --shard 3/16 --jobs 4
+  ane campaign nightly.toml --list
+  ane campaign report part-*.jsonl --junit junit.xml --html report.html
+
+Exit codes: 5 if a result is wrong, or a case could not be brought to an end; refusals
+of the engine are counted and are no failure."
+)]
+pub(crate) struct Campaign {
+    /// What to do with results
+    #[command(subcommand)]
+    pub(crate) command: Option<CampaignCommand>,
+    /// A TOML file, or a folder of programs
+    #[arg(required_unless_present = "worker")]
+    pub(crate) manifest: Option<PathBuf>,
+    /// Append the lines to this file
+    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["list", "worker"])]
+    pub(crate) output: Option<PathBuf>,
+    /// Run one part of several only: which, from 1, of how many. A case belongs to the same part everywhere
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
+    /// Cases that run at once [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Seconds that any case may take, whatever the manifest says
+    #[arg(long, value_name = "N")]
+    pub(crate) seconds: Option<f64>,
+    /// Mebibytes of memory that any case may take, whatever the manifest says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) mebibytes: Option<u64>,
+    /// Print the cases, and run none
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Run cases that come in as lines: what `ane campaign` starts
+    #[arg(long, hide = true)]
+    pub(crate) worker: bool,
+}
+
+/// What to do with results
+#[derive(Debug, Subcommand)]
+pub(crate) enum CampaignCommand {
+    Report(CampaignReport),
+}
+
+/// Merge the lines of files, and say what held
+///
+/// Prints a table by family, what programs are refused for by register, and every result that is wrong. A case that has
+/// lines in several files counts once.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane campaign report results.jsonl
+  ane campaign report part-*.jsonl --junit junit.xml --html report.html
+  ane campaign report part-*.jsonl --json | jq .refusals
+
+Exit codes: 5 if a result is wrong, or a case could not be brought to an end.")]
+pub(crate) struct CampaignReport {
+    /// Files of lines; - is standard input
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Write the cases as JUnit's XML, too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write the report as a page of HTML, too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print JSON for another program to read
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(args: &Campaign) -> Result<()> {
     match (&args.command, &args.manifest) {
-        (Some(args::CampaignCommand::Report(args)), _) => report(args),
+        (Some(CampaignCommand::Report(args)), _) => report(args),
         (None, _) if args.worker => Ok(pool::serve(io::stdin().lock(), io::stdout().lock())?),
         (None, Some(manifest)) => campaign(args, manifest),
         // The parser wants one of them.
@@ -30,7 +131,7 @@ pub(crate) fn run(args: &args::Campaign) -> Result<()> {
     }
 }
 
-fn campaign(args: &args::Campaign, manifest: &Path) -> Result<()> {
+fn campaign(args: &Campaign, manifest: &Path) -> Result<()> {
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let mut cases = manifest::cases(manifest)
         .advise(Exit::Refused, "`ane help campaign` says what may stand in a manifest")?;
@@ -86,7 +187,7 @@ fn campaign(args: &args::Campaign, manifest: &Path) -> Result<()> {
 }
 
 /// Puts the limits of the command line above those of the manifest.
-fn limit(args: &args::Campaign, cases: &mut [Case]) -> Result<()> {
+fn limit(args: &Campaign, cases: &mut [Case]) -> Result<()> {
     if args.seconds.is_some_and(|seconds| !(seconds > 0.0 && seconds <= 1e6)) {
         let advice = "give a number above 0, and at most 1000000";
         return Err(
@@ -125,7 +226,7 @@ fn stopped(name: &str, why: &io::Error) -> anyhow::Error {
     Failure::new(Exit::Refused, format_args!("{name}: {why}"), advice).into()
 }
 
-fn report(args: &args::CampaignReport) -> Result<()> {
+fn report(args: &CampaignReport) -> Result<()> {
     let mut lines = Vec::new();
     for path in &args.files {
         let bytes = files::read(path)?;

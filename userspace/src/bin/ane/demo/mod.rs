@@ -4,19 +4,50 @@ mod network;
 mod reference;
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ane::count::count;
 use ane::model::Model;
 use ane::session::{self, Session};
 use anyhow::{Context, Result};
+use clap::Args;
 use serde::Serialize;
 
+use crate::device::DeviceArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Existing};
 use crate::run::engine::Watch;
 use crate::run::report::EngineReport;
-use crate::{args, device, run};
+use crate::{device, run};
+
+/// Build a small network, run it on the engine, and check what comes out
+///
+/// The network is a convolution, an activation, a matrix product and a softmax, built here without a compiler. What the
+/// engine computes is compared with the same network computed on this processor in double precision, by code that
+/// knows nothing of the engine: whole numbers have to agree exactly, the rest within a tolerance that is said.
+///
+/// Needs no privileges, no daemon and no Apple hardware.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane demo
+  ane demo --numerics exact --save demo.anec
+  ane demo --json | jq .checks")]
+pub(crate) struct Demo {
+    /// Keep the program that was built
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Print JSON for another program to read
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The device
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+}
 
 /// How far a probability may be from the exact one. Each goes through two tables of 33 knots and a dozen roundings to
 /// halves; probabilities of sixteen channels are around a sixteenth.
@@ -61,7 +92,7 @@ impl Check {
     }
 }
 
-pub(crate) fn run(args: &args::Demo) -> Result<()> {
+pub(crate) fn run(args: &Demo) -> Result<()> {
     let built = network::build().context("building the network")?;
     if let Some(path) = &args.save {
         files::save(path, &built.to_anec()?, Existing::Replace)?;

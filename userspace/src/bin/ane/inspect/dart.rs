@@ -5,11 +5,34 @@ use std::fmt::{self, Write as _};
 use ane::count::count;
 use ane::inspect::{ContextTables, Tables, Translation};
 use anyhow::Result;
+use clap::Args;
 
 use super::Seen;
-use crate::{args, files};
+use super::Subject;
+use crate::files;
 
-pub(crate) fn run(args: &args::Dart) -> Result<()> {
+/// Show what each context has mapped where
+///
+/// For each context: the processes that have it, and what the DART's tables map, pages that follow each other in both
+/// spaces together, with what the driver mapped there and what the engine may do. A run that no mapping explains, or a
+/// mapping without a run, is a driver's mistake.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane dart examples/add_relu.anec
+  ane dart --device aned
+  ane dart --control control.sock
+  ane dart --json examples/add_relu.anec | jq '.contexts[0].mappings'")]
+pub(crate) struct Dart {
+    /// What is looked into
+    #[command(flatten)]
+    pub(crate) subject: Subject,
+    /// Show every window, also where they agree
+    #[arg(long)]
+    pub(crate) windows: bool,
+}
+
+pub(crate) fn run(args: &Dart) -> Result<()> {
     let tables = Tables::of(&Seen::of(&args.subject)?.source).map_err(super::untold)?;
     if args.subject.json {
         return files::print_json(&tables);

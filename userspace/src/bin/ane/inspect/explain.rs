@@ -6,11 +6,33 @@ use ane::device::Location;
 use ane::inspect::Tables;
 use ane::inspect::explain::explain;
 use anyhow::Result;
+use clap::Args;
 
 use super::Seen;
-use crate::{args, device, files};
+use super::Subject;
+use crate::{device, files};
 
-pub(crate) fn run(args: &args::Explain) -> Result<()> {
+/// Say what an address is, in each of the four address spaces
+///
+/// A number does not say whether it is physical, a device address (A), an offset of the engine's registers (B), or one
+/// of the firmware's aperture (C); so each space tells what it has there. With MODEL, or a daemon's device, it tells
+/// what is mapped, too.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane explain 0x1c25000
+  ane explain 0x26bc25138
+  ane explain 0x8000 examples/add_relu.anec")]
+pub(crate) struct Explain {
+    /// The address, in hexadecimal with or without 0x
+    #[arg(value_parser = address)]
+    pub(crate) address: u64,
+    /// What is looked into
+    #[command(flatten)]
+    pub(crate) subject: Subject,
+}
+
+pub(crate) fn run(args: &Explain) -> Result<()> {
     let subject = &args.subject;
     let has_device = subject.model.is_some()
         || subject.control.is_some()
@@ -34,4 +56,11 @@ pub(crate) fn run(args: &args::Explain) -> Result<()> {
         }
     }
     files::print(page.as_bytes())
+}
+
+fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    let digits: String = digits.chars().filter(|&digit| digit != '_').collect();
+    u64::from_str_radix(&digits, 16)
+        .map_err(|_| "an address is a hexadecimal number such as 0x1c25000".to_owned())
 }

@@ -6,10 +6,29 @@ use ane::device::Device;
 use ane::inspect;
 use ane::session;
 use anyhow::Result;
+use clap::Args;
 use serde::Serialize;
 
 use super::Seen;
-use crate::{args, files};
+use super::Subject;
+use crate::files;
+
+/// Show the faults of a run, or the last of a device
+///
+/// With MODEL: runs it, and prints each fault of it with the whole descriptor, what was mapped and what the device did
+/// at that moment, and why the request failed. Without: the same of a daemon, or of a device at its control socket, which
+/// tells its state as well.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane faults examples/add_relu.anec --inject translation-fault:0x8000
+  ane faults --device aned
+  ane faults --control control.sock")]
+pub(crate) struct Faults {
+    /// What is looked into
+    #[command(flatten)]
+    pub(crate) subject: Subject,
+}
 
 /// Faults, for programs.
 #[derive(Debug, Serialize)]
@@ -23,7 +42,7 @@ struct Report {
     device: inspect::Faults,
 }
 
-pub(crate) fn run(args: &args::Faults) -> Result<()> {
+pub(crate) fn run(args: &Faults) -> Result<()> {
     let seen = Seen::of(&args.subject)?;
     let mut faults = Vec::new();
     // The one that ended the run has been fetched by it.

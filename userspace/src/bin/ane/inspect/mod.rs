@@ -9,21 +9,41 @@ mod regs;
 mod trace;
 
 use std::path::Path;
+use std::path::PathBuf;
 
 use ane::device::{Device, Location};
 use ane::inspect::{Control, Source, Untold};
 use ane::session::{self, Session};
 use anyhow::{Context, Result};
+use clap::Args;
+pub(crate) use dart::{Dart, run as dart};
+pub(crate) use explain::{Explain, run as explain};
+pub(crate) use faults::{Faults, run as faults};
+pub(crate) use regs::{Regs, run as regs};
+pub(crate) use trace::{Trace, run as trace};
 
-use crate::args::Subject;
+use crate::device::DeviceArgs;
 use crate::failure::{Exit, Failure};
 use crate::{device, files, run};
 
-pub(crate) use dart::run as dart;
-pub(crate) use explain::run as explain;
-pub(crate) use faults::run as faults;
-pub(crate) use regs::run as regs;
-pub(crate) use trace::run as trace;
+/// What is looked into.
+#[derive(Debug, Args)]
+pub(crate) struct Subject {
+    /// Run this program first, on random inputs; an embedded device has nothing to show without one
+    pub(crate) model: Option<PathBuf>,
+    /// Print JSON for another program to read
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Ask a device itself, at its control socket (vhost-device-ane --control); it does not know what belongs to whom
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) control: Option<PathBuf>,
+    /// Which engine, where several are behind the control socket, such as ane2
+    #[arg(long, value_name = "NAME", requires = "control")]
+    pub(crate) engine: Option<String>,
+    /// The device
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+}
 
 /// A device to look into, and what was run on it.
 pub(crate) struct Seen {

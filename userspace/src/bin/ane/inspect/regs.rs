@@ -4,12 +4,37 @@ use std::fmt::Write as _;
 
 use ane::inspect::Registers;
 use anyhow::Result;
+use clap::Args;
 
 use super::Seen;
+use super::Subject;
 use crate::failure::{Exit, Failure};
-use crate::{args, files};
+use crate::files;
 
-pub(crate) fn run(args: &args::Regs) -> Result<()> {
+/// Show the registers and what they hold
+///
+/// Those that hold another value than after a reset, with their fields. Registers whose reading changes something are
+/// left out.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane regs examples/add_relu.anec
+  ane regs examples/add_relu.anec --range 'task queues' --all
+  ane regs --device aned --json
+  ane regs --control control.sock --range dart0")]
+pub(crate) struct Regs {
+    /// What is looked into
+    #[command(flatten)]
+    pub(crate) subject: Subject,
+    /// Show only ranges whose name contains this
+    #[arg(long, value_name = "NAME")]
+    pub(crate) range: Option<String>,
+    /// Show registers that hold their reset value, too
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+pub(crate) fn run(args: &Regs) -> Result<()> {
     let mut registers = Registers::of(&Seen::of(&args.subject)?.source).map_err(super::untold)?;
     if let Some(wanted) = &args.range {
         known(wanted, &registers)?;

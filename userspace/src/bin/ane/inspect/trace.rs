@@ -8,12 +8,39 @@ use ane::inspect::{Timeline, Untold};
 use ane_device::trace::chrome::Writer;
 use ane_device::trace::{Record, What};
 use anyhow::{Context, Result};
+use clap::Args;
 use serde_json::Value;
 
+use super::Subject;
 use crate::failure::{Advise, Exit, Failure};
-use crate::{args, device, files};
+use crate::{device, files};
 
-pub(crate) fn run(args: &args::Trace) -> Result<()> {
+/// Show what happened when
+///
+/// Runs MODEL and prints the engine's timeline: transfers, passes, requests. Without MODEL it prints what happened last on a
+/// running device, which keeps that after --on until --off: behind `ane daemon`, behind an aned that was started with
+/// --control, or at a control socket. A timeline that `--trace` wrote earlier is printed the same way.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ane trace examples/add_relu.anec
+  ane trace examples/add_relu.anec --json > t.json    for https://ui.perfetto.dev
+  ane trace t.json
+  ane trace --on --device aned
+  ane trace --device aned")]
+pub(crate) struct Trace {
+    /// What is looked into
+    #[command(flatten)]
+    pub(crate) subject: Subject,
+    /// Keep what happens on a running device from now on
+    #[arg(long, conflicts_with = "model")]
+    pub(crate) on: bool,
+    /// Forget it, and keep nothing any more
+    #[arg(long, conflicts_with_all = ["model", "on"])]
+    pub(crate) off: bool,
+}
+
+pub(crate) fn run(args: &Trace) -> Result<()> {
     let subject = &args.subject;
     // A program begins with other bytes, whichever container it is in.
     if let Some(file) = subject.model.as_deref().filter(|file| file.as_os_str() != "-") {

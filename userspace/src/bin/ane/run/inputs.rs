@@ -14,7 +14,7 @@ use ane::tensor::{Tensor, TooLarge, elements};
 use anyhow::Result;
 use half::f16;
 
-use crate::args::{Assignment, Run};
+use super::{Assignment, Run};
 use crate::device;
 use crate::failure::{Advise, Exit, Failure};
 use crate::files;

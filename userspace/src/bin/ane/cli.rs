@@ -1,58 +1,28 @@
-//! The command line of `ane`: one file for each command, declarations only.
-//!
-//! `xtask` compiles this folder once more to make the man pages, so nothing in here names the rest of the program.
-
-mod bench;
-mod build;
-mod campaign;
-mod compare;
-mod compile;
-mod completions;
-mod convert;
-mod daemon;
-mod decode;
-mod demo;
-pub(crate) mod device;
-mod diff;
-mod doctor;
-mod exec;
-mod info;
-mod inspect;
-mod man;
-mod model;
-mod mover;
-pub(crate) mod pages;
-mod patch;
-mod report;
-mod run;
-mod sram;
-mod vm;
+//! The command line of `ane` as a whole. The arguments of a command are declared in the file of the command.
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use bench::Bench;
-pub(crate) use build::Build;
-pub(crate) use campaign::{Campaign, CampaignCommand, CampaignReport};
-pub(crate) use compare::Compare;
-pub(crate) use compile::Compile;
-pub(crate) use completions::Completions;
-pub(crate) use convert::Convert;
-pub(crate) use daemon::Daemon;
-pub(crate) use decode::Decode;
-pub(crate) use demo::Demo;
-pub(crate) use diff::Diff;
-pub(crate) use doctor::Doctor;
-pub(crate) use exec::Exec;
-pub(crate) use info::Info;
-pub(crate) use inspect::{Dart, Explain, Faults, Regs, Subject, Trace};
-pub(crate) use man::Man;
-pub(crate) use model::Model;
-pub(crate) use mover::Mover;
-pub(crate) use patch::Patch;
-pub(crate) use report::Report;
-pub(crate) use run::{Assignment, Run};
-pub(crate) use sram::Sram;
-pub(crate) use vm::{Vm, VmAccelerator, VmArch, VmCheck, VmCommand, VmMachine, VmRecover, VmRun, VmSetup};
+use crate::bench::Bench;
+use crate::build::Build;
+use crate::campaign::Campaign;
+use crate::compare::Compare;
+use crate::compile::Compile;
+use crate::convert::Convert;
+use crate::daemon::Daemon;
+use crate::decode::Decode;
+use crate::demo::Demo;
+use crate::diff::Diff;
+use crate::doctor::Doctor;
+use crate::exec::Exec;
+use crate::info::Info;
+use crate::inspect::{Dart, Explain, Faults, Regs, Trace};
+use crate::man::{Completions, Man};
+use crate::mover::Mover;
+use crate::patch::Patch;
+use crate::report::Report;
+use crate::run::Run;
+use crate::sram::Sram;
+use crate::vm::Vm;
 
 /// Programs of the Apple Neural Engine: run, taken apart, built, compared, without the engine
 #[derive(Debug, Parser)]

@@ -5,11 +5,11 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use super::run::Assignment;
+use crate::run::Assignment;
 
 /// A model, and what is decided before its run
 #[derive(Debug, Args)]
-pub(crate) struct Model {
+pub(crate) struct ModelArgs {
     /// The model: .onnx of opset 13 and later, .mlpackage, .mlmodelc, or the text of a MIL program
     pub(crate) model: PathBuf,
     /// Bind an input to a constant, such as a shape or the weights of a convolution: NAME=FILE, a .npy file or a tensor as .pb

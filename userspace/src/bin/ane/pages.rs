@@ -1,14 +1,9 @@
-//! The manual pages, from the same declaration that parses the arguments.
+//! Manual pages, from the same declaration that parses the arguments. `xtask` compiles this file, too, for the other programs.
 
 use std::io;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
-
-/// The pages of `ane`: the name of each file, and its text.
-pub(crate) fn manual() -> io::Result<Vec<(String, Vec<u8>)>> {
-    of(super::Cli::command())
-}
 
 /// The page of a program, and one for each of its commands.
 pub(crate) fn of(mut program: Command) -> io::Result<Vec<(String, Vec<u8>)>> {
