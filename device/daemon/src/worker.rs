@@ -1,20 +1,20 @@
 //! The engine at work: whoever holds the [`Worker`] is the device.
 //!
-//! A turn takes what the guest asks for, lets the engine run one task, and tells the guest what happened. It
-//! is bounded: by requests, by the size of one, and by one task. A long task runs on the engine's thread, which a bell
-//! gets a turn for when it has something to move; so an abort or a reset is a request like any other, carried out between two
-//! turns, and a long task does not make it wait.
+//! A turn of the daemon takes what the guest asks for, lets the engine run one task, and tells the guest what happened. It
+//! is bounded: by requests, by the size of one, and by one task. A long task runs on the engine's thread. When that thread has
+//! data to move it signals an event, and the next turn of the daemon lends it the device for some milliseconds. So an abort or
+//! a reset is a request like any other: it is carried out between two turns and waits for no task.
 //! When a turn ends no request is half done, no memory is held and no buffer of the guest is kept. So between two turns
 //! memory may be replaced and queues stopped, and nothing can be in flight.
 //!
 //! * this file: the engine's life and its turns;
 //! * `ranges`: accesses and lines of a platform device;
 //! * `rings`: requests and events;
-//! * `told`: what the control socket asks.
+//! * `inspect`: what the control socket asks.
 
+mod inspect;
 mod ranges;
 mod rings;
-mod told;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

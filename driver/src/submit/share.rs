@@ -6,8 +6,8 @@
 //!
 //! A client that submits and waits has nothing queued when its request ends, and is back with the next one some ten
 //! microseconds later. Whoever has seconds of work queued would begin it in every such gap, and the client would wait
-//! for seconds between any two of its requests. So whoever is ahead by more than [`LEAD`] does not begin while somebody
-//! who is behind is at work, or was a moment ago ([`BACK_SOON`]). That moment counts as time that the other had, so a
+//! for seconds between any two of its requests. So a file that had more than [`LEAD`] above another waits while the other one's
+//! request runs, and for a moment after it ([`BACK_SOON`]). That moment counts as time that the other had, so a
 //! client that comes seldom does not keep the engine for itself either: each of two gets half, whatever they do with it.
 //!
 //! Nobody saves time up: a user who comes after a rest starts where the others are. Users are told apart by what the front

@@ -1,4 +1,4 @@
-//! One output at a time, straight from the definition.
+//! One output of the array at a time, by the definition of its products and sums (`numerics`).
 //!
 //! This is what all kernels are compared with, and what computes passes that are too small to prepare anything for.
 

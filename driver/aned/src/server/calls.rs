@@ -12,9 +12,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 
-use super::boxed::Mailbox;
 use super::connection::{Connection, Dismissal, Waiting, What};
 use super::files::Shared;
+use super::mailbox::Mailbox;
 use super::shares::Shares;
 use ane_driver::front::{Call, Extent, FileId, Files};
 use aned_protocol::answer::{self, Piece, Welcome};
@@ -57,7 +57,7 @@ impl Said {
 impl<F: Files> Calls<F> {
     /// Takes a message from a client's mailbox, if one is there. It is a call whose answer is not longer, and needs no
     /// descriptor.
-    pub(super) fn take_boxed(
+    pub(super) fn take_from_mailbox(
         &mut self,
         client: &mut Connection,
         buffer: &mut Vec<u8>,
@@ -103,8 +103,8 @@ impl<F: Files> Calls<F> {
             }
             _ => {}
         }
-        let is_boxed = client.mailbox.as_ref().is_some_and(|mailbox| mailbox.holds(request.id));
-        if is_boxed || client.waiting.iter().any(|waiting| waiting.id == request.id) {
+        let is_in_mailbox = client.mailbox.as_ref().is_some_and(|mailbox| mailbox.holds(request.id));
+        if is_in_mailbox || client.waiting.iter().any(|waiting| waiting.id == request.id) {
             return Err(Malformed::Id { id: request.id }.into());
         }
         self.carry_out(client, request, object)

@@ -1,4 +1,7 @@
-//! One client's connection: what it holds, what it waits for, and what it has not taken yet.
+//! One client's connection: the files it has open, its calls without an answer, and answers that it has not read yet.
+//!
+//! A client that does not read its answers is not listened to until it does. When more than [`OUTGOING_MAX`] bytes wait for it, or
+//! when it has read nothing for thirty seconds, the connection ends; no other client waits for it meanwhile.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,8 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno as Os;
 use rustix::net::{RecvFlags, SendFlags};
 
-use super::boxed::Mailbox;
 use super::limits::{OUTGOING_MAX, SIGNALS_MAX, WAITING_BYTES_MAX};
+use super::mailbox::Mailbox;
 use ane_driver::front::{Call, Credentials, FileId, User};
 use aned_protocol::Malformed;
 use aned_protocol::answer;

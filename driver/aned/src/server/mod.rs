@@ -11,7 +11,7 @@
 //! * `door`: who is let in;
 //! * `offload`: threads for what may block: receiving descriptors, closing sockets;
 //! * `connection`: a client;
-//! * `boxed`: its mailbox;
+//! * `mailbox`: the memory by which it may call instead;
 //! * `calls`: what becomes of a message;
 //! * `waiting`: those that do not end at once;
 //! * `files`: open files, and who holds them;
@@ -29,12 +29,12 @@
     )
 )]
 
-mod boxed;
 mod calls;
 mod connection;
 mod door;
 mod files;
 mod limits;
+mod mailbox;
 mod offload;
 mod round;
 mod shares;
@@ -124,7 +124,7 @@ pub struct Server<F> {
     last: u64,
     buffer: Vec<u8>,
     /// What came by a mailbox.
-    boxed: Vec<u8>,
+    from_mailbox: Vec<u8>,
     /// Whose mailboxes hold something.
     asked: Vec<u64>,
     /// When to listen for clients again, after a failure.
@@ -172,7 +172,7 @@ impl<F: Files> Server<F> {
             next_client: FIRST_CLIENT,
             last: 0,
             buffer: vec![0; MESSAGE_MAX],
-            boxed: Vec::new(),
+            from_mailbox: Vec::new(),
             asked: Vec::new(),
             paused_until: None,
             rewatch: None,

@@ -8,10 +8,11 @@
 //! which may be held up for as long as it likes. What comes back is the message, and its descriptor if it is a memory
 //! object: closing one of those waits for nobody, nor does asking whose it is.
 //!
-//! Threads are few, so one user has some of them ([`User`]), and who has all of his waits: messages stay where they are,
-//! and sockets are set aside, until one of his comes back. Nor can anybody leave sockets without end there: a system that
-//! knows how (Linux 6.16) lets no descriptor through to a connection that was not welcomed, or whose user has no thread
-//! left then ([`socket::let_descriptors_pass`]).
+//! Threads are few, so a user has at most some of them ([`User`]). One who has as many waits until one of them ends: his messages
+//! stay in their sockets, and sockets to be closed are kept aside. Linux from 6.16 on can refuse descriptors for a socket: the
+//! server has it refuse them before the client was let in, and while its user has no thread left
+//! ([`socket::let_descriptors_pass`]), so that sockets cannot pile up there. On an older kernel they can: at [`ASIDE_MAX`]
+//! nobody new is let in.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

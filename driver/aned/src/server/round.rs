@@ -66,7 +66,7 @@ impl<F: Files> Server<F> {
         let has_some = !asked.is_empty();
         for key in asked.drain(..) {
             let Some(client) = self.clients.get_mut(&key) else { continue };
-            let outcome = self.calls.take_boxed(client, &mut self.boxed).map(|()| true);
+            let outcome = self.calls.take_from_mailbox(client, &mut self.from_mailbox).map(|()| true);
             self.settle(key, outcome);
         }
         self.asked = asked;

@@ -1,4 +1,4 @@
-//! What the connections of one user have together of what there is for all: files, and pipes that tell of ends.
+//! What the connections of one user may hold together: open files, and pipes that signal the end of a request.
 //!
 //! Connections have bounds of their own, but a user may have many. So one who is not privileged gets half of the driver's
 //! files that others leave ([`User`]), and a quarter of the descriptors that the daemon may have.

@@ -1,4 +1,4 @@
-//! When the thread looks, and how long it may sleep.
+//! When the server's thread looks at its clients and at the driver, and how long it may sleep before.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
