@@ -34,6 +34,7 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_epoll_ctl,
     libc::SYS_eventfd2,
     libc::SYS_futex,
+    libc::SYS_ppoll,
     libc::SYS_restart_syscall,
     libc::SYS_timerfd_settime,
     // Time, where the system has to be asked for it.
@@ -57,9 +58,9 @@ const CALLS: &[libc::c_long] = &[
 
 /// Calls that have other names on architectures without the older ones: waiting, and what a descriptor is, by its name.
 #[cfg(target_arch = "x86_64")]
-const NAMED: &[libc::c_long] = &[libc::SYS_epoll_wait, libc::SYS_poll, libc::SYS_readlink];
+const NAMED: &[libc::c_long] = &[libc::SYS_epoll_wait, libc::SYS_readlink];
 #[cfg(not(target_arch = "x86_64"))]
-const NAMED: &[libc::c_long] = &[libc::SYS_epoll_pwait, libc::SYS_ppoll, libc::SYS_readlinkat];
+const NAMED: &[libc::c_long] = &[libc::SYS_epoll_pwait, libc::SYS_readlinkat];
 
 /// A thread's locks that outlive it: none of this program's do, and the C library does without.
 const REFUSED: [(libc::c_long, libc::c_int); 1] = [(libc::SYS_set_robust_list, libc::ENOSYS)];
