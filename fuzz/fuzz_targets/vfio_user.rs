@@ -18,27 +18,14 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
 use daemon::hold::Hold;
+use daemon::open;
 use daemon::trace::Trace;
 use daemon::vfio_user;
 use daemon::worker::Worker;
 use steps::Steps;
 
-/// The daemon's own files: a program cannot be a dependency, so they are compiled here once more.
-#[allow(dead_code, reason = "the program uses more of it")]
-#[path = "../../device/daemon/src"]
-mod daemon {
-    pub mod backend;
-    pub mod chain;
-    pub mod hold;
-    pub mod poll;
-    pub mod request;
-    pub mod ringing;
-    pub mod server;
-    pub mod trace;
-    pub mod vfio_user;
-    pub mod vring;
-    pub mod worker;
-}
+#[path = "../src/daemon.rs"]
+mod daemon;
 #[path = "../src/steps.rs"]
 mod steps;
 
@@ -58,10 +45,6 @@ struct Device {
     event: EventFd,
     /// Descriptors that are open when nobody is connected.
     open: usize,
-}
-
-fn open() -> usize {
-    std::fs::read_dir("/proc/self/fd").expect("it can be listed").count()
 }
 
 impl Device {

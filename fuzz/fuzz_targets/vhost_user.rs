@@ -21,25 +21,13 @@ use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use vhost::vhost_user::Listener;
 
 use daemon::backend::Backend;
+use daemon::open;
 use daemon::server;
 use daemon::trace::Trace;
 use steps::Steps;
 
-/// The daemon's own files: a program cannot be a dependency, so they are compiled here once more.
-#[allow(dead_code, reason = "the program uses more of it")]
-#[path = "../../device/daemon/src"]
-mod daemon {
-    pub mod backend;
-    pub mod chain;
-    pub mod hold;
-    pub mod poll;
-    pub mod request;
-    pub mod ringing;
-    pub mod server;
-    pub mod trace;
-    pub mod vring;
-    pub mod worker;
-}
+#[path = "../src/daemon.rs"]
+mod daemon;
 #[path = "../src/steps.rs"]
 mod steps;
 
@@ -59,10 +47,6 @@ struct Device {
     call: EventFd,
     /// Descriptors that are open when nobody is connected.
     open: usize,
-}
-
-fn open() -> usize {
-    std::fs::read_dir("/proc/self/fd").expect("it can be listed").count()
 }
 
 impl Device {

@@ -5,7 +5,6 @@
 
 #![no_main]
 
-
 use ane_device::Options;
 use ane_uapi::wire::QUEUES;
 use ane_uapi::wire::ctrl::{Header, Kind, Op};
@@ -17,21 +16,8 @@ use daemon::trace::Trace;
 use daemon::worker::{Vring, Worker};
 use steps::Steps;
 
-/// The daemon's own files: a program cannot be a dependency, so they are compiled here once more.
-#[allow(dead_code, reason = "the program uses more of it")]
-#[path = "../../device/daemon/src"]
-mod daemon {
-    pub mod backend;
-    pub mod chain;
-    pub mod hold;
-    pub mod poll;
-    pub mod request;
-    pub mod ringing;
-    pub mod server;
-    pub mod trace;
-    pub mod vring;
-    pub mod worker;
-}
+#[path = "../src/daemon.rs"]
+mod daemon;
 #[path = "../src/steps.rs"]
 mod steps;
 

@@ -74,7 +74,7 @@ fn greedy(kind: Kind, socket: &Path, ready: &Barrier, is_over: &AtomicBool) {
             continue;
         }
         if fences.len() < DEPTH {
-            // A daemon that refuses more for now is asked again.
+            // While as many requests wait as may, the daemon refuses the next; it takes one when another has ended.
             match user.clients.submit(&user.loaded) {
                 Ok(fence) => fences.push_back(fence),
                 Err(_) => thread::sleep(Duration::from_millis(1)),

@@ -39,6 +39,19 @@ impl Having {
         }
     }
 
+    /// What a process had before and has after, in words and numbers.
+    pub(crate) fn told(before: &Self, after: &Self) -> String {
+        format!(
+            "descriptors {} to {}, threads {} to {}, memory {} to {} KiB",
+            before.descriptors,
+            after.descriptors,
+            before.threads,
+            after.threads,
+            before.resident,
+            after.resident
+        )
+    }
+
     /// Whether it is no more than `before`, and `kibibytes` of memory.
     pub(crate) const fn is_back(&self, before: &Self, kibibytes: u64) -> bool {
         self.descriptors <= before.descriptors

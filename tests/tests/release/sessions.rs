@@ -343,15 +343,7 @@ fn f3_hostile_sessions_leave_nothing_at_either_front() {
         for (name, seen) in [("vhost-user", vhost), ("platform", platform)] {
             match seen {
                 Ok((before, after)) => {
-                    got = format!(
-                        "{got}; {name}: descriptors {} to {}, threads {} to {}, memory {} to {} KiB",
-                        before.descriptors,
-                        after.descriptors,
-                        before.threads,
-                        after.threads,
-                        before.resident,
-                        after.resident
-                    );
+                    got = format!("{got}; {name}: {}", Having::told(&before, &after));
                     held &= after.is_back(&before, HEAP);
                 }
                 Err(why) => {

@@ -131,15 +131,7 @@ fn f11_soak_of_mixed_load_leaves_everything_flat() {
         let (runs, wrong) = (runs.into_inner(), wrong.into_inner());
         let mut got = format!("{runs} runs and visits, {wrong} wrong");
         for (name, (before, after)) in ["device", "aned"].iter().zip(before.iter().zip(&after)) {
-            got = format!(
-                "{got}; {name}: descriptors {} to {}, threads {} to {}, memory {} to {} KiB",
-                before.descriptors,
-                after.descriptors,
-                before.threads,
-                after.threads,
-                before.resident,
-                after.resident
-            );
+            got = format!("{got}; {name}: {}", Having::told(before, after));
         }
         let is_flat = before.iter().zip(&after).all(|(before, after)| after.is_back(before, HEAP));
         Verdict::counted(got, is_flat && wrong == 0 && runs > plan.count)
