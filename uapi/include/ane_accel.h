@@ -1611,6 +1611,9 @@ struct drm_ane_mover {
  *
  * EINVAL: no such scope.
  *
+ * EPERM: the scope is ANE_STATS_DEVICE, and the client is neither root nor the user that the daemon
+ * runs as.
+ *
  * E2BIG: more than ANE_STATS_MAX counters.
  */
 #define DRM_IOCTL_ANE_GET_STATS \

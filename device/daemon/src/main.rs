@@ -40,7 +40,7 @@ mod vring;
 mod watchdog;
 mod worker;
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
@@ -75,6 +75,8 @@ struct Place {
     listener: UnixListener,
     /// To be removed at the end; a passed socket is not ours to remove.
     path: Option<PathBuf>,
+    /// Held for as long as the device lives.
+    lock: Option<File>,
     options: Options,
 }
 
@@ -141,7 +143,7 @@ fn places(args: &Args) -> anyhow::Result<Vec<Place>> {
     let node = |options: &Options| Identity::of(options).map(|identity| identity.instance.node.to_owned());
     if let Some(fd) = args.fd {
         let listener = server::inherited(fd).with_context(|| format!("--fd {fd}"))?;
-        return Ok(vec![Place { name: node(&options)?, listener, path: None, options }]);
+        return Ok(vec![Place { name: node(&options)?, listener, path: None, lock: None, options }]);
     }
     let path = args.vfio_user.as_ref().or(args.socket_path.as_ref()).cloned().unwrap_or_default();
     let wanted: Vec<(PathBuf, Options)> = if !path.is_dir() {
@@ -157,7 +159,8 @@ fn places(args: &Args) -> anyhow::Result<Vec<Place>> {
         .into_iter()
         .map(|(path, options)| {
             let name = node(&options)?;
-            Ok(Place { name, listener: server::listen(&path)?, path: Some(path), options })
+            let (listener, lock) = server::listen(&path)?;
+            Ok(Place { name, listener, path: Some(path), lock: Some(lock), options })
         })
         .collect()
 }
@@ -179,7 +182,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
     // Before the first thread, so that all of them leave these to the one that waits below.
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGUSR1]);
     signals.thread_block().context("blocking signals")?;
-    let places = places(args)?;
+    let mut places = places(args)?;
+    let mut locks: Vec<_> = places.iter_mut().map(|place| place.lock.take()).collect();
     let poll = Duration::from_micros(args.poll_us.into());
     let mut engines = control::Engines::new();
     let mut fronts = Vec::new();
@@ -202,7 +206,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let mut paths: Vec<_> = places.iter().filter_map(|place| place.path.clone()).collect();
     let control = match &args.control {
         Some(path) => {
-            let listener = server::listen(path).context("--control")?;
+            let (listener, lock) = server::listen(path).context("--control")?;
+            locks.push(Some(lock));
             // Whoever connects is asked who he is; this only spares others the attempt.
             fs::set_permissions(path, Permissions::from_mode(0o600)).context("--control")?;
             paths.push(path.clone());
@@ -214,7 +219,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     guard::survive().context("the handler of SIGBUS")?;
     // Nobody was served yet, and there is one thread.
     let (own, process) = (geteuid(), std::process::id());
-    ringing::set_handler().context("the handler of SIGUSR2")?;
+    ringing::set_handlers().context("handlers of signals")?;
     let signals = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC).context("waiting for signals")?;
     confine(args, &paths);
     ringing::watch(process, ringing::LOOK).context("starting a thread")?;
@@ -268,5 +273,6 @@ fn run(args: &Args) -> anyhow::Result<()> {
     for (_, engine) in &engines {
         engine.freeze(PATIENCE);
     }
+    drop(locks);
     Ok(())
 }

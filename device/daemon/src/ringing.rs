@@ -75,13 +75,15 @@ pub(crate) fn begin() -> Ringing {
     Ringing(writer)
 }
 
-/// Has the signal interrupt and do nothing else.
-pub(crate) fn set_handler() -> io::Result<()> {
+/// Has the signal interrupt and do nothing else; and that of a file that is as long as it may be: the write fails, and is told.
+pub(crate) fn set_handlers() -> io::Result<()> {
     extern "C" fn nothing(_: i32) {}
     // Without SA_RESTART: the call that is interrupted is to fail.
     let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::empty(), SigSet::empty());
     // SAFETY: the handler does nothing at all, which is safe at any time.
     unsafe { sigaction(SIGNAL, &action) }?;
+    // SAFETY: the same.
+    unsafe { sigaction(Signal::SIGXFSZ, &action) }?;
     Ok(())
 }
 

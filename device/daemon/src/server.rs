@@ -1,9 +1,9 @@
 //! A socket, and one frontend after the other behind it.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use nix::fcntl::OFlag;
 use nix::sys::socket::{getsockopt, sockopt};
 use vhost::vhost_user::{Error as VhostUserError, Listener};
 use vhost_user_backend::{Error as DaemonError, VhostUserDaemon};
@@ -21,8 +22,42 @@ use super::backend::Backend;
 /// A pause after a failure to accept, so that one that lasts (no descriptors left) does not become a busy loop.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Listens at `path`, in the place of a device that is gone.
-pub(crate) fn listen(path: &Path) -> anyhow::Result<UnixListener> {
+/// Makes sure of being the only one who listens at `path`, for as long as what this returns lives.
+///
+/// Whether somebody answers at a socket shows nothing while two programs look at the same time: both would find it stale, and the
+/// second would remove the socket of the first. The kernel takes a lock back when its holder dies, however that happens.
+/// The file stays: whoever waits for it would have the lock of a file that nobody else sees.
+fn lock(path: &Path) -> anyhow::Result<File> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let name = PathBuf::from(name);
+    // Nobody else's file behind a link, and nothing that blocks.
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags.bits())
+        .open(&name)
+        .with_context(|| format!("locking {}", name.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            bail!("somebody listens at {} already; end that device or choose another path", path.display())
+        }
+        Err(TryLockError::Error(why)) => Err(why).with_context(|| format!("locking {}", name.display())),
+    }
+}
+
+/// Listens at `path`, in the place of a device that is gone; with the lock that says so.
+pub(crate) fn listen(path: &Path) -> anyhow::Result<(UnixListener, File)> {
+    // A name alone has an empty parent, which is the folder that one stands in.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        bail!("{}: folder {} does not exist; make it first", path.display(), folder.display());
+    }
+    let lock = lock(path)?;
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
             bail!("{} exists and is no socket; choose another path", path.display())
@@ -31,16 +66,11 @@ pub(crate) fn listen(path: &Path) -> anyhow::Result<UnixListener> {
             bail!("somebody listens at {} already; end that device or choose another path", path.display())
         }
         Ok(_) => fs::remove_file(path).with_context(|| format!("removing the stale {}", path.display()))?,
-        Err(why) if why.kind() == ErrorKind::NotFound => {
-            // A name alone has an empty parent, which is the folder that one stands in.
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-                bail!("{}: folder {} does not exist; make it first", path.display(), folder.display());
-            }
-        }
+        Err(why) if why.kind() == ErrorKind::NotFound => {}
         Err(why) => return Err(why).with_context(|| format!("looking at {}", path.display())),
     }
-    UnixListener::bind(path).with_context(|| format!("listening at {}", path.display()))
+    let listener = UnixListener::bind(path).with_context(|| format!("listening at {}", path.display()))?;
+    Ok((listener, lock))
 }
 
 /// The socket that somebody passed as descriptor `fd`.

@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn call_that_is_full_and_was_made_to_block_again_is_given_up_and_the_writer_goes_on() {
-        ringing::set_handler().unwrap();
+        ringing::set_handlers().unwrap();
         ringing::watch(std::process::id(), Duration::from_millis(20)).unwrap();
         let call = EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap();
         let vring = vring();

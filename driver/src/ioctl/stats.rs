@@ -17,7 +17,10 @@ impl<B: Bus> Driver<B> {
         unless(get.count > STATS_MAX, Errno::E2BIG)?;
         let counters = match get.scope {
             STATS_FILE => self.file_counters(context.file)?,
-            STATS_DEVICE => self.device_counters(),
+            STATS_DEVICE => {
+                self.may_see_all(context.file)?;
+                self.device_counters()
+            }
             _ => return Err(Errno::EINVAL),
         };
         let wanted = get.count as usize;
@@ -42,6 +45,12 @@ impl<B: Bus> Driver<B> {
             self.add_memory(&mut counters, context);
         }
         Ok(counters)
+    }
+
+    /// What others do is theirs to know, and of who looks after the device: counters that rise show when somebody runs what.
+    fn may_see_all(&self, file: FileId) -> Result<(), Errno> {
+        let user = self.files.get(&file).ok_or(Errno::ENODEV)?.who.user;
+        unless(!user.is_privileged, Errno::EPERM)
     }
 
     /// What all files did that were ever open.

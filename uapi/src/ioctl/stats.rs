@@ -100,6 +100,7 @@ ioctls! {
     /// Fetches counters; none of them changes while they are copied.
     GET_STATS 0x94 "DRM_IOCTL_ANE_GET_STATS", ReadWrite, GetStats {
         EINVAL "no such scope.";
+        EPERM "the scope is ANE_STATS_DEVICE, and the client is neither root nor the user that the daemon runs as.";
         E2BIG "more than ANE_STATS_MAX counters.";
     }
 }
