@@ -125,11 +125,12 @@ fn full_disk_is_told() {
 fn outputs_that_do_not_fit_on_the_disk_are_told_and_leave_nothing() {
     let (scratch, service) = (Scratch::new(), Scratch::new());
     let daemon = Daemon::start(&service, &[]);
-    let limited = format!("trap '' XFSZ; ulimit -f 0; exec {} \"$@\"", path().display());
+    let limited = format!("ulimit -f 0; exec {} \"$@\"", path().display());
     let example = example();
-    let commands: [&[&str]; 2] = [
+    let commands: [&[&str]; 3] = [
         &["run", &example, "-o", "out", "--device", &daemon.device],
         &["sram", &example, "--svg", "heat.svg"],
+        &["report", &example, "-o", "out.html"],
     ];
     for arguments in commands {
         let mut command = Command::new("bash");
@@ -138,9 +139,27 @@ fn outputs_that_do_not_fit_on_the_disk_are_told_and_leave_nothing() {
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{message}");
         assert!(message.contains("File too large"), "{message}");
+        assert!(message.contains("ulimit -f: 0 KiB"), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
         assert_eq!(scratch.names(), [""; 0], "{arguments:?}");
     }
+}
+
+#[test]
+fn trace_that_does_not_fit_on_the_disk_is_told() {
+    let message = refused(1, &["run", &example(), "--trace", "/dev/full"]);
+    assert!(message.contains("/dev/full"), "{message}");
+}
+
+/// What the system calls a lack of memory may be a limit that somebody set.
+#[test]
+fn lack_of_memory_under_a_limit_names_the_limit() {
+    let limited = format!("ulimit -v 4000000; exec {} demo", path().display());
+    let output = Command::new("bash").args(["-c", &limited]).output().expect("there is a shell");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{message}");
+    assert!(message.contains("ulimit -v: 4000000 KiB"), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
 }
 
 #[test]

@@ -142,18 +142,21 @@ fn exec_makes_the_names_of_a_real_engine_for_as_long_as_the_command_runs() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("name an empty folder"), "{refused:?}");
 }
 
+/// The name of a library that every dynamic program has loaded already, so that preloading it does nothing.
+fn libc() -> String {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux has it");
+    let libc = maps.split_whitespace().find(|word| word.contains("/libc.so"));
+    libc.expect("tests use the C library").to_owned()
+}
+
 /// `ane exec` with a preload library that is any library: what is asked about here is the command around it.
 fn exec(device: &[&str], command: &[&str]) -> std::process::Output {
-    // Names a library that every dynamic program has loaded already, so that preloading it does nothing.
-    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux has it");
-    let libc =
-        maps.split_whitespace().find(|word| word.contains("/libc.so")).expect("tests use the C library");
     Command::new(path())
         .arg("exec")
         .args(device)
         .arg("--")
         .args(command)
-        .env("ANE_SHIM", libc)
+        .env("ANE_SHIM", libc())
         .output()
         .expect("the command starts")
 }
@@ -182,12 +185,9 @@ fn private_daemon_serves_the_command_and_goes_with_it() {
 
 #[test]
 fn signal_is_passed_on_to_the_command() {
-    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux has it");
-    let libc =
-        maps.split_whitespace().find(|word| word.contains("/libc.so")).expect("tests use the C library");
     let child = Command::new(path())
         .args(["exec", "--", "sh", "-c", "trap 'exit 7' TERM; echo up; while :; do sleep 0.01; done"])
-        .env("ANE_SHIM", libc)
+        .env("ANE_SHIM", libc())
         .stdout(Stdio::piped())
         .spawn()
         .expect("the command starts");
@@ -224,4 +224,39 @@ fn run_that_does_not_end_in_time_is_given_up() {
         assert!(start.elapsed() < LIMIT, "{:?}", start.elapsed());
     }
     printed(&["run", &example(), "--timeout", "20"]);
+}
+
+/// True once `condition` holds, false if it does not in time.
+fn eventually(mut condition: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while !condition() {
+        if start.elapsed() > LIMIT {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
+#[test]
+fn exec_that_is_killed_leaves_neither_a_folder_nor_its_command() {
+    let scratch = Scratch::new();
+    let mut exec = Command::new(path())
+        .args(["exec", "--", "sh", "-c", "echo $$ > process; exec sleep 1000"])
+        .current_dir(scratch.path())
+        .env("TMPDIR", scratch.path())
+        .env("ANE_SHIM", libc())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let process = || std::fs::read_to_string(scratch.path().join("process")).ok()?.trim().parse::<i32>().ok();
+    assert!(eventually(|| process().is_some()), "the command starts");
+    let command = Pid::from_raw(process().expect("it was told"));
+    assert_eq!(scratch.names().len(), 2, "{:?}", scratch.names());
+    exec.kill().expect("it runs");
+    exec.wait().expect("it is a child");
+    // Whoever adopts it may leave it a zombie for a while.
+    let state = || std::fs::read_to_string(format!("/proc/{command}/stat")).unwrap_or_default();
+    assert!(eventually(|| kill(command, None).is_err() || state().contains(") Z ")), "{}", state());
+    assert!(eventually(|| scratch.names() == ["process"]), "{:?}", scratch.names());
 }

@@ -33,7 +33,12 @@ impl Aned {
     }
 
     fn failed(why: &ClientError) -> Error {
-        Error::Gone { why: why.to_string() }
+        match why {
+            ClientError::Errno(Errno::EACCES | Errno::EPERM) => {
+                Error::Forbidden { what: "only root and the user that the daemon runs as may have that" }
+            }
+            why => Error::Gone { why: why.to_string() },
+        }
     }
 }
 

@@ -39,6 +39,12 @@ pub enum Error {
         /// Why, as far as that is known.
         why: String,
     },
+    /// The daemon is there, and does not tell or give that to this user.
+    #[error("permission denied: {what}")]
+    Forbidden {
+        /// Who may.
+        what: &'static str,
+    },
     /// Memory of a buffer cannot be mapped.
     #[error("{bytes:#x} bytes of a buffer cannot be mapped: {why}")]
     Map {
@@ -69,6 +75,7 @@ impl Error {
         match self {
             Self::Refused { code, .. } => u32::try_from(*code).ok().and_then(|code| code.try_into().ok()),
             Self::Gone { .. } => Some(Errno::ENODEV),
+            Self::Forbidden { .. } => Some(Errno::EACCES),
             _ => None,
         }
     }

@@ -135,7 +135,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::Gone`], also if it does not tell this user.
+    /// [`Error::Forbidden`] if it does not tell this user, or [`Error::Gone`].
     pub fn report(&self, what: &str) -> Result<Option<String>, Error> {
         self.connection().report(what)
     }

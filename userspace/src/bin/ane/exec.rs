@@ -7,6 +7,8 @@
 //! has ended: of a private daemon its driver is asked when it stops, of another that daemon, whose last failure counts if
 //! it is the program's own.
 
+mod folder;
+
 use std::env;
 use std::ffi::OsString;
 use std::fs::File;
@@ -27,10 +29,12 @@ use clap::Args;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, pipe2};
 
+use self::folder::Folder;
 use crate::device::DeviceArgs;
 use crate::failure::{Exit, Failure};
 use crate::{daemon, device, files};
@@ -89,8 +93,7 @@ pub(crate) fn run(args: &Exec) -> Result<ExitCode> {
     let signals = passed_on();
     signals.thread_block().context("blocking signals")?;
     let shim = shim()?;
-    let folder =
-        tempfile::Builder::new().prefix("ane-").tempdir().context("making a folder for the socket")?;
+    let folder = Folder::new().context("making a folder for the socket")?;
     let location = device::location(&args.device)?;
     device::check_options(&args.device, &location)?;
     let (socket, private) = match location {
@@ -207,11 +210,23 @@ fn passed_on() -> SigSet {
     ])
 }
 
-/// The command with the signals as they were before.
-#[expect(unsafe_code, reason = "the child's signal mask has to be put right between fork and exec")]
+/// The command with the signals as they were before, which ends when this process is killed.
+///
+/// The device is here and its daemon is a thread of this process, so nothing is left for the command to compute with then.
+#[expect(unsafe_code, reason = "the child's signals have to be put right between fork and exec")]
 fn unblocked(command: &mut Command, signals: SigSet) -> &mut Command {
-    // SAFETY: changing a signal mask is safe between fork and exec.
-    unsafe { command.pre_exec(move || Ok(signals.thread_unblock()?)) }
+    let parent = nix::unistd::getpid();
+    let prepare = move || {
+        // It is the end of the thread that starts the command that counts: the first one, which waits for the command.
+        set_pdeathsig(Signal::SIGKILL)?;
+        if nix::unistd::getppid() != parent {
+            // It was killed before that.
+            return Err(Errno::ESRCH.into());
+        }
+        Ok(signals.thread_unblock()?)
+    };
+    // SAFETY: all of this is system calls, which are safe between fork and exec.
+    unsafe { command.pre_exec(prepare) }
 }
 
 /// How long a command that was told to end has for that.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use ane::container;
 
-use crate::files;
+use crate::{files, limits};
 
 /// The exit codes, as `ane --help` lists them. 2, the command line, is given by the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +76,15 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         // `head` has had enough: nothing went wrong.
         return ExitCode::SUCCESS;
     }
+    let text = one_line(&format!("{error:#}"));
+    let limit = limits::behind(&text).map(|limit| format!("; {limit}")).unwrap_or_default();
     match error.chain().find_map(|cause| cause.downcast_ref::<Failure>()) {
         Some(failure) => {
-            files::tell(one_line(&format!("{error:#}")));
+            files::tell(format_args!("{text}{limit}"));
             ExitCode::from(failure.exit as u8)
         }
         None => {
-            files::tell(format_args!("{}; {}", one_line(&format!("{error:#}")), general_advice(error)));
+            files::tell(format_args!("{text}; {}{limit}", general_advice(error)));
             ExitCode::from(Exit::Refused as u8)
         }
     }
@@ -95,6 +97,7 @@ fn general_advice(error: &anyhow::Error) -> &'static str {
         Some(ErrorKind::NotFound) => "check the path",
         Some(ErrorKind::PermissionDenied) => "check who may use it, or name another",
         Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => "make room, or name another place",
+        Some(ErrorKind::FileTooLarge) => "raise the limit on the length of files, or name another place",
         Some(ErrorKind::IsADirectory) => "name a file",
         Some(_) => "try again, or name another file",
         None if error.chain().any(|cause| cause.is::<container::Error>()) => {

@@ -19,6 +19,7 @@ mod failure;
 mod files;
 mod info;
 mod inspect;
+mod limits;
 mod man;
 mod model;
 mod mover;
@@ -37,6 +38,7 @@ use cli::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    limits::tell_of_files();
     let done = match &cli.command {
         // The only one that ends as somebody else does.
         Command::Exec(args) => return exec::run(args).unwrap_or_else(|error| failure::report(&error)),

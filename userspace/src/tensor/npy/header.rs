@@ -32,17 +32,22 @@ pub struct Header {
     pub shape: Vec<u64>,
 }
 
+/// What another kind of file looks like.
+const fn looks_like(is_archive: bool) -> &'static str {
+    if is_archive { "it looks like a zip archive, as .npz files are" } else { "it is something else" }
+}
+
 /// A header that says nothing that can be used.
 #[derive(Debug, Error)]
 pub enum BadHeader {
     /// It ends.
     #[error("file ends inside the header of an array")]
     Short,
-    /// Another kind of file.
-    #[error("not a .npy file: begins with {seen:02x?} and not with \\x93NUMPY")]
+    /// Another kind of file. Its bytes are not told: who reads the message may be somebody who may not read the file.
+    #[error("not a .npy file: {}, and does not begin with \\x93NUMPY", looks_like(*.is_archive))]
     Magic {
-        /// The first bytes.
-        seen: [u8; 6],
+        /// It begins as an archive of arrays does, a `.npz` file.
+        is_archive: bool,
     },
     /// A version that is not known.
     #[error(".npy version {major}.{minor} is not known, known are 1.0, 2.0 and 3.0")]
@@ -119,7 +124,7 @@ impl Header {
         let mut seen = [0; 6];
         from.read_exact(&mut seen)?;
         if &seen != MAGIC {
-            return Err(BadHeader::Magic { seen });
+            return Err(BadHeader::Magic { is_archive: seen.starts_with(b"PK") });
         }
         let [major, minor] = array(&mut from)?;
         let bytes = match (major, minor) {

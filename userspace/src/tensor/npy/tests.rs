@@ -125,7 +125,7 @@ fn damaged_files_are_refused_with_what_is_wrong() {
     for (bytes, message) in [
         (
             b"PK\x03\x04zip".to_vec(),
-            "not a .npy file: begins with [50, 4b, 03, 04, 7a, 69] and not with \\x93NUMPY",
+            "not a .npy file: it looks like a zip archive, as .npz files are, and does not begin with \\x93NUMPY",
         ),
         (whole[..4].to_vec(), "file ends inside the header of an array"),
         (whole[..40].to_vec(), "file ends inside the header of an array"),
