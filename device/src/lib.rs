@@ -39,6 +39,7 @@ pub mod dart;
 pub mod engine;
 pub mod event;
 pub mod firmware;
+mod halves;
 pub mod inject;
 pub mod kernel_memory;
 pub mod mover;

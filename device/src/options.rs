@@ -2,7 +2,6 @@
 //!
 //! The parts parse themselves from text, so that a command line only has to name them.
 
-use std::fmt;
 use std::num::NonZero;
 use std::str::FromStr;
 
@@ -12,7 +11,10 @@ use ane_uapi::hw::mover::Profile;
 
 #[cfg(feature = "cli")]
 pub mod args;
+pub(crate) mod names;
 
+pub use self::names::UnknownValue;
+use self::names::by_name;
 pub use crate::dart::FaultPolicy;
 pub use crate::engine::numerics::Numerics;
 use crate::inject::Injection;
@@ -91,36 +93,6 @@ impl Default for Options {
             inject: Vec::new(),
         }
     }
-}
-
-/// A word that names none of the values of an option.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownValue {
-    /// The option.
-    pub option: &'static str,
-    /// The word.
-    pub value: String,
-    /// The values that there are.
-    pub known: Vec<&'static str>,
-}
-
-impl fmt::Display for UnknownValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?} is not known; known: {}", self.option, self.value, self.known.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownValue {}
-
-/// The value of that name.
-pub(crate) fn by_name<T: Copy>(
-    option: &'static str,
-    value: &str,
-    names: impl Iterator<Item = (&'static str, T)> + Clone,
-) -> Result<T, UnknownValue> {
-    names.clone().find(|(name, _)| name.eq_ignore_ascii_case(value)).map(|(_, found)| found).ok_or_else(
-        || UnknownValue { option, value: value.to_owned(), known: names.map(|(name, _)| name).collect() },
-    )
 }
 
 /// The chip of that name.

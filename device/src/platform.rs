@@ -28,12 +28,13 @@ use ane_uapi::wire::platform::ENGINE_BASE;
 pub use ane_uapi::wire::platform::Range;
 use vm_memory::GuestMemory;
 
+use crate::Ane;
 use crate::ane::Work;
 use crate::engine::Engine;
 use crate::engine::cancel::Cancel;
 use crate::event::Happening;
+use crate::halves::halves;
 use crate::time::Ticks;
-use crate::{Ane, bus};
 
 /// How long one read may wait for work (Chosen: no program at hand takes as long; a guest that stands still for longer
 /// would be taken for dead).
@@ -116,7 +117,7 @@ impl Platform {
                 let _ = ane.write_wide(at, bytes, value, now);
             }
             None if bytes == 4 => {
-                let (word, _) = bus::halves(value);
+                let (word, _) = halves(value);
                 ane.write_power(offset, word, now);
             }
             None => {}

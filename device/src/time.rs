@@ -6,7 +6,7 @@
 
 use ane_uapi::hw::tm;
 
-use crate::bus::halves;
+use crate::halves::halves;
 
 /// Ticks in one second (facts M, X-10: the "24Hz" of seed 004 is 24 MHz).
 pub const TICKS_PER_SECOND: u64 = 24_000_000;

@@ -38,14 +38,12 @@ use vmm_sys_util::event::{EventConsumer, EventFlag, EventNotifier, new_event_con
 use zerocopy::IntoBytes;
 
 use super::guard::Lost;
-use super::hold::{Hold, lock};
+use super::hold::Hold;
+use super::lock::lock;
 use super::poll::Window;
 use super::trace::Trace;
+use super::vring::QUEUE_SIZE_MAX;
 use super::worker::{Vring, Worker};
-
-/// Places of the largest queue: a guest that keeps every queue full has some 100 requests on their way, which
-/// is more than the 127 tasks that a driver may have in flight need.
-pub(crate) const QUEUE_SIZE_MAX: usize = 256;
 
 /// What the queue thread is woken by, besides the queues, whose numbers come first. The number behind the
 /// last queue is the transport's own.

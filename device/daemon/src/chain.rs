@@ -13,7 +13,7 @@ use virtio_queue::DescriptorChain;
 
 /// Descriptors of the longest chain that is taken: the largest queue's. Virtio forbids longer ones, also where
 /// they lie in a table of their own.
-pub(crate) const DESCRIPTORS_MAX: usize = super::backend::QUEUE_SIZE_MAX;
+pub(crate) const DESCRIPTORS_MAX: usize = super::vring::QUEUE_SIZE_MAX;
 
 /// Why a chain is given back unread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -24,7 +24,7 @@ use nix::libc;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use vm_memory::{GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion};
 
-use super::hold::lock;
+use super::lock::lock;
 
 /// Regions of all engines together: more than every engine of the largest chip can have.
 const REGIONS_MAX: usize = 1 << 15;

@@ -7,9 +7,10 @@
 //! Lock order: the engine, then a queue's. No thread takes the engine while it holds a queue.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
+use super::lock::lock;
 use super::worker::Worker;
 
 /// How long to sleep between two looks whether the engine is free.
@@ -27,11 +28,6 @@ pub(crate) struct Hold {
     ending: Mutex<Option<Instant>>,
     /// Threads that wait for the engine, besides the one it runs on.
     wanted: AtomicUsize,
-}
-
-/// Locks; a panic elsewhere does not make the state wrong, see [`Worker::turn`].
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Hold {

@@ -30,6 +30,7 @@ mod chain;
 mod control;
 mod guard;
 mod hold;
+mod lock;
 mod poll;
 mod ringing;
 mod sandbox;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use nix::libc;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-use super::hold::lock;
+use super::lock::lock;
 
 /// The signal that interrupts.
 const SIGNAL: Signal = Signal::SIGUSR2;

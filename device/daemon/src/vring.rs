@@ -26,8 +26,12 @@ use vhost_user_backend::{VringMutex, VringState, VringStateGuard, VringStateMutG
 use virtio_queue::Error as QueueError;
 use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
 
-use super::hold::lock;
+use super::lock::lock;
 use super::ringing;
+
+/// Places of the largest queue: a guest that keeps every queue full has some 100 requests on their way, which
+/// is more than the 127 tasks that a driver may have in flight need.
+pub(crate) const QUEUE_SIZE_MAX: usize = 256;
 
 /// The memory of a queue, as the transport keeps it.
 type Memory = GuestMemoryAtomic<GuestMemoryMmap>;

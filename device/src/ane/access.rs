@@ -9,10 +9,11 @@ use ane_uapi::register::{Access, Register};
 use vm_memory::GuestMemory;
 
 use super::Ane;
-use crate::bus::{Span, Target, halves};
+use crate::bus::{Span, Target};
 use crate::counters::increment;
 use crate::engine::Engine;
 use crate::firmware::BarWrite;
+use crate::halves::halves;
 use crate::pe_mmu::PeMmu;
 use crate::refusal::{Refusal, Why};
 use crate::time::Ticks;

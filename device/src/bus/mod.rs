@@ -257,9 +257,3 @@ fn clock(at: EngineOffset) -> Option<Target> {
         _ => None,
     })
 }
-
-/// The low and the high word of a number, as registers show it.
-pub(crate) const fn halves(number: u64) -> (u32, u32) {
-    let [a, b, c, d, e, f, g, h] = number.to_le_bytes();
-    (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
-}

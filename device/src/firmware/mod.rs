@@ -31,7 +31,7 @@ use ane_uapi::hw::tq::QueueId;
 use ane_uapi::register::Word;
 
 use self::pool::Pools;
-use crate::bus::halves;
+use crate::halves::halves;
 
 /// A register write that follows from an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

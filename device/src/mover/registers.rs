@@ -10,7 +10,7 @@ use super::Mover;
 use super::memories::Memories;
 use super::metadata::Lost;
 use super::outcome::{Note, Reason, Unit};
-use crate::bus::halves;
+use crate::halves::halves;
 
 /// Registers that only keep what is written to them, and the half of a counter that waits to be read.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,7 +4,7 @@ use ane_uapi::hw::pe_mmu::{Control, RegisterId};
 use ane_uapi::register::Word;
 
 use super::PeMmu;
-use crate::bus::halves;
+use crate::halves::halves;
 
 /// The high half of the counter whose low half was read last, until it is read itself.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,9 +9,9 @@ pub use ane_uapi::hw::tm::error::ErrorCode;
 use ane_uapi::hw::tm::error::ErrorWord;
 use ane_uapi::hw::tq::QueueId;
 
-use crate::bus::halves;
 use crate::engine::EngineError;
 use crate::engine::plan::verdict::Verdict;
+use crate::halves::halves;
 use crate::refusal::Category;
 use crate::td::bar::TooHigh;
 use crate::td::decode::DescriptorError;

@@ -21,7 +21,6 @@ mod lookup;
 
 pub use engines::{Count, MADDS_PER_ENGINE, Quantity, operations_per_cycle};
 pub use lookup::Unknown;
-pub(in crate::hw) use lookup::list;
 
 /// A system on chip that the model can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -14,7 +14,7 @@
 
 use core::fmt;
 
-use super::chip;
+use super::names::list;
 use crate::register::Grade;
 
 pub mod fields;
@@ -137,7 +137,7 @@ pub struct UnknownGeneration<'a> {
 impl fmt::Display for UnknownGeneration<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "generation {:?} is not known; known: ", self.name)?;
-        chip::list(f, Generation::ALL.iter().map(|generation| generation.name()))
+        list(f, Generation::ALL.iter().map(|generation| generation.name()))
     }
 }
 

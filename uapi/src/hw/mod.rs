@@ -10,6 +10,7 @@ pub mod index;
 pub mod lookup;
 pub mod mmio_map;
 pub mod mover;
+mod names;
 pub mod nid;
 pub mod pe_mmu;
 pub mod power;

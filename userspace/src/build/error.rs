@@ -4,7 +4,6 @@ use thiserror::Error;
 
 use super::lines::Lines;
 use super::shape::Shape;
-use crate::model::Why;
 
 /// Something that a register, the chip or a buffer has no more room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -289,7 +288,7 @@ pub enum BuildError {
         /// The operation.
         operation: &'static str,
         /// Why not.
-        why: Box<Why>,
+        why: String,
     },
     /// A graph that computes nothing that anybody could read.
     #[error("the graph has no output")]

@@ -12,7 +12,6 @@ use super::error::{BuildError, Limit};
 use super::lines::Lines;
 use super::pass::Pass;
 use super::shape::{InMemory, MEMORY_ALIGN, Shape};
-use super::{Built, place};
 
 /// A handle on a tensor of a [`Graph`], or on a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -305,20 +304,6 @@ impl Graph {
     /// Refuses a tensor of another graph, as far as that shows.
     pub fn shape(&self, tensor: Tensor) -> Result<Shape, BuildError> {
         Ok(self.view(tensor)?.shape)
-    }
-
-    /// The program.
-    ///
-    /// # Errors
-    ///
-    /// Refuses a graph without output, and tasks that do not fit on chip.
-    pub fn build(&self) -> Result<Built, BuildError> {
-        if self.outputs.is_empty() {
-            return Err(BuildError::NoOutput);
-        }
-        Limit::Surfaces.check("program", (self.inputs.len() + self.outputs.len()) as u64)?;
-        Limit::Tasks.check("program", self.passes.len() as u64)?;
-        place::lower(self)
     }
 
     /// What the graph has so far.

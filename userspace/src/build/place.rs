@@ -25,12 +25,23 @@ use window::Window;
 /// Bytes of the on-chip buffer (td 4.2), whatever bound the graph sets for one operand.
 const TILE_L2_BYTES: u64 = Region::TileL2.range().len() as u64;
 
-/// The program of `graph`.
-pub(super) fn lower(graph: &Graph) -> Result<Built, BuildError> {
-    let descriptors = Lowering::new(graph, Placement::Chip).run();
-    match descriptors {
-        Err(BuildError::WorkingSet { .. }) => Lowering::new(graph, Placement::Scratch).run(),
-        descriptors => descriptors,
+impl Graph {
+    /// The program.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a graph without output, and tasks that do not fit on chip.
+    pub fn build(&self) -> Result<Built, BuildError> {
+        if self.outputs.is_empty() {
+            return Err(BuildError::NoOutput);
+        }
+        Limit::Surfaces.check("program", (self.inputs.len() + self.outputs.len()) as u64)?;
+        Limit::Tasks.check("program", self.passes.len() as u64)?;
+        let descriptors = Lowering::new(self, Placement::Chip).run();
+        match descriptors {
+            Err(BuildError::WorkingSet { .. }) => Lowering::new(self, Placement::Scratch).run(),
+            descriptors => descriptors,
+        }
     }
 }
 

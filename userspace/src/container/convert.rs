@@ -288,7 +288,7 @@ fn with_aligned_end<'a>(stream: Cow<'a, [u8]>, constants: &[u8]) -> Cow<'a, [u8]
 /// What an ANEC says about `surface`, if that is all there is to say.
 fn layout(surface: &Surface<'_>) -> Result<Layout, Error> {
     let &Surface { direction, element, shape, strides, .. } = surface;
-    let name = || super::error::excerpt(&surface.name);
+    let name = || super::excerpt::excerpt(&surface.name);
     if element != Element::Half {
         return Err(Error::NotHalf { direction, name: name(), element });
     }

@@ -14,6 +14,7 @@ mod bases;
 mod bytes;
 pub mod convert;
 mod error;
+mod excerpt;
 pub mod hwx;
 pub mod limits;
 mod program;

@@ -9,7 +9,6 @@ use std::borrow::Cow;
 pub use ane_tiling::Axes;
 use thiserror::Error;
 
-use super::hwx;
 use super::limits::TILE_BYTES;
 use crate::task::Tasks;
 
@@ -365,6 +364,6 @@ pub enum Warning {
         /// What the program was compiled for.
         generation: Generation,
         /// What could not be read.
-        reason: Box<hwx::Error>,
+        reason: String,
     },
 }

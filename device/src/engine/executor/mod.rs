@@ -35,10 +35,10 @@ use self::reach::Reach;
 use self::thread::{Away, Bell, EngineThread};
 use super::cancel::Watch;
 use super::l2::Unknown;
-use super::plan::cache::PlanCache;
+use super::plan::Pass;
+use super::plan::cache::{Costed, PlanCache};
 use super::plan::operand::Shape;
 use super::plan::verdict::Verdict;
-use super::plan::{Pass, Plan};
 use super::tile::Fault;
 use super::{Done, Engine, EngineError, Ports, TaskContext};
 use crate::dart::FaultPolicy;
@@ -134,8 +134,9 @@ impl<M> Executor<M> {
 
     /// The end of a task that was carried out: counts what it would have cost, and draws it.
     #[inline]
-    fn finish(&mut self, task: &TaskContext<'_>, ports: &mut Ports<'_, M>, plan: &Plan) -> Done {
-        let Plan { cost, inferred, .. } = plan;
+    fn finish(&mut self, task: &TaskContext<'_>, ports: &mut Ports<'_, M>, costed: &Costed) -> Done {
+        let Costed { cost, plan } = costed;
+        let inferred = &plan.inferred;
         let Some(clock) = &mut self.clock else { return Done { cost: Ticks::ZERO, inferred: *inferred } };
         let is_first = task.index == 0;
         // The DART's own walks are part of what transfers were measured to take; PE_MMU's overhead is not.
@@ -159,12 +160,12 @@ impl<M> Executor<M> {
         self.chip.passed = self.chip.passed.take().filter(is_for);
     }
 
-    fn plan(&mut self, task: &TaskContext<'_>, registers: &RegisterFile) -> Result<Plan, Verdict> {
-        let plan = self.plans.get(task.header, registers)?;
+    fn plan(&mut self, task: &TaskContext<'_>, registers: &RegisterFile) -> Result<Costed, Verdict> {
+        let costed = self.plans.get(task.header, registers)?;
         if self.is_strict {
-            plan.established(registers)?;
+            costed.plan.established(registers)?;
         }
-        Ok(plan)
+        Ok(costed)
     }
 }
 
@@ -194,31 +195,32 @@ impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
     ) -> Poll<Result<Done, EngineError>> {
         if self.away.is_none() {
             self.keep_passed(task);
-            let plan = self.plan(task, registers)?;
+            let costed = self.plan(task, registers)?;
+            let pass = &costed.plan.pass;
             let others_wait = self.bell.is_some();
-            let is_long = others_wait && self.compute.is_long_in_all(&plan.pass);
+            let is_long = others_wait && self.compute.is_long_in_all(pass);
             let mut begun = None;
             if !is_long && ports.dart.policy() != FaultPolicy::Stall {
-                match self.here((task, registers), &mut ports, &plan.pass, None, others_wait) {
+                match self.here((task, registers), &mut ports, pass, None, others_wait) {
                     Err(Left::TooLong(left)) => begun = Some(left),
                     Err(Left::Failed(error)) => return Poll::Ready(Err(error)),
-                    Ok(()) => return Poll::Ready(Ok(self.finish(task, &mut ports, &plan))),
+                    Ok(()) => return Poll::Ready(Ok(self.finish(task, &mut ports, &costed))),
                 }
             }
-            if !self.send_away((task, registers), plan, begun.as_deref().copied()) {
-                let ended = self.here((task, registers), &mut ports, &plan.pass, begun.as_deref(), false);
+            if !self.send_away((task, registers), costed, begun.as_deref().copied()) {
+                let ended = self.here((task, registers), &mut ports, pass, begun.as_deref(), false);
                 // Nobody keeps a transfer that waits.
                 ports.dart.drop_stalled();
                 return Poll::Ready(match ended {
-                    Ok(()) => Ok(self.finish(task, &mut ports, &plan)),
+                    Ok(()) => Ok(self.finish(task, &mut ports, &costed)),
                     Err(Left::Failed(error)) => Err(error),
                     Err(Left::TooLong(_)) => Err(EngineError::Cancelled),
                 });
             }
         }
         let Some(away) = self.away.take() else { return Poll::Ready(Err(EngineError::Cancelled)) };
-        let plan = ready!(self.go_on(away, &mut ports, task))?;
-        Poll::Ready(Ok(self.finish(task, &mut ports, &plan)))
+        let costed = ready!(self.go_on(away, &mut ports, task))?;
+        Poll::Ready(Ok(self.finish(task, &mut ports, &costed)))
     }
 
     fn is_elsewhere(&self) -> bool {

@@ -22,7 +22,8 @@ use super::lend::{Borrower, Lender, Parts, Pause, Said};
 use super::pass::{Begun, Left};
 use super::reach::Reach;
 use crate::engine::cancel::Watch;
-use crate::engine::plan::{Pass, Plan};
+use crate::engine::plan::Pass;
+use crate::engine::plan::cache::Costed;
 use crate::engine::{EngineError, Ports, TaskContext};
 use crate::td::register_file::RegisterFile;
 
@@ -56,7 +57,7 @@ impl EngineThread {
 
 /// A pass on the engine's thread.
 pub(super) struct Away<M> {
-    pub(super) plan: Plan,
+    pub(super) costed: Costed,
     lender: Lender<M>,
     state: State,
 }
@@ -89,7 +90,7 @@ impl<M: GuestMemory + Clone + Send + 'static> Executor<M> {
     pub(super) fn send_away(
         &mut self,
         (task, registers): (&TaskContext<'_>, &RegisterFile),
-        plan: Plan,
+        costed: Costed,
         begun: Option<Begun>,
     ) -> bool {
         if self.thread.is_none() {
@@ -103,14 +104,14 @@ impl<M: GuestMemory + Clone + Send + 'static> Executor<M> {
         let compute = Box::new(std::mem::replace(&mut self.compute, another));
         let (header, bars, registers) = (*task.header, *task.bars, registers.clone());
         let &TaskContext { queue, nid, stream, index, tasks, .. } = task;
-        let pass = plan.pass;
+        let pass = costed.plan.pass;
         let job = move || {
             let task = TaskContext { header: &header, queue, nid, stream, index, tasks, bars: &bars };
             carry_out(borrower, compute, (&task, &registers), &pass, begun);
         };
         let state = if begun.is_none() { State::Wants } else { State::Computes };
         let is_sent = thread.jobs.send(Box::new(job)).is_ok();
-        self.away = is_sent.then_some(Away { plan, lender, state });
+        self.away = is_sent.then_some(Away { costed, lender, state });
         is_sent
     }
 
@@ -122,7 +123,7 @@ impl<M: GuestMemory + Clone + Send + 'static> Executor<M> {
         mut away: Away<M>,
         ports: &mut Ports<'_, M>,
         task: &TaskContext<'_>,
-    ) -> Poll<Result<Plan, EngineError>> {
+    ) -> Poll<Result<Costed, EngineError>> {
         loop {
             if ports.cancel.is_cancelled(task.queue) {
                 // To drop it is to call it off.
@@ -164,7 +165,7 @@ impl<M: GuestMemory + Clone + Send + 'static> Executor<M> {
                     }
                     let (compute, ended) = ended.unwrap_or_else(|panic| resume_unwind(panic));
                     self.compute = *compute;
-                    return Poll::Ready(ended.map(|()| away.plan));
+                    return Poll::Ready(ended.map(|()| away.costed));
                 }
             }
         }

@@ -34,7 +34,7 @@ pub(super) mod vectors;
 
 use std::str::FromStr;
 
-use crate::options::{UnknownValue, by_name};
+use crate::options::names::{UnknownValue, by_name};
 
 /// How the array adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -28,10 +28,19 @@ const MASK: u64 = SETS as u64 - 1;
 
 const _: () = assert!(SETS.is_power_of_two());
 
+/// A plan with its cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costed {
+    /// The plan.
+    pub plan: Plan,
+    /// What it would cost on the chip; nothing where that is not modelled.
+    pub cost: Cost,
+}
+
 struct Kept {
     words: [u32; REGISTER_WORDS],
     flags: u32,
-    plan: Plan,
+    costed: Costed,
 }
 
 /// A plan that may be there, behind the hash that it has to have.
@@ -72,7 +81,7 @@ impl PlanCache {
     /// # Errors
     ///
     /// Why it has none.
-    pub fn get(&mut self, header: &Header, registers: &RegisterFile) -> Result<Plan, Verdict> {
+    pub fn get(&mut self, header: &Header, registers: &RegisterFile) -> Result<Costed, Verdict> {
         let words = registers.words();
         let flags = header.flags.into_bits();
         let hash = self.state.hash_one((words.as_bytes(), flags));
@@ -81,18 +90,17 @@ impl PlanCache {
         let mut kept =
             set.iter().filter(|place| place.hash == hash).filter_map(|place| place.kept.as_deref());
         if let Some(kept) = kept.find(|kept| kept.flags == flags && kept.words == *words) {
-            return Ok(kept.plan);
+            return Ok(kept.costed);
         }
-        let mut plan = plan(header, registers)?;
-        if let Some(machine) = &self.machine {
-            plan.cost = Cost::of(machine, &plan.pass);
-        }
+        let plan = plan(header, registers)?;
+        let cost = self.machine.as_ref().map_or_else(Cost::default, |machine| Cost::of(machine, &plan.pass));
+        let costed = Costed { plan, cost };
         self.made = self.made.saturating_add(1);
         if let Some(place) = set.last_mut() {
-            *place = Place { hash, kept: Some(Box::new(Kept { words: *words, flags, plan })) };
+            *place = Place { hash, kept: Some(Box::new(Kept { words: *words, flags, costed })) };
         }
         set.rotate_right(1.min(set.len()));
-        Ok(plan)
+        Ok(costed)
     }
 
     /// How many plans were made.

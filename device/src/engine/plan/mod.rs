@@ -39,7 +39,6 @@ use self::planar::PlanarPass;
 use self::verdict::{Registers, Verdict};
 use crate::sram::TILE_L2_BYTES;
 use crate::td::register_file::RegisterFile;
-use crate::timing::Cost;
 
 /// Bytes of the on-chip buffer.
 const L2_BYTES: u64 = TILE_L2_BYTES as u64;
@@ -54,8 +53,6 @@ pub struct Plan {
     pub pass: Pass,
     /// What of it no source establishes.
     pub inferred: Inferred,
-    /// What it would cost on the chip; nothing where that is not modelled.
-    pub cost: Cost,
 }
 
 /// What a pass computes.
@@ -121,11 +118,11 @@ pub fn plan(header: &Header, registers: &RegisterFile) -> Result<Plan, Verdict> 
     match task::class(registers)? {
         TaskClass::Neural => {
             let (pass, inferred) = neural::plan(registers)?;
-            Ok(Plan { pass: Pass::Neural(pass), inferred, cost: Cost::default() })
+            Ok(Plan { pass: Pass::Neural(pass), inferred })
         }
         class => {
             let (pass, inferred) = planar::plan(registers, class)?;
-            Ok(Plan { pass: Pass::Planar(pass), inferred, cost: Cost::default() })
+            Ok(Plan { pass: Pass::Planar(pass), inferred })
         }
     }
 }

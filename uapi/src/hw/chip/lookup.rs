@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::super::names::list;
 use super::{BOARDS, Board, CHIPS, CIRCUITS, Chip, Circuit, Count, Instance, Quantity, Soc};
 
 impl Soc {
@@ -164,17 +165,3 @@ impl fmt::Display for Unknown<'_> {
 }
 
 impl core::error::Error for Unknown<'_> {}
-
-/// Writes names with commas between them.
-pub(in crate::hw) fn list(
-    f: &mut fmt::Formatter<'_>,
-    names: impl Iterator<Item = &'static str>,
-) -> fmt::Result {
-    for (i, name) in names.enumerate() {
-        if i != 0 {
-            f.write_str(", ")?;
-        }
-        f.write_str(name)?;
-    }
-    Ok(())
-}

@@ -116,7 +116,7 @@ impl Graph {
 fn refused(operation: &'static str, why: Why) -> BuildError {
     match why {
         Why::Build(why) => why,
-        why => BuildError::Layer { operation, why: Box::new(why) },
+        why => BuildError::Layer { operation, why: why.to_string() },
     }
 }
 

@@ -49,7 +49,7 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
     let found = match resolve::resolve(&object, &mut warnings) {
         Ok(found) => found,
         Err(error) if object.generation != Generation::H13 => {
-            let reason = Box::new(error);
+            let reason = error.to_string();
             warnings.push(Warning::NotUnderstood { generation: object.generation, reason });
             resolve::Resolved::default()
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::super::error::excerpt;
+use super::super::excerpt::excerpt;
 use super::super::limits::{self, BARS, BUFFER_BYTES_MAX, Exceeded};
 use super::super::program::{Bar, Constants, Role, Surface, Warning, extent};
 use super::descriptor::ProgramDescriptor;

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::bytes::{Place, Reader, until_nul};
-use super::super::error::excerpt;
+use super::super::excerpt::excerpt;
 use super::super::program::{Axes, Direction, Element};
 use super::error::Error;
 use super::macho::{LC_SURFACE_32, LC_SURFACE_64, LC_THREAD, Object};

@@ -1,0 +1,33 @@
+//! Values of an option by their names, and the answer to a word that is none of them.
+
+use std::fmt;
+
+/// A word that names none of the values of an option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownValue {
+    /// The option.
+    pub option: &'static str,
+    /// The word.
+    pub value: String,
+    /// The values that there are.
+    pub known: Vec<&'static str>,
+}
+
+impl fmt::Display for UnknownValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?} is not known; known: {}", self.option, self.value, self.known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownValue {}
+
+/// The value of that name.
+pub(crate) fn by_name<T: Copy>(
+    option: &'static str,
+    value: &str,
+    names: impl Iterator<Item = (&'static str, T)> + Clone,
+) -> Result<T, UnknownValue> {
+    names.clone().find(|(name, _)| name.eq_ignore_ascii_case(value)).map(|(_, found)| found).ok_or_else(
+        || UnknownValue { option, value: value.to_owned(), known: names.map(|(name, _)| name).collect() },
+    )
+}
