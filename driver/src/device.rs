@@ -112,6 +112,10 @@ pub struct Driver<B> {
     pub(crate) shares: Shares,
     /// Files that have requests for a queue, in the order of their turns.
     pub(crate) turns: [VecDeque<FileId>; QueueId::COUNT as usize],
+    /// When the turn of a request is over that others may wait for.
+    pub(crate) turn_ends: Time,
+    /// When a request of each queue was last asked to give way.
+    pub(crate) asked: [Time; QueueId::COUNT as usize],
     pub(crate) health: Health,
     pub(crate) is_suspended: bool,
     /// When the device last had, got or ended work.
@@ -199,6 +203,8 @@ impl<B: Bus> Driver<B> {
             next_file: 1,
             shares: Shares::default(),
             turns: [const { VecDeque::new() }; QueueId::COUNT as usize],
+            turn_ends: Time::NEVER,
+            asked: [Time(0); QueueId::COUNT as usize],
             health: Health::Ready,
             is_suspended: false,
             last_work: now,

@@ -22,7 +22,7 @@ use crate::bus::{Bus, BusError};
 use crate::clock::Time;
 use crate::device::{Driver, Health};
 use crate::fence::Ending;
-use crate::submit::{RequestId, Stage};
+use crate::submit::{Request, RequestId, Stage};
 use crate::tm::manager;
 
 /// How often a lost device is looked for.
@@ -103,8 +103,11 @@ impl<B: Bus> Driver<B> {
     /// How many requests have ended; `None` if the reset failed, and the device is lost.
     pub(crate) fn reset_for(&mut self, all: Option<Errno>) -> Option<usize> {
         let committed = self.bus.read(manager(&tm::COMMITTED)).map(tm::Committed::from_bits).ok();
-        let taken: Vec<(RequestId, bool)> =
+        let mut taken: Vec<(RequestId, bool)> =
             self.hardware.take_all(committed.map(|committed| committed.nid())).collect();
+        // What the device kept aside is lost with it.
+        let is_aside = |request: &Request| matches!(request.stage, Stage::Aside { .. });
+        taken.extend(self.requests.iter().filter(|(_, request)| is_aside(request)).map(|(id, _)| (id, true)));
         let before = self.requests.iter().count();
         self.health = Health::Ready;
         let anew = self.start_anew();
@@ -135,10 +138,18 @@ impl<B: Bus> Driver<B> {
     pub(crate) fn requeue(&mut self, id: RequestId) {
         let Some(request) = self.requests.get_mut(id) else { return };
         request.stage = Stage::Waiting;
-        let (file, fence, index) = (request.file, request.fence, request.queue.index());
+        let (file, fence) = (request.file, request.fence);
         let Some(known) = self.files.get_mut(&file) else { return };
         known.fences.set_running(fence, false);
         self.shares.returned(file);
+        self.head_of_line(id);
+    }
+
+    /// Puts a request to the head of its file's line.
+    pub(crate) fn head_of_line(&mut self, id: RequestId) {
+        let Some(request) = self.requests.get(id) else { return };
+        let (file, index) = (request.file, request.queue.index());
+        let Some(known) = self.files.get_mut(&file) else { return };
         if let (Some(waiting), Some(turns)) = (known.waiting.get_mut(index), self.turns.get_mut(index)) {
             if waiting.is_empty() && !turns.contains(&file) {
                 turns.push_front(file);

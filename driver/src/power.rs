@@ -59,7 +59,7 @@ impl<B: Bus> Driver<B> {
 
     /// The engine's status word, as the driver's object has it: powered and idle, the same without power, or at work.
     pub fn status(&self) -> EngineStatus {
-        if self.hardware.count() != 0 {
+        if self.hardware.count() != 0 || self.hardware.has_aside() {
             AT_WORK
         } else {
             EngineStatus::POWERED_IDLE.with_powered(!self.is_suspended)

@@ -61,7 +61,7 @@ impl<B: Bus> Driver<B> {
         let now = self.clock.now();
         let mut next = self.alarms.first().copied().unwrap_or(Time::NEVER);
         if self.is_ready() {
-            next = next.min(self.next_look());
+            next = next.min(self.next_look()).min(self.turn_ends);
         }
         if next == Time::NEVER { Duration::MAX } else { next.since(now) }
     }
@@ -157,6 +157,7 @@ impl<B: Bus> Driver<B> {
         self.pursue();
         self.watch_aborts(now);
         self.schedule();
+        self.end_turns(now);
         let settled = self.hardware.settle(&mut self.bus, false);
         self.expect(settled);
         self.purge_closed();

@@ -1,6 +1,7 @@
 //! What crosses the crates: test data, independent references, and tests from end to end.
 
 pub mod aned;
+pub mod chain;
 pub mod client;
 pub mod command;
 pub mod control;

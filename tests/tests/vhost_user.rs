@@ -16,7 +16,7 @@ use ane_uapi::hw::dart::regs::{self, Window};
 use ane_uapi::hw::space::{EngineOffset, Iova};
 use ane_uapi::hw::td::header::{self, Identity};
 use ane_uapi::hw::tm;
-use ane_uapi::wire::config::{FEATURE_CHECK, FEATURE_MOVER, FEATURE_TAKE_BACK};
+use ane_uapi::wire::config::{FEATURE_CHECK, FEATURE_GIVE_WAY, FEATURE_MOVER, FEATURE_TAKE_BACK};
 use ane_uapi::wire::ctrl::Status;
 use ane_uapi::wire::event::Kind;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -68,7 +68,7 @@ fn config_space_tells_what_the_device_is() {
     assert_eq!((config.queue_count.get(), config.context_count.get(), config.stream_count.get()), (8, 8, 16));
     assert_eq!((config.page_size.get(), config.aperture_size.get()), (0x4000, 0xe000_0000));
     // It checks, and every device has the mover.
-    let features = FEATURE_CHECK | FEATURE_MOVER | FEATURE_TAKE_BACK;
+    let features = FEATURE_CHECK | FEATURE_MOVER | FEATURE_TAKE_BACK | FEATURE_GIVE_WAY;
     assert_eq!((config.fault_policy, config.features.get(), config.batch_max.get()), (1, features, 1024));
 }
 

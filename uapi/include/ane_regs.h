@@ -1078,6 +1078,7 @@ extern "C" {
 #define ANE_TM_EVENT_INFO_CODE_SHIFT 24
 #define ANE_TM_EVENT_INFO_CODE_MASK 0xff000000U
 #define ANE_TM_EVENT_INFO_CODE_DONE 0x05000000U
+#define ANE_TM_EVENT_INFO_CODE_ASIDE 0xfe000000U
 #define ANE_TM_EVENT_INFO_CODE_FAILED 0xff000000U
 /*
  * A word of the event that no source explains. Of a request that is done it holds what the request
@@ -1117,6 +1118,7 @@ extern "C" {
 #define ANE_TM_ERROR_CODE_SET_TAKEN 0x00000003U
 #define ANE_TM_ERROR_CODE_NO_NETWORK_ID 0x00000004U
 #define ANE_TM_ERROR_CODE_NO_TASKS 0x00000005U
+#define ANE_TM_ERROR_CODE_NOTHING_ASIDE 0x00000006U
 #define ANE_TM_ERROR_CODE_DESCRIPTOR_MISALIGNED 0x00000010U
 #define ANE_TM_ERROR_CODE_DESCRIPTOR_FAULT 0x00000011U
 #define ANE_TM_ERROR_CODE_DESCRIPTOR_SHORT 0x00000012U
@@ -1211,16 +1213,29 @@ extern "C" {
 #define ANE_TQ_STREAM 0x1c25138
 #define ANE_TQ_STREAM_STREAM_SHIFT 0
 #define ANE_TQ_STREAM_STREAM_MASK 0x0000000fU
+#define ANE_TQ_STREAM_GOES_ON_SHIFT 31
+#define ANE_TQ_STREAM_GOES_ON_MASK 0x80000000U
 /*
  * Takes the queue back if the request with this network id is its first, the one that runs or would
  * run next, and does nothing otherwise; this project's own. Clearing STATUS takes whatever runs by
- * then.
+ * then. A request with this network id that was put aside is dropped without an event.
  */
 #define ANE_TQ_TAKE_BACK 0x1c2513c
 #define ANE_TQ_TAKE_BACK_VALID_SHIFT 0
 #define ANE_TQ_TAKE_BACK_VALID_MASK 0x00000001U
 #define ANE_TQ_TAKE_BACK_NID_SHIFT 8
 #define ANE_TQ_TAKE_BACK_NID_MASK 0x0000ff00U
+/*
+ * Has the running request, if it is the one with this network id, give way after the task that it
+ * is at: it is put aside, what waits in the queue comes back, and each has an event of its own.
+ * Reads as the network id of a running request that was asked and has not ended the task; as 0 if
+ * nobody gives way. This project's own.
+ */
+#define ANE_TQ_GIVE_WAY 0x1c25140
+#define ANE_TQ_GIVE_WAY_VALID_SHIFT 0
+#define ANE_TQ_GIVE_WAY_VALID_MASK 0x00000001U
+#define ANE_TQ_GIVE_WAY_NID_SHIFT 8
+#define ANE_TQ_GIVE_WAY_NID_MASK 0x0000ff00U
 
 /*
  * The mover: parameters, command queue, status, and the packers' metadata.

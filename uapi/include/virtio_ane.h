@@ -54,6 +54,8 @@ extern "C" {
 #define VIRTIO_ANE_FEATURE_CHECK 0x4
 /* Task queues have the register TAKE_BACK. */
 #define VIRTIO_ANE_FEATURE_TAKE_BACK 0x8
+/* Task queues have the register GIVE_WAY, and requests that gave way can go on. */
+#define VIRTIO_ANE_FEATURE_GIVE_WAY 0x10
 
 /* The bits of a page of PE_MMU, as a power of two: 21 are 2 MiB. Zero without PE_MMU. */
 #define VIRTIO_ANE_COMPANION_PAGE_BITS 0x1f

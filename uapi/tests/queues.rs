@@ -52,13 +52,14 @@ fn queue_registers_carry_the_documented_names_at_their_offsets() {
         (0x134, "REQ_ADDR1"),
         (0x138, "STREAM"),
         (0x13c, "TAKE_BACK"),
+        (0x140, "GIVE_WAY"),
     ];
     for (offset, name) in names {
         assert_eq!(at(&tq::TASK_QUEUE, offset), Some((name, 0)));
     }
     assert_eq!(at(&tq::TASK_QUEUE, 0x9c), Some(("BAR1", 31)));
     assert_eq!(at(&tq::TASK_QUEUE, 0x128), Some(("BAR2", 31)));
-    assert_eq!(at(&tq::TASK_QUEUE, 0x140), None);
+    assert_eq!(at(&tq::TASK_QUEUE, 0x144), None);
 }
 
 #[test]

@@ -45,7 +45,8 @@ impl Summary {
                 What::Pass { class: TaskClass::Neural, macs, .. } => (100, "neural engine", 0, macs),
                 What::Pass { macs, .. } => (101, "planar engine", 0, macs),
                 What::RequestBegin { .. } => {
-                    summary.requests += 1;
+                    // One that gave way begins again, with a later task.
+                    summary.requests += u64::from(record.event.task.index == 0);
                     continue;
                 }
                 What::Fault { .. } => {
@@ -54,6 +55,7 @@ impl Summary {
                 }
                 // What PE_MMU did is part of the transfers, and virtual time is told elsewhere.
                 What::RequestEnd { .. }
+                | What::RequestAside
                 | What::Modelled { .. }
                 | What::Fallback { .. }
                 | What::Unpaid { .. }

@@ -48,6 +48,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             Effect::None | Effect::Pushed(Ok(_)) => {}
             Effect::Pushed(Err(failure)) => self.failed(&failure, now),
             Effect::GaveUp(queue) => self.abort(queue, now),
+            Effect::Dropped(stream) => self.drop_aside(stream),
         }
         self.flush(now);
     }

@@ -8,11 +8,13 @@
 //! * `events`: what leaves it;
 //! * `access`: register accesses;
 //! * `task`: one step of work;
+//! * `aside`: what a request that gives way takes along;
 //! * `power`: islands, their words, and what forgets when they go off;
 //! * [`companions`]: messages to PE_MMU, and the mover's memories;
 //! * `dump`: the state in words; `registers`: every register with its value.
 
 mod access;
+mod aside;
 pub mod companions;
 mod dump;
 mod events;
@@ -48,6 +50,7 @@ use crate::time::Ticks;
 use crate::tm::{TaskManager, Turn};
 use crate::trace::Timeline;
 
+use self::aside::Chip;
 use self::task::Away;
 
 /// What is left to do.
@@ -76,6 +79,8 @@ pub struct Ane<M, E = Executor<M>> {
     away: Option<Box<Away>>,
     l2: Sram,
     kernel: KernelMemory,
+    /// What those requests have of the chip that gave way, of each stream one at most.
+    aside: Vec<Chip>,
     stored: Stored,
     counters: Counters,
     armed: Armed,
@@ -136,6 +141,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             away: None,
             l2: Sram::tile_l2(),
             kernel: KernelMemory::default(),
+            aside: Vec::new(),
             stored: Stored::default(),
             counters: Counters::default(),
             armed: Armed::default(),
@@ -302,8 +308,12 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 RUNNING,
                 Happening::QueueAborted { queue: failure.queue, errors: self.tm.errors(), nid },
             );
-        } else if self.tm.turn(now, |queue| self.armed.sticks(queue)) == Turn::Task {
-            self.step(now, cancel);
+        } else {
+            let turn = self.tm.turn(now, |queue| self.armed.sticks(queue));
+            self.take_up();
+            if turn == Turn::Task {
+                self.step(now, cancel);
+            }
         }
         self.flush(now);
         let mover = self.next_of_mover(now);

@@ -58,6 +58,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.engine.give_up();
         self.engine.reset();
         self.away = None;
+        self.aside.clear();
         self.dart.drop_stalled();
         self.mover.reset();
         self.firmware = Firmware::default();

@@ -25,7 +25,7 @@ use crate::td::fetch::FetchError;
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
 use crate::tm::error::RequestError;
-use crate::tm::{Outcome, Running};
+use crate::tm::{Outcome, Running, Then};
 use crate::trace::{Event, Task, What};
 
 /// A task that goes on in another step: as it was begun.
@@ -99,10 +99,17 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 self.note(inferred, now);
                 increment(&mut self.counters.tasks_done);
                 let corrupt = || self.armed.corrupts_completion();
-                if self.tm.task_done(now, cost, next, corrupt) {
-                    increment(&mut self.counters.requests_done);
-                    let what = What::RequestEnd { succeeded: true };
-                    self.timeline.mark(Event { task: traced, what });
+                match self.tm.task_done(now, cost, next, corrupt) {
+                    Then::GoesOn => {}
+                    Then::Ended => {
+                        increment(&mut self.counters.requests_done);
+                        let what = What::RequestEnd { succeeded: true };
+                        self.timeline.mark(Event { task: traced, what });
+                    }
+                    Then::Aside => {
+                        self.put_aside(running.request.stream);
+                        self.timeline.mark(Event { task: traced, what: What::RequestAside });
+                    }
                 }
             }
             Err(RequestError::Engine(EngineError::Refused(verdict)))

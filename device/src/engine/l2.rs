@@ -27,6 +27,7 @@ const WORD: u32 = u64::BITS;
 const WORDS: usize = (GRANULES / WORD) as usize;
 
 /// Which granules are unknown.
+#[derive(Debug)]
 pub(super) struct Unknown {
     map: Box<[u64]>,
     /// False if no bit is set, which is so in most programs.

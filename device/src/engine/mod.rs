@@ -167,7 +167,20 @@ pub trait Engine<M> {
 
     /// Forgets what it knows of earlier tasks.
     fn reset(&mut self) {}
+
+    /// Gives away what it keeps from one task to the next, of a request that gives way between two of them; knows of no
+    /// earlier task then.
+    fn put_aside(&mut self) -> Kept {
+        Kept::default()
+    }
+
+    /// Takes that back before the request's next task.
+    fn take_up(&mut self, _: Kept) {}
 }
+
+/// What an engine keeps from task to task.
+#[derive(Debug, Default)]
+pub struct Kept(executor::Kept);
 
 /// The engine of a device that executes nothing.
 #[derive(Clone, Copy, Debug, Default)]

@@ -106,7 +106,7 @@ pub struct Spent {
 
 /// What of a task the next one has to know: whether it is the next tile of the same layer, and what that hides.
 #[derive(Clone, Copy, Debug)]
-struct Before {
+pub struct Before {
     fill: u64,
     cycles: u64,
     passes: u64,
@@ -165,6 +165,16 @@ impl Clock {
             if translation_nanoseconds == 0 { 0 } else { self.machine.cycles(translation_nanoseconds) };
         let cycles = cost.alone.saturating_sub(hidden).saturating_add(translation);
         Spent { cycles, hidden, translation }
+    }
+
+    /// Forgets the task before, and gives away what it knew of it.
+    pub(crate) const fn take_before(&mut self) -> Option<Before> {
+        self.before.take()
+    }
+
+    /// The task before was this one.
+    pub(crate) const fn put_before(&mut self, before: Option<Before>) {
+        self.before = before;
     }
 
     /// What a task took, in the device's ticks, at least one.

@@ -23,6 +23,6 @@ pub mod phases;
 pub mod usage;
 pub mod work;
 
-pub use self::cost::{Clock, Cost, Spent};
+pub use self::cost::{Before, Clock, Cost, Spent};
 pub use self::machine::Machine;
 pub use self::work::Work;

@@ -30,6 +30,8 @@ pub enum PushError {
     Nid(BadNid),
     /// The chain has no tasks.
     NoTasks,
+    /// A request is to go on that its stream has not put aside.
+    NothingAside,
 }
 
 /// Why a request did not run to its end.
@@ -80,6 +82,7 @@ impl RequestError {
             Self::Push(PushError::SetTaken) => ErrorCode::SetTaken,
             Self::Push(PushError::Nid(_)) => ErrorCode::NoNetworkId,
             Self::Push(PushError::NoTasks) => ErrorCode::NoTasks,
+            Self::Push(PushError::NothingAside) => ErrorCode::NothingAside,
             Self::Fetch(FetchError::Misaligned { .. }) => ErrorCode::DescriptorMisaligned,
             Self::Fetch(FetchError::Fault { .. }) => ErrorCode::DescriptorFault,
             Self::Descriptor(DescriptorError::Header { .. }) => ErrorCode::DescriptorShort,
@@ -134,6 +137,7 @@ impl fmt::Display for RequestError {
             Self::Push(PushError::SetTaken) => f.write_str("set's earlier request has not ended"),
             Self::Push(PushError::Nid(nid)) => nid.fmt(f),
             Self::Push(PushError::NoTasks) => f.write_str("request has no tasks"),
+            Self::Push(PushError::NothingAside) => f.write_str("stream has put no such request aside"),
             Self::Fetch(error) => error.fmt(f),
             Self::Descriptor(error) => write!(f, "{error} ({})", error.category()),
             Self::WrongNid { found, expected } => {

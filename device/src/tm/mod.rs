@@ -11,16 +11,19 @@
 //! * [`queue`]: the registers of a queue, and what a push latches.
 //! * [`arbiter`]: who is next.
 //! * [`events`]: the lines.
+//! * `aside`: requests that gave way, and go on later.
 //! * [`deadline`]: the end of what is stuck.
 //! * [`error`]: why a request did not run to its end.
 
 pub mod arbiter;
+mod aside;
 pub mod deadline;
 pub mod error;
 pub mod events;
 pub mod queue;
 
 use ane_uapi::hw::bar::AddressWord;
+use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::tm::{
     Committed, EventCode, EventInfo, InterruptAck, InterruptEnable, LineEnable, ManagerStatus, Push,
@@ -30,6 +33,7 @@ use ane_uapi::hw::tq::{self, QueueId, RequestNid};
 use ane_uapi::register::Word;
 
 use self::arbiter::{Arbiter, Candidate};
+use self::aside::Aside;
 use self::deadline::Watch;
 use self::error::{Failure, PushError, RequestError};
 use self::events::{Entry, Events, Line};
@@ -63,6 +67,21 @@ pub struct Running {
     pub is_parked: bool,
     /// It never ends: neither its deadline nor an abort takes it away, but a cycle of the power does.
     pub is_wedged: bool,
+    /// It gives way after its present task.
+    pub gives_way: bool,
+    /// It had given way, and the engine does not have what it kept yet.
+    pub is_back: bool,
+}
+
+/// What a task's end means for its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It has another task.
+    GoesOn,
+    /// That was its last task.
+    Ended,
+    /// It was put aside.
+    Aside,
 }
 
 /// What is to be done next.
@@ -85,6 +104,8 @@ pub enum Effect {
     Pushed(Result<(QueueId, Nid), Failure>),
     /// The driver took a queue back that had requests.
     GaveUp(QueueId),
+    /// A request of this stream that had been put aside is no more.
+    Dropped(StreamId),
 }
 
 /// The task manager.
@@ -100,6 +121,7 @@ pub struct TaskManager {
     errors: [u32; 3],
     last: Option<Failure>,
     running: Option<Running>,
+    aside: Aside,
     pushes: u64,
 }
 
@@ -116,6 +138,7 @@ impl Default for TaskManager {
             errors: [0; 3],
             last: None,
             running: None,
+            aside: Aside::default(),
             pushes: 0,
         }
     }
@@ -238,17 +261,40 @@ impl TaskManager {
 
     /// Reads a register of a queue.
     pub fn read_queue(&self, id: QueueId, register: tq::RegisterId, offset: u32) -> u32 {
+        if register == tq::RegisterId::GIVE_WAY {
+            let asked =
+                self.running.as_ref().filter(|running| running.gives_way && running.request.queue == id);
+            return asked.map_or(0, |running| RequestNid::of(running.request.nid).word());
+        }
         self.queue(id).map_or(register.register().reset, |queue| queue.read(register, offset))
     }
 
     /// Writes a register of a queue.
     pub fn write_queue(&mut self, id: QueueId, register: tq::RegisterId, offset: u32, value: u32) -> Effect {
-        let gave_up = if register == tq::RegisterId::TAKE_BACK {
-            self.is_first(id, RequestNid::from_word(value)) && self.queue_mut(id).is_some_and(Queue::give_up)
-        } else {
-            self.queue_mut(id).is_some_and(|queue| queue.write(register, offset, value))
+        let gave_up = match register {
+            tq::RegisterId::TAKE_BACK => {
+                let word = RequestNid::from_word(value);
+                if let Some(stream) = word.id().ok().and_then(|nid| self.aside.drop(id, nid)) {
+                    return Effect::Dropped(stream);
+                }
+                self.is_first(id, word) && self.queue_mut(id).is_some_and(Queue::give_up)
+            }
+            tq::RegisterId::GIVE_WAY => {
+                self.ask_to_give_way(id, RequestNid::from_word(value));
+                false
+            }
+            _ => self.queue_mut(id).is_some_and(|queue| queue.write(register, offset, value)),
         };
         if gave_up { Effect::GaveUp(id) } else { Effect::None }
+    }
+
+    /// Notes that the running request is to give way, if it is this one and its stream has a place for it.
+    fn ask_to_give_way(&mut self, id: QueueId, word: RequestNid) {
+        let Self { running: Some(running), aside, .. } = self else { return };
+        let Running { request, .. } = running;
+        if request.queue == id && word.id() == Ok(request.nid) && !aside.has(request.stream) {
+            running.gives_way = true;
+        }
     }
 
     /// True if the queue's first request, the one that runs or would run next, has this network id.
@@ -265,8 +311,9 @@ impl TaskManager {
         self.pushes = age.saturating_add(1);
         let words =
             PushWords { priority: push.priority(), age, address: self.address.address(), info: self.info };
-        let taken = match self.queue_mut(queue) {
-            Some(known) => known.push(words),
+        let Self { queues, aside, .. } = self;
+        let taken = match queues.get_mut(queue.index()) {
+            Some(known) => known.push(words, |stream, nid| aside.push(queue, stream, nid)),
             None => Err((None, PushError::QueueNotInUse)),
         };
         taken.map(|nid| (queue, nid)).map_err(|(nid, error)| {
@@ -301,6 +348,8 @@ impl TaskManager {
             failures.extend(self.fail_running(RequestError::Aborted, now));
         }
         while let Some(request) = self.queue_mut(id).and_then(Queue::withdraw) {
+            // What had given way stays aside.
+            self.aside.withdraw(&request);
             let error = RequestError::Aborted;
             failures.push(self.fail(Failure { queue: id, nid: Some(request.nid), task: 0, error }, now));
         }
@@ -358,6 +407,11 @@ impl TaskManager {
         let chosen = self.arbiter.choose(waiting)?;
         let request = self.queue_mut(chosen.queue)?.start()?;
         self.committed = Committed::new().with_nid(request.nid.number());
+        let stuck = sticks(request.queue).then_some(None);
+        if let Some(mut running) = self.aside.go_on(&request) {
+            running.watch.resume(now);
+            return Some(Running { request, stuck, gives_way: false, is_back: true, ..running });
+        }
         Some(Running {
             task: 0,
             address: request.address.0.into(),
@@ -365,9 +419,11 @@ impl TaskManager {
             watch: Watch::start(now),
             resume: None,
             held: None,
-            stuck: sticks(request.queue).then_some(None),
+            stuck,
             is_parked: false,
             is_wedged: false,
+            gives_way: false,
+            is_back: false,
             request,
         })
     }
@@ -387,8 +443,8 @@ impl TaskManager {
         }
     }
 
-    /// The running request's task has ended, and the next one's descriptor is at `address`. True if that was
-    /// the request's last task.
+    /// The running request's task has ended, and the next one's descriptor is at `address`. Says what that means for the
+    /// request.
     ///
     /// `corrupt` has the completion name another request.
     pub fn task_done(
@@ -397,14 +453,14 @@ impl TaskManager {
         cost: Ticks,
         (address, words): (u64, usize),
         corrupt: impl FnOnce() -> bool,
-    ) -> bool {
-        let Some(running) = &mut self.running else { return false };
+    ) -> Then {
+        let Some(running) = &mut self.running else { return Then::GoesOn };
         running.task = running.task.saturating_add(1);
         running.watch.advance(now, cost);
         (running.held, running.resume) = (None, None);
         (running.address, running.words) = (address, words);
         if running.task < running.request.info.tasks() {
-            return false;
+            return if running.gives_way { self.put_aside(now) } else { Then::GoesOn };
         }
         let (request, tasks) = (running.request.clone(), running.task);
         // (Chosen) A done event's first word is what the request would have taken on the chip, in ticks.
@@ -416,6 +472,29 @@ impl TaskManager {
         let info = EventInfo::of(EventCode::Done, request.nid.number(), tasks.saturating_sub(1));
         let info = if corrupt() { info.with_nid(!info.nid()) } else { info };
         self.events.push(Entry { info, word_1, time: now.low(), word_3: 0 }, now);
-        true
+        Then::Ended
+    }
+
+    /// Puts the running request aside. What waits in its queue comes back before: a driver that puts each to the head of a line
+    /// has them in their order again.
+    fn put_aside(&mut self, now: Ticks) -> Then {
+        let Some(running) = self.running.take() else { return Then::GoesOn };
+        let Request { queue, slot, nid, .. } = running.request;
+        let mut gone = Vec::new();
+        while let Some(request) = self.queue_mut(queue).and_then(Queue::withdraw) {
+            self.aside.withdraw(&request);
+            gone.push((request.nid, 0, 0));
+        }
+        gone.reverse();
+        gone.push((nid, running.task, running.watch.spent().low()));
+        for (nid, tasks, word_1) in gone {
+            let info = EventInfo::of(EventCode::Aside, nid.number(), tasks);
+            self.events.push(Entry { info, word_1, time: now.low(), word_3: 0 }, now);
+        }
+        if let Some(queue) = self.queue_mut(queue) {
+            queue.end(slot);
+        }
+        self.aside.put(running);
+        Then::Aside
     }
 }

@@ -130,6 +130,8 @@ impl Queue {
             RegisterId::TQINFO => TQINFO.info.reset,
             // The bus refuses to read a trigger.
             RegisterId::TAKE_BACK => 0,
+            // The manager knows which request runs.
+            RegisterId::GIVE_WAY => 0,
             RegisterId::STATUS
             | RegisterId::PRTY
             | RegisterId::BAR1
@@ -149,7 +151,7 @@ impl Queue {
         match register {
             RegisterId::FREE_SPACE | RegisterId::TQINFO => {}
             // The manager knows which request is first.
-            RegisterId::TAKE_BACK => {}
+            RegisterId::TAKE_BACK | RegisterId::GIVE_WAY => {}
             RegisterId::STATUS => {
                 self.store(offset, value);
                 return !self.is_in_use() && self.free() != 2;
@@ -207,18 +209,30 @@ impl Queue {
         RequestNid::from_word(self.word(slot.registers(Pairing::ByPlace).nid))
     }
 
-    /// Latches a request from the set that is next.
+    /// Latches a request from the set that is next. `aside` has the request that a stream put aside, if the push is to have it go
+    /// on.
     ///
     /// # Errors
     ///
     /// Why there is none.
-    pub fn push(&mut self, words: PushWords) -> Result<Nid, (Option<Nid>, PushError)> {
+    pub fn push(
+        &mut self,
+        words: PushWords,
+        aside: impl FnOnce(StreamId, Nid) -> Option<Request>,
+    ) -> Result<Nid, (Option<Nid>, PushError)> {
         if !self.is_in_use() {
             return Err((None, PushError::QueueNotInUse));
         }
         let slot = self.pushable().map_err(|error| (None, error))?;
         self.set_mut(slot).staged = None;
         let nid = self.nid(slot).id().map_err(|error| (None, PushError::Nid(error)))?;
+        let stream = RequestStream::from_word(self.word(STREAM.offset()));
+        if stream.goes_on() {
+            let kept = aside(stream.stream_id(), nid).ok_or((Some(nid), PushError::NothingAside))?;
+            let PushWords { priority, age, .. } = words;
+            self.set_mut(slot).waiting = Some(Request { slot, priority, age, ..kept });
+            return Ok(nid);
+        }
         if words.info.tasks() == 0 {
             return Err((Some(nid), PushError::NoTasks));
         }
@@ -233,7 +247,7 @@ impl Queue {
             priority: words.priority,
             age: words.age,
             nid,
-            stream: RequestStream::from_word(self.word(STREAM.offset())).stream_id(),
+            stream: stream.stream_id(),
             bars,
             address: words.address,
             info: words.info,
@@ -302,7 +316,7 @@ mod tests {
         }
         set(&mut queue, STREAM.offset(), 3);
         stage(&mut queue, Slot::Second, 0x40);
-        queue.push(words(0)).unwrap();
+        queue.push(words(0), |_, _| None).unwrap();
         set(&mut queue, registers.bar(BarIndex::TASKS), 0xdead_c000);
         set(&mut queue, STREAM.offset(), 0);
         let request = queue.start().unwrap();
@@ -318,10 +332,10 @@ mod tests {
         let mut queue = queue();
         assert_eq!(queue.free(), 2);
         stage(&mut queue, Slot::First, 1);
-        queue.push(words(0)).unwrap();
+        queue.push(words(0), |_, _| None).unwrap();
         let first = queue.start().unwrap();
         stage(&mut queue, Slot::Second, 2);
-        queue.push(words(1)).unwrap();
+        queue.push(words(1), |_, _| None).unwrap();
         assert_eq!(queue.free(), 0);
         queue.end(first.slot);
         assert_eq!(queue.free(), 1);
@@ -333,8 +347,8 @@ mod tests {
         let mut queue = queue();
         stage(&mut queue, Slot::Second, 7);
         stage(&mut queue, Slot::First, 8);
-        assert_eq!(queue.push(words(0)).map(Nid::number), Ok(7));
-        assert_eq!(queue.push(words(1)).map(Nid::number), Ok(8));
+        assert_eq!(queue.push(words(0), |_, _| None).map(Nid::number), Ok(7));
+        assert_eq!(queue.push(words(1), |_, _| None).map(Nid::number), Ok(8));
     }
 
     #[test]
@@ -342,9 +356,9 @@ mod tests {
         for [first, second] in [[Slot::First, Slot::Second], [Slot::Second, Slot::First]] {
             let mut queue = queue();
             stage(&mut queue, first, 7);
-            queue.push(words(0)).unwrap();
+            queue.push(words(0), |_, _| None).unwrap();
             stage(&mut queue, second, 8);
-            queue.push(words(1)).unwrap();
+            queue.push(words(1), |_, _| None).unwrap();
             let started: Vec<_> =
                 std::iter::from_fn(|| queue.start()).map(|request| request.nid.number()).collect();
             assert_eq!(started, [7, 8]);
@@ -355,24 +369,24 @@ mod tests {
     fn set_that_was_staged_once_can_be_pushed_again_when_it_is_free() {
         let mut queue = queue();
         stage(&mut queue, Slot::First, 9);
-        queue.push(words(0)).unwrap();
-        assert_eq!(queue.push(words(1)), Err((None, PushError::SetTaken)));
+        queue.push(words(0), |_, _| None).unwrap();
+        assert_eq!(queue.push(words(1), |_, _| None), Err((None, PushError::SetTaken)));
         let request = queue.start().unwrap();
         queue.end(request.slot);
-        assert_eq!(queue.push(words(2)).map(Nid::number), Ok(9));
+        assert_eq!(queue.push(words(2), |_, _| None).map(Nid::number), Ok(9));
     }
 
     #[test]
     fn push_without_a_request_is_refused_with_the_reason() {
         let mut idle = Queue::new(QueueId::LINUX);
-        assert_eq!(idle.push(words(0)), Err((None, PushError::QueueNotInUse)));
+        assert_eq!(idle.push(words(0), |_, _| None), Err((None, PushError::QueueNotInUse)));
         let mut queue = queue();
-        assert_eq!(queue.push(words(0)), Err((None, PushError::NothingStaged)));
+        assert_eq!(queue.push(words(0), |_, _| None), Err((None, PushError::NothingStaged)));
         stage(&mut queue, Slot::First, 0);
-        assert!(matches!(queue.push(words(0)), Err((None, PushError::Nid(_)))));
+        assert!(matches!(queue.push(words(0), |_, _| None), Err((None, PushError::Nid(_)))));
         stage(&mut queue, Slot::First, 3);
         let none = PushWords { info: RequestInfo::new(), ..words(0) };
-        assert_eq!(queue.push(none), Err((Some(Nid::new(3).unwrap()), PushError::NoTasks)));
+        assert_eq!(queue.push(none, |_, _| None), Err((Some(Nid::new(3).unwrap()), PushError::NoTasks)));
     }
 
     /// Requirement: TD-09
@@ -381,7 +395,7 @@ mod tests {
         for number in 1..=255 {
             let mut queue = queue();
             stage(&mut queue, Slot::First, number);
-            assert_eq!(queue.push(words(0)).map(|nid| u32::from(nid.number())), Ok(number));
+            assert_eq!(queue.push(words(0), |_, _| None).map(|nid| u32::from(nid.number())), Ok(number));
         }
     }
 
@@ -391,7 +405,7 @@ mod tests {
         assert!(!set(&mut queue, STATUS.offset(), 0));
         set(&mut queue, STATUS.offset(), 1);
         stage(&mut queue, Slot::First, 3);
-        queue.push(words(0)).unwrap();
+        queue.push(words(0), |_, _| None).unwrap();
         assert!(set(&mut queue, STATUS.offset(), 0));
         assert_eq!(queue.withdraw().map(|request| request.nid.number()), Some(3));
         assert_eq!((queue.withdraw(), queue.free()), (None, 2));

@@ -48,9 +48,10 @@ impl Row {
     /// The row of an event.
     fn of(event: &Event) -> Self {
         match event.what {
-            What::RequestBegin { .. } | What::RequestEnd { .. } | What::TranslationWait { .. } => {
-                Self::Queue(event.task.queue)
-            }
+            What::RequestBegin { .. }
+            | What::RequestEnd { .. }
+            | What::RequestAside
+            | What::TranslationWait { .. } => Self::Queue(event.task.queue),
             What::Transfer { circuit, .. }
             | What::Fault { circuit, .. }
             | What::Fallback { circuit, .. }
@@ -160,6 +161,12 @@ impl<W: Write> Writer<W> {
                     ));
                 }
             }
+            What::RequestAside => {
+                if self.set_open(event.task.queue, false) {
+                    self.begin(&event, 'E', start);
+                    self.put(format_args!(",\"args\":{{\"aside\":1{}}}}}", Numbers(event.task)));
+                }
+            }
             What::Transfer { bytes, .. } => {
                 self.complete(record);
                 self.put(format_args!(",\"args\":{{\"bytes\":{bytes}{}}}}}", Numbers(event.task)));
@@ -259,7 +266,7 @@ impl<W: Write> Writer<W> {
     fn begin(&mut self, event: &Event, phase: char, at: Stamp) {
         let row = Row::of(event);
         match event.what {
-            What::RequestBegin { .. } | What::RequestEnd { .. } => {
+            What::RequestBegin { .. } | What::RequestEnd { .. } | What::RequestAside => {
                 self.head(&event.task.nid.to_string(), row, phase, at);
             }
             What::Transfer { circuit, .. } => self.head(circuit.name(), row, phase, at),

@@ -31,7 +31,7 @@ pub struct Event {
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A request began; the task's index is 0.
+    /// A request began, and the task's index is 0; or one that gave way goes on with this task.
     RequestBegin {
         /// Tasks that it has.
         tasks: u16,
@@ -41,6 +41,8 @@ pub enum What {
         /// False if it failed or was aborted.
         succeeded: bool,
     },
+    /// A request gave way after this task, and is to go on.
+    RequestAside,
     /// A circuit moved bytes: a descriptor, a source, coefficients or a result.
     Transfer {
         /// The circuit.

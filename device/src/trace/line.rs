@@ -45,6 +45,7 @@ impl fmt::Display for Record {
             What::RequestBegin { tasks } => write!(f, "begin {tasks}"),
             What::RequestEnd { succeeded: true } => f.write_str("end done"),
             What::RequestEnd { succeeded: false } => f.write_str("end failed"),
+            What::RequestAside => f.write_str("aside"),
             What::Transfer { circuit, bytes } => write!(f, "transfer {} {bytes}", OneWord(circuit.name())),
             What::Pass { class, shape: [c, h, w], numerics, macs } => {
                 let numerics = numerics.map_or("planar", Numerics::name);
@@ -92,6 +93,7 @@ impl<'a> Words<'a> {
                 "failed" => What::RequestEnd { succeeded: false },
                 _ => return Err(BadLine),
             },
+            "aside" => What::RequestAside,
             "transfer" => What::Transfer { circuit: self.circuit()?, bytes: self.number()? },
             "pass" => What::Pass {
                 class: TaskClass::try_from(self.number::<u8>()?).map_err(|_| BadLine)?,
@@ -152,6 +154,7 @@ mod tests {
             What::RequestBegin { tasks: 2 },
             What::RequestEnd { succeeded: true },
             What::RequestEnd { succeeded: false },
+            What::RequestAside,
             What::Transfer { circuit, bytes: u64::MAX },
             pass(TaskClass::Neural, Some(Numerics::Exact)),
             pass(TaskClass::Neural, None),

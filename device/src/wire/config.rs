@@ -58,7 +58,7 @@ pub fn config(options: &Options) -> Result<Config, NoSuchInstance> {
 fn features(options: &Options) -> u32 {
     let pe_mmu = if options.pe_mmu.is_some() { wire::FEATURE_PE_MMU } else { 0 };
     let check = if options.check { wire::FEATURE_CHECK } else { 0 };
-    pe_mmu | check | wire::FEATURE_MOVER | wire::FEATURE_TAKE_BACK
+    pe_mmu | check | wire::FEATURE_MOVER | wire::FEATURE_TAKE_BACK | wire::FEATURE_GIVE_WAY
 }
 
 /// How the companion blocks were made. What only a switch says, may have been switched since.

@@ -10,3 +10,4 @@ mod registers;
 mod requests;
 mod stall;
 mod submission;
+mod turns;

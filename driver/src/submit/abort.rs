@@ -26,7 +26,7 @@ impl<B: Bus> Driver<B> {
     pub(crate) fn doom(&mut self, id: RequestId, errno: Errno) {
         let Some(request) = self.requests.get_mut(id) else { return };
         match request.stage {
-            Stage::Waiting => self.finish(id, Ending::unstarted(errno)),
+            Stage::Waiting | Stage::Aside { .. } => self.finish(id, Ending::unstarted(errno)),
             Stage::Running { .. } => {
                 request.doom.get_or_insert(errno);
                 self.has_doomed = true;
@@ -95,15 +95,16 @@ impl<B: Bus> Driver<B> {
     /// Ends the requests that the device has been at for longer than it may be. Those behind them have not begun.
     pub(crate) fn enforce_limit(&mut self, now: Time) {
         let Some(limit) = self.shares.limits().request_time else { return };
-        if self.hardware.count() == 0 || now.since(self.shares.free_since()) < limit {
+        if self.hardware.count() == 0 {
             return;
         }
-        let late = self.requests.iter().filter_map(|(id, request)| match request.stage {
-            Stage::Running { place, since } => {
-                let is_late = now.since(since) >= limit && request.doom.is_none();
-                (is_late && self.hardware.is_first(place)).then_some(id)
-            }
-            Stage::Waiting => None,
+        let free_since = self.shares.free_since();
+        let late = QueueId::ALL.into_iter().filter_map(|queue| {
+            let (id, _) = self.hardware.first(queue)?;
+            let request = self.requests.get(id)?;
+            let Stage::Running { since, .. } = request.stage else { return None };
+            let ran = request.ran.saturating_add(now.since(since.max(free_since)));
+            (ran >= limit && request.doom.is_none()).then_some(id)
         });
         for id in late.collect::<Vec<_>>() {
             let line = || format!("request of {limit:?} and more is ended");

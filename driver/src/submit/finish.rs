@@ -1,5 +1,7 @@
 //! The end of a request, and what it sets free.
 
+use std::time::Duration;
+
 use ane_uapi::hw::tm::error::ErrorCode;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::stats::Counter;
@@ -14,8 +16,10 @@ use crate::tm::{Ended, Why};
 impl<B: Bus> Driver<B> {
     /// Ends a request, wherever it is. Whoever waits for it hears of it.
     pub(crate) fn finish(&mut self, id: RequestId, ending: Ending) {
+        self.drop_aside(id);
         let Some(request) = self.requests.get(id) else { return };
         let (file, fence, queue, stage) = (request.file, request.fence, request.queue, request.stage);
+        let before = request.ran;
         let tasks = request.info.tasks();
         self.let_go(id);
         let is_last = self.requests.remove(id);
@@ -23,10 +27,10 @@ impl<B: Bus> Driver<B> {
         let now = self.clock.now();
         let since = match stage {
             Stage::Running { since, .. } => Some(since),
-            Stage::Waiting => None,
+            Stage::Waiting | Stage::Aside { .. } => None,
         };
         self.shares.ended(file, tasks, since, now);
-        let ran = since.map_or(std::time::Duration::ZERO, |since| now.since(since));
+        let ran = before.saturating_add(since.map_or(Duration::ZERO, |since| now.since(since)));
         let ran = u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX);
         if ending.result.is_ok() {
             self.shares.ended_well(file);
@@ -97,6 +101,10 @@ impl<B: Bus> Driver<B> {
     fn end_of(&mut self, ended: &Ended) {
         let Some(request) = self.requests.get(ended.id) else { return };
         let (file, doom, context, fence) = (request.file, request.doom, request.context, request.fence);
+        if let Some(nid) = ended.aside {
+            self.put_aside(ended.id, nid, doom);
+            return;
+        }
         if ended.is_untouched && doom.is_none() {
             // Its queue was taken back for another's sake, and nothing of it ran: it goes first once more.
             self.requeue(ended.id);

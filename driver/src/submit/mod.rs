@@ -8,6 +8,7 @@
 //!  ioctl  ----------> waiting ----------> with the device ----------> ended: fence, pools, credit
 //!                        ^                      |
 //!                        +--- not started, and the queue was taken back for another's sake
+//!                        +--- aside, because its turn was over
 //! ```
 //!
 //! Requests of one file and priority start in the order of their submission. Between files of a priority the turn
@@ -16,6 +17,7 @@
 //!
 //! * `admit`: from a client's words to a request.
 //! * `schedule`: which request starts next; `share`: how much of the engine each file had; [`limits`]: how much is too much.
+//! * `turns`: long requests give way between two tasks.
 //! * `finish`: the end, and what it sets free.
 //! * `abort`: the end before its time.
 #![deny(
@@ -33,6 +35,9 @@ mod finish;
 pub mod limits;
 mod schedule;
 mod share;
+mod turns;
+
+use std::time::Duration;
 
 use ane_uapi::hw::bar::BarIndex;
 use ane_uapi::hw::dart::iso::ContextId;
@@ -90,6 +95,11 @@ pub(crate) struct Bound {
 pub(crate) enum Stage {
     /// It waits for its turn.
     Waiting,
+    /// Some of its tasks have run, and it waits for its next turn. The device keeps it under this id.
+    Aside {
+        /// Its network id, which stays its own.
+        nid: Nid,
+    },
     /// It is with the device since then.
     Running {
         /// Where.
@@ -130,6 +140,8 @@ pub(crate) struct Request {
     pub(crate) deadline: Time,
     pub(crate) group: GroupId,
     pub(crate) stage: Stage,
+    /// What it had of the engine in the turns that are over.
+    pub(crate) ran: Duration,
     /// It is to end with this as soon as it can.
     pub(crate) doom: Option<Errno>,
     pub(crate) submitted: Time,
@@ -158,6 +170,7 @@ impl Default for Request {
             deadline: Time::NEVER,
             group: GroupId(0),
             stage: Stage::Waiting,
+            ran: Duration::ZERO,
             doom: None,
             submitted: Time(0),
         }

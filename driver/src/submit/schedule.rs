@@ -20,7 +20,7 @@ use crate::front::FileId;
 use crate::tm::{Job, Place};
 
 /// What may be done with a request that is first in its file's line.
-enum Readiness {
+pub(super) enum Readiness {
     /// It goes to the device.
     Ready,
     /// It has to wait, and those behind it.
@@ -106,31 +106,46 @@ impl<B: Bus> Driver<B> {
     }
 
     fn readiness(&mut self, id: RequestId) -> Readiness {
-        let Some(request) = self.requests.get(id) else { return Readiness::Later };
-        if let Some(errno) = request.doom {
-            return Readiness::Doomed(errno);
-        }
-        if self.faults.is_parked(request.context) {
-            return Readiness::Later;
-        }
-        let Some(file) = self.files.get(&request.file) else { return Readiness::Later };
-        for &fence in request.waits() {
-            match file.fences.state(fence) {
-                Some(State::Queued | State::Running) => return Readiness::Later,
-                Some(State::Complete(Ending { result: Err(_), .. })) => {
-                    return Readiness::Doomed(Errno::ECANCELED);
-                }
-                _ => {}
-            }
-        }
-        if self.hardware.nid(request.nid).is_none() {
-            return Readiness::Later;
+        if let Some(obstacle) = self.obstacle(id) {
+            return obstacle;
         }
         match self.map_request(id) {
             Ok(()) if self.requests.get(id).is_some_and(|request| request.is_mapped) => Readiness::Ready,
             Ok(()) => Readiness::Later,
             Err(errno) => Readiness::Doomed(errno),
         }
+    }
+
+    /// Why a request may not begin, or go on, apart from its mappings.
+    pub(super) fn obstacle(&self, id: RequestId) -> Option<Readiness> {
+        let Some(request) = self.requests.get(id) else { return Some(Readiness::Later) };
+        if let Some(errno) = request.doom {
+            return Some(Readiness::Doomed(errno));
+        }
+        if self.faults.is_parked(request.context) {
+            return Some(Readiness::Later);
+        }
+        let aside = match request.stage {
+            Stage::Aside { nid } => Some(nid),
+            Stage::Waiting | Stage::Running { .. } => None,
+        };
+        if self.hardware.aside_of(request.context.stream()) != aside {
+            return Some(Readiness::Later);
+        }
+        if request.stage != Stage::Waiting {
+            return None;
+        }
+        let Some(file) = self.files.get(&request.file) else { return Some(Readiness::Later) };
+        for &fence in request.waits() {
+            match file.fences.state(fence) {
+                Some(State::Queued | State::Running) => return Some(Readiness::Later),
+                Some(State::Complete(Ending { result: Err(_), .. })) => {
+                    return Some(Readiness::Doomed(Errno::ECANCELED));
+                }
+                _ => {}
+            }
+        }
+        self.hardware.nid(request.nid).is_none().then_some(Readiness::Later)
     }
 
     /// Gives a request to the hardware. False if the device was lost over it.
@@ -145,7 +160,12 @@ impl<B: Bus> Driver<B> {
         let now = self.clock.now();
         self.last_work = now;
         if let Some(request) = self.requests.get_mut(id) {
+            let is_back = matches!(request.stage, Stage::Aside { .. });
             request.stage = Stage::Running { place, since: now };
+            if is_back {
+                self.shares.started(request.file);
+                return self.is_ready();
+            }
             let waited = u64::try_from(now.since(request.submitted).as_nanos()).unwrap_or(u64::MAX);
             self.counters.add(Counter::QueuedNs, waited);
             self.shares.started(request.file);
@@ -161,12 +181,17 @@ impl<B: Bus> Driver<B> {
     fn stage(&mut self, id: RequestId, place: Place) -> Result<(), Errno> {
         let request = self.requests.get_mut(id).ok_or(Errno::EINVAL)?;
         request.resolve();
+        let stage = request.stage;
         let (context, first, info, wanted) = (request.context, request.first, request.info, request.nid);
-        let nid = self.hardware.nid(wanted).ok_or(Errno::EBUSY)?;
         // What was unmapped since it was admitted is out of its reach: the tables have it no more, the buffer would.
         let space = self.contexts.space_mut(context).ok_or(Errno::ENODEV)?;
         let flushed = space.flush(&mut self.bus);
         self.expect(flushed).ok_or(Errno::ENODEV)?;
+        if let Stage::Aside { nid } = stage {
+            let pushed = self.hardware.push_back(&mut self.bus, place, nid, id);
+            return self.expect(pushed).ok_or(Errno::ENODEV);
+        }
+        let nid = self.hardware.nid(wanted).ok_or(Errno::EBUSY)?;
         let at = match first {
             First::Copied { buffer, offset } => {
                 self.copy_first(context, place, (buffer, offset), info.first_bytes(), nid)?

@@ -10,7 +10,8 @@
 //! request runs, and for a moment after it ([`BACK_SOON`]). That moment counts as time that the other had, so a
 //! client that comes seldom does not keep the engine for itself either: each of two gets half, whatever they do with it.
 //!
-//! Nobody saves time up: a user who comes after a rest starts where the others are. Users are told apart by what the front
+//! Nobody saves time up: a user who comes after a rest starts where the others are, or where the last of them was. So what somebody
+//! had while nobody else was there is not held against him. Users are told apart by what the front
 //! knows for certain, so more files or processes are no more time.
 
 use std::collections::BTreeMap;
@@ -47,6 +48,8 @@ struct Account {
     tasks: u64,
     /// When the last one ended.
     left: Time,
+    /// Of a user: what the file of his had that had least, of those that were there last. It never falls.
+    floor: u64,
     /// Of a user: his time in this minute.
     quota: Quota,
     /// Of a file: how long it is put off because its requests hung. Of a user: what a new file of his begins with.
@@ -69,9 +72,9 @@ impl Account {
     }
 
     /// One request more of so many tasks, of somebody who starts where the others are if he was away.
-    fn submitted(&mut self, tasks: u16, now: Time, others: Option<u64>) {
+    fn submitted(&mut self, tasks: u16, now: Time, others: u64) {
         if !self.is_present(now) {
-            self.used = self.used.max(others.unwrap_or_default());
+            self.used = self.used.max(others);
         }
         self.requests = self.requests.saturating_add(1);
         self.tasks = self.tasks.saturating_add(tasks.into());
@@ -98,6 +101,8 @@ fn nanoseconds(time: Duration) -> u64 {
 pub(crate) struct Shares {
     users: BTreeMap<u32, Account>,
     files: BTreeMap<FileId, (u32, Account)>,
+    /// What the user had who had least, of those who were there last. It never falls.
+    floor: u64,
     /// When the last request left the engine.
     free_since: Time,
     /// The engine waits for this file since then.
@@ -154,12 +159,13 @@ impl Shares {
             .files
             .iter()
             .filter(|(other, (owner, account))| **other != file && *owner == user && account.is_present(now));
-        let least = siblings.map(|(_, (_, account))| account.used).min();
+        let floor = self.users.get(&user).map_or(0, |user| user.floor);
+        let least = siblings.map(|(_, (_, account))| account.used).min().unwrap_or(floor);
         if let Some((_, account)) = self.files.get_mut(&file) {
             account.submitted(tasks, now, least);
         }
         let others = self.users.iter().filter(|(other, account)| **other != user && account.is_present(now));
-        let least = others.map(|(_, account)| account.used).min();
+        let least = others.map(|(_, account)| account.used).min().unwrap_or(self.floor);
         if let Some(account) = self.users.get_mut(&user) {
             account.submitted(tasks, now, least);
         }
@@ -168,6 +174,31 @@ impl Shares {
     /// A request went to the device.
     pub(crate) fn started(&mut self, file: FileId) {
         self.for_both(file, |account| account.running = account.running.saturating_add(1));
+    }
+
+    /// A request gave way after it was with the device since then. What it had of the engine.
+    pub(crate) fn gave_way(&mut self, file: FileId, since: Time, now: Time) -> Duration {
+        let ran = now.since(since.max(self.free_since));
+        self.free_since = now;
+        self.for_both(file, |account| {
+            account.charge(ran);
+            account.quota.charge(ran, now);
+            account.running = account.running.saturating_sub(1);
+        });
+        self.raise_floors(file, now);
+        ran
+    }
+
+    /// True if a file that waits goes before one whose request has had the engine for so long in this turn: its user had no
+    /// more so far, or, if the user is the same, the file had no more.
+    pub(crate) fn goes_before(&self, file: FileId, holder: FileId, ran: Duration) -> bool {
+        let (Some((user, own)), Some((other, others))) = (self.files.get(&file), self.files.get(&holder))
+        else {
+            return false;
+        };
+        let had = |user: &u32| self.users.get(user).map_or(0, |account| account.used);
+        let (own, others) = if user == other { (own.used, others.used) } else { (had(user), had(other)) };
+        own <= others.saturating_add(nanoseconds(ran))
     }
 
     /// It came back without having run.
@@ -182,6 +213,20 @@ impl Shares {
             self.free_since = now;
         }
         self.for_both(file, |account| account.ended(tasks, ran, now));
+        self.raise_floors(file, now);
+    }
+
+    /// Notes what those had who are there, for whoever comes when they are gone.
+    fn raise_floors(&mut self, file: FileId, now: Time) {
+        let there = self.users.values().filter(|account| account.is_present(now));
+        let least = there.map(|account| account.used).min();
+        self.floor = self.floor.max(least.unwrap_or_default());
+        let Some(&(user, _)) = self.files.get(&file) else { return };
+        let there = self.files.values().filter(|(owner, account)| *owner == user && account.is_present(now));
+        let least = there.map(|(_, account)| account.used).min();
+        if let Some(account) = self.users.get_mut(&user) {
+            account.floor = account.floor.max(least.unwrap_or_default());
+        }
     }
 
     /// A request of the file ran to its end.
@@ -359,6 +404,38 @@ mod tests {
         shares.submitted(FileId(1), 1, at(500));
         run(&mut shares, 2, 501, 502);
         assert_eq!(shares.wait(FileId(1), at(502)), None);
+    }
+
+    #[test]
+    fn what_somebody_had_while_nobody_was_there_is_not_held_against_him() {
+        // Of another user, and of the same one.
+        for user in [1002, 1001] {
+            let mut shares = shares(&[(1, 1001), (2, user)]);
+            run(&mut shares, 1, 0, 500);
+            // The second comes when the first is away.
+            run(&mut shares, 2, 1000, 1100);
+            shares.submitted(FileId(2), 1, at(1100));
+            shares.submitted(FileId(1), 1, at(1150));
+            assert_eq!(shares.rank(FileId(1)), shares.rank(FileId(2)), "{user}");
+            assert!(shares.goes_before(FileId(1), FileId(2), Duration::ZERO));
+        }
+    }
+
+    #[test]
+    fn time_of_a_turn_is_had_by_whom_it_was_of_and_counts_once() {
+        let mut shares = shares(&[(1, 1001), (2, 1002)]);
+        shares.submitted(FileId(1), 9, at(0));
+        shares.submitted(FileId(2), 1, at(0));
+        shares.started(FileId(1));
+        assert!(shares.goes_before(FileId(2), FileId(1), Duration::from_millis(5)));
+        assert_eq!(shares.gave_way(FileId(1), at(0), at(5)), Duration::from_millis(5));
+        serve(&mut shares, 2, 5, 8);
+        shares.submitted(FileId(2), 1, at(8));
+        shares.started(FileId(1));
+        shares.ended(FileId(1), 9, Some(at(8)), at(10));
+        let used = |shares: &Shares, file| shares.files.get(&FileId(file)).map(|(_, account)| account.used);
+        let milliseconds = |time: u64| Some(time * MILLISECOND);
+        assert_eq!((used(&shares, 1), used(&shares, 2)), (milliseconds(7), milliseconds(3)));
     }
 
     #[test]

@@ -40,7 +40,7 @@ use ane_uapi::wire::event::{Event, Kind};
 
 use self::lines::{Lines, Stamp};
 use self::nids::Nids;
-use self::queue::Queue;
+use self::queue::{Queue, Staged};
 use crate::bus::{Bus, BusError, Operation};
 use crate::submit::RequestId;
 
@@ -117,6 +117,16 @@ pub(crate) struct Ended {
     pub timestamp: u64,
     /// It was taken back with its whole queue before it had started: nothing of it ran.
     pub is_untouched: bool,
+    /// It gave way, and can go on: the device keeps it under this id.
+    pub aside: Option<Nid>,
+}
+
+/// A request that gave way.
+#[derive(Clone, Copy, Debug)]
+struct Aside {
+    nid: Nid,
+    queue: QueueId,
+    stream: StreamId,
 }
 
 /// The driver's picture of the task manager.
@@ -127,6 +137,8 @@ pub(crate) struct TaskManager {
     lines: Lines,
     batch: Vec<Operation>,
     values: Vec<u32>,
+    /// Requests that gave way, of each stream one at most.
+    aside: Vec<Aside>,
     /// Requests that left the hardware and that nobody has heard of.
     ended: Vec<Ended>,
     /// Operations that the bus takes at once.
@@ -152,6 +164,7 @@ impl TaskManager {
             lines: Lines::default(),
             batch: Vec::with_capacity(1024),
             values: vec![0; 1024],
+            aside: Vec::new(),
             ended: Vec::with_capacity(16),
             limit: usize::from(bus.config().batch_max.get()).clamp(64, 1024),
             age: 0,
@@ -204,12 +217,14 @@ impl TaskManager {
         }
         all.sort_unstable_by_key(|staged| staged.age);
         self.nids.clear();
+        self.aside.clear();
         self.lines = Lines::default();
         self.batch.clear();
         self.ended.clear();
         self.is_doubtful = false;
         all.into_iter().map(move |staged| {
-            (staged.id, committed.is_none_or(|committed| committed == staged.nid.number()))
+            let has_started = committed.is_none_or(|committed| committed == staged.nid.number());
+            (staged.id, has_started || staged.is_back)
         })
     }
 
@@ -322,6 +337,10 @@ impl TaskManager {
             self.is_doubtful = true;
             return;
         };
+        if info.is_aside() {
+            self.gave_way(place, info.task(), timestamp);
+            return;
+        }
         let result = if info.is_done() {
             Ok(())
         } else {
@@ -346,13 +365,131 @@ impl TaskManager {
         };
         self.nids.release(staged.nid);
         let is_aborted = matches!(result, Err(Why::Error { code: Some(ErrorCode::Aborted), tasks: 0, .. }));
-        let is_untouched = is_aborted && !staged.has_started;
-        self.ended.push(Ended { id: staged.id, place, result, timestamp, is_untouched });
+        let aside = (is_aborted && staged.is_back).then_some(staged.nid);
+        if aside.is_some() {
+            // It was in its set again and had not gone on.
+            self.keep_aside(&staged, place.queue);
+        }
+        let is_untouched = is_aborted && !staged.has_started && aside.is_none();
+        self.ended.push(Ended { id: staged.id, place, result, timestamp, is_untouched, aside });
+    }
+
+    /// A request has left its set because it gave way, or because it was behind one that did. So many tasks of it have ended.
+    fn gave_way(&mut self, place: Place, tasks: u16, timestamp: u64) {
+        let Some(staged) = self.queues.get_mut(place.queue.index()).and_then(|queue| queue.end(place.slot))
+        else {
+            return;
+        };
+        let is_untouched = tasks == 0 && !staged.is_back;
+        if is_untouched {
+            self.nids.release(staged.nid);
+        } else {
+            self.keep_aside(&staged, place.queue);
+        }
+        let aside = (!is_untouched).then_some(staged.nid);
+        let word = ErrorWord::new().with_code(ErrorCode::Aborted as u8);
+        let result = Err(Why::Error { code: Some(ErrorCode::Aborted), word, value: 0, tasks });
+        self.ended.push(Ended { id: staged.id, place, result, timestamp, is_untouched, aside });
+    }
+
+    fn keep_aside(&mut self, staged: &Staged, queue: QueueId) {
+        self.nids.put_aside(staged.nid);
+        self.aside.push(Aside { nid: staged.nid, queue, stream: staged.stream });
     }
 
     /// The next request that has left the hardware.
     pub(crate) fn take_ended(&mut self) -> Option<Ended> {
         if self.ended.is_empty() { None } else { Some(self.ended.remove(0)) }
+    }
+
+    /// The id of the request of this stream that gave way and has not gone on.
+    pub(crate) fn aside_of(&self, stream: StreamId) -> Option<Nid> {
+        self.aside.iter().find(|aside| aside.stream == stream).map(|aside| aside.nid)
+    }
+
+    /// True if the device keeps a request that gave way.
+    pub(crate) const fn has_aside(&self) -> bool {
+        !self.aside.is_empty()
+    }
+
+    /// Adds the writes to the batch that have a request go on which gave way.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TaskManager::flush`], which makes room if there is none.
+    pub(crate) fn push_back(
+        &mut self,
+        bus: &mut impl Bus,
+        place: Place,
+        nid: Nid,
+        id: RequestId,
+    ) -> Result<(), BusError> {
+        if self.batch.len().saturating_add(PUSH_OPERATIONS) > self.limit {
+            self.flush(bus)?;
+        }
+        let Some(at) = self.aside.iter().position(|aside| aside.nid == nid) else { return Ok(()) };
+        let Aside { stream, .. } = self.aside.swap_remove(at);
+        self.age = self.age.saturating_add(1);
+        self.nids.put_back(nid, place);
+        if let Some(queue) = self.queues.get_mut(place.queue.index()) {
+            queue.push_back(place.slot, (id, nid, stream), self.age, &mut self.batch);
+        }
+        Ok(())
+    }
+
+    /// Has the device drop a request that gave way; nothing happens if it keeps none of this id.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TaskManager::flush`], which makes room if there is none.
+    pub(crate) fn drop_aside(&mut self, bus: &mut impl Bus, nid: Nid) -> Result<(), BusError> {
+        let Some(at) = self.aside.iter().position(|aside| aside.nid == nid) else { return Ok(()) };
+        let Aside { queue, .. } = self.aside.swap_remove(at);
+        self.nids.release(nid);
+        if self.batch.len() >= self.limit {
+            self.flush(bus)?;
+        }
+        let word = RequestNid::of(nid).into_bits();
+        self.batch.push(Operation::Write(queue.register(&tq::TAKE_BACK), word));
+        Ok(())
+    }
+
+    /// True if the queue's requests are about to leave it.
+    pub(crate) fn is_leaving(&self, queue: QueueId) -> bool {
+        self.queues.get(queue.index()).is_some_and(Queue::is_leaving)
+    }
+
+    /// The request of the queue that runs, or would run next.
+    pub(crate) fn first(&self, queue: QueueId) -> Option<(RequestId, Place)> {
+        let (slot, id) = self.queues.get(queue.index())?.first()?;
+        Some((id, Place { queue, slot }))
+    }
+
+    /// The requests in the sets of a queue.
+    pub(crate) fn ids(&self, queue: QueueId) -> impl Iterator<Item = RequestId> {
+        self.queues.get(queue.index()).into_iter().flat_map(Queue::ids)
+    }
+
+    /// Asks the request in `place` to give way. False if it does not run, or the device does not put it aside; nothing happens
+    /// then. Otherwise an event of it is to come, and no request goes to the queue before.
+    ///
+    /// # Errors
+    ///
+    /// Those of the bus.
+    pub(crate) fn ask_to_give_way(&mut self, bus: &mut impl Bus, place: Place) -> Result<bool, BusError> {
+        self.flush(bus)?;
+        let Place { queue, slot } = place;
+        let Some(nid) = self.queues.get(queue.index()).and_then(|known| known.nid(slot)) else {
+            return Ok(false);
+        };
+        let (at, word) = (queue.register(&tq::GIVE_WAY), RequestNid::of(nid).into_bits());
+        self.batch.extend([Operation::Write(at, word), Operation::Read(at)]);
+        self.send(bus)?;
+        let is_asked = self.values.first() == Some(&word);
+        if let Some(queue) = self.queues.get_mut(queue.index()).filter(|_| is_asked) {
+            queue.asked(slot);
+        }
+        Ok(is_asked)
     }
 
     /// True if a set holds a request of the stream.

@@ -8,16 +8,25 @@ use ane_uapi::hw::nid::Nid;
 
 use super::Place;
 
+/// Where the request of an id is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    /// In a set of the hardware.
+    Placed(Place),
+    /// The device has put it aside.
+    Aside,
+}
+
 /// Who has which id.
 #[derive(Debug)]
 pub(super) struct Nids {
-    places: [Option<Place>; 256],
+    holders: [Option<Holder>; 256],
     last: u8,
 }
 
 impl Default for Nids {
     fn default() -> Self {
-        Self { places: [None; 256], last: 0 }
+        Self { holders: [None; 256], last: 0 }
     }
 }
 
@@ -25,39 +34,58 @@ impl Nids {
     /// The id that a request would get: the one that it wants, or the next that is free.
     pub(super) fn choose(&self, wanted: Option<Nid>) -> Option<Nid> {
         if let Some(wanted) = wanted {
-            return self.place(wanted).is_none().then_some(wanted);
+            return self.holder(wanted).is_none().then_some(wanted);
         }
         let from = u32::from(self.last);
         (1..=u32::from(u8::MAX))
             .filter_map(|step| Nid::new(from.wrapping_add(step) & 0xff).ok())
-            .find(|&nid| nid.is_for_drivers() && nid != Nid::LINUX && self.place(nid).is_none())
+            .find(|&nid| nid.is_for_drivers() && nid != Nid::LINUX && self.holder(nid).is_none())
     }
 
     /// A request goes by this id from now on.
     pub(super) fn take(&mut self, nid: Nid, place: Place) {
-        if let Some(entry) = self.places.get_mut(usize::from(nid.number())) {
-            *entry = Some(place);
-        }
+        self.set(nid, Some(Holder::Placed(place)));
         if nid != Nid::LINUX {
             self.last = nid.number();
         }
     }
 
+    /// The request of this id is in a set once more. The turn stays where it is.
+    pub(super) fn put_back(&mut self, nid: Nid, place: Place) {
+        self.set(nid, Some(Holder::Placed(place)));
+    }
+
     /// Nobody has an id. The turn stays where it is.
     pub(super) const fn clear(&mut self) {
-        self.places = [None; 256];
+        self.holders = [None; 256];
+    }
+
+    fn set(&mut self, nid: Nid, holder: Option<Holder>) {
+        if let Some(entry) = self.holders.get_mut(usize::from(nid.number())) {
+            *entry = holder;
+        }
     }
 
     /// The request of this id has left the hardware.
     pub(super) fn release(&mut self, nid: Nid) {
-        if let Some(entry) = self.places.get_mut(usize::from(nid.number())) {
-            *entry = None;
-        }
+        self.set(nid, None);
     }
 
-    /// Where the request of this id is.
+    /// The request of this id is put aside, and keeps it.
+    pub(super) fn put_aside(&mut self, nid: Nid) {
+        self.set(nid, Some(Holder::Aside));
+    }
+
+    fn holder(&self, nid: Nid) -> Option<Holder> {
+        self.holders.get(usize::from(nid.number())).copied().flatten()
+    }
+
+    /// In which set the request of this id is.
     pub(super) fn place(&self, nid: Nid) -> Option<Place> {
-        self.places.get(usize::from(nid.number())).copied().flatten()
+        match self.holder(nid)? {
+            Holder::Placed(place) => Some(place),
+            Holder::Aside => None,
+        }
     }
 }
 

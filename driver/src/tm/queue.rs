@@ -41,6 +41,8 @@ pub(super) struct Staged {
     pub(super) age: u64,
     /// It was seen to have started.
     pub(super) has_started: bool,
+    /// It had given way, and goes on.
+    pub(super) is_back: bool,
 }
 
 /// One queue.
@@ -53,6 +55,8 @@ pub(super) struct Queue {
     /// The queue's status says that it is in use.
     is_in_use: bool,
     is_aborting: bool,
+    /// The request of this set was asked to give way.
+    gives_way: Option<Slot>,
 }
 
 const fn index(slot: Slot) -> usize {
@@ -70,6 +74,7 @@ impl Queue {
             written: [[None; BarIndex::COUNT as usize]; 2],
             is_in_use: false,
             is_aborting: false,
+            gives_way: None,
         }
     }
 
@@ -86,6 +91,7 @@ impl Queue {
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Staged> {
         self.registers_lost();
         self.is_aborting = false;
+        self.gives_way = None;
         self.sets.iter_mut().filter_map(Option::take)
     }
 
@@ -95,7 +101,8 @@ impl Queue {
 
     /// A free set.
     pub(super) fn vacancy(&self) -> Option<Slot> {
-        if self.is_aborting {
+        // What comes back is to be the first again.
+        if self.is_leaving() {
             return None;
         }
         Slot::ALL.into_iter().find(|&slot| self.sets.get(index(slot)).is_some_and(Option::is_none))
@@ -128,11 +135,7 @@ impl Queue {
         let registers = slot.registers(Pairing::ByPlace);
         let base = self.id.base().0;
         let at = |offset: u32| EngineOffset(base.saturating_add(offset));
-        if !self.is_in_use {
-            let in_use = QueueStatus::new().with_in_use(true).into_bits();
-            into.push(Operation::Write(self.id.register(&tq::STATUS), in_use));
-            self.is_in_use = true;
-        }
+        self.use_it(into);
         if let Some(written) = self.written.get_mut(index(slot)) {
             for ((bar, &address), held) in BarIndex::ALL.into_iter().zip(job.bars).zip(written) {
                 if *held != Some(address) {
@@ -154,8 +157,64 @@ impl Queue {
             Operation::Write(manager(&tm::PUSH), push.into_bits()),
         ]);
         if let Some(set) = self.sets.get_mut(index(slot)) {
-            *set = Some(Staged { id: job.id, nid, stream: job.stream, age, has_started: false });
+            *set =
+                Some(Staged { id: job.id, nid, stream: job.stream, age, has_started: false, is_back: false });
         }
+    }
+
+    fn use_it(&mut self, into: &mut Vec<Operation>) {
+        if !self.is_in_use {
+            let in_use = QueueStatus::new().with_in_use(true).into_bits();
+            into.push(Operation::Write(self.id.register(&tq::STATUS), in_use));
+            self.is_in_use = true;
+        }
+    }
+
+    /// The writes that have a request go on that gave way.
+    pub(super) fn push_back(
+        &mut self,
+        slot: Slot,
+        (id, nid, stream): (RequestId, Nid, StreamId),
+        age: u64,
+        into: &mut Vec<Operation>,
+    ) {
+        self.use_it(into);
+        let registers = slot.registers(Pairing::ByPlace);
+        let word = RequestStream::new().with_stream(stream.number()).with_goes_on(true);
+        let push = Push::new().with_priority(priority_word(self.id)).with_queue(self.id.number());
+        into.extend([
+            Operation::Write(self.id.register(&tq::STREAM), word.into_bits()),
+            Operation::Write(
+                EngineOffset(self.id.base().0.saturating_add(registers.nid)),
+                RequestNid::of(nid).into_bits(),
+            ),
+            Operation::Write(manager(&tm::PUSH), push.into_bits()),
+        ]);
+        if let Some(set) = self.sets.get_mut(index(slot)) {
+            *set = Some(Staged { id, nid, stream, age, has_started: false, is_back: true });
+        }
+    }
+
+    /// True if its requests are about to leave it: it was taken back, or asked to give way.
+    pub(super) const fn is_leaving(&self) -> bool {
+        self.is_aborting || self.gives_way.is_some()
+    }
+
+    /// The request that runs, or would run next.
+    pub(super) fn first(&self) -> Option<(Slot, RequestId)> {
+        let slot = self.oldest().next()?;
+        let staged = self.sets.get(index(slot)).and_then(Option::as_ref)?;
+        Some((slot, staged.id))
+    }
+
+    /// The requests in its sets.
+    pub(super) fn ids(&self) -> impl Iterator<Item = RequestId> {
+        self.sets.iter().flatten().map(|staged| staged.id)
+    }
+
+    /// The request of this set was asked to give way.
+    pub(super) const fn asked(&mut self, slot: Slot) {
+        self.gives_way = Some(slot);
     }
 
     /// Empties a set.
@@ -163,6 +222,9 @@ impl Queue {
         let staged = self.sets.get_mut(index(slot)).and_then(Option::take);
         if self.count() == 0 {
             self.is_aborting = false;
+        }
+        if self.gives_way == Some(slot) {
+            self.gives_way = None;
         }
         staged
     }

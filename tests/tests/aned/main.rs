@@ -6,3 +6,4 @@ mod exhaustion;
 mod greed;
 mod kills;
 mod serving;
+mod turns;

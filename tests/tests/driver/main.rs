@@ -13,4 +13,5 @@ mod requests;
 mod rig;
 mod shares;
 mod state_machine;
+mod turns;
 mod wide_bars;

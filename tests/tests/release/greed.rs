@@ -2,7 +2,8 @@
 //!
 //! The stranger always has eight requests of four null tasks waiting. Alone, the engine is all his; beside one other user, half of
 //! it is fair, whoever that is and however many clients he has. Each kind of neighbour has three clients: tasks that are
-//! long, tasks that do not end, buffers that are mapped and let go without end, and connections that are made and dropped.
+//! long, requests of 60,000 tasks, tasks that do not end, buffers that are mapped and let go without end, and connections that are
+//! made and dropped.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ane_tests::chain;
 use ane_tests::long_task;
 use ane_tests::null_task;
 use ane_uapi::hw::usage::Usage;
@@ -23,7 +25,7 @@ use super::users::{Service, User, become_user, connect};
 
 const FIGURE: Figure = Figure {
     id: "F7",
-    what: "greedy neighbours, each with three clients: long tasks, hanging ones, mapping, connecting; for so long each",
+    what: "greedy neighbours, each with three clients: long tasks, 60,000 tasks, hanging ones, mapping, connecting; for so long each",
     wanted: "a stranger's share is at least 0.8 of fair",
     ci: 10,
     release: 600,
@@ -38,6 +40,7 @@ const SHARE: f64 = 0.8;
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Long,
+    Chains,
     Hanging,
     Mapping,
     Connecting,
@@ -56,9 +59,13 @@ fn greedy(kind: Kind, socket: &Path, ready: &Barrier, is_over: &AtomicBool) {
     let built = match kind {
         Kind::Long => long_task::convolution(8, 16, 32, 1.0),
         Kind::Hanging => long_task::endless(),
+        Kind::Chains => null_task::program(3),
         Kind::Mapping | Kind::Connecting => null_task::program(1),
     };
     let mut user = User::new(socket, &built);
+    if let Kind::Chains = kind {
+        chain::lengthen(&mut user.clients, &mut user.loaded, 60_000);
+    }
     ready.wait();
     let mut fences = VecDeque::new();
     while !is_over.load(Ordering::Relaxed) {
@@ -138,7 +145,7 @@ fn f7_greedy_neighbour_leaves_a_stranger_a_fair_share() {
     FIGURE.run(|plan| {
         // The daemon has to let clients of another user in at all.
         drop(connect(&Service::start(&[], &[]).daemon.socket()));
-        let kinds = [Kind::Long, Kind::Hanging, Kind::Mapping, Kind::Connecting];
+        let kinds = [Kind::Long, Kind::Chains, Kind::Hanging, Kind::Mapping, Kind::Connecting];
         let shares = kinds.map(|kind| (kind, share(kind, plan.time())));
         let told: Vec<String> = shares.iter().map(|(kind, share)| format!("{kind:?} {share:.2}")).collect();
         let held = shares.iter().all(|&(_, share)| share >= SHARE);

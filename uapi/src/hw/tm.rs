@@ -139,6 +139,10 @@ codes! {
     pub enum EventCode: u8, "task manager event" {
         /// Every task ran (contract 2; derived).
         Done = 0x05, "done";
+        /// It was put aside, or came back from its set, because its queue was asked to give way (Chosen; no driver hears of it that
+        /// does not ask). The word has the number of its tasks that have ended since it was pushed first; it is 0 if none ran
+        /// since the last push.
+        Aside = 0xfe, "put aside";
         /// The task that the word names did not (Chosen: no source has the word of a failure; a driver that waits for
         /// `Done` does not take it for one, and sees a request that never ends).
         Failed = 0xff, "failed";
@@ -166,6 +170,11 @@ impl EventInfo {
     /// True if every task of the request ran.
     pub const fn is_done(self) -> bool {
         self.code() == EventCode::Done as u8
+    }
+
+    /// True if the request gave way, and can go on.
+    pub const fn is_aside(self) -> bool {
+        self.code() == EventCode::Aside as u8
     }
 
     /// The request.

@@ -144,7 +144,10 @@ layout! {
     pub struct RequestStream {
         /// The stream.
         #[bits(4)] stream: u8,
-        #[bits(28)] __: u32
+        #[bits(27)] __: u32,
+        /// The next push starts no new request: the one that this stream has put aside, and whose network id the set holds,
+        /// goes on behind its last task. Everything else of it is as it was when it was pushed first.
+        #[bits(1)] goes_on: bool
     }
 }
 
@@ -187,7 +190,12 @@ registers! {
     STREAM "STREAM" @ 0x138: RequestStream, ReadWrite, Chosen, "this project";
     /// Takes the queue back if the request with this network id is its first, the one that runs or would run next, and
     /// does nothing otherwise; this project's own. Clearing `STATUS` takes whatever runs by then.
+    /// A request with this network id that was put aside is dropped without an event.
     TAKE_BACK "TAKE_BACK" @ 0x13c: RequestNid, Trigger, Chosen, "this project";
+    /// Has the running request, if it is the one with this network id, give way after the task that it is at: it is put
+    /// aside, what waits in the queue comes back, and each has an event of its own. Reads as the network id of a running request
+    /// that was asked and has not ended the task; as 0 if nobody gives way. This project's own.
+    GIVE_WAY "GIVE_WAY" @ 0x140: RequestNid, ReadWrite, Chosen, "this project";
 }
 
 /// One of the two sets of a queue.

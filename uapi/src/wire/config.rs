@@ -33,6 +33,8 @@ constants! {
     pub const FEATURE_CHECK: u32 = 0x4, "VIRTIO_ANE_FEATURE_CHECK";
     /// Task queues have the register TAKE_BACK.
     pub const FEATURE_TAKE_BACK: u32 = 0x8, "VIRTIO_ANE_FEATURE_TAKE_BACK";
+    /// Task queues have the register GIVE_WAY, and requests that gave way can go on.
+    pub const FEATURE_GIVE_WAY: u32 = 0x10, "VIRTIO_ANE_FEATURE_GIVE_WAY";
 }
 
 constants! {

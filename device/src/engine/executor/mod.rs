@@ -46,7 +46,7 @@ use crate::options::Options;
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
 use crate::timing::phases::Span;
-use crate::timing::{Clock, Cost, Machine, Spent};
+use crate::timing::{Before, Clock, Cost, Machine, Spent};
 use crate::trace::{self, Event, Stamp, Timeline, What};
 
 /// Executes tasks.
@@ -66,7 +66,7 @@ pub struct Executor<M> {
 }
 
 /// What is known of on-chip memory, and what is on its way from one task to the next.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Chip {
     unknown: Unknown,
     /// What will be unknown after those of several batches that were checked.
@@ -75,7 +75,15 @@ struct Chip {
     passed: Option<Passed>,
 }
 
+/// What a request that gives way takes along.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    chip: Chip,
+    before: Option<Before>,
+}
+
 /// A result that goes straight to the next task of the same request.
+#[derive(Debug)]
 struct Passed {
     queue: QueueId,
     nid: Nid,
@@ -236,6 +244,18 @@ impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
     fn reset(&mut self) {
         self.chip.passed = None;
         self.compute.shrink();
+    }
+
+    fn put_aside(&mut self) -> super::Kept {
+        let before = self.clock.as_mut().and_then(Clock::take_before);
+        super::Kept(Kept { chip: std::mem::take(&mut self.chip), before })
+    }
+
+    fn take_up(&mut self, super::Kept(Kept { chip, before }): super::Kept) {
+        self.chip = chip;
+        if let Some(clock) = &mut self.clock {
+            clock.put_before(before);
+        }
     }
 }
 

@@ -33,6 +33,8 @@ codes! {
         NoNetworkId = 0x04, "no network id";
         /// A push of a chain without tasks.
         NoTasks = 0x05, "no tasks";
+        /// A push that has a request go on which the stream has not put aside.
+        NothingAside = 0x06, "nothing put aside";
         /// A descriptor is not where a descriptor can be.
         DescriptorMisaligned = 0x10, "descriptor misaligned";
         /// Fetching a descriptor faulted.

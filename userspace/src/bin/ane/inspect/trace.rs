@@ -99,9 +99,13 @@ fn page(records: &[Record], lost: u64) -> Result<String, fmt::Error> {
         let at = (record.start.0 - begin) as f64 / 1e3;
         let took = record.end.0.saturating_sub(record.start.0) as f64 / 1e3;
         let what = match record.event.what {
-            What::RequestBegin { tasks } => format!("request begins, {}", count(tasks, "task")),
+            What::RequestBegin { tasks } if record.event.task.index == 0 => {
+                format!("request begins, {}", count(tasks, "task"))
+            }
+            What::RequestBegin { .. } => "request goes on".to_owned(),
             What::RequestEnd { succeeded: true } => "request ends".to_owned(),
             What::RequestEnd { succeeded: false } => "request fails".to_owned(),
+            What::RequestAside => "request gives way".to_owned(),
             What::Transfer { circuit, bytes } => format!("{circuit}, {}", count(bytes, "byte")),
             What::Pass { class, shape: [c, h, w], macs, .. } => {
                 format!("{class} pass, {c}x{h}x{w}, {}", count(macs, "multiplication"))

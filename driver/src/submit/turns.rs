@@ -1,0 +1,153 @@
+//! Turns by task: a long request gives way to others between two of its tasks.
+//!
+//! A request may have 65535 tasks, and the engine runs one request at a time. So when a request has had the engine for a
+//! [`TURN`] and a request of another context waits that is no less urgent, and whose user had no more than this one's, the
+//! device is asked to put the running one aside after its present task. It goes back to the head of its file's line, and
+//! goes on when it is its turn again by the same rules by which requests begin (`schedule`).
+//!
+//! A request of one task, one that is done within a turn and one that nobody waits for take the way that they always took. So
+//! does every request on a device that puts none aside (`FEATURE_GIVE_WAY`). Of a context one request is aside at most, and
+//! the others of its context wait for it: they may be meant to run behind it, and what the device keeps is bounded.
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation
+)]
+
+use std::time::Duration;
+
+use ane_uapi::hw::dart::iso::ContextId;
+use ane_uapi::hw::nid::Nid;
+use ane_uapi::hw::tq::QueueId;
+use ane_uapi::ioctl::errno::Errno;
+use ane_uapi::ioctl::request::PRIORITY_APPLICATION;
+use ane_uapi::wire::config::FEATURE_GIVE_WAY;
+
+use super::{RequestId, Stage};
+use crate::bus::Bus;
+use crate::clock::Time;
+use crate::device::Driver;
+use crate::front::FileId;
+use crate::tm::Place;
+
+/// How long a request has the engine before it gives way (Chosen: an exchange costs some 0.1 ms, so a fiftieth of it is lost,
+/// and whoever waits notices no more of a neighbour than of a busy machine).
+pub(crate) const TURN: Duration = Duration::from_millis(5);
+
+/// A running request as one that may have to give way.
+#[derive(Clone, Copy)]
+struct Holder {
+    file: FileId,
+    context: ContextId,
+    queue: QueueId,
+    /// What it had of the engine in this turn.
+    ran: Duration,
+}
+
+impl<B: Bus> Driver<B> {
+    /// Asks requests to give way whose turn is over, and notes when the next one's is.
+    pub(crate) fn end_turns(&mut self, now: Time) {
+        self.turn_ends = Time::NEVER;
+        let can_give_way = self.bus.config().features.get() & FEATURE_GIVE_WAY != 0;
+        if !can_give_way || !self.is_ready() || self.hardware.count() == 0 {
+            return;
+        }
+        for queue in QueueId::ALL {
+            let Some((id, place)) = self.hardware.first(queue) else { continue };
+            let Some(request) = self.requests.get(id) else { continue };
+            let Stage::Running { since, .. } = request.stage else { continue };
+            if request.info.tasks() < 2
+                || request.doom.is_some()
+                || !is_application(queue)
+                || self.hardware.is_leaving(queue)
+            {
+                continue;
+            }
+            let begun = since.max(self.shares.free_since());
+            let asked = self.asked.get(queue.index()).copied().unwrap_or_default();
+            let over = begun.max(asked).after(TURN);
+            if now < over {
+                self.turn_ends = self.turn_ends.min(over);
+                continue;
+            }
+            let ran = now.since(begun);
+            let holder = Holder { file: request.file, context: request.context, queue, ran };
+            if self.has_rival(holder, now) && !self.ask(place, now) {
+                return;
+            }
+        }
+    }
+
+    /// Asks for one request. False if the device was lost over it.
+    fn ask(&mut self, place: Place, now: Time) -> bool {
+        // If the device says no, because another queue's request runs, it is asked again a turn later.
+        if let Some(asked) = self.asked.get_mut(place.queue.index()) {
+            *asked = now;
+        }
+        self.turn_ends = self.turn_ends.min(now.after(TURN));
+        let asked = self.hardware.ask_to_give_way(&mut self.bus, place);
+        self.expect(asked).is_some()
+    }
+
+    /// True if somebody waits to whom a running request is to give way.
+    fn has_rival(&self, holder: Holder, now: Time) -> bool {
+        let urgent = QueueId::ALL.into_iter().filter(|queue| queue.number() <= holder.queue.number());
+        let mut waiting = urgent.flat_map(|queue| {
+            let lines = self.turns.get(queue.index()).into_iter().flatten();
+            let first = move |file: &FileId| {
+                let known = self.files.get(file)?;
+                known.waiting.get(queue.index())?.front().copied()
+            };
+            lines.filter_map(first).chain(self.hardware.ids(queue)).map(move |id| (id, queue))
+        });
+        waiting.any(|(id, queue)| self.is_rival(id, queue, holder, now))
+    }
+
+    fn is_rival(&self, id: RequestId, queue: QueueId, holder: Holder, now: Time) -> bool {
+        let Some(request) = self.requests.get(id) else { return false };
+        let (file, context) = (request.file, request.context);
+        file != holder.file
+            && context != holder.context
+            && self.obstacle(id).is_none()
+            && self.shares.held(file, now).is_none()
+            && (!is_application(queue) || self.shares.goes_before(file, holder.file, holder.ran))
+    }
+
+    /// A request has given way, or was taken back before it went on again: it is the first of its line, and its file's turn is the
+    /// last among those who had as much.
+    pub(crate) fn put_aside(&mut self, id: RequestId, nid: Nid, doom: Option<Errno>) {
+        let now = self.clock.now();
+        let Some(request) = self.requests.get_mut(id) else { return };
+        let Stage::Running { since, .. } = request.stage else { return };
+        let (file, index) = (request.file, request.queue.index());
+        let ran = self.shares.gave_way(file, since, now);
+        request.ran = request.ran.saturating_add(ran);
+        request.stage = Stage::Aside { nid };
+        match doom {
+            Some(errno) => self.doom(id, errno),
+            None => {
+                self.head_of_line(id);
+                if let Some(turns) = self.turns.get_mut(index) {
+                    turns.retain(|other| *other != file);
+                    turns.push_back(file);
+                }
+            }
+        }
+    }
+
+    /// Has the device drop a request that it keeps aside.
+    pub(crate) fn drop_aside(&mut self, id: RequestId) {
+        let Some(request) = self.requests.get_mut(id) else { return };
+        let Stage::Aside { nid } = request.stage else { return };
+        request.stage = Stage::Waiting;
+        let dropped = self.hardware.drop_aside(&mut self.bus, nid);
+        self.expect(dropped);
+    }
+}
+
+fn is_application(queue: QueueId) -> bool {
+    u32::from(queue.number()) >= PRIORITY_APPLICATION
+}
