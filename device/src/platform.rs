@@ -12,14 +12,6 @@
 //!
 //! The engine's line is up from an event until the driver acknowledges; the DARTs' line is a level, up while one of them holds
 //! a fault.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 use ane_uapi::hw::dart::regs::{self, Window};
 use ane_uapi::hw::space::EngineOffset;

@@ -15,14 +15,6 @@
 //! Chosen, where the sources leave it open: commands leave the queue one in a cycle; a mover command starts in the
 //! cycle in which the mover becomes idle; an XMOV waits until no command is queued either; what is refused takes no
 //! time. See `docs/mover.md`.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 mod clock;
 pub mod memories;

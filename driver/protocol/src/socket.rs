@@ -2,14 +2,6 @@
 //!
 //! A descriptor that arrives is owned from its first moment, also if the message that it came with turns out to be
 //! none: a stranger must not be able to leave descriptors lying in this process.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;

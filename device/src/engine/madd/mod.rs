@@ -13,17 +13,6 @@
 //! * `split`: which numbers are small.
 //! * `vector`: outputs of one pixel.
 //! * `definition`: one output at a time.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::cast_possible_truncation
-    )
-)]
 
 mod alone;
 mod coefficients;

@@ -11,17 +11,6 @@
 //! * [`product`]: one product, in units of 2^-16.
 //! * [`sum`]: a whole reduction, in each of the two modes.
 //! * [`output`]: from a sum to the fp16 that is stored.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::cast_possible_truncation
-    )
-)]
 
 pub(super) mod double;
 pub mod halves;

@@ -20,17 +20,6 @@
 //! ```
 //!
 //! Each word has a cache line of its own. All are little-endian as the machine is: both ends are on one machine.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::cast_possible_truncation
-    )
-)]
 
 mod asking;
 mod futex;
