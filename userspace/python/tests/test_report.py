@@ -18,8 +18,11 @@ import numpy
 import pytest
 
 import ane
+import pictures
 from ane.pytest_plugin import command
 
+PICTURES = Path(__file__).parent / "pictures"
+VIEWS = ("graph", "timeline", "memory", "surfaces", "registers")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 browser = pytest.mark.skipif(CHROMIUM is None, reason="not run: there is no Chromium")
 
@@ -91,7 +94,9 @@ def click_through(page: Path, width: int) -> Dict[str, Any]:
 
 def report(folder: Path, *programs: Path) -> Path:
     page = folder / "page.html"
-    subprocess.run([command(), "report", *programs, "-o", page, "--force"], check=True)
+    # Pages begin with the programs' names: without the folder they are the same everywhere.
+    names = [program.relative_to(folder) if program.is_relative_to(folder) else program for program in programs]
+    subprocess.run([command(), "report", *names, "-o", page, "--force"], check=True, cwd=folder)
     return page
 
 
@@ -142,25 +147,52 @@ def test_two_programs_are_side_by_side_with_their_differences_and_a_refusal(netw
     assert "Task 1 is refused" in shown and "refused: 1" in shown
 
 
+def screenshot(page: Path, view: str, width: int, to: Path) -> None:
+    words = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
+    words += [f"--user-data-dir={to.parent / 'profile'}", "--force-device-scale-factor=1"]
+    words += [f"--window-size={width},900", f"--screenshot={to}", f"{page.as_uri()}#{view}"]
+    subprocess.run(words, check=True, capture_output=True, timeout=120)
+
+
+def has_font() -> bool:
+    """Whether there is the font that stored pictures were made with; Debian's fontconfig brings it."""
+    try:
+        return "DejaVu" in subprocess.run(["fc-list"], capture_output=True, text=True).stdout
+    except FileNotFoundError:
+        return False
+
+
 @browser
+@pytest.mark.skipif(not has_font(), reason="not run: the fonts DejaVu are not installed")
+@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
-def test_pictures_of_all_views_have_something_in_them_and_differ(network: Path, tmp_path: Path, width: int) -> None:
+def test_pictures_of_all_views_look_as_they_did(network: Path, tmp_path: Path, width: int, theme: str) -> None:
     page = report(tmp_path, network)
-    pictures = set()
-    for view in ("graph", "timeline", "memory", "surfaces", "registers"):
-        picture = tmp_path / f"{view}-{width}.png"
-        profile = tmp_path / "profile"
-        words = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}"]
-        words += [f"--window-size={width},900", f"--screenshot={picture}", f"{page.as_uri()}#{view}"]
-        subprocess.run(words, check=True, capture_output=True, timeout=120)
-        contents = picture.read_bytes()
-        # A page without anything compresses to less.
-        assert contents.startswith(b"\x89PNG") and len(contents) > 8000
-        pictures.add(contents)
-    assert len(pictures) == 5
-    kept = os.environ.get("ANE_PICTURES")
-    if kept:
-        shutil.copytree(tmp_path, Path(kept) / f"{width}", dirs_exist_ok=True, ignore=shutil.ignore_patterns("profile"))
+    added = "<style>* { font-family: 'DejaVu Sans' !important; }</style>"
+    if theme == "dark":
+        added += '<script>addEventListener("load", () => document.getElementById("theme").click());</script>'
+    page.write_text(page.read_text().replace("</head>", added + "</head>", 1))
+    grids = {}
+    for view in VIEWS:
+        picture = tmp_path / f"{view}.png"
+        screenshot(page, view, width, picture)
+        grids[view] = pictures.small(pictures.read(picture))
+        kept = os.environ.get("ANE_PICTURES")
+        if kept:
+            shutil.copy(picture, Path(kept) / f"{view}-{width}-{theme}.png")
+    for view, grid in grids.items():
+        stored = PICTURES / f"{view}-{width}-{theme}.png"
+        if os.environ.get("ANE_WRITE"):
+            pictures.write(stored, grid)
+        known = pictures.read(stored)
+        changed = pictures.share_changed(grid, known)
+        assert changed <= pictures.SHARE, (
+            f"{view} at {width} pixels, {theme}: {changed:.1%} of its cells look different from {stored}; "
+            "look at the page, and store it anew with ANE_WRITE=1 if it is meant"
+        )
+        # What tells a view from every other one, and from a page without anything, tells a broken one.
+        others = [pictures.share_changed(other, known) for name, other in grids.items() if name != view]
+        assert min(others + [pictures.share_changed(grid * 0 + grid[-1, -1], known)]) > pictures.SHARE
 
 
 def test_patch_changes_what_the_program_computes_and_nothing_else(network: Path, example: Path, tmp_path: Path) -> None:
