@@ -196,6 +196,19 @@ fn convolutions_of_every_kind_agree() {
     }
 }
 
+#[test]
+fn groups_of_a_convolution_are_one_task() {
+    let mut net = Onnx::new(5);
+    let x = net.input("x", &[1, 12, 9, 9]);
+    let weights = net.random(&[24, 3, 3, 3], 0.3);
+    net.node_to("Conv", &[&x, &weights], "y", &[("pads", Integers(vec![1; 4])), ("group", Integer(4))]);
+    net.output("y", &[1, 24, 9, 9]);
+    let model = net.finish();
+    assert_eq!(compiled(&model).built.task_count(), 1);
+    let (worst, largest) = difference(&model);
+    assert!(worst <= 0.003 * largest.max(1.0), "{worst} of {largest}");
+}
+
 fn problems(model: &[u8]) -> Vec<ane::model::Problem> {
     match compile(model, &Options::default()) {
         Err(Error::Problems(problems)) => problems,

@@ -125,46 +125,39 @@ impl Lower<'_> {
         let dims =
             if has_rows { vec![x.dims[0], flat.outputs, h, w] } else { vec![x.dims[0], flat.outputs, w] };
         let result = self.fresh(&dims, Some(rank - 1))?;
-        let is_depthwise = flat.reads == 1 && flat.outputs == flat.groups && flat.groups > 1;
-        let parts = if is_depthwise { 1 } else { flat.groups };
-        let tasks = parts as u64 * x.dims[0] as u64;
-        if tasks > super::TASKS_MAX {
-            return Err(Why::Tasks { tasks, most: super::TASKS_MAX });
+        let batches = x.dims[0] as u64;
+        if batches > super::TASKS_MAX {
+            return Err(Why::Tasks { tasks: batches, most: super::TASKS_MAX });
         }
-        let (inputs, outputs) = (x.dims[1] / parts, flat.outputs / parts);
-        let taps = flat.reads * flat.kernel.0 * flat.kernel.1;
         let rows_in = if has_rows { x.dims[2] } else { 1 };
         let row = |held: &Held| if has_rows { held.strides[2] } else { 0 };
-        for batch in 0..x.dims[0] as u64 {
-            for part in 0..parts {
-                let base = |held: &Held, channels: usize| {
-                    batch * held.strides[0] + (part * channels) as u64 * held.strides[1]
-                };
-                let source = Lines { base: base(x, inputs), plane: x.strides[1], row: row(x) };
-                let place =
-                    Lines { base: base(&result, outputs), plane: result.strides[1], row: row(&result) };
-                let source = self.view(x, shape(inputs, rows_in, x.width()), source)?;
-                let place = self.view(&result, shape(outputs, h, w), place)?;
-                let range = part * outputs..(part + 1) * outputs;
-                let convolution = build::Convolution {
-                    stride: (super::extent(flat.stride.0), super::extent(flat.stride.1)),
-                    padding: Padding {
-                        left: super::extent(left),
-                        right: super::extent(right),
-                        top: super::extent(top),
-                        bottom: super::extent(bottom),
-                    },
-                    channels: if is_depthwise { Channels::Unicast(1) } else { Channels::Dense },
-                    bias: flat.bias.as_ref().map(|bias| &bias[range.clone()]),
-                    tail: flat.tail,
-                    ..build::Convolution::new(
-                        super::extent(outputs),
-                        (super::extent(flat.kernel.0), super::extent(flat.kernel.1)),
-                        Weights::Half(&flat.weights[range.start * taps..range.end * taps]),
-                    )
-                };
-                self.graph.convolution_into(place, source, &convolution)?;
-            }
+        let convolution = build::Convolution {
+            stride: (super::extent(flat.stride.0), super::extent(flat.stride.1)),
+            padding: Padding {
+                left: super::extent(left),
+                right: super::extent(right),
+                top: super::extent(top),
+                bottom: super::extent(bottom),
+            },
+            channels: match flat.groups {
+                1 => Channels::Dense,
+                groups if flat.reads == 1 && flat.outputs == groups => Channels::Unicast(1),
+                groups => Channels::Grouped(super::extent(groups)),
+            },
+            bias: flat.bias.as_deref(),
+            tail: flat.tail,
+            ..build::Convolution::new(
+                super::extent(flat.outputs),
+                (super::extent(flat.kernel.0), super::extent(flat.kernel.1)),
+                Weights::Half(&flat.weights),
+            )
+        };
+        for batch in 0..batches {
+            let lines =
+                |held: &Held| Lines { base: batch * held.strides[0], plane: held.strides[1], row: row(held) };
+            let source = self.view(x, shape(x.dims[1], rows_in, x.width()), lines(x))?;
+            let place = self.view(&result, shape(flat.outputs, h, w), lines(&result))?;
+            self.graph.convolution_into(place, source, &convolution)?;
         }
         Ok(result)
     }
