@@ -209,8 +209,16 @@ impl Coefficients {
             self.weights.chunks_exact(plane_len).flat_map(|plane| [biases.next().unwrap_or_default(), plane]);
         let halves = self.biases.len().saturating_add(self.weights.len());
         let Some(slot) = slot(memory, halves.saturating_mul(2)) else { return };
-        let (pairs, _) = slot.as_chunks_mut::<2>();
-        pairs.iter_mut().zip(rows.flatten()).for_each(|(to, from)| *to = from.to_le_bytes());
+        let (mut left, _) = slot.as_chunks_mut::<2>();
+        for row in rows {
+            // Row by row, so that what is copied is a slice.
+            let Some((pairs, behind)) = left.split_at_mut_checked(row.len().min(left.len())) else { return };
+            pairs.iter_mut().zip(row).for_each(|(to, from)| *to = from.to_le_bytes());
+            left = behind;
+            if left.is_empty() {
+                return;
+            }
+        }
     }
 }
 
