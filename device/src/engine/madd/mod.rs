@@ -89,6 +89,8 @@ pub struct Array {
     cuts: Cuts,
     operands: Vec<f32>,
     coefficients: Packed,
+    /// Coefficients of one pixel, with planes side by side.
+    wide: Vec<u16>,
     /// The measures of each channel of the input.
     channels: Vec<Extent>,
     workers: Vec<Worker>,
@@ -116,6 +118,7 @@ impl Array {
             cuts: Cuts::default(),
             operands: Vec::new(),
             coefficients: Packed::default(),
+            wide: Vec::new(),
             channels: Vec::new(),
             workers: Vec::new(),
             maxima: Vec::new(),
@@ -200,6 +203,32 @@ impl Array {
             }
             Share::Tiles(tiles) => packing.pack(tiles, &mut worker.strips, pace),
         });
+    }
+
+    /// Puts the planes of one pixel's coefficients side by side, as far as they are narrower than a vector; the shape that has them
+    /// so.
+    fn widen(
+        &mut self,
+        threads: usize,
+        shape: &Shape,
+        coefficients: Option<&[u16]>,
+        to: &mut Vec<u16>,
+        watch: &Watch<'_>,
+    ) -> Option<Shape> {
+        let (coefficients, wide) = (coefficients?, vector::widened(shape)?);
+        if to.len() < coefficients.len() {
+            to.resize(coefficients.len(), 0);
+        }
+        to.truncate(coefficients.len());
+        let size = wide.lanes.saturating_mul(wide.taps());
+        let planes = to.chunks_exact_mut(size).zip(coefficients.chunks_exact(size));
+        let workers = self.workers.get_mut(..threads).unwrap_or_default();
+        self.pool.share(workers, watch, planes, |_, (to, from), pace| {
+            if !pace.spend(size / VECTOR) {
+                vector::put_side_by_side(from, shape, to);
+            }
+        });
+        Some(wide)
     }
 
     /// Computes outputs of one pixel, or finds that this takes more than a vector has.
@@ -317,9 +346,16 @@ impl Watched<'_> {
             array.define(threads, definition, post_scale, output, watch);
             return Ok(());
         };
-        if let Some(vector) = Vector::new(array.code, &definition, post_scale)
-            && array.multiply(threads, &vector, output, watch)
-        {
+        let mut room = std::mem::take(&mut array.wide);
+        let wide = array.widen(threads, &shape, coefficients, &mut room, watch);
+        let of_pixel = match &wide {
+            Some(wide) => Definition { shape: wide, coefficients: Some(&room), ..definition },
+            None => definition,
+        };
+        let is_done = Vector::new(array.code, &of_pixel, post_scale)
+            .is_some_and(|vector| array.multiply(threads, &vector, output, watch));
+        array.wide = room;
+        if is_done {
             return Ok(());
         }
         let layout = Layout::new(array.code, &shape, planes, threads);

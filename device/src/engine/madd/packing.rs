@@ -202,7 +202,7 @@ impl<'a> Packing<'a> {
 
 /// Puts the lanes of each tap of a plane where a row of that tap begins.
 #[expect(clippy::indexing_slicing, reason = "a row has more lanes than a plane")]
-fn side_by_side(plane: &[u16], lanes: usize, to: &mut [u16], rows: usize) {
+pub(super) fn side_by_side(plane: &[u16], lanes: usize, to: &mut [u16], rows: usize) {
     let to = to.chunks_mut(rows);
     match lanes {
         1 => to.zip(plane).for_each(|(to, from)| to[0] = *from),

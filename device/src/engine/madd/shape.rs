@@ -210,6 +210,11 @@ impl Shape {
         self.groups * self.group_outputs
     }
 
+    /// The same with planes of so many lanes, which divide the outputs as the lanes of this one do.
+    pub(super) const fn with_lanes(self, lanes: usize) -> Self {
+        Self { lanes, ..self }
+    }
+
     /// Elements of an output channel.
     pub(super) fn pixels(&self) -> usize {
         self.out_height * self.out_width

@@ -511,7 +511,10 @@ fn random_sums_of_1_to_5000_taps_are_those_of_the_definition_in_every_tier() {
 /// Outputs of one pixel have a way of their own.
 #[test]
 fn matrix_times_a_vector_is_that_of_the_definition() {
-    for (channels, outputs, lanes) in [(100, 32, 16), (513, 96, 32), (2048, 48, 16)] {
+    // Planes as wide as a vector or wider, and narrower ones, which are put side by side.
+    for (channels, outputs, lanes) in
+        [(100, 32, 16), (513, 96, 32), (2048, 48, 16), (100, 48, 1), (513, 32, 2), (70, 16, 4), (99, 80, 8)]
+    {
         for (seed, kinds) in [[1, 1], [5, 5], [0, 0], [3, 1], [1, 2], [4, 4]].into_iter().enumerate() {
             let pass = Convolution { channels, lanes, outputs, ..tiles(channels, 1) };
             let case = Case::new(pass, kinds, 0, 8 * seed as u64 + 7);

@@ -5,6 +5,8 @@
 //! If they do not fit single precision, or may come to the limit, the pass is computed as any other.
 
 use super::definition::Definition;
+use super::packing::side_by_side;
+use super::shape::Shape;
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::{Code, Stream, least};
 use crate::engine::numerics::halves::{ONE, Operand};
@@ -36,6 +38,28 @@ pub(super) struct Vector<'a> {
     chunks: Vec<Chunk>,
     /// Lanes that are computed together.
     together: usize,
+}
+
+/// The same pass with planes of whole vectors, if it is one of a pixel whose planes are narrower.
+pub(super) fn widened(shape: &Shape) -> Option<Shape> {
+    let fits = shape.pixels() == 1
+        && shape.lanes < LANES
+        && LANES.is_multiple_of(shape.lanes)
+        && shape.group_outputs.is_multiple_of(LANES);
+    fits.then(|| shape.with_lanes(LANES))
+}
+
+/// Puts the planes of `shape` side by side that are one of [`widened`].
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "sizes are those of a checked shape"
+)]
+pub(super) fn put_side_by_side(from: &[u16], shape: &Shape, to: &mut [u16]) {
+    let planes = from.chunks_exact(shape.taps() * shape.lanes);
+    for (plane, lane) in planes.zip((0..LANES).step_by(shape.lanes)) {
+        side_by_side(plane, shape.lanes, &mut to[lane..], LANES);
+    }
 }
 
 /// What the operands of a chunk are like, whichever coefficients they meet.
