@@ -346,8 +346,7 @@ fn stale_socket_is_replaced_and_anything_else_is_left_alone() {
     let live = UnixListener::bind(folder.path().join("live")).unwrap();
     assert!(String::from_utf8_lossy(&start("live").stderr).contains("somebody listens"));
     // One that holds the lock and does not listen yet, as when two are started at the same moment.
-    let lock =
-        std::fs::File::options().write(true).create(true).open(folder.path().join("soon.lock")).unwrap();
+    let lock = std::fs::File::create(folder.path().join("soon.lock")).unwrap();
     lock.lock().unwrap();
     assert!(String::from_utf8_lossy(&start("soon").stderr).contains("somebody listens"));
     assert!(!folder.path().join("soon").exists());
