@@ -185,7 +185,7 @@ impl Engine {
             if event.kind() == Ok(Kind::TaskManager) {
                 let [_, info, word_1, _, word_3] = event.words.map(|word| word.get());
                 // What stands on the lines is not asked for again.
-                for line in 0..tm::LINES as u16 {
+                for line in 0..tm::LINES {
                     let at = tm::EVENT_INFO.info.at(line).expect("each line has one");
                     self.read(EngineOffset(tm::TASK_MANAGER.base.0 + at));
                 }
