@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * What the driver takes from the device tree, its power, and what it tells in sysfs.
+ *
+ * It has parts in common with driver/kernel, and shares no line with it on purpose: this is a second driver, written from the
+ * contract alone. One that took a wrong reading from the other would say nothing about the device.
  */
 #include <linux/io.h>
 #include <linux/iommu.h>

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::data;
 
-fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
@@ -120,7 +120,7 @@ pub fn module(kind: Kind, sources: &Path, folder: &Path, name: &str) -> PathBuf 
 }
 
 /// Runs tools/guest/module.
-fn make(kind: Kind, place: &Path, arguments: &[String]) {
+pub(super) fn make(kind: Kind, place: &Path, arguments: &[String]) {
     let mut make = Command::new(root().join("tools/guest/module"));
     match kind {
         Kind::AppleLike => &mut make,
@@ -131,30 +131,6 @@ fn make(kind: Kind, place: &Path, arguments: &[String]) {
     let made = make.arg(place).arg(format!("ANE_UAPI={}", uapi.display())).args(arguments).output();
     let made = made.expect("tools/guest/module runs");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-}
-
-/// Builds the modules of a folder that need not be in this tree for the machine that looks like an M1, in a copy: `ane.ko` if
-/// it makes one, otherwise all that it makes. `arguments` are make's.
-///
-/// # Panics
-///
-/// If it does not build, or makes none.
-pub fn modules_of(source: &Path, folder: &Path, arguments: &[String]) -> Vec<PathBuf> {
-    let place = folder.join("driver");
-    let copied = Command::new("cp").arg("-rL").arg(source).arg(&place).status().expect("cp runs");
-    assert!(copied.success(), "{} cannot be copied", source.display());
-    let includes = ["", "/include", "/include/uapi"].map(|name| format!("-I{}{name}", place.display()));
-    let mut all = vec![format!("KCFLAGS={}", includes.join(" "))];
-    all.extend_from_slice(arguments);
-    make(Kind::AppleLike, &place, &all);
-    if place.join("ane.ko").is_file() {
-        return vec![place.join("ane.ko")];
-    }
-    let files = std::fs::read_dir(&place).expect("it was copied").flatten().map(|file| file.path());
-    let mut found: Vec<_> = files.filter(|file| file.extension().is_some_and(|end| end == "ko")).collect();
-    found.sort();
-    assert!(!found.is_empty(), "{} makes no module", source.display());
-    found
 }
 
 /// The driver of this tree, driver/kernel, for a guest.

@@ -5,6 +5,7 @@
 //! seconds to boot, and tens of microseconds for what takes one.
 
 mod image;
+mod layout;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,9 +20,9 @@ use tempfile::TempDir;
 use crate::command::built;
 
 pub use image::{
-    Kind, accel, accel_kernel, apple_like, cache, client, driver, image, kernel, module, modules_of, python,
-    small_pages,
+    Kind, accel, accel_kernel, apple_like, cache, client, driver, image, kernel, module, python, small_pages,
 };
+pub use layout::Layout;
 
 /// How long a guest may take to boot, and a command to end. It is only ever used up by a failure.
 pub const LIMIT: Duration = Duration::from_secs(180);

@@ -1,10 +1,11 @@
 //! Drivers of the real engine from a folder that need not be in this tree, in the guest that takes our device for one.
 //!
-//! `ANE_KO_SOURCE` names the folder, `ANE_KO_ARGUMENTS` what make is given beside; without them it is driver/kernel.
+//! `ANE_KO_SOURCE` names the folder, `ANE_KO_ARGUMENTS` what make is given beside; without them it is driver/kernel, laid out as
+//! a driver is in Linux.
 
 use std::path::{Path, PathBuf};
 
-use ane_tests::machine::{self, Kind, Machine};
+use ane_tests::machine::{self, Kind, Layout, Machine};
 
 use super::kernel_module::Files;
 
@@ -12,27 +13,51 @@ fn tree() -> PathBuf {
     std::path::absolute(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap()
 }
 
-/// A libane in C in the folder or beside it.
-fn libane(source: &Path) -> Option<PathBuf> {
-    ["libane", "../libane"]
-        .map(|name| source.join(name))
-        .into_iter()
-        .find(|folder| folder.join("ane.c").is_file())
+fn copied(from: &[PathBuf], to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for file in from {
+        std::fs::copy(file, to.join(file.file_name().unwrap())).unwrap();
+    }
 }
 
-/// The client of that libane's calls alone.
-fn linked(libane: &Path, source: &Path, folder: &Path) -> PathBuf {
-    let mut arguments: Vec<_> = std::fs::read_dir(libane)
+fn files_of(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder)
         .unwrap()
         .flatten()
-        .map(|file| file.path().display().to_string())
-        .filter(|name| name.ends_with(".c"))
-        .collect();
-    for include in [libane.to_owned(), source.join("include"), source.join("include/uapi"), source.to_owned()]
-    {
-        arguments.push(format!("-I{}", include.display()));
-    }
-    machine::client("tiles.c", folder, &arguments)
+        .map(|file| file.path())
+        .filter(|path| path.is_file())
+        .collect()
+}
+
+/// A libane in C with a Makefile, of the sources of this tree's clients.
+fn make_libane(at: &Path) {
+    copied(&files_of(&tree().join("tests/clients/libane")), at);
+    copied(&[tree().join("tests/clients/client.h"), tree().join("uapi/include/ane_accel.h")], at);
+}
+
+/// The driver of this tree as a part of Linux: its option in the Makefile, its ioctls among DRM's.
+fn make_linux(at: &Path) -> PathBuf {
+    let (module, headers) = (at.join("drivers/accel/ane"), at.join("include/uapi/drm"));
+    copied(&files_of(&tree().join("driver/kernel")), &module);
+    copied(&["ane_regs.h", "virtio_ane.h"].map(|name| tree().join("uapi/include").join(name)), &module);
+    let rules = std::fs::read_to_string(module.join("Kbuild")).unwrap();
+    let rules: Vec<_> = rules.lines().filter(|line| !line.contains("ANE_UAPI")).collect();
+    let rules = rules.join("\n").replace("obj-m :=", "obj-$(CONFIG_DRM_ACCEL_ANE) +=");
+    std::fs::remove_file(module.join("Kbuild")).unwrap();
+    std::fs::write(module.join("Makefile"), format!("{rules}\n")).unwrap();
+    std::fs::write(at.join("Makefile"), "obj-y += drivers/\n").unwrap();
+    let own = std::fs::read_to_string(module.join("ane.h")).unwrap();
+    let own = own.replace("\"ane_accel.h\"", "<drm/ane_accel.h>");
+    assert!(own.contains("<drm/ane_accel.h>"));
+    std::fs::write(module.join("ane.h"), own).unwrap();
+    std::fs::create_dir_all(&headers).unwrap();
+    let calls = std::fs::read_to_string(tree().join("uapi/include/ane_accel.h")).unwrap();
+    std::fs::write(headers.join("ane_accel.h"), calls.replace("<linux/ioctl.h>", "\"drm.h\"")).unwrap();
+    // What must not be taken for the header of the kernel that it is built for.
+    std::fs::create_dir_all(at.join("include/linux")).unwrap();
+    std::fs::write(at.join("include/linux/mm.h"), "#error of another kernel\n").unwrap();
+    make_libane(&at.join("libane"));
+    at.to_owned()
 }
 
 #[test]
@@ -43,15 +68,17 @@ fn driver_from_a_folder_has_the_bits_of_this_process() {
         return;
     }
     let source =
-        std::env::var_os("ANE_KO_SOURCE").map_or_else(|| tree().join("driver/kernel"), PathBuf::from);
+        std::env::var_os("ANE_KO_SOURCE").map_or_else(|| make_linux(&scratch.join("linux")), PathBuf::from);
     let arguments = std::env::var("ANE_KO_ARGUMENTS").unwrap_or_default();
     let arguments: Vec<_> = arguments.split_whitespace().map(str::to_owned).collect();
-    let modules = machine::modules_of(&source, scratch, &arguments);
+    let layout = Layout::of(&source);
+    println!("{layout:?}");
+    let modules = layout.modules(scratch, &arguments);
     let there = scratch.join("arm64");
     std::fs::create_dir(&there).unwrap();
     let mut clients = vec![machine::client("raw.c", &there, &[])];
-    let libane = libane(&source);
-    clients.extend(libane.as_ref().map(|libane| linked(libane, &source, &there)));
+    let library = layout.library(scratch);
+    clients.extend(library.as_ref().map(|parts| machine::client("tiles.c", &there, parts)));
     let image = machine::apple_like(scratch, &files.with(clients)).unwrap();
     let mut machine = Machine::start_apple_like(&image, &modules, &[]);
     println!("{}: {}", source.display(), machine.ok("ls -l /sys/bus/platform/devices/*.ane/driver"));
@@ -61,11 +88,31 @@ fn driver_from_a_folder_has_the_bits_of_this_process() {
         files.all_run(&mut machine);
     }
     println!("every program has the sums of this process, by calls");
-    if libane.is_some() {
+    if library.is_some() {
         files.all_run_by(&mut machine, "tiles");
         println!("and by its libane");
     }
     machine.power_off();
+}
+
+/// The other layout: the module's own folder, with a libane inside whose Makefile makes nothing that can be linked with.
+#[test]
+fn flat_folder_with_a_libane_inside_is_built_by_its_sources() {
+    let scratch = tempfile::tempdir().unwrap();
+    if machine::apple_like(scratch.path(), &[]).is_none() {
+        return;
+    }
+    let flat = scratch.path().join("flat");
+    copied(&files_of(&tree().join("tests/kernel")), &flat);
+    make_libane(&flat.join("libane"));
+    std::fs::write(flat.join("libane/Makefile"), "all:\n\tfalse\n").unwrap();
+    std::fs::write(flat.join("libane/tool.c"), "int main(void) { return 0; }\n").unwrap();
+    let layout = Layout::of(&flat);
+    assert_eq!((&layout.module, &layout.libane), (&flat, &Some(flat.join("libane"))));
+    let modules = layout.modules(scratch.path(), &[]);
+    assert_eq!(modules, [scratch.path().join("driver/ane-contract.ko")]);
+    let program = machine::client("tiles.c", scratch.path(), &layout.library(scratch.path()).unwrap());
+    assert!(program.is_file());
 }
 
 #[test]
