@@ -1,6 +1,8 @@
 /*
  * The calls from 0x80 on of a driver in the kernel, in the manner of the kernel's own tests: requests MODEL.anec prints TAP.
  * What is left out is at the end.
+ *
+ * requests MODEL.anec load       keeps the queue full until a call fails, and says how
  */
 #include "tap.h"
 
@@ -370,6 +372,19 @@ static void endings(struct program *program)
 	TEST(end_of(fd, submit(fd, request)).result == -ECANCELED);
 }
 
+/* How often the engine was reset. */
+static unsigned long resets(void)
+{
+	char name[64];
+	unsigned long value;
+	FILE *file = fopen("/sys/class/accel/accel0/device/ane_stats", "r");
+	CHECK(file);
+	while (fscanf(file, "%63s %lu", name, &value) == 2 && strcmp(name, "recoveries") != 0)
+		;
+	CHECK(strcmp(name, "recoveries") == 0 && fclose(file) == 0);
+	return value;
+}
+
 /* A request without its buffers: it fails alone, its file is parked, and everything goes on. */
 static void faults(struct program *program)
 {
@@ -391,6 +406,7 @@ static void faults(struct program *program)
 	recover.flags = ANE_RECOVER_RESUME;
 	holed.bars = (uintptr_t)text;
 	holed.bar_count = 1;
+	unsigned long before = resets();
 	uint64_t number = submit(fd, holed);
 	struct drm_ane_fence fence = end_of(fd, number);
 	TEST(fence.result == -EIO && fence.fault != 0);
@@ -405,7 +421,7 @@ static void faults(struct program *program)
 	     (get.info.hw_error == ANE_FAULT_CAUSE_NO_L2_ENTRY || get.info.hw_error == ANE_FAULT_CAUSE_NO_L3_ENTRY));
 	get.sequence = fence.fault;
 	TEST(call(fd, DRM_IOCTL_ANE_GET_FAULT, &get) == ENODATA);
-	TEST(counter(fd, ANE_COUNTER_FAULTS) == 1);
+	TEST(counter(fd, ANE_COUNTER_FAULTS) == 1 && resets() == before);
 	/* A file that nobody recovers goes on by itself. */
 	TEST(end_of(fd, submit(fd, holed)).result == -EIO);
 	while (param(fd, ANE_PARAM_STATE) == ANE_STATE_PARKED)
@@ -437,10 +453,44 @@ static void left_out(int fd)
 	TEST(call(fd, DRM_IOCTL_ANE_RECOVER, &reset) == 0);
 }
 
+/* As many requests as there is room for, always. */
+static void load_engine(void)
+{
+	struct drm_ane_bar bars[33];
+	struct program program = fresh(1);
+	struct drm_ane_request request = raw(&program, bars);
+	struct drm_ane_fence fence = { 0 };
+	struct drm_ane_wait wait = {
+		.fences = (uintptr_t)&fence, .count = 1, .fence_size = sizeof fence, .timeout_ns = NEVER,
+	};
+	int ended;
+	request.flags = ANE_REQUEST_NONBLOCK;
+	printf("submits\n");
+	fflush(stdout);
+	for (;;) {
+		ended = refused(program.fd, request);
+		if (ended == EAGAIN) {
+			/* The oldest of them makes room. */
+			fence.fence++;
+			do
+				ended = call(program.fd, DRM_IOCTL_ANE_WAIT, &wait);
+			while (ended == EINTR); /* The system went to sleep. */
+		}
+		if (ended)
+			break;
+	}
+	printf("load: %s\n", strerror(ended));
+	drop(&program);
+}
+
 int main(int argc, char **argv)
 {
-	CHECK(argc == 2);
+	CHECK(argc >= 2);
 	model = argv[1];
+	if (argc == 3 && strcmp(argv[2], "load") == 0) {
+		load_engine();
+		return 0;
+	}
 	struct program program = fresh(1);
 	parameters(program.fd);
 	contexts();

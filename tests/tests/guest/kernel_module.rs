@@ -98,10 +98,18 @@ fn is_conforming(machine: &mut Machine) {
     }
 }
 
+/// A client whose queue is full from here on.
+fn is_loaded(machine: &mut Machine) {
+    machine
+        .ok("(requests relu.anec load >/tmp/load 2>&1 &); until grep -q submits /tmp/load; do sleep 1; done");
+}
+
 /// A client that submits while its device goes, and the device that comes back.
 fn goes_and_comes_back(machine: &mut Machine, go: &str, come: &str) {
+    is_loaded(machine);
     machine.ok("(accel relu.anec hold >/tmp/held 2>&1 &); until grep -q submits /tmp/held; do sleep 1; done");
     machine.ok(go);
+    machine.ok("n=0; until grep -q 'load: No such device' /tmp/load; do n=$((n + 1)); [ $n -lt 30 ] || { cat /tmp/load; false; break; }; sleep 1; done");
     let ending = "submit: No such device; buffer: No such device; memory kept";
     machine.ok(&format!("n=0; until grep -q '{ending}' /tmp/held; do n=$((n + 1)); [ $n -lt 30 ] || {{ cat /tmp/held; false; break; }}; sleep 1; done"));
     assert_eq!(machine.ok(&format!("{come}; accel sum.anec once")), "done");
@@ -109,8 +117,12 @@ fn goes_and_comes_back(machine: &mut Machine, go: &str, come: &str) {
 
 /// Sleep and waking, of the devices alone; and the module that leaves and is loaded again.
 fn sleeps_and_is_loaded_again(machine: &mut Machine) {
+    is_loaded(machine);
     machine.ok("echo devices >/sys/power/pm_test; echo 0 >/sys/module/suspend/parameters/pm_test_delay; echo freeze >/sys/power/state");
     assert_eq!(machine.ok("accel sum.anec once"), "done");
+    // Whoever fills the queue was not disturbed, and takes its requests along.
+    machine
+        .ok("kill -0 $(pidof requests) && kill -9 $(pidof requests); while pidof requests; do sleep 1; done");
     machine.ok("rmmod ane; [ ! -e /dev/accel/accel0 ]; insmod /modules/user/*.ko");
     assert_eq!(machine.ok("accel sum.anec once"), "done");
 }
@@ -142,15 +154,16 @@ fn kernel_module_serves_clients_by_the_virtio_function() {
     is_conforming(&mut machine);
     let batches = is_timed(&mut machine, "virtio", "by virtio on amd64");
     assert_eq!(batches, 1, "a request is one batch, and an event");
-    // None of the faults above took a reset; the tests ask for one.
-    assert_eq!(stat(&mut machine, "virtio", "recoveries"), 1);
+    // The tests ask for a reset, and each request that is taken back while it runs takes one.
+    let resets = stat(&mut machine, "virtio", "recoveries");
+    assert!((1..=4).contains(&resets), "{resets}");
     assert!(stat(&mut machine, "virtio", "contained") >= 4);
 
     // One that never ends, which only a reset of the engine gets rid of.
     machine.ok("echo 3 >/sys/module/ane/parameters/patience_s");
     Control::connect(&control).ask("inject wedge").unwrap();
     assert_eq!(machine.ok("accel sum.anec once"), "Connection timed out");
-    assert_eq!(stat(&mut machine, "virtio", "recoveries"), 2);
+    assert_eq!(stat(&mut machine, "virtio", "recoveries"), resets + 1);
     machine.ok("echo 60 >/sys/module/ane/parameters/patience_s");
     files.all_run(&mut machine);
 
@@ -245,13 +258,13 @@ fn kernel_module_serves_clients_by_the_engines_registers() {
     machine.ok("accel relu.anec; echo 1 >/sys/module/ane/parameters/interrupts");
     assert_ne!(machine.ok("grep -c ' ane$' /proc/interrupts"), "0");
 
-    // The faults of the tests above were contained, and they reset the engine once themselves; one that never ends costs
-    // another cycle of the power.
-    assert_eq!(stat(&mut machine, "platform", "recoveries"), 1);
+    // As above; and one that never ends costs another cycle of the power.
+    let resets = stat(&mut machine, "platform", "recoveries");
+    assert!((1..=5).contains(&resets), "{resets}");
     assert!(stat(&mut machine, "platform", "contained") >= 4);
     Control::connect(&control).ask("inject wedge").unwrap();
     assert_eq!(machine.ok("accel sum.anec once"), "Connection timed out");
-    assert_eq!(stat(&mut machine, "platform", "recoveries"), 2);
+    assert_eq!(stat(&mut machine, "platform", "recoveries"), resets + 1);
     files.all_run(&mut machine);
     // The power goes by itself, and comes with the next request.
     machine.ok("sleep 3; grep -q '^ane_base *off' /sys/kernel/debug/pm_genpd/pm_genpd_summary");
