@@ -51,7 +51,20 @@ pub(super) fn halves(halves: &[u16]) -> Extent {
 /// The measures of each granule of a tile of coefficients, `[tap][row]`. A row or whole rows divide a vector.
 #[inline(always)]
 pub(super) fn tile(tile: &[f32], rows: usize, extents: &mut [Extent]) {
-    for (granule, extent) in tile.chunks(GRANULE * rows).zip(extents) {
+    // What is known when this is compiled stays in registers.
+    match rows {
+        8 => granules::<8>(tile, extents),
+        4 => granules::<4>(tile, extents),
+        2 => granules::<2>(tile, extents),
+        1 => granules::<1>(tile, extents),
+        _ => granules::<LONGEST>(tile, extents),
+    }
+}
+
+/// The same of tiles of so many rows.
+#[inline(always)]
+fn granules<const ROWS: usize>(tile: &[f32], extents: &mut [Extent]) {
+    for (granule, extent) in tile.chunks(GRANULE * ROWS).zip(extents) {
         let (mut sums, mut smallest) = ([0.0f32; LONGEST], [u32::MAX; LONGEST]);
         let mut add = |some: &[f32; LONGEST]| {
             for ((sum, smallest), coefficient) in sums.iter_mut().zip(&mut smallest).zip(some) {
@@ -67,12 +80,26 @@ pub(super) fn tile(tile: &[f32], rows: usize, extents: &mut [Extent]) {
             add(&last);
         }
         // Lanes of the same row lie as many apart as there are rows.
-        let of_row = |row: usize| sums.iter().skip(row).step_by(rows).sum::<f32>();
-        let largest = (0..rows).map(of_row).fold(0.0, f32::max);
-        let smallest = smallest.into_iter().min().unwrap_or(u32::MAX);
+        let of_row = |row: usize| (row..LONGEST).step_by(ROWS).map(|lane| sums[lane]).sum::<f32>();
+        let of_rows = std::array::from_fn(|row| if row < ROWS { of_row(row) } else { 0.0 });
+        let largest = of_all(of_rows, |a, b| if b > a { b } else { a });
+        let smallest = of_all(smallest, u32::min);
         let smallest = if smallest == u32::MAX { f32::INFINITY } else { f32::from_bits(smallest + 1) };
         *extent = Extent { largest, smallest };
     }
+}
+
+/// One number of all lanes: the upper half with the lower one, until one is left. Loops of this kind become vectors.
+#[inline(always)]
+fn of_all<T: Copy>(mut lanes: [T; LONGEST], of: impl Fn(T, T) -> T) -> T {
+    let mut width = LONGEST / 2;
+    while width > 0 {
+        for at in 0..width {
+            lanes[at] = of(lanes[at], lanes[at + width]);
+        }
+        width /= 2;
+    }
+    lanes[0]
 }
 
 /// From which magnitude on the other factor of a product counts, if one is this number. A half, or one whose last digits are set.

@@ -92,6 +92,7 @@ impl Tier {
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("popcnt")
             };
             match self {
                 Self::Avx512 => small() && large(),
@@ -465,7 +466,7 @@ code!(
     singles,
     crate::engine::kernels::avx512::Avx512,
     crate::engine::kernels::avx512::Doubles512,
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")],
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")],
     many 8 by 3, row 8
 );
 #[cfg(target_arch = "x86_64")]
