@@ -7,6 +7,7 @@ mod files {
     pub mod chain;
     pub mod guard;
     pub mod hold;
+    pub mod lock;
     pub mod poll;
     pub mod ringing;
     pub mod server;

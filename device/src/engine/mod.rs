@@ -16,6 +16,7 @@
 
 pub mod cancel;
 pub mod executor;
+mod kept;
 mod kernel_fetcher;
 mod kernels;
 mod l2;
@@ -39,6 +40,7 @@ use ane_uapi::hw::tq::QueueId;
 
 use self::cancel::Cancel;
 pub use self::executor::Executor;
+pub use self::kept::Kept;
 pub use self::kernels::Tier;
 use self::plan::inferred::Inferred;
 use self::plan::verdict::Verdict;
@@ -177,10 +179,6 @@ pub trait Engine<M> {
     /// Takes that back before the request's next task.
     fn take_up(&mut self, _: Kept) {}
 }
-
-/// What an engine keeps from task to task.
-#[derive(Debug, Default)]
-pub struct Kept(executor::Kept);
 
 /// The engine of a device that executes nothing.
 #[derive(Clone, Copy, Debug, Default)]

@@ -20,11 +20,11 @@ use std::thread;
 use ane_uapi::hw::dart::pte::PteFormat;
 use vm_memory::GuestMemory;
 
-use super::Chip;
 use super::compute::Compute;
 use super::reach::Device;
 use super::thread::Bell;
 use crate::dart::Dart;
+use crate::engine::kept::Chip;
 use crate::engine::{EngineError, Ports};
 use crate::kernel_memory::KernelMemory;
 use crate::sram::Sram;

@@ -23,9 +23,7 @@ pub mod thread;
 
 use std::task::{Poll, ready};
 
-use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::pe_mmu::PS_PER_NS;
-use ane_uapi::hw::tq::QueueId;
 use vm_memory::GuestMemory;
 
 use self::compute::Compute;
@@ -34,10 +32,9 @@ use self::pass::{Begun, Left};
 use self::reach::Reach;
 use self::thread::{Away, Bell, EngineThread};
 use super::cancel::Watch;
-use super::l2::Unknown;
+use super::kept::{Chip, Kept, Passed};
 use super::plan::Pass;
 use super::plan::cache::{Costed, PlanCache};
-use super::plan::operand::Shape;
 use super::plan::verdict::Verdict;
 use super::tile::Fault;
 use super::{Done, Engine, EngineError, Ports, TaskContext};
@@ -46,7 +43,7 @@ use crate::options::Options;
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
 use crate::timing::phases::Span;
-use crate::timing::{Before, Clock, Cost, Machine, Spent};
+use crate::timing::{Clock, Cost, Machine, Spent};
 use crate::trace::{self, Event, Stamp, Timeline, What};
 
 /// Executes tasks.
@@ -63,34 +60,6 @@ pub struct Executor<M> {
     spare: Option<Box<Parts>>,
     /// The pass on the engine's thread.
     away: Option<Away<M>>,
-}
-
-/// What is known of on-chip memory, and what is on its way from one task to the next.
-#[derive(Debug, Default)]
-struct Chip {
-    unknown: Unknown,
-    /// What will be unknown after those of several batches that were checked.
-    foreseen: Unknown,
-    /// What the task before has passed on.
-    passed: Option<Passed>,
-}
-
-/// What a request that gives way takes along.
-#[derive(Debug, Default)]
-pub(super) struct Kept {
-    chip: Chip,
-    before: Option<Before>,
-}
-
-/// A result that goes straight to the next task of the same request.
-#[derive(Debug)]
-struct Passed {
-    queue: QueueId,
-    nid: Nid,
-    /// The task that takes it.
-    index: u16,
-    shape: Shape,
-    values: Vec<u16>,
 }
 
 impl From<Fault> for EngineError {
@@ -246,12 +215,12 @@ impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
         self.compute.shrink();
     }
 
-    fn put_aside(&mut self) -> super::Kept {
+    fn put_aside(&mut self) -> Kept {
         let before = self.clock.as_mut().and_then(Clock::take_before);
-        super::Kept(Kept { chip: std::mem::take(&mut self.chip), before })
+        Kept { chip: std::mem::take(&mut self.chip), before }
     }
 
-    fn take_up(&mut self, super::Kept(Kept { chip, before }): super::Kept) {
+    fn take_up(&mut self, Kept { chip, before }: Kept) {
         self.chip = chip;
         if let Some(clock) = &mut self.clock {
             clock.put_before(before);
@@ -262,7 +231,7 @@ impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
 #[cfg(test)]
 mod tests {
     use super::super::l2::is_unknown;
-    use super::super::plan::operand::ChipPlace;
+    use super::super::plan::operand::{ChipPlace, Shape};
     use super::*;
 
     #[test]

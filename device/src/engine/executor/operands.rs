@@ -5,10 +5,10 @@ use ane_uapi::hw::td::{l2, tile_destination, tile_source};
 use ane_uapi::register::Reg;
 use vm_memory::GuestMemory;
 
-use super::Passed;
 use super::compute::{Compute, LONG_ELEMENTS, Staging};
 use super::reach::Reach;
 use crate::dart::{Access, Circuit};
+use crate::engine::kept::Passed;
 use crate::engine::l2::Unknown;
 use crate::engine::plan::operand::{ChipPlace, Element, Origin, Shape, Sink, Source, Window};
 use crate::engine::plan::verdict::Verdict;

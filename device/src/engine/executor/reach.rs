@@ -15,11 +15,11 @@ use ane_uapi::hw::td::{self, tile_destination};
 use ane_uapi::register::Reg;
 use vm_memory::GuestMemory;
 
-use super::Chip;
 use super::lend::{Borrower, Pause};
 use super::operands::{SOURCE1, SOURCE2};
 use crate::dart::{Circuit, Dart, Dma, Origin as Purpose};
 use crate::engine::cancel::{Cancel, Limited, Pace, TURN, VECTOR, Watch};
+use crate::engine::kept::Chip;
 use crate::engine::plan::operand::MemoryPlace;
 use crate::engine::{EngineError, Ports, TaskContext};
 use crate::kernel_memory::KernelMemory;
