@@ -129,7 +129,7 @@ fn computation_engine_answers_from_0x1c04000_to_0x1c28000() {
         }
     }
     // Six blocks and as many echoes of the common one, DMA configuration, manager without its trigger, queues.
-    assert_eq!(answered, (140 - 16) + 6 * 16 + 0x1000 + (5 - 2 + 10 + 1 + 1 + 3 + 3) + 8 * 75);
+    assert_eq!(answered, (140 - 16) + 6 * 16 + 0x1000 + (5 - 2 + 10 + 1 + 1 + 3 + 3) + 8 * 76);
 }
 
 /// Requirement: MMIO-14
