@@ -1,12 +1,18 @@
 //! The pages of the table, by number, and the regions of each.
 //!
-//! A page number has up to 64 bits and clients choose which ones are in use, so the pages are an ordered map: finding one
-//! takes the logarithm of their number, and unmapping a range visits only the pages that have regions. Nearly every page has
-//! one region; one with several keeps them in [`Layers`].
+//! A page number has up to 64 bits and clients choose which ones are in use. A translation has to find one page, and quickly: so
+//! pages are found by a hash, which is seeded, so that no choice of numbers makes it slow. Unmapping a range has to visit the
+//! pages in it that have regions, and no others: so their numbers are kept in order beside it. Nearly every page has one
+//! region; one with several keeps them in [`Layers`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeSet, HashMap};
+
+use foldhash::quality::RandomState;
 
 use super::layers::{Layers, Region, Spot};
+
+/// A map with less than this part of its room in use gives some of it back.
+const SHRINK: usize = 8;
 
 /// The page has as many regions as it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,21 +76,25 @@ impl Page {
 
 /// The pages that have regions.
 #[derive(Debug, Default)]
-pub(super) struct Pages(BTreeMap<u64, Page>);
+pub(super) struct Pages {
+    by_number: HashMap<u64, Page, RandomState>,
+    numbers: BTreeSet<u64>,
+}
 
 impl Pages {
     /// What is at an offset of a page.
     #[inline]
     pub(super) fn at(&self, page: u64, offset: u32) -> Spot {
-        self.0.get(&page).map_or(Spot::Bare(None), |page| page.at(offset))
+        self.by_number.get(&page).map_or(Spot::Bare(None), |page| page.at(offset))
     }
 
     /// Puts a region on top of a page's.
     pub(super) fn push(&mut self, page: u64, region: Region) -> Result<(), Full> {
-        match self.0.get_mut(&page) {
+        match self.by_number.get_mut(&page) {
             Some(page) => page.push(region),
             None => {
-                self.0.insert(page, Page::One(region));
+                self.by_number.insert(page, Page::One(region));
+                self.numbers.insert(page);
                 Ok(())
             }
         }
@@ -92,8 +102,8 @@ impl Pages {
 
     /// Takes the newest region of a page out.
     pub(super) fn pop(&mut self, page: u64) {
-        if self.0.get_mut(&page).is_some_and(|page| !page.pop()) {
-            self.0.remove(&page);
+        if self.by_number.get_mut(&page).is_some_and(|page| !page.pop()) {
+            self.forget(page);
         }
     }
 
@@ -101,17 +111,28 @@ impl Pages {
     pub(super) fn remove(&mut self, first: u64, last: u64, part: impl Fn(u64) -> (u32, u32)) -> usize {
         let mut removed = 0usize;
         let mut next = Some(first);
-        // The pages that go are taken out one range at a time, since a map cannot change while it is visited.
-        while let Some((&number, page)) = next.and_then(|next| self.0.range_mut(next..=last).next()) {
+        // The pages that go are looked for one by one, since a set cannot change while it is visited.
+        while let Some(number) = next.and_then(|next| self.numbers.range(next..=last).next().copied()) {
             let (start, end) = part(number);
-            let (gone, has_more) = page.remove(start, end);
-            removed = removed.saturating_add(gone);
-            if !has_more {
-                self.0.remove(&number);
+            if let Some(page) = self.by_number.get_mut(&number) {
+                let (gone, has_more) = page.remove(start, end);
+                removed = removed.saturating_add(gone);
+                if !has_more {
+                    self.forget(number);
+                }
             }
             next = number.checked_add(1).filter(|&next| next <= last);
         }
         removed
+    }
+
+    fn forget(&mut self, page: u64) {
+        self.by_number.remove(&page);
+        self.numbers.remove(&page);
+        // A table that was large once does not keep its room.
+        if self.by_number.len() < self.by_number.capacity() / SHRINK {
+            self.by_number.shrink_to(self.by_number.len().saturating_mul(2));
+        }
     }
 }
 
@@ -131,7 +152,7 @@ mod tests {
         pages.pop(7);
         assert_eq!(pages.at(7, 4), Spot::Seen(region(0, 16, 1)));
         pages.pop(7);
-        assert!(pages.0.is_empty());
+        assert!(pages.by_number.is_empty() && pages.numbers.is_empty());
     }
 
     #[test]
@@ -141,7 +162,8 @@ mod tests {
             pages.push(page, region(0, 16, page)).unwrap();
         }
         assert_eq!(pages.remove(1, u64::MAX, |page| if page == u64::MAX { (0, 8) } else { (0, 16) }), 2);
-        assert_eq!(pages.0.keys().copied().collect::<Vec<_>>(), [0, u64::MAX]);
+        assert_eq!(pages.numbers.iter().copied().collect::<Vec<_>>(), [0, u64::MAX]);
+        assert_eq!(pages.by_number.len(), 2);
     }
 
     #[test]
@@ -150,6 +172,6 @@ mod tests {
         pages.push(3, region(0, 16, 1)).unwrap();
         pages.push(3, region(4, 8, 2)).unwrap();
         assert_eq!(pages.remove(3, 3, |_| (4, 8)), 1);
-        assert!(matches!(pages.0.get(&3), Some(Page::One(_))));
+        assert!(matches!(pages.by_number.get(&3), Some(Page::One(_))));
     }
 }
