@@ -118,8 +118,13 @@ fn goes_and_comes_back(machine: &mut Machine, go: &str, come: &str) {
 /// Sleep and waking, of the devices alone; and the module that leaves and is loaded again.
 fn sleeps_and_is_loaded_again(machine: &mut Machine) {
     is_loaded(machine);
-    machine.ok("echo devices >/sys/power/pm_test; echo 0 >/sys/module/suspend/parameters/pm_test_delay; echo freeze >/sys/power/state");
-    assert_eq!(machine.ok("accel sum.anec once"), "done");
+    machine.ok("echo devices >/sys/power/pm_test; echo 0 >/sys/module/suspend/parameters/pm_test_delay");
+    // Which device wakes first is chance where nothing orders them.
+    for _ in 0..3 {
+        machine.ok("echo freeze >/sys/power/state");
+        assert_eq!(machine.ok("accel sum.anec once"), "done");
+    }
+    assert_eq!(machine.ok("dmesg | grep -Ei 'failed to (reset|resume)' || true"), "");
     // Whoever fills the queue was not disturbed, and takes its requests along.
     machine
         .ok("kill -0 $(pidof requests) && kill -9 $(pidof requests); while pidof requests; do sleep 1; done");

@@ -6,12 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use ane_tests::machine::{self, Kind, Layout, Machine};
+use ane_tests::workspace;
 
 use super::kernel_module::Files;
-
-fn tree() -> PathBuf {
-    std::path::absolute(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap()
-}
 
 fn copied(from: &[PathBuf], to: &Path) {
     std::fs::create_dir_all(to).unwrap();
@@ -31,15 +28,24 @@ fn files_of(folder: &Path) -> Vec<PathBuf> {
 
 /// A libane in C with a Makefile, of the sources of this tree's clients.
 fn make_libane(at: &Path) {
-    copied(&files_of(&tree().join("tests/clients/libane")), at);
-    copied(&[tree().join("tests/clients/client.h"), tree().join("uapi/include/ane_accel.h")], at);
+    copied(&files_of(&workspace::root().join("tests/clients/libane")), at);
+    copied(
+        &[
+            workspace::root().join("tests/clients/client.h"),
+            workspace::root().join("uapi/include/ane_accel.h"),
+        ],
+        at,
+    );
 }
 
 /// The driver of this tree as a part of Linux: its option in the Makefile, its ioctls among DRM's.
 fn make_linux(at: &Path) -> PathBuf {
     let (module, headers) = (at.join("drivers/accel/ane"), at.join("include/uapi/drm"));
-    copied(&files_of(&tree().join("driver/kernel")), &module);
-    copied(&["ane_regs.h", "virtio_ane.h"].map(|name| tree().join("uapi/include").join(name)), &module);
+    copied(&files_of(&workspace::root().join("driver/kernel")), &module);
+    copied(
+        &["ane_regs.h", "virtio_ane.h"].map(|name| workspace::root().join("uapi/include").join(name)),
+        &module,
+    );
     let rules = std::fs::read_to_string(module.join("Kbuild")).unwrap();
     let rules: Vec<_> = rules.lines().filter(|line| !line.contains("ANE_UAPI")).collect();
     let rules = rules.join("\n").replace("obj-m :=", "obj-$(CONFIG_DRM_ACCEL_ANE) +=");
@@ -51,7 +57,7 @@ fn make_linux(at: &Path) -> PathBuf {
     assert!(own.contains("<drm/ane_accel.h>"));
     std::fs::write(module.join("ane.h"), own).unwrap();
     std::fs::create_dir_all(&headers).unwrap();
-    let calls = std::fs::read_to_string(tree().join("uapi/include/ane_accel.h")).unwrap();
+    let calls = std::fs::read_to_string(workspace::root().join("uapi/include/ane_accel.h")).unwrap();
     std::fs::write(headers.join("ane_accel.h"), calls.replace("<linux/ioctl.h>", "\"drm.h\"")).unwrap();
     // What must not be taken for the header of the kernel that it is built for.
     std::fs::create_dir_all(at.join("include/linux")).unwrap();
@@ -103,7 +109,7 @@ fn flat_folder_with_a_libane_inside_is_built_by_its_sources() {
         return;
     }
     let flat = scratch.path().join("flat");
-    copied(&files_of(&tree().join("tests/kernel")), &flat);
+    copied(&files_of(&workspace::root().join("tests/kernel")), &flat);
     make_libane(&flat.join("libane"));
     std::fs::write(flat.join("libane/Makefile"), "all:\n\tfalse\n").unwrap();
     std::fs::write(flat.join("libane/tool.c"), "int main(void) { return 0; }\n").unwrap();
@@ -119,9 +125,14 @@ fn flat_folder_with_a_libane_inside_is_built_by_its_sources() {
 fn kernel_of_small_pages_is_refused_by_the_driver_and_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let Some((kernel, image)) = machine::small_pages(folder.path()) else { return };
-    let ours = machine::module(Kind::SmallPages, &tree().join("driver/kernel"), folder.path(), "ane");
-    let contract =
-        machine::module(Kind::SmallPages, &tree().join("tests/kernel"), folder.path(), "ane-contract");
+    let ours =
+        machine::module(Kind::SmallPages, &workspace::root().join("driver/kernel"), folder.path(), "ane");
+    let contract = machine::module(
+        Kind::SmallPages,
+        &workspace::root().join("tests/kernel"),
+        folder.path(),
+        "ane-contract",
+    );
     let arguments = ["--kernel".to_owned(), kernel.display().to_string()];
     let mut machine = Machine::start_apple_like(&image, &[ours, contract], &arguments);
     // apple-dart takes the DARTs, and lets everything through: a page of theirs is four of the kernel's.

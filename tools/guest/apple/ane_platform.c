@@ -20,6 +20,7 @@
 #include <linux/irqdomain.h>
 #include <linux/module.h>
 #include <linux/of.h>
+#include <linux/of_platform.h>
 #include <linux/pci.h>
 #include <linux/platform_device.h>
 #include <linux/slab.h>
@@ -47,6 +48,8 @@ MODULE_PARM_DESC(pin, "Engine and DARTs share the function's pin, though there a
 
 struct ane_nodes {
 	struct of_changeset changes;
+	struct device_node *made[1 + DARTS + 1];
+	unsigned int made_count;
 	/* Of power; those of the DARTs follow. */
 	u32 phandle;
 	/* By vector: the engine's, and the DARTs'. */
@@ -158,6 +161,7 @@ static struct device_node *add_node(struct pci_dev *pdev, struct ane_nodes *node
 	if (of_changeset_add_prop_string(&nodes->changes, np, "compatible", compatible) ||
 	    of_changeset_add_prop_u32_array(&nodes->changes, np, "reg", reg, ARRAY_SIZE(reg)))
 		return NULL;
+	nodes->made[nodes->made_count++] = np;
 	return np;
 }
 
@@ -215,6 +219,28 @@ static int add_engine(struct pci_dev *pdev, struct ane_nodes *nodes)
 	       add_interrupt(nodes, np, VECTOR_ENGINE);
 }
 
+/*
+ * The kernel takes the function's decoding away while the system sleeps. Whatever has its registers there has to sleep
+ * before it and wake after it. The links go with the devices of the nodes.
+ */
+static int order_sleep(struct pci_dev *pdev, struct ane_nodes *nodes)
+{
+	struct platform_device *made;
+	struct device_link *link;
+	unsigned int i;
+
+	for (i = 0; i < nodes->made_count; i++) {
+		made = of_find_device_by_node(nodes->made[i]);
+		if (!made)
+			return -ENODEV;
+		link = device_link_add(&made->dev, &pdev->dev, DL_FLAG_STATELESS);
+		put_device(&made->dev);
+		if (!link)
+			return -EINVAL;
+	}
+	return 0;
+}
+
 static int ane_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct ane_nodes *nodes;
@@ -240,6 +266,11 @@ static int ane_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		ret = add_engine(pdev, nodes);
 	if (!ret)
 		ret = of_changeset_apply(&nodes->changes);
+	if (!ret) {
+		ret = order_sleep(pdev, nodes);
+		if (ret)
+			of_changeset_revert(&nodes->changes);
+	}
 	if (ret) {
 		of_changeset_destroy(&nodes->changes);
 		pci_free_irq_vectors(pdev);
