@@ -12,7 +12,7 @@ use ane_uapi::hw::status::EngineStatus;
 use ane_uapi::hw::tq::QueueId;
 
 use crate::time::Ticks;
-use crate::tm::events::{Entry, Line};
+use crate::tm::events::{EventWords, Line};
 
 /// Events that wait to be taken: every queue's both sets, on both lines, with room for faults.
 pub const CAPACITY: usize = 256;
@@ -44,7 +44,7 @@ pub enum Happening {
         /// How many waited then, this one included.
         waiting: u32,
         /// The event as its registers will show it.
-        entry: Entry,
+        entry: EventWords,
     },
     /// A window latched a fault.
     Dart(Fault),

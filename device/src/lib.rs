@@ -34,6 +34,7 @@
 pub mod ane;
 pub mod bus;
 pub mod chip;
+mod copy;
 pub mod counters;
 pub mod dart;
 pub mod engine;

@@ -1,8 +1,9 @@
 //! The log, kept short: a guest that errs a million times gets a few lines a second.
 //!
-//! Each kind of report has its own budget, so that a flood of one does not hide another.
+//! Each kind of report has a budget of its own ([`ane_uapi::log_budget`]).
 
 use ane_uapi::hw::space::EngineOffset;
+use ane_uapi::log_budget::{LeftOut, LogBudget};
 
 use crate::refusal::{Category, Refusal};
 use crate::time::{TICKS_PER_SECOND, Ticks};
@@ -39,43 +40,26 @@ impl Kind {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Budget {
-    since: Ticks,
-    lines: u32,
-    swallowed: u64,
-}
-
 /// The budgets.
-#[derive(Debug, Default)]
-pub(crate) struct Reporter {
-    budgets: [Budget; Kind::COUNT],
+#[derive(Debug)]
+pub(crate) struct Reporter([LogBudget; Kind::COUNT]);
+
+impl Default for Reporter {
+    fn default() -> Self {
+        Self([LogBudget::new(LINES_PER_SECOND, TICKS_PER_SECOND); Kind::COUNT])
+    }
 }
 
 impl Reporter {
-    /// True if a line of this kind may be written; the number is how many were swallowed before it.
-    fn admits(&mut self, kind: Kind, now: Ticks) -> Option<u64> {
-        let budget = self.budgets.get_mut(kind.index())?;
-        if now.saturating_sub(budget.since) >= Ticks(TICKS_PER_SECOND) {
-            *budget = Budget { since: now, lines: 0, swallowed: budget.swallowed };
-        }
-        if budget.lines == LINES_PER_SECOND {
-            budget.swallowed = budget.swallowed.saturating_add(1);
-            return None;
-        }
-        budget.lines = budget.lines.saturating_add(1);
-        Some(std::mem::take(&mut budget.swallowed))
-    }
-
     /// Logs a line of the kind, if its budget allows.
     pub(crate) fn log(&mut self, kind: Kind, now: Ticks, line: impl FnOnce() -> String) {
-        match self.admits(kind, now) {
-            Some(0) => log::warn!(target: "ane::bus", "{}", line()),
-            Some(swallowed) => {
-                log::warn!(target: "ane::bus", "{} ({swallowed} similar lines were left out)", line());
-            }
-            None => {}
+        if let Some(left_out) = self.admits(kind, now) {
+            log::warn!(target: "ane::bus", "{}{left_out}", line());
         }
+    }
+
+    fn admits(&mut self, kind: Kind, now: Ticks) -> Option<LeftOut> {
+        self.0.get_mut(kind.index())?.admits(now.0)
     }
 
     /// Logs a refusal.
@@ -99,10 +83,10 @@ mod tests {
         let undefined = Kind::Refused(Category::Undefined);
         let admitted = (0..1000).filter(|_| reporter.admits(undefined, Ticks(5)).is_some()).count();
         assert_eq!(admitted, 5);
-        assert_eq!(reporter.admits(Kind::Remark, Ticks(5)), Some(0));
+        assert_eq!(reporter.admits(Kind::Remark, Ticks(5)), Some(LeftOut(0)));
         let later = Ticks(5 + TICKS_PER_SECOND);
-        assert_eq!(reporter.admits(undefined, later), Some(995));
-        assert_eq!(reporter.admits(undefined, later), Some(0));
+        assert_eq!(reporter.admits(undefined, later), Some(LeftOut(995)));
+        assert_eq!(reporter.admits(undefined, later), Some(LeftOut(0)));
     }
 
     #[test]

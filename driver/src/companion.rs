@@ -158,12 +158,12 @@ fn tell(bus: &mut impl Bus, regions: Regions<'_>) -> Result<(), CompanionError> 
 
 /// A register in the window of the core that the driver plays.
 fn at<T: Word>(register: &Reg<T>) -> EngineOffset {
-    EngineOffset(Core::Other.window().0 + register.offset())
+    EngineOffset(Core::Other.window().0.saturating_add(register.offset()))
 }
 
 /// A register of what the virtual engine adds.
 fn model_at<T: Word>(register: &Reg<T>) -> EngineOffset {
-    EngineOffset(model::MODEL.base.0 + register.offset())
+    EngineOffset(model::MODEL.base.0.saturating_add(register.offset()))
 }
 
 /// Runs one transfer of the mover to its end; tells how many cycles it took by the model.

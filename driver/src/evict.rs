@@ -7,14 +7,6 @@
 //!
 //! Using a mapping must cost nothing, so the order is put right late: a mapping that was used since it was queued
 //! is found out when its turn comes, and queued anew.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

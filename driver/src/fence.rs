@@ -6,14 +6,6 @@
 //!
 //! A request that takes long while thousands pass it by does not hold the window open: it is set aside, and the window
 //! goes on. So what is kept is bounded by the requests in flight and the history, whatever order they end in.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;

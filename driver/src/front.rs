@@ -8,14 +8,6 @@
 //!
 //! What calls submit is queued, and goes to the device with the next progress: a trip to the device costs a wake-up at
 //! each end, whether it brings one request or sixteen.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -27,9 +19,10 @@ use ane_uapi::ioctl::errno::Errno;
 pub use ane_call::{Bad, Extent, Segments};
 pub use user::User;
 
-pub use crate::files::FILES_MAX;
-
 mod user;
+
+/// Files that may be open at once: far more than there are contexts, as most wait for one.
+pub const FILES_MAX: usize = 4096;
 
 /// An open file of the device. Never used again once it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

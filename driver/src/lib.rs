@@ -4,6 +4,17 @@
 //! stands behind it, and the [`bus`] how register accesses, events and memory that the device can reach travel to a
 //! device. [`report`] tells people about it.
 #![deny(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation
+    )
+)]
 
 pub mod bo;
 pub mod bus;
@@ -19,17 +30,14 @@ pub mod program;
 pub mod report;
 pub mod usage;
 
+mod clients;
 mod device;
-mod failure;
-mod fault;
 mod fence;
-mod file;
 mod files;
+mod hardware;
 mod ioctl;
 mod journal;
-mod loss;
 mod pool;
-mod power;
 mod progress;
 mod stats;
 mod submit;
@@ -39,8 +47,8 @@ mod testing;
 mod tests;
 mod tm;
 
-pub use device::{Driver, ProbeError};
-pub use fault::Consumer;
+pub use clients::Consumer;
+pub use device::Driver;
 pub use files::{ContextInfo, MappingInfo};
-pub use power::AUTOSUSPEND;
+pub use hardware::{AUTOSUSPEND, ProbeError};
 pub use submit::limits;

@@ -11,14 +11,6 @@
 //! An available buffer may be given to a request without being taken: a program's own output goes round so, and
 //! nobody can take it meanwhile. The smallest buffer that is large enough is taken. If several have that size, the one
 //! that was recycled first is taken: its reader has had it longest, and is most likely done with it.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 use ane_uapi::ioctl::errno::Errno;
 

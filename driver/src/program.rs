@@ -8,14 +8,6 @@
 //!
 //! Where the aperture has a region moves with each load, so that no constant leads from one space to the other. The
 //! high half is the one that was seen, `0x1bc4`; what stands below is counted on from load to load (Chosen).
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 use ane_uapi::hw::bar::BarIndex;
 use ane_uapi::hw::dart::aperture::PAGE_SIZE;
@@ -30,7 +22,6 @@ use ane_uapi::ioctl::errno::Errno;
 
 use crate::bo::{BufferId, Use};
 use crate::front::FileId;
-use crate::submit::{First, Request};
 
 /// A program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,22 +107,11 @@ impl Programs {
         self.places.get_mut(id.0 as usize)?.take()
     }
 
-    /// Makes a request one of a program: its base addresses, but for those that the request has of its own.
-    pub(crate) fn use_for(&mut self, id: ProgramId, request: &mut Request, overridden: u32) {
-        let Some(program) = self.get_mut(id) else { return };
+    /// One request more of a program has not ended.
+    pub(crate) fn begin(&mut self, id: ProgramId) -> Option<&Program> {
+        let program = self.get_mut(id)?;
         program.in_flight = program.in_flight.saturating_add(1);
-        request.program = Some(id);
-        request.bars = program.bars;
-        request.info = program.info;
-        request.nid = program.nid;
-        let (buffer, offset) = program.text;
-        request.first = First::Copied { buffer, offset };
-        for &(bar, pool, buffer) in &program.pooled {
-            let is_own = overridden >> bar.number() & 1 == 0;
-            if is_own && !request.pooled.contains(&(pool, buffer)) {
-                request.pooled.push((pool, buffer));
-            }
-        }
+        Some(program)
     }
 
     /// The firmware's share of a load: where its region goes in the aperture, and the records of its text.

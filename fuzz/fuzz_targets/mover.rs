@@ -8,7 +8,7 @@
 use ane_device::mover::{Memories, Mover, Settings};
 use ane_device::time::Ticks;
 use ane_device::{Ane, Options};
-use ane_tests::reference::mover::{Account, Made, Mover as Interpreter};
+use ane_tests::reference::mover::{Account, Mover as Interpreter, MoverBuild};
 use ane_uapi::hw::mover::Profile;
 use ane_uapi::hw::mover::regs::{self, Core};
 use ane_uapi::hw::mover::transfer::Contention;
@@ -67,7 +67,7 @@ impl Ours {
 fn compare(how: u8, mut steps: Steps<'_>) {
     let [is_isa, contended, waits_for_credit, wormhole] = [1, 2, 3, 4].map(|bit| how >> bit & 1 == 1);
     let account = if is_isa { Account::Isa } else { Account::Seed };
-    let mut theirs = Interpreter::new(Made { account, contended, waits_for_credit, wormhole });
+    let mut theirs = Interpreter::new(MoverBuild { account, contended, waits_for_credit, wormhole });
     for (index, byte) in theirs.scratch.iter_mut().take(0x8000).enumerate() {
         *byte = (index * 7 + index / 256) as u8;
     }

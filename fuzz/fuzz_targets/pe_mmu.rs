@@ -7,7 +7,7 @@
 #![no_main]
 
 use ane_device::dart::Circuit;
-use ane_device::pe_mmu::node::Request;
+use ane_device::pe_mmu::node::TransactionRequest;
 use ane_device::pe_mmu::{
     Attributes, Mapping, Message, Node, PeMmu, Range, Received, Rejected, Transaction, Why,
 };
@@ -52,7 +52,7 @@ fn physical(steps: &mut Steps<'_>) -> u64 {
 fn tell(mmu: &mut PeMmu, message: Message) -> Result<(), Rejected> {
     let mut node = Node::<()>::new(40);
     let before = mmu.mmu().regions();
-    node.send(100, Transaction { request: Some(Request::Sideband(message)), done: 7 })
+    node.send(100, Transaction { request: Some(TransactionRequest::Sideband(message)), done: 7 })
         .expect("there is room");
     assert_eq!((node.receive(139, mmu), mmu.mmu().regions()), (None, before));
     match node.receive(140, mmu) {

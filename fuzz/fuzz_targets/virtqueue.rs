@@ -7,7 +7,7 @@
 
 use ane_device::Options;
 use ane_uapi::wire::QUEUES;
-use ane_uapi::wire::ctrl::{Header, Kind, Op};
+use ane_uapi::wire::ctrl::{Header, Op, RequestKind};
 use vhost_user_backend::VringT;
 use vm_memory::{Bytes, GuestAddress, GuestMemoryAtomic, GuestMemoryMmap};
 use zerocopy::IntoBytes;
@@ -133,7 +133,7 @@ impl Driver {
                         _ => Op::write(steps.number(4) as u32, steps.number(4) as u32),
                     })
                     .collect();
-                let header = Header::new(Kind::Batch, count as u32, 0);
+                let header = Header::new(RequestKind::Batch, count as u32, 0);
                 self.ask(&[header.as_bytes(), ops.as_bytes()].concat(), room);
             }
             5 => {

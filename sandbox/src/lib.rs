@@ -9,7 +9,7 @@
 //!   started anew: a daemon that does what none of its code does is not to go on.
 //!
 //! All hold for every thread that starts afterwards, so [`enter`] comes before the first of them and before the first client.
-//! Every daemon has its own list. What is the same for all of them is here: no memory becomes code, threads are started and no
+//! Every daemon has a list of its own. What is the same for all of them is here: the calls that each of them has, no memory becomes code, threads are started and no
 //! processes, and some calls are refused without an end, because the C library does without.
 
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ pub const CALLS_MAX: usize = 40;
 /// The number of a system call.
 pub type Call = libc::c_long;
 
-/// What a daemon needs of the system once it listens.
+/// What a daemon needs of the system once it listens, besides [`EVERYBODY`]'s calls.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     /// Calls whatever their arguments are.
@@ -48,6 +48,44 @@ pub struct Calls {
     /// True if it may connect to sockets that have no name in the file system and that it did not make itself.
     pub uses_abstract_sockets: bool,
 }
+
+/// Calls that every daemon has, whatever their arguments are.
+pub const EVERYBODY: &[Call] = &[
+    // Memory.
+    libc::SYS_brk,
+    libc::SYS_munmap,
+    // Descriptors that there are, and those that come over a socket.
+    libc::SYS_close,
+    libc::SYS_fcntl,
+    libc::SYS_read,
+    libc::SYS_write,
+    // Sockets that there are.
+    libc::SYS_accept4,
+    libc::SYS_getsockopt,
+    libc::SYS_recvmsg,
+    libc::SYS_sendmsg,
+    libc::SYS_setsockopt,
+    libc::SYS_shutdown,
+    // Waiting; and going on with that after the process was stopped for a while.
+    libc::SYS_epoll_ctl,
+    libc::SYS_futex,
+    libc::SYS_ppoll,
+    libc::SYS_restart_syscall,
+    // Time, where the system has to be asked for it.
+    libc::SYS_clock_gettime,
+    // Threads and their ends.
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    libc::SYS_gettid,
+    libc::SYS_rseq,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_sigaltstack,
+    // Seeds of hash tables, tokens of files.
+    libc::SYS_getrandom,
+    // Its sockets, at the end; Landlock says where.
+    UNLINK,
+];
 
 /// Calls that are refused and end nothing, since the C library does without: threads by the call whose flags lie in memory,
 /// where no filter sees them; names of threads; giving way while one spins; ways to save memory, of which others are left; and
@@ -72,10 +110,10 @@ const WITH_ARGUMENT: [(Call, u8, libc::c_int, bool); 3] = [
 
 /// Removes a file, by the name that the call has on this architecture.
 #[cfg(target_arch = "x86_64")]
-pub const UNLINK: Call = libc::SYS_unlink;
+const UNLINK: Call = libc::SYS_unlink;
 /// Removes a file, by the name that the call has on this architecture.
 #[cfg(not(target_arch = "x86_64"))]
-pub const UNLINK: Call = libc::SYS_unlinkat;
+const UNLINK: Call = libc::SYS_unlinkat;
 
 /// How much was shut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,7 +225,8 @@ fn first_is(value: libc::c_int) -> Result<SeccompCondition, BackendError> {
 impl Calls {
     /// Each call that passes, and with which arguments.
     fn rules(&self) -> Result<Vec<(Call, Vec<SeccompRule>)>, BackendError> {
-        let mut rules: Vec<_> = self.allowed.iter().map(|&call| (call, Vec::new())).collect();
+        let mut rules: Vec<_> =
+            EVERYBODY.iter().chain(&self.allowed).map(|&call| (call, Vec::new())).collect();
         for (call, argument, bits, is_set) in WITH_ARGUMENT {
             let bits = u64::from(bits.unsigned_abs());
             let is = SeccompCmpOp::MaskedEq(bits);

@@ -52,7 +52,7 @@ fn main() {
         let compiled = compile(&model, &Options::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
         let taken = start.elapsed();
         println!("{name}: compiled in {taken:.2?}, {} tasks", compiled.built.task_count());
-        let mut ours = Ours::load(&compiled.model(), &compiled.inputs[0].dims);
+        let mut ours = EmbeddedProgram::load(&compiled.model(), &compiled.inputs[0].dims);
         let first = ours.fastest();
         let mut theirs = match Theirs::start(&path) {
             Ok(theirs) => theirs,
@@ -77,9 +77,9 @@ fn main() {
 }
 
 /// A program on the embedded device.
-struct Ours(Session);
+struct EmbeddedProgram(Session);
 
-impl Ours {
+impl EmbeddedProgram {
     fn load(model: &Model, dims: &[usize]) -> Self {
         let options = ane_device::Options { threads: THREADS, ..ane_device::Options::default() };
         let device = Device::open(&Location::Embedded, &options).expect("an embedded device");

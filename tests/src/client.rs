@@ -16,6 +16,8 @@ use ane_uapi::ioctl::request::{Bar, PRIORITY_DEFAULT, Request, SUBMIT_REQUEST};
 use half::f16;
 use zerocopy::{FromZeros, IntoBytes};
 
+use crate::runner::element_offsets;
+
 /// How long a test waits for what has to happen.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -338,7 +340,7 @@ impl<F: Files> Clients<F> {
     pub fn fill(&mut self, loaded: &Loaded, surface: &Surface<'_>, values: &[f16]) {
         let buffer = loaded.bar(surface.bar);
         let mut bytes = self.read(buffer, 0, buffer.size as usize);
-        let at: Vec<usize> = places(surface).collect();
+        let at: Vec<usize> = element_offsets(surface).collect();
         assert_eq!(at.len(), values.len(), "surface has {} elements", at.len());
         for (at, value) in at.into_iter().zip(values) {
             bytes[at..at + 2].copy_from_slice(&value.to_bits().to_le_bytes());
@@ -350,7 +352,7 @@ impl<F: Files> Clients<F> {
     pub fn take(&mut self, loaded: &Loaded, surface: &Surface<'_>) -> Vec<f16> {
         let buffer = loaded.bar(surface.bar);
         let bytes = self.read(buffer, 0, buffer.size as usize);
-        places(surface).map(|at| f16::from_le_bytes([bytes[at], bytes[at + 1]])).collect()
+        element_offsets(surface).map(|at| f16::from_le_bytes([bytes[at], bytes[at + 1]])).collect()
     }
 
     /// Lets the driver work until nothing is left to do at once.
@@ -360,22 +362,4 @@ impl<F: Files> Clients<F> {
             progress.is_some || progress.is_pending
         } {}
     }
-}
-
-/// Where the elements of a surface lie in its buffer, in NCHW order.
-fn places(surface: &Surface<'_>) -> impl Iterator<Item = usize> + use<> {
-    let (shape, strides) = (surface.shape, surface.strides);
-    let at = move |(n, c, h, w): (u32, u32, u32, u32)| {
-        let offset = u64::from(n) * strides.n
-            + u64::from(c) * strides.c
-            + u64::from(h) * strides.h
-            + u64::from(w) * strides.w;
-        offset as usize
-    };
-    (0..shape.n)
-        .flat_map(move |n| {
-            (0..shape.c)
-                .flat_map(move |c| (0..shape.h).flat_map(move |h| (0..shape.w).map(move |w| (n, c, h, w))))
-        })
-        .map(at)
 }

@@ -221,3 +221,48 @@ impl Drop for Daemon {
         }
     }
 }
+
+/// A daemon that is killed and started again with the same socket. Dropping it ends it.
+pub struct RestartableDaemon {
+    child: Child,
+    /// Its socket, while there is a daemon that listens.
+    pub socket: PathBuf,
+}
+
+impl RestartableDaemon {
+    /// Starts a daemon; it may not listen yet.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn start(socket: &Path) -> Self {
+        Self { child: Self::spawn(socket), socket: socket.to_owned() }
+    }
+
+    fn spawn(socket: &Path) -> Child {
+        Command::new(path())
+            .arg("--socket-path")
+            .arg(socket)
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the device starts")
+    }
+
+    /// Kills it and starts another.
+    ///
+    /// # Panics
+    ///
+    /// If it has ended before, or another does not start.
+    pub fn restart(&mut self) {
+        self.child.kill().expect("the device is there");
+        self.child.wait().expect("it was ours");
+        self.child = Self::spawn(&self.socket);
+    }
+}
+
+impl Drop for RestartableDaemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -17,7 +17,7 @@ use ane_uapi::hw::tm::{self, InterruptEnable, LineEnable, Push, QueueEnable, Req
 use ane_uapi::hw::tq::{self, Pairing, QueueId, QueueStatus, RequestNid, RequestStream, Slot};
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::context::ContextPolicy;
-use ane_uapi::wire::event::Kind;
+use ane_uapi::wire::event::EventKind;
 use half::f16;
 
 use crate::runner::event_lines;
@@ -167,8 +167,8 @@ impl<B: Bus> Driven<B> {
             let event = self.bus.event(crate::daemon::LIMIT).expect("bus is sound").expect("an event comes");
             match event.kind() {
                 // A fault comes before the end of the request that it ends.
-                Ok(Kind::Dart) => {}
-                Ok(Kind::TaskManager) => return event.words[2].get() & ERROR == 0,
+                Ok(EventKind::Dart) => {}
+                Ok(EventKind::TaskManager) => return event.words[2].get() & ERROR == 0,
                 other => panic!("unexpected event {other:?}"),
             }
         }

@@ -19,7 +19,7 @@ use ane_uapi::wire::event::Event;
 const PAGE: usize = PAGE_SIZE as usize;
 
 /// A device behind a bus, and its memory, of which pages are given away from the start.
-pub struct Guest<B> {
+pub struct BareGuest<B> {
     /// The bus.
     pub bus: B,
     next: usize,
@@ -31,7 +31,7 @@ fn at(window: Window, register: u32) -> EngineOffset {
     EngineOffset(window.base().0 + register)
 }
 
-impl<B: Bus> Guest<B> {
+impl<B: Bus> BareGuest<B> {
     /// A guest without any mapping.
     ///
     /// # Panics
@@ -163,7 +163,7 @@ impl<B: Bus> Guest<B> {
         writes
     }
 
-    /// Submits as [`Guest::submission`] says.
+    /// Submits as [`BareGuest::submission`] says.
     ///
     /// # Panics
     ///

@@ -12,7 +12,7 @@ use ane::container::{self, Direction};
 use ane_driver::bus::{Bus, Operation};
 use ane_uapi::hw::space::{EngineOffset, Iova};
 use ane_uapi::hw::tm;
-use ane_uapi::wire::event::Kind;
+use ane_uapi::wire::event::EventKind;
 use half::f16;
 
 use crate::runner::{Runner, surfaces};
@@ -61,7 +61,7 @@ pub fn fault<B: Bus>(bus: B) -> String {
     let mut runner = Runner::new(bus);
     runner.submit_at(Iova(0x0123_4000), 0x274, 1, [0x0123_4000; 32]);
     let event = runner.guest.event();
-    assert_eq!(event.kind(), Ok(Kind::Dart), "the first event is the fault's");
+    assert_eq!(event.kind(), Ok(EventKind::Dart), "the first event is the fault's");
     format!("{:?}", event.info)
 }
 

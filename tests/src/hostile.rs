@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use ane_driver::bus::DmaMemory;
 use ane_uapi::hw::space::PhysAddr;
-use ane_uapi::wire::ctrl::{Header, Kind, Response, Status};
+use ane_uapi::wire::ctrl::{Header, RequestKind, Response, Status};
 use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
@@ -248,7 +248,7 @@ impl Hostile {
 
     /// True if the device answers an empty batch as it should.
     pub fn is_served(&mut self) -> bool {
-        let header = Header::new(Kind::Batch, 0, 0x5e_17ed);
+        let header = Header::new(RequestKind::Batch, 0, 0x5e_17ed);
         let response = self.ask(header.as_bytes(), 24);
         response.status() == Ok(Status::Done) && response.cookie.get() == 0x5e_17ed
     }

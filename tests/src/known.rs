@@ -33,9 +33,9 @@ pub trait Way {
 
 /// By the registers of the device alone.
 #[derive(Debug)]
-pub struct Registers;
+pub struct ByRegisters;
 
-impl Way for Registers {
+impl Way for ByRegisters {
     fn run_on<B: Bus>(bus: B, program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<f16> {
         let mut runner = Runner::new(bus);
         runner.load(program);

@@ -4,7 +4,9 @@ mod mil;
 mod network;
 
 pub use mil::MIL_PROGRAMS;
-pub use network::{bert, mobilenet, mobilenet_whole, operators};
+pub use network::{bert, mobilenet, mobilenet_whole, operators, sequence};
+
+use crate::random::Random;
 
 /// Appends a number of variable length.
 fn varint(mut value: u64, out: &mut Vec<u8>) {
@@ -54,18 +56,18 @@ impl Attribute {
 }
 
 /// A model that is put together node by node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Onnx {
     graph: Vec<u8>,
     names: usize,
-    /// State of the generator of weights.
-    state: u64,
+    /// The values of weights.
+    values: Random,
 }
 
 impl Onnx {
     /// A model without nodes.
     pub fn new(seed: u64) -> Self {
-        Self { state: seed, ..Self::default() }
+        Self { graph: Vec::new(), names: 0, values: Random::new(seed) }
     }
 
     /// An input of singles.
@@ -113,7 +115,7 @@ impl Onnx {
     /// A constant of random singles, evenly spread between `-most` and `most`.
     pub fn random(&mut self, dims: &[i64], most: f32) -> String {
         let count: i64 = dims.iter().product();
-        let values: Vec<f32> = (0..count).map(|_| self.unit() * most).collect();
+        let values: Vec<f32> = (0..count).map(|_| self.values.unit() * most).collect();
         self.singles(dims, &values)
     }
 
@@ -192,13 +194,5 @@ impl Onnx {
         bytes(9, raw, &mut tensor);
         bytes(5, &tensor, &mut self.graph);
         name
-    }
-
-    /// A random number between -1 and 1 (Steele, Lea, Flood: SplitMix64).
-    fn unit(&mut self) -> f32 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) >> 40) as f32 / (1 << 23) as f32 - 1.0
     }
 }

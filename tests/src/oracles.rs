@@ -19,7 +19,7 @@ use ane::container::{
 use half::f16;
 use serde_json::Value;
 
-use self::constants::Made;
+use self::constants::MadeConstants;
 use crate::data;
 use crate::random::Random;
 
@@ -33,7 +33,7 @@ pub struct Oracle {
     /// Where each begins.
     pub offsets: Vec<usize>,
     /// Operands.
-    pub surfaces: Vec<Operand>,
+    pub surfaces: Vec<OracleSurface>,
     /// The operation and its attributes.
     pub mil: BTreeMap<String, String>,
     /// How the constant section is made, word by word.
@@ -46,7 +46,7 @@ pub struct Oracle {
 
 /// A surface.
 #[derive(Clone, Debug)]
-pub struct Operand {
+pub struct OracleSurface {
     /// Its name.
     pub name: String,
     /// Who writes it.
@@ -63,7 +63,7 @@ pub struct Operand {
     pub bytes: u64,
 }
 
-impl Operand {
+impl OracleSurface {
     /// How many elements it has.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
@@ -161,7 +161,7 @@ fn read(path: &Path) -> Oracle {
         list(value).iter().map(number).collect::<Vec<_>>().try_into().expect("four axes")
     };
     let surfaces = list(&json["surfaces"]);
-    let surfaces = surfaces.iter().map(|surface| Operand {
+    let surfaces = surfaces.iter().map(|surface| OracleSurface {
         name: text(&surface["name"]),
         direction: if surface["direction"] == "in" { Direction::Input } else { Direction::Output },
         bar: number(&surface["bar"]) as u8,
@@ -227,7 +227,7 @@ impl Oracle {
     }
 
     /// Operands that the client writes.
-    pub fn inputs(&self) -> impl Iterator<Item = &Operand> {
+    pub fn inputs(&self) -> impl Iterator<Item = &OracleSurface> {
         self.surfaces.iter().filter(|surface| surface.direction == Direction::Input)
     }
 
@@ -236,7 +236,7 @@ impl Oracle {
     /// # Panics
     ///
     /// If there is none.
-    pub fn output(&self) -> &Operand {
+    pub fn output(&self) -> &OracleSurface {
         self.surfaces.iter().find(|surface| surface.direction == Direction::Output).expect("a result")
     }
 
@@ -251,7 +251,7 @@ impl Oracle {
     }
 
     /// The program, of its stream and of constants that were made.
-    pub fn program<'a>(&'a self, stream: &'a [u8], made: &'a Made) -> Program<'a> {
+    pub fn program<'a>(&'a self, stream: &'a [u8], made: &'a MadeConstants) -> Program<'a> {
         let bar = |index, role, bytes| Bar { index, role, link: None, bytes };
         let mut bars = vec![
             bar(0, Role::Tasks, stream.len() as u64),
@@ -260,7 +260,7 @@ impl Oracle {
         if self.scratch != 0 {
             bars.push(bar(3, Role::Scratch, self.scratch));
         }
-        let surfaces: Vec<Surface<'a>> = self.surfaces.iter().map(Operand::surface).collect();
+        let surfaces: Vec<Surface<'a>> = self.surfaces.iter().map(OracleSurface::surface).collect();
         for (index, surface) in surfaces.iter().enumerate() {
             bars.push(bar(surface.bar, Role::Surface(index), surface.buffer_bytes));
         }

@@ -1,6 +1,6 @@
 //! Random numbers that are the same on every run.
 
-/// A small generator (splitmix64): good enough to make test data, and short enough to read.
+/// A small generator (Steele, Lea, Flood: SplitMix64): good enough to make test data, and short enough to read.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -27,5 +27,10 @@ impl Random {
     /// A number below `bound`, which has to be positive.
     pub const fn below(&mut self, bound: u32) -> u32 {
         ((self.word() as u64 * bound as u64) >> 32) as u32
+    }
+
+    /// A number between -1 and 1, a multiple of 2^-23.
+    pub const fn unit(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
     }
 }

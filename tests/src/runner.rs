@@ -5,6 +5,8 @@
 //! request goes to the queue that Linux uses.
 
 use ane::container::{Direction, Program, Role, Surface};
+use ane::embedded::{self, InProcess};
+use ane_device::Options;
 use ane_driver::bus::{Bus, Operation};
 use ane_uapi::hw::dart::aperture::PAGE_SIZE;
 use ane_uapi::hw::dart::stream::StreamId;
@@ -13,11 +15,11 @@ use ane_uapi::hw::space::{EngineOffset, Iova, IovaRange, PhysAddr};
 use ane_uapi::hw::tm::{self, InterruptEnable, LineEnable, Push, QueueEnable, RequestInfo};
 use ane_uapi::hw::tq::{self, Pairing, QueueId, QueueStatus, RequestNid, Slot};
 use ane_uapi::hw::usage::Usage;
-use ane_uapi::wire::event::Kind;
+use ane_uapi::wire::event::EventKind;
 use ane_uapi::wire::sideband::Declaration;
 use half::f16;
 
-use crate::guest::Guest;
+use crate::guest::BareGuest;
 
 const PAGE: usize = PAGE_SIZE as usize;
 
@@ -48,13 +50,27 @@ pub enum Outcome {
 /// A guest with a program in its memory.
 pub struct Runner<B> {
     /// The guest.
-    pub guest: Guest<B>,
+    pub guest: BareGuest<B>,
     next: u32,
     regions: Vec<Region>,
     bars: [u32; 32],
     first: Iova,
     first_bytes: u32,
     tasks: u32,
+}
+
+/// A guest of a device in this process.
+pub type EmbeddedRunner = Runner<InProcess>;
+
+impl EmbeddedRunner {
+    /// A device in this process without a program, with `memory` bytes for the guest.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be made.
+    pub fn open(options: &Options, memory: usize) -> Self {
+        Self::new(embedded::open(options, memory).expect("the device can be made"))
+    }
 }
 
 /// Device addresses and the pages behind them.
@@ -66,7 +82,7 @@ struct Region {
 impl<B: Bus> Runner<B> {
     /// A device without a program.
     pub fn new(bus: B) -> Self {
-        let mut guest = Guest::new(bus);
+        let mut guest = BareGuest::new(bus);
         guest.attach();
         Self {
             guest,
@@ -256,19 +272,7 @@ impl<B: Bus> Runner<B> {
 
     fn places(&self, surface: &Surface<'_>) -> impl Iterator<Item = u32> + use<B> {
         let base = self.bar(surface.bar).0;
-        let (shape, strides) = (surface.shape, surface.strides);
-        let at = move |(n, c, h, w): (u32, u32, u32, u32)| {
-            let offset = u64::from(n) * strides.n
-                + u64::from(c) * strides.c
-                + u64::from(h) * strides.h
-                + u64::from(w) * strides.w;
-            base + offset as u32
-        };
-        let indices = (0..shape.n).flat_map(move |n| {
-            (0..shape.c)
-                .flat_map(move |c| (0..shape.h).flat_map(move |h| (0..shape.w).map(move |w| (n, c, h, w))))
-        });
-        indices.map(at)
+        element_offsets(surface).map(move |offset| base + offset as u32)
     }
 
     /// Submits the program and waits for its end.
@@ -312,8 +316,8 @@ impl<B: Bus> Runner<B> {
             let event = self.guest.event();
             match event.kind() {
                 // A fault comes before the end of the request that it ends.
-                Ok(Kind::Dart) => {}
-                Ok(Kind::TaskManager) => {
+                Ok(EventKind::Dart) => {}
+                Ok(EventKind::TaskManager) => {
                     // The second word of an error's event is the first error register.
                     let has_failed = event.words[2].get() & ERROR != 0;
                     return if has_failed { self.failure() } else { Outcome::Done };
@@ -385,4 +389,22 @@ pub fn event_lines() -> [EngineOffset; tm::LINES as usize] {
 /// The surfaces of one direction, in the order of the file.
 pub fn surfaces<'p, 'a>(program: &'p Program<'a>, direction: Direction) -> Vec<&'p Surface<'a>> {
     program.surfaces_of(direction).collect()
+}
+
+/// Offsets of the elements of a surface in its buffer, in NCHW order.
+pub fn element_offsets(surface: &Surface<'_>) -> impl Iterator<Item = usize> + use<> {
+    let (shape, strides) = (surface.shape, surface.strides);
+    let at = move |(n, c, h, w): (u32, u32, u32, u32)| {
+        let offset = u64::from(n) * strides.n
+            + u64::from(c) * strides.c
+            + u64::from(h) * strides.h
+            + u64::from(w) * strides.w;
+        offset as usize
+    };
+    (0..shape.n)
+        .flat_map(move |n| {
+            (0..shape.c)
+                .flat_map(move |c| (0..shape.h).flat_map(move |h| (0..shape.w).map(move |w| (n, c, h, w))))
+        })
+        .map(at)
 }

@@ -1,12 +1,11 @@
 //! The second run of a program takes no memory from the host: plans, staging areas and threads are there already.
 
 use ane::build::{BuildError, Convolution, Graph, Padding, Shape, Tail, Weights};
-use ane::embedded;
 use ane_device::Options;
 use ane_device::options::Numerics;
 use ane_device::time::Ticks;
 use ane_tests::counting::{self, Counting};
-use ane_tests::runner::{Outcome, Runner};
+use ane_tests::runner::{EmbeddedRunner, Outcome};
 use half::f16;
 
 #[global_allocator]
@@ -19,7 +18,7 @@ const OF_A_REQUEST: usize = 8;
 fn asked(numerics: Numerics, graph: Result<Graph, BuildError>) -> usize {
     let built = graph.unwrap().build().unwrap();
     let options = Options { numerics, ..Options::default() };
-    let mut runner = Runner::new(embedded::open(&options, 32 << 20).unwrap());
+    let mut runner = EmbeddedRunner::open(&options, 32 << 20);
     runner.load(&built.program());
     assert_eq!(runner.run(), Outcome::Done);
     runner.submit();

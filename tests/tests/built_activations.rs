@@ -2,7 +2,7 @@
 
 use ane::build::{BuildError, Graph, Shape, Tensor, activation};
 use ane_device::options::Numerics;
-use ane_tests::differential::End;
+use ane_tests::differential::ProgramEnd;
 use ane_tests::differential::built::surface::{of_graph, take};
 use ane_tests::stored::stored;
 use half::f16;
@@ -14,7 +14,7 @@ const ALL: Shape = Shape::new(8, 16, 512);
 fn every_half(operation: impl FnOnce(&mut Graph, Tensor) -> Result<Tensor, BuildError>) -> Vec<f64> {
     let halves: Vec<u16> = (0..=u16::MAX).collect();
     let (built, case) = of_graph(ALL, &halves, Numerics::M1, operation);
-    assert_eq!(case.compare(), Ok(End::Done));
+    assert_eq!(case.compare(), Ok(ProgramEnd::Done));
     let (_, left) = case.on_device();
     let results = take(&case, &built, "result", &left);
     results.into_iter().map(|bits| f16::from_bits(bits).to_f64()).collect()

@@ -7,7 +7,7 @@ use ane::build::{
 use ane_device::options::Numerics;
 use ane_tests::differential::built::surface::of_graph;
 use ane_tests::differential::built::{operations, program};
-use ane_tests::differential::{End, compare_all, programs};
+use ane_tests::differential::{ProgramEnd, compare_all, programs};
 use half::f16;
 
 /// Programs that every run compares.
@@ -18,7 +18,7 @@ const PROGRAMS: u64 = 6_000;
 fn built_program_leaves_the_same_bytes_on_both() {
     let seeds: Vec<u64> = programs(PROGRAMS).collect();
     let ends = compare_all(&seeds, |seed| program(seed).compare());
-    assert_eq!(ends[End::Done as usize], seeds.len() as u64, "what can be built runs");
+    assert_eq!(ends[ProgramEnd::Done as usize], seeds.len() as u64, "what can be built runs");
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn every_operation_occurs_in_built_programs() {
 fn agrees(shape: Shape, operation: impl FnOnce(&mut Graph, Tensor) -> Result<Tensor, BuildError>) {
     let values: Vec<u16> = (0..shape.elements()).map(|n| 0x3800 + (n * 37 % 0x400) as u16).collect();
     let (_, case) = of_graph(shape, &values, Numerics::M1, operation);
-    assert_eq!(case.compare(), Ok(End::Done), "{:x?}", case.on_device().0);
+    assert_eq!(case.compare(), Ok(ProgramEnd::Done), "{:x?}", case.on_device().0);
 }
 
 #[test]

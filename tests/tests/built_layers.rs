@@ -8,7 +8,7 @@ use ane::build::{
     Statistic, Tail, Tensor, Weights,
 };
 use ane_device::options::Numerics;
-use ane_tests::differential::End;
+use ane_tests::differential::ProgramEnd;
 use ane_tests::differential::built::surface::{of_graph, put, take};
 use ane_tests::random::Random;
 use half::f16;
@@ -104,7 +104,7 @@ fn run(
     for (index, values) in given.iter().enumerate().skip(1) {
         put(&mut case, &built, &index.to_string(), &bits(values));
     }
-    assert_eq!(case.compare(), Ok(End::Done));
+    assert_eq!(case.compare(), Ok(ProgramEnd::Done));
     let left = take(&case, &built, "result", &case.on_device().1);
     let dense = given
         .iter()

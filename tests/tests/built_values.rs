@@ -7,7 +7,7 @@ use ane::build::{
     BuildError, Channels, Convolution, Element, Graph, Over, Padding, Reduce, Shape, Tail, Tensor, Weights,
 };
 use ane_device::options::Numerics;
-use ane_tests::differential::End;
+use ane_tests::differential::ProgramEnd;
 use ane_tests::differential::built::surface::{of_graph, put, take};
 use ane_tests::random::Random;
 use ane_tests::stored::stored;
@@ -38,7 +38,7 @@ fn run(
     for (name, values) in others {
         put(&mut case, &built, name, &bits(values));
     }
-    assert_eq!(case.compare(), Ok(End::Done));
+    assert_eq!(case.compare(), Ok(ProgramEnd::Done));
     let left = take(&case, &built, "result", &case.on_device().1);
     (doubles(&input), left.into_iter().map(|bits| f16::from_bits(bits).to_f64()).collect())
 }

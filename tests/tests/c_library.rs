@@ -23,14 +23,13 @@ fn assert_alike(bytes: &[u8]) {
     assert_eq!(&image.payload[..program.stream.len()], program.stream);
     let constants: Vec<u8> = program.constants.iter().flat_map(|part| part.bytes.to_vec()).collect();
     assert!(image.payload.ends_with(&constants));
-    for (direction, bar) in [
-        (Direction::Input, anec::Anec::source as fn(&anec::Anec, usize) -> Option<usize>),
-        (Direction::Output, anec::Anec::destination),
-    ] {
+    for (direction, bars) in
+        [(Direction::Input, image.roles.inputs), (Direction::Output, image.roles.outputs)]
+    {
         let found = surfaces(&program, direction);
-        assert_eq!(bar(header, found.len()), None);
-        for (index, surface) in found.into_iter().enumerate() {
-            assert_eq!(bar(header, index), Some(surface.bar.into()));
+        assert_eq!(bars.len(), found.len());
+        for (bar, surface) in bars.iter().zip(found) {
+            assert_eq!(bar, surface.bar);
             assert_eq!(header.layout(surface.bar.into()), tile::layout(surface).ok());
             assert!(header.bytes(surface.bar.into()) >= surface.buffer_bytes);
         }

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use ane::build::{Built, Element, Graph, Shape, Tail, activation};
 use ane::container::Direction;
-use ane::embedded;
 use ane_device::Options;
 use ane_device::engine::cancel::{Cancel, Never, STRIDE};
 use ane_device::options::Numerics;
@@ -19,7 +18,7 @@ use ane_driver::bus::{Bus, Operation};
 use ane_tests::control::Control;
 use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::long_task::{convolution, endless};
-use ane_tests::runner::{Outcome, Runner, surfaces};
+use ane_tests::runner::{EmbeddedRunner, Outcome, Runner, surfaces};
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::td::l2::{self, L2Cfg};
 use ane_uapi::hw::tm::error::ErrorCode;
@@ -116,12 +115,10 @@ impl Cancel for From {
     }
 }
 
-type Here = Runner<embedded::InProcess>;
-
 /// A device in this process with a program, its inputs filled with one number.
-fn here(options: &Options, built: &Built, value: f32) -> Here {
+fn here(options: &Options, built: &Built, value: f32) -> EmbeddedRunner {
     let program = built.program();
-    let mut runner = Runner::new(embedded::open(options, MEMORY).expect("device can be had"));
+    let mut runner = EmbeddedRunner::open(options, MEMORY);
     runner.load(&program);
     for surface in surfaces(&program, Direction::Input) {
         let bytes = f16::from_f32(value).to_le_bytes().repeat(surface.buffer_bytes as usize / 2);
@@ -131,7 +128,7 @@ fn here(options: &Options, built: &Built, value: f32) -> Here {
 }
 
 /// Submits, and runs tasks unless they are called off; what becomes of the request.
-fn run_unless(runner: &mut Here, cancel: &dyn Cancel) -> Outcome {
+fn run_unless(runner: &mut EmbeddedRunner, cancel: &dyn Cancel) -> Outcome {
     runner.submit();
     let device = runner.guest.bus.device_mut();
     let now = device.now();
@@ -140,7 +137,7 @@ fn run_unless(runner: &mut Here, cancel: &dyn Cancel) -> Outcome {
 }
 
 /// Every byte of every output.
-fn outputs(runner: &Here, built: &Built) -> Vec<Vec<u8>> {
+fn outputs(runner: &EmbeddedRunner, built: &Built) -> Vec<Vec<u8>> {
     let program = built.program();
     surfaces(&program, Direction::Output)
         .into_iter()

@@ -5,7 +5,7 @@ use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::bus::{Bus, BusError};
 use ane_tests::control::Control;
 use ane_tests::daemon::{Daemon, LIMIT};
-use ane_tests::guest::Guest;
+use ane_tests::guest::BareGuest;
 use ane_tests::runner::{Outcome, Runner};
 use ane_uapi::hw::dart::regs::{self, Window};
 use ane_uapi::hw::dart::stream::StreamId;
@@ -20,9 +20,10 @@ const DESCRIPTOR: Iova = Iova(0x10_0000);
 const NID: u8 = 9;
 
 /// A guest whose descriptor, a header of the smallest task, is mapped at [`DESCRIPTOR`].
-fn guest(daemon: &Daemon) -> Guest<VhostUser> {
+fn guest(daemon: &Daemon) -> BareGuest<VhostUser> {
     let settings = Settings { memory_bytes: 2 << 20, timeout: LIMIT, ..Settings::default() };
-    let mut guest = Guest::new(VhostUser::connect(&daemon.socket(), settings).expect("device can be had"));
+    let mut guest =
+        BareGuest::new(VhostUser::connect(&daemon.socket(), settings).expect("device can be had"));
     let page = guest.page();
     let identity = Identity::new().with_nid(NID).with_eon(true).into_bits();
     guest.bus.memory().write(page, &identity.to_le_bytes()).expect("page is memory");

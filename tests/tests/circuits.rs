@@ -3,24 +3,21 @@
 use ane::build::{Convolution, Element, Graph, Placement, Shape, Tail, Weights};
 use ane::container::Direction;
 use ane::container::limits::TILE_BYTES;
-use ane::embedded;
 use ane_device::Options;
 use ane_device::counters::Report;
 use ane_driver::bus::{Bus, Operation};
-use ane_tests::runner::{Outcome, Runner, surfaces};
+use ane_tests::runner::{EmbeddedRunner, Outcome, surfaces};
 use ane_uapi::hw::mmio_map::Region;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::td::header;
 use half::f16;
 
-type Here = Runner<embedded::InProcess>;
-
-fn runner() -> Here {
-    Runner::new(embedded::open(&Options::default(), 4 << 20).unwrap())
+fn runner() -> EmbeddedRunner {
+    EmbeddedRunner::open(&Options::default(), 4 << 20)
 }
 
 /// Runs what `build` makes, with all inputs filled with `value`; gives the first output.
-fn run(runner: &mut Here, value: u16, build: impl FnOnce(&mut Graph)) -> Vec<u16> {
+fn run(runner: &mut EmbeddedRunner, value: u16, build: impl FnOnce(&mut Graph)) -> Vec<u16> {
     let mut graph = Graph::new();
     build(&mut graph);
     let built = graph.build().unwrap();
@@ -36,7 +33,7 @@ fn run(runner: &mut Here, value: u16, build: impl FnOnce(&mut Graph)) -> Vec<u16
 }
 
 /// The first `count` halfwords of a region, as its registers show them.
-fn dump(runner: &mut Here, region: Region, count: usize) -> Vec<u16> {
+fn dump(runner: &mut EmbeddedRunner, region: Region, count: usize) -> Vec<u16> {
     let reads: Vec<Operation> = (0..count as u32 / 2)
         .map(|word| Operation::Read(EngineOffset(region.range().start.0 + 4 * word)))
         .collect();

@@ -1,24 +1,21 @@
 //! The client library on a device in this process and behind a daemon: requests, fences, faults, threads.
 
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use ane::build::{Element, Graph, Shape};
 use ane::container::Axes;
-use ane::daemon;
 use ane::device::{Buffer, Device, Error, Fence, Location, Outcome, Scope, WaitFor};
 use ane::model::Model;
 use ane::session::{self, Session, Submission};
 use ane::tensor::Tensor;
 use ane_device::Options;
+use ane_tests::daemon_thread::DaemonThread;
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::BO_SCATTERED;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::param::{CONTEXTS_MAX, Param};
 use ane_uapi::ioctl::stats::Counter;
-use aned::place::{Access, Place};
-use aned::server::Settings;
 use half::f16;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -37,37 +34,8 @@ fn embedded(options: &Options) -> Device {
     Device::open(&Location::Embedded, options).unwrap()
 }
 
-/// A daemon in a thread of the test.
-struct Daemon {
-    _folder: tempfile::TempDir,
-    socket: PathBuf,
-    stop: Option<std::os::fd::OwnedFd>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Daemon {
-    fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let socket = folder.path().join("aned.sock");
-        let place = Place::listen(&socket, Access::default()).unwrap();
-        let (hangs_up, stop) = nix::unistd::pipe().unwrap();
-        let driver = daemon::driver(&Options::default()).unwrap();
-        let serve =
-            move || drop(daemon::serve(driver, place, Settings::default(), hangs_up.as_fd()).unwrap());
-        let thread = Some(std::thread::spawn(serve));
-        Self { _folder: folder, socket, stop: Some(stop), thread }
-    }
-
-    fn open(&self) -> Device {
-        Device::open(&Location::Aned(Some(self.socket.clone())), &Options::default()).unwrap()
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        self.thread.take().map(|thread| thread.join().unwrap()).unwrap();
-    }
+fn behind(daemon: &DaemonThread) -> Device {
+    Device::open(&Location::Aned(Some(daemon.socket())), &Options::default()).unwrap()
 }
 
 fn doubles(device: &Device, value: f32) {
@@ -81,14 +49,14 @@ fn doubles(device: &Device, value: f32) {
 #[test]
 fn program_runs_in_this_process_and_behind_a_daemon() {
     doubles(&embedded(&Options::default()), 1.5);
-    let daemon = Daemon::start();
-    doubles(&daemon.open(), 1.5);
+    let daemon = DaemonThread::start(&Options::default());
+    doubles(&behind(&daemon), 1.5);
 }
 
 #[test]
 fn files_of_one_device_run_at_once_in_threads() {
-    let daemon = Daemon::start();
-    for device in [embedded(&Options::default()), daemon.open()] {
+    let daemon = DaemonThread::start(&Options::default());
+    for device in [embedded(&Options::default()), behind(&daemon)] {
         std::thread::scope(|scope| {
             for value in 1..=4_u8 {
                 let file = device.again().unwrap();
@@ -112,8 +80,8 @@ fn context_beyond_the_last_is_refused_and_free_again_when_a_file_is_dropped() {
 
 #[test]
 fn buffer_is_the_same_memory_scattered_or_not() {
-    let daemon = Daemon::start();
-    for device in [embedded(&Options::default()), daemon.open()] {
+    let daemon = DaemonThread::start(&Options::default());
+    for device in [embedded(&Options::default()), behind(&daemon)] {
         let buffer = Buffer::with_flags(&device, 5 * 0x4000, Usage::Input, BO_SCATTERED).unwrap();
         let pattern: Vec<u8> = (0..5 * 0x4000_u32).map(|byte| (byte % 251) as u8).collect();
         buffer.write(0, &pattern).unwrap();
@@ -156,8 +124,8 @@ fn request_that_is_taken_back_does_not_run() {
 
 #[test]
 fn descriptor_of_a_fence_becomes_readable_at_its_end() {
-    let daemon = Daemon::start();
-    let device = daemon.open();
+    let daemon = DaemonThread::start(&Options::default());
+    let device = behind(&daemon);
     let mut session = Session::load(&device, &doubling()).unwrap();
     let fence = session.submit(&Submission::default()).unwrap();
     let signal = device.signal(fence).unwrap();
@@ -194,8 +162,8 @@ fn surface_is_asked_for_by_name_or_number() {
 
 #[test]
 fn daemon_that_is_gone_is_told_by_every_call() {
-    let daemon = Daemon::start();
-    let device = daemon.open();
+    let daemon = DaemonThread::start(&Options::default());
+    let device = behind(&daemon);
     device.parameter(Param::Chip).unwrap();
     drop(daemon);
     let gone = device.parameter(Param::Chip).unwrap_err();

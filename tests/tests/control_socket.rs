@@ -6,19 +6,20 @@ use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::bus::{Bus, Operation};
 use ane_tests::control::Control;
 use ane_tests::daemon::{Daemon, LIMIT};
-use ane_tests::guest::Guest;
+use ane_tests::guest::BareGuest;
 use ane_tests::stranger;
 use ane_uapi::hw::dart::regs::{self, Window};
 use ane_uapi::hw::space::{EngineOffset, Iova};
 use ane_uapi::hw::td::header;
-use ane_uapi::wire::event::Kind;
+use ane_uapi::wire::event::EventKind;
 
 const NOWHERE: Iova = Iova(0x20_0000);
 const TTBR0: EngineOffset = EngineOffset(Window::Dart0.base().0 + regs::TTBR.offset());
 
-fn guest(daemon: &Daemon) -> Guest<VhostUser> {
+fn guest(daemon: &Daemon) -> BareGuest<VhostUser> {
     let settings = Settings { memory_bytes: 1 << 20, timeout: LIMIT, ..Settings::default() };
-    let mut guest = Guest::new(VhostUser::connect(&daemon.socket(), settings).expect("device can be had"));
+    let mut guest =
+        BareGuest::new(VhostUser::connect(&daemon.socket(), settings).expect("device can be had"));
     guest.attach();
     guest
 }
@@ -47,11 +48,11 @@ fn fault_armed_while_a_guest_runs_goes_off_once() {
     assert_eq!(control.ask("armed"), Ok(vec!["lost-interrupt:1".to_owned()]));
     // The descriptor is mapped nowhere: the window reports that, and the manager's interrupt is lost.
     guest.submit(NOWHERE, header::BYTES, 9);
-    assert_eq!(guest.event().kind(), Ok(Kind::Dart));
+    assert_eq!(guest.event().kind(), Ok(EventKind::Dart));
     assert!(guest.is_quiet());
     assert_eq!(control.ask("armed"), Ok(vec![]));
     guest.submit(NOWHERE, header::BYTES, 9);
-    assert_eq!(guest.event().kind(), Ok(Kind::TaskManager));
+    assert_eq!(guest.event().kind(), Ok(EventKind::TaskManager));
 }
 
 #[test]
@@ -69,7 +70,7 @@ fn counters_and_state_are_told_as_they_are_at_the_moment() {
     let mut guest = guest(&daemon);
     let mut control = Control::connect(&daemon.control());
     guest.submit(NOWHERE, header::BYTES, 9);
-    assert_eq!(guest.event().kind(), Ok(Kind::Dart));
+    assert_eq!(guest.event().kind(), Ok(EventKind::Dart));
     let counters = control.ask("counters").unwrap();
     assert!(counters.contains(&"requests-failed 1".to_owned()), "{counters:?}");
     assert!(counters.contains(&"refused-would-hang 0".to_owned()), "{counters:?}");
@@ -86,7 +87,7 @@ fn finding_outlasts_the_guest_that_caused_it_and_is_told_once() {
     let ttbr1 = EngineOffset(Window::Dart1.base().0 + regs::TTBR.offset());
     guest.bus.write(ttbr1, 0).unwrap();
     guest.submit(NOWHERE, header::BYTES, 9);
-    assert_eq!(guest.event().kind(), Ok(Kind::Dart));
+    assert_eq!(guest.event().kind(), Ok(EventKind::Dart));
     drop(guest);
     daemon.wait_for("frontend is gone");
     let mut control = Control::connect(&daemon.control());

@@ -1,5 +1,6 @@
-//! Core ML's programs: packages that `coremltools` wrote (`tools/coreml-models`), and text by hand, compiled, run on the embedded
-//! device, and held against results of NumPy and against double precision layer by layer; and hostile ones, which are refused.
+//! Core ML's programs: packages that `coremltools` wrote (`tools/coreml-models`, `tools/torch-models`), and text by hand, compiled,
+//! run on the embedded device, and held against results of NumPy or PyTorch and against double precision layer by layer; and
+//! hostile ones, which are refused.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,9 +8,8 @@ use std::path::{Path, PathBuf};
 
 use ane::device::{Device, Location};
 use ane::model::compare::{compare, worst};
-use ane::model::compile::{Error, compile_file};
 use ane::model::network::Array;
-use ane::model::{Beside, Compiled, Options, Problem, compile, execute};
+use ane::model::{Beside, Compiled, Error, Options, Problem, compile, compile_file, execute};
 use ane::tensor::npy;
 use ane_tests::model::MIL_PROGRAMS;
 
@@ -32,7 +32,7 @@ fn largest(array: &Array) -> f64 {
     array.values().iter().fold(0.0, |largest, value| largest.max(value.abs()))
 }
 
-/// A package agrees with NumPy's result, and each of its layers with double precision, within `most` of the largest element.
+/// A package agrees with the result that is stored beside it, and each of its layers with double precision, within `most` of the largest element.
 fn agrees(name: &str, most: f64) {
     let compiled = compile_file(&folder().join(format!("{name}.mlpackage")), &Options::default())
         .unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -76,8 +76,35 @@ fn package_with_a_step_down_and_up_agrees_with_numpy() {
 }
 
 #[test]
+fn packages_that_were_converted_from_pytorch_agree_with_it() {
+    for (name, most) in [
+        ("torch_perceptron", 0.01),
+        ("torch_strided", 0.004),
+        ("torch_residual", 0.02),
+        ("torch_norm", 0.004),
+        ("torch_attention", 0.01),
+        ("torch_block_64", 0.01),
+        ("torch_block_256", 0.01),
+        ("torch_step", 0.02),
+        ("torch_sampled", 0.02),
+    ] {
+        agrees(name, most);
+    }
+}
+
+#[test]
 fn package_with_parts_of_tensors_and_functions_agrees_with_numpy() {
     agrees("shapes", 0.01);
+}
+
+#[test]
+fn package_with_weights_in_few_bits_agrees_with_numpy() {
+    agrees("compressed", 0.004);
+}
+
+#[test]
+fn package_with_recurrent_layers_agrees_with_numpy() {
+    agrees("recurrent", 0.01);
 }
 
 #[test]
@@ -198,6 +225,58 @@ fn all_that_is_not_mapped_is_named_by_operation_name_shape_and_reason() {
             "relu \"third\" of [2, 3], [2, 3]: operand \"surplus\" is not mapped",
         ]
     );
+}
+
+#[test]
+fn compressed_weights_whose_parts_do_not_fit_are_refused_with_the_reason() {
+    let of = |operator: &str, attributes: &str| {
+        let body = format!(
+            "            tensor<fp16, [2, 4]> w = {operator}()[name = string(\"w\"), {attributes}];\n\
+             tensor<fp16, [2, 4]> y = add(x = x, y = w)[name = string(\"y\")];"
+        );
+        problems(&function("tensor<fp16, [2, 4]> x", &body, "y"), &Options::default())[0].why.to_string()
+    };
+    let data = "data = tensor<int8, [2, 4]>([[1, 2, 3, 4], [5, 6, 7, 8]])";
+    let scale = |dims: &str, list: &str| format!("{data}, scale = tensor<fp16, [{dims}]>({list})");
+    let shift = "constexpr_blockwise_shift_scale";
+    assert!(of(shift, &scale("1, 3", "[[1, 2, 3]]")).contains("[1, 3] blocks do not divide [2, 4]"));
+    assert!(of(shift, &scale("2", "[1, 2]")).contains("[2] blocks do not divide [2, 4]"));
+    let offset = format!("{}, offset = tensor<int8, [2, 1]>([[1], [2]])", scale("1, 1", "[[1]]"));
+    assert!(of(shift, &offset).contains("scale and offset differ in shape"));
+
+    let indices = "indices = tensor<uint8, [2, 2]>([[0, 1], [2, 1]])";
+    let table = |dims: &str, list: &str, more: &str| {
+        of("constexpr_lut_to_dense", &format!("{indices}, lut = tensor<fp16, [{dims}]>({list}){more}"))
+    };
+    assert!(table("1, 1, 2, 1", "[[[[1], [2]]]]", "").contains("index 2 lies outside of a table of 2"));
+    assert!(table("1, 2, 1", "[[[1], [2]]]", "").contains("does not belong to indices [2, 2]"));
+    assert!(table("1, 1, 2, 2", "[[[[1, 2], [3, 4]]]]", "").contains("needs a vector_axis"));
+    assert!(table("1, 1, 2, 2", "[[[[1, 2], [3, 4]]]]", ", vector_axis = int32(7)").contains('7'));
+
+    let mask = "mask = tensor<uint8, [2, 4]>([[1, 0, 0, 0], [0, 1, 0, 0]])";
+    let list = "nonzero_data = tensor<fp16, [3]>([1, 2, 3])";
+    let told = of("constexpr_sparse_to_dense", &format!("{mask}, {list}"));
+    assert!(told.contains("the mask has 2 ones, and there are 3 numbers"), "{told}");
+}
+
+#[test]
+fn sequence_of_too_many_steps_is_refused_by_their_number() {
+    let one = |name: &str| format!("{name} = tensor<fp16, [1, 1]>([[0.5]])");
+    let [state, input, own] = ["initial_h", "weight_ih", "weight_hh"].map(one);
+    let body = |activation: &str| {
+        format!(
+            "            tensor<fp16, [1, 1, 1]> y, tensor<fp16, [1, 1]> h = rnn(x = x, {state}, {input}, {own}, \
+             activation = string(\"{activation}\"))[name = string(\"layer\")];"
+        )
+    };
+    let told = |steps: u32, activation: &str| {
+        let program = function(&format!("tensor<fp16, [{steps}, 1, 1]> x"), &body(activation), "h");
+        let problem = problems(&program, &Options::default()).remove(0);
+        assert_eq!((problem.operation.as_str(), problem.name.as_str()), ("rnn", "layer"));
+        problem.why.to_string()
+    };
+    assert!(told(1025, "tanh").contains("1025 steps are more than 1024"));
+    assert!(told(4, "scaled_tanh").contains("activation \"scaled_tanh\" is not mapped"));
 }
 
 #[test]

@@ -207,3 +207,11 @@ fn text_of_the_file_cannot_drive_a_terminal() {
         assert!(!page.contains('\u{1b}'), "{}", sample.name);
     }
 }
+
+#[test]
+fn report_of_more_tasks_than_it_holds_says_so() {
+    let built = ane_tests::null_task::program(ane::decode::TASKS_MAX + 1);
+    let report = Report::of(&built.program());
+    assert_eq!(report.tasks.len(), ane::decode::TASKS_MAX);
+    assert_eq!(report.damage, Some(ane::decode::Damage::Long));
+}

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use ane_tests::differential::random_case::program;
-use ane_tests::differential::{End, compare_all, programs};
+use ane_tests::differential::{ProgramEnd, compare_all, programs};
 
 /// Programs of each kind.
 const PROGRAMS: u64 = 20_000;
@@ -38,7 +38,7 @@ fn random_program_leaves_the_same_bytes_on_both() {
         Ok(end)
     });
     assert!(
-        ends[End::Done as usize] * 10 > seeds.len() as u64 * 8,
+        ends[ProgramEnd::Done as usize] * 10 > seeds.len() as u64 * 8,
         "most programs run to their end: {ends:?}"
     );
     for (feature, [done, hang, refused, fault]) in by_feature.into_inner().expect("no program differed") {
@@ -57,9 +57,9 @@ fn random_program_runs_to_its_end_on_the_interpreter_whatever_it_does() {
         let program = program(seed, false);
         let (end, why, _) = program.case.on_reference(program.case.machine());
         for feature in program.features {
-            by_feature.entry(feature).or_default()[usize::from(end != End::Done)] += 1;
+            by_feature.entry(feature).or_default()[usize::from(end != ProgramEnd::Done)] += 1;
         }
-        if end != End::Done {
+        if end != ProgramEnd::Done {
             println!("{seed}: {why}");
         }
     }

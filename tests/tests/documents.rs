@@ -1,10 +1,8 @@
 //! Documents that point at code: what they point at has to exist.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
+use ane_tests::workspace::root;
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
@@ -247,4 +245,20 @@ fn chapter_on_the_mover_cites_the_sources_of_its_page() {
     ] {
         assert!(text.contains(&format!("`{source}`")), "{source} is not cited");
     }
+}
+
+#[test]
+fn chapter_on_the_control_socket_tells_every_fault_that_can_be_made() {
+    let text = read("docs/control.md");
+    let rows = rows(&text);
+    for kind in ane_device::inject::KINDS {
+        let tells = |row: &Vec<&str>| {
+            row.first().is_some_and(|cell| code_spans(cell).any(|span| span.split(':').next() == Some(kind)))
+        };
+        assert!(rows.iter().any(tells), "{kind} has no row");
+    }
+    assert!(
+        text.contains(&format!("known: {}\n", ane_device::inject::KINDS.join(", "))),
+        "the example's answer"
+    );
 }

@@ -10,7 +10,7 @@ use ane::build::{
 use ane_device::options::{Hang, Numerics, Options};
 use ane_device::tm::error::ErrorCode;
 use ane_tests::differential::built::surface::of_graph;
-use ane_tests::differential::{Case, End};
+use ane_tests::differential::{Case, ProgramEnd};
 use ane_tests::runner::Outcome;
 use half::f16;
 
@@ -60,7 +60,7 @@ fn maximum() -> Case {
 }
 
 /// How a change ended: as usual, where only what is established is carried out, and whether the bytes were the same.
-type Ends = (End, End, bool);
+type Ends = (ProgramEnd, ProgramEnd, bool);
 
 #[track_caller]
 fn each(what: &str, programs: &[(&str, Case)], changes: &[(u32, u32)], wanted: impl Fn(Ends) -> bool) {
@@ -74,7 +74,7 @@ fn each(what: &str, programs: &[(&str, Case)], changes: &[(u32, u32)], wanted: i
             let (outcome, after) = changed.on_device();
             let (strictly, _) = changed.on_device_as(&strict);
             // The stream is where the register was changed.
-            let ends = (End::of(outcome), End::of(strictly), after[1..] == before[1..]);
+            let ends = (ProgramEnd::of(outcome), ProgramEnd::of(strictly), after[1..] == before[1..]);
             if !wanted(ends) {
                 others.push(format!("{name} with {value:#x} in {register:#x}: {ends:?}, {outcome:x?}"));
             }
@@ -85,28 +85,28 @@ fn each(what: &str, programs: &[(&str, Case)], changes: &[(u32, u32)], wanted: i
 
 #[track_caller]
 fn refused(programs: &[(&str, Case)], changes: &[(u32, u32)]) {
-    each("refused", programs, changes, |ends| matches!(ends, (End::Refused, End::Refused, _)));
+    each("refused", programs, changes, |ends| matches!(ends, (ProgramEnd::Refused, ProgramEnd::Refused, _)));
 }
 
 #[track_caller]
 fn hangs(programs: &[(&str, Case)], changes: &[(u32, u32)]) {
-    each("hangs", programs, changes, |ends| ends.0 == End::Hangs);
+    each("hangs", programs, changes, |ends| ends.0 == ProgramEnd::Hangs);
 }
 
 #[track_caller]
 fn ignored(programs: &[(&str, Case)], changes: &[(u32, u32)]) {
-    each("without effect", programs, changes, |ends| ends == (End::Done, End::Done, true));
+    each("without effect", programs, changes, |ends| ends == (ProgramEnd::Done, ProgramEnd::Done, true));
 }
 
 /// Established, and with an effect.
 #[track_caller]
 fn carried_out(programs: &[(&str, Case)], changes: &[(u32, u32)]) {
-    each("carried out", programs, changes, |ends| ends == (End::Done, End::Done, false));
+    each("carried out", programs, changes, |ends| ends == (ProgramEnd::Done, ProgramEnd::Done, false));
 }
 
 #[track_caller]
 fn inferred(programs: &[(&str, Case)], changes: &[(u32, u32)]) {
-    each("inferred", programs, changes, |ends| matches!(ends, (End::Done, End::Refused, _)));
+    each("inferred", programs, changes, |ends| matches!(ends, (ProgramEnd::Done, ProgramEnd::Refused, _)));
 }
 
 fn all() -> [(&'static str, Case); 5] {
@@ -170,7 +170,8 @@ fn further_stream_of_kernel_dma_that_runs_is_refused() {
 fn format_other_than_halves_is_refused() {
     // Both operands and the result, on the way and in memory; that of source 2 where there is one.
     refused(&all(), &[(0x08, 0x20), (0x08, 0x21), (0x08, 0x02), (0x08, 0x12)]);
-    refused(&[("sum", sum())], &[(0x08, 0x26), (0x08, 0x2e)]);
+    // A source 2 of bytes, whose port says halves.
+    refused(&[("sum", sum())], &[(0x08, 0x22), (0x08, 0x26), (0x08, 0x2e)]);
     ignored(&of_one(), &[(0x08, 0x26), (0x08, 0x2e)]);
     refused(&all(), &[(0x1_3838, 0x0100_1031), (0x1_3838, 0x0100_2030), (0x1_3838, 0x0100_2011)]);
     refused(&all(), &[(0x1_7818, 0x0100_1031), (0x1_7818, 0x0100_2131), (0x1_7818, 0x1100_2031)]);
@@ -301,16 +302,19 @@ fn field_of_the_planar_engine_that_nobody_explains_is_refused() {
     // Reductions 1 and 3, post function 3, an operation of two sources with one, a selector without a source.
     let changes = [1, 3, 3 << 12, 1 << 2, 2 << 2, 3 << 2, 2 << 18, 3 << 18, 1 << 17, 1 << 20];
     refused(&mean, &changes.map(|value| (0x8800, value)));
-    // Broadcast along depth is a guess.
-    refused(&planar(), &[(0x30, 1 << 2)]);
-    refused(&[("sum", self::sum())], &[(0x30, 1 << 6)]);
+    // Broadcast along depth is a guess, without an effect on the one depth that there is.
+    inferred(&planar(), &[(0x30, 1 << 2)]);
+    inferred(&[("sum", self::sum())], &[(0x30, 1 << 6)]);
     // What is said of source 2 where there is none.
     ignored(&[("mean", self::mean()), ("maximum", maximum())], &[(0x30, 1 << 6), (0x30, 1 << 9)]);
     // What the array does to its input and its result, and the padding mode of another task.
     refused(&planar(), &[(0x34, 0x1000_0051)]);
     refused(&[("maximum", maximum())], &[(0x4800, 1)]);
     inferred(&[("sum", self::sum()), ("mean", self::mean())], &[(0x4800, 1)]);
-    refused(&[("sum", self::sum()), ("mean", self::mean())], &[(0x4800, 1 << 2), (0x4800, 2 << 2)]);
+    // An elementwise task pads nothing, and takes either mode.
+    ignored(&[("sum", self::sum())], &[(0x4800, 1 << 2)]);
+    refused(&[("sum", self::sum())], &[(0x4800, 2 << 2), (0x4800, 3 << 2)]);
+    refused(&[("mean", self::mean())], &[(0x4800, 1 << 2), (0x4800, 2 << 2)]);
     refused(&[("maximum", maximum())], &[(0x4800, 0), (0x4800, 2 << 2), (0x4800, 3 << 2)]);
 }
 
@@ -348,7 +352,7 @@ fn source_that_is_loaded_stays_on_chip_and_what_was_assembled_there_is_not_known
         graph.place(kept, Placement::Chip)?;
         graph.unary(kept, Element::COPY)
     });
-    assert_eq!(chain.compare(), Ok(End::Done));
+    assert_eq!(chain.compare(), Ok(ProgramEnd::Done));
     let mut assembled = chain.clone();
     // As the second task writes it: format, strides and base of what has room enough.
     for (register, value) in [(0x1_7818, 0x0100_2031), (0x1_7808, 0x40), (0x1_780c, 0xc0), (0x1_7800, 0xc1)] {
@@ -356,7 +360,7 @@ fn source_that_is_loaded_stays_on_chip_and_what_was_assembled_there_is_not_known
     }
     assembled.set_register(0x4830, 0x0050_0171);
     assembled.set_word(8, chain.word(8) | 0x24 << 12);
-    assert_eq!(assembled.compare(), Ok(End::Refused));
+    assert_eq!(assembled.compare(), Ok(ProgramEnd::Refused));
 }
 
 #[test]
@@ -367,7 +371,7 @@ fn window_of_source_2_is_not_known_to_a_later_task() {
         graph.place(kept, Placement::Chip)?;
         graph.unary(kept, Element::COPY)
     });
-    assert_eq!(chain.compare(), Ok(End::Done));
+    assert_eq!(chain.compare(), Ok(ProgramEnd::Done));
     let place = |register, task| {
         let places = chain.words().into_iter().filter(|word| word.1 == Some(register));
         places.map(|word| word.0).nth(task).expect("each task writes every register")
@@ -375,20 +379,20 @@ fn window_of_source_2_is_not_known_to_a_later_task() {
     // The second task looks where the first one's source 2 passed.
     let mut astray = chain.clone();
     astray.set_word(place(0x4808, 1), chain.word(place(0x481c, 0)));
-    assert_eq!(End::of(astray.on_device().0), End::Refused);
-    assert_eq!(astray.compare(), Ok(End::Refused));
+    assert_eq!(ProgramEnd::of(astray.on_device().0), ProgramEnd::Refused);
+    assert_eq!(astray.compare(), Ok(ProgramEnd::Refused));
 }
 
 /// Requirement: DMA-07
 #[test]
 fn task_that_names_a_second_output_is_refused() {
     let case = sum();
-    assert_eq!(case.compare(), Ok(End::Done));
+    assert_eq!(case.compare(), Ok(ProgramEnd::Done));
     // Behind the destination of the header.
     for bit in 27..32 {
         let mut named = case.clone();
         named.set_word(8, case.word(8) ^ 1 << bit);
-        assert_eq!(End::of(named.on_device().0), End::Refused, "bit {bit}");
+        assert_eq!(ProgramEnd::of(named.on_device().0), ProgramEnd::Refused, "bit {bit}");
     }
     // Behind the destination's registers, which are the last record: one word more.
     let mut longer = case.clone();
@@ -396,5 +400,5 @@ fn task_that_names_a_second_output_is_refused() {
     assert_eq!(case.word(record), 6 << 26 | 0x1_7800);
     longer.set_word(record, 7 << 26 | 0x1_7800);
     longer.first_words += 1;
-    assert_eq!(End::of(longer.on_device().0), End::Refused);
+    assert_eq!(ProgramEnd::of(longer.on_device().0), ProgramEnd::Refused);
 }

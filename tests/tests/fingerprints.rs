@@ -6,7 +6,7 @@
 
 use ane::build::{BuildError, Convolution, Graph, Padding, Shape, Tail, Tensor, Weights};
 use ane_device::options::Numerics;
-use ane_tests::differential::End;
+use ane_tests::differential::ProgramEnd;
 use ane_tests::differential::built::surface::{of_graph, put, take};
 use ane_tests::numpy::Generator;
 use half::f16;
@@ -42,7 +42,7 @@ fn run(
     if let Some(second) = second {
         put(&mut case, &built, "second", second);
     }
-    assert_eq!(case.compare(), Ok(End::Done));
+    assert_eq!(case.compare(), Ok(ProgramEnd::Done));
     take(&case, &built, "result", &case.on_device().1)
 }
 

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use ane_tests::workspace::{list, packages, root};
 use serde_json::Value;
 
 /// For each package, the packages of this workspace that it may depend on, dev-dependencies included.
@@ -46,29 +46,11 @@ const CARRIERS: [&str; 3] = ["vhost", "virtio", "vfio"];
 /// Folders of libraries, and the folders inside that are not meant.
 const CARRIED: &[(&str, &[&str])] = &[("device/src", &[]), ("driver/src", &["bus"])];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 /// Dependencies of every package of the workspace, by name.
 fn dependencies() -> BTreeMap<String, Vec<String>> {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version=1", "--no-deps", "--locked"])
-        .current_dir(root())
-        .output()
-        .expect("cargo metadata runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
     let name = |value: &Value| value["name"].as_str().expect("has a name").to_owned();
-    metadata["packages"]
-        .as_array()
-        .expect("has packages")
-        .iter()
-        .map(|package| {
-            let dependencies = package["dependencies"].as_array().expect("has dependencies");
-            (name(package), dependencies.iter().map(name).collect())
-        })
-        .collect()
+    let dependencies = |package: &Value| list(package, "dependencies").iter().map(name).collect();
+    packages().iter().map(|package| (name(package), dependencies(package))).collect()
 }
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -1,12 +1,13 @@
 //! What one task leaves for the next: registers, bytes on chip, and bytes that nobody knows.
 
 use ane_device::options::Numerics;
-use ane_tests::differential::task::Task;
-use ane_tests::differential::{Case, End};
+use ane_tests::differential::task::TaskDraft;
+use ane_tests::differential::{Case, ProgramEnd};
 
 /// A planar copy of two batches of one row of 32 columns, source from BAR 5 and result to BAR 4.
-fn copy() -> Task {
-    let mut task = Task { flags: 0x3000_9800, operands: 5 | 1 << 5 | (4 | 1 << 5) << 12, ..Task::default() };
+fn copy() -> TaskDraft {
+    let mut task =
+        TaskDraft { flags: 0x3000_9800, operands: 5 | 1 << 5 | (4 | 1 << 5) << 12, ..TaskDraft::default() };
     let registers = [
         (0x00, 0x0001_0020),
         (0x04, 1),
@@ -55,28 +56,28 @@ fn copy_then_read(base: u32) -> Case {
         bars[bar]
     };
     let regions = vec![
-        (region(0, &mut bars), Task::stream(&[copy(), second])),
+        (region(0, &mut bars), TaskDraft::stream(&[copy(), second])),
         (region(4, &mut bars), vec![0; 0x100]),
         (region(5, &mut bars), vec![0x3c; 0x100]),
     ];
     Case { regions, bars, tasks: 2, first_words: copy().layout.words(), numerics: Numerics::M1 }
 }
 
-fn ends(case: &Case) -> [End; 2] {
-    [End::of(case.on_device().0), case.on_reference(case.machine()).0]
+fn ends(case: &Case) -> [ProgramEnd; 2] {
+    [ProgramEnd::of(case.on_device().0), case.on_reference(case.machine()).0]
 }
 
 #[test]
 fn window_of_a_streamed_result_is_unknown_in_every_batch() {
-    assert_eq!(ends(&copy_then_read(0x1000)), [End::Refused; 2], "first batch");
-    assert_eq!(ends(&copy_then_read(0x2000)), [End::Refused; 2], "second batch");
-    assert_eq!(ends(&copy_then_read(0x3000)), [End::Done; 2], "behind both");
+    assert_eq!(ends(&copy_then_read(0x1000)), [ProgramEnd::Refused; 2], "first batch");
+    assert_eq!(ends(&copy_then_read(0x2000)), [ProgramEnd::Refused; 2], "second batch");
+    assert_eq!(ends(&copy_then_read(0x3000)), [ProgramEnd::Done; 2], "behind both");
 }
 
 #[test]
 fn source_that_is_kept_is_on_chip_in_every_batch() {
     let case = copy_then_read(0x40);
-    assert_eq!(case.compare(), Ok(End::Done));
+    assert_eq!(case.compare(), Ok(ProgramEnd::Done));
     let (_, after) = case.on_device();
     assert_eq!(after[1][..0x40], [0x3c; 0x40]);
 }
@@ -87,8 +88,8 @@ fn task_whose_second_batch_is_unknown_writes_not_even_its_first() {
     let batches = [(0x4804, 0x0050_0170), (0x4818, 0x1000), (0x8804, 0x4000_0000)];
     batches.into_iter().for_each(|(address, value)| second.set(address, value));
     let mut case = copy_then_read(0);
-    case.regions[0].1 = Task::stream(&[copy(), second]);
-    assert_eq!(ends(&case), [End::Refused; 2]);
+    case.regions[0].1 = TaskDraft::stream(&[copy(), second]);
+    assert_eq!(ends(&case), [ProgramEnd::Refused; 2]);
     let (_, after) = case.on_device();
     assert_eq!(after[1][..0x80], [0x3c; 0x80], "what the first task wrote, and not twice of it");
 }

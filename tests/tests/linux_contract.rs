@@ -14,7 +14,7 @@ use half::f16;
 use vm_memory::GuestMemoryMmap;
 
 /// An engine in this process. Each access takes a microsecond of the time that both sides see.
-struct Here {
+struct EmbeddedPlatform {
     ane: Ane<GuestMemoryMmap>,
     platform: Platform,
     microseconds: u64,
@@ -24,7 +24,7 @@ const fn ticks(microseconds: u64) -> Ticks {
     Ticks::from_nanoseconds(1_000 * microseconds)
 }
 
-impl Mmio for Here {
+impl Mmio for EmbeddedPlatform {
     fn read(&mut self, range: Range, offset: u32) -> u32 {
         self.microseconds += 1;
         let time = ticks(self.microseconds);
@@ -45,7 +45,7 @@ impl Mmio for Here {
     }
 }
 
-type Rig = rig::Rig<Here>;
+type EmbeddedRig = rig::LinuxRig<EmbeddedPlatform>;
 
 fn options() -> Options {
     Options {
@@ -57,21 +57,25 @@ fn options() -> Options {
 }
 
 /// A driver in this process with a program of so many channels loaded.
-fn rig(channels: u32, options: &Options) -> Rig {
+fn rig(channels: u32, options: &Options) -> EmbeddedRig {
     let memory = rig::memory();
     let ane = Ane::new(options, memory.clone()).unwrap();
-    Rig::new(Here { ane, platform: Platform::default(), microseconds: 0 }, memory, channels)
+    EmbeddedRig::new(
+        EmbeddedPlatform { ane, platform: Platform::default(), microseconds: 0 },
+        memory,
+        channels,
+    )
 }
 
-fn ane(rig: &mut Rig) -> &mut Ane<GuestMemoryMmap> {
+fn ane(rig: &mut EmbeddedRig) -> &mut Ane<GuestMemoryMmap> {
     &mut rig.linux.mmio.ane
 }
 
-fn hazards(rig: &mut Rig) -> u64 {
+fn hazards(rig: &mut EmbeddedRig) -> u64 {
     ane(rig).counters().hazards
 }
 
-fn dart_line(rig: &Rig) -> bool {
+fn dart_line(rig: &EmbeddedRig) -> bool {
     rig.linux.mmio.platform.lines(&rig.linux.mmio.ane).dart
 }
 
@@ -180,7 +184,8 @@ fn first_descriptor_of_many_pages_is_fetched_whole() {
 fn tables_outlive_a_cycle_of_the_base_and_not_one_of_the_system() {
     let mut rig = rig(8, &options());
     rig.next_is_good();
-    let word = |rig: &mut Rig, offset: u32, value: u32| rig.linux.mmio.write(Range::Power, offset, value);
+    let word =
+        |rig: &mut EmbeddedRig, offset: u32, value: u32| rig.linux.mmio.write(Range::Power, offset, value);
     for target in [0, 15] {
         word(&mut rig, 0xc008, target);
     }
@@ -247,7 +252,7 @@ fn access_of_any_width_and_place_is_answered() {
         for bytes in [1, 2, 4, 8] {
             for offset in (0..u64::from(range.bar_bytes()) + 16).step_by(509).chain([u64::MAX, u64::MAX - 7])
             {
-                let Here { ane, platform, .. } = &mut rig.linux.mmio;
+                let EmbeddedPlatform { ane, platform, .. } = &mut rig.linux.mmio;
                 platform.read(ane, (range, offset, bytes), &|| time, &Never);
                 platform.write(ane, (range, offset, bytes), 0x0123_4567_89ab_cdef, time);
             }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use ane::device::{Device, Location};
 use ane::model::compare::{Source, compare, worst};
-use ane::model::compile::{Error, NODES_MAX, compile_file};
+use ane::model::limits::NODES_MAX;
 use ane::model::network::evaluate::evaluate;
 use ane::model::network::{Array, Network};
-use ane::model::{Compiled, Options, Why, compile, execute};
-use ane_tests::model::Attribute::{Integer, Integers, Text};
-use ane_tests::model::{Onnx, bert, bytes, mobilenet, number, operators};
+use ane::model::{Compiled, Error, Options, Why, compile, compile_file, execute};
+use ane_tests::model::Attribute::{self, Integer, Integers, Text};
+use ane_tests::model::{Onnx, bert, bytes, mobilenet, number, operators, sequence};
+use ane_tests::random::Random;
 
 fn device() -> Device {
     Device::open(&Location::Embedded, &ane_device::Options::default()).expect("an embedded device")
@@ -21,11 +22,8 @@ fn compiled(model: &[u8]) -> Compiled {
 
 /// Values between -1 and 1, the same for each seed.
 fn random(dims: &[usize], seed: u64) -> Array {
-    let mut state = seed;
-    let array = Array::from_fn(dims.to_vec(), |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        half::f16::from_f64((state >> 33) as f64 / f64::from(1 << 30) - 1.0).to_f64()
-    });
+    let mut random = Random::new(seed);
+    let array = Array::from_fn(dims.to_vec(), |_| half::f16::from_f32(random.unit()).to_f64());
     array.expect("a test's extents are small")
 }
 
@@ -80,6 +78,35 @@ fn operators_that_move_resize_and_compare_agree_with_double_precision() {
 }
 
 #[test]
+fn layers_over_a_sequence_agree_with_double_precision() {
+    let (worst, largest) = difference(&sequence());
+    assert!(largest > 0.1 && worst < 0.02 * largest, "{worst} of {largest}");
+}
+
+#[test]
+fn attention_with_past_keys_and_no_past_values_is_refused() {
+    let mut net = Onnx::new(5);
+    let x = net.input("x", &[1, 2, 3, 4]);
+    let past = net.random(&[1, 2, 2, 4], 1.0);
+    net.node_to("Attention", &[&x, &x, &x, "", &past], "y", &[]);
+    net.output("y", &[1, 2, 3, 4]);
+    let told = compile(&net.finish(), &Options::default()).unwrap_err().to_string();
+    assert!(told.contains("past keys and past values come together"), "{told}");
+}
+
+#[test]
+fn layer_whose_first_state_has_no_axes_is_refused() {
+    let mut net = Onnx::new(5);
+    let x = net.input("x", &[2, 1, 3]);
+    let weights = [net.random(&[1, 2, 3], 1.0), net.random(&[1, 2, 2], 1.0)];
+    let state = net.singles(&[], &[0.5]);
+    net.node_to("RNN", &[&x, &weights[0], &weights[1], "", "", &state], "y", &[]);
+    net.output("y", &[]);
+    let told = compile(&net.finish(), &Options::default()).unwrap_err().to_string();
+    assert!(told.contains("an operand of 0 axes is too small"), "{told}");
+}
+
+#[test]
 fn scale_offset_and_relu_become_part_of_a_convolution() {
     let compiled = compiled(&mobilenet(32, 10));
     let names: Vec<&str> = compiled.network.nodes.iter().map(|node| node.operation.name()).collect();
@@ -119,7 +146,7 @@ fn comparison_says_where_differences_come_from() {
 /// Small models of one operator over odd shapes, each against double precision.
 #[test]
 fn operators_over_shapes_that_fit_nothing_agree() {
-    type Attributes = Vec<(&'static str, ane_tests::model::Attribute)>;
+    type Attributes = Vec<(&'static str, Attribute)>;
     let cases: Vec<(&str, &[i64], Attributes)> = vec![
         ("Transpose", &[3, 5, 2, 7], vec![("perm", Integers(vec![2, 0, 3, 1]))]),
         ("Transpose", &[2, 3, 4, 5, 6], vec![("perm", Integers(vec![4, 1, 0, 3, 2]))]),
@@ -214,6 +241,106 @@ fn problems(model: &[u8]) -> Vec<ane::model::Problem> {
         Err(Error::Problems(problems)) => problems,
         other => panic!("not refused so: {other:?}"),
     }
+}
+
+/// Extents and numbers.
+type Constant<'a> = (&'a [i64], &'a [i64]);
+
+/// A model that adds to its operand what an operator makes of constants.
+fn of_constants(
+    operator: &str,
+    constants: &[Constant<'_>],
+    attributes: &[(&str, Attribute)],
+    dims: &[i64],
+) -> Vec<u8> {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", dims);
+    let mut operands = Vec::new();
+    for (i, (extents, numbers)) in constants.iter().enumerate() {
+        let (list, shape) = (net.integers(numbers), net.integers(extents));
+        operands.push(format!("constant{i}"));
+        net.node_to("Reshape", &[&list, &shape], &operands[i], &[]);
+    }
+    let names: Vec<&str> = operands.iter().map(String::as_str).collect();
+    net.node_to(operator, &names, "made", attributes);
+    net.node_to("Cast", &["made"], "cast", &[("to", Integer(1))]);
+    net.node_to("Add", &[&x, "cast"], "y", &[]);
+    net.output("y", dims);
+    net.finish()
+}
+
+const SQUARE: Constant<'_> = (&[2, 2], &[1, 2, 3, 4]);
+
+#[test]
+fn elements_of_constants_are_picked_and_put_where_indices_say() {
+    let makes = |operator, constants: &[Constant<'_>], attributes: &[_], dims: &[i64], wanted: &[f64]| {
+        let compiled = compiled(&of_constants(operator, constants, attributes, dims));
+        let zeros = Array::from_fn(compiled.inputs[0].dims.clone(), |_| 0.0).unwrap();
+        let seen = execute(&device(), &compiled, &[zeros]).unwrap();
+        assert_eq!(seen[0].values(), wanted, "{operator}");
+    };
+    let (eight, nine): (Constant<'_>, Constant<'_>) = ((&[8], &[1, 2, 3, 4, 5, 6, 7, 8]), (&[3, 3], &[0; 9]));
+    let indices: Constant<'_> = (&[2, 2], &[0, 0, -1, 0]);
+    makes("GatherElements", &[SQUARE, indices], &[("axis", Integer(1))], &[2, 2], &[1.0, 1.0, 4.0, 3.0]);
+    makes("GatherND", &[SQUARE, (&[2, 2], &[0, 0, 1, 1])], &[], &[2], &[1.0, 4.0]);
+    makes("GatherND", &[SQUARE, (&[2, 1], &[1, 0])], &[], &[2, 2], &[3.0, 4.0, 1.0, 2.0]);
+    let (indices, updates): (Constant<'_>, Constant<'_>) =
+        ((&[2, 3], &[1, 0, 2, 0, 2, 1]), (&[2, 3], &[1, 2, 3, 4, 5, 6]));
+    let wanted = [4.0, 2.0, 0.0, 1.0, 0.0, 6.0, 0.0, 5.0, 3.0];
+    makes("ScatterElements", &[nine, indices, updates], &[], &[3, 3], &wanted);
+    let (indices, updates): (Constant<'_>, Constant<'_>) =
+        ((&[4, 1], &[4, 3, 1, 7]), (&[4], &[9, 10, 11, 12]));
+    let wanted = [1.0, 11.0, 3.0, 10.0, 9.0, 6.0, 7.0, 12.0];
+    makes("ScatterND", &[eight, indices, updates], &[], &[8], &wanted);
+    let (indices, updates): (Constant<'_>, Constant<'_>) = ((&[2, 1], &[1, 1]), (&[2, 2], &[5, 6, 7, 8]));
+    let adding = [("reduction", Text("add"))];
+    makes("ScatterND", &[SQUARE, indices, updates], &adding, &[2, 2], &[1.0, 2.0, 15.0, 18.0]);
+}
+
+#[test]
+fn indices_beyond_constants_are_refused() {
+    let one: Constant<'_> = (&[1, 1], &[0]);
+    let refused = |operator, constants: &[Constant<'_>]| {
+        let problems = problems(&of_constants(operator, constants, &[], &[2, 2]));
+        assert_eq!(problems[0].operation, operator, "{problems:?}");
+    };
+    refused("GatherElements", &[SQUARE, (&[2, 2], &[0, 0, 2, 0])]);
+    refused("GatherElements", &[SQUARE, (&[1, 3], &[0, 0, 0])]);
+    refused("GatherElements", &[SQUARE, (&[2], &[0, 0])]);
+    refused("GatherND", &[SQUARE, (&[1, 2], &[0, -3])]);
+    refused("GatherND", &[SQUARE, (&[1, 3], &[0, 0, 0])]);
+    refused("ScatterND", &[SQUARE, (&[1, 1], &[i64::MIN]), (&[1, 2], &[0, 0])]);
+    refused("ScatterND", &[SQUARE, one, (&[2, 2], &[0; 4])]);
+    refused("ScatterElements", &[SQUARE, (&[1, 1], &[i64::MAX]), one]);
+}
+
+#[test]
+fn kernels_that_no_tensor_has_room_for_are_refused() {
+    let settings: [(&str, &[i64]); 7] = [
+        ("dilations", &[383, 383]),
+        ("dilations", &[i64::MAX, 1]),
+        ("strides", &[1 << 40, 1]),
+        ("pads", &[i64::MIN, 0, 0, 0]),
+        ("output_padding", &[i64::MAX, 0]),
+        ("output_shape", &[i64::MAX, i64::MAX]),
+        ("output_shape", &[i64::MIN, 1]),
+    ];
+    for (name, values) in settings {
+        let mut net = Onnx::new(5);
+        let x = net.input("x", &[1, 82, 8, 8]);
+        let weights = net.random(&[82, 3, 3, 3], 0.3);
+        net.node_to("ConvTranspose", &[&x, &weights], "y", &[(name, Integers(values.to_vec()))]);
+        net.output("y", &[1]);
+        let problems = problems(&net.finish());
+        assert_eq!(problems[0].name, "y", "{name} {values:?}: {problems:?}");
+    }
+    // A shape for fewer axes than the kernel moves along says nothing.
+    let mut net = Onnx::new(5);
+    let x = net.input("x", &[1, 2, 8, 8]);
+    let weights = net.random(&[2, 3, 3, 3], 0.3);
+    net.node_to("ConvTranspose", &[&x, &weights], "y", &[("output_shape", Integers(vec![9]))]);
+    net.output("y", &[1]);
+    compile(&net.finish(), &Options::default()).unwrap();
 }
 
 #[test]
@@ -379,5 +506,11 @@ fn model_cut_off_or_altered_anywhere_never_panics() {
             altered[at] = value;
             let _ = compile(&altered, &Options::default());
         }
+    }
+    let sequence = sequence();
+    for at in (0..sequence.len()).step_by(37) {
+        let mut altered = sequence.clone();
+        altered[at] = if at % 2 == 0 { 0xff } else { 1 };
+        let _ = compile(&altered, &Options::default());
     }
 }

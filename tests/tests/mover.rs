@@ -2,7 +2,7 @@
 
 use ane_device::mover::{Memories, Mover, Settings};
 use ane_tests::random::Random;
-use ane_tests::reference::mover::{Account, Made, Mover as Interpreter};
+use ane_tests::reference::mover::{Account, Mover as Interpreter, MoverBuild};
 use ane_uapi::hw::mover::Profile;
 use ane_uapi::hw::mover::regs::{self, Core};
 use ane_uapi::hw::mover::transfer::Contention;
@@ -10,14 +10,14 @@ use ane_uapi::hw::mover::xmov::{self, Tensix};
 use ane_uapi::register::{Reg, Word};
 
 /// The mover with its memories.
-struct Ours {
+struct DeviceMover {
     mover: Mover,
     scratch: Vec<u8>,
     configuration: Vec<u8>,
     instructions: Vec<u8>,
 }
 
-impl Ours {
+impl DeviceMover {
     fn write<T: Word>(&mut self, core: usize, register: &Reg<T>, value: u32, time: u64) {
         let (id, index) = regs::RegisterId::find(register.offset()).expect("a register");
         let mut memories = Memories {
@@ -87,7 +87,7 @@ fn command(random: &mut Random) -> u32 {
 fn stream(seed: u64) {
     let mut random = Random::new(seed);
     let [is_isa, contended, waits_for_credit, wormhole] = [0; 4].map(|_| random.below(2) == 1);
-    let mut theirs = Interpreter::new(Made {
+    let mut theirs = Interpreter::new(MoverBuild {
         account: if is_isa { Account::Isa } else { Account::Seed },
         contended,
         waits_for_credit,
@@ -104,7 +104,7 @@ fn stream(seed: u64) {
             theirs.configuration[4 * (word + i)..][..4].copy_from_slice(&value.to_le_bytes());
         }
     }
-    let mut ours = Ours {
+    let mut ours = DeviceMover {
         mover: Mover::new(Settings {
             profile: if is_isa { Profile::Isa } else { Profile::Seed },
             chip: if wormhole { Tensix::Wormhole } else { Tensix::Blackhole },

@@ -10,9 +10,9 @@ use ane::container;
 use ane_device::td::decode::HEADER_AT;
 use ane_device::tm::error::ErrorCode;
 use ane_tests::data;
-use ane_tests::differential::{Case, End, difference};
+use ane_tests::differential::{Case, ProgramEnd, difference};
 use ane_tests::random::Random;
-use ane_tests::reference::engine::Machine;
+use ane_tests::reference::engine::ReferenceMachine;
 use ane_tests::runner::Outcome;
 use ane_uapi::hw::td::{self, header};
 
@@ -95,9 +95,9 @@ fn blames_a_register(code: u8) -> bool {
 }
 
 /// Runs a case, and compares it with the interpreter where it did not end in a refusal.
-fn judge(case: &Case, machine: impl FnOnce() -> Machine) -> Result<End, String> {
+fn judge(case: &Case, machine: impl FnOnce() -> ReferenceMachine) -> Result<ProgramEnd, String> {
     let (outcome, seen) = catch_unwind(AssertUnwindSafe(|| case.on_device())).map_err(|_| "panic")?;
-    let end = End::of(outcome);
+    let end = ProgramEnd::of(outcome);
     if let Outcome::Failed { code, register, .. } = outcome {
         let address = u32::from(register) * 4;
         let word = address.checked_sub(HEADER_AT).and_then(|offset| header::HEADER.find(offset));
@@ -111,13 +111,14 @@ fn judge(case: &Case, machine: impl FnOnce() -> Machine) -> Result<End, String> 
             return Err(format!("{outcome:x?} left a trace in memory"));
         }
     }
-    if end == End::Refused {
+    if end == ProgramEnd::Refused {
         return Ok(end);
     }
     let (reference, why, expected) = case.on_reference(machine());
     match (end, reference) {
-        (End::Done, End::Done) => difference(&seen, &expected).map_or(Ok(end), Err),
-        (End::Hangs, End::Hangs) | (End::Fault, End::Fault | End::Refused) => Ok(end),
+        (ProgramEnd::Done, ProgramEnd::Done) => difference(&seen, &expected).map_or(Ok(end), Err),
+        (ProgramEnd::Hangs, ProgramEnd::Hangs)
+        | (ProgramEnd::Fault, ProgramEnd::Fault | ProgramEnd::Refused) => Ok(end),
         _ => Err(format!("device says {outcome:x?}, reference {why}")),
     }
 }
@@ -178,7 +179,7 @@ fn turn(case: &Case, limit: usize) -> Tally {
 fn check(name: &str, limit: usize, prepare: impl FnOnce(&mut Case)) {
     let Some(mut case) = case(name) else { return };
     prepare(&mut case);
-    assert_eq!(judge(&case, || case.machine()), Ok(End::Done), "the program itself runs");
+    assert_eq!(judge(&case, || case.machine()), Ok(ProgramEnd::Done), "the program itself runs");
     let all = std::env::var_os("ANE_MUTATION").is_some_and(|bits| bits == "all");
     let Tally { ends, wrong } = turn(&case, if all { usize::MAX } else { limit });
     let [done, hangs, refused, faults] = ends;
@@ -241,7 +242,11 @@ fn register_that_silicon_ignored_changes_no_byte() {
         assert_eq!(outcome, Outcome::Done, "{register:#x} with {value:#x}");
         // The stream is where the register was changed.
         assert!(seen[1..] == expected[1..], "{register:#x} with {value:#x}");
-        assert_eq!(judge(&changed, || changed.machine()), Ok(End::Done), "{register:#x} with {value:#x}");
+        assert_eq!(
+            judge(&changed, || changed.machine()),
+            Ok(ProgramEnd::Done),
+            "{register:#x} with {value:#x}"
+        );
     }
 }
 
@@ -270,7 +275,7 @@ fn sigmoid_with_unsigned_bytes_for_coefficients_gives_744_for_3() {
     case.set_register(0xc804, 0x0010_0000);
     let (outcome, _) = case.on_device();
     assert_eq!(outcome, Outcome::Done);
-    assert_eq!(judge(&case, || case.machine()), Ok(End::Done));
+    assert_eq!(judge(&case, || case.machine()), Ok(ProgramEnd::Done));
     let output = case.bars[4];
     let (_, after) = case.on_device();
     let index = case.regions.iter().position(|region| region.0 == output).expect("program has an output");

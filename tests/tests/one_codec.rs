@@ -13,7 +13,7 @@ use ane_tests::random::Random;
 use ane_uapi::hw::lookup::quiet;
 use ane_uapi::hw::mmio_map::Region;
 use ane_uapi::hw::tm;
-use ane_uapi::wire::ctrl::{Header, Kind, Op, Response};
+use ane_uapi::wire::ctrl::{Header, Op, RequestKind, Response};
 use zerocopy::IntoBytes;
 
 /// Requests of one device.
@@ -46,7 +46,7 @@ impl Both {
     fn registers(&mut self, has_pe_mmu: bool) {
         let ops: Vec<_> = quiet(has_pe_mmu).map(|place| Op::read(place.at.0)).collect();
         for ops in ops.chunks(512) {
-            let header = Header::new(Kind::Batch, ops.len() as u32, 1);
+            let header = Header::new(RequestKind::Batch, ops.len() as u32, 1);
             let answer = self.ask(&[header.as_bytes(), ops.as_bytes()].concat(), ROOM);
             assert_eq!(answer.len(), size_of::<Response>() + 4 * ops.len(), "all of them can be read");
         }
@@ -94,16 +94,16 @@ fn request(random: &mut Random, places: &[u32]) -> Vec<u8> {
     let count = random.below(12);
     let (kind, behind) = match random.below(16) {
         0 => return (0..random.below(64)).map(|_| random.word() as u8).collect(),
-        1 => (Kind::Reset, Vec::new()),
-        2 | 3 => (Kind::PeMmuMap, entries(random, 3 * count as usize)),
-        4 => (Kind::PeMmuUnmap, entries(random, 2 * count as usize)),
-        5 | 6 => (Kind::Declare, entries(random, 3 * count as usize)),
+        1 => (RequestKind::Reset, Vec::new()),
+        2 | 3 => (RequestKind::PeMmuMap, entries(random, 3 * count as usize)),
+        4 => (RequestKind::PeMmuUnmap, entries(random, 2 * count as usize)),
+        5 | 6 => (RequestKind::Declare, entries(random, 3 * count as usize)),
         _ => {
             let ops: Vec<_> = (0..count).map(|_| operation(random, places)).collect();
-            (Kind::Batch, ops.as_bytes().to_vec())
+            (RequestKind::Batch, ops.as_bytes().to_vec())
         }
     };
-    let count = if matches!(kind, Kind::Reset) { 0 } else { count };
+    let count = if matches!(kind, RequestKind::Reset) { 0 } else { count };
     let mut header = Header::new(kind, count, random.next());
     match random.below(24) {
         0 => header.count.set(random.word()),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use ane_device::dart::{Access, Circuit, Dart};
 use ane_tests::random::Random;
-use ane_tests::reference::page_walk::{self, Cause, Format, Level, Outcome, Stream};
+use ane_tests::reference::page_walk::{self, Cause, LeafFormat, Level, Stream, WalkOutcome};
 use ane_uapi::hw::dart::error::HwError;
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::dart::pte::PteFormat;
@@ -50,19 +50,19 @@ fn program(dart: &mut Dart, offset: u32, value: u32) {
 }
 
 /// A table entry for `page` in `format`, with one of many things wrong with it now and then.
-fn entry(random: &mut Random, format: Format, page: u64, is_leaf: bool) -> u64 {
+fn entry(random: &mut Random, format: LeafFormat, page: u64, is_leaf: bool) -> u64 {
     let page = match random.below(12) {
         0 => RAM + PAGES * PAGE,
         1 => 0,
         _ => page,
     };
     let valid = match format {
-        Format::Seed => page | 1 << 63,
-        Format::T8020 => page | 1,
-        Format::T6000 => (page >> 4) | 1,
+        LeafFormat::Seed => page | 1 << 63,
+        LeafFormat::T8020 => page | 1,
+        LeafFormat::T6000 => (page >> 4) | 1,
     };
     // A leaf of the published formats opens a whole page: start 0, end 0xfff.
-    let valid = if is_leaf && format != Format::Seed { valid | 0xfff << 40 } else { valid };
+    let valid = if is_leaf && format != LeafFormat::Seed { valid | 0xfff << 40 } else { valid };
     match random.below(10) {
         0 => 0,
         1 => valid & !(1 << 63 | 1),
@@ -73,7 +73,7 @@ fn entry(random: &mut Random, format: Format, page: u64, is_leaf: bool) -> u64 {
 }
 
 /// Fills the tables; L3 tables may lie outside memory, and one may be the L2 table itself.
-fn fill(random: &mut Random, memory: &GuestMemoryMmap<()>, format: Format) {
+fn fill(random: &mut Random, memory: &GuestMemoryMmap<()>, format: LeafFormat) {
     for index in 0..USED {
         let table = L2_TABLE + PAGE * u64::from(random.below(1 + L3_TABLES as u32));
         let entry = entry(random, format, table, false);
@@ -151,7 +151,7 @@ fn names(cause: Cause) -> &'static [HwError] {
     }
 }
 
-fn agree(format: Format, ours_format: PteFormat) {
+fn agree(format: LeafFormat, ours_format: PteFormat) {
     let mut random = Random::new(0x5eed_0100 + ours_format as u64);
     let memory = memory();
     let mut seen = BTreeSet::new();
@@ -182,7 +182,7 @@ fn agree(format: Format, ours_format: PteFormat) {
             };
             // A leaf may open a page up to the middle of the word.
             let theirs = match (walk(address), walk(address + 7)) {
-                (Outcome::Physical(_), fault @ Outcome::Fault(_)) => fault,
+                (WalkOutcome::Physical(_), fault @ WalkOutcome::Fault(_)) => fault,
                 (first, _) => first,
             };
             let ours = ours(&mut dart, &memory, id, address, access);
@@ -191,12 +191,12 @@ fn agree(format: Format, ours_format: PteFormat) {
                 // The device looks at the address before it looks at the stream.
                 _ if address >> 32 != 0 => assert_eq!(ours, Err(HwError::HighAddress), "{place}"),
                 _ if address >= 0xe000_0000 => assert_eq!(ours, Err(HwError::OutsideAperture), "{place}"),
-                Outcome::Physical(physical) => match word_at(&memory, physical) {
+                WalkOutcome::Physical(physical) => match word_at(&memory, physical) {
                     Some(word) if access == Access::Read => assert_eq!(ours, Ok(word), "{place}"),
                     Some(_) => assert_eq!(ours, Ok(0), "{place}"),
                     None => assert_eq!(ours, Err(HwError::NoMemory), "{place}"),
                 },
-                Outcome::Fault(cause) => {
+                WalkOutcome::Fault(cause) => {
                     let error = ours.expect_err(&place);
                     assert!(names(cause).contains(&error), "{place}: {error}, reference says {cause:?}");
                 }
@@ -210,17 +210,17 @@ fn agree(format: Format, ours_format: PteFormat) {
 
 #[test]
 fn random_walks_in_the_founding_format_end_where_the_reference_says() {
-    agree(Format::Seed, PteFormat::Seed);
+    agree(LeafFormat::Seed, PteFormat::Seed);
 }
 
 #[test]
 fn random_walks_in_the_first_published_format_end_where_the_reference_says() {
-    agree(Format::T8020, PteFormat::T8020);
+    agree(LeafFormat::T8020, PteFormat::T8020);
 }
 
 #[test]
 fn random_walks_in_the_second_published_format_end_where_the_reference_says() {
-    agree(Format::T6000, PteFormat::T6000);
+    agree(LeafFormat::T6000, PteFormat::T6000);
 }
 
 /// The page of context `k`, mapped at one address in its own tables and nowhere else.

@@ -5,11 +5,10 @@
 
 use ane::container;
 use ane::container::{Direction, Program};
-use ane::embedded;
 use ane_device::Options;
 use ane_tests::data::{self, Sample};
-use ane_tests::known::{self, Registers, assert_known, halves};
-use ane_tests::runner::{Outcome, Runner, surfaces};
+use ane_tests::known::{self, ByRegisters, assert_known, halves};
+use ane_tests::runner::{EmbeddedRunner, Outcome, surfaces};
 use ane_uapi::hw::space::Iova;
 use half::f16;
 
@@ -22,25 +21,25 @@ fn sample(name: &str) -> Option<Sample> {
 
 #[test]
 fn sum_of_threes_and_twos_is_five() {
-    known::sum().into_iter().for_each(assert_known::<Registers>);
+    known::sum().into_iter().for_each(assert_known::<ByRegisters>);
 }
 
 #[test]
 fn relu_keeps_what_is_above_zero() {
-    known::relu().into_iter().for_each(assert_known::<Registers>);
+    known::relu().into_iter().for_each(assert_known::<ByRegisters>);
 }
 
 #[test]
 fn sigmoid_of_three_is_the_knot_that_the_m1_gives() {
-    known::sigmoid().into_iter().for_each(assert_known::<Registers>);
+    known::sigmoid().into_iter().for_each(assert_known::<ByRegisters>);
 }
 
 #[test]
 fn convolution_with_twos_gives_what_the_m1_gives() {
     let Some(convolution) = known::convolution() else { return };
     let program = container::open(&convolution.bytes).unwrap();
-    assert_eq!(known::run::<Registers>(&program, &[halves([3.0; 3])]), halves([18.0; 3]));
-    assert_known::<Registers>(convolution);
+    assert_eq!(known::run::<ByRegisters>(&program, &[halves([3.0; 3])]), halves([18.0; 3]));
+    assert_known::<ByRegisters>(convolution);
 }
 
 #[test]
@@ -49,7 +48,7 @@ fn inner_product_uses_the_weights_in_the_constant_section() {
     let program = container::open(&sample.bytes).unwrap();
     let Some(zeros) = known::inner_product() else { return };
     let input = zeros.inputs[0].clone();
-    assert_known::<Registers>(zeros);
+    assert_known::<ByRegisters>(zeros);
     // Output o takes input o twice: sixteen engines of 32 lanes each, rows of lanes (td 7.1).
     let weights = program.constants[0].bytes.as_ptr() as usize - sample.bytes.as_ptr() as usize;
     for output in 0..512 {
@@ -59,12 +58,12 @@ fn inner_product_uses_the_weights_in_the_constant_section() {
     }
     let program = container::open(&sample.bytes).unwrap();
     let doubled: Vec<f16> = input.iter().map(|value| f16::from_f32(value.to_f32() * 2.0)).collect();
-    assert_eq!(known::run::<Registers>(&program, &[input]), doubled);
+    assert_eq!(known::run::<ByRegisters>(&program, &[input]), doubled);
 }
 
 #[test]
 fn concatenation_puts_the_second_input_first() {
-    known::concatenation().into_iter().for_each(assert_known::<Registers>);
+    known::concatenation().into_iter().for_each(assert_known::<ByRegisters>);
 }
 
 /// With one task the second half of the output stays as it was (measured, td 8.1).
@@ -72,7 +71,7 @@ fn concatenation_puts_the_second_input_first() {
 fn chain_of_which_only_one_task_is_asked_for_runs_one() {
     let Some(sample) = sample("concat") else { return };
     let program = container::open(&sample.bytes).unwrap();
-    let mut runner = Runner::new(embedded::open(&Options::default(), MEMORY).unwrap());
+    let mut runner = EmbeddedRunner::open(&Options::default(), MEMORY);
     runner.load(&program);
     for input in surfaces(&program, Direction::Input) {
         runner.fill(input, &halves(vec![1.0; input.shape.c as usize]));
@@ -93,7 +92,7 @@ fn operand_that_reaches_behind_its_surface_is_what_lies_there() {
     // Plane stride of source 2, in the record of the tile source.
     stream[0x190..0x194].copy_from_slice(&0x80_u32.to_le_bytes());
     let program = Program { stream: &stream, ..program };
-    let mut runner = Runner::new(embedded::open(&Options::default(), MEMORY).unwrap());
+    let mut runner = EmbeddedRunner::open(&Options::default(), MEMORY);
     runner.load(&program);
     let inputs = surfaces(&program, Direction::Input);
     inputs.iter().for_each(|input| runner.fill(input, &halves([1.0; 64])));
@@ -117,7 +116,7 @@ fn program_that_needs_nothing_inferred_is_carried_out_when_strict() {
     for sample in samples {
         let program = container::open(&sample.bytes).unwrap();
         let options = Options { strict: true, ..Options::default() };
-        let mut runner = Runner::new(embedded::open(&options, MEMORY).unwrap());
+        let mut runner = EmbeddedRunner::open(&options, MEMORY);
         runner.load(&program);
         assert_eq!(runner.run(), Outcome::Done, "{}", sample.name);
         assert!(runner.guest.bus.device_mut().ane().inferred().is_none(), "{}", sample.name);

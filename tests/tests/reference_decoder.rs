@@ -11,7 +11,7 @@ use ane_uapi::register::{Block, Field};
 
 /// A task as both decoders see it.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct TaskView {
     offset: u32,
     header: Vec<u32>,
     writes: Vec<(u32, u32)>,
@@ -19,11 +19,11 @@ struct Seen {
 }
 
 /// What our decoder says: the tasks, or that it refuses.
-fn ours(stream: &[u8], first: u32, count: u32) -> Result<Vec<Seen>, String> {
+fn ours(stream: &[u8], first: u32, count: u32) -> Result<Vec<TaskView>, String> {
     Tasks::new(stream, first, count).map(|task| seen(&task.map_err(|error| error.to_string())?)).collect()
 }
 
-fn seen(task: &Task<'_>) -> Result<Seen, String> {
+fn seen(task: &Task<'_>) -> Result<TaskView, String> {
     // The reference refuses what runs past the end; ours takes zeros from there on.
     if let Some(record) = task.records().find(|record| record.missing != 0) {
         return Err(format!("record in word {} runs past the end", record.at));
@@ -31,15 +31,15 @@ fn seen(task: &Task<'_>) -> Result<Seen, String> {
     let mut writes = Vec::new();
     task.for_each_write(|address, value| writes.push((address, value)));
     let header = task.header.rows().map(|(_, word)| word).collect();
-    Ok(Seen { offset: task.offset, header, writes, end: task.offset + task.len_bytes() })
+    Ok(TaskView { offset: task.offset, header, writes, end: task.offset + task.len_bytes() })
 }
 
 /// What the reference says of the same bytes.
-fn theirs(stream: &[u8], first: u32, count: u32) -> Result<Vec<Seen>, Refusal> {
+fn theirs(stream: &[u8], first: u32, count: u32) -> Result<Vec<TaskView>, Refusal> {
     let tasks = reference::decode_program(stream, first, count)?;
     Ok(tasks
         .into_iter()
-        .map(|task| Seen {
+        .map(|task| TaskView {
             offset: task.offset,
             header: task.header,
             writes: task.writes.into_iter().map(|write| (write.address, write.value)).collect(),

@@ -2,7 +2,7 @@
 
 use ane::build::{BuildError, Built, Convolution, Element, Graph, Padding, Shape, Tail, Tensor, Weights};
 use ane_device::options::Numerics;
-use ane_tests::differential::End;
+use ane_tests::differential::ProgramEnd;
 use ane_tests::differential::built::surface::{of_graph, take};
 use ane_tests::random::Random;
 use ane_tests::reference::engine::Mode;
@@ -28,7 +28,7 @@ fn run(
 ) -> (Built, Vec<u16>) {
     let (built, case) = of_graph(shape, &bits(input), Numerics::M1, operation);
     let (outcome, after) = case.on_device();
-    assert_eq!(End::of(outcome), End::Done);
+    assert_eq!(ProgramEnd::of(outcome), ProgramEnd::Done);
     let result = take(&case, &built, "result", &after);
     (built, result)
 }
@@ -105,7 +105,7 @@ fn tiled_program_is_the_same_on_the_second_engine() {
         graph.convolution(x, &convolution)
     });
     assert!(built.task_count() > 8, "{} tasks", built.task_count());
-    assert_eq!(case.compare(), Ok(End::Done));
+    assert_eq!(case.compare(), Ok(ProgramEnd::Done));
 }
 
 #[test]

@@ -1,16 +1,15 @@
 //! The timing model on built programs: held to what was measured, within what docs/timing.md states.
 
 use ane::build::{Built, Convolution, Graph, Shape, Weights};
-use ane::embedded;
-use ane::sram::Report;
+use ane::sram::Occupancy;
 use ane_device::Options;
 use ane_device::counters::Report as Performance;
 use ane_device::timing::phases::Part;
 use ane_device::trace::{Clock, Timeline, What};
 use ane_driver::bus::{Bus, Operation};
-use ane_tests::runner::{Outcome, Runner};
+use ane_tests::runner::{EmbeddedRunner, Outcome};
 use ane_uapi::hw::chip::Soc;
-use ane_uapi::wire::event::Kind;
+use ane_uapi::wire::event::EventKind;
 use half::f16;
 use xtask::timing::experiment::{self, Curve, layer, nanoseconds, pass_time, sweep_rate};
 
@@ -56,7 +55,7 @@ fn one_more_pass_over_the_output_channels_is_a_step() {
     // Between two multiples of 64 outputs the array walks over the input as often as at the upper one.
     let array = |outputs| {
         let built = layer(Shape::new(256, 32, 32), outputs, 1).expect("it is built");
-        Report::of(&built.program(), Soc::T8103).tasks[0].array
+        Occupancy::of(&built.program(), Soc::T8103).tasks[0].array
     };
     assert_eq!([200, 224, 240].map(array), [array(256); 3]);
     assert_eq!(array(256) * 3, array(192) * 4);
@@ -121,11 +120,9 @@ fn streamed_layer_moves_more_bytes_for_each_operation() {
     assert!(moved(&tiled) > moved(&whole) * 11 / 10, "{} and {}", moved(&tiled), moved(&whole));
 }
 
-type Device = Runner<embedded::InProcess>;
-
 /// Runs a program; gives the device and its virtual timeline: part, start and end.
-fn run(built: &Built, options: &Options) -> (Device, Vec<(u16, Part, u64, u64)>) {
-    let mut runner = Runner::new(embedded::open(options, 32 << 20).expect("a device"));
+fn run(built: &Built, options: &Options) -> (EmbeddedRunner, Vec<(u16, Part, u64, u64)>) {
+    let mut runner = EmbeddedRunner::open(options, 32 << 20);
     runner.guest.bus.device_mut().ane().set_timeline(Timeline::on(Clock::new(|| 0), 1 << 12));
     runner.load(&built.program());
     assert_eq!(runner.run(), Outcome::Done);
@@ -200,14 +197,14 @@ fn virtual_time_is_in_counters_reports_and_the_same_in_every_run() {
 #[test]
 fn completion_of_a_request_tells_its_virtual_time_in_ticks() {
     let built = layer(Shape::new(64, 32, 32), 64, 3).expect("it is built");
-    let mut runner = Runner::new(embedded::open(&Options::default(), 32 << 20).expect("a device"));
+    let mut runner = EmbeddedRunner::open(&Options::default(), 32 << 20);
     runner.load(&built.program());
     runner.submit();
     let event = runner.guest.event();
     let cycles = runner.guest.bus.device_mut().ane().counters().usage.cycles;
     // The clock of events has 24 MHz, that of the engine 1.14 GHz.
     let expected = cycles as f64 * 24.0 / 1140.0;
-    assert_eq!(event.kind(), Ok(Kind::TaskManager));
+    assert_eq!(event.kind(), Ok(EventKind::TaskManager));
     assert!((f64::from(event.words[2].get()) - expected).abs() <= 1.0, "{:?}, {expected} ticks", event.words);
 }
 

@@ -67,3 +67,20 @@ fn trace_that_cannot_be_created_is_an_error_that_names_it() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("--trace /nonexistent/trace.json"), "{said}");
 }
+
+#[test]
+fn trace_that_does_not_fit_on_the_disk_is_told_once_and_ends_no_device() {
+    let mut daemon = Daemon::start(&["--trace", "/dev/full"]);
+    let settings = Settings { memory_bytes: 4 << 20, timeout: LIMIT, ..Settings::default() };
+    let mut runner = Runner::new(VhostUser::connect(&daemon.socket(), settings).unwrap());
+    let built = ane_tests::null_task::program(8);
+    runner.load(&built.program());
+    for _ in 0..20 {
+        assert_eq!(runner.run(), Outcome::Done);
+    }
+    drop(runner);
+    daemon.signal(Signal::SIGTERM);
+    assert!(daemon.wait().success());
+    let told = daemon.log();
+    assert_eq!(told.matches("/dev/full cannot be written: No space left on device").count(), 1, "{told}");
+}

@@ -27,7 +27,7 @@ use ane_uapi::hw::tm::{
 use ane_uapi::hw::tq::{self, Pairing, QueueId, QueueStatus, RequestNid, RequestStream, Slot};
 use ane_uapi::hw::usage::Protection;
 use ane_uapi::register::Reg;
-use ane_uapi::wire::event::Kind;
+use ane_uapi::wire::event::EventKind;
 
 /// Groups of programs that every run compares.
 const GROUPS: u64 = 500;
@@ -40,7 +40,7 @@ const NID: Nid = Nid::LINUX;
 
 /// How a request ended: the words of its event but for the time, and the three error registers if it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct End {
+struct RequestEnd {
     code: u8,
     task: u16,
     words: [u32; 2],
@@ -48,12 +48,12 @@ struct End {
 }
 
 /// A program on the device.
-struct Program {
+struct RunningProgram {
     case: Case,
     stream: StreamId,
     pages: Vec<PhysAddr>,
     has_begun: bool,
-    end: Option<End>,
+    end: Option<RequestEnd>,
     /// How often it gave way.
     turns: u32,
 }
@@ -62,7 +62,7 @@ struct Program {
 struct Engine {
     bus: InProcess,
     next: u64,
-    programs: Vec<Program>,
+    programs: Vec<RunningProgram>,
 }
 
 fn manager<T: ane_uapi::register::Word>(register: &Reg<T>) -> EngineOffset {
@@ -135,7 +135,7 @@ impl Engine {
             self.write(&[(enable, enabled), (at(ttbr), base), (at(control), tcr)]);
         }
         let case = case.clone();
-        self.programs.push(Program { case, stream, pages, has_begun: false, end: None, turns: 0 });
+        self.programs.push(RunningProgram { case, stream, pages, has_begun: false, end: None, turns: 0 });
     }
 
     fn map(&mut self, table: PhysAddr, at: Iova, page: PhysAddr) {
@@ -159,7 +159,7 @@ impl Engine {
 
     /// Has a program begin, or go on.
     fn start(&mut self, index: usize) {
-        let Program { case, stream, has_begun, .. } = &mut self.programs[index];
+        let RunningProgram { case, stream, has_begun, .. } = &mut self.programs[index];
         let goes_on = std::mem::replace(has_begun, true);
         let slot = Slot::First.registers(Pairing::ByPlace);
         let stream = RequestStream::new().with_stream(stream.number()).with_goes_on(goes_on);
@@ -182,7 +182,7 @@ impl Engine {
         loop {
             let event = self.bus.event(Duration::ZERO).expect("bus is sound")?;
             // A fault comes before the end of the request that it ends.
-            if event.kind() == Ok(Kind::TaskManager) {
+            if event.kind() == Ok(EventKind::TaskManager) {
                 let [_, info, word_1, _, word_3] = event.words.map(|word| word.get());
                 // What stands on the lines is not asked for again.
                 for line in 0..tm::LINES {
@@ -220,7 +220,7 @@ impl Engine {
             let registers = [tm::ERROR.offset(), tm::ERROR_PLACE.offset(), tm::ERROR_VALUE.offset()];
             errors = registers.map(|at| self.read(EngineOffset(tm::TASK_MANAGER.base.0 + at)));
         }
-        self.programs[index].end = Some(End { code: info.code(), task: info.task(), words, errors });
+        self.programs[index].end = Some(RequestEnd { code: info.code(), task: info.task(), words, errors });
     }
 
     /// What the memory of a program holds.

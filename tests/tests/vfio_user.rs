@@ -52,7 +52,7 @@ impl Mmio for Socket {
     }
 }
 
-type Rig = rig::Rig<Socket>;
+type SocketRig = rig::LinuxRig<Socket>;
 
 fn daemon() -> (Daemon, PathBuf) {
     let daemon = Daemon::start_platform(&["--check"]);
@@ -61,7 +61,7 @@ fn daemon() -> (Daemon, PathBuf) {
 }
 
 /// A guest whose memory is a file, and a driver in it.
-fn guest(socket: &std::path::Path) -> (Rig, File) {
+fn guest(socket: &std::path::Path) -> (SocketRig, File) {
     let file = File::from(memfd_create(c"guest", MFdFlags::empty()).unwrap());
     file.set_len(BYTES).unwrap();
     let shared = FileOffset::new(file.try_clone().unwrap(), 0);
@@ -69,7 +69,7 @@ fn guest(socket: &std::path::Path) -> (Rig, File) {
         GuestMemoryMmap::from_ranges_with_files([(GuestAddress(RAM), BYTES as usize, Some(shared))]).unwrap();
     let mut client = Client::new(socket).unwrap();
     client.dma_map(0, RAM, BYTES, file.as_raw_fd()).unwrap();
-    let rig = Rig::new(Socket { client, start: Instant::now() }, memory, 8);
+    let rig = SocketRig::new(Socket { client, start: Instant::now() }, memory, 8);
     (rig, file)
 }
 

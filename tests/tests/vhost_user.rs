@@ -10,7 +10,7 @@ use ane_driver::bus::ring::Features;
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::bus::{Bus, BusError, Operation};
 use ane_tests::daemon::{self, Daemon, LIMIT};
-use ane_tests::guest::Guest;
+use ane_tests::guest::BareGuest;
 use ane_uapi::hw::dart::error::HwError;
 use ane_uapi::hw::dart::regs::{self, Window};
 use ane_uapi::hw::space::{EngineOffset, Iova};
@@ -18,7 +18,7 @@ use ane_uapi::hw::td::header::{self, Identity};
 use ane_uapi::hw::tm;
 use ane_uapi::wire::config::{FEATURE_CHECK, FEATURE_GIVE_WAY, FEATURE_MOVER, FEATURE_TAKE_BACK};
 use ane_uapi::wire::ctrl::Status;
-use ane_uapi::wire::event::Kind;
+use ane_uapi::wire::event::EventKind;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
@@ -40,16 +40,18 @@ const DESCRIPTOR_FAULT: u32 = 0x11;
 /// What would hang ends at once, so that no test waits for a deadline.
 const REPORTING: &[&str] = &["--hang", "report"];
 
-fn connect(path: &Path, settings: Settings) -> Guest<VhostUser> {
-    Guest::new(VhostUser::connect(path, Settings { timeout: LIMIT, ..settings }).expect("device can be had"))
+fn connect(path: &Path, settings: Settings) -> BareGuest<VhostUser> {
+    BareGuest::new(
+        VhostUser::connect(path, Settings { timeout: LIMIT, ..settings }).expect("device can be had"),
+    )
 }
 
-fn guest(daemon: &Daemon) -> Guest<VhostUser> {
+fn guest(daemon: &Daemon) -> BareGuest<VhostUser> {
     connect(&daemon.socket(), Settings { memory_bytes: 4 << 20, ..Settings::default() })
 }
 
 /// A guest whose descriptor, a header of the smallest task, is mapped at [`DESCRIPTOR`].
-fn with_descriptor(daemon: &Daemon) -> Guest<VhostUser> {
+fn with_descriptor(daemon: &Daemon) -> BareGuest<VhostUser> {
     let mut guest = guest(daemon);
     let page = guest.page();
     let identity = Identity::new().with_nid(NID).with_eon(true).into_bits();
@@ -88,7 +90,7 @@ fn pushed_request_ends_in_an_event_that_says_why_it_did_not_run() {
     let mut guest = with_descriptor(&daemon);
     guest.submit(DESCRIPTOR, header::BYTES, NID);
     let event = guest.event();
-    assert_eq!((event.kind(), event.sequence.get(), event.lost.get()), (Ok(Kind::TaskManager), 0, 0));
+    assert_eq!((event.kind(), event.sequence.get(), event.lost.get()), (Ok(EventKind::TaskManager), 0, 0));
     assert_eq!((event.words[1].get() >> 16) & 0xff, u32::from(NID), "the event names the request");
     assert_eq!(guest.bus.read(ERRORS).unwrap() & 0xff, WOULD_HANG);
     assert_eq!(event.words[2].get(), guest.bus.read(ERRORS).unwrap(), "event and register say the same");
@@ -101,9 +103,9 @@ fn unmapped_descriptor_faults_until_it_is_mapped_and_the_fault_cleared() {
     let mut guest = with_descriptor(&daemon);
     guest.submit(NOWHERE, header::BYTES, NID);
     let events = [guest.event(), guest.event()];
-    let fault = events.iter().find(|event| event.kind() == Ok(Kind::Dart)).expect("the window reports");
+    let fault = events.iter().find(|event| event.kind() == Ok(EventKind::Dart)).expect("the window reports");
     let task =
-        events.iter().find(|event| event.kind() == Ok(Kind::TaskManager)).expect("so does the manager");
+        events.iter().find(|event| event.kind() == Ok(EventKind::TaskManager)).expect("so does the manager");
     assert_eq!(task.words[2].get() & 0xff, DESCRIPTOR_FAULT);
     assert_eq!(fault.info.check(), Ok(()));
     assert_eq!(fault.info.address.get(), NOWHERE.0);
@@ -127,16 +129,16 @@ fn unmapped_descriptor_faults_until_it_is_mapped_and_the_fault_cleared() {
 fn translation_lasts_until_it_is_invalidated() {
     let daemon = Daemon::start(REPORTING);
     let mut guest = with_descriptor(&daemon);
-    let submit = |guest: &mut Guest<VhostUser>| {
+    let submit = |guest: &mut BareGuest<VhostUser>| {
         guest.submit(DESCRIPTOR, header::BYTES, NID);
         guest.event().kind()
     };
-    assert_eq!(submit(&mut guest), Ok(Kind::TaskManager));
+    assert_eq!(submit(&mut guest), Ok(EventKind::TaskManager));
     guest.unmap(DESCRIPTOR);
-    assert_eq!(submit(&mut guest), Ok(Kind::TaskManager), "stale translation serves");
+    assert_eq!(submit(&mut guest), Ok(EventKind::TaskManager), "stale translation serves");
     guest.invalidate();
     let kinds = [submit(&mut guest), guest.event().kind()];
-    assert!(kinds.contains(&Ok(Kind::Dart)), "{kinds:?}");
+    assert!(kinds.contains(&Ok(EventKind::Dart)), "{kinds:?}");
 }
 
 #[test]
@@ -275,7 +277,7 @@ fn panic_policy_makes_the_device_dead_until_it_is_reset() {
     let daemon = Daemon::start(&["--fault-policy", "panic"]);
     let mut guest = with_descriptor(&daemon);
     guest.submit(NOWHERE, header::BYTES, NID);
-    while guest.event().kind() != Ok(Kind::Dead) {}
+    while guest.event().kind() != Ok(EventKind::Dead) {}
     let refused = guest.bus.read(ERRORS);
     assert!(matches!(refused, Err(BusError::Refused { status: Status::Dead, .. })), "{refused:?}");
     guest.bus.reset().unwrap();
@@ -288,7 +290,7 @@ fn stuck_queue_is_aborted_when_its_time_is_over_although_nobody_kicks() {
     let mut guest = with_descriptor(&daemon);
     guest.submit(DESCRIPTOR, header::BYTES, NID);
     let kinds = [guest.event().kind(), guest.event().kind()];
-    assert!(kinds.contains(&Ok(Kind::QueueAborted)), "{kinds:?}");
+    assert!(kinds.contains(&Ok(EventKind::QueueAborted)), "{kinds:?}");
 }
 
 #[test]

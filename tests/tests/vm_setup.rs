@@ -4,13 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use ane::vm::setup::{Kernel, SetupError};
+use ane::vm::setup::{GuestKernel, SetupError};
 use ane_driver::bus::vfio::BindError;
 use ane_tests::command::{printed, refused};
 use tempfile::TempDir;
 
 /// A kernel that shows one function for each pair of vendor and device.
-fn kernel(functions: &[(&str, &str, &str)]) -> (TempDir, Kernel) {
+fn kernel(functions: &[(&str, &str, &str)]) -> (TempDir, GuestKernel) {
     let root = tempfile::tempdir().unwrap();
     let devices = root.path().join("sys/bus/pci/devices");
     fs::create_dir_all(&devices).unwrap();
@@ -20,7 +20,7 @@ fn kernel(functions: &[(&str, &str, &str)]) -> (TempDir, Kernel) {
         fs::write(folder.join("vendor"), format!("{vendor}\n")).unwrap();
         fs::write(folder.join("device"), format!("{device}\n")).unwrap();
     }
-    let kernel = Kernel::below(root.path());
+    let kernel = GuestKernel::below(root.path());
     (root, kernel)
 }
 

@@ -1390,6 +1390,8 @@ struct drm_ane_mover {
  *
  * ENOSPC: with ANE_BO_PREMAPPED: no room in the aperture, even by eviction; or the file has no
  * handle left; or the pool is full.
+ *
+ * EOPNOTSUPP: with ANE_BO_SCATTERED, from a client that maps the node as one file: under ane exec.
  */
 #define DRM_IOCTL_ANE_BO_CREATE \
 	_IOWR('d', 0x83, struct drm_ane_bo_create)

@@ -6,5 +6,6 @@
 pub mod abi;
 pub mod hw;
 pub mod ioctl;
+pub mod log_budget;
 pub mod register;
 pub mod wire;

@@ -3,7 +3,7 @@
 use ane_uapi::hw::chip::{
     self, BIA, BOARDS, Board, CHIPS, CIRCUITS, Circuit, Quantity, Soc, Unknown, operations_per_cycle,
 };
-use ane_uapi::hw::hal::{self, FIELDS, FieldOffset, Generation, Kind, Place, UnknownGeneration};
+use ane_uapi::hw::hal::{self, FIELDS, FieldBytes, FieldKind, FieldOffset, Generation, UnknownGeneration};
 use ane_uapi::hw::space::{EngineOffset, PhysAddr};
 use ane_uapi::hw::usage::ReadOnly;
 use ane_uapi::register::Grade;
@@ -323,7 +323,7 @@ fn cores_of_every_target_follow_its_suffix() {
 fn kernel_widths_are_in_a_span_and_answer_no_offset() {
     let widths: Vec<_> = FIELDS
         .iter()
-        .filter(|field| field.place == Place::Within(FieldOffset(0x30), FieldOffset(0x50)))
+        .filter(|field| field.place == FieldBytes::Within(FieldOffset(0x30), FieldOffset(0x50)))
         .map(|field| [Generation::H13, Generation::H14].map(|g| field.value(g).expect("stated").number))
         .collect();
     assert_eq!(widths, [[29, 32], [13, 16]]);
@@ -334,7 +334,7 @@ fn kernel_widths_are_in_a_span_and_answer_no_offset() {
 
 #[test]
 fn dead_fields_have_no_values() {
-    let dead: Vec<_> = FIELDS.iter().filter(|field| field.kind == Kind::Dead).collect();
+    let dead: Vec<_> = FIELDS.iter().filter(|field| field.kind == FieldKind::Dead).collect();
     let offsets: Vec<_> = dead.iter().map(|field| field.place.first().0).collect();
     assert_eq!(offsets, [0x18, 0x80, 0x260, 0x29c, 0x320]);
     for field in dead {
@@ -344,7 +344,7 @@ fn dead_fields_have_no_values() {
 
 #[test]
 fn capabilities_are_bits() {
-    for field in FIELDS.iter().filter(|field| field.kind == Kind::Capability) {
+    for field in FIELDS.iter().filter(|field| field.kind == FieldKind::Capability) {
         for value in Generation::ALL.iter().filter_map(|&generation| field.value(generation)) {
             assert!(value.number <= 1, "{}", field.name);
         }

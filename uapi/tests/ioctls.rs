@@ -2,7 +2,7 @@
 
 use ane_uapi::abi;
 use ane_uapi::ioctl::errno::Errno;
-use ane_uapi::ioctl::number::{Direction, MAX_SIZE, Number};
+use ane_uapi::ioctl::number::{ArgumentDirection, MAX_SIZE, Number};
 use ane_uapi::ioctl::{DRM_IOCTLS, FORMER, IOCTLS, OWN, SECTIONS, current, find, unknown};
 
 #[test]
@@ -65,7 +65,7 @@ fn every_word_decodes_and_encodes_to_itself() {
         word = word.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
         assert_eq!(Number::decode(word).encode(), word);
     }
-    assert_eq!(Number::decode(u32::MAX).direction, Direction::ReadWrite);
+    assert_eq!(Number::decode(u32::MAX).direction, ArgumentDirection::ReadWrite);
     assert_eq!(usize::from(Number::decode(u32::MAX).size), MAX_SIZE);
 }
 

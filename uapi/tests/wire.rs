@@ -7,7 +7,7 @@ use ane_uapi::hw::space::IovaRange;
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::param;
 use ane_uapi::wire::config::{self, BadConfig, Config};
-use ane_uapi::wire::ctrl::{Access, Header, Kind, NO_INDEX, Op, Response, Status};
+use ane_uapi::wire::ctrl::{Access, Header, NO_INDEX, Op, RequestKind, Response, Status};
 use ane_uapi::wire::event::{self, Event};
 use ane_uapi::wire::sideband::{Declaration, MapEntry, UnmapEntry};
 use ane_uapi::wire::{QUEUES, SECTIONS};
@@ -75,12 +75,12 @@ fn operation_says_what_it_was_made_for() {
 #[test]
 fn number_beyond_an_enumeration_is_refused_with_the_number() {
     for number in 0..=u16::MAX {
-        let known = Kind::ALL.iter().any(|kind| *kind as u16 == number);
-        assert_eq!(Kind::try_from(number).is_ok(), known);
+        let known = RequestKind::ALL.iter().any(|kind| *kind as u16 == number);
+        assert_eq!(RequestKind::try_from(number).is_ok(), known);
         let known = Access::ALL.iter().any(|access| *access as u16 == number);
         assert_eq!(Access::try_from(number).is_ok(), known);
-        let known = event::Kind::ALL.iter().any(|kind| *kind as u16 == number);
-        assert_eq!(event::Kind::try_from(number).is_ok(), known);
+        let known = event::EventKind::ALL.iter().any(|kind| *kind as u16 == number);
+        assert_eq!(event::EventKind::try_from(number).is_ok(), known);
     }
     for number in 0..=0xffff_u32 {
         let known = Status::ALL.iter().any(|status| *status as u32 == number);

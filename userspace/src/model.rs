@@ -3,20 +3,26 @@
 mod beside;
 pub mod compare;
 pub mod compile;
+mod einsum;
+mod error;
 mod execute;
 mod layers;
+pub mod limits;
 mod lower;
 pub mod mil;
 pub mod network;
 pub mod onnx;
+mod options;
 mod problem;
 pub mod protobuf;
 
 pub use beside::Beside;
-pub use compile::{Compiled, Options, compile, compile_file};
+pub use compile::{Compiled, compile, compile_file};
+pub use error::Error;
 pub use execute::execute;
 pub use lower::Step;
 pub(crate) use lower::onto;
+pub use options::Options;
 pub use problem::{Problem, Why};
 
 use std::borrow::Cow;

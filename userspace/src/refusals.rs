@@ -6,7 +6,8 @@
 
 use ane_device::engine::plan::plan;
 use ane_device::engine::plan::verdict::Verdict;
-use ane_device::td::decode::{DescriptorError, HEADER_AT, decode};
+use ane_device::td::decode::{HEADER_AT, decode};
+use ane_device::td::error::DescriptorError;
 use ane_device::td::fetch::Descriptor;
 use ane_device::td::register_file::RegisterFile;
 use ane_uapi::hw::td::{self, header::HEADER};

@@ -26,16 +26,27 @@ const TREE: [(&str, &str); 6] = [
     ("soc/ane@26bc04000/status", "okay\0"),
 ];
 
-/// Makes the names below `root`, which has to be an empty folder or none yet.
+/// Makes the names below `root`, which has to be an empty folder or none yet; all of them or none.
 ///
 /// # Errors
 ///
 /// The system's, and `DirectoryNotEmpty` for a folder that holds something.
 pub fn make(root: &Path) -> io::Result<()> {
+    let is_new = !root.exists();
     fs::create_dir_all(root)?;
     if fs::read_dir(root)?.next().is_some() {
         return Err(io::ErrorKind::DirectoryNotEmpty.into());
     }
+    fill(root).inspect_err(|_| {
+        // Best effort: the error that matters is the one already at hand.
+        let _ = remove(root);
+        if is_new {
+            let _ = fs::remove_dir(root);
+        }
+    })
+}
+
+fn fill(root: &Path) -> io::Result<()> {
     let file = |name: &str, text: &str| {
         let path = root.join(name);
         fs::create_dir_all(path.parent().unwrap_or(root))?;
@@ -59,6 +70,7 @@ pub fn make(root: &Path) -> io::Result<()> {
     )?;
     // The driver has them beside the device: it works, and a recovery can be asked for.
     file(&format!("{device}/wedged"), "0\n")?;
+    file(&format!("{device}/reset"), "")?;
     link(&format!("{device}/driver"), "../../../../bus/platform/drivers/ane")?;
     link(&format!("{device}/subsystem"), "../../../../bus/platform")?;
     link(&format!("{device}/of_node"), "../../../../firmware/devicetree/base/soc/ane@26bc04000")?;
@@ -93,7 +105,10 @@ pub fn make(root: &Path) -> io::Result<()> {
 ///
 /// The system's.
 pub fn remove(root: &Path) -> io::Result<()> {
-    ["sys", "proc", "run", "dev"].into_iter().try_for_each(|name| fs::remove_dir_all(root.join(name)))
+    ["sys", "proc", "run", "dev"].into_iter().try_for_each(|name| match fs::remove_dir_all(root.join(name)) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    })
 }
 
 #[cfg(test)]
@@ -122,6 +137,8 @@ mod tests {
         assert_eq!(real("sys/class/accel/accel0/subsystem"), real("sys/class/accel"));
         let compatible = fs::read(real("proc/device-tree/soc/ane@26bc04000/compatible")).unwrap();
         assert_eq!(compatible, b"apple,t8103-ane\0");
+        assert_eq!(fs::read(device.join("wedged")).unwrap(), b"0\n");
+        assert!(device.join("reset").is_file());
         assert_eq!(real("sys/class/accel/accel0/device/of_node"), real("proc/device-tree/soc/ane@26bc04000"));
         fs::write(root.join("note"), "").unwrap();
         remove(&root).unwrap();

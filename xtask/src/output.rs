@@ -29,3 +29,8 @@ pub fn write_or_check(path: &str, contents: impl AsRef<[u8]>, check: bool, comma
     }
     std::fs::write(&full, contents).with_context(|| path.to_owned())
 }
+
+/// A doc comment as one line of a table, with the characters escaped that would end a cell.
+pub(crate) fn one_line(doc: &str) -> String {
+    doc.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}

@@ -29,7 +29,6 @@ enum Work {
 
 const POINT: Work = Work::Convolution { kernel: (1, 1), weight: ONE, bias: None, post_scale: ONE };
 
-/// A probe.
 struct Probe {
     /// The row of the table that it belongs to, with a letter where the row has several.
     row: &'static str,

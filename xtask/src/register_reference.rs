@@ -5,6 +5,8 @@ use std::fmt::Write;
 use ane_uapi::hw;
 use ane_uapi::register::{Block, Code, Field, Register, Show};
 
+use crate::output::one_line;
+
 const HEAD: &str = "\
 # Registers
 
@@ -114,9 +116,4 @@ fn values(field: &Field) -> String {
         Show::Single => " fp32.".to_owned(),
         Show::Decimal | Show::Hex => String::new(),
     }
-}
-
-/// A doc comment as one line of a table, with the characters escaped that would end a cell.
-fn one_line(doc: &str) -> String {
-    doc.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }

@@ -8,6 +8,8 @@ use ane_uapi::ioctl::number::{Ioctl, Refusal};
 use ane_uapi::ioctl::{ALWAYS, DRM_IOCTLS, IOCTLS, SECTIONS};
 use ane_uapi::register::Code;
 
+use crate::output::one_line;
+
 const HEAD: &str = "\
 # The calls of `/dev/accel/accelN`
 
@@ -123,9 +125,4 @@ fn item(out: &mut String, item: &Item) {
 /// A doc comment as paragraphs of one line each.
 fn paragraphs(doc: &str) -> String {
     doc.split("\n\n").map(one_line).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
-}
-
-/// A doc comment as one line of a table, with the characters escaped that would end a cell.
-fn one_line(doc: &str) -> String {
-    doc.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }

@@ -5,7 +5,6 @@
 //! bounded by virtio-queue, which silently stops where a chain goes wrong; that is noticed here by its last
 //! descriptor promising another.
 
-use ane_device::time::Ticks;
 use thiserror::Error;
 use vm_memory::{Bytes, GuestAddress, GuestMemory, GuestMemoryMmap, Permissions};
 
@@ -154,28 +153,6 @@ impl Chain {
         }
         // No answer is longer than a batch's.
         u32::try_from(from.len().saturating_sub(left.len())).unwrap_or_default()
-    }
-}
-
-/// A log that a guest cannot fill: one line a second for its bad chains, with a count of those between.
-#[derive(Debug, Default)]
-pub(crate) struct Complaints {
-    next: Ticks,
-    swallowed: u64,
-}
-
-impl Complaints {
-    /// Logs what is wrong, or counts it.
-    pub(crate) fn complain(&mut self, now: Ticks, what: &dyn std::fmt::Display) {
-        if now < self.next {
-            self.swallowed = self.swallowed.saturating_add(1);
-            return;
-        }
-        self.next = now.saturating_add(Ticks::from_milliseconds(1000));
-        match std::mem::take(&mut self.swallowed) {
-            0 => log::warn!(target: "ane::virtio", "{what}"),
-            others => log::warn!(target: "ane::virtio", "{what} ({others} others were left out)"),
-        }
     }
 }
 

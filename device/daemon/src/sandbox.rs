@@ -5,55 +5,24 @@
 
 use std::path::PathBuf;
 
-use ane_sandbox::{Calls, Confined, UNLINK};
+use ane_sandbox::{Calls, Confined};
 use nix::libc;
 
-/// Calls that are allowed whatever their arguments are.
+/// More calls than every daemon has.
 const CALLS: &[libc::c_long] = &[
-    // Memory.
-    libc::SYS_brk,
-    libc::SYS_munmap,
-    // Descriptors that there are, and those that come over a socket. A file's length is asked for.
-    libc::SYS_close,
-    libc::SYS_fcntl,
-    libc::SYS_read,
+    // A file's length.
     libc::SYS_statx,
-    libc::SYS_write,
     // Sockets that there are.
-    libc::SYS_accept4,
-    libc::SYS_getsockopt,
     libc::SYS_recvfrom,
-    libc::SYS_recvmsg,
-    libc::SYS_sendmsg,
     libc::SYS_sendto,
-    libc::SYS_setsockopt,
-    libc::SYS_shutdown,
-    // Waiting; and going on with that after the process was stopped for a while.
+    // Waiting.
     libc::SYS_clock_nanosleep,
     libc::SYS_epoll_create1,
-    libc::SYS_epoll_ctl,
     libc::SYS_eventfd2,
-    libc::SYS_futex,
-    libc::SYS_ppoll,
-    libc::SYS_restart_syscall,
     libc::SYS_timerfd_settime,
-    // Time, where the system has to be asked for it.
-    libc::SYS_clock_gettime,
-    // Threads and their ends.
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    libc::SYS_gettid,
-    libc::SYS_rseq,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_sched_getaffinity,
-    libc::SYS_sigaltstack,
     // A thread that is stuck in a write is interrupted, and memory that is taken away replaced.
     libc::SYS_rt_sigreturn,
     libc::SYS_tgkill,
-    // Seeds of hash tables.
-    libc::SYS_getrandom,
-    // The sockets, at the end; Landlock says where.
-    UNLINK,
 ];
 
 /// Calls that have other names on architectures without the older ones: waiting, and what a descriptor is, by its name.

@@ -26,16 +26,20 @@ use ane_device::dart::CheckReport;
 use ane_device::dart::check::MAX_REPORTS;
 use ane_device::engine::executor::thread::Bell;
 use ane_device::platform::Platform;
-use ane_device::time::Ticks;
+use ane_device::time::{TICKS_PER_SECOND, Ticks};
 use ane_device::{Ane, Options};
+use ane_uapi::log_budget::LogBudget;
 use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE};
 use vm_memory::GuestMemoryMmap;
 
 use self::rings::runs;
-use super::chain::{Chain, Complaints};
+use super::chain::Chain;
 use super::guard::{Guard, Lost};
 use super::trace::Trace;
 pub(crate) use super::vring::Vring;
+
+/// Lines about bad chains in a second: one says what a driver does wrong, and any number more say nothing else.
+const BAD_CHAINS_PER_SECOND: u32 = 1;
 
 /// What is to be done after a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +71,8 @@ pub(crate) struct Worker {
     chain: Chain,
     bytes: Vec<u8>,
     answer: Vec<u8>,
-    complaints: Complaints,
+    /// Lines about chains that a guest got wrong.
+    bad_chains: LogBudget,
     /// Number of the next event.
     sequence: u64,
     /// Events dropped since the last that the guest got.
@@ -116,7 +121,7 @@ impl Worker {
             chain: Chain::default(),
             bytes: Vec::new(),
             answer: Vec::new(),
-            complaints: Complaints::default(),
+            bad_chains: LogBudget::new(BAD_CHAINS_PER_SECOND, TICKS_PER_SECOND),
             sequence: 0,
             lost: 0,
             call_off: Arc::default(),

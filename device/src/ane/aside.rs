@@ -13,7 +13,7 @@ use crate::engine::{Engine, Kept};
 use crate::kernel_memory::KernelMemory;
 use crate::sram::Sram;
 use crate::td::register_file::RegisterFile;
-use crate::tm::Running;
+use crate::tm::running::Running;
 use crate::trace::{Event, Task, What};
 
 /// What lasts from task to task.

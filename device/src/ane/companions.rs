@@ -11,7 +11,7 @@ use crate::bus::Target;
 use crate::engine::Engine;
 use crate::firmware::Firmware;
 use crate::mover::{Memories, Mover};
-use crate::pe_mmu::node::Request;
+use crate::pe_mmu::node::TransactionRequest;
 use crate::pe_mmu::{Message, Received, Rejected, Transaction, Why};
 use crate::report::Kind;
 use crate::time::{TICKS_PER_SECOND, Ticks};
@@ -59,7 +59,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             return Err(NotInstalled::Dead);
         }
         let mmu = self.dart.before_mut().ok_or(NotInstalled::Absent)?;
-        let transaction = Transaction { request: Some(Request::Sideband(message)), done: 0 };
+        let transaction = Transaction { request: Some(TransactionRequest::Sideband(message)), done: 0 };
         // The inbox is empty between two calls.
         if self.fabric.send(self.fabric_ps, transaction).is_err() {
             return Err(NotInstalled::Rejected(Rejected { entry: 0, why: Why::TooMany }));

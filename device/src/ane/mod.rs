@@ -47,7 +47,8 @@ use crate::stored::Stored;
 use crate::td::fetch::Descriptor;
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
-use crate::tm::{TaskManager, Turn};
+use crate::tm::TaskManager;
+use crate::tm::running::Turn;
 use crate::trace::Timeline;
 
 use self::aside::Chip;

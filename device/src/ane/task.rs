@@ -25,7 +25,7 @@ use crate::td::fetch::FetchError;
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
 use crate::tm::error::RequestError;
-use crate::tm::{Outcome, Running, Then};
+use crate::tm::running::{Outcome, Running, Then};
 use crate::trace::{Event, Task, What};
 
 /// A task that goes on in another step: as it was begun.

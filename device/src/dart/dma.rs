@@ -29,6 +29,7 @@ use super::rows::Rows;
 use super::stream::Access;
 use super::translate::Translator;
 use super::walk::Tables;
+use crate::copy;
 
 /// Guest memory for as long as it is borrowed, by places in this process.
 pub(super) struct View<'a> {
@@ -93,7 +94,7 @@ impl<'a> View<'a> {
         let from: *const u8 = ptr::with_exposed_provenance(place.host());
         // SAFETY: the bytes at `from` are guest memory that is borrowed, as above; `into` is a slice of this
         // process, which guest memory never is.
-        unsafe { ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) }
+        unsafe { copy::bytes(from, into.as_mut_ptr(), into.len()) }
     }
 
     /// Copies bytes to `place` and behind it; see [`View::copy_out`].
@@ -103,7 +104,7 @@ impl<'a> View<'a> {
         let into: *mut u8 = ptr::with_exposed_provenance_mut(place.host());
         // SAFETY: the bytes at `into` are guest memory that is borrowed, as above, and mapped for writing as
         // all of it is; `from` is a slice of this process, which guest memory never is.
-        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), into, from.len()) }
+        unsafe { copy::bytes(from.as_ptr(), into, from.len()) }
     }
 }
 

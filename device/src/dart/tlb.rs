@@ -48,7 +48,6 @@ impl Tag {
         ((self.0 >> 4) ^ ((self.0 & 0xf) << STREAM_SHIFT)) as usize & (ENTRIES - 1)
     }
 
-    /// The bit of the stream.
     const fn stream_bit(self) -> u16 {
         1 << (self.0 & 0xf)
     }

@@ -41,8 +41,8 @@ pub(super) struct Coefficients {
     /// A slot whose planes are narrower than it, and bytes on their way.
     staged: Vec<u16>,
     bytes: Vec<u8>,
-    /// Where each engine's next sparse slot begins in its chunk.
-    next: [u64; kernel_dma::CHANNELS as usize],
+    /// Where each engine's next sparse slot begins in its chunk, and whether those before it were empty.
+    next: [(u64, bool); kernel_dma::CHANNELS as usize],
 }
 
 /// Reads `into` from `base`.
@@ -65,7 +65,7 @@ impl Coefficients {
         self.weights.resize(outputs.saturating_mul(kernel.taps as usize));
         self.biases.resize(if kernel.has_bias { outputs } else { 0 });
         if group == 0 {
-            self.next = [kernel.table_bytes(); kernel_dma::CHANNELS as usize];
+            self.next = [(kernel.table_bytes(), true); kernel_dma::CHANNELS as usize];
         }
         kernel.slots().saturating_mul(parts(kernel))
     }
@@ -88,7 +88,7 @@ impl Coefficients {
         }
         if kernel.sparse.is_some() {
             self.sparse(dma, registers, kernel, slot)
-        } else if parts == 1 && slot.lanes != kernel.common_lanes() {
+        } else if parts == 1 && (slot.lanes, slot.row) != (kernel.common_lanes(), slot.lanes) {
             Ok(self.scattered(dma, registers, kernel, slot)?)
         } else {
             Ok(self.straight(dma, registers, kernel, slot, part as usize)?)
@@ -119,7 +119,7 @@ impl Coefficients {
         }
     }
 
-    /// Brings a slot whose plane is several of the array's: those get some lanes of each row.
+    /// Brings a slot whose plane is several of the array's, or whose rows have more lanes: those get some lanes of each row.
     fn scattered<M: GuestMemory>(
         &mut self,
         dma: &mut Dma<'_, M>,
@@ -129,8 +129,8 @@ impl Coefficients {
     ) -> Result<(), Fault> {
         let base = chunk(registers, slot.engine).saturating_add(slot.offset);
         self.bias_row(dma, base, slot)?;
-        let (lanes, taps) = (slot.lanes as usize, kernel.taps as usize);
-        self.staged.resize(lanes.saturating_mul(taps), 0);
+        let (lanes, row, taps) = (slot.lanes as usize, slot.row as usize, kernel.taps as usize);
+        self.staged.resize(row.saturating_mul(taps), 0);
         let base = base.saturating_add(bias_bytes(kernel, slot));
         numbers(dma, base, kernel.format, &mut self.staged)?;
         let narrow = kernel.common_lanes().max(1) as usize;
@@ -141,7 +141,7 @@ impl Coefficients {
             .unwrap_or_default()
             .chunks_exact_mut(narrow.saturating_mul(taps).max(1));
         for (index, plane) in planes.take(lanes.checked_div(narrow).unwrap_or(0)).enumerate() {
-            let rows = self.staged.chunks_exact(lanes.max(1));
+            let rows = self.staged.chunks_exact(row.max(1));
             for (to, from) in plane.chunks_exact_mut(narrow).zip(rows) {
                 let from = from.chunks_exact(narrow).nth(index).unwrap_or_default();
                 to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
@@ -158,7 +158,9 @@ impl Coefficients {
         kernel: &Kernel,
         slot: Slot,
     ) -> Result<(), EngineError> {
-        let (Some(layout), Some(at)) = (kernel.sparse, self.next.get_mut(usize::from(slot.engine))) else {
+        let (Some(layout), Some((at, is_empty))) =
+            (kernel.sparse, self.next.get_mut(usize::from(slot.engine)))
+        else {
             return Ok(());
         };
         let refuse = |bad: sparse::Bad| {
@@ -176,6 +178,11 @@ impl Coefficients {
         let is_only = kernel.slots_of(slot.engine) == 1 && kernel.groups == 1;
         let found =
             sparse::Found::of(&self.bytes, kernel.has_bias, slot.lanes, &layout, is_only).map_err(refuse)?;
+        let is_first = *at == kernel.table_bytes();
+        if !is_first && *is_empty != found.is_empty() {
+            return Err(refuse(sparse::Bad::Empty));
+        }
+        *is_empty = found.is_empty();
         let taps = kernel.taps as usize;
         let first = slot.first as usize;
         if let Some(biases) = self.biases.get_mut(first..first.saturating_add(slot.lanes as usize)) {
@@ -240,7 +247,7 @@ fn slot(memory: &mut KernelMemory, bytes: usize) -> Option<&mut [u8]> {
 
 /// Bytes of a slot's bias row.
 const fn bias_bytes(kernel: &Kernel, slot: Slot) -> u64 {
-    if kernel.has_bias { (slot.lanes as u64).saturating_mul(2) } else { 0 }
+    if kernel.has_bias { (slot.row as u64).saturating_mul(2) } else { 0 }
 }
 
 /// Reads coefficients as halves.

@@ -6,7 +6,11 @@
 
 use std::ops::Range;
 
+use zerocopy::IntoBytes;
+
 use super::plan::operand::{ChipPlace, Element, Shape};
+use super::tile::little_endian;
+use crate::copy;
 use crate::sram::{Sram, TILE_L2_BYTES};
 
 /// Bytes that are marked together: the smallest element, so that one that is written tells nothing of its neighbours.
@@ -68,8 +72,17 @@ impl Unknown {
         self.any && self.touches(place.base, u32::try_from(len).unwrap_or(u32::MAX))
     }
 
+    #[inline]
     fn change(&mut self, base: u32, len: u32, change: impl Fn(&mut u64, u64)) {
-        let Some(Span { words, head, tail }) = Span::of(base, len) else { return };
+        // Most rows of a tensor are short, and there are many.
+        let bit = base % WORD;
+        if GRANULE == 1 && len < WORD && bit.saturating_add(len) <= WORD {
+            if let Some(word) = self.map.get_mut((base / WORD) as usize) {
+                change(word, (1_u64.wrapping_shl(len)).wrapping_sub(1).wrapping_shl(bit));
+            }
+            return;
+        }
+        let Some(MapWords { words, head, tail }) = MapWords::of(base, len) else { return };
         match self.map.get_mut(words).unwrap_or_default() {
             [] => {}
             [only] => change(only, head & tail),
@@ -82,7 +95,7 @@ impl Unknown {
     }
 
     fn touches(&self, base: u32, len: u32) -> bool {
-        let Some(Span { words, head, tail }) = Span::of(base, len) else { return false };
+        let Some(MapWords { words, head, tail }) = MapWords::of(base, len) else { return false };
         match self.map.get(words).unwrap_or_default() {
             [] => false,
             [only] => only & head & tail != 0,
@@ -94,7 +107,7 @@ impl Unknown {
 }
 
 /// The words of the map that some bytes belong to, as far as the buffer goes.
-struct Span {
+struct MapWords {
     words: Range<usize>,
     /// The bits of the first word.
     head: u64,
@@ -102,7 +115,7 @@ struct Span {
     tail: u64,
 }
 
-impl Span {
+impl MapWords {
     /// None if there are no bytes.
     fn of(base: u32, len: u32) -> Option<Self> {
         let first = base / GRANULE;
@@ -127,12 +140,14 @@ fn rows(place: ChipPlace, shape: Shape) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The same bytes in as few rows as there are: rows without a gap between them are one, and so are channels.
-fn merged(place: ChipPlace, shape: Shape) -> Shape {
-    let Shape { channels, height, width } = shape;
-    let row = width.saturating_mul(place.element.bytes());
+/// The same bytes in as few rows as there are, if each takes so many: rows without a gap between them are one, and so are
+/// channels.
+fn merged(place: ChipPlace, shape: Shape, row: u32) -> Shape {
+    let Shape { channels, height, .. } = shape;
+    let element = place.element.bytes();
+    let width = row.checked_div(element).unwrap_or_default();
     if height != 1 && place.row_stride != row {
-        return shape;
+        return Shape { channels, height, width };
     }
     let width = width.saturating_mul(height);
     if channels != 1 && place.channel_stride != row.saturating_mul(height) {
@@ -153,45 +168,47 @@ pub(super) fn is_unknown(unknown: &Unknown, place: ChipPlace, shape: Shape) -> b
 
 /// Marks a tensor as unknown.
 pub(super) fn forget(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
-    let len = row_bytes(place, shape).next_multiple_of(ROW_UNIT);
-    rows(place, shape).for_each(|at| unknown.mark(at, len));
+    let shape = merged(place, shape, row_bytes(place, shape).next_multiple_of(ROW_UNIT));
+    rows(place, shape).for_each(|at| unknown.mark(at, row_bytes(place, shape)));
 }
 
 /// Reads a tensor, which the plan has seen to lie in the buffer.
 pub(super) fn read(sram: &Sram, place: ChipPlace, shape: Shape, into: &mut [u16]) {
-    let shape = merged(place, shape);
+    let shape = merged(place, shape, row_bytes(place, shape));
     let width = shape.width as usize;
     for (at, row) in rows(place, shape).zip(into.chunks_exact_mut(width.max(1))) {
         let Some(bytes) = sram.bytes().get(at as usize..) else { continue };
-        if place.element != Element::Half {
+        if place.element == Element::Half {
+            copy::row(bytes, row.as_mut_bytes());
+            little_endian(row);
+        } else {
             row.iter_mut().zip(bytes).for_each(|(to, from)| *to = place.element.half(*from));
-            continue;
         }
-        let (pairs, _) = bytes.as_chunks::<2>();
-        row.iter_mut().zip(pairs).for_each(|(to, from)| *to = u16::from_le_bytes(*from));
     }
 }
 
 /// Marks a tensor as known, as it is once it is written.
 pub(super) fn know(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
     if unknown.is_near(place, shape) {
-        let shape = merged(place, shape);
+        let shape = merged(place, shape, row_bytes(place, shape));
         rows(place, shape).for_each(|at| unknown.clear(at, row_bytes(place, shape)));
     }
 }
 
 /// Writes a tensor, which the plan has seen to lie in the buffer.
 pub(super) fn write(sram: &mut Sram, place: ChipPlace, shape: Shape, from: &[u16]) {
-    let shape = merged(place, shape);
+    let shape = merged(place, shape, row_bytes(place, shape));
     let width = shape.width as usize;
     for (at, row) in rows(place, shape).zip(from.chunks_exact(width.max(1))) {
         let Some(bytes) = sram.bytes_mut().get_mut(at as usize..) else { continue };
         if place.element != Element::Half {
             bytes.iter_mut().zip(row).for_each(|(to, from)| *to = place.element.byte(*from));
-            continue;
+        } else if cfg!(target_endian = "little") {
+            copy::row(row.as_bytes(), bytes);
+        } else {
+            let (pairs, _) = bytes.as_chunks_mut::<2>();
+            pairs.iter_mut().zip(row).for_each(|(to, from)| *to = from.to_le_bytes());
         }
-        let (pairs, _) = bytes.as_chunks_mut::<2>();
-        pairs.iter_mut().zip(row).for_each(|(to, from)| *to = from.to_le_bytes());
     }
 }
 

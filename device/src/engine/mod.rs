@@ -9,7 +9,7 @@
 //! * [`madd`] is the multiply-accumulate array of the neural engine, in the arithmetic of [`numerics`], and
 //!   [`table`] the activation tables behind it; [`planar`] is the planar engine.
 //! * [`cancel`] ends a pass that nobody wants any longer.
-//! * `kernels` holds what of the arithmetic is written for one kind of processor.
+//! * `pool` has the threads of both engines; `kernels` holds what of the arithmetic is written for one kind of processor.
 //!
 //! [`NotExecuting`] is the engine of a device that does everything but compute: it ends each task with the
 //! error that says so, and moves no byte.
@@ -24,6 +24,7 @@ pub mod madd;
 pub mod numerics;
 pub mod plan;
 pub mod planar;
+mod pool;
 mod room;
 pub mod table;
 mod tile;

@@ -15,7 +15,7 @@ use ane_uapi::hw::space::ApertureAddr;
 
 /// What a buffer is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum BufferState {
     Available,
     InExecution,
     Returned,
@@ -25,7 +25,7 @@ enum State {
 struct Buffer {
     pool: u32,
     address: ApertureAddr,
-    state: State,
+    state: BufferState,
 }
 
 /// Pools, buffers, requests.
@@ -60,7 +60,7 @@ impl Pools {
 
     pub(super) fn destroy(&mut self, pool: u32) -> Result<(), Answer> {
         self.known(pool)?;
-        if self.buffers.values().any(|buffer| buffer.pool == pool && buffer.state != State::Available) {
+        if self.buffers.values().any(|buffer| buffer.pool == pool && buffer.state != BufferState::Available) {
             return Err(Answer::WrongState);
         }
         self.pools.remove(&pool);
@@ -74,7 +74,7 @@ impl Pools {
             return Err(Answer::Full);
         }
         let number = self.number()?;
-        self.buffers.insert(number, Buffer { pool, address, state: State::Available });
+        self.buffers.insert(number, Buffer { pool, address, state: BufferState::Available });
         Ok(number)
     }
 
@@ -84,13 +84,13 @@ impl Pools {
         let mut available = self
             .buffers
             .iter_mut()
-            .filter(|(_, buffer)| buffer.pool == pool && buffer.state == State::Available);
+            .filter(|(_, buffer)| buffer.pool == pool && buffer.state == BufferState::Available);
         let (number, buffer) = available.next().ok_or(Answer::WrongState)?;
-        buffer.state = State::InExecution;
+        buffer.state = BufferState::InExecution;
         Ok((*number, buffer.address))
     }
 
-    fn turn(&mut self, buffer: u32, from: State, to: State) -> Result<(), Answer> {
+    fn turn(&mut self, buffer: u32, from: BufferState, to: BufferState) -> Result<(), Answer> {
         let buffer = self.buffers.get_mut(&buffer).ok_or(Answer::Nobody)?;
         if buffer.state != from {
             return Err(Answer::WrongState);
@@ -100,11 +100,11 @@ impl Pools {
     }
 
     pub(super) fn give_back(&mut self, buffer: u32) -> Result<(), Answer> {
-        self.turn(buffer, State::InExecution, State::Returned)
+        self.turn(buffer, BufferState::InExecution, BufferState::Returned)
     }
 
     pub(super) fn recycle(&mut self, buffer: u32) -> Result<(), Answer> {
-        self.turn(buffer, State::Returned, State::Available)
+        self.turn(buffer, BufferState::Returned, BufferState::Available)
     }
 
     pub(super) fn begin(&mut self) -> Result<(), Answer> {

@@ -5,12 +5,12 @@
 
 /// The bus's cycle.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Clock {
+pub(super) struct BusClock {
     now: u64,
     waited: u64,
 }
 
-impl Clock {
+impl BusClock {
     pub(super) const fn now(self) -> u64 {
         self.now
     }

@@ -33,11 +33,11 @@ pub use self::memories::Memories;
 pub use self::outcome::{Note, Refused};
 pub use self::settings::Settings;
 
-use self::clock::Clock;
+use self::clock::BusClock;
 use self::metadata::Packers;
 use self::outcome::Log;
 use self::processor::Queue;
-use self::registers::Kept;
+use self::registers::KeptRegisters;
 use self::threads::Threads;
 
 /// What is counted; it only observes.
@@ -73,7 +73,7 @@ impl Counters {
 pub struct Mover {
     settings: Settings,
     control: Control,
-    clock: Clock,
+    clock: BusClock,
     /// First cycle in which the mover is idle.
     busy_until: u64,
     parameters: [u32; 4],
@@ -81,7 +81,7 @@ pub struct Mover {
     queue: Queue,
     threads: Threads,
     packers: Packers,
-    kept: Kept,
+    kept: KeptRegisters,
     counters: Counters,
     log: Log,
 }
@@ -92,14 +92,14 @@ impl Mover {
         Self {
             settings,
             control: settings.control(),
-            clock: Clock::default(),
+            clock: BusClock::default(),
             busy_until: 0,
             parameters: [0; 4],
             bases: [0; BASES],
             queue: Queue::default(),
             threads: Threads::default(),
             packers: Packers::default(),
-            kept: Kept::default(),
+            kept: KeptRegisters::default(),
             counters: Counters::ZERO,
             log: Log::default(),
         }

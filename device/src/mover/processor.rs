@@ -17,7 +17,7 @@ use super::outcome::{Note, Reason, Refused, Unit};
 
 /// A command that waits for its turn.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct QueuedCommand {
     word: u32,
     /// The parameter registers as they were when the command was written.
     parameters: [u32; 4],
@@ -30,7 +30,7 @@ struct Entry {
 /// The queue.
 #[derive(Debug)]
 pub(super) struct Queue {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<QueuedCommand>,
     credits: u8,
     /// First cycle in which the processor can take a command.
     ready: u64,
@@ -124,13 +124,13 @@ impl Mover {
             self.queue.credits = self.queue.credits.saturating_sub(1);
         }
         let since = self.clock.now();
-        self.queue.entries.push_back(Entry { word, parameters, core, since });
+        self.queue.entries.push_back(QueuedCommand { word, parameters, core, since });
         self.pass(since, memories);
     }
 
     /// Processes a command in this cycle; it has left the queue.
-    fn process(&mut self, entry: Entry, memories: &mut Memories<'_>) {
-        let Entry { word, parameters, core, .. } = entry;
+    fn process(&mut self, entry: QueuedCommand, memories: &mut Memories<'_>) {
+        let QueuedCommand { word, parameters, core, .. } = entry;
         self.queue.ready = self.clock.now().saturating_add(1);
         if takes_parameters(word) {
             self.queue.credits = self.queue.credits.saturating_add(1).min(PARAMETER_CREDITS);

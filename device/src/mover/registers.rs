@@ -14,7 +14,7 @@ use crate::halves::halves;
 
 /// Registers that only keep what is written to them, and the half of a counter that waits to be read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct KeptRegisters {
     gates: u32,
     hysteresis: u32,
     scalers: u32,

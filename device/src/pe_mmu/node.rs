@@ -24,7 +24,7 @@ pub enum Message {
 
 /// What a transaction asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request<T> {
+pub enum TransactionRequest<T> {
     /// Something for this node.
     Sideband(Message),
     /// Something for a node behind it.
@@ -35,7 +35,7 @@ pub enum Request<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction<T> {
     /// What it asks for; bare control messages ask for nothing.
-    pub request: Option<Request<T>>,
+    pub request: Option<TransactionRequest<T>>,
     /// By which its sender knows that it is done.
     pub done: u64,
 }
@@ -102,10 +102,10 @@ impl<T> Node<T> {
         let (at, transaction) = self.inbox.pop_front()?;
         let Transaction { request, done } = transaction;
         Some(match request {
-            Some(Request::Sideband(Message::Map(entries))) => {
+            Some(TransactionRequest::Sideband(Message::Map(entries))) => {
                 Received::Done { done, at, outcome: mmu.map(&entries) }
             }
-            Some(Request::Sideband(Message::Unmap(ranges))) => {
+            Some(TransactionRequest::Sideband(Message::Unmap(ranges))) => {
                 Received::Done { done, at, outcome: mmu.unmap(&ranges) }
             }
             request => Received::Forwarded { transaction: Transaction { request, done }, at },

@@ -93,12 +93,12 @@ impl std::error::Error for Rejected {}
 
 /// Virtual addresses, with the last one: a range that ends with the address space has no end behind it.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct VirtualRange {
     first: u64,
     last: u64,
 }
 
-impl Span {
+impl VirtualRange {
     /// `None` for no bytes.
     fn new(va: u64, size: u64) -> Option<Result<Self, Why>> {
         let gap = size.checked_sub(1)?;
@@ -157,7 +157,7 @@ impl Table {
     }
 
     /// The parts of a range, page by page: number, and first byte and byte behind the last in the page.
-    fn parts(&self, span: Span) -> impl Iterator<Item = (u64, u32, u32)> + use<> {
+    fn parts(&self, span: VirtualRange) -> impl Iterator<Item = (u64, u32, u32)> + use<> {
         let size = self.page_size;
         let (first, last) = (size.page(span.first), size.page(span.last));
         (first..=last).map(move |page| {
@@ -168,7 +168,7 @@ impl Table {
         })
     }
 
-    fn pages_of(&self, span: Span) -> u64 {
+    fn pages_of(&self, span: VirtualRange) -> u64 {
         self.page_size.page(span.last).saturating_sub(self.page_size.page(span.first)).saturating_add(1)
     }
 
@@ -177,7 +177,7 @@ impl Table {
         check(
             entries.len(),
             entries.iter().map(|entry| {
-                let Some(span) = Span::new(entry.va, entry.size) else { return Ok(()) };
+                let Some(span) = VirtualRange::new(entry.va, entry.size) else { return Ok(()) };
                 let span = span?;
                 entry.pa.checked_add(span.last.wrapping_sub(span.first)).ok_or(Why::Wraps)?;
                 room = room.checked_sub(self.pages_of(span)).ok_or(Why::TableFull)?;
@@ -196,7 +196,7 @@ impl Table {
 
     /// Adds the regions of an entry; if that fails, why, and how many pages got theirs.
     fn install(&mut self, entry: &Mapping) -> Result<(), (Why, u64)> {
-        let Some(Ok(span)) = Span::new(entry.va, entry.size) else { return Ok(()) };
+        let Some(Ok(span)) = VirtualRange::new(entry.va, entry.size) else { return Ok(()) };
         for (done, (page, start, end)) in (0..).zip(self.parts(span)) {
             let from_start = page.wrapping_mul(self.page_size.bytes().into()).wrapping_sub(entry.va);
             let region = Region { start, end, base: entry.pa.wrapping_add(from_start) };
@@ -208,7 +208,7 @@ impl Table {
 
     /// Takes out what [`Table::install`] added to the first `pages` pages of an entry.
     fn take_back(&mut self, entry: &Mapping, pages: u64) {
-        let Some(Ok(span)) = Span::new(entry.va, entry.size) else { return };
+        let Some(Ok(span)) = VirtualRange::new(entry.va, entry.size) else { return };
         for (page, ..) in self.parts(span).take(usize::try_from(pages).unwrap_or(usize::MAX)) {
             self.pages.pop(page);
             self.regions = self.regions.saturating_sub(1);
@@ -218,17 +218,17 @@ impl Table {
     pub(super) fn unmap(&mut self, ranges: &[Range]) -> Result<(), Rejected> {
         check(
             ranges.len(),
-            ranges.iter().map(|range| Span::new(range.va, range.size).transpose().map(|_| ())),
+            ranges.iter().map(|range| VirtualRange::new(range.va, range.size).transpose().map(|_| ())),
         )?;
         for range in ranges {
-            if let Some(Ok(span)) = Span::new(range.va, range.size) {
+            if let Some(Ok(span)) = VirtualRange::new(range.va, range.size) {
                 self.remove(span);
             }
         }
         Ok(())
     }
 
-    fn remove(&mut self, span: Span) {
+    fn remove(&mut self, span: VirtualRange) {
         let size = self.page_size;
         let (first, last) = (size.page(span.first), size.page(span.last));
         let gone = self.pages.remove(first, last, |page| {

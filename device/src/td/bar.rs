@@ -8,7 +8,8 @@
 //! | CoeffBaseAddr, all sixteen channels | KBase0 | KBE0; a channel that runs without it takes BAR 1 (td 4.7) |
 //!
 //! The engine ignores the low six bits of an offset, and so does the sum (td 4.5). Where the enable is clear
-//! the register keeps the offset alone. A sum above 32 bits is none that the engine could use, and an error.
+//! the register keeps the offset alone. A sum above 32 bits is none that the engine could use: an error of a port that moves
+//! something, and nothing of one that does not (delta 14; an M1 was seen to run with a base of ones there).
 
 use std::fmt;
 
@@ -20,6 +21,7 @@ use ane_uapi::hw::td::{kernel_dma, tile_destination, tile_source};
 use ane_uapi::register::{Reg, Word};
 
 use super::register_file::{BASES, RegisterFile};
+use super::used::Used;
 
 /// The BAR of the constants, which coefficients are relative to where the header names none.
 const CONSTANTS: u8 = 1;
@@ -55,25 +57,31 @@ impl std::error::Error for TooHigh {}
 ///
 /// # Errors
 ///
-/// The first register whose sum has more than 32 bits; no sum has changed then.
+/// The first register of a port in use whose sum has more than 32 bits; no sum has changed then.
 pub fn substitute(file: &mut RegisterFile, header: &Header, bars: &BarTable) -> Result<(), TooHigh> {
     let (operands, kernels) = (header.operands, header.kernels);
+    let used = Used::by(file);
     let singles = [
-        (&tile_source::BASE_ADDR1, operands.rbe0(), operands.rbase0()),
-        (&tile_source::BASE_ADDR2, operands.rbe1(), operands.rbase1()),
-        (&tile_destination::BASE_ADDR, operands.wbe(), operands.wbase()),
+        (&tile_source::BASE_ADDR1, operands.rbe0(), operands.rbase0(), used.loads1()),
+        (&tile_source::BASE_ADDR2, operands.rbe1(), operands.rbase1(), used.loads2()),
+        (&tile_destination::BASE_ADDR, operands.wbe(), operands.wbase(), used.stores()),
     ];
     let coefficients = if kernels.kbe0() { kernels.kbase0() } else { CONSTANTS };
     let running = file.instances(&kernel_dma::COEFF_DMA_CONFIG);
     let channels = (0..).zip(running).map(|(channel, config)| {
-        (&kernel_dma::COEFF_BASE_ADDR, channel, kernels.kbe0() || config.en(), coefficients)
+        let moves = used.brings() && config.en();
+        (&kernel_dma::COEFF_BASE_ADDR, channel, kernels.kbe0() || config.en(), coefficients, moves)
     });
-    let every = singles.into_iter().map(|(register, enable, bar)| (register, 0, enable, bar)).chain(channels);
+    let singles = singles.into_iter().map(|(register, enable, bar, moves)| (register, 0, enable, bar, moves));
+    let every = singles.chain(channels);
     // In the order in which the file has them.
     let mut sums = [None; BASES];
-    for (kept, (register, instance, enable, bar)) in sums.iter_mut().zip(every) {
+    for (kept, (register, instance, enable, bar, moves)) in sums.iter_mut().zip(every) {
         if enable && let Some(address) = register.info.at(instance) {
-            *kept = Some(sum(file, register, address, bar, bars)?);
+            match sum(file, register, address, bar, bars) {
+                Err(too_high) if moves => return Err(too_high),
+                sum => *kept = sum.ok(),
+            }
         }
     }
     file.set_sums(sums);
@@ -107,6 +115,7 @@ pub fn next_descriptor(header: &Header, bars: &BarTable) -> (u64, usize) {
 #[cfg(test)]
 mod tests {
     use ane_uapi::hw::td::header::{KernelBases, Length, NextPointer, OperandBases};
+    use ane_uapi::hw::td::l2;
 
     use super::*;
 
@@ -214,9 +223,28 @@ mod tests {
     }
 
     #[test]
+    fn sum_above_32_bits_of_a_port_that_moves_nothing_leaves_the_offset_alone() {
+        let registers = [
+            tile_source::BASE_ADDR1.offset(),
+            tile_source::BASE_ADDR2.offset(),
+            tile_destination::BASE_ADDR.offset(),
+            kernel_dma::COEFF_BASE_ADDR.offset(),
+        ];
+        let mut file = RegisterFile::default();
+        for register in registers {
+            file.write(register, u32::MAX);
+        }
+        substitute(&mut file, &header(), &bars()).unwrap();
+        for register in registers {
+            assert_eq!((file.shown(register), file.sum(register)), (Some(u32::MAX), None), "{register:#x}");
+        }
+    }
+
+    #[test]
     fn sum_above_32_bits_is_refused_and_changes_nothing() {
         let mut file = RegisterFile::default();
         file.write(tile_destination::BASE_ADDR.offset(), 0xffc0_0000);
+        file.write(l2::RESULT_CFG.offset(), 2);
         let before = file.clone();
         assert_eq!(
             substitute(&mut file, &header(), &bars()).unwrap_err().to_string(),

@@ -7,18 +7,16 @@
 //! record that runs past the descriptor's end writes zeros from there on (delta 14; measured). A refused descriptor
 //! writes no register.
 
-use std::fmt;
-
 use ane_uapi::hw::td::header::{self, Header, KernelBases};
 use ane_uapi::hw::td::record::{Record, RecordHeader, Records};
 use ane_uapi::hw::td::{self, common, l2, neural, tile_destination, tile_source};
 use ane_uapi::register::{Field, Register, Show, Word};
 
+use super::error::DescriptorError;
 use super::fetch::Descriptor;
 use super::known;
 use super::register_file::RegisterFile;
 use super::used::Used;
-use crate::refusal::Category;
 
 /// Where header words stand among record addresses in errors, which have no place of their own there (Chosen).
 pub const HEADER_AT: u32 = 0x2_0000;
@@ -37,97 +35,6 @@ pub(super) const INERT: [(u32, u32); 6] = [
     (tile_destination::DMA_CONFIG.info.offset, 0x4c_0000),
     (common::CFG.info.offset, 0x80_0000),
 ];
-
-/// Why a descriptor was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DescriptorError {
-    /// It ends inside its header.
-    Header {
-        /// Words that there are.
-        words: usize,
-    },
-    /// A record writes where no register is known.
-    NoRegister {
-        /// Index of the value's word in the descriptor.
-        word: usize,
-        /// Record address.
-        address: u32,
-        /// The value.
-        value: u32,
-    },
-    /// A word has bits that no source explains.
-    Unexplained {
-        /// The register or header word.
-        register: &'static str,
-        /// Its record address; of a header word, [`HEADER_AT`] and its byte offset.
-        address: u32,
-        /// The bits.
-        bits: u32,
-        /// The word.
-        value: u32,
-    },
-    /// An enumeration does not have this number.
-    UnknownCode {
-        /// The register.
-        register: &'static str,
-        /// Its record address.
-        address: u32,
-        /// The field.
-        field: &'static str,
-        /// The field's bits in the word.
-        bits: u32,
-        /// The word.
-        value: u32,
-    },
-}
-
-impl DescriptorError {
-    /// Where and what: address of the register, bits and value, as error registers show them.
-    pub const fn place(&self) -> (u32, u32, u32) {
-        match *self {
-            Self::Header { .. } => (0, 0, 0),
-            Self::NoRegister { address, value, .. } => (address, u32::MAX, value),
-            Self::Unexplained { address, bits, value, .. }
-            | Self::UnknownCode { address, bits, value, .. } => (address, bits, value),
-        }
-    }
-
-    /// Who is to blame.
-    pub const fn category(&self) -> Category {
-        match self {
-            Self::Header { .. } => Category::Unpredictable,
-            Self::NoRegister { .. } | Self::Unexplained { .. } | Self::UnknownCode { .. } => {
-                Category::Undefined
-            }
-        }
-    }
-}
-
-impl fmt::Display for DescriptorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Header { words } => write!(f, "descriptor of {words} words ends inside its header"),
-            Self::NoRegister { word, address, value } => {
-                write!(f, "word {word} writes {value:#010x} to {address:#x}, where no register is known")
-            }
-            Self::Unexplained { register, address, bits, value } => {
-                write!(
-                    f,
-                    "bits {bits:#010x} of {value:#010x} in {register} at {address:#x} are not explained"
-                )
-            }
-            Self::UnknownCode { register, address, field, bits, value } => {
-                write!(
-                    f,
-                    "field {field}, bits {bits:#010x} of {value:#010x} in {register} at {address:#x}, "
-                )?;
-                f.write_str("holds no known code")
-            }
-        }
-    }
-}
-
-impl std::error::Error for DescriptorError {}
 
 /// Decodes a descriptor on top of what the tasks before left in the registers.
 ///

@@ -6,11 +6,13 @@
 //!
 //! * [`fetch`]: the transfer.
 //! * [`decode`]: header, records, and the check of every word.
+//! * [`error`]: why a descriptor is refused.
 //! * [`register_file`]: the registers, which keep their values from task to task.
 //! * [`bar`]: base addresses.
 
 pub mod bar;
 pub mod decode;
+pub mod error;
 pub mod fetch;
 mod known;
 pub mod register_file;

@@ -25,6 +25,8 @@ pub(super) struct Used {
     brings: bool,
     has_depth: bool,
     has_groups: bool,
+    takes_passed: bool,
+    passes_on: bool,
 }
 
 impl Used {
@@ -52,7 +54,29 @@ impl Used {
             brings: has_coefficients || has_table,
             has_depth: file.get(&common::IN_DEPTH).depth() > 1,
             has_groups: file.get(&common::GROUP_CONV_CFG).num_groups() > 1,
+            takes_passed: source.source_type() == SourceType::Passed as u8,
+            passes_on: result == Some(ResultType::Passed),
         }
+    }
+
+    /// Whether tile DMA brings source 1.
+    pub(super) const fn loads1(&self) -> bool {
+        self.loads1
+    }
+
+    /// Whether tile DMA brings source 2.
+    pub(super) const fn loads2(&self) -> bool {
+        self.loads2
+    }
+
+    /// Whether tile DMA writes the result.
+    pub(super) const fn stores(&self) -> bool {
+        self.stores
+    }
+
+    /// Whether kernel DMA brings coefficients or a table.
+    pub(super) const fn brings(&self) -> bool {
+        self.brings
     }
 
     /// Whether the task looks at the word at record address `address`.
@@ -74,8 +98,13 @@ impl Used {
             !self.is_neural
         } else if address == neural::KERNEL_CFG.offset() {
             self.has_coefficients
+        } else if (l2::SOURCE_BASE.offset()..l2::SOURCE2_BASE.offset()).contains(&address) {
+            // What goes straight from task to task has no address (delta 14).
+            !self.takes_passed && extents
         } else if (l2::SOURCE2_BASE.offset()..l2::RESULT_CFG.offset()).contains(&address) {
             self.has_source2 && extents
+        } else if (l2::RESULT_BASE.offset()..=l2::RESULT_GROUP_STRIDE.offset()).contains(&address) {
+            !self.passes_on && extents
         } else if is_in(&planar::PLANAR) {
             !self.is_neural
         } else if is_in(&neural::NEURAL) {

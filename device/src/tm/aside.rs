@@ -15,12 +15,12 @@ use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::tq::QueueId;
 
-use super::Running;
 use super::queue::Request;
+use super::running::Running;
 
 /// One request that gave way.
 #[derive(Clone, Debug)]
-struct Kept {
+struct AsideRequest {
     running: Running,
     /// It was pushed again, and waits in a set.
     is_pushed: bool,
@@ -28,7 +28,7 @@ struct Kept {
 
 /// The requests that gave way, of each stream one at most.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Aside(Vec<Kept>);
+pub(super) struct Aside(Vec<AsideRequest>);
 
 impl Aside {
     /// True if a request of the stream was put aside and has not gone on.
@@ -36,15 +36,15 @@ impl Aside {
         self.0.iter().any(|kept| kept.running.request.stream == stream)
     }
 
-    fn find(&mut self, queue: QueueId, stream: StreamId, nid: Nid) -> Option<&mut Kept> {
-        self.0.iter_mut().find(|Kept { running: Running { request, .. }, .. }| {
+    fn find(&mut self, queue: QueueId, stream: StreamId, nid: Nid) -> Option<&mut AsideRequest> {
+        self.0.iter_mut().find(|AsideRequest { running: Running { request, .. }, .. }| {
             (request.queue, request.stream, request.nid) == (queue, stream, nid)
         })
     }
 
     /// Puts a request aside. Its stream has no other one there.
     pub(super) fn put(&mut self, running: Running) {
-        self.0.push(Kept { running, is_pushed: false });
+        self.0.push(AsideRequest { running, is_pushed: false });
     }
 
     /// The request that a push is to have go on, as it was pushed first; it waits in a set from now on.
@@ -62,7 +62,7 @@ impl Aside {
 
     /// Such a request goes on: how far it was. `None` of a request that is new.
     pub(super) fn go_on(&mut self, request: &Request) -> Option<Running> {
-        let is_it = |kept: &Kept| {
+        let is_it = |kept: &AsideRequest| {
             let own = &kept.running.request;
             kept.is_pushed && (own.queue, own.stream, own.nid) == (request.queue, request.stream, request.nid)
         };
@@ -72,7 +72,7 @@ impl Aside {
 
     /// Drops the request of this name, unless it waits in a set; its stream if there was one.
     pub(super) fn drop(&mut self, queue: QueueId, nid: Nid) -> Option<StreamId> {
-        let is_it = |kept: &Kept| {
+        let is_it = |kept: &AsideRequest| {
             let own = &kept.running.request;
             !kept.is_pushed && (own.queue, own.nid) == (queue, nid)
         };

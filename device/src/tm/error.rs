@@ -14,7 +14,7 @@ use crate::engine::plan::verdict::Verdict;
 use crate::halves::halves;
 use crate::refusal::Category;
 use crate::td::bar::TooHigh;
-use crate::td::decode::DescriptorError;
+use crate::td::error::DescriptorError;
 use crate::td::fetch::FetchError;
 
 /// Why a push started nothing.

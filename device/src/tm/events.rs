@@ -46,7 +46,7 @@ impl Line {
 
 /// An event, as its four registers show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct EventWords {
     /// The request: how it ended, its network id, and the task that was the last to run.
     pub info: EventInfo,
     /// First error register, or zero.
@@ -59,7 +59,7 @@ pub struct Entry {
 
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    entry: Entry,
+    entry: EventWords,
     at: Ticks,
     raised: bool,
 }
@@ -67,7 +67,7 @@ struct Held {
 #[derive(Clone, Debug, Default)]
 struct Fifo {
     held: VecDeque<Held>,
-    shown: Entry,
+    shown: EventWords,
     lost: u64,
 }
 
@@ -79,7 +79,7 @@ pub struct Raised {
     /// How many wait on it.
     pub waiting: u32,
     /// The event.
-    pub entry: Entry,
+    pub entry: EventWords,
     /// When it happened.
     pub at: Ticks,
 }
@@ -110,7 +110,7 @@ impl Events {
     }
 
     /// Puts an event on both lines; one that finds its line full counts as lost there.
-    pub fn push(&mut self, entry: Entry, at: Ticks) {
+    pub fn push(&mut self, entry: EventWords, at: Ticks) {
         for line in Line::ALL {
             let fifo = self.fifo_mut(line);
             if fifo.held.len() == DEPTH {
@@ -135,7 +135,7 @@ impl Events {
     }
 
     /// The event that was taken last.
-    pub const fn shown(&self, line: Line) -> Entry {
+    pub const fn shown(&self, line: Line) -> EventWords {
         self.fifo(line).shown
     }
 
@@ -199,8 +199,8 @@ impl Events {
 mod tests {
     use super::*;
 
-    fn entry(nid: u8) -> Entry {
-        Entry { info: EventInfo::new().with_nid(nid), word_1: 1, time: 2, word_3: 3 }
+    fn entry(nid: u8) -> EventWords {
+        EventWords { info: EventInfo::new().with_nid(nid), word_1: 1, time: 2, word_3: 3 }
     }
 
     fn enabled() -> Events {
@@ -221,7 +221,7 @@ mod tests {
             assert_eq!(events.shown(line), entry(5));
             assert_eq!(events.pop(line).nid(), 6);
             assert_eq!(events.pop(line).into_bits(), 0);
-            assert_eq!(events.shown(line), Entry::default());
+            assert_eq!(events.shown(line), EventWords::default());
         }
     }
 

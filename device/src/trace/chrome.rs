@@ -29,7 +29,7 @@ const MODEL: u32 = 2;
 
 /// A row of the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Row {
+enum Track {
     Queue(QueueId),
     Circuit(Circuit),
     NeuralEngine,
@@ -37,7 +37,7 @@ enum Row {
     Part(Part),
 }
 
-impl Row {
+impl Track {
     fn all() -> impl Iterator<Item = Self> {
         let queues = (0..u32::from(QueueId::COUNT)).filter_map(|number| QueueId::new(number).ok());
         let circuits = Circuit::ALL.into_iter().map(Self::Circuit);
@@ -124,7 +124,7 @@ impl<W: Write> Writer<W> {
         writer.text.push_str("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
         writer.name("process_name", (PROCESS, 0), "Apple Neural Engine");
         writer.name("process_name", (MODEL, 0), "modelled chip (virtual time)");
-        for row in Row::all() {
+        for row in Track::all() {
             writer.name("thread_name", (row.process(), row.thread()), &row.name());
         }
         writer.flush_text()?;
@@ -141,7 +141,7 @@ impl<W: Write> Writer<W> {
             return Ok(());
         }
         let Record { start, end, event } = *record;
-        if Row::of(&event).process() == PROCESS {
+        if Track::of(&event).process() == PROCESS {
             self.latest = self.latest.max(end);
         }
         match event.what {
@@ -240,7 +240,7 @@ impl<W: Write> Writer<W> {
     /// Ends the queue's request, if there is one.
     fn close(&mut self, queue: QueueId, at: Stamp) {
         if self.set_open(queue, false) {
-            self.head("", Row::Queue(queue), 'E', at);
+            self.head("", Track::Queue(queue), 'E', at);
             self.text.push('}');
         }
     }
@@ -264,7 +264,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn begin(&mut self, event: &Event, phase: char, at: Stamp) {
-        let row = Row::of(event);
+        let row = Track::of(event);
         match event.what {
             What::RequestBegin { .. } | What::RequestEnd { .. } | What::RequestAside => {
                 self.head(&event.task.nid.to_string(), row, phase, at);
@@ -279,7 +279,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    fn head(&mut self, name: &str, row: Row, phase: char, at: Stamp) {
+    fn head(&mut self, name: &str, row: Track, phase: char, at: Stamp) {
         self.separate();
         let (process, thread) = (row.process(), row.thread());
         let at = Microseconds(at.0);

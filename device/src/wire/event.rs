@@ -17,14 +17,14 @@ pub fn event(event: &Event, sequence: u64, lost: u32) -> wire::Event {
     let (kind, (source, words, info)) = match &event.what {
         Happening::TaskManager { line, waiting, entry } => {
             let words = [*waiting, entry.info.into_bits(), entry.word_1, entry.time, entry.word_3];
-            (wire::Kind::TaskManager, (line.number().into(), words, none))
+            (wire::EventKind::TaskManager, (line.number().into(), words, none))
         }
-        Happening::Dart(latched) => (wire::Kind::Dart, fault(latched)),
+        Happening::Dart(latched) => (wire::EventKind::Dart, fault(latched)),
         Happening::QueueAborted { queue, errors: [first, second, third], nid } => {
             let words = [*first, *second, *third, u32::from(*nid), 0];
-            (wire::Kind::QueueAborted, (queue.number().into(), words, none))
+            (wire::EventKind::QueueAborted, (queue.number().into(), words, none))
         }
-        Happening::Dead(latched) => (wire::Kind::Dead, fault(latched)),
+        Happening::Dead(latched) => (wire::EventKind::Dead, fault(latched)),
     };
     wire::Event {
         kind: U16::new(kind as u16),

@@ -6,7 +6,7 @@
 //! done; what is then refused in the middle ends the batch there, and the answer says where.
 
 use ane_uapi::hw::space::EngineOffset;
-use ane_uapi::wire::ctrl::{self, Access, Header, Kind, NO_INDEX, Op, Response, Status};
+use ane_uapi::wire::ctrl::{self, Access, Header, NO_INDEX, Op, RequestKind, Response, Status};
 use ane_uapi::wire::sideband::{self, Declaration, MapEntry, Regions, UnmapEntry};
 use vm_memory::GuestMemory;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -127,7 +127,7 @@ pub fn internal_error(request: Request<'_>, answer: &mut Vec<u8>) {
 
 /// True if a request is a reset, as far as its first bytes tell.
 pub fn is_reset(bytes: &[u8]) -> bool {
-    Header::read_from_prefix(bytes).is_ok_and(|(header, _)| header.kind() == Ok(Kind::Reset))
+    Header::read_from_prefix(bytes).is_ok_and(|(header, _)| header.kind() == Ok(RequestKind::Reset))
 }
 
 /// A request that is being carried out.
@@ -146,16 +146,16 @@ impl<M: GuestMemory, E: Engine<M>> Underway<'_, M, E> {
             return Err(End::new(Status::ReservedSet, FLAGS));
         }
         let (limit, size) = match kind {
-            Kind::Batch => (BATCH_MAX, size_of::<Op>()),
-            Kind::Reset => (0, 0),
-            Kind::PeMmuMap => (ENTRIES_MAX, size_of::<MapEntry>()),
-            Kind::PeMmuUnmap => (ENTRIES_MAX, size_of::<UnmapEntry>()),
-            Kind::Declare => (DECLARATIONS_MAX, size_of::<Declaration>()),
+            RequestKind::Batch => (BATCH_MAX, size_of::<Op>()),
+            RequestKind::Reset => (0, 0),
+            RequestKind::PeMmuMap => (ENTRIES_MAX, size_of::<MapEntry>()),
+            RequestKind::PeMmuUnmap => (ENTRIES_MAX, size_of::<UnmapEntry>()),
+            RequestKind::Declare => (DECLARATIONS_MAX, size_of::<Declaration>()),
         };
         let is_there = match kind {
-            Kind::Batch | Kind::Reset => true,
-            Kind::PeMmuMap | Kind::PeMmuUnmap => self.ane.dart().before().is_some(),
-            Kind::Declare => self.ane.is_checking(),
+            RequestKind::Batch | RequestKind::Reset => true,
+            RequestKind::PeMmuMap | RequestKind::PeMmuUnmap => self.ane.dart().before().is_some(),
+            RequestKind::Declare => self.ane.is_checking(),
         };
         if !is_there {
             return Err(End::new(Status::Absent, 0));
@@ -174,11 +174,11 @@ impl<M: GuestMemory, E: Engine<M>> Underway<'_, M, E> {
         }
         let behind = request.bytes.get(HEADER..).unwrap_or_default();
         match kind {
-            Kind::Batch => self.batch(behind, request.room),
-            Kind::Declare => self.declare(behind),
-            Kind::PeMmuMap => self.regions(Regions::Map(entries(behind)?)),
-            Kind::PeMmuUnmap => self.regions(Regions::Unmap(entries(behind)?)),
-            Kind::Reset => {
+            RequestKind::Batch => self.batch(behind, request.room),
+            RequestKind::Declare => self.declare(behind),
+            RequestKind::PeMmuMap => self.regions(Regions::Map(entries(behind)?)),
+            RequestKind::PeMmuUnmap => self.regions(Regions::Unmap(entries(behind)?)),
+            RequestKind::Reset => {
                 self.ane.reset(self.now);
                 Ok(())
             }

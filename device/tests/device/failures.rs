@@ -16,7 +16,7 @@ use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::space::{EngineOffset, Iova};
 use ane_uapi::hw::status::EngineStatus;
 use ane_uapi::hw::td::header::Header;
-use ane_uapi::hw::td::{common, tile_destination};
+use ane_uapi::hw::td::{common, l2, tile_destination};
 use ane_uapi::hw::tm::{self, RequestInfo};
 use ane_uapi::hw::tq::{self, QueueId};
 
@@ -70,7 +70,11 @@ fn each_bad_descriptor_ends_its_request_with_code_register_and_value() {
         (with(common::CFG.offset(), 0x70), errors(ErrorCode::UnknownCode, 0x34, 0x70)),
         (with(common::CH_CFG.offset(), 3), errors(ErrorCode::UnknownCode, 8, 3)),
         (
-            with(tile_destination::BASE_ADDR.offset(), 0xffff_ffc0),
+            // It stores.
+            words(
+                &header(0, 1),
+                &[(l2::RESULT_CFG.offset(), 2), (tile_destination::BASE_ADDR.offset(), 0xffff_ffc0)],
+            ),
             errors(ErrorCode::AddressTooHigh, 0x17804, 0xffff_ffc0),
         ),
     ];

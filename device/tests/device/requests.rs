@@ -9,7 +9,7 @@ use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::tm;
 use ane_uapi::hw::tq::QueueId;
 use ane_uapi::hw::usage::Usage;
-use ane_uapi::wire::ctrl::{Header, Kind, NO_INDEX, Op, Response, Status};
+use ane_uapi::wire::ctrl::{Header, NO_INDEX, Op, RequestKind, Response, Status};
 use ane_uapi::wire::sideband::{DECLARATIONS_MAX, Declaration, MapEntry, USAGE_NONE, UnmapEntry};
 use proptest::prelude::*;
 use zerocopy::{FromBytes, IntoBytes};
@@ -52,7 +52,7 @@ fn bytes(header: Header, ops: &[Op]) -> Vec<u8> {
 }
 
 fn batch_of(ops: &[Op]) -> Vec<u8> {
-    bytes(Header::new(Kind::Batch, ops.len() as u32, COOKIE), ops)
+    bytes(Header::new(RequestKind::Batch, ops.len() as u32, COOKIE), ops)
 }
 
 fn ask(machine: &mut Machine, bytes: &[u8], room: u64) -> (Option<Response>, Vec<u32>) {
@@ -94,7 +94,7 @@ fn empty_batch_is_done() {
 fn reset_brings_registers_back_to_their_first_values() {
     let mut machine = Machine::new();
     machine.write(EngineOffset(WORD), 8);
-    let request = bytes(Header::new(Kind::Reset, 0, COOKIE), &[]);
+    let request = bytes(Header::new(RequestKind::Reset, 0, COOKIE), &[]);
     assert_eq!(ask(&mut machine, &request, RESPONSE).0, Some(Response::done(0, COOKIE)));
     assert_eq!(word(&mut machine), 0);
 }
@@ -111,8 +111,8 @@ fn malformed_request_is_answered_with_its_status_and_has_no_effect() {
         bytes[4..8].copy_from_slice(&count.to_le_bytes());
         bytes
     };
-    let reset = |count| bytes(Header::new(Kind::Reset, count, COOKIE), &[]);
-    let long_reset = bytes(Header::new(Kind::Reset, 0, COOKIE), &[Op::read(WORD)]);
+    let reset = |count| bytes(Header::new(RequestKind::Reset, count, COOKIE), &[]);
+    let long_reset = bytes(Header::new(RequestKind::Reset, 0, COOKIE), &[Op::read(WORD)]);
     let cases = [
         (kind, (Status::UnknownKind, 9)),
         (flags, (Status::ReservedSet, 2)),
@@ -123,8 +123,8 @@ fn malformed_request_is_answered_with_its_status_and_has_no_effect() {
         (good[..27].to_vec(), (Status::TooShort, 27)),
         (reset(1), (Status::TooMany, 0)),
         (long_reset, (Status::TooLong, 28)),
-        (bytes(Header::new(Kind::PeMmuMap, 0, COOKIE), &[]), (Status::Absent, 0)),
-        (bytes(Header::new(Kind::PeMmuUnmap, 7, COOKIE), &[]), (Status::Absent, 0)),
+        (bytes(Header::new(RequestKind::PeMmuMap, 0, COOKIE), &[]), (Status::Absent, 0)),
+        (bytes(Header::new(RequestKind::PeMmuUnmap, 7, COOKIE), &[]), (Status::Absent, 0)),
     ];
     for (bytes, (status, detail)) in cases {
         let mut machine = Machine::new();
@@ -188,7 +188,7 @@ fn dead_device_ends_a_batch_at_its_first_access_and_takes_a_reset() {
     let mut machine = dead();
     let request = batch_of(&[Op::write(WORD, 8)]);
     assert_eq!(refused(&mut machine, &request, RESPONSE), (Status::Dead, 0, 0, 0));
-    let reset = bytes(Header::new(Kind::Reset, 0, COOKIE), &[]);
+    let reset = bytes(Header::new(RequestKind::Reset, 0, COOKIE), &[]);
     assert_eq!(ask(&mut machine, &reset, RESPONSE).0, Some(Response::done(0, COOKIE)));
     assert_eq!(ask(&mut machine, &request, RESPONSE).0, Some(Response::done(1, COOKIE)));
 }
@@ -210,7 +210,7 @@ proptest! {
             prop::collection::vec(any::<u8>(), 0..200),
             // Mostly right: a batch with a count of its own.
             (0u32..20, prop::collection::vec(any::<[u8; 12]>(), 0..20)).prop_map(|(count, ops)| {
-                [Header::new(Kind::Batch, count, 1).as_bytes(), ops.concat().as_slice()].concat()
+                [Header::new(RequestKind::Batch, count, 1).as_bytes(), ops.concat().as_slice()].concat()
             }),
         ],
         room in 0u64..200,
@@ -232,7 +232,7 @@ fn declaration(base: u64, size: u64, stream: u32, usage: u32) -> Declaration {
 }
 
 fn declare_of(entries: &[Declaration]) -> Vec<u8> {
-    let header = Header::new(Kind::Declare, entries.len() as u32, COOKIE);
+    let header = Header::new(RequestKind::Declare, entries.len() as u32, COOKIE);
     [header.as_bytes(), entries.as_bytes()].concat()
 }
 
@@ -321,7 +321,7 @@ fn map_of(entries: &[(u64, u64, u64)]) -> Vec<u8> {
         .iter()
         .map(|&(va, pa, size)| MapEntry { va: va.into(), pa: pa.into(), size: size.into() })
         .collect();
-    [Header::new(Kind::PeMmuMap, entries.len() as u32, COOKIE).as_bytes(), entries.as_bytes()].concat()
+    [Header::new(RequestKind::PeMmuMap, entries.len() as u32, COOKIE).as_bytes(), entries.as_bytes()].concat()
 }
 
 fn regions(machine: &Machine) -> usize {
@@ -336,7 +336,7 @@ fn message_to_pe_mmu_is_carried_out_whole_and_counted() {
     assert_eq!(ask(&mut machine, &map_of(&[]), RESPONSE).0, Some(Response::done(0, COOKIE)));
     assert_eq!(regions(&machine), 1, "an entry of no bytes maps nothing");
     let range = UnmapEntry { va: 0x1000.into(), size: 0x10.into() };
-    let header = Header::new(Kind::PeMmuUnmap, 1, COOKIE);
+    let header = Header::new(RequestKind::PeMmuUnmap, 1, COOKIE);
     let unmap = [header.as_bytes(), range.as_bytes()].concat();
     assert_eq!(ask(&mut machine, &unmap, RESPONSE).0, Some(Response::done(1, COOKIE)));
     assert_eq!(regions(&machine), 0);

@@ -1,6 +1,6 @@
 //! The component: messages, their order and their time (pe-mmu 7, vectors 10 to 12, 16, 17, 21).
 
-use ane_device::pe_mmu::node::{INBOX, Request};
+use ane_device::pe_mmu::node::{INBOX, TransactionRequest};
 use ane_device::pe_mmu::{Message, Node, Received, Transaction};
 
 use super::*;
@@ -14,7 +14,7 @@ enum Other {
 type Tx = Transaction<Other>;
 
 const fn sideband(message: Message, done: u64) -> Tx {
-    Transaction { request: Some(Request::Sideband(message)), done }
+    Transaction { request: Some(TransactionRequest::Sideband(message)), done }
 }
 
 fn entry(va: u64, pa: u64, size: u64) -> Mapping {
@@ -102,7 +102,10 @@ fn message_sent_later_does_not_overtake() {
 fn everything_else_is_handed_on_as_it_came() {
     let mut mmu = mmu(0x1000);
     map(&mut mmu, 0, 0x7000, 0x1000);
-    let read = Transaction { request: Some(Request::Other(Other::Read { at: 0x40, bytes: 64 })), done: 3 };
+    let read = Transaction {
+        request: Some(TransactionRequest::Other(Other::Read { at: 0x40, bytes: 64 })),
+        done: 3,
+    };
     let bare = Transaction { request: None, done: 4 };
     for transaction in [read, bare] {
         let received = handle(&mut mmu, transaction.clone());

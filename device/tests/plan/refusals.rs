@@ -89,10 +89,16 @@ fn outputs_that_fill_no_plane_are_dealt_evenly_if_the_channels_say_so() {
     let two: Words<'_> = &[(0x1c, 0x5000_a421)];
     let four: Words<'_> = &[(0x10, 4), (0x1_f814, 0x81), (0x1_f894, 0x40)];
     assert!(planned(&[RELU, CONVOLUTION, two, four]).is_ok());
+    // More bytes than a lane each needs: two engines with two lanes each, if the others do not run.
     let more: Words<'_> = &[(0x1_f888, 0x80)];
-    assert!(planned(&[RELU, CONVOLUTION, two, four, more]).is_ok(), "two engines with two lanes each");
-    // Three outputs cannot be dealt to four engines.
-    assert_eq!(refusal(&[RELU, CONVOLUTION, two]), (Category::Undefined, 0x1c, 0x1c00));
+    assert_eq!(refusal(&[RELU, CONVOLUTION, two, four, more]), (Category::Undefined, 0x1c, 0x1c00));
+    let idle: Words<'_> = &[(0x1_f810, 0x80), (0x1_f814, 0x80)];
+    assert!(planned(&[RELU, CONVOLUTION, two, four, more, idle]).unwrap().inferred.is_none());
+    // Three outputs: one for each of three engines, or two and one; a channel says which by what it brings.
+    assert!(planned(&[RELU, CONVOLUTION, two]).unwrap().inferred.is_none());
+    let ragged: Words<'_> = &[(0x1_f810, 0x80)];
+    assert_eq!(planned(&[RELU, CONVOLUTION, two, ragged]).unwrap().inferred, Inferred::RAGGED);
+    assert_eq!(refusal(&[RELU, CONVOLUTION, two, more]), (Category::Undefined, 0x1c, 0x1c00));
 }
 
 #[test]
@@ -133,6 +139,12 @@ fn what_is_predicted_of_planar_tasks_is_noted() {
     assert!(inferred(&[(0x4800, 0x10)]).is_none(), "ReLU on source 2");
     assert_eq!(inferred(&[(0x8800, 0x0008_0040)]), Inferred::MAGNITUDE);
     assert_eq!(Inferred::MAGNITUDE.to_string(), "magnitude");
+    assert_eq!(inferred(&[(0x30, 1 << 2)]), Inferred::DEPTH_BROADCAST);
+    assert_eq!(inferred(&[(0x30, 1 << 6)]), Inferred::DEPTH_BROADCAST);
+    let bytes: Words<'_> = &[(0x08, 0x22), (0x1_383c, 0x0100_0000)];
+    assert_eq!(inferred(bytes), Inferred::SOURCE2_BYTES);
+    let deep = refusal(&[RELU, SUM, &[(0x30, 1 << 6), (0x04, 2), (0x18, 2)]]);
+    assert_eq!(deep, (Category::Undefined, 0x30, 1 << 6));
 }
 
 #[test]

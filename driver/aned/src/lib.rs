@@ -7,6 +7,7 @@
 //!
 //! * [`server`]: one thread that serves all clients from any driver that is [`Files`](ane_driver::front::Files);
 //! * [`place`]: where a daemon listens, and that it is the only one there;
+//! * [`resources`]: limits of its process that clients run into;
 //! * [`sandbox`]: what the system lets it do then.
 //!
 //! What is said between a client and the daemon is [`aned_protocol`], the client's end included.
@@ -15,6 +16,7 @@
 #[cfg(feature = "cli")]
 pub mod limits;
 pub mod place;
+pub mod resources;
 pub mod sandbox;
 pub mod server;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ane_sandbox::{Calls, Confined, UNLINK};
+use ane_sandbox::{Calls, Confined};
 use nix::libc;
 
 /// Where the device is that a daemon serves.
@@ -14,50 +14,21 @@ pub enum Device {
     Socket,
 }
 
-/// Calls of every daemon, whatever their arguments are.
-pub const CALLS: &[libc::c_long] = &[
-    // Memory.
-    libc::SYS_brk,
-    libc::SYS_munmap,
-    // Descriptors: those that there are, that come over a socket, and memory objects and pipes for clients.
-    libc::SYS_close,
+/// More calls than every daemon has.
+const CALLS: &[libc::c_long] = &[
+    // Memory objects and pipes for clients.
     libc::SYS_fallocate,
-    libc::SYS_fcntl,
     libc::SYS_fstat,
     libc::SYS_ftruncate,
     libc::SYS_memfd_create,
     libc::SYS_pipe2,
-    libc::SYS_read,
-    libc::SYS_write,
-    // Sockets.
-    libc::SYS_accept4,
-    libc::SYS_getsockopt,
-    libc::SYS_recvmsg,
-    libc::SYS_sendmsg,
-    libc::SYS_setsockopt,
-    libc::SYS_shutdown,
-    // Waiting; and going on with that after the process was stopped for a while.
-    libc::SYS_epoll_ctl,
+    // Waiting.
     libc::SYS_epoll_pwait,
-    libc::SYS_futex,
-    libc::SYS_ppoll,
-    libc::SYS_restart_syscall,
-    // Time, where the system has to be asked for it.
-    libc::SYS_clock_gettime,
-    // Threads and their ends.
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    libc::SYS_gettid,
-    libc::SYS_rseq,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_sched_getaffinity,
+    // Threads.
     libc::SYS_set_robust_list,
-    libc::SYS_sigaltstack,
-    // Seeds of hash tables, tokens of files.
-    libc::SYS_getrandom,
 ];
 
-/// More calls of a daemon whose device is elsewhere: it connects to it anew.
+/// Those of a daemon whose device is elsewhere, besides: it connects to it anew.
 const CALLS_SOCKET: &[libc::c_long] = &[libc::SYS_connect, libc::SYS_epoll_create1, libc::SYS_eventfd2];
 
 /// Shuts everything off that serving does not need; `socket` is removed at the end.
@@ -74,7 +45,7 @@ fn calls(device: Device) -> Calls {
         Device::Socket => CALLS_SOCKET,
     };
     Calls {
-        allowed: CALLS.iter().chain(more).chain([&UNLINK]).copied().collect(),
+        allowed: CALLS.iter().chain(more).copied().collect(),
         makes_sockets: device == Device::Socket,
         // Its device may listen at one.
         uses_abstract_sockets: true,

@@ -12,6 +12,12 @@
 //! * [`arena`]: and such memory for the buffers of a context.
 //!
 //! The bus to a device in the driver's own process is not in here: the driver knows no device. Whoever joins the two has it.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    reason = "places in rings and tables that the driver laid out itself; what a device wrote is checked where it is read"
+)]
 
 pub mod arena;
 mod descriptor;

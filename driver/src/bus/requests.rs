@@ -5,7 +5,7 @@
 //! everything again.
 
 use ane_uapi::wire::config::Config;
-use ane_uapi::wire::ctrl::{BATCH_MAX, Header, Kind, NO_INDEX, Op, Response, Status};
+use ane_uapi::wire::ctrl::{BATCH_MAX, Header, NO_INDEX, Op, RequestKind, Response, Status};
 use ane_uapi::wire::sideband::{DECLARATIONS_MAX, Declaration, Regions};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -64,7 +64,7 @@ impl<C: Carrier> Requests<C> {
         if reads > values.len() {
             return Err(BusError::TooFewPlaces { reads, places: values.len() });
         }
-        self.begin(Kind::Batch, operations.len());
+        self.begin(RequestKind::Batch, operations.len());
         for operation in operations {
             let op = match *operation {
                 Operation::Read(at) => Op::read(at.0),
@@ -91,7 +91,7 @@ impl<C: Carrier> Requests<C> {
     ///
     /// Its.
     pub fn reset(&mut self) -> Result<(), BusError> {
-        self.begin(Kind::Reset, 0);
+        self.begin(RequestKind::Reset, 0);
         accepted(&self.exchange(0)?)
     }
 
@@ -102,7 +102,7 @@ impl<C: Carrier> Requests<C> {
     /// Its.
     pub fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
         for part in declarations.chunks(DECLARATIONS_MAX as usize) {
-            self.begin(Kind::Declare, part.len());
+            self.begin(RequestKind::Declare, part.len());
             self.request.extend_from_slice(part.as_bytes());
             accepted(&self.exchange(0)?)?;
         }
@@ -122,11 +122,11 @@ impl<C: Carrier> Requests<C> {
         }
         match regions {
             Regions::Map(entries) => {
-                self.begin(Kind::PeMmuMap, entries.len());
+                self.begin(RequestKind::PeMmuMap, entries.len());
                 self.request.extend_from_slice(entries.as_bytes());
             }
             Regions::Unmap(ranges) => {
-                self.begin(Kind::PeMmuUnmap, ranges.len());
+                self.begin(RequestKind::PeMmuUnmap, ranges.len());
                 self.request.extend_from_slice(ranges.as_bytes());
             }
         }
@@ -134,7 +134,7 @@ impl<C: Carrier> Requests<C> {
     }
 
     /// A header of the next request, and nothing behind it yet.
-    fn begin(&mut self, kind: Kind, count: usize) {
+    fn begin(&mut self, kind: RequestKind, count: usize) {
         self.cookie += 1;
         self.request.clear();
         self.request.extend_from_slice(Header::new(kind, count as u32, self.cookie).as_bytes());

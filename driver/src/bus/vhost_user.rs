@@ -33,8 +33,8 @@ use share::{Arenas, NO_ARENAS, Shared};
 
 use super::descriptor::borrow;
 use super::queues::{
-    self, Doorbell, F_EVENT_INDEX, F_INDIRECT, F_VERSION_1, MESSAGES, PLACES, Place, Queues, milliseconds,
-    transport,
+    self, Doorbell, F_EVENT_INDEX, F_INDIRECT, F_VERSION_1, MESSAGES, QueueTables, Queues, TABLES,
+    milliseconds, transport,
 };
 use super::requests::{Carrier as _, Requests};
 use super::ring::Features;
@@ -135,21 +135,21 @@ impl Pair {
         Ok(Self { kick, call, calls })
     }
 
-    /// Tells the device of the queue at `place`. `host` is where the messages are mapped in this process: a
+    /// Tells the device of the queue with these tables. `host` is where the messages are mapped in this process: a
     /// frontend names rings by its own addresses.
-    fn announce(&self, frontend: &mut Frontend, place: &Place, host: u64) -> Result<(), BusError> {
-        let index = usize::from(place.index);
-        let at = |table: usize| host + (place.offset + table) as u64;
+    fn announce(&self, frontend: &mut Frontend, tables: &QueueTables, host: u64) -> Result<(), BusError> {
+        let index = usize::from(tables.index);
+        let at = |table: usize| host + (tables.offset + table) as u64;
         let addresses = VringConfigData {
-            queue_max_size: place.size,
-            queue_size: place.size,
+            queue_max_size: tables.size,
+            queue_size: tables.size,
             flags: 0,
-            desc_table_addr: at(place.layout.descriptors),
-            used_ring_addr: at(place.layout.used),
-            avail_ring_addr: at(place.layout.available),
+            desc_table_addr: at(tables.layout.descriptors),
+            used_ring_addr: at(tables.layout.used),
+            avail_ring_addr: at(tables.layout.available),
             log_addr: None,
         };
-        frontend.set_vring_num(index, place.size).map_err(transport("setting the size of a queue"))?;
+        frontend.set_vring_num(index, tables.size).map_err(transport("setting the size of a queue"))?;
         frontend.set_vring_base(index, 0).map_err(transport("setting the start of a queue"))?;
         frontend.set_vring_addr(index, &addresses).map_err(transport("setting the place of a queue"))?;
         frontend.set_vring_call(index, &self.call).map_err(transport("passing a call descriptor"))?;
@@ -284,10 +284,10 @@ fn introduce(
     let host = all.region().as_ptr() as u64;
     let pairs = [Pair::new(&frontend)?, Pair::new(&frontend)?];
     let descriptors = Descriptors { pairs, socket: frontend.as_raw_fd(), is_gone: false };
-    let working = queues::Settings { poll: settings.poll, timeout: settings.timeout, features };
+    let working = queues::QueueSettings { poll: settings.poll, timeout: settings.timeout, features };
     let mut queues = Queues::new(config, all.part(0, MESSAGES)?, descriptors, working)?;
-    for place in &PLACES {
-        queues.doorbell().of(place.index)?.announce(&mut frontend, place, host)?;
+    for tables in &TABLES {
+        queues.doorbell().of(tables.index)?.announce(&mut frontend, tables, host)?;
     }
     queues.start()?;
     Ok((queues, shared))

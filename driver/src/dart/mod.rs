@@ -14,14 +14,6 @@
 //! The DART keeps translations until it is told to drop them, so taking a mapping away is two steps: its leaves
 //! become zero, and the stream's translations are dropped before anything relies on it. The second is due as long
 //! as [`Mapper::is_stale`], so that one invalidation serves any number of unmaps.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 mod controller;
 mod mapper;

@@ -9,18 +9,18 @@ use super::Context;
 use super::argument::unless;
 use crate::bo::{BufferId, Create, Error, Holder, Map, Premap, Space, Use};
 use crate::bus::Bus;
+use crate::clients::Buffer;
 use crate::device::Driver;
-use crate::file::{Buffer, Object};
 use crate::front::FileId;
 use crate::pool::State;
 
 impl<B: Bus> Driver<B> {
     /// The memory of a file's context and the buffer of a handle in it, together with the bus.
     fn reach(&mut self, file: FileId, handle: u32) -> Result<(&mut B, &mut Space, Buffer), Errno> {
-        let buffer = self.files.get(&file).ok_or(Errno::ENODEV)?.buffer(handle)?;
-        let context = self.contexts.of(file).ok_or(Errno::ENOENT)?;
-        let space = self.contexts.space_mut(context).ok_or(Errno::ENODEV)?;
-        Ok((&mut self.bus, space, buffer))
+        let buffer = self.clients.file(file)?.buffer(handle)?;
+        let context = self.hardware.contexts().of(file).ok_or(Errno::ENOENT)?;
+        let (bus, space) = self.hardware.reach(context).ok_or(Errno::ENODEV)?;
+        Ok((bus, space, buffer))
     }
 
     /// Makes a buffer and gives it a handle.
@@ -30,15 +30,14 @@ impl<B: Bus> Driver<B> {
         create: &Create,
         pool: u32,
     ) -> Result<(u32, BufferId), Errno> {
-        let context = self.attached(file)?;
-        let space = self.contexts.space_mut(context).ok_or(Errno::ENODEV)?;
-        let id = space.create(&mut self.bus, create).map_err(|error| error.errno())?;
-        let known = self.files.get_mut(&file).ok_or(Errno::ENODEV)?;
-        match known.objects.insert(Object::Buffer(Buffer { id, pool })) {
-            Ok(handle) => Ok((handle.raw(), id)),
-            Err(full) => {
+        let context = self.clients.attached(&mut self.hardware, file)?;
+        let (bus, space) = self.hardware.reach(context).ok_or(Errno::ENODEV)?;
+        let id = space.create(bus, create).map_err(|error| error.errno())?;
+        match self.clients.file_mut(file)?.insert_buffer(Buffer { id, pool }) {
+            Ok(handle) => Ok((handle, id)),
+            Err(errno) => {
                 space.release(id, Holder::Handle);
-                Err(full.errno())
+                Err(errno)
             }
         }
     }
@@ -50,7 +49,7 @@ impl<B: Bus> Driver<B> {
     ) -> Result<(), Errno> {
         let file = context.file;
         if create.pool != NONE {
-            let pool = self.files.get(&file).ok_or(Errno::ENODEV)?.pool(create.pool)?;
+            let pool = self.clients.file(file)?.pool(create.pool)?;
             unless(create.usage != Usage::Output as u32, Errno::EINVAL)?;
             unless(!pool.has_room(), Errno::ENOSPC)?;
         }
@@ -61,8 +60,8 @@ impl<B: Bus> Driver<B> {
             address: create.device_address,
         };
         let (handle, id) = self.create_buffer(file, &asked, create.pool)?;
-        let info = self.space(file).and_then(|space| space.info(id)).ok_or(Errno::ENODEV)?;
-        if let Ok(pool) = self.files.get_mut(&file).ok_or(Errno::ENODEV)?.pool_mut(create.pool) {
+        let info = self.hardware.space(file).and_then(|space| space.info(id)).ok_or(Errno::ENODEV)?;
+        if let Ok(pool) = self.clients.file_mut(file)?.pool_mut(create.pool) {
             pool.join(handle, info.size);
         }
         create.size = info.size;
@@ -75,7 +74,7 @@ impl<B: Bus> Driver<B> {
     pub(super) fn bo_info(&mut self, ask: &mut BoInfo, context: &mut Context<'_>) -> Result<(), Errno> {
         let (_, space, buffer) = self.reach(context.file, ask.handle)?;
         let info = space.info(buffer.id).ok_or(Errno::ESTALE)?;
-        let file = self.files.get(&context.file).ok_or(Errno::ENODEV)?;
+        let file = self.clients.file(context.file)?;
         let pooled = file.pool(buffer.pool).ok().and_then(|pool| pool.state(ask.handle));
         let available = if pooled == Some(State::Available) { BO_AVAILABLE } else { 0 };
         *ask = BoInfo {
@@ -114,11 +113,12 @@ impl<B: Bus> Driver<B> {
         let is_busy = space.info(buffer.id).is_some_and(|info| info.state & BO_BUSY != 0);
         // One that waits for room uses none of its mappings yet, but is to find them.
         let named = Use { buffer: buffer.id, mapping: unmap.mapping };
-        unless(is_busy && self.is_in_flight(context.file, named), Errno::EBUSY)?;
+        let of = self.hardware.contexts().of(context.file).ok_or(Errno::ENOENT)?;
+        unless(is_busy && self.scheduler.is_in_flight(of, named), Errno::EBUSY)?;
         let (_, space, _) = self.reach(context.file, unmap.handle)?;
         space.unmap(buffer.id, unmap.mapping, unmap.usage).map_err(|error| error.errno())?;
         // A request that waits for room may find it now.
-        self.news = self.news.wrapping_add(1);
+        self.clients.announce();
         Ok(())
     }
 
@@ -149,16 +149,9 @@ impl<B: Bus> Driver<B> {
     ///
     /// `EINVAL` if the handle names no buffer, as existing clients are told.
     pub(super) fn free_buffer(&mut self, file: FileId, handle: u32) -> Result<(), Errno> {
-        let known = self.files.get_mut(&file).ok_or(Errno::ENODEV)?;
-        let is_buffer = |object: &Object| matches!(object, Object::Buffer(_));
-        let Ok(Object::Buffer(buffer)) = known.objects.remove_if(handle, is_buffer) else {
-            return Err(Errno::EINVAL);
-        };
-        if let Ok(pool) = known.pool_mut(buffer.pool) {
-            pool.leave(handle);
-        }
-        let context = self.contexts.of(file).ok_or(Errno::EINVAL)?;
-        if let Some(space) = self.contexts.space_mut(context) {
+        let buffer = self.clients.file_mut(file)?.remove_buffer(handle)?;
+        let context = self.hardware.contexts().of(file).ok_or(Errno::EINVAL)?;
+        if let Some((_, space)) = self.hardware.reach(context) {
             space.release(buffer.id, Holder::Handle);
         }
         Ok(())

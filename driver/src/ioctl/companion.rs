@@ -15,9 +15,9 @@ use crate::device::Driver;
 impl<B: Bus> Driver<B> {
     /// Fails if the device does not have a block; wakes it otherwise.
     pub(super) fn has(&mut self, feature: u32) -> Result<(), Errno> {
-        unless(self.bus.config().features.get() & feature == 0, Errno::EOPNOTSUPP)?;
-        unless(!self.wake(), Errno::ENODEV)?;
-        self.last_work = self.clock.now();
+        unless(self.hardware.bus().config().features.get() & feature == 0, Errno::EOPNOTSUPP)?;
+        unless(!self.hardware.wake(), Errno::ENODEV)?;
+        self.hardware.note_work();
         Ok(())
     }
 
@@ -26,8 +26,8 @@ impl<B: Bus> Driver<B> {
         outcome.map_err(|error| {
             let errno = error.errno();
             match error {
-                CompanionError::Bus(why) => match self.expect::<()>(Err(why)) {
-                    None if self.is_lost() => Errno::ENODEV,
+                CompanionError::Bus(why) => match self.hardware.expect::<()>(Err(why)) {
+                    None if self.hardware.is_lost() => Errno::ENODEV,
                     _ => errno,
                 },
                 _ => errno,
@@ -41,9 +41,9 @@ impl<B: Bus> Driver<B> {
         let bytes =
             elements::<PeMmuMapEntry>(context.memory, entries, count, entry_size, PE_MMU_ENTRIES_MAX)?;
         let entries: Vec<PeMmuMapEntry> = each(bytes).collect();
-        let mapped = companion::pe_mmu_map(&mut self.bus, &entries);
+        let mapped = companion::pe_mmu_map(self.hardware.bus_mut(), &entries);
         self.companion(mapped)?;
-        self.counters.add(Counter::PeMmuMaps, count.into());
+        self.clients.count(Counter::PeMmuMaps, count.into());
         Ok(())
     }
 
@@ -57,18 +57,18 @@ impl<B: Bus> Driver<B> {
         let bytes =
             elements::<PeMmuUnmapEntry>(context.memory, entries, count, entry_size, PE_MMU_ENTRIES_MAX)?;
         let ranges: Vec<PeMmuUnmapEntry> = each(bytes).collect();
-        let unmapped = companion::pe_mmu_unmap(&mut self.bus, &ranges);
+        let unmapped = companion::pe_mmu_unmap(self.hardware.bus_mut(), &ranges);
         self.companion(unmapped)?;
-        self.counters.add(Counter::PeMmuUnmaps, count.into());
+        self.clients.count(Counter::PeMmuUnmaps, count.into());
         Ok(())
     }
 
     pub(super) fn mover(&mut self, mover: &mut Mover, _: &mut Context<'_>) -> Result<(), Errno> {
         self.has(FEATURE_MOVER)?;
-        let moved = companion::mover(&mut self.bus, mover);
+        let moved = companion::mover(self.hardware.bus_mut(), mover);
         mover.cycles = self.companion(moved)?;
-        self.counters.add(Counter::MoverTransfers, 1);
-        self.counters.add(Counter::MoverUnits, mover.size.into());
+        self.clients.count(Counter::MoverTransfers, 1);
+        self.clients.count(Counter::MoverUnits, mover.size.into());
         Ok(())
     }
 }

@@ -11,7 +11,6 @@ use super::{Answer, Context};
 use crate::bus::Bus;
 use crate::clock::Time;
 use crate::device::Driver;
-use crate::file::Object;
 
 impl<B: Bus> Driver<B> {
     pub(super) fn context_attach(&mut self, attach: &mut ContextAttach, context: &mut Context<'_>) -> Answer {
@@ -19,7 +18,7 @@ impl<B: Bus> Driver<B> {
         if answer != Ok(false)
             && let Some(place) = context.ticket.take()
         {
-            self.contexts.give_up(place);
+            self.hardware.contexts_mut().give_up(place);
         }
         match answer {
             Ok(true) => Poll::Ready(Ok(())),
@@ -37,8 +36,8 @@ impl<B: Bus> Driver<B> {
             number => Some(ContextId::new(number).map_err(|_| Errno::EINVAL)?),
         };
         let place = *context.ticket;
-        let seeker = self.seeker(context.file).ok_or(Errno::ENODEV)?;
-        match self.contexts.attach_in_turn(&mut self.bus, seeker, policy, wanted, place) {
+        let seeker = self.clients.seeker(context.file)?;
+        match self.hardware.attach(seeker, policy, wanted, place) {
             Ok(attached) => {
                 attach.context = attached.context.number().into();
                 attach.sharers = attached.sharers;
@@ -46,10 +45,10 @@ impl<B: Bus> Driver<B> {
             }
             Err(error) if error.errno() == Errno::EBUSY && policy == ContextPolicy::Wait => {
                 let until = Time::from_client(attach.timeout_ns);
-                unless(until <= self.clock.now(), Errno::ETIMEDOUT)?;
-                self.ring_at(until);
+                unless(until <= self.hardware.now(), Errno::ETIMEDOUT)?;
+                self.hardware.ring_at(until);
                 if place.is_none() {
-                    *context.ticket = Some(self.contexts.wait(seeker, wanted));
+                    *context.ticket = Some(self.hardware.contexts_mut().wait(seeker, wanted));
                 }
                 Ok(false)
             }
@@ -63,11 +62,10 @@ impl<B: Bus> Driver<B> {
         context: &mut Context<'_>,
     ) -> Result<(), Errno> {
         unless(detach.flags != 0, Errno::EINVAL)?;
-        unless(self.contexts.of(context.file).is_none(), Errno::ENOENT)?;
-        let file = self.files.get(&context.file).ok_or(Errno::ENODEV)?;
-        let has_objects = file.objects.iter().any(|(_, object)| !matches!(object, Object::Pool(_)));
-        unless(has_objects || file.requests != 0, Errno::EBUSY)?;
-        self.detach(context.file);
+        unless(self.hardware.contexts().of(context.file).is_none(), Errno::ENOENT)?;
+        let file = self.clients.file(context.file)?;
+        unless(file.uses_context() || file.has_requests(), Errno::EBUSY)?;
+        self.clients.detach(&mut self.hardware, context.file);
         Ok(())
     }
 }

@@ -12,7 +12,6 @@ use crate::bus::Bus;
 use crate::clock::Time;
 use crate::device::Driver;
 use crate::fence::{Fences, State};
-use crate::submit::RequestId;
 
 /// Fills in what became of a fence's request; true if it has ended.
 fn tell(fences: &Fences, fence: &mut Fence) -> Result<bool, Errno> {
@@ -40,17 +39,17 @@ impl<B: Bus> Driver<B> {
     fn try_wait(&mut self, wait: &mut Wait, context: &mut Context<'_>) -> Result<bool, Errno> {
         unless(wait.count == 0 || wait.flags & !WAIT_ANY != 0, Errno::EINVAL)?;
         let bytes = elements::<Fence>(context.memory, wait.fences, wait.count, wait.fence_size, WAIT_MAX)?;
-        let file = self.files.get_mut(&context.file).ok_or(Errno::ENODEV)?;
+        let file = self.clients.file_mut(context.file)?;
         let mut completed = 0_u32;
         for mut fence in each::<Fence>(bytes) {
-            completed = completed.saturating_add(tell(&file.fences, &mut fence)?.into());
+            completed = completed.saturating_add(tell(file.fences(), &mut fence)?.into());
         }
-        file.is_readable = false;
+        file.mark_read();
         let wanted = if wait.flags & WAIT_ANY != 0 { 1 } else { wait.count };
         let until = Time::from_client(wait.timeout_ns);
-        let is_late = until <= self.clock.now();
+        let is_late = until <= self.hardware.now();
         if completed < wanted && !is_late {
-            self.ring_at(until);
+            self.hardware.ring_at(until);
             return Ok(false);
         }
         wait.completed = completed;
@@ -58,7 +57,7 @@ impl<B: Bus> Driver<B> {
             let at = index.saturating_mul(size_of::<Fence>()) as u64;
             let bytes = context.memory.read(wait.fences.saturating_add(at), size_of::<Fence>());
             let Some(mut fence) = bytes.ok().and_then(|bytes| each::<Fence>(bytes).next()) else { break };
-            tell(&file.fences, &mut fence)?;
+            tell(file.fences(), &mut fence)?;
             put(context.memory, wait.fences, index, &fence)?;
         }
         if completed < wanted { Err(Errno::ETIMEDOUT) } else { Ok(true) }
@@ -66,23 +65,15 @@ impl<B: Bus> Driver<B> {
 
     pub(super) fn cancel(&mut self, cancel: &mut Cancel, context: &mut Context<'_>) -> Result<(), Errno> {
         unless(cancel.flags & !CANCEL_RUNNING != 0, Errno::EINVAL)?;
-        let file = self.files.get(&context.file).ok_or(Errno::ENODEV)?;
-        let state = file.fences.state(cancel.fence).ok_or(Errno::ENODATA)?;
+        let state = self.clients.file(context.file)?.fences().state(cancel.fence).ok_or(Errno::ENODATA)?;
         unless(state.has_ended(), Errno::EALREADY)?;
         unless(state == State::Running && cancel.flags & CANCEL_RUNNING == 0, Errno::EBUSY)?;
-        let id = self.request_of(context, cancel.fence).ok_or(Errno::EALREADY)?;
+        let id = self.scheduler.request_of(context.file, cancel.fence).ok_or(Errno::EALREADY)?;
         cancel.state = state.code() as u32;
-        self.doom(id, Errno::ECANCELED);
-        self.pursue();
-        self.schedule();
+        let Self { hardware, clients, scheduler } = self;
+        scheduler.doom(hardware, clients, id, Errno::ECANCELED);
+        scheduler.pursue(hardware, clients);
+        scheduler.schedule(hardware, clients);
         Ok(())
-    }
-
-    /// The request that a fence of a file stands for.
-    fn request_of(&self, context: &Context<'_>, fence: u64) -> Option<RequestId> {
-        self.requests
-            .iter()
-            .find(|(_, request)| request.file == context.file && request.fence == fence)
-            .map(|(id, _)| id)
     }
 }

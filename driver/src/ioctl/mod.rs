@@ -5,14 +5,6 @@
 //! reserved field that is not zero is `EINVAL` before anybody looks at the rest. After that each call is a function
 //! of its own, in the file named for what it is about. What a call answers is written into its argument; one that
 //! fails leaves it as it was, unless its description says otherwise.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 pub(crate) mod argument;
 mod buffer;

@@ -22,7 +22,7 @@ use crate::front::FileId;
 impl<B: Bus> Driver<B> {
     pub(super) fn get_param(&mut self, get: &mut GetParam, context: &mut Context<'_>) -> Result<(), Errno> {
         let param = Param::try_from(get.param).map_err(|_| Errno::EINVAL)?;
-        let config = self.bus.config();
+        let config = self.hardware.bus().config();
         get.value = match param {
             Param::AbiVersion => ABI_VERSION.into(),
             Param::Features => features(config.features.get()),
@@ -31,19 +31,22 @@ impl<B: Bus> Driver<B> {
             Param::AneType => config.ane_type.get().into(),
             Param::Engines => config.engine_count.get().into(),
             Param::Queues => config.queue_count.get().into(),
-            Param::Contexts => self.contexts.count().into(),
-            Param::ContextsFree => self.contexts.free().into(),
+            Param::Contexts => self.hardware.contexts().count().into(),
+            Param::ContextsFree => self.hardware.contexts().free().into(),
             Param::PageSize => config.page_size.get().into(),
             Param::ApertureBase => config.aperture_base.get(),
             Param::ApertureSize => config.aperture_size.get(),
             Param::FirstAddress => aperture::PAGE_SIZE.into(),
             Param::FaultPolicy => config.fault_policy.into(),
             Param::State => self.state_of(context.file) as u64,
-            Param::ClockNs => self.clock.now().0,
+            Param::ClockNs => self.hardware.now().0,
             Param::TicksPerSecond => TIMESTAMP_HZ.into(),
-            Param::Context => {
-                self.contexts.of(context.file).map_or(CONTEXT_ANY, |context| context.number().into()).into()
-            }
+            Param::Context => self
+                .hardware
+                .contexts()
+                .of(context.file)
+                .map_or(CONTEXT_ANY, |context| context.number().into())
+                .into(),
             Param::PeMmuPageSize if config.features.get() & config::FEATURE_PE_MMU == 0 => 0,
             Param::PeMmuPageSize => 1 << (config.companions.get() & config::COMPANION_PAGE_BITS),
             Param::PeMmuOverheadPs => self.pe_mmu_time(&pe_mmu::OVERHEAD_PS)?,
@@ -55,19 +58,20 @@ impl<B: Bus> Driver<B> {
 
     /// A time that PE_MMU takes, which only its registers tell; it takes none if config space says so.
     fn pe_mmu_time(&mut self, register: &Reg<Picoseconds>) -> Result<u64, Errno> {
-        if self.bus.config().companions.get() & config::COMPANION_PE_MMU_TIMED == 0 {
+        if self.hardware.bus().config().companions.get() & config::COMPANION_PE_MMU_TIMED == 0 {
             return Ok(0);
         }
         self.has(config::FEATURE_PE_MMU)?;
-        let read = self.bus.read(EngineOffset(PE_MMU.base.0.saturating_add(register.offset())));
+        let read =
+            self.hardware.bus_mut().read(EngineOffset(PE_MMU.base.0.saturating_add(register.offset())));
         self.companion(read.map_err(CompanionError::from)).map(u64::from)
     }
 
     /// What the device is doing about a file's work.
     pub(crate) fn state_of(&self, file: FileId) -> State {
-        if self.is_dead() {
+        if self.hardware.is_dead() {
             State::Dead
-        } else if self.contexts.of(file).is_some_and(|context| self.faults.is_parked(context)) {
+        } else if self.hardware.contexts().of(file).is_some_and(|context| self.clients.is_parked(context)) {
             State::Parked
         } else {
             State::Ready

@@ -1,8 +1,6 @@
 //! Pools, as clients make and use them.
 
 use ane_uapi::ioctl::errno::Errno;
-use ane_uapi::ioctl::handle::NONE;
-use ane_uapi::ioctl::param::POOLS_MAX;
 use ane_uapi::ioctl::pool::{PoolCreate, PoolDestroy, PoolRecycle, PoolTake};
 use ane_uapi::ioctl::stats::Counter;
 
@@ -10,8 +8,6 @@ use super::Context;
 use super::argument::unless;
 use crate::bus::Bus;
 use crate::device::Driver;
-use crate::file::Object;
-use crate::pool::Pool;
 
 impl<B: Bus> Driver<B> {
     pub(super) fn pool_create(
@@ -20,11 +16,7 @@ impl<B: Bus> Driver<B> {
         context: &mut Context<'_>,
     ) -> Result<(), Errno> {
         unless(create.capacity == 0 || create.flags != 0, Errno::EINVAL)?;
-        let file = self.files.get_mut(&context.file).ok_or(Errno::ENODEV)?;
-        unless(file.pools >= POOLS_MAX, Errno::ENOSPC)?;
-        let handle = file.objects.insert(Object::Pool(Pool::new(create.capacity)));
-        create.handle = handle.map_err(|full| full.errno())?.raw();
-        file.pools = file.pools.saturating_add(1);
+        create.handle = self.clients.file_mut(context.file)?.insert_pool(create.capacity)?;
         Ok(())
     }
 
@@ -33,26 +25,13 @@ impl<B: Bus> Driver<B> {
         destroy: &mut PoolDestroy,
         context: &mut Context<'_>,
     ) -> Result<(), Errno> {
-        let file = self.files.get_mut(&context.file).ok_or(Errno::ENODEV)?;
-        let pool = file.pool(destroy.handle)?;
-        unless(pool.is_busy(), Errno::EBUSY)?;
-        let members: Vec<u32> = pool.handles().collect();
-        for member in members {
-            if let Ok(Object::Buffer(buffer)) = file.objects.get_mut(member) {
-                buffer.pool = NONE;
-            }
-        }
-        let removed = file.objects.remove(destroy.handle);
-        removed.map_err(|missing| missing.errno())?;
-        file.pools = file.pools.saturating_sub(1);
-        Ok(())
+        self.clients.file_mut(context.file)?.remove_pool(destroy.handle)
     }
 
     pub(super) fn pool_take(&mut self, take: &mut PoolTake, context: &mut Context<'_>) -> Result<(), Errno> {
-        let file = self.files.get_mut(&context.file).ok_or(Errno::ENODEV)?;
+        let file = self.clients.file_mut(context.file)?;
         take.handle = file.pool_mut(take.pool)?.take(take.size)?;
-        file.counters.add(Counter::PoolTakes, 1);
-        self.counters.add(Counter::PoolTakes, 1);
+        self.clients.count_of(context.file, Counter::PoolTakes, 1);
         Ok(())
     }
 
@@ -61,12 +40,11 @@ impl<B: Bus> Driver<B> {
         recycle: &mut PoolRecycle,
         context: &mut Context<'_>,
     ) -> Result<(), Errno> {
-        let file = self.files.get_mut(&context.file).ok_or(Errno::ENODEV)?;
+        let file = self.clients.file_mut(context.file)?;
         file.pool(recycle.pool)?;
         file.buffer(recycle.handle)?;
         file.pool_mut(recycle.pool)?.recycle(recycle.handle)?;
-        file.counters.add(Counter::PoolRecycles, 1);
-        self.counters.add(Counter::PoolRecycles, 1);
+        self.clients.count_of(context.file, Counter::PoolRecycles, 1);
         Ok(())
     }
 }

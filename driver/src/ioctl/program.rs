@@ -8,7 +8,7 @@ use ane_uapi::hw::tm::RequestInfo;
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::handle::NONE;
-use ane_uapi::ioctl::param::{BARS_MAX, PROGRAM_BUFFERS_MAX, PROGRAMS_MAX};
+use ane_uapi::ioctl::param::{BARS_MAX, PROGRAM_BUFFERS_MAX};
 use ane_uapi::ioctl::program::{
     NETWORK_ID_MAX, ProgramBinding, ProgramBuffer, ProgramCreate, ProgramDestroy,
 };
@@ -18,9 +18,10 @@ use super::Context;
 use super::argument::{each, elements, unless};
 use crate::bo::{Holder, Map, Use};
 use crate::bus::Bus;
-use crate::device::{BOOTSTRAP_BYTES, Driver};
-use crate::file::Object;
+use crate::clients::release;
+use crate::device::Driver;
 use crate::front::FileId;
+use crate::hardware::BOOTSTRAP_BYTES;
 use crate::program::{Load, Part, Program, ProgramId};
 
 /// A program in the making: its buffers are held, so they have to be let go if it comes to nothing.
@@ -39,42 +40,39 @@ impl<B: Bus> Driver<B> {
     ) -> Result<(), Errno> {
         let info = self.check_program(create, context)?;
         let file = context.file;
-        let of = self.attached(file)?;
+        let of = self.clients.attached(&mut self.hardware, file)?;
         let mut making = Making::default();
         let made = self.make_program(create, context, of, info, &mut making);
         let (program, load) = match made {
             Ok(made) => made,
             Err(errno) => {
-                self.unmake(of, &making);
+                release(&mut self.hardware, of, &making.parts, making.is_kept);
                 return Err(errno);
             }
         };
         create.dva_base = load.config.dva_base.get();
         create.region_size = load.config.region_size.get();
         create.mapped_base = load.config.mapped_base.get();
-        let known = self.files.get_mut(&file).ok_or(Errno::ENODEV)?;
-        match known.objects.insert(Object::Program(program)) {
-            Ok(handle) => create.handle = handle.raw(),
-            Err(full) => {
-                self.programs.remove(program);
-                self.unmake(of, &making);
-                return Err(full.errno());
+        let known = self.clients.file_mut(file)?;
+        create.handle = match known.insert_program(program) {
+            Ok(handle) => handle,
+            Err(errno) => {
+                self.clients.programs_mut().remove(program);
+                release(&mut self.hardware, of, &making.parts, making.is_kept);
+                return Err(errno);
             }
-        }
-        known.programs = known.programs.saturating_add(1);
+        };
         if let Ok(pool) = known.pool_mut(create.pool) {
             pool.programs = pool.programs.saturating_add(1);
         }
-        for counters in [&mut known.counters, &mut self.counters] {
-            counters.add(Counter::Programs, 1);
-            counters.add(Counter::Rebases, 1);
-        }
+        self.clients.count_of(file, Counter::Programs, 1);
+        self.clients.count_of(file, Counter::Rebases, 1);
         Ok(())
     }
 
     /// Checks what can be checked of a program without its buffers.
     fn check_program(&self, create: &ProgramCreate, context: &Context<'_>) -> Result<RequestInfo, Errno> {
-        let known = self.files.get(&context.file).ok_or(Errno::ENODEV)?;
+        let known = self.clients.file(context.file)?;
         unless(create.flags != 0 || create.network_id > NETWORK_ID_MAX, Errno::EINVAL)?;
         unless(create.stream_size == 0 || create.text >= create.buffer_count, Errno::EINVAL)?;
         unless(u64::from(create.first_size) > create.stream_size, Errno::EINVAL)?;
@@ -82,7 +80,7 @@ impl<B: Bus> Driver<B> {
         if create.pool != NONE {
             known.pool(create.pool)?;
         }
-        unless(known.programs >= PROGRAMS_MAX, Errno::ENOSPC)?;
+        unless(known.has_all_programs(), Errno::ENOSPC)?;
         RequestInfo::of(create.first_size, create.task_count).map_err(|_| Errno::EINVAL)
     }
 
@@ -121,8 +119,8 @@ impl<B: Bus> Driver<B> {
         unless(create.stream_size > left, Errno::EINVAL)?;
         let start = sizes.get(part).map_or(0, |(offset, _)| *offset).saturating_add(inside);
         let text = (text.used.buffer, start);
-        let load = self.programs.load(&making.parts)?;
-        let known = self.files.get(&context.file).ok_or(Errno::ENODEV)?;
+        let load = self.clients.programs_mut().load(&making.parts)?;
+        let known = self.clients.file(context.file)?;
         let mut bars = [Iova(0); BarIndex::COUNT as usize];
         let mut pooled = Vec::new();
         for (bar, part, inside) in bound {
@@ -152,7 +150,7 @@ impl<B: Bus> Driver<B> {
             in_flight: 0,
             is_destroyed: false,
         };
-        Ok((self.programs.insert(program), load))
+        Ok((self.clients.programs_mut().insert(program), load))
     }
 
     /// Finds or makes one buffer of a program, and a mapping for the use that the program has for it. Its place is
@@ -161,14 +159,14 @@ impl<B: Bus> Driver<B> {
         let usage = Usage::try_from(part.usage).map_err(|_| Errno::EINVAL)?;
         unless(part.size == 0, Errno::EINVAL)?;
         let end = part.offset.checked_add(part.size).ok_or(Errno::EINVAL)?;
-        let known = self.files.get(&file).ok_or(Errno::ENODEV)?;
-        let space = self.contexts.space_mut(of).ok_or(Errno::ENODEV)?;
+        let known = self.clients.file(file)?;
+        let (bus, space) = self.hardware.reach(of).ok_or(Errno::ENODEV)?;
         let nowhere = IovaRange::new(0, 1).map_err(|_| Errno::EINVAL)?;
         if part.handle == NONE {
             // What the client puts in or takes out has to be a buffer that the client has.
             let is_ours = !matches!(usage, Usage::Input | Usage::Output | Usage::Weights | Usage::Constants);
             unless(!is_ours, Errno::EINVAL)?;
-            let made = space.create_for_program(&mut self.bus, end, usage);
+            let made = space.create_for_program(bus, end, usage);
             let buffer = made.map_err(|error| error.errno())?;
             let used = Use { buffer, mapping: 0 };
             return Ok(Part { usage, used, is_own_mapping: false, range: nowhere });
@@ -183,7 +181,7 @@ impl<B: Bus> Driver<B> {
         let is_own_mapping = info.usage != wanted;
         if is_own_mapping {
             let map = Map { usage: wanted as u32, ..Map::default() };
-            (used.mapping, _) = space.map(&mut self.bus, buffer, &map).map_err(|error| error.errno())?;
+            (used.mapping, _) = space.map(bus, buffer, &map).map_err(|error| error.errno())?;
         }
         space.hold(buffer, Holder::Program);
         Ok(Part { usage, used, is_own_mapping, range: nowhere })
@@ -191,10 +189,10 @@ impl<B: Bus> Driver<B> {
 
     /// Gives every buffer of a program its place, for as long as the program lives.
     fn place_parts(&mut self, of: ContextId, sizes: &[(u64, u64)], making: &mut Making) -> Result<(), Errno> {
-        let space = self.contexts.space_mut(of).ok_or(Errno::ENODEV)?;
+        let (bus, space) = self.hardware.reach(of).ok_or(Errno::ENODEV)?;
         let uses: Vec<Use> = making.parts.iter().map(|part| part.used).collect();
         let mut places = Vec::new();
-        space.begin(&mut self.bus, &uses, &mut places).map_err(|error| error.errno())?;
+        space.begin(bus, &uses, &mut places).map_err(|error| error.errno())?;
         space.keep(&uses);
         space.finish(&uses);
         making.is_kept = true;
@@ -227,65 +225,13 @@ impl<B: Bus> Driver<B> {
         Ok(bound)
     }
 
-    /// Lets go of a program's buffers.
-    fn unmake(&mut self, of: ContextId, making: &Making) {
-        let Some(space) = self.contexts.space_mut(of) else { return };
-        let uses: Vec<Use> = making.parts.iter().map(|part| part.used).collect();
-        if making.is_kept {
-            space.unkeep(&uses);
-        }
-        for part in making.parts.iter().rev() {
-            if part.is_own_mapping {
-                let usage = if part.usage.is_firmware() { Usage::Intermediate } else { part.usage };
-                // Nothing uses it any more: its program had it alone.
-                let _ = space.unmap(part.used.buffer, part.used.mapping, usage as u32);
-            }
-            space.release(part.used.buffer, Holder::Program);
-        }
-    }
-
     pub(super) fn program_destroy(
         &mut self,
         destroy: &mut ProgramDestroy,
         context: &mut Context<'_>,
     ) -> Result<(), Errno> {
-        let known = self.files.get_mut(&context.file).ok_or(Errno::ENODEV)?;
-        let is_program = |object: &Object| matches!(object, Object::Program(_));
-        let removed = known.objects.remove_if(destroy.handle, is_program);
-        if let Object::Program(program) = removed.map_err(|missing| missing.errno())? {
-            known.programs = known.programs.saturating_sub(1);
-            self.destroy_program(program);
-        }
+        let program = self.clients.file_mut(context.file)?.remove_program(destroy.handle)?;
+        self.clients.destroy_program(&mut self.hardware, program);
         Ok(())
-    }
-
-    /// A program's handle is gone. It goes with its last request.
-    pub(crate) fn destroy_program(&mut self, id: ProgramId) {
-        let Some(program) = self.programs.get_mut(id) else { return };
-        program.is_destroyed = true;
-        if program.in_flight == 0 {
-            self.end_program(id);
-        }
-    }
-
-    /// A request of a program has ended.
-    pub(crate) fn leave_program(&mut self, id: ProgramId) {
-        let Some(program) = self.programs.get_mut(id) else { return };
-        program.in_flight = program.in_flight.saturating_sub(1);
-        if program.in_flight == 0 && program.is_destroyed {
-            self.end_program(id);
-        }
-    }
-
-    fn end_program(&mut self, id: ProgramId) {
-        let Some(program) = self.programs.remove(id) else { return };
-        if let Some(of) = self.contexts.of(program.file) {
-            self.unmake(of, &Making { parts: program.parts, is_kept: true });
-        }
-        if let Some(known) = self.files.get_mut(&program.file)
-            && let Ok(pool) = known.pool_mut(program.pool)
-        {
-            pool.programs = pool.programs.saturating_sub(1);
-        }
     }
 }

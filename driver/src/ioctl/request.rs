@@ -29,12 +29,9 @@ impl<B: Bus> Driver<B> {
     }
 
     fn try_request(&mut self, request: &mut Request, context: &mut Context<'_>) -> Result<(), Submission> {
-        self.admits(context.file)?;
-        let group = self.requests.create_group();
-        let id = self.admit(context.file, request, context.memory, group);
-        let id = id.inspect_err(|_| self.requests.drop_group(group))?;
-        self.count_group(context.file);
-        request.out_fence = self.commit(id, None);
+        let Self { hardware, clients, scheduler } = self;
+        let asked = (&*request, &*context.memory);
+        request.out_fence = scheduler.submit(hardware, clients, context.file, asked)?;
         Ok(())
     }
 
@@ -47,31 +44,16 @@ impl<B: Bus> Driver<B> {
         unless(chain.request_count == 0 || chain.flags & !REQUEST_NONBLOCK != 0, Errno::EINVAL)?;
         let Chain { requests: at, request_count: count, request_size: size, .. } = *chain;
         let bytes = elements::<Request>(context.memory, at, count, size, CHAIN_MAX)?;
-        self.admits(context.file)?;
-        let group = self.requests.create_group();
-        let mut admitted = Vec::with_capacity(count as usize);
-        for (index, request) in (0..).zip(each::<Request>(bytes)) {
-            // A chain is taken as a whole or not at all, so only the chain itself may ask not to wait.
-            let is_bare = request.flags & REQUEST_NONBLOCK == 0 && request.reserved2 == [0; 2];
-            let id = unless(!is_bare, Errno::EINVAL)
-                .and_then(|()| self.admit(context.file, &request, context.memory, group));
-            match id {
-                Ok(id) => admitted.push(id),
-                Err(errno) => {
-                    chain.failed = index;
-                    if admitted.is_empty() {
-                        self.requests.drop_group(group);
-                    }
-                    admitted.into_iter().for_each(|id| self.discard(id));
-                    return Err(errno.into());
-                }
-            }
-        }
-        self.count_group(context.file);
-        let mut last = None;
-        for (index, id) in admitted.into_iter().enumerate() {
-            let fence = self.commit(id, last);
-            last = Some(fence);
+        let Self { hardware, clients, scheduler } = self;
+        scheduler.admits(hardware, clients, context.file)?;
+        let asked = (each::<Request>(bytes), &*context.memory);
+        let submitted = scheduler.submit_chain(hardware, clients, context.file, asked);
+        let fences = submitted.map_err(|(index, errno)| {
+            chain.failed = index;
+            errno
+        })?;
+        chain.out_fence = fences.last().copied().unwrap_or_default();
+        for (index, fence) in fences.into_iter().enumerate() {
             let offset = index.saturating_mul(size_of::<Request>()) as u64;
             let words = context.memory.read(at.saturating_add(offset), size_of::<Request>());
             if let Some(mut words) = words.ok().and_then(|words| each::<Request>(words).next()) {
@@ -80,7 +62,6 @@ impl<B: Bus> Driver<B> {
                 let _ = put(context.memory, at, index, &words);
             }
         }
-        chain.out_fence = last.unwrap_or_default();
         Ok(())
     }
 }

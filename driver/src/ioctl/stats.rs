@@ -6,8 +6,8 @@ use ane_uapi::ioctl::stats::{Counter, GetStats, STATS_DEVICE, STATS_FILE, STATS_
 
 use super::Context;
 use super::argument::{put, unless};
-use crate::bo;
 use crate::bus::Bus;
+use crate::clients::add_events;
 use crate::device::Driver;
 use crate::front::FileId;
 use crate::stats::{COUNT, Counters};
@@ -39,9 +39,8 @@ impl<B: Bus> Driver<B> {
 
     /// What a file did; what is counted of memory is its context's.
     fn file_counters(&self, file: FileId) -> Result<Counters, Errno> {
-        let known = self.files.get(&file).ok_or(Errno::ENODEV)?;
-        let mut counters = known.counters;
-        if let Some(context) = self.contexts.of(file) {
+        let mut counters = self.clients.file(file)?.counters();
+        if let Some(context) = self.hardware.contexts().of(file) {
             self.add_memory(&mut counters, context);
         }
         Ok(counters)
@@ -49,13 +48,13 @@ impl<B: Bus> Driver<B> {
 
     /// What others do is theirs to know, and of who looks after the device: counters that rise show when somebody runs what.
     fn may_see_all(&self, file: FileId) -> Result<(), Errno> {
-        let user = self.files.get(&file).ok_or(Errno::ENODEV)?.who.user;
+        let user = self.clients.file(file)?.user();
         unless(!user.is_privileged, Errno::EPERM)
     }
 
     /// What all files did that were ever open.
     fn device_counters(&self) -> Counters {
-        let mut counters = self.counters;
+        let mut counters = *self.clients.counters();
         for context in ContextId::ALL {
             self.add_memory(&mut counters, context);
         }
@@ -64,27 +63,11 @@ impl<B: Bus> Driver<B> {
 
     /// Adds what a context counts of its memory.
     fn add_memory(&self, counters: &mut Counters, context: ContextId) {
-        let Some(space) = self.contexts.space(context) else { return };
+        let Some(space) = self.hardware.contexts().space(context) else { return };
         let of = space.counters();
         counters.add(Counter::Buffers, of.buffers);
         counters.add(Counter::BufferBytes, of.buffer_bytes);
         counters.add(Counter::MappedBytes, of.mapped_bytes);
         add_events(counters, &of);
     }
-
-    /// Keeps what a context counted that is given back: its buffers are gone, what happened did.
-    pub(crate) fn keep_counters(&mut self, context: ContextId) {
-        if let Some(of) = self.contexts.space(context).map(|space| space.counters()) {
-            add_events(&mut self.counters, &of);
-        }
-    }
-}
-
-/// Adds what happened in a context.
-fn add_events(counters: &mut Counters, of: &bo::Counters) {
-    counters.add(Counter::Maps, of.maps);
-    counters.add(Counter::Unmaps, of.unmaps);
-    counters.add(Counter::Evictions, of.evictions);
-    counters.add(Counter::Premaps, of.premaps);
-    counters.add(Counter::Invalidations, of.invalidations);
 }

@@ -8,14 +8,6 @@
 //!
 //! * `runs`: which numbers of a range are free, for pages of the file and for pages of the aperture;
 //! * `frames`: pages of an arena.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 mod frames;
 mod runs;

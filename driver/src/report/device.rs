@@ -21,7 +21,7 @@ use crate::bus::{Bus, BusError, Operation};
 /// device refuses to tell is left out.
 pub(super) fn registers<B: Bus>(driver: &mut Driver<B>) -> Result<String, String> {
     wake(driver)?;
-    let bus = &mut driver.bus;
+    let bus = driver.bus_mut();
     let has_pe_mmu = bus.config().features.get() & FEATURE_PE_MMU != 0;
     let places: Vec<EngineOffset> = quiet(has_pe_mmu).map(|place| place.at).collect();
     let limit = usize::from(bus.config().batch_max.get()).clamp(1, 256);
@@ -52,8 +52,8 @@ pub(super) fn registers<B: Bus>(driver: &mut Driver<B>) -> Result<String, String
 /// The tables of each of these contexts, in every window that translates its stream.
 pub(super) fn tables<B: Bus>(driver: &mut Driver<B>, contexts: &[ContextId]) -> Result<String, String> {
     wake(driver)?;
-    let memory = driver.bus.memory().clone();
-    let format = driver.bus.config().pte_format().map_err(|why| why.to_string())?;
+    let memory = driver.bus().memory().clone();
+    let format = driver.bus().config().pte_format().map_err(|why| why.to_string())?;
     let (mut text, mut room) = (String::new(), RUNS_TOLD);
     for stream in contexts.iter().map(|context| context.stream()) {
         let tcr = regs::TCR.info.at(stream.number().into());
@@ -63,7 +63,7 @@ pub(super) fn tables<B: Bus>(driver: &mut Driver<B>, contexts: &[ContextId]) -> 
             let read = |at: u32| Operation::Read(EngineOffset(window.base().0.saturating_add(at)));
             let mut values = [0; 3];
             let reads = [read(regs::ENABLED_STREAMS.offset()), read(tcr), read(ttbr)];
-            driver.bus.batch(&reads, &mut values).map_err(|why| why.to_string())?;
+            driver.bus_mut().batch(&reads, &mut values).map_err(|why| why.to_string())?;
             let [enabled, tcr, base] = values;
             if Streams::from_bits(enabled).contains(stream) && Tcr::from_bits(tcr).translate() {
                 let heading = Heading { window, stream, base: Ttbr::from_bits(base) };
@@ -77,5 +77,5 @@ pub(super) fn tables<B: Bus>(driver: &mut Driver<B>, contexts: &[ContextId]) -> 
 }
 
 fn wake<B: Bus>(driver: &mut Driver<B>) -> Result<(), String> {
-    if driver.wake() { Ok(()) } else { Err("the device is gone".to_owned()) }
+    if driver.hardware.wake() { Ok(()) } else { Err("the device is gone".to_owned()) }
 }

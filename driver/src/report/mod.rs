@@ -2,14 +2,6 @@
 //!
 //! Lines of text, made to be read by people and easy to take apart: the words stand in a fixed order, what belongs to
 //! a line is indented under it. What cannot be told just now is told as a line `error WHY`.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 mod device;
 

@@ -12,16 +12,17 @@ use ane_uapi::ioctl::program::NETWORK_ID_MAX;
 use ane_uapi::ioctl::request::{
     Bar, PRIORITY_APPLICATION, REQUEST_NONBLOCK, REQUEST_RECYCLE, Request as Words,
 };
-use ane_uapi::ioctl::stats::Counter;
 
-use super::{Bound, First, GroupId, Request, RequestId};
+use super::{Bound, First, GroupId, Request, Scheduler};
 use crate::bo::{Holder, Use};
 use crate::bus::Bus;
+use crate::clients::{Clients, File};
 use crate::clock::Time;
-use crate::device::{BOOTSTRAP_BYTES, Driver};
 use crate::front::{FileId, Segments};
-use crate::ioctl::argument::{elements, unless};
-use crate::tm::queue_of;
+use crate::hardware::{BOOTSTRAP_BYTES, Hardware};
+use crate::ioctl::argument::{each, elements, unless};
+use crate::program::{Program, ProgramId};
+use crate::tm::{RequestId, queue_of};
 
 /// Requests of all files together: what eight files have with the longest chains. Files that share contexts may be
 /// more than eight.
@@ -44,7 +45,7 @@ impl From<Errno> for Submission {
 
 /// The BARs of a request, checked as far as that goes without their buffers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bars<'a>(&'a [u8]);
+struct Bars<'a>(&'a [u8]);
 
 impl<'a> Bars<'a> {
     /// The BARs that a request points at.
@@ -52,7 +53,7 @@ impl<'a> Bars<'a> {
     /// # Errors
     ///
     /// `E2BIG` if they are too many, `EINVAL` for a BAR that does not exist or is named twice, `EFAULT`.
-    pub(crate) fn read(words: &Words, memory: &'a Segments) -> Result<Self, Errno> {
+    fn read(words: &Words, memory: &'a Segments) -> Result<Self, Errno> {
         let bytes = elements::<Bar>(memory, words.bars, words.bar_count, words.bar_size, BARS_MAX)?;
         let mut seen = 0_u32;
         for bar in Self(bytes).iter() {
@@ -64,27 +65,136 @@ impl<'a> Bars<'a> {
     }
 
     fn iter(self) -> impl Iterator<Item = Bar> + use<'a> {
-        crate::ioctl::argument::each::<Bar>(self.0)
+        each::<Bar>(self.0)
     }
 }
 
-impl<B: Bus> Driver<B> {
+/// What a client asks for.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    file: FileId,
+    words: &'a Words,
+    /// What the pointers among the words lead to.
+    memory: &'a Segments,
+    /// The requests that it is in flight with, if it is not alone.
+    group: Option<GroupId>,
+}
+
+/// Checks what can be checked of a request without its buffers.
+fn check<'m>(clients: &Clients, Asked { file, words, memory, .. }: Asked<'m>) -> Result<Bars<'m>, Errno> {
+    let known = clients.file(file)?;
+    unless(words.reserved != 0 || words.reserved2 != [0; 2], Errno::EINVAL)?;
+    unless(words.flags & !(REQUEST_NONBLOCK | REQUEST_RECYCLE) != 0, Errno::EINVAL)?;
+    queue_of(words.priority).ok_or(Errno::EINVAL)?;
+    unless(words.priority < PRIORITY_APPLICATION && !known.user().is_privileged, Errno::EPERM)?;
+    let raw = [words.stream_size, words.task_count.into(), words.first_size.into()];
+    if words.program == NONE {
+        unless(raw.contains(&0) || words.network_id > NETWORK_ID_MAX, Errno::EINVAL)?;
+    } else {
+        unless(raw != [0; 3] || words.network_id != 0, Errno::EINVAL)?;
+        known.program(words.program)?;
+    }
+    let bars = Bars::read(words, memory)?;
+    let fences = elements::<u64>(memory, words.in_fences, words.in_fence_count, 8, IN_FENCES_MAX)?;
+    let is_known = |fence| known.fences().state(fence).is_some();
+    unless(!each::<u64>(fences).all(is_known), Errno::ENODATA)?;
+    Ok(bars)
+}
+
+/// Checks that a raw request's stream lies in the buffer of its BAR 0.
+fn check_stream<B: Bus>(
+    hardware: &Hardware<B>,
+    clients: &Clients,
+    Asked { file, words, .. }: Asked<'_>,
+    bars: Bars<'_>,
+) -> Result<(), Errno> {
+    let tasks = bars.iter().find(|bar| bar.index == 0).ok_or(Errno::EINVAL)?;
+    let buffer = clients.file(file)?.buffer(tasks.handle)?;
+    let space = hardware.space(file).ok_or(Errno::EINVAL)?;
+    let mapping = space.mapping(buffer.id, tasks.mapping).map_err(|_| Errno::EINVAL)?;
+    let left = mapping.bytes.checked_sub(tasks.offset).ok_or(Errno::EINVAL)?;
+    unless(words.stream_size > left || u64::from(words.first_size) > words.stream_size, Errno::EINVAL)
+}
+
+impl Scheduler {
     /// Says whether a file may have one request or chain more in flight.
     ///
     /// # Errors
     ///
     /// [`Submission::Full`], or `EIO` while its context is parked or the device is dead.
-    pub(crate) fn admits(&self, file: FileId) -> Result<(), Submission> {
-        if self.is_dead() || self.contexts.of(file).is_some_and(|context| self.faults.is_parked(context)) {
+    pub(crate) fn admits<B: Bus>(
+        &self,
+        hardware: &Hardware<B>,
+        clients: &Clients,
+        file: FileId,
+    ) -> Result<(), Submission> {
+        if hardware.is_dead()
+            || hardware.contexts().of(file).is_some_and(|context| clients.is_parked(context))
+        {
             return Err(Errno::EIO.into());
         }
-        if self.has_room(file) { Ok(()) } else { Err(Submission::Full) }
+        if self.has_room(clients, file) { Ok(()) } else { Err(Submission::Full) }
     }
 
     /// True while a file has less in flight than it may, and all files together.
-    pub(crate) fn has_room(&self, file: FileId) -> bool {
-        let is_below = self.files.get(&file).is_some_and(|known| known.in_flight < IN_FLIGHT_MAX);
-        is_below && self.requests.count() < REQUESTS_MAX && !self.shares.has_all_tasks(file)
+    pub(super) fn has_room(&self, clients: &Clients, file: FileId) -> bool {
+        clients.file(file).is_ok_and(File::has_room)
+            && self.requests.count() < REQUESTS_MAX
+            && !self.shares.has_all_tasks(file)
+    }
+
+    /// Takes a request of a client's. Its fence.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Scheduler::admits`], and what `docs/uapi.md` says of `SUBMIT_REQUEST`; nothing has changed then.
+    pub(crate) fn submit<B: Bus>(
+        &mut self,
+        hardware: &mut Hardware<B>,
+        clients: &mut Clients,
+        file: FileId,
+        (words, memory): (&Words, &Segments),
+    ) -> Result<u64, Submission> {
+        self.admits(hardware, clients, file)?;
+        let id = self.admit(hardware, clients, Asked { file, words, memory, group: None })?;
+        clients.group_admitted(file);
+        Ok(self.commit(hardware, clients, id, None))
+    }
+
+    /// Takes requests of a client's that complete one after the other: all of them or none. Their fences.
+    ///
+    /// # Errors
+    ///
+    /// Which of them is refused, and why; nothing has changed then.
+    pub(crate) fn submit_chain<B: Bus>(
+        &mut self,
+        hardware: &mut Hardware<B>,
+        clients: &mut Clients,
+        file: FileId,
+        (chain, memory): (impl Iterator<Item = Words>, &Segments),
+    ) -> Result<Vec<u64>, (u32, Errno)> {
+        let mut admitted = Vec::new();
+        let mut group = None;
+        for (index, words) in (0..).zip(chain) {
+            // A chain is taken as a whole or not at all, so only the chain itself may ask not to wait.
+            let is_bare = words.flags & REQUEST_NONBLOCK == 0 && words.reserved2 == [0; 2];
+            let asked = Asked { file, words: &words, memory, group };
+            let id = unless(!is_bare, Errno::EINVAL).and_then(|()| self.admit(hardware, clients, asked));
+            match id {
+                Ok(id) => admitted.push(id),
+                Err(errno) => {
+                    admitted.into_iter().for_each(|id| self.discard(hardware, clients, id));
+                    return Err((index, errno));
+                }
+            }
+            group = admitted.first().and_then(|&id| self.requests.get(id)).map(|request| request.group);
+        }
+        clients.group_admitted(file);
+        let mut fences = Vec::with_capacity(admitted.len());
+        for id in admitted {
+            fences.push(self.commit(hardware, clients, id, fences.last().copied()));
+        }
+        Ok(fences)
     }
 
     /// Makes a request of what a client asks for. It waits for its turn once it was [committed](Self::commit).
@@ -92,78 +202,46 @@ impl<B: Bus> Driver<B> {
     /// # Errors
     ///
     /// What `docs/uapi.md` says of `SUBMIT_REQUEST`; nothing has changed then.
-    pub(crate) fn admit(
+    fn admit<B: Bus>(
         &mut self,
-        file: FileId,
-        words: &Words,
-        memory: &Segments,
-        group: GroupId,
+        hardware: &mut Hardware<B>,
+        clients: &mut Clients,
+        asked: Asked<'_>,
     ) -> Result<RequestId, Errno> {
-        let bars = self.check(file, words, memory)?;
-        self.attached(file)?;
+        let bars = check(clients, asked)?;
+        let Asked { file, words, group, .. } = asked;
+        clients.attached(hardware, file)?;
         let info = if words.program == NONE {
             unless(words.first_size > BOOTSTRAP_BYTES, Errno::EINVAL)?;
-            RequestInfo::of(words.first_size, words.task_count).map_err(|_| Errno::EINVAL)?
+            let info = RequestInfo::of(words.first_size, words.task_count).map_err(|_| Errno::EINVAL)?;
+            check_stream(hardware, clients, asked, bars)?;
+            info
         } else {
             RequestInfo::new()
         };
-        if words.program == NONE {
-            self.check_stream(file, words, bars)?;
-        }
         let id = self.requests.create(group);
-        let outcome = self.fill(file, id, words, bars, memory, info);
-        let outcome = outcome.and_then(|()| self.check_tasks(id)).and_then(|()| self.map_request(id));
+        let outcome = self
+            .fill(hardware, clients, id, (asked, bars, info))
+            .and_then(|()| self.check_tasks(id))
+            .and_then(|()| self.map_request(hardware, id));
         if let Err(errno) = outcome {
-            self.discard(id);
+            self.discard(hardware, clients, id);
             return Err(errno);
         }
         Ok(id)
     }
 
-    /// Checks what can be checked of a request without its buffers.
-    fn check<'m>(&self, file: FileId, words: &Words, memory: &'m Segments) -> Result<Bars<'m>, Errno> {
-        let known = self.files.get(&file).ok_or(Errno::ENODEV)?;
-        unless(words.reserved != 0 || words.reserved2 != [0; 2], Errno::EINVAL)?;
-        unless(words.flags & !(REQUEST_NONBLOCK | REQUEST_RECYCLE) != 0, Errno::EINVAL)?;
-        queue_of(words.priority).ok_or(Errno::EINVAL)?;
-        unless(words.priority < PRIORITY_APPLICATION && !known.who.user.is_privileged, Errno::EPERM)?;
-        let raw = [words.stream_size, words.task_count.into(), words.first_size.into()];
-        if words.program == NONE {
-            unless(raw.contains(&0) || words.network_id > NETWORK_ID_MAX, Errno::EINVAL)?;
-        } else {
-            unless(raw != [0; 3] || words.network_id != 0, Errno::EINVAL)?;
-            known.program(words.program)?;
-        }
-        let bars = Bars::read(words, memory)?;
-        let fences = elements::<u64>(memory, words.in_fences, words.in_fence_count, 8, IN_FENCES_MAX)?;
-        let is_known = |fence| known.fences.state(fence).is_some();
-        unless(!crate::ioctl::argument::each::<u64>(fences).all(is_known), Errno::ENODATA)?;
-        Ok(bars)
-    }
-
-    /// Checks that a raw request's stream lies in the buffer of its BAR 0.
-    fn check_stream(&self, file: FileId, words: &Words, bars: Bars<'_>) -> Result<(), Errno> {
-        let tasks = bars.iter().find(|bar| bar.index == 0).ok_or(Errno::EINVAL)?;
-        let buffer = self.files.get(&file).ok_or(Errno::ENODEV)?.buffer(tasks.handle)?;
-        let space = self.space(file).ok_or(Errno::EINVAL)?;
-        let mapping = space.mapping(buffer.id, tasks.mapping).map_err(|_| Errno::EINVAL)?;
-        let left = mapping.bytes.checked_sub(tasks.offset).ok_or(Errno::EINVAL)?;
-        unless(words.stream_size > left || u64::from(words.first_size) > words.stream_size, Errno::EINVAL)
-    }
-
     /// Fills a request in; what it refers to is held from now on.
-    fn fill(
+    fn fill<B: Bus>(
         &mut self,
-        file: FileId,
+        hardware: &mut Hardware<B>,
+        clients: &mut Clients,
         id: RequestId,
-        words: &Words,
-        bars: Bars<'_>,
-        memory: &Segments,
-        info: RequestInfo,
+        (Asked { file, words, memory, .. }, bars, info): (Asked<'_>, Bars<'_>, RequestInfo),
     ) -> Result<(), Errno> {
-        let context = self.contexts.of(file).ok_or(Errno::EINVAL)?;
-        let known = self.files.get_mut(&file).ok_or(Errno::ENODEV)?;
-        let space = self.contexts.space_mut(context).ok_or(Errno::EINVAL)?;
+        let context = hardware.contexts().of(file).ok_or(Errno::EINVAL)?;
+        let known = clients.file(file)?;
+        let (_, space) = hardware.reach(context).ok_or(Errno::EINVAL)?;
         let request = self.requests.get_mut(id).ok_or(Errno::EINVAL)?;
         request.file = file;
         request.context = context;
@@ -173,7 +251,7 @@ impl<B: Bus> Driver<B> {
         request.deadline = if words.deadline_ns == 0 { Time::NEVER } else { Time(words.deadline_ns) };
         request.info = info;
         let fences = elements::<u64>(memory, words.in_fences, words.in_fence_count, 8, IN_FENCES_MAX)?;
-        crate::ioctl::argument::each::<u64>(fences).for_each(|fence| request.wait_for(fence));
+        each::<u64>(fences).for_each(|fence| request.wait_for(fence));
         let mut overridden = 0_u32;
         for bar in bars.iter() {
             let buffer = known.buffer(bar.handle)?;
@@ -196,13 +274,11 @@ impl<B: Bus> Driver<B> {
             // The text is the program's: what runs was checked when the program was made.
             unless(overridden & 1 != 0, Errno::EINVAL)?;
             let program = known.program(words.program)?;
-            self.programs.use_for(program, request, overridden);
-        }
-        for &(pool, buffer) in &request.pooled {
-            if let Ok(pool) = known.pool_mut(pool) {
-                pool.begin(buffer);
+            if let Some(loaded) = clients.programs_mut().begin(program) {
+                request.run(program, loaded, overridden);
             }
         }
+        clients.begin_pooled(file, &request.pooled);
         Ok(())
     }
 
@@ -216,14 +292,18 @@ impl<B: Bus> Driver<B> {
     /// Gives the mappings of a request their places, from now on until it ends.
     ///
     /// While other requests of the context take up the room, it has to wait for that, and it is no error.
-    pub(crate) fn map_request(&mut self, id: RequestId) -> Result<(), Errno> {
+    pub(super) fn map_request<B: Bus>(
+        &mut self,
+        hardware: &mut Hardware<B>,
+        id: RequestId,
+    ) -> Result<(), Errno> {
         let Some(request) = self.requests.get_mut(id) else { return Err(Errno::EINVAL) };
         if request.is_mapped {
             return Ok(());
         }
         let context = request.context;
-        let space = self.contexts.space_mut(context).ok_or(Errno::EINVAL)?;
-        match space.begin(&mut self.bus, &request.uses, &mut request.places) {
+        let (bus, space) = hardware.reach(context).ok_or(Errno::EINVAL)?;
+        match space.begin(bus, &request.uses, &mut request.places) {
             Ok(()) => {
                 request.is_mapped = true;
                 Ok(())
@@ -238,68 +318,69 @@ impl<B: Bus> Driver<B> {
         }
     }
 
-    /// True if a request of the file's context that has not ended names a mapping.
-    pub(crate) fn is_in_flight(&self, file: FileId, named: Use) -> bool {
-        let context = self.contexts.of(file);
-        let mut all = self.requests.iter();
-        all.any(|(_, request)| Some(request.context) == context && request.uses.contains(&named))
-    }
-
     /// Takes back a request that was not committed.
-    pub(crate) fn discard(&mut self, id: RequestId) {
-        self.let_go(id);
+    pub(super) fn discard<B: Bus>(
+        &mut self,
+        hardware: &mut Hardware<B>,
+        clients: &mut Clients,
+        id: RequestId,
+    ) {
+        self.let_go(hardware, clients, id);
         self.requests.remove(id);
     }
 
     /// Gives a request its fence, behind `before` if that is to complete first, and lets it wait for its turn.
-    pub(crate) fn commit(&mut self, id: RequestId, before: Option<u64>) -> u64 {
-        let now = self.clock.now();
+    pub(super) fn commit<B: Bus>(
+        &mut self,
+        hardware: &mut Hardware<B>,
+        clients: &mut Clients,
+        id: RequestId,
+        before: Option<u64>,
+    ) -> u64 {
+        let now = hardware.now();
         let Some(request) = self.requests.get_mut(id) else { return 0 };
-        let Some(file) = self.files.get_mut(&request.file) else { return 0 };
-        request.fence = file.fences.create();
+        let Some(fence) = clients.submitted(request.file) else { return 0 };
+        request.fence = fence;
         request.submitted = now;
         if let Some(before) = before {
             request.wait_for(before);
         }
         self.shares.submitted(request.file, request.info.tasks(), now);
-        let deadline = request.deadline;
-        let index = request.queue.index();
-        if let (Some(waiting), Some(turns)) = (file.waiting.get_mut(index), self.turns.get_mut(index)) {
-            if waiting.is_empty() && !turns.contains(&request.file) {
-                turns.push_back(request.file);
-            }
-            waiting.push_back(id);
+        if let Some(waiting) = self.waiting.get_mut(request.queue.index()) {
+            waiting.push_back(request.file, id);
         }
-        file.requests = file.requests.saturating_add(1);
-        file.counters.add(Counter::Submitted, 1);
-        self.counters.add(Counter::Submitted, 1);
-        let fence = request.fence;
+        hardware.ring_at(request.deadline);
         self.has_queued = true;
-        self.ring_at(deadline);
         fence
-    }
-
-    /// One request or chain more is in flight.
-    pub(crate) fn count_group(&mut self, file: FileId) {
-        let Some(known) = self.files.get_mut(&file) else { return };
-        known.in_flight = known.in_flight.saturating_add(1);
-        known.counters.add(Counter::InFlight, 1);
-        known.counters.raise(Counter::InFlightPeak, known.counters.get(Counter::InFlight));
-        self.counters.add(Counter::InFlight, 1);
-        self.counters.raise(Counter::InFlightPeak, self.counters.get(Counter::InFlight));
     }
 }
 
 impl Request {
+    /// Makes it a request of a program: its base addresses, but for those that the request has of its own.
+    fn run(&mut self, id: ProgramId, program: &Program, overridden: u32) {
+        self.program = Some(id);
+        self.bars = program.bars;
+        self.info = program.info;
+        self.nid = program.nid;
+        let (buffer, offset) = program.text;
+        self.first = First::Copied { buffer, offset };
+        for &(bar, pool, buffer) in &program.pooled {
+            let is_own = overridden >> bar.number() & 1 == 0;
+            if is_own && !self.pooled.contains(&(pool, buffer)) {
+                self.pooled.push((pool, buffer));
+            }
+        }
+    }
+
     /// Makes a BAR lead `offset` bytes behind the start of a mapping.
-    pub(crate) fn bind(&mut self, bar: BarIndex, used: Use, offset: u32) {
+    pub(super) fn bind(&mut self, bar: BarIndex, used: Use, offset: u32) {
         let mapping = self.uses.len();
         self.uses.push(used);
         self.bound.push(Bound { bar, mapping, offset });
     }
 
     /// Makes the BARs lead to where the mappings lie.
-    pub(crate) fn resolve(&mut self) {
+    pub(super) fn resolve(&mut self) {
         for bound in &self.bound {
             if let (Some(place), Some(address)) =
                 (self.places.get(bound.mapping), self.bars.get_mut(bound.bar.index()))

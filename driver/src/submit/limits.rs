@@ -83,7 +83,6 @@ impl Park {
 }
 
 #[cfg(test)]
-#[expect(clippy::arithmetic_side_effects, reason = "a test's times are small")]
 mod tests {
     use super::*;
 

@@ -11,31 +11,29 @@
 //!                        +--- aside, because its turn was over
 //! ```
 //!
+//! The [`Scheduler`] is above the hardware and the clients: it is handed both when it acts, and neither knows it.
+//!
 //! Requests of one file and priority start in the order of their submission. Between files of a priority the turn
 //! goes round, and a file that had more of the engine than others waits for them. A request that may not start yet, because it waits for others or its context is parked, holds up its
 //! own file's requests of that priority and nobody else's.
 //!
-//! * `admit`: from a client's words to a request.
+//! * `admit`: from a client's words to a request; `legacy`: from those of an existing client.
 //! * `schedule`: which request starts next; `share`: how much of the engine each file had; [`limits`]: how much is too much.
+//! * `waiting`: the lines of those that wait, and whose turn it is.
 //! * `turns`: long requests give way between two tasks.
 //! * `finish`: the end, and what it sets free.
-//! * `abort`: the end before its time.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
+//! * `abort`: the end before its time; `reset`: what becomes of requests when the device starts anew or fails.
 
 mod abort;
 mod admit;
 mod finish;
+mod legacy;
 pub mod limits;
+mod reset;
 mod schedule;
 mod share;
 mod turns;
+mod waiting;
 
 use std::time::Duration;
 
@@ -52,22 +50,22 @@ use crate::bo::{BufferId, Use};
 use crate::clock::Time;
 use crate::front::FileId;
 use crate::program::ProgramId;
-use crate::tm::Place;
+use crate::tm::{Place, RequestId};
 
 pub(crate) use admit::Submission;
-pub(crate) use share::{Held, Shares};
+pub(crate) use share::Held;
 
-/// A request that has been admitted and has not ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct RequestId(pub u32);
+use limits::Limits;
+use share::Shares;
+use waiting::Waiting;
 
 /// Requests and chains that are in flight as one: so many of its requests have not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct GroupId(u32);
+struct GroupId(u32);
 
 /// Where the device finds a request's first descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum First {
+enum First {
     /// In a copy that the driver makes, with the network id in it, of these bytes of a buffer.
     Copied {
         /// The buffer with the task stream.
@@ -81,18 +79,18 @@ pub(crate) enum First {
 
 /// One base address: so many bytes behind where a mapping lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bound {
+struct Bound {
     /// The BAR.
-    pub(crate) bar: BarIndex,
+    bar: BarIndex,
     /// Which of the request's uses.
-    pub(crate) mapping: usize,
+    mapping: usize,
     /// Bytes behind its start.
-    pub(crate) offset: u32,
+    offset: u32,
 }
 
 /// How far a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+enum Stage {
     /// It waits for its turn.
     Waiting,
     /// Some of its tasks have run, and it waits for its next turn. The device keeps it under this id.
@@ -111,40 +109,40 @@ pub(crate) enum Stage {
 
 /// One request. Its lists keep their room when it ends, for the next one in its place.
 #[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) file: FileId,
-    pub(crate) fence: u64,
-    pub(crate) context: ContextId,
-    pub(crate) queue: QueueId,
+struct Request {
+    file: FileId,
+    fence: u64,
+    context: ContextId,
+    queue: QueueId,
     /// The network id that the client insists on.
-    pub(crate) nid: Option<Nid>,
-    pub(crate) program: Option<ProgramId>,
-    pub(crate) first: First,
-    pub(crate) info: RequestInfo,
+    nid: Option<Nid>,
+    program: Option<ProgramId>,
+    first: First,
+    info: RequestInfo,
     /// Base addresses that are known from the start: a program's.
-    pub(crate) bars: [Iova; BarIndex::COUNT as usize],
+    bars: [Iova; BarIndex::COUNT as usize],
     /// Base addresses that follow from where the mappings lie.
-    pub(crate) bound: Vec<Bound>,
+    bound: Vec<Bound>,
     /// The mappings that it uses.
-    pub(crate) uses: Vec<Use>,
+    uses: Vec<Use>,
     /// Where they lie, while `is_mapped`.
-    pub(crate) places: Vec<IovaRange>,
+    places: Vec<IovaRange>,
     /// The mappings are in use, and so stay where they are.
-    pub(crate) is_mapped: bool,
+    is_mapped: bool,
     /// Fences of its file that have to complete first.
-    pub(crate) waits: [u64; IN_FENCES_MAX as usize + 1],
-    pub(crate) waits_count: usize,
+    waits: [u64; IN_FENCES_MAX as usize + 1],
+    waits_count: usize,
     /// Buffers of pools that it uses, by handle: pool and buffer.
-    pub(crate) pooled: Vec<(u32, u32)>,
-    pub(crate) recycles: bool,
-    pub(crate) deadline: Time,
-    pub(crate) group: GroupId,
-    pub(crate) stage: Stage,
+    pooled: Vec<(u32, u32)>,
+    recycles: bool,
+    deadline: Time,
+    group: GroupId,
+    stage: Stage,
     /// What it had of the engine in the turns that are over.
-    pub(crate) ran: Duration,
+    ran: Duration,
     /// It is to end with this as soon as it can.
-    pub(crate) doom: Option<Errno>,
-    pub(crate) submitted: Time,
+    doom: Option<Errno>,
+    submitted: Time,
 }
 
 impl Default for Request {
@@ -179,12 +177,12 @@ impl Default for Request {
 
 impl Request {
     /// The fences that have to complete first.
-    pub(crate) fn waits(&self) -> &[u64] {
+    fn waits(&self) -> &[u64] {
         self.waits.get(..self.waits_count).unwrap_or_default()
     }
 
     /// Adds a fence that has to complete first; there is room for all that a client may name, and for a chain's.
-    pub(crate) fn wait_for(&mut self, fence: u64) {
+    fn wait_for(&mut self, fence: u64) {
         if let Some(place) = self.waits.get_mut(self.waits_count) {
             *place = fence;
             self.waits_count = self.waits_count.saturating_add(1);
@@ -208,9 +206,82 @@ impl Request {
     }
 }
 
+/// The requests of all clients, from admission to end.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    requests: Requests,
+    /// What each file had of the engine.
+    shares: Shares,
+    /// What waits, by queue.
+    waiting: [Waiting; QueueId::COUNT as usize],
+    /// When the turn of a request is over that others may wait for.
+    turn_ends: Time,
+    /// When a request of each queue was last asked to give way.
+    asked: [Time; QueueId::COUNT as usize],
+    /// When each queue was taken back.
+    aborted: [Time; QueueId::COUNT as usize],
+    /// A request that is with the device is to end.
+    has_doomed: bool,
+    /// Requests were submitted that nobody has tried to start yet.
+    has_queued: bool,
+}
+
+impl Default for Scheduler {
+    fn default() -> Self {
+        Self {
+            requests: Requests::default(),
+            shares: Shares::default(),
+            waiting: QueueId::ALL.map(|_| Waiting::default()),
+            turn_ends: Time::NEVER,
+            asked: [Time(0); QueueId::COUNT as usize],
+            aborted: [Time(0); QueueId::COUNT as usize],
+            has_doomed: false,
+            has_queued: false,
+        }
+    }
+}
+
+impl Scheduler {
+    /// What a request and a user may take.
+    pub(crate) const fn limit(&mut self, limits: Limits) {
+        self.shares.set_limits(limits);
+    }
+
+    /// A user has opened a file.
+    pub(crate) fn opened(&mut self, file: FileId, user: u32) {
+        self.shares.opened(file, user);
+    }
+
+    /// Until when a file is held back although the engine could take its request, and why.
+    pub(crate) fn held(&self, file: FileId, now: Time) -> Option<(Time, Held)> {
+        self.shares.held(file, now)
+    }
+
+    /// True if something was submitted that nobody has tried to start yet.
+    pub(crate) const fn has_queued(&self) -> bool {
+        self.has_queued
+    }
+
+    /// When the turn of a request is over that others may wait for.
+    pub(crate) const fn turn_ends(&self) -> Time {
+        self.turn_ends
+    }
+
+    /// The request that a fence of a file stands for.
+    pub(crate) fn request_of(&self, file: FileId, fence: u64) -> Option<RequestId> {
+        let is_it = |(_, request): &(RequestId, &Request)| request.file == file && request.fence == fence;
+        self.requests.iter().find(is_it).map(|(id, _)| id)
+    }
+
+    /// True if a request of a context that has not ended names a mapping.
+    pub(crate) fn is_in_flight(&self, context: ContextId, named: Use) -> bool {
+        self.requests.iter().any(|(_, request)| request.context == context && request.uses.contains(&named))
+    }
+}
+
 /// All requests that have not ended, and their groups. Places are used again, with the room they have.
 #[derive(Debug, Default)]
-pub(crate) struct Requests {
+struct Requests {
     places: Vec<(bool, Request)>,
     free: Vec<RequestId>,
     groups: Vec<u32>,
@@ -218,8 +289,9 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// A new request, empty; its group has one request more.
-    pub(crate) fn create(&mut self, group: GroupId) -> RequestId {
+    /// A new request, empty, in a group of its own or in one that has requests.
+    fn create(&mut self, group: Option<GroupId>) -> RequestId {
+        let group = group.unwrap_or_else(|| self.create_group());
         let id = self.free.pop().unwrap_or_else(|| {
             // No client has more than 127 chains of 128 requests, and there are not 2^18 clients.
             let id = RequestId(u32::try_from(self.places.len()).unwrap_or(u32::MAX));
@@ -237,8 +309,8 @@ impl Requests {
         id
     }
 
-    /// A group without requests.
-    pub(crate) fn create_group(&mut self) -> GroupId {
+    /// A group without requests, which goes with the last that it gets.
+    fn create_group(&mut self) -> GroupId {
         self.free_groups.pop().unwrap_or_else(|| {
             let id = GroupId(u32::try_from(self.groups.len()).unwrap_or(u32::MAX));
             self.groups.push(0);
@@ -246,21 +318,16 @@ impl Requests {
         })
     }
 
-    /// A group that got no requests is not used.
-    pub(crate) fn drop_group(&mut self, group: GroupId) {
-        self.free_groups.push(group);
-    }
-
-    pub(crate) fn get(&self, id: RequestId) -> Option<&Request> {
+    fn get(&self, id: RequestId) -> Option<&Request> {
         self.places.get(id.0 as usize).filter(|(is_there, _)| *is_there).map(|(_, request)| request)
     }
 
-    pub(crate) fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
+    fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
         self.places.get_mut(id.0 as usize).filter(|(is_there, _)| *is_there).map(|(_, request)| request)
     }
 
     /// The request is no more; true if its group has no other left.
-    pub(crate) fn remove(&mut self, id: RequestId) -> bool {
+    fn remove(&mut self, id: RequestId) -> bool {
         let Some((is_there, request)) = self.places.get_mut(id.0 as usize).filter(|(is_there, _)| *is_there)
         else {
             return false;
@@ -277,15 +344,32 @@ impl Requests {
     }
 
     /// How many there are.
-    pub(crate) fn count(&self) -> usize {
+    fn count(&self) -> usize {
         self.places.len().saturating_sub(self.free.len())
     }
 
     /// Every request, with its name.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (RequestId, &Request)> {
+    fn iter(&self) -> impl Iterator<Item = (RequestId, &Request)> {
         let named = self.places.iter().enumerate();
         named
             .filter(|(_, (is_there, _))| *is_there)
             .map(|(index, (_, request))| (RequestId(u32::try_from(index).unwrap_or(u32::MAX)), request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn group_of_a_request_that_was_discarded_is_given_out_to_one_other() {
+        let mut requests = Requests::default();
+        let refused = requests.create(None);
+        assert!(requests.remove(refused));
+        let ids = [requests.create(None), requests.create(None)];
+        let [first, second] = ids.map(|id| requests.get(id).unwrap().group);
+        assert_ne!(first, second);
+        let of_first = requests.create(Some(first));
+        assert_eq!([ids[0], of_first, ids[1]].map(|id| requests.remove(id)), [false, true, true]);
     }
 }

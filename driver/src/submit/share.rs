@@ -4,97 +4,29 @@
 //! each had so far: users share the engine equally, and each user's files share what the user gets. A file that
 //! had less goes first; files that had about as much take turns.
 //!
-//! A client that submits and waits has nothing queued when its request ends, and is back with the next one some ten
-//! microseconds later. Whoever has seconds of work queued would begin it in every such gap, and the client would wait
-//! for seconds between any two of its requests. So a file that had more than [`LEAD`] above another waits while the other one's
-//! request runs, and for a moment after it ([`BACK_SOON`]). That moment counts as time that the other had, so a
-//! client that comes seldom does not keep the engine for itself either: each of two gets half, whatever they do with it.
-//!
 //! Nobody saves time up: a user who comes after a rest starts where the others are, or where the last of them was. So what somebody
 //! had while nobody else was there is not held against him. Users are told apart by what the front
 //! knows for certain, so more files or processes are no more time.
+//!
+//! * this file: the time of all users and files, request by request.
+//! * `account`: what one of them had.
+//! * `order`: who goes first, and who waits for whom.
+
+mod account;
+mod order;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::limits::{Limits, Park, Quota};
+use self::account::Account;
+use super::limits::Limits;
 use crate::clock::Time;
 use crate::front::FileId;
 
-/// A file may be ahead of another one by this much before it waits for that one (Chosen: a hundred usual requests).
-pub(crate) const LEAD: Duration = Duration::from_millis(10);
-
-/// How long after the end of its last request a client is expected with the next (Chosen: it takes a few wake-ups, on a
-/// machine that is busy).
-const BACK_SOON: Duration = Duration::from_millis(2);
-
-/// For whose sake a file that hung is parked: whoever had a request within this (Chosen: a client at work, as a person
-/// sees it).
-const AT_WORK: Duration = Duration::from_secs(10);
+pub(crate) use self::order::Held;
 
 /// How long a user's time is remembered after the last file was closed, so that reopening does not reset it.
 const REMEMBERED: Duration = Duration::from_secs(60);
-
-/// What one had.
-#[derive(Clone, Copy, Debug, Default)]
-struct Account {
-    /// Nanoseconds of the engine's time.
-    used: u64,
-    /// Requests that have not ended.
-    requests: u32,
-    /// Those of them that are with the device.
-    running: u32,
-    /// Their tasks.
-    tasks: u64,
-    /// When the last one ended.
-    left: Time,
-    /// Of a user: what the file of his had that had least, of those that were there last. It never falls.
-    floor: u64,
-    /// Of a user: his time in this minute.
-    quota: Quota,
-    /// Of a file: how long it is put off because its requests hung. Of a user: what a new file of his begins with.
-    park: Park,
-}
-
-impl Account {
-    /// True while it has something to do, or is expected to.
-    fn is_present(&self, now: Time) -> bool {
-        self.requests > 0 || now < self.left.after(BACK_SOON)
-    }
-
-    /// True if it will have something for the engine soon that is not queued yet: whoever is ahead waits for that.
-    fn is_awaited(&self, now: Time) -> bool {
-        self.running > 0 || self.requests == 0 && now < self.left.after(BACK_SOON)
-    }
-
-    fn charge(&mut self, time: Duration) {
-        self.used = self.used.saturating_add(nanoseconds(time));
-    }
-
-    /// One request more of so many tasks, of somebody who starts where the others are if he was away.
-    fn submitted(&mut self, tasks: u16, now: Time, others: u64) {
-        if !self.is_present(now) {
-            self.used = self.used.max(others);
-        }
-        self.requests = self.requests.saturating_add(1);
-        self.tasks = self.tasks.saturating_add(tasks.into());
-    }
-
-    fn ended(&mut self, tasks: u16, ran: Option<Duration>, now: Time) {
-        if let Some(ran) = ran {
-            self.charge(ran);
-            self.quota.charge(ran, now);
-            self.running = self.running.saturating_sub(1);
-        }
-        self.requests = self.requests.saturating_sub(1);
-        self.tasks = self.tasks.saturating_sub(tasks.into());
-        self.left = now;
-    }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
 
 /// Everybody's time.
 #[derive(Debug, Default)]
@@ -108,15 +40,6 @@ pub(crate) struct Shares {
     /// The engine waits for this file since then.
     kept: Option<(FileId, Time)>,
     limits: Limits,
-}
-
-/// Why a file does not begin although the engine could take its request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
-    /// Requests of it hung.
-    Hung,
-    /// Its user had what he may have of the engine in this minute.
-    Quota,
 }
 
 /// Since when a request runs that ends.
@@ -189,18 +112,6 @@ impl Shares {
         ran
     }
 
-    /// True if a file that waits goes before one whose request has had the engine for so long in this turn: its user had no
-    /// more so far, or, if the user is the same, the file had no more.
-    pub(crate) fn goes_before(&self, file: FileId, holder: FileId, ran: Duration) -> bool {
-        let (Some((user, own)), Some((other, others))) = (self.files.get(&file), self.files.get(&holder))
-        else {
-            return false;
-        };
-        let had = |user: &u32| self.users.get(user).map_or(0, |account| account.used);
-        let (own, others) = if user == other { (own.used, others.used) } else { (had(user), had(other)) };
-        own <= others.saturating_add(nanoseconds(ran))
-    }
-
     /// It came back without having run.
     pub(crate) fn returned(&mut self, file: FileId) {
         self.for_both(file, |account| account.running = account.running.saturating_sub(1));
@@ -253,59 +164,12 @@ impl Shares {
         user.is_some_and(|user| user.tasks >= u64::from(limit))
     }
 
-    /// Until when a file is held back whatever the engine does, and why.
-    pub(crate) fn held(&self, file: FileId, now: Time) -> Option<(Time, Held)> {
-        let (user, account) = self.files.get(&file)?;
-        let is_at_work = |other: &Account| other.requests > 0 || now < other.left.after(AT_WORK);
-        let has_others = || self.files.iter().any(|(other, (_, had))| *other != file && is_at_work(had));
-        let parked = account.park.until(now).filter(|_| has_others()).map(|until| (until, Held::Hung));
-        let quota = self.users.get(user).and_then(|user| user.quota.wait(self.limits.user_time, now));
-        parked.into_iter().chain(quota.map(|until| (until, Held::Quota))).max_by_key(|(until, _)| *until)
-    }
-
     fn for_both(&mut self, file: FileId, change: impl Fn(&mut Account)) {
         let Some((user, account)) = self.files.get_mut(&file) else { return };
         change(account);
         if let Some(account) = self.users.get_mut(user) {
             change(account);
         }
-    }
-
-    /// The order of turns: a file that had less of the engine's time goes first. Differences below [`LEAD`] do not count.
-    pub(crate) fn rank(&self, file: FileId) -> (u64, u64) {
-        let steps = |used: u64| used.checked_div(nanoseconds(LEAD)).unwrap_or_default();
-        let Some((user, account)) = self.files.get(&file) else { return (0, 0) };
-        let user = self.users.get(user).map_or(0, |account| account.used);
-        (steps(user), steps(account.used))
-    }
-
-    /// The time until which a file may not begin, because a file that had less is expected soon. `None`: it may begin now.
-    pub(crate) fn wait(&self, file: FileId, now: Time) -> Option<Time> {
-        if let Some((until, _)) = self.held(file, now) {
-            return Some(until);
-        }
-        self.awaited(file, now).map(|awaited| match self.files.get(&awaited) {
-            Some((_, account)) if account.running == 0 => account.left.after(BACK_SOON),
-            // The end of its request says so.
-            _ => Time::NEVER,
-        })
-    }
-
-    /// The file that this file has to wait for.
-    fn awaited(&self, file: FileId, now: Time) -> Option<FileId> {
-        let &(user, account) = self.files.get(&file)?;
-        let total = self.users.get(&user)?.used;
-        let is_behind = |other: u64, own: u64| other.saturating_add(nanoseconds(LEAD)) < own;
-        let mut others = self.files.iter().filter(|(other, _)| **other != file);
-        let found = others.find(|(_, (owner, other))| {
-            other.is_awaited(now)
-                && if *owner == user {
-                    is_behind(other.used, account.used)
-                } else {
-                    self.users.get(owner).is_some_and(|other| is_behind(other.used, total))
-                }
-        });
-        found.map(|(other, _)| *other)
     }
 
     /// Notes that the engine is idle because `file` waits for another file.
@@ -322,7 +186,6 @@ impl Shares {
 }
 
 #[cfg(test)]
-#[expect(clippy::arithmetic_side_effects, reason = "a test's times are small")]
 mod tests {
     use super::*;
 

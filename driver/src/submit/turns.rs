@@ -8,14 +8,6 @@
 //! A request of one task, one that is done within a turn and one that nobody waits for take the way that they always took. So
 //! does every request on a device that puts none aside (`FEATURE_GIVE_WAY`). Of a context one request is aside at most, and
 //! the others of its context wait for it: they may be meant to run behind it, and what the device keeps is bounded.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
 use std::time::Duration;
 
@@ -26,20 +18,22 @@ use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::request::PRIORITY_APPLICATION;
 use ane_uapi::wire::config::FEATURE_GIVE_WAY;
 
-use super::{RequestId, Stage};
+use super::waiting::Waiting;
+use super::{Scheduler, Stage};
 use crate::bus::Bus;
+use crate::clients::Clients;
 use crate::clock::Time;
-use crate::device::Driver;
 use crate::front::FileId;
-use crate::tm::Place;
+use crate::hardware::Hardware;
+use crate::tm::{Place, RequestId};
 
 /// How long a request has the engine before it gives way (Chosen: an exchange costs some 0.1 ms, so a fiftieth of it is lost,
 /// and whoever waits notices no more of a neighbour than of a busy machine).
-pub(crate) const TURN: Duration = Duration::from_millis(5);
+const TURN: Duration = Duration::from_millis(5);
 
 /// A running request as one that may have to give way.
 #[derive(Clone, Copy)]
-struct Holder {
+struct RunningRequest {
     file: FileId,
     context: ContextId,
     queue: QueueId,
@@ -47,22 +41,22 @@ struct Holder {
     ran: Duration,
 }
 
-impl<B: Bus> Driver<B> {
+impl Scheduler {
     /// Asks requests to give way whose turn is over, and notes when the next one's is.
-    pub(crate) fn end_turns(&mut self, now: Time) {
+    pub(crate) fn end_turns<B: Bus>(&mut self, hardware: &mut Hardware<B>, clients: &Clients, now: Time) {
         self.turn_ends = Time::NEVER;
-        let can_give_way = self.bus.config().features.get() & FEATURE_GIVE_WAY != 0;
-        if !can_give_way || !self.is_ready() || self.hardware.count() == 0 {
+        let can_give_way = hardware.bus().config().features.get() & FEATURE_GIVE_WAY != 0;
+        if !can_give_way || !hardware.is_ready() || hardware.queues().count() == 0 {
             return;
         }
         for queue in QueueId::ALL {
-            let Some((id, place)) = self.hardware.first(queue) else { continue };
+            let Some((id, place)) = hardware.queues().first(queue) else { continue };
             let Some(request) = self.requests.get(id) else { continue };
             let Stage::Running { since, .. } = request.stage else { continue };
             if request.info.tasks() < 2
                 || request.doom.is_some()
                 || !is_application(queue)
-                || self.hardware.is_leaving(queue)
+                || hardware.queues().is_leaving(queue)
             {
                 continue;
             }
@@ -74,52 +68,68 @@ impl<B: Bus> Driver<B> {
                 continue;
             }
             let ran = now.since(begun);
-            let holder = Holder { file: request.file, context: request.context, queue, ran };
-            if self.has_rival(holder, now) && !self.ask(place, now) {
+            let holder = RunningRequest { file: request.file, context: request.context, queue, ran };
+            if self.has_rival(hardware, clients, holder, now) && !self.ask(hardware, place, now) {
                 return;
             }
         }
     }
 
     /// Asks for one request. False if the device was lost over it.
-    fn ask(&mut self, place: Place, now: Time) -> bool {
+    fn ask<B: Bus>(&mut self, hardware: &mut Hardware<B>, place: Place, now: Time) -> bool {
         // If the device says no, because another queue's request runs, it is asked again a turn later.
         if let Some(asked) = self.asked.get_mut(place.queue.index()) {
             *asked = now;
         }
         self.turn_ends = self.turn_ends.min(now.after(TURN));
-        let asked = self.hardware.ask_to_give_way(&mut self.bus, place);
-        self.expect(asked).is_some()
+        hardware.drive(|queues, bus| queues.ask_to_give_way(bus, place)).is_some()
     }
 
     /// True if somebody waits to whom a running request is to give way.
-    fn has_rival(&self, holder: Holder, now: Time) -> bool {
+    fn has_rival<B: Bus>(
+        &self,
+        hardware: &Hardware<B>,
+        clients: &Clients,
+        holder: RunningRequest,
+        now: Time,
+    ) -> bool {
         let urgent = QueueId::ALL.into_iter().filter(|queue| queue.number() <= holder.queue.number());
         let mut waiting = urgent.flat_map(|queue| {
-            let lines = self.turns.get(queue.index()).into_iter().flatten();
-            let first = move |file: &FileId| {
-                let known = self.files.get(file)?;
-                known.waiting.get(queue.index())?.front().copied()
-            };
-            lines.filter_map(first).chain(self.hardware.ids(queue)).map(move |id| (id, queue))
+            let firsts = self.waiting.get(queue.index()).into_iter().flat_map(Waiting::firsts);
+            firsts.chain(hardware.queues().ids(queue)).map(move |id| (id, queue))
         });
-        waiting.any(|(id, queue)| self.is_rival(id, queue, holder, now))
+        waiting.any(|(id, queue)| self.is_rival(hardware, clients, id, queue, holder, now))
     }
 
-    fn is_rival(&self, id: RequestId, queue: QueueId, holder: Holder, now: Time) -> bool {
+    fn is_rival<B: Bus>(
+        &self,
+        hardware: &Hardware<B>,
+        clients: &Clients,
+        id: RequestId,
+        queue: QueueId,
+        holder: RunningRequest,
+        now: Time,
+    ) -> bool {
         let Some(request) = self.requests.get(id) else { return false };
         let (file, context) = (request.file, request.context);
         file != holder.file
             && context != holder.context
-            && self.obstacle(id).is_none()
+            && self.obstacle(hardware, clients, id).is_none()
             && self.shares.held(file, now).is_none()
             && (!is_application(queue) || self.shares.goes_before(file, holder.file, holder.ran))
     }
 
     /// A request has given way, or was taken back before it went on again: it is the first of its line, and its file's turn is the
     /// last among those who had as much.
-    pub(crate) fn put_aside(&mut self, id: RequestId, nid: Nid, doom: Option<Errno>) {
-        let now = self.clock.now();
+    pub(super) fn put_aside<B: Bus>(
+        &mut self,
+        hardware: &mut Hardware<B>,
+        clients: &mut Clients,
+        id: RequestId,
+        nid: Nid,
+        doom: Option<Errno>,
+    ) {
+        let now = hardware.now();
         let Some(request) = self.requests.get_mut(id) else { return };
         let Stage::Running { since, .. } = request.stage else { return };
         let (file, index) = (request.file, request.queue.index());
@@ -127,24 +137,22 @@ impl<B: Bus> Driver<B> {
         request.ran = request.ran.saturating_add(ran);
         request.stage = Stage::Aside { nid };
         match doom {
-            Some(errno) => self.doom(id, errno),
+            Some(errno) => self.doom(hardware, clients, id, errno),
             None => {
-                self.head_of_line(id);
-                if let Some(turns) = self.turns.get_mut(index) {
-                    turns.retain(|other| *other != file);
-                    turns.push_back(file);
+                if let Some(waiting) = self.waiting.get_mut(index) {
+                    waiting.push_front(file, id);
+                    waiting.put_last(file);
                 }
             }
         }
     }
 
     /// Has the device drop a request that it keeps aside.
-    pub(crate) fn drop_aside(&mut self, id: RequestId) {
+    pub(super) fn drop_aside<B: Bus>(&mut self, hardware: &mut Hardware<B>, id: RequestId) {
         let Some(request) = self.requests.get_mut(id) else { return };
         let Stage::Aside { nid } = request.stage else { return };
         request.stage = Stage::Waiting;
-        let dropped = self.hardware.drop_aside(&mut self.bus, nid);
-        self.expect(dropped);
+        hardware.drive(|queues, bus| queues.drop_aside(bus, nid));
     }
 }
 

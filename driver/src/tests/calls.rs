@@ -39,7 +39,7 @@ fn number_of_another_size_direction_or_letter_is_no_call() {
             Number { size: number.size - 1, ..number },
             Number { subsystem: b'e', ..number },
             Number { nr: 0x7f, ..number },
-            Number { direction: ane_uapi::ioctl::number::Direction::None, ..number },
+            Number { direction: ane_uapi::ioctl::number::ArgumentDirection::None, ..number },
         ]
     });
     for number in wrong.map(Number::encode).filter(|number| find(*number).is_none()) {

@@ -8,7 +8,7 @@ use ane_uapi::hw::dart::regs::{self, ErrorStatus, Window};
 use ane_uapi::hw::fault::IoDartErrorInfo;
 use ane_uapi::ioctl::fault::{FAULT_BENIGN, GET_FAULT, GetFault, RECOVER, RECOVER_RESUME, Recover};
 use ane_uapi::ioctl::param::State;
-use ane_uapi::wire::event::{Event, Kind};
+use ane_uapi::wire::event::{Event, EventKind};
 use zerocopy::FromZeros;
 
 use super::*;
@@ -17,7 +17,7 @@ use super::*;
 fn event(status: u32) -> Event {
     let held = ErrorStatus::new().with_fault(true).with_no_l3_entry(true);
     let mut event = Event::new_zeroed();
-    event.kind.set(Kind::Dart as u16);
+    event.kind.set(EventKind::Dart as u16);
     event.source.set(Window::Dart1 as u16);
     event.words[0].set(held.into_bits());
     event.engine_status.set(status);

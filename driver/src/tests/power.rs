@@ -34,7 +34,7 @@ fn engine_that_wakes_has_back_what_it_was_brought_up_with() {
     driver.progress(Duration::ZERO);
     // Without power nothing of it is left.
     driver.bus_mut().registers.clear();
-    assert!(driver.wake());
+    assert!(driver.hardware.wake());
     let after = driver.bus().registers.clone();
     let is_state = |(at, _): &(u32, u32)| at & 0xfff != 0x20 && at & 0xfff != 0x34;
     let state = |registers: std::collections::BTreeMap<u32, u32>| {

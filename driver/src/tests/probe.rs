@@ -5,7 +5,7 @@ use ane_uapi::hw::tm;
 use ane_uapi::hw::tq::{self, QueueId};
 
 use super::*;
-use crate::device::ProbeError;
+use crate::ProbeError;
 use crate::testing::OWNER;
 use crate::tm::manager;
 

@@ -12,16 +12,12 @@
 //! * `queue`: the sets, and the writes that fill them.
 //! * `nids`: who has which network id.
 //! * `lines`: what arrived and what was read.
+//! * `aside`: requests that give way and go on later.
+//! * `abort`: a queue that is taken back.
 //! * `check`: what the registers say, when events say too little.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
 
+mod abort;
+mod aside;
 mod check;
 mod lines;
 mod nids;
@@ -33,22 +29,25 @@ use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::space::{EngineOffset, Iova};
 use ane_uapi::hw::tm::error::{ErrorCode, ErrorWord};
 use ane_uapi::hw::tm::{self, EventInfo, InterruptEnable, LineEnable, QueueEnable, RequestInfo};
-use ane_uapi::hw::tq::{self, QueueId, QueueStatus, RequestNid, Slot};
+use ane_uapi::hw::tq::{self, QueueId, Slot};
 use ane_uapi::register::Reg;
-use ane_uapi::wire::config::FEATURE_TAKE_BACK;
-use ane_uapi::wire::event::{Event, Kind};
+use ane_uapi::wire::event::{Event, EventKind};
 
+use self::aside::Aside;
 use self::lines::{Lines, Stamp};
 use self::nids::Nids;
-use self::queue::{Queue, Staged};
+use self::queue::Queue;
 use crate::bus::{Bus, BusError, Operation};
-use crate::submit::RequestId;
 
 pub(crate) use self::queue::{priority_word, queue_of};
 
 /// Most operations that one request adds to a batch: in use, 32 BARs, stream, id, size, address, and the three
 /// that start it.
 const PUSH_OPERATIONS: usize = 40;
+
+/// The driver's name for a request that has been admitted and has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct RequestId(pub u32);
 
 /// What the hardware needs to know of a request.
 #[derive(Clone, Copy, Debug)]
@@ -119,14 +118,6 @@ pub(crate) struct Ended {
     pub is_untouched: bool,
     /// It gave way, and can go on: the device keeps it under this id.
     pub aside: Option<Nid>,
-}
-
-/// A request that gave way.
-#[derive(Clone, Copy, Debug)]
-struct Aside {
-    nid: Nid,
-    queue: QueueId,
-    stream: StreamId,
 }
 
 /// The driver's picture of the task manager.
@@ -317,7 +308,7 @@ impl TaskManager {
             self.is_doubtful = true;
         }
         let [_, info, word_1, time, word_3] = event.words.map(|word| word.get());
-        if event.kind() == Ok(Kind::TaskManager) {
+        if event.kind() == Ok(EventKind::TaskManager) {
             let stamp = Stamp { info, word_1, time, word_3 };
             // The second line says what the first does, and is not asked to interrupt.
             if event.source.get() == 0 && self.lines.arrived(stamp) {
@@ -374,89 +365,9 @@ impl TaskManager {
         self.ended.push(Ended { id: staged.id, place, result, timestamp, is_untouched, aside });
     }
 
-    /// A request has left its set because it gave way, or because it was behind one that did. So many tasks of it have ended.
-    fn gave_way(&mut self, place: Place, tasks: u16, timestamp: u64) {
-        let Some(staged) = self.queues.get_mut(place.queue.index()).and_then(|queue| queue.end(place.slot))
-        else {
-            return;
-        };
-        let is_untouched = tasks == 0 && !staged.is_back;
-        if is_untouched {
-            self.nids.release(staged.nid);
-        } else {
-            self.keep_aside(&staged, place.queue);
-        }
-        let aside = (!is_untouched).then_some(staged.nid);
-        let word = ErrorWord::new().with_code(ErrorCode::Aborted as u8);
-        let result = Err(Why::Error { code: Some(ErrorCode::Aborted), word, value: 0, tasks });
-        self.ended.push(Ended { id: staged.id, place, result, timestamp, is_untouched, aside });
-    }
-
-    fn keep_aside(&mut self, staged: &Staged, queue: QueueId) {
-        self.nids.put_aside(staged.nid);
-        self.aside.push(Aside { nid: staged.nid, queue, stream: staged.stream });
-    }
-
     /// The next request that has left the hardware.
     pub(crate) fn take_ended(&mut self) -> Option<Ended> {
         if self.ended.is_empty() { None } else { Some(self.ended.remove(0)) }
-    }
-
-    /// The id of the request of this stream that gave way and has not gone on.
-    pub(crate) fn aside_of(&self, stream: StreamId) -> Option<Nid> {
-        self.aside.iter().find(|aside| aside.stream == stream).map(|aside| aside.nid)
-    }
-
-    /// True if the device keeps a request that gave way.
-    pub(crate) const fn has_aside(&self) -> bool {
-        !self.aside.is_empty()
-    }
-
-    /// Adds the writes to the batch that have a request go on which gave way.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`TaskManager::flush`], which makes room if there is none.
-    pub(crate) fn push_back(
-        &mut self,
-        bus: &mut impl Bus,
-        place: Place,
-        nid: Nid,
-        id: RequestId,
-    ) -> Result<(), BusError> {
-        if self.batch.len().saturating_add(PUSH_OPERATIONS) > self.limit {
-            self.flush(bus)?;
-        }
-        let Some(at) = self.aside.iter().position(|aside| aside.nid == nid) else { return Ok(()) };
-        let Aside { stream, .. } = self.aside.swap_remove(at);
-        self.age = self.age.saturating_add(1);
-        self.nids.put_back(nid, place);
-        if let Some(queue) = self.queues.get_mut(place.queue.index()) {
-            queue.push_back(place.slot, (id, nid, stream), self.age, &mut self.batch);
-        }
-        Ok(())
-    }
-
-    /// Has the device drop a request that gave way; nothing happens if it keeps none of this id.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`TaskManager::flush`], which makes room if there is none.
-    pub(crate) fn drop_aside(&mut self, bus: &mut impl Bus, nid: Nid) -> Result<(), BusError> {
-        let Some(at) = self.aside.iter().position(|aside| aside.nid == nid) else { return Ok(()) };
-        let Aside { queue, .. } = self.aside.swap_remove(at);
-        self.nids.release(nid);
-        if self.batch.len() >= self.limit {
-            self.flush(bus)?;
-        }
-        let word = RequestNid::of(nid).into_bits();
-        self.batch.push(Operation::Write(queue.register(&tq::TAKE_BACK), word));
-        Ok(())
-    }
-
-    /// True if the queue's requests are about to leave it.
-    pub(crate) fn is_leaving(&self, queue: QueueId) -> bool {
-        self.queues.get(queue.index()).is_some_and(Queue::is_leaving)
     }
 
     /// The request of the queue that runs, or would run next.
@@ -470,28 +381,6 @@ impl TaskManager {
         self.queues.get(queue.index()).into_iter().flat_map(Queue::ids)
     }
 
-    /// Asks the request in `place` to give way. False if it does not run, or the device does not put it aside; nothing happens
-    /// then. Otherwise an event of it is to come, and no request goes to the queue before.
-    ///
-    /// # Errors
-    ///
-    /// Those of the bus.
-    pub(crate) fn ask_to_give_way(&mut self, bus: &mut impl Bus, place: Place) -> Result<bool, BusError> {
-        self.flush(bus)?;
-        let Place { queue, slot } = place;
-        let Some(nid) = self.queues.get(queue.index()).and_then(|known| known.nid(slot)) else {
-            return Ok(false);
-        };
-        let (at, word) = (queue.register(&tq::GIVE_WAY), RequestNid::of(nid).into_bits());
-        self.batch.extend([Operation::Write(at, word), Operation::Read(at)]);
-        self.send(bus)?;
-        let is_asked = self.values.first() == Some(&word);
-        if let Some(queue) = self.queues.get_mut(queue.index()).filter(|_| is_asked) {
-            queue.asked(slot);
-        }
-        Ok(is_asked)
-    }
-
     /// True if a set holds a request of the stream.
     pub(crate) fn has_stream(&self, stream: StreamId) -> bool {
         self.queues.iter().any(|queue| queue.has_stream(stream))
@@ -500,52 +389,6 @@ impl TaskManager {
     /// True if the request is the one of its queue that runs, or would run next.
     pub(crate) fn is_first(&self, place: Place) -> bool {
         self.queues.get(place.queue.index()).is_some_and(|queue| queue.is_first(place.slot))
-    }
-
-    /// Takes a whole queue back for the sake of the request in `place`, which is its first as far as is known. The device
-    /// ends what is in it, with an event for each; what had not started is said to be untouched. No request goes to the
-    /// queue before.
-    ///
-    /// The request may have ended since the last event, and the next one of the queue begun, which is somebody else's.
-    /// Where the device can tell, it takes the queue back for this request and for no other: false if it did not.
-    /// Its end is on its way then.
-    ///
-    /// # Errors
-    ///
-    /// Those of the bus.
-    pub(crate) fn abort(&mut self, bus: &mut impl Bus, place: Place) -> Result<bool, BusError> {
-        self.flush(bus)?;
-        let Place { queue, slot } = place;
-        let Some(nid) = self.queues.get(queue.index()).and_then(|known| known.nid(slot)) else {
-            return Ok(false);
-        };
-        let can_tell = bus.config().features.get() & FEATURE_TAKE_BACK != 0;
-        let give_up = if can_tell {
-            Operation::Write(queue.register(&tq::TAKE_BACK), RequestNid::of(nid).into_bits())
-        } else {
-            Operation::Write(queue.register(&tq::STATUS), 0)
-        };
-        // Which request was taken last, before the queue is let go: nothing runs in between.
-        self.batch.extend([
-            Operation::Read(manager(&tm::COMMITTED)),
-            give_up,
-            Operation::Read(queue.register(&tq::STATUS)),
-        ]);
-        self.send(bus)?;
-        let (committed, status) = match self.values.as_slice() {
-            [committed, status, ..] => (*committed, QueueStatus::from_bits(*status)),
-            _ => return Ok(false),
-        };
-        let is_taken = !status.in_use();
-        if let Some(queue) = self.queues.get_mut(queue.index()).filter(|_| is_taken) {
-            queue.aborted(tm::Committed::from_bits(committed).nid());
-        }
-        Ok(is_taken)
-    }
-
-    /// True while a queue that was taken back still holds requests.
-    pub(crate) fn is_aborting(&self, queue: QueueId) -> bool {
-        self.queues.get(queue.index()).is_some_and(Queue::is_aborting)
     }
 
     /// True if events and picture do not agree, so that the registers have to be looked at.

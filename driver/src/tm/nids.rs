@@ -10,7 +10,7 @@ use super::Place;
 
 /// Where the request of an id is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Holder {
+enum Location {
     /// In a set of the hardware.
     Placed(Place),
     /// The device has put it aside.
@@ -20,13 +20,13 @@ enum Holder {
 /// Who has which id.
 #[derive(Debug)]
 pub(super) struct Nids {
-    holders: [Option<Holder>; 256],
+    locations: [Option<Location>; 256],
     last: u8,
 }
 
 impl Default for Nids {
     fn default() -> Self {
-        Self { holders: [None; 256], last: 0 }
+        Self { locations: [None; 256], last: 0 }
     }
 }
 
@@ -34,17 +34,17 @@ impl Nids {
     /// The id that a request would get: the one that it wants, or the next that is free.
     pub(super) fn choose(&self, wanted: Option<Nid>) -> Option<Nid> {
         if let Some(wanted) = wanted {
-            return self.holder(wanted).is_none().then_some(wanted);
+            return self.location(wanted).is_none().then_some(wanted);
         }
         let from = u32::from(self.last);
         (1..=u32::from(u8::MAX))
             .filter_map(|step| Nid::new(from.wrapping_add(step) & 0xff).ok())
-            .find(|&nid| nid.is_for_drivers() && nid != Nid::LINUX && self.holder(nid).is_none())
+            .find(|&nid| nid.is_for_drivers() && nid != Nid::LINUX && self.location(nid).is_none())
     }
 
     /// A request goes by this id from now on.
     pub(super) fn take(&mut self, nid: Nid, place: Place) {
-        self.set(nid, Some(Holder::Placed(place)));
+        self.set(nid, Some(Location::Placed(place)));
         if nid != Nid::LINUX {
             self.last = nid.number();
         }
@@ -52,17 +52,17 @@ impl Nids {
 
     /// The request of this id is in a set once more. The turn stays where it is.
     pub(super) fn put_back(&mut self, nid: Nid, place: Place) {
-        self.set(nid, Some(Holder::Placed(place)));
+        self.set(nid, Some(Location::Placed(place)));
     }
 
     /// Nobody has an id. The turn stays where it is.
     pub(super) const fn clear(&mut self) {
-        self.holders = [None; 256];
+        self.locations = [None; 256];
     }
 
-    fn set(&mut self, nid: Nid, holder: Option<Holder>) {
-        if let Some(entry) = self.holders.get_mut(usize::from(nid.number())) {
-            *entry = holder;
+    fn set(&mut self, nid: Nid, location: Option<Location>) {
+        if let Some(entry) = self.locations.get_mut(usize::from(nid.number())) {
+            *entry = location;
         }
     }
 
@@ -73,18 +73,18 @@ impl Nids {
 
     /// The request of this id is put aside, and keeps it.
     pub(super) fn put_aside(&mut self, nid: Nid) {
-        self.set(nid, Some(Holder::Aside));
+        self.set(nid, Some(Location::Aside));
     }
 
-    fn holder(&self, nid: Nid) -> Option<Holder> {
-        self.holders.get(usize::from(nid.number())).copied().flatten()
+    fn location(&self, nid: Nid) -> Option<Location> {
+        self.locations.get(usize::from(nid.number())).copied().flatten()
     }
 
     /// In which set the request of this id is.
     pub(super) fn place(&self, nid: Nid) -> Option<Place> {
-        match self.holder(nid)? {
-            Holder::Placed(place) => Some(place),
-            Holder::Aside => None,
+        match self.location(nid)? {
+            Location::Placed(place) => Some(place),
+            Location::Aside => None,
         }
     }
 }

@@ -10,9 +10,8 @@ use ane_uapi::hw::space::{EngineOffset, Iova};
 use ane_uapi::hw::tm::{self, Push};
 use ane_uapi::hw::tq::{self, Pairing, QueueId, QueueStatus, RequestNid, RequestSize, RequestStream, Slot};
 
-use super::{Job, manager};
+use super::{Job, RequestId, manager};
 use crate::bus::Operation;
-use crate::submit::RequestId;
 
 /// The queue of a client's priority: the one of the same number.
 ///

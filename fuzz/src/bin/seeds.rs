@@ -22,6 +22,39 @@ fn write(target: &str, name: &str, bytes: &[u8]) -> std::io::Result<()> {
     fs::write(folder.join(name), bytes)
 }
 
+/// A description that is sound, of operations of every kind of operand.
+const SCRIPT: &str = "\
+x = input 16x8x8
+c = convolution x outputs=32 kernel=3x3 padding=1 weights=random:1 bias=0.5
+r = relu c
+p = max_pool r kernel=2x2
+s = softmax p
+a = add p s
+m = multiply a 0.5
+output m
+";
+
+/// A description with a line of this form: every option in it, and something in the place of every word that stands for another.
+fn operation(form: &str) -> String {
+    let words = form.replace(['[', ']'], "");
+    let words = words.split(' ').map(|word| match word.split_once('=') {
+        Some((key, "WxH")) => format!("{key}=3x3"),
+        Some((key, "CxHxW")) => format!("{key}=16x8x8"),
+        Some((key, "P" | "N")) => format!("{key}=1"),
+        Some((key, "V")) => format!("{key}=random:1"),
+        Some(_) => word.to_owned(),
+        None => match word {
+            "X" => "a".to_owned(),
+            "Y" | "Z" => "b".to_owned(),
+            "CxHxW" => "16x8x8".to_owned(),
+            "VALUE" => "0.5".to_owned(),
+            _ => word.split('|').next().unwrap_or_default().to_owned(),
+        },
+    });
+    let line = words.collect::<Vec<_>>().join(" ");
+    format!("a = input 16x8x8\nb = input 16x8x8\nt = {line}\noutput t\n")
+}
+
 fn main() -> std::io::Result<()> {
     write("containers", "selection.hwx", &hwx::Object::selection().link())?;
     for (name, object) in [("older", hwx::Object::older()), ("newer", hwx::Object::newer())] {
@@ -74,7 +107,10 @@ fn main() -> std::io::Result<()> {
     write("onnx", "mobilenet", &ane_tests::model::mobilenet(32, 4))?;
     write("onnx", "encoder", &ane_tests::model::bert(4, 8, 2, 1))?;
     write("onnx", "operators", &ane_tests::model::operators())?;
-    for name in ["perceptron", "residual", "attention", "block_64", "unet", "shapes"] {
+    write("onnx", "sequence", &ane_tests::model::sequence())?;
+    for name in
+        ["perceptron", "residual", "attention", "block_64", "unet", "shapes", "compressed", "recurrent"]
+    {
         let package = format!("../tests/models/{name}.mlpackage/Data/com.apple.CoreML/model.mlmodel");
         let model = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(package))?;
         write("core_ml", name, &model)?;
@@ -82,6 +118,15 @@ fn main() -> std::io::Result<()> {
     for (name, program) in ane_tests::model::MIL_PROGRAMS {
         write("mil_text", name, program.as_bytes())?;
     }
+
+    for name in ["attention.x", "block_64.x", "shapes.x", "unet.y"] {
+        let array = format!("../tests/models/{name}.npy");
+        write("npy", name, &fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(array))?)?;
+    }
+    for (at, (form, _)) in ane::build::script::OPERATIONS.iter().enumerate() {
+        write("script", &format!("operation-{at}"), operation(form).as_bytes())?;
+    }
+    write("script", "network", SCRIPT.as_bytes())?;
 
     for (name, steps) in virtqueue() {
         write("virtqueue", name, &steps)?;

@@ -44,9 +44,9 @@ struct Done {
 }
 
 /// A client that waits for its start.
-struct Runner(Child);
+struct ClientProcess(Child);
 
-impl Runner {
+impl ClientProcess {
     fn start(socket: &Path, load: Load) -> Self {
         let load = match load {
             Load::Tasks(tasks) => tasks.to_string(),
@@ -66,7 +66,7 @@ impl Runner {
 
 /// One round of several clients, which begin and end together.
 fn round(socket: &Path, loads: &[Load]) -> Vec<Done> {
-    let mut runners: Vec<_> = loads.iter().map(|&load| Runner::start(socket, load)).collect();
+    let mut runners: Vec<_> = loads.iter().map(|&load| ClientProcess::start(socket, load)).collect();
     let mut lines: Vec<_> = runners
         .iter_mut()
         .map(|runner| BufReader::new(runner.0.stdout.take().expect("its output is piped")).lines())

@@ -1,29 +1,17 @@
 //! How long a device's death keeps clients from their work.
 
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ane_tests::aned::Aned;
 use ane_tests::client::{Clients, Loaded};
-use ane_tests::daemon;
+use ane_tests::daemon::{LIMIT, RestartableDaemon};
 use ane_tests::null_task::program;
 use ane_tests::remote::Remote;
 use ane_uapi::ioctl::fence::TIME_NEVER;
 
 use crate::report;
 
-/// Deaths.
 const DEATHS: usize = 100;
-
-fn spawn(socket: &Path) -> Child {
-    Command::new(daemon::path())
-        .arg("--socket-path")
-        .arg(socket)
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the device starts")
-}
 
 /// True if a run succeeds.
 fn runs(clients: &mut Clients<Remote>, loaded: &Loaded) -> bool {
@@ -36,7 +24,7 @@ fn runs(clients: &mut Clients<Remote>, loaded: &Loaded) -> bool {
 pub(crate) fn recovery() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let socket = folder.path().join("ane.sock");
-    let mut device = spawn(&socket);
+    let mut device = RestartableDaemon::start(&socket);
     while !socket.exists() {
         std::thread::yield_now();
     }
@@ -50,18 +38,14 @@ pub(crate) fn recovery() {
                 assert!(runs(&mut clients, &loaded));
             }
             let start = Instant::now();
-            device.kill().expect("the device is there");
-            device.wait().expect("it was ours");
-            device = spawn(&socket);
+            device.restart();
             while !runs(&mut clients, &loaded) {
-                assert!(start.elapsed() < daemon::LIMIT, "the device was not found again");
+                assert!(start.elapsed() < LIMIT, "the device was not found again");
                 std::thread::sleep(Duration::from_micros(200));
             }
             start.elapsed().as_secs_f64() * 1e3
         })
         .collect();
-    let _ = device.kill();
-    let _ = device.wait();
     times.sort_by(f64::total_cmp);
     let (p50, p99) = (times[DEATHS / 2], times[DEATHS * 99 / 100]);
     report::line(

@@ -32,7 +32,7 @@ const TASKS: usize = 4;
 const FENCES: u64 = 0x7100_0000_0000;
 
 /// A client in one process with the driver, and a program that it has loaded.
-struct Client {
+struct DirectClient {
     clients: Clients<Driver<VhostUser>>,
     file: FileId,
     submit: Call,
@@ -43,7 +43,7 @@ struct Client {
     wait_all: Call,
 }
 
-impl Client {
+impl DirectClient {
     fn load(device: &Daemon, poll: Duration) -> Self {
         let bus = VhostUser::connect(&device.socket(), Settings { poll, ..Settings::default() })
             .expect("device can be had");
@@ -163,7 +163,8 @@ pub(crate) fn null_tasks(processors: &[usize]) {
     let poll = POLL.as_micros().to_string();
     let asleep = on(back, front, || Daemon::start(&[]));
     let awake = on(back, front, || Daemon::start(&["--poll-us", &poll]));
-    let (mut sleeping, mut polling) = (Client::load(&asleep, Duration::ZERO), Client::load(&awake, POLL));
+    let (mut sleeping, mut polling) =
+        (DirectClient::load(&asleep, Duration::ZERO), DirectClient::load(&awake, POLL));
     let (tasks, requests) = (DEPTH as f64, REQUESTS as f64);
     let mut rounds: [Vec<f64>; 7] = Default::default();
     for _ in 0..ROUNDS {

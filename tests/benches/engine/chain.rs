@@ -3,12 +3,10 @@
 //! The tasks differ, so nothing of one serves the next.
 
 use ane::container::{Axes, Bar, Container, Direction, Element, Generation, Program, Role, Surface};
-use ane_tests::runner::Outcome;
+use ane_tests::runner::{EmbeddedRunner, Outcome};
 use ane_uapi::hw::td::header::{Flags, Header, Identity, Length, NextPointer, OperandBases};
 use ane_uapi::hw::td::record::{FULL, RecordHeader};
 use half::f16;
-
-use crate::device::Device;
 
 /// Tasks of the chain.
 pub(crate) const TASKS: u32 = 1000;
@@ -90,7 +88,7 @@ fn surface(direction: Direction, bar: u8) -> Surface<'static> {
 }
 
 /// The chain in the memory of a device, having run once.
-pub(crate) fn load(mut device: Device) -> Device {
+pub(crate) fn load(mut device: EmbeddedRunner) -> EmbeddedRunner {
     let mut stream = Vec::new();
     for index in 0..TASKS {
         stream.resize((index * STEP) as usize, 0);

@@ -6,6 +6,7 @@ use std::num::NonZero;
 use ane::build::{Built, Convolution, Graph, Padding, Shape, Weights};
 use ane_device::engine::madd::{self, Array, Coefficients, Reads};
 use ane_device::engine::numerics::Numerics;
+use ane_tests::random::Random;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
@@ -30,7 +31,6 @@ impl Sizes {
         (self.channels * self.kernel * self.kernel) as usize
     }
 
-    /// The input.
     pub(crate) fn input(self) -> Vec<f16> {
         values((self.channels * self.side * self.side) as usize, 1.0)
     }
@@ -45,17 +45,10 @@ impl Sizes {
 const ONE: u16 = 0x3c00;
 
 fn values(count: usize, scale: f32) -> Vec<f16> {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64 ^ count as u64;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
-    };
-    (0..count).map(|_| f16::from_f32(scale * next())).collect()
+    let mut random = Random::new(count as u64);
+    (0..count).map(|_| f16::from_f32(scale * random.unit())).collect()
 }
 
-/// The program.
 pub(crate) fn program(sizes: Sizes) -> Built {
     let Sizes { channels, side, kernel } = sizes;
     let mut graph = Graph::new();

@@ -24,8 +24,9 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use nix::time::{ClockId, clock_gettime};
 
+use ane_tests::runner::EmbeddedRunner;
 use convolution::MIDDLE;
-use device::{Device, open, open_traced, run};
+use device::{open, open_traced, run};
 use report::median;
 
 const ROUNDS: usize = 41;
@@ -79,7 +80,7 @@ fn around_the_array() {
 }
 
 /// Runs a program, and throws away what was noted.
-fn run_traced(device: &mut Device) {
+fn run_traced(device: &mut EmbeddedRunner) {
     run(device);
     assert_ne!(device.guest.bus.device_mut().ane().timeline_mut().drain().count(), 0);
 }

@@ -7,6 +7,7 @@ use ane::build::{Built, Convolution, Graph, Padding, Shape, Weights};
 use ane::container::Program;
 use ane_tests::oracles::constants::chunks;
 use ane_tests::oracles::registers;
+use ane_tests::random::Random;
 use half::f16;
 
 const CHANNELS: u32 = 64;
@@ -21,17 +22,14 @@ const KERNEL_CFG: u32 = 0xc800;
 
 /// Whole numbers from -8 to 7, every fourth of them 0, with a sign or without.
 fn numbers(is_signed: bool) -> Vec<i32> {
-    let mut state = 0x9e37_79b9_u32;
+    let mut random = Random::new(1);
     let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        if state >> 30 == 0 { 0 } else { (state >> 8 & 15) as i32 - if is_signed { 8 } else { 0 } }
+        let word = random.word();
+        if word >> 30 == 0 { 0 } else { (word >> 8 & 15) as i32 - if is_signed { 8 } else { 0 } }
     };
     (0..CHANNELS as usize * TAPS).map(|_| next()).collect()
 }
 
-/// The input.
 pub(crate) fn input() -> Vec<f16> {
     (0..CHANNELS * SIDE * SIDE).map(|at| f16::from_f32((at * 37 % 113) as f32 / 256.0 - 0.2)).collect()
 }

@@ -9,11 +9,10 @@ use ane::build::{BuildError, Built, Convolution, Element, Graph, Shape, Tail, Te
 use ane::embedded;
 use ane_device::Options;
 use ane_driver::bus::Bus;
-use ane_tests::runner::Outcome;
+use ane_tests::runner::{EmbeddedRunner, Outcome};
 use half::f16;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::device::Device;
 use crate::report;
 
 /// Memory for the largest program.
@@ -56,7 +55,7 @@ fn coefficients() -> Built {
 }
 
 /// The longest call for work of a run, and all of it.
-fn longest(device: &mut Device) -> [Duration; 2] {
+fn longest(device: &mut EmbeddedRunner) -> [Duration; 2] {
     device.submit();
     let (start, mut longest) = (Instant::now(), Duration::ZERO);
     loop {
@@ -78,11 +77,11 @@ fn longest(device: &mut Device) -> [Duration; 2] {
 }
 
 /// What a program is, and how it is made.
-type Kind = (&'static str, fn() -> Built);
+type NamedProgram = (&'static str, fn() -> Built);
 
 /// Prints the figures of each kind: of the first run, whose memory is new, and of one more.
 pub(crate) fn measure() {
-    let kinds: [Kind; 5] = [
+    let kinds: [NamedProgram; 5] = [
         ("elementwise in doubles, 64x1024x1024", || elementwise(LARGEST)),
         ("rows of one element, 1024x4096x1", || elementwise(NARROW)),
         ("table and transposition, 64x1024x1024", turned),
@@ -93,7 +92,7 @@ pub(crate) fn measure() {
         let built = built();
         let mut bus = embedded::open(&Options::default(), MEMORY).expect("a device");
         bus.device_mut().compute_beside().expect("a descriptor");
-        let mut device = Device::new(bus);
+        let mut device = EmbeddedRunner::new(bus);
         device.load(&built.program());
         for run in ["first run", "again"] {
             let [longest, all] = longest(&mut device).map(|time| 1e3 * time.as_secs_f64());

@@ -27,12 +27,12 @@ const MIB: u64 = 1 << 20;
 const APERTURE: u64 = 0xe000_0000;
 
 /// A context of a device, and its buffers.
-struct Rig {
+struct ContextRig {
     driven: Driven<embedded::InProcess>,
     context: ContextId,
 }
 
-impl Rig {
+impl ContextRig {
     fn new() -> Self {
         let bus = embedded::open(&Options::default(), 8 * CONTEXT_BYTES).expect("a device can be had");
         let mut driven = Driven::new(bus);
@@ -106,7 +106,7 @@ fn main() {
 fn map_and_unmap() {
     let bytes = 64 * MIB;
     let pages = (bytes / PAGE) as f64;
-    let mut rig = Rig::new();
+    let mut rig = ContextRig::new();
     let buffer = rig.buffer(bytes);
     let scattered = rig.driven.buffer(rig.context, bytes, Usage::Input, 1);
     for (id, buffer, what) in [
@@ -127,13 +127,13 @@ fn map_and_unmap() {
 /// V2: one buffer among a thousand, and alone.
 fn live_buffers() {
     const TIMES: usize = 2000;
-    let (mut alone, mut among) = (Rig::new(), Rig::new());
+    let (mut alone, mut among) = (ContextRig::new(), ContextRig::new());
     let mut places = Vec::new();
     for _ in 0..1000 {
         let buffer = among.buffer(4 * PAGE);
         among.map(buffer, 4 * PAGE);
     }
-    let mut used = |rig: &mut Rig| {
+    let mut used = |rig: &mut ContextRig| {
         let uses = [0; 4].map(|_| Use { buffer: rig.buffer(4 * PAGE), mapping: 0 });
         rig.run(&uses, &mut places);
         uses
@@ -142,9 +142,10 @@ fn live_buffers() {
     let mut lives = Vec::new();
     let mut requests = Vec::new();
     for _ in 0..ROUNDS {
-        let life = |rig: &mut Rig, places: &mut Vec<_>| seconds(|| (0..TIMES).for_each(|_| rig.life(places)));
+        let life =
+            |rig: &mut ContextRig, places: &mut Vec<_>| seconds(|| (0..TIMES).for_each(|_| rig.life(places)));
         lives.push([life(&mut alone, &mut places), life(&mut among, &mut places)]);
-        let request = |rig: &mut Rig, uses: &[Use], places: &mut Vec<_>| {
+        let request = |rig: &mut ContextRig, uses: &[Use], places: &mut Vec<_>| {
             seconds(|| (0..TIMES).for_each(|_| rig.run(uses, places)))
         };
         requests
@@ -166,13 +167,13 @@ fn live_buffers() {
 /// Each use is timed by itself, and the median taken: what is compared is shorter than the slices in which a busy
 /// machine gives its processors out.
 fn eviction(bytes: u64) {
-    let mut rig = Rig::new();
+    let mut rig = ContextRig::new();
     let count = (2 * APERTURE / bytes) as usize;
     let buffers: Vec<_> = (0..count).map(|_| rig.buffer(bytes)).collect();
     // Nearly as many as fit.
     let (fitting, others) = buffers.split_at(count / 2 - 1);
     let mut places = Vec::new();
-    let mut used = |rig: &mut Rig, buffers: &[BufferId]| -> Vec<f64> {
+    let mut used = |rig: &mut ContextRig, buffers: &[BufferId]| -> Vec<f64> {
         let uses = buffers.iter().map(|&buffer| [Use { buffer, mapping: 0 }]);
         uses.map(|uses| seconds(|| rig.run(&uses, &mut places))).collect()
     };

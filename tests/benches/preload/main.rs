@@ -22,7 +22,7 @@ use ane::embedded;
 use ane_device::Options;
 use ane_driver::Driver;
 use ane_driver::front::{Call, Credentials, Files, Segments, User};
-use ane_tests::preload::Service;
+use ane_tests::preload::Preload;
 use ane_uapi::ioctl::drm_ane::{BO_INIT, BoInit};
 use ane_uapi::ioctl::param::{GET_PARAM, GetParam, Param};
 use nix::libc;
@@ -110,10 +110,10 @@ fn main() {
     };
     let (pipe, _other) = nix::unistd::pipe().expect("a pipe can be made");
 
-    let service = Service::start(&Options::default());
+    let preload = Preload::start(&Options::default());
     let mut command = Command::new(std::env::current_exe().expect("a bench knows its own path"));
     command.env(CLIENT, "1").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = service.preload(&mut command).spawn().expect("the program starts");
+    let mut child = preload.set_up(&mut command).spawn().expect("the program starts");
     let mut ask = child.stdin.take().expect("it is piped");
     let mut answers = BufReader::new(child.stdout.take().expect("it is piped")).lines();
 

@@ -7,7 +7,7 @@ use std::num::NonZero;
 
 use ane_device::Options;
 use ane_device::options::Hang;
-use ane_tests::differential::of_number;
+use ane_tests::differential::by_number;
 
 fn main() {
     let numbers: Vec<u64> =
@@ -19,7 +19,7 @@ fn main() {
     let threads = NonZero::new(threads as usize).expect("there is a thread");
     let options = Options { hang: Hang::Report, threads, ..Options::default() };
     for number in first..first + count {
-        let (outcome, regions) = of_number(number).on_device_as(&options);
+        let (outcome, regions) = by_number::case(number).on_device_as(&options);
         let mut digest = DefaultHasher::new();
         (format!("{outcome:?}"), regions).hash(&mut digest);
         println!("{number} {:016x}", digest.finish());

@@ -13,12 +13,12 @@ use half::f16;
 
 use super::built;
 use crate::data;
-use crate::oracles::{self, Operand, Oracle, constants, meaning};
+use crate::oracles::{self, Oracle, OracleSurface, constants, meaning};
 use crate::random::Random;
 
 /// One case that ran.
 #[derive(Debug)]
-pub struct Entry {
+pub struct CampaignEntry {
     /// What the program does, in words.
     pub operation: String,
     /// True of what Apple's compiler made.
@@ -28,7 +28,7 @@ pub struct Entry {
 }
 
 /// Runs all of it; `None` where the compiled programs are not to be had.
-pub(super) fn run() -> Option<Vec<Entry>> {
+pub(super) fn run() -> Option<Vec<CampaignEntry>> {
     let (samples, oracles) = (data::programs()?, oracles::all()?);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let folder = folder.path();
@@ -36,7 +36,7 @@ pub(super) fn run() -> Option<Vec<Entry>> {
     let mut entries = Vec::new();
     let mut add = |operation: String, is_compiled, case: Case| {
         let record = Record::of(&case, runner.run(&case));
-        entries.push(Entry { operation, is_compiled, record });
+        entries.push(CampaignEntry { operation, is_compiled, record });
     };
     for oracle in &oracles {
         add(operation(oracle), true, transcribed(folder, oracle));
@@ -101,7 +101,7 @@ fn transcribed(folder: &Path, oracle: &Oracle) -> Case {
     let program = oracle.program(&stream, &made);
     let bytes = convert::to_anec(&program, anec::Form::default()).expect("it can be written");
     let path = write(folder, &format!("{}.anec", oracle.name), &bytes);
-    let array = |name: String, operand: &Operand, values: &[f16]| {
+    let array = |name: String, operand: &OracleSurface, values: &[f16]| {
         let tensor = Tensor::new(operand.surface().shape, operand.stored(values)).expect("as many values");
         let path = folder.join(name);
         npy::write(File::create(&path).expect("a file"), &tensor).expect("a file can be written");

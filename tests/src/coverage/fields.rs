@@ -10,7 +10,8 @@ use ane::build::script;
 use ane::container::{self, Program};
 use ane_device::engine::plan::{Plan, plan};
 use ane_device::refusal::Category;
-use ane_device::td::decode::{DescriptorError, decode};
+use ane_device::td::decode::decode;
+use ane_device::td::error::DescriptorError;
 use ane_device::td::fetch::Descriptor;
 use ane_device::td::register_file::RegisterFile;
 use ane_uapi::hw::td;
@@ -32,7 +33,7 @@ const TASKS_MAX: usize = 64;
 
 /// What a task is, as far as it decides which fields it looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum TaskKind {
     /// The array, with coefficients.
     Coefficients,
     /// The array, without.
@@ -43,7 +44,7 @@ pub enum Kind {
     Reduction,
 }
 
-impl Kind {
+impl TaskKind {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Coefficients, Self::Array, Self::Planar, Self::Reduction];
 
@@ -60,7 +61,7 @@ impl Kind {
 
 /// What the device makes of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum End {
+pub enum FieldEffect {
     /// It is executed.
     Runs,
     /// It is executed, and `--strict` refuses it: what is not established.
@@ -73,7 +74,7 @@ pub enum End {
 
 /// One field in tasks of some kinds, in all of which it does the same.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct FieldRow {
     /// The register.
     pub register: &'static Register,
     /// The field.
@@ -81,16 +82,16 @@ pub struct Row {
     /// True of words of the header.
     pub is_header: bool,
     /// The kinds.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<TaskKind>,
     /// What became of each value.
-    pub ends: BTreeMap<u32, End>,
+    pub ends: BTreeMap<u32, FieldEffect>,
     /// Values in tasks of compiled programs.
     pub met: BTreeSet<u32>,
     /// True if tasks of these kinds become others by the value: they look at the field.
     pub matters: bool,
 }
 
-impl Row {
+impl FieldRow {
     /// How well the meaning is established.
     pub fn grade(&self) -> Grade {
         self.field.grade.unwrap_or(self.register.grade)
@@ -103,8 +104,8 @@ impl Row {
 }
 
 /// A task as a background.
-struct Task {
-    kind: Kind,
+struct Background {
+    kind: TaskKind,
     words: Vec<u32>,
     before: RegisterFile,
     plan: Plan,
@@ -113,7 +114,7 @@ struct Task {
 }
 
 /// All rows; `None` where the compiled programs are not to be had.
-pub(super) fn rows() -> Option<Vec<Row>> {
+pub(super) fn rows() -> Option<Vec<FieldRow>> {
     let tasks = tasks()?;
     let mut rows = Vec::new();
     for register in HEADER.registers {
@@ -142,16 +143,16 @@ pub(super) fn rows() -> Option<Vec<Row>> {
 
 /// A row for each set of kinds that agree.
 fn field_rows(
-    tasks: &[Task],
+    tasks: &[Background],
     register: &'static Register,
     field: &'static Field,
     is_header: bool,
-    change: &dyn Fn(&Task, u32) -> Option<Vec<u32>>,
-) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
-    for kind in Kind::ALL {
-        let of_kind: Vec<&Task> = tasks.iter().filter(|task| task.kind == kind).collect();
-        let held = |task: &Task| {
+    change: &dyn Fn(&Background, u32) -> Option<Vec<u32>>,
+) -> Vec<FieldRow> {
+    let mut rows: Vec<FieldRow> = Vec::new();
+    for kind in TaskKind::ALL {
+        let of_kind: Vec<&Background> = tasks.iter().filter(|task| task.kind == kind).collect();
+        let held = |task: &Background| {
             let at = register.offset as usize / 4;
             let word =
                 if is_header { task.words.get(at).copied() } else { task.registers.written(register.offset) };
@@ -162,18 +163,18 @@ fn field_rows(
         let all: BTreeSet<u32> = of_kind.iter().filter_map(|task| held(task)).collect();
         let values = values(field, &all);
         // A task that does not look at the field says nothing about its values.
-        let looks = |task: &&&Task| values.iter().any(|&value| is_other(task, value, change));
-        let looking: Vec<&Task> = of_kind.iter().filter(looks).copied().collect();
+        let looks = |task: &&&Background| values.iter().any(|&value| is_other(task, value, change));
+        let looking: Vec<&Background> = of_kind.iter().filter(looks).copied().collect();
         let matters = !looking.is_empty();
         let asked = if matters { looking } else { of_kind };
-        let ends: BTreeMap<u32, End> =
+        let ends: BTreeMap<u32, FieldEffect> =
             values.iter().filter_map(|&value| Some((value, best(&asked, value, change)?))).collect();
         if let Some(row) = rows.iter_mut().find(|row| row.ends == ends) {
             row.kinds.push(kind);
             row.met.extend(met);
             row.matters |= matters;
         } else if !ends.is_empty() {
-            rows.push(Row { register, field, is_header, kinds: vec![kind], ends, met, matters });
+            rows.push(FieldRow { register, field, is_header, kinds: vec![kind], ends, met, matters });
         }
     }
     rows
@@ -190,57 +191,61 @@ fn values(field: &Field, held: &BTreeSet<u32>) -> BTreeSet<u32> {
 }
 
 /// The best that becomes of a value in any of the tasks.
-fn best(tasks: &[&Task], value: u32, change: &dyn Fn(&Task, u32) -> Option<Vec<u32>>) -> Option<End> {
-    let mut best: Option<End> = None;
+fn best(
+    tasks: &[&Background],
+    value: u32,
+    change: &dyn Fn(&Background, u32) -> Option<Vec<u32>>,
+) -> Option<FieldEffect> {
+    let mut best: Option<FieldEffect> = None;
     for task in tasks {
         let end = end(task, &change(task, value)?);
         let is_better = match (&best, &end) {
             (None, _) => true,
-            (Some(End::Refused(_)), End::Hangs(_)) => false,
+            (Some(FieldEffect::Refused(_)), FieldEffect::Hangs(_)) => false,
             (Some(known), end) => rank(end) < rank(known),
         };
         if is_better {
             best = Some(end);
         }
-        if best == Some(End::Runs) {
+        if best == Some(FieldEffect::Runs) {
             break;
         }
     }
     best
 }
 
-const fn rank(end: &End) -> u8 {
+const fn rank(end: &FieldEffect) -> u8 {
     match end {
-        End::Runs => 0,
-        End::Inferred(_) => 1,
-        End::Hangs(_) | End::Refused(_) => 2,
+        FieldEffect::Runs => 0,
+        FieldEffect::Inferred(_) => 1,
+        FieldEffect::Hangs(_) | FieldEffect::Refused(_) => 2,
     }
 }
 
 /// True if the value makes another pass of the task, or none.
-fn is_other(task: &Task, value: u32, change: &dyn Fn(&Task, u32) -> Option<Vec<u32>>) -> bool {
+fn is_other(task: &Background, value: u32, change: &dyn Fn(&Background, u32) -> Option<Vec<u32>>) -> bool {
     let Some(words) = change(task, value) else { return false };
     let decoded = decode(&Descriptor::of(words), &task.before);
     decoded.ok().and_then(|(header, registers)| plan(&header, &registers).ok()) != Some(task.plan)
 }
 
 /// What becomes of a changed task.
-fn end(task: &Task, words: &[u32]) -> End {
+fn end(task: &Background, words: &[u32]) -> FieldEffect {
     let descriptor = Descriptor::of(words.iter().copied());
     let (header, registers) = match decode(&descriptor, &task.before) {
         Ok(decoded) => decoded,
-        Err(error) => return End::Refused(why(&error)),
+        Err(error) => return FieldEffect::Refused(why(&error)),
     };
     match plan(&header, &registers) {
         Ok(plan) => {
             let more = plan.inferred.without(task.plan.inferred);
-            if more.is_none() { End::Runs } else { End::Inferred(more.to_string()) }
+            if more.is_none() { FieldEffect::Runs } else { FieldEffect::Inferred(more.to_string()) }
         }
         Err(verdict) => {
             let place = format!("{}: {}", verdict.register(), verdict.why);
             match verdict.category {
-                Category::WouldHang => End::Hangs(place),
-                category => End::Refused(format!("{place} ({category})")),
+                Category::WouldHang => FieldEffect::Hangs(place),
+                category => FieldEffect::Refused(format!("{place} ({category})")),
             }
         }
     }
@@ -256,7 +261,7 @@ fn why(error: &DescriptorError) -> String {
 }
 
 /// Tasks to change: some of each kind, no two with the same configuration.
-fn tasks() -> Option<Vec<Task>> {
+fn tasks() -> Option<Vec<Background>> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
     for sample in data::programs()? {
@@ -282,7 +287,12 @@ fn tasks() -> Option<Vec<Task>> {
     Some(found)
 }
 
-fn collect(program: &Program<'_>, is_compiled: bool, into: &mut Vec<Task>, seen: &mut BTreeSet<Vec<u32>>) {
+fn collect(
+    program: &Program<'_>,
+    is_compiled: bool,
+    into: &mut Vec<Background>,
+    seen: &mut BTreeSet<Vec<u32>>,
+) {
     let mut before = RegisterFile::default();
     for task in program.tasks().expect("a chain") {
         let words: Vec<u32> = task.expect("a task").words.iter().map(|word| word.get()).collect();
@@ -293,7 +303,7 @@ fn collect(program: &Program<'_>, is_compiled: bool, into: &mut Vec<Task>, seen:
             && let Some(kind) = kind(&registers)
             && seen.insert(signature(&registers))
         {
-            into.push(Task {
+            into.push(Background {
                 kind,
                 words,
                 before: before.clone(),
@@ -306,15 +316,15 @@ fn collect(program: &Program<'_>, is_compiled: bool, into: &mut Vec<Task>, seen:
     }
 }
 
-fn kind(registers: &RegisterFile) -> Option<Kind> {
+fn kind(registers: &RegisterFile) -> Option<TaskKind> {
     let mac = registers.get(&neural::MAC_CFG);
     Some(match TaskClass::try_from(registers.get(&common::CFG).class()).ok()? {
         TaskClass::Neural if !mac.unity_kernel() && mac.op_mode() == OpMode::MultiplyAccumulate as u8 => {
-            Kind::Coefficients
+            TaskKind::Coefficients
         }
-        TaskClass::Neural => Kind::Array,
-        TaskClass::PlanarReduce | TaskClass::PlanarBinaryReduce => Kind::Reduction,
-        _ => Kind::Planar,
+        TaskClass::Neural => TaskKind::Array,
+        TaskClass::PlanarReduce | TaskClass::PlanarBinaryReduce => TaskKind::Reduction,
+        _ => TaskKind::Planar,
     })
 }
 

@@ -11,11 +11,11 @@ mod campaign;
 mod fields;
 mod page;
 
-pub use campaign::Entry;
+pub use campaign::CampaignEntry;
 pub use page::render;
 
 /// Everything that the page is made of; `None` where the compiled programs are not to be had.
-pub fn measure() -> Option<(Vec<Entry>, Vec<fields::Row>)> {
+pub fn measure() -> Option<(Vec<CampaignEntry>, Vec<fields::FieldRow>)> {
     Some((campaign::run()?, fields::rows()?))
 }
 

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use ane::campaign::record::Verdict;
 use ane_uapi::register::Field;
 
-use super::Entry;
-use super::fields::{End, Kind, Row};
+use super::CampaignEntry;
+use super::fields::{FieldEffect, FieldRow, TaskKind};
 
 const HEAD: &str = "\
 # Coverage
@@ -23,7 +23,7 @@ executed. **Inferred**: it runs, and the meaning is our best reading; `--strict`
 ";
 
 /// The whole page.
-pub fn render(entries: &[Entry], rows: &[Row]) -> String {
+pub fn render(entries: &[CampaignEntry], rows: &[FieldRow]) -> String {
     let mut out = HEAD.to_owned();
     operations(&mut out, entries);
     avoid(&mut out, rows);
@@ -34,13 +34,13 @@ pub fn render(entries: &[Entry], rows: &[Row]) -> String {
     out
 }
 
-fn operations(out: &mut String, entries: &[Entry]) {
+fn operations(out: &mut String, entries: &[CampaignEntry]) {
     out.push_str(
         "## Operations\n\nEach program ran on random inputs and was compared with what its operation means; convolutions of the \
          builder with the exact numerics.\n\n\
          | operation | compiled programs | built programs | tasks | largest error | result |\n| --- | --- | --- | --- | --- | --- |\n",
     );
-    let mut rows: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+    let mut rows: BTreeMap<&str, Vec<&CampaignEntry>> = BTreeMap::new();
     for entry in entries {
         rows.entry(&entry.operation).or_default().push(entry);
     }
@@ -70,7 +70,7 @@ fn operations(out: &mut String, entries: &[Entry]) {
 }
 
 /// The largest distance from what an operation means, of all its programs.
-fn error(entries: &[&Entry]) -> String {
+fn error(entries: &[&CampaignEntry]) -> String {
     let errors = entries.iter().filter_map(|entry| entry.record.outcome.max_error);
     match errors.reduce(f64::max) {
         None => "-".to_owned(),
@@ -80,7 +80,7 @@ fn error(entries: &[&Entry]) -> String {
 }
 
 /// What became of the programs of one operation.
-fn result(entries: &[&Entry]) -> String {
+fn result(entries: &[&CampaignEntry]) -> String {
     let mut said = BTreeSet::new();
     for entry in entries {
         let outcome = &entry.record.outcome;
@@ -116,7 +116,7 @@ fn spans(field: &Field, values: &BTreeSet<u32>) -> String {
     said.collect::<Vec<_>>().join(", ")
 }
 
-fn name(row: &Row) -> String {
+fn name(row: &FieldRow) -> String {
     let field = match row.field.is_unknown() {
         true => format!("bits {}", row.field.range()),
         false if row.register.fields.len() == 1 => return format!("`{}`", row.register.name),
@@ -125,15 +125,15 @@ fn name(row: &Row) -> String {
     format!("`{}.{field}`", row.register.name)
 }
 
-fn kinds(row: &Row) -> String {
-    if row.kinds.len() == Kind::ALL.len() {
+fn kinds(row: &FieldRow) -> String {
+    if row.kinds.len() == TaskKind::ALL.len() {
         return "all tasks".to_owned();
     }
     row.kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// The values that end so, by what is said of them.
-fn ending(row: &Row, is_so: impl Fn(&End) -> Option<&str>) -> BTreeMap<&str, BTreeSet<u32>> {
+fn ending(row: &FieldRow, is_so: impl Fn(&FieldEffect) -> Option<&str>) -> BTreeMap<&str, BTreeSet<u32>> {
     let mut found: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for (&value, end) in &row.ends {
         if let Some(why) = is_so(end) {
@@ -143,33 +143,33 @@ fn ending(row: &Row, is_so: impl Fn(&End) -> Option<&str>) -> BTreeMap<&str, BTr
     found
 }
 
-fn runs(end: &End) -> Option<&str> {
-    matches!(end, End::Runs).then_some("")
+fn runs(end: &FieldEffect) -> Option<&str> {
+    matches!(end, FieldEffect::Runs).then_some("")
 }
 
-fn infers(end: &End) -> Option<&str> {
-    if let End::Inferred(why) = end { Some(why) } else { None }
+fn infers(end: &FieldEffect) -> Option<&str> {
+    if let FieldEffect::Inferred(why) = end { Some(why) } else { None }
 }
 
-fn hangs(end: &End) -> Option<&str> {
-    if let End::Hangs(why) = end { Some(why) } else { None }
+fn hangs(end: &FieldEffect) -> Option<&str> {
+    if let FieldEffect::Hangs(why) = end { Some(why) } else { None }
 }
 
-fn refuses(end: &End) -> Option<&str> {
-    if let End::Refused(why) = end { Some(why) } else { None }
+fn refuses(end: &FieldEffect) -> Option<&str> {
+    if let FieldEffect::Refused(why) = end { Some(why) } else { None }
 }
 
-fn is_checked(row: &Row) -> bool {
-    row.ends.values().any(|end| *end != End::Runs)
+fn is_checked(row: &FieldRow) -> bool {
+    row.ends.values().any(|end| *end != FieldEffect::Runs)
 }
 
 /// The reason without the register, where it is the row's own.
-fn reason<'a>(row: &Row, why: &'a str) -> &'a str {
+fn reason<'a>(row: &FieldRow, why: &'a str) -> &'a str {
     why.strip_prefix(row.register.name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(why)
 }
 
 /// Switches and codes that run nowhere.
-fn avoid(out: &mut String, rows: &[Row]) {
+fn avoid(out: &mut String, rows: &[FieldRow]) {
     out.push_str(
         "## What to avoid\n\nSwitches and codes that are refused or hang in every kind of task that looks at them. Codes that \
          [registers.md](registers.md) does not list, and bits that it does not list, are refused as well.\n\n\
@@ -186,16 +186,16 @@ fn avoid(out: &mut String, rows: &[Row]) {
             continue;
         }
         // Kinds that do not look at the field take everything, and say nothing about it.
-        let looking: Vec<&Row> = same().filter(|row| row.matters).collect();
+        let looking: Vec<&FieldRow> = same().filter(|row| row.matters).collect();
         let mut never: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
         for &value in looking.iter().flat_map(|row| row.ends.keys()) {
-            let ends: Vec<&End> = looking.iter().filter_map(|row| row.ends.get(&value)).collect();
+            let ends: Vec<&FieldEffect> = looking.iter().filter_map(|row| row.ends.get(&value)).collect();
             let why = ends.iter().find_map(|end| {
                 refuses(end)
                     .map(|why| reason(row, why).to_owned())
                     .or_else(|| hangs(end).map(|why| format!("hangs: {}", reason(row, why))))
             });
-            let runs = ends.iter().any(|end| matches!(end, End::Runs | End::Inferred(_)));
+            let runs = ends.iter().any(|end| matches!(end, FieldEffect::Runs | FieldEffect::Inferred(_)));
             let is_no_code = why.as_deref() == Some("no source knows the code");
             if let (Some(why), false) = (why, runs || is_no_code) {
                 never.entry(why).or_default().insert(value);
@@ -224,7 +224,7 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-fn inferred(out: &mut String, rows: &[Row]) {
+fn inferred(out: &mut String, rows: &[FieldRow]) {
     out.push_str(
         "## What is inferred\n\nThe registers that ask for it, one at a time.\n\n\
          | what | field | values | in |\n| --- | --- | --- | --- |\n",
@@ -244,7 +244,7 @@ fn inferred(out: &mut String, rows: &[Row]) {
 }
 
 /// Narrow fields, value by value.
-fn values(out: &mut String, rows: &[Row]) {
+fn values(out: &mut String, rows: &[FieldRow]) {
     out.push_str(
         "## Fields of up to six bits, value by value\n\nEach value was put into tasks of each kind; it runs if it runs in one of \
          them. *Met* are the values that compiled programs hold. Fields of which every value runs are listed at the end.\n\n\
@@ -272,7 +272,7 @@ fn values(out: &mut String, rows: &[Row]) {
 }
 
 /// Extents, strides, offsets: what is checked of them.
-fn wide(out: &mut String, rows: &[Row]) {
+fn wide(out: &mut String, rows: &[FieldRow]) {
     out.push_str(
         "## Extents, strides and offsets\n\nWider fields, tried with powers of two, the ends, and what programs hold. What is checked of \
          them depends on other registers; the error names the one.\n\n| field | in | some values are refused, or hang, for |\n| --- | --- | --- |\n",
@@ -289,7 +289,7 @@ fn wide(out: &mut String, rows: &[Row]) {
 }
 
 /// Fields that take everything.
-fn free(out: &mut String, rows: &[Row]) {
+fn free(out: &mut String, rows: &[FieldRow]) {
     out.push_str("## Fields of which every value is taken\n\nEither the task does not look at them, they have no effect, or any value has a meaning.\n\n");
     let mut by_kinds: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for row in rows.iter().filter(|row| !is_checked(row) && !row.field.is_unknown()) {

@@ -5,7 +5,7 @@ use ane_device::Options;
 use ane_device::options::{Hang, Numerics};
 use ane_uapi::hw::space::Iova;
 
-use super::End;
+use super::ProgramEnd;
 use crate::reference::engine::{self, Memory, Mode};
 use crate::runner::Runner;
 
@@ -27,12 +27,12 @@ pub const fn numerics(mode: Mode) -> Numerics {
 }
 
 /// How the interpreter ended.
-pub const fn expected(outcome: &engine::Outcome) -> End {
+pub const fn expected(outcome: &engine::TaskOutcome) -> ProgramEnd {
     match outcome {
-        engine::Outcome::Done { .. } => End::Done,
-        engine::Outcome::Hangs { .. } => End::Hangs,
-        engine::Outcome::Refused { .. } => End::Refused,
-        engine::Outcome::Fault { .. } => End::Fault,
+        engine::TaskOutcome::Done { .. } => ProgramEnd::Done,
+        engine::TaskOutcome::Hangs { .. } => ProgramEnd::Hangs,
+        engine::TaskOutcome::Refused { .. } => ProgramEnd::Refused,
+        engine::TaskOutcome::Fault { .. } => ProgramEnd::Fault,
     }
 }
 
@@ -62,7 +62,7 @@ impl Mirror {
     /// # Panics
     ///
     /// If the device does not take the request at all.
-    pub fn run(&mut self, memory: &Memory, words: &[u32], bars: &[u32; 32]) -> End {
+    pub fn run(&mut self, memory: &Memory, words: &[u32], bars: &[u32; 32]) -> ProgramEnd {
         for (address, bytes) in memory.pages() {
             if !self.mapped.contains(&address) {
                 self.runner.region_at(Iova(address), bytes.len() as u64);
@@ -75,7 +75,7 @@ impl Mirror {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.runner.write(DESCRIPTOR, &bytes);
         self.runner.submit_at(DESCRIPTOR, bytes.len() as u32, 1, *bars);
-        End::of(self.runner.wait())
+        ProgramEnd::of(self.runner.wait())
     }
 
     /// The first byte that the device's memory has otherwise.

@@ -5,9 +5,10 @@
 //! task was turned at random: a refusal is never wrong, only late. It may not carry out what the interpreter does not.
 //!
 //! Where cases come from: [`random_case`] puts registers together, [`built`] has the program builder do it, and [`walk`]
-//! has tasks that share one crowded memory.
+//! has tasks that share one crowded memory. [`by_number`] counts through the first two.
 
 pub mod built;
+pub mod by_number;
 pub mod mirror;
 pub mod neural;
 pub mod packing;
@@ -26,7 +27,7 @@ use ane_device::tm::error::ErrorCode;
 use ane_driver::bus::Bus;
 use ane_uapi::hw::space::Iova;
 
-use crate::reference::engine::{Machine, Mode};
+use crate::reference::engine::{Mode, ReferenceMachine};
 use crate::runner::{Outcome, Runner};
 
 /// Bytes of a page.
@@ -55,7 +56,7 @@ pub struct Case {
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ProgramEnd {
     /// It ran to its end.
     Done,
     /// It would hang.
@@ -66,7 +67,7 @@ pub enum End {
     Fault,
 }
 
-impl End {
+impl ProgramEnd {
     /// How the device says that it ended.
     pub fn of(outcome: Outcome) -> Self {
         match outcome {
@@ -127,9 +128,9 @@ impl Case {
     }
 
     /// The interpreter with the case in its memory.
-    pub fn machine(&self) -> Machine {
+    pub fn machine(&self) -> ReferenceMachine {
         let mode = if self.numerics == Numerics::Exact { Mode::Exact } else { Mode::M1 };
-        let mut machine = Machine::new(mode);
+        let mut machine = ReferenceMachine::new(mode);
         for (base, bytes) in &self.regions {
             machine.memory.load(*base, bytes);
         }
@@ -141,7 +142,7 @@ impl Case {
     /// # Panics
     ///
     /// If a region vanishes.
-    pub fn on_reference(&self, mut machine: Machine) -> (End, String, Vec<Vec<u8>>) {
+    pub fn on_reference(&self, mut machine: ReferenceMachine) -> (ProgramEnd, String, Vec<Vec<u8>>) {
         let words = self.first_words as usize;
         let outcome = machine.run_chain(self.regions[0].0, words, self.tasks, &self.bars);
         let end = mirror::expected(&outcome);
@@ -156,18 +157,21 @@ impl Case {
     /// # Errors
     ///
     /// In words, the first difference that is one.
-    pub fn compare(&self) -> Result<End, String> {
+    pub fn compare(&self) -> Result<ProgramEnd, String> {
         let (outcome, seen) = self.on_device();
-        let device = End::of(outcome);
+        let device = ProgramEnd::of(outcome);
         let (reference, why, expected) = self.on_reference(self.machine());
         match (device, reference) {
-            (End::Done, End::Done) => {}
-            (End::Refused, _) => return Ok(End::Refused),
+            (ProgramEnd::Done, ProgramEnd::Done) => {}
+            (ProgramEnd::Refused, _) => return Ok(ProgramEnd::Refused),
             // Of two things that are wrong with a task, each may find another first.
-            (End::Hangs | End::Fault, End::Hangs | End::Fault | End::Refused) => return Ok(device),
+            (
+                ProgramEnd::Hangs | ProgramEnd::Fault,
+                ProgramEnd::Hangs | ProgramEnd::Fault | ProgramEnd::Refused,
+            ) => return Ok(device),
             _ => return Err(format!("device says {outcome:x?}, reference {why}")),
         }
-        difference(&seen, &expected).map_or(Ok(End::Done), Err)
+        difference(&seen, &expected).map_or(Ok(ProgramEnd::Done), Err)
     }
 
     /// The same, but what the interpreter carries out may not be refused, and what was done before a refusal has to be
@@ -176,30 +180,22 @@ impl Case {
     /// # Errors
     ///
     /// In words, the first difference.
-    pub fn compare_to_the_end(&self) -> Result<End, String> {
+    pub fn compare_to_the_end(&self) -> Result<ProgramEnd, String> {
         let (outcome, seen) = self.on_device();
         let (reference, why, expected) = self.on_reference(self.machine());
-        let device = End::of(outcome);
+        let device = ProgramEnd::of(outcome);
         match (device, reference) {
-            (End::Done, End::Done) => {}
+            (ProgramEnd::Done, ProgramEnd::Done) => {}
             // Of two things that are wrong with a task, each may find another first.
-            (End::Refused | End::Hangs, End::Refused | End::Hangs) => {}
+            (ProgramEnd::Refused | ProgramEnd::Hangs, ProgramEnd::Refused | ProgramEnd::Hangs) => {}
             // What of a result is in memory by then is not said.
-            (End::Fault, End::Fault | End::Refused | End::Hangs) | (End::Refused, End::Fault) => {
+            (ProgramEnd::Fault, ProgramEnd::Fault | ProgramEnd::Refused | ProgramEnd::Hangs)
+            | (ProgramEnd::Refused, ProgramEnd::Fault) => {
                 return Ok(device);
             }
             _ => return Err(format!("device says {outcome:x?}, reference {why}")),
         }
         difference(&seen, &expected).map_or(Ok(device), Err)
-    }
-}
-
-/// A random program by its number: of registers put together, and by the builder, in turns.
-pub fn of_number(number: u64) -> Case {
-    if number.is_multiple_of(2) {
-        random_case::program(number, false).case
-    } else {
-        built::program(number).case
     }
 }
 
@@ -230,7 +226,7 @@ pub fn programs(usual: u64) -> Range<u64> {
 /// # Panics
 ///
 /// If one differs; the message has its seed.
-pub fn compare_all(seeds: &[u64], compare: impl Fn(u64) -> Result<End, String> + Sync) -> [u64; 4] {
+pub fn compare_all(seeds: &[u64], compare: impl Fn(u64) -> Result<ProgramEnd, String> + Sync) -> [u64; 4] {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let part = |thread: usize| {
         let mut ends = [0; 4];

@@ -1,20 +1,20 @@
 //! Random neural tasks: convolutions of every kind, channel sums and maxima, pass-throughs, tables.
 
-use super::packing::{Format, Kernel, Packing};
-use super::random_case::{CONSTANTS, Making, Shape, Times};
-use super::task::{Task, align, half};
+use super::packing::{CoefficientFormat, Kernel, Packing};
+use super::random_case::{CONSTANTS, CaseMaker, Shape, Times};
+use super::task::{TaskDraft, align, half};
 use crate::random::Random;
 
 /// How the outputs read channels of their group.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reads {
+enum ChannelReads {
     Dense,
     Unicast(u32),
 }
 
 /// A random task.
-pub fn task(making: &mut Making<'_>, is_last: bool) -> Task {
-    let mut task = Task { flags: 0x3000_9800, ..Task::default() };
+pub fn task(making: &mut CaseMaker<'_>, is_last: bool) -> TaskDraft {
+    let mut task = TaskDraft { flags: 0x3000_9800, ..TaskDraft::default() };
     let kind = making.random.below(5);
     let (input, width, times) = source(making);
     let (reads, outputs) = channels(making.random, kind, input.c);
@@ -30,11 +30,11 @@ pub fn task(making: &mut Making<'_>, is_last: bool) -> Task {
     }
     let stored_width = if making.feature(8, "result of bytes") { 1 } else { 2 };
     geometry(&mut task, input, output, times);
-    task.set(0x08, if width == 2 { 2 } else { 0 } | if stored_width == 2 { 0x20 } else { 0 });
+    task.set(0x08, making.format(width) | making.format(stored_width) << 4);
     task.set(0x20, 0x2041);
     let unicast = match reads {
-        Reads::Dense => 1 << 16,
-        Reads::Unicast(channels) => 1 << 14 | channels << 16,
+        ChannelReads::Dense => 1 << 16,
+        ChannelReads::Unicast(channels) => 1 << 14 | channels << 16,
     };
     task.set(0x24, unicast | times.groups);
     task.set(0x28, 1 + making.random.below(8));
@@ -51,8 +51,8 @@ pub fn task(making: &mut Making<'_>, is_last: bool) -> Task {
     match kind {
         0 | 1 => {
             let reads = match reads {
-                Reads::Dense => input.c,
-                Reads::Unicast(channels) => channels,
+                ChannelReads::Dense => input.c,
+                ChannelReads::Unicast(channels) => channels,
             };
             coefficients(making, &mut task, (outputs, times.groups), reads, mode == 2);
             *task.registers.entry(0xc804).or_default() |= mode << 16 | 1 << 20;
@@ -85,7 +85,7 @@ pub fn task(making: &mut Making<'_>, is_last: bool) -> Task {
 }
 
 /// What a task reads: what the one before passes on or left on chip, or something in memory.
-pub(super) fn source(making: &mut Making<'_>) -> (Shape, u32, Times) {
+pub(super) fn source(making: &mut CaseMaker<'_>) -> (Shape, u32, Times) {
     if let Some((shape, width)) = making.passed {
         return (shape, width, Times::ONCE);
     }
@@ -100,7 +100,7 @@ pub(super) fn source(making: &mut Making<'_>) -> (Shape, u32, Times) {
 }
 
 /// Extents, and the words that are the same in every task.
-pub(super) fn geometry(task: &mut Task, input: Shape, output: Shape, times: Times) {
+pub(super) fn geometry(task: &mut TaskDraft, input: Shape, output: Shape, times: Times) {
     task.set(0x00, input.w | input.h << 16);
     task.set(0x04, times.depths);
     task.set(0x0c, input.c);
@@ -114,19 +114,19 @@ fn shape(random: &mut Random) -> Shape {
 }
 
 /// How outputs read channels, and how many there are.
-fn channels(random: &mut Random, kind: u32, channels: u32) -> (Reads, u32) {
+fn channels(random: &mut Random, kind: u32, channels: u32) -> (ChannelReads, u32) {
     if kind == 4 {
-        return (Reads::Unicast(1), channels);
+        return (ChannelReads::Unicast(1), channels);
     }
     if random.below(3) == 0 {
         let width = 1 + random.below(channels);
-        return (Reads::Unicast(width), channels / width);
+        return (ChannelReads::Unicast(width), channels / width);
     }
-    (Reads::Dense, 1 + random.below(9))
+    (ChannelReads::Dense, 1 + random.below(9))
 }
 
 /// Kernel, stride and padding; gives the output's width and height.
-fn kernel(making: &mut Making<'_>, task: &mut Task, input: Shape) -> (u32, u32) {
+fn kernel(making: &mut CaseMaker<'_>, task: &mut TaskDraft, input: Shape) -> (u32, u32) {
     let steps = if making.feature(8, "two columns side by side") { 2 } else { 1 };
     let mut axis = |extent: u32, stride: u32| {
         let random = &mut *making.random;
@@ -150,7 +150,7 @@ fn post_scale(random: &mut Random) -> u32 {
     }
 }
 
-fn nonlinearity(making: &mut Making<'_>, kind: u32) -> u32 {
+fn nonlinearity(making: &mut CaseMaker<'_>, kind: u32) -> u32 {
     match (making.random.below(4), kind) {
         (0, _) => 1,
         (1, 2..) => 2,
@@ -161,8 +161,8 @@ fn nonlinearity(making: &mut Making<'_>, kind: u32) -> u32 {
 
 /// Coefficients in the engine's packing (td 7.1, delta 5).
 fn coefficients(
-    making: &mut Making<'_>,
-    task: &mut Task,
+    making: &mut CaseMaker<'_>,
+    task: &mut TaskDraft,
     (outputs, groups): (u32, u32),
     channels: u32,
     has_table: bool,
@@ -179,25 +179,29 @@ fn coefficients(
     };
     let (lanes, engines) = (steps << lanes_log2, 1 << engines_log2);
     let mut packing =
-        Packing { lanes, engines, outputs, groups, kernel, has_bias: false, format: Format::Half };
+        Packing { lanes, engines, outputs, groups, kernel, has_bias: false, format: CoefficientFormat::Half };
     let lanes_log2 = if packing.is_narrow() {
         making.features.push("planes narrower than the lanes");
         lanes_log2
     } else {
+        let may_be_ragged = making.random.below(4) == 0;
         let fits = (0..=lanes_log2).rev().find(|log2| {
             let packing = Packing { lanes: steps << log2, ..packing };
-            *log2 == 0 || (outputs.is_multiple_of(steps << log2) && !packing.is_open())
+            *log2 == 0 || ((may_be_ragged || !packing.is_ragged()) && !packing.is_open())
         });
         fits.expect("planes of one lane fit")
     };
     packing.lanes = steps << lanes_log2;
+    if packing.is_ragged() {
+        making.features.push("plane that is not full");
+    }
     let small = making.random.below(2);
     packing.format = format(making, packing, steps, small);
     // Reading: what begins the sum is a bias row or the accumulator's bias.
     let has_addend = task.registers.get(&0xc80c).is_some_and(|addend| *addend != 0);
-    let is_bytes = matches!(packing.format, Format::Unsigned | Format::Signed);
+    let is_bytes = matches!(packing.format, CoefficientFormat::Unsigned | CoefficientFormat::Signed);
     packing.has_bias = !is_bytes && !has_addend && making.random.below(3) == 0;
-    let is_sparse = matches!(packing.format, Format::Sparse(_));
+    let is_sparse = matches!(packing.format, CoefficientFormat::Sparse(_));
     task.set(0x1c, conv | lanes_log2 << 10);
     *task.registers.entry(0x34).or_default() |= engines_log2 << 19 | small << 2;
     task.set(0x1_f800, if is_sparse { 0x60 } else { 0x40 });
@@ -214,36 +218,36 @@ fn coefficients(
         making.constants.extend(chunk);
     }
     let format = match packing.format {
-        Format::Half => 0x82,
-        Format::Unsigned => 0x80,
-        Format::Signed => 0x81,
-        Format::Sparse(_) => 0x182,
+        CoefficientFormat::Half => 0x82,
+        CoefficientFormat::Unsigned => 0x80,
+        CoefficientFormat::Signed => 0x81,
+        CoefficientFormat::Sparse(_) => 0x182,
     };
     task.set(0xc800, format);
     let binary_point = if making.random.below(2) == 0 { 0x1c00 } else { 0 };
     task.set(0xc804, u32::from(packing.has_bias) << 4 | binary_point);
 }
 
-fn format(making: &mut Making<'_>, packing: Packing, steps: u32, small: u32) -> Format {
+fn format(making: &mut CaseMaker<'_>, packing: Packing, steps: u32, small: u32) -> CoefficientFormat {
     match making.random.below(8) {
-        0 => return Format::Unsigned,
+        0 => return CoefficientFormat::Unsigned,
         1 => {
             making.features.push("signed bytes");
-            return Format::Signed;
+            return CoefficientFormat::Signed;
         }
         2 | 3 => {}
-        _ => return Format::Half,
+        _ => return CoefficientFormat::Half,
     }
     let counted = match packing.width() {
         1 => [2, 4][small as usize],
         width @ 4.. => width,
-        _ => return Format::Half,
+        _ => return CoefficientFormat::Half,
     };
-    if steps != 1 || packing.is_narrow() || !packing.outputs.is_multiple_of(packing.width()) {
-        return Format::Half;
+    if steps != 1 || packing.is_narrow() || packing.is_ragged() {
+        return CoefficientFormat::Half;
     }
     making.features.push("sparse coefficients");
-    Format::Sparse(counted)
+    CoefficientFormat::Sparse(counted)
 }
 
 /// Modes of activation tables, each with the first and the number of its spacings (td 7.4).
@@ -266,7 +270,7 @@ pub(super) const MODES: [(u16, u32, u32); 12] = [
 pub(super) const FIRST_MODES: u32 = 9;
 
 /// A table of noise in one of the modes.
-fn table(making: &mut Making<'_>) -> Vec<u16> {
+fn table(making: &mut CaseMaker<'_>) -> Vec<u16> {
     let modes = if making.feature(3, "table modes 2, 3 and 4") { 9..12 } else { 0..FIRST_MODES };
     let (mode, least, end) = MODES[(modes.start + making.random.below(modes.end - modes.start)) as usize];
     let mut halfwords: Vec<u16> = (0..64).map(|_| half(making.random)).collect();
@@ -283,7 +287,7 @@ fn table(making: &mut Making<'_>) -> Vec<u16> {
 }
 
 /// A table that no coefficients go with.
-fn place_table(making: &mut Making<'_>, task: &mut Task, table: &[u16]) {
+fn place_table(making: &mut CaseMaker<'_>, task: &mut TaskDraft, table: &[u16]) {
     let at = align(making.constants.len() as u32, 64);
     making.constants.resize(at as usize, 0);
     making.constants.extend(table.iter().flat_map(|halfword| halfword.to_le_bytes()));

@@ -8,7 +8,7 @@ use crate::random::Random;
 
 /// How coefficients are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum CoefficientFormat {
     /// Halves.
     Half,
     /// Bytes without sign.
@@ -46,13 +46,18 @@ pub struct Packing {
     /// Whether a bias row leads each slot.
     pub has_bias: bool,
     /// How coefficients are written.
-    pub format: Format,
+    pub format: CoefficientFormat,
 }
 
 impl Packing {
-    /// Whether there are fewer outputs than lanes of all engines, and as many for each, so that planes are narrower.
+    /// Whether there are so few outputs that planes are narrower than the lanes: each engine has as many, rounded up.
     pub const fn is_narrow(self) -> bool {
-        self.outputs < self.lanes * self.engines && self.outputs.is_multiple_of(self.engines)
+        self.outputs.div_ceil(self.engines) < self.lanes
+    }
+
+    /// Whether the last plane has fewer outputs than those before it.
+    pub const fn is_ragged(self) -> bool {
+        !self.outputs.is_multiple_of(self.width())
     }
 
     /// Whether the outputs that are left for the last round of planes could be dealt to all engines, in narrower planes:
@@ -81,7 +86,11 @@ impl Packing {
     pub fn chunk_bytes(self, engine: u32) -> u32 {
         let planes = self.outputs.div_ceil(self.width());
         let slots = planes.saturating_sub(engine).div_ceil(self.engines);
-        let size = if matches!(self.format, Format::Unsigned | Format::Signed) { 1 } else { 2 };
+        let size = if matches!(self.format, CoefficientFormat::Unsigned | CoefficientFormat::Signed) {
+            1
+        } else {
+            2
+        };
         let slot = self.width() * (self.taps() + u32::from(self.has_bias)) * size;
         if self.groups == 1 { slots * slot } else { self.groups * slots * slot.next_multiple_of(64) }
     }
@@ -112,11 +121,11 @@ impl Packing {
             halves(chunk, lanes);
         }
         match self.format {
-            Format::Half => halves(chunk, lanes * self.taps()),
-            Format::Unsigned | Format::Signed => {
+            CoefficientFormat::Half => halves(chunk, lanes * self.taps()),
+            CoefficientFormat::Unsigned | CoefficientFormat::Signed => {
                 chunk.extend((0..lanes * self.taps()).map(|_| random.word() as u8));
             }
-            Format::Sparse(counted) => {
+            CoefficientFormat::Sparse(counted) => {
                 let body = self.body(lanes, counted, random);
                 chunk.extend((body.len() as u16).to_le_bytes());
                 chunk.push(0);

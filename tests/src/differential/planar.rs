@@ -1,13 +1,13 @@
 //! Random planar tasks: every class, with broadcasts, batches and constants.
 
 use super::neural::{geometry, source};
-use super::random_case::{Making, Shape};
-use super::task::{Task, half};
+use super::random_case::{CaseMaker, Shape};
+use super::task::{TaskDraft, half};
 use crate::random::Random;
 
 /// A random task.
-pub fn task(making: &mut Making<'_>, is_last: bool) -> Task {
-    let mut task = Task { flags: 0x3000_9800, ..Task::default() };
+pub fn task(making: &mut CaseMaker<'_>, is_last: bool) -> TaskDraft {
+    let mut task = TaskDraft { flags: 0x3000_9800, ..TaskDraft::default() };
     // Copy, binary, normalise, reduce, binary then reduce.
     let class = 2 + making.random.below(5);
     let is_binary = matches!(class, 3 | 4 | 6);
@@ -29,12 +29,16 @@ pub fn task(making: &mut Making<'_>, is_last: bool) -> Task {
     if class == 4 && !(shape.h == 1 && making.feature(2, "one row and its factors")) && map & 1 << 9 == 0 {
         map |= 1 << 5;
     }
+    if times.depths == 1 && making.feature(8, "broadcast along depth") {
+        map |= 1 << if is_binary { 2 + 4 * making.random.below(2) } else { 2 };
+    }
     let transposes = making.random.below(4) == 0;
     let width_log2 = making.random.below(6);
     let stored_width = if making.feature(8, "result of bytes") { 1 } else { 2 };
     geometry(&mut task, shape, shape, times);
-    let second_format = if is_binary { 8 } else { 0 };
-    task.set(0x08, if width == 2 { 2 } else { 0 } | second_format | if stored_width == 2 { 0x20 } else { 0 });
+    let second_width = if is_binary && making.feature(6, "source 2 of bytes") { 1 } else { 2 };
+    let second_format = if is_binary { making.format(second_width) << 2 } else { 0 };
+    task.set(0x08, making.format(width) | second_format | making.format(stored_width) << 4);
     task.set(0x1c, 0x5000_a021);
     task.set(0x24, 0x0001_0000 | times.groups);
     task.set(0x28, 1 + making.random.below(8));
@@ -53,7 +57,7 @@ pub fn task(making: &mut Making<'_>, is_last: bool) -> Task {
     making.source1(&mut task, first, width, times, 1 << width_log2);
     if is_binary {
         let second = source2(shape, map, class);
-        making.source2(&mut task, second, times);
+        making.source2(&mut task, second, second_width, times);
     }
     let result = if reduces { Shape { h: 1, w: 1, ..shape } } else { shape };
     let stored = if transposes { result.transposed() } else { result };
@@ -87,7 +91,7 @@ pub(super) const fn broadcast(shape: Shape, map: u32) -> Shape {
     }
 }
 
-fn constants(random: &mut Random, task: &mut Task, is_binary: bool, reduces: bool, class: u32) {
+fn constants(random: &mut Random, task: &mut TaskDraft, is_binary: bool, reduces: bool, class: u32) {
     let operation = match (class, is_binary) {
         (4, _) => 0,
         (_, true) => random.below(5),
@@ -95,8 +99,8 @@ fn constants(random: &mut Random, task: &mut Task, is_binary: bool, reduces: boo
     };
     let second = if is_binary { 2 + random.below(2) } else { 0 };
     let (reduction, post) = if reduces { (2 * random.below(2), random.below(3)) } else { (0, 0) };
-    // A maximum of elements is a maximum task or not; one that reduces is.
-    let is_maximum = reduction == 2 || operation == 2 && random.below(2) == 0;
+    // A task that reduces is a maximum task if it does so by maxima. Of elements, and of sums of maxima, it may be either.
+    let is_maximum = reduction == 2 || (operation == 2 || !reduces) && random.below(2) == 0;
     task.set(0x4800, u32::from(is_maximum) << 2);
     let relu = u32::from(random.below(4) == 0);
     let negates = u32::from(random.below(4) == 0);

@@ -2,7 +2,7 @@
 
 use ane_device::options::Numerics;
 
-use super::task::{Layout, Task, align, halves};
+use super::task::{DescriptorLayout, TaskDraft, align, halves};
 use super::{Case, STEP, neural, planar};
 use crate::random::Random;
 
@@ -56,7 +56,7 @@ impl Times {
 
 /// A tensor that an earlier task left on chip.
 #[derive(Clone, Copy, Debug)]
-pub struct OnChip {
+pub struct LeftOnChip {
     /// Its extents.
     pub shape: Shape,
     /// Bytes of an element.
@@ -77,13 +77,13 @@ struct Strides {
 }
 
 /// What the tasks of a case share while it is made.
-pub struct Making<'r> {
+pub struct CaseMaker<'r> {
     /// Where randomness comes from.
     pub random: &'r mut Random,
     /// What the constant section holds.
     pub constants: Vec<u8>,
     /// What lies on chip, to be read by a later task.
-    pub on_chip: Option<OnChip>,
+    pub on_chip: Option<LeftOnChip>,
     /// What the task before passes on.
     pub passed: Option<(Shape, u32)>,
     /// Whether the result of the task may be passed on.
@@ -96,7 +96,7 @@ pub struct Making<'r> {
     pub features: Vec<&'static str>,
 }
 
-impl Making<'_> {
+impl CaseMaker<'_> {
     /// True once in so many times, and noted then.
     pub fn feature(&mut self, times: u32, name: &'static str) -> bool {
         let is = self.random.below(times) == 0;
@@ -104,6 +104,11 @@ impl Making<'_> {
             self.features.push(name);
         }
         is
+    }
+
+    /// The format of elements of so many bytes: halves, or bytes with a sign or without.
+    pub fn format(&mut self, width: u32) -> u32 {
+        if width == 2 { 2 } else { self.random.below(2) }
     }
 
     /// Room on chip for a tensor, and its strides.
@@ -129,7 +134,7 @@ impl Making<'_> {
     }
 
     /// Where source 1 comes from, and what the window says of it; `shape` is as stored.
-    pub fn source1(&mut self, task: &mut Task, shape: Shape, width: u32, times: Times, tile: u32) {
+    pub fn source1(&mut self, task: &mut TaskDraft, shape: Shape, width: u32, times: Times, tile: u32) {
         if self.passed.take().is_some_and(|passed| passed == (shape, width)) {
             task.set(0x4804, 0x103);
             return;
@@ -154,7 +159,7 @@ impl Making<'_> {
         task.set(0x4804, self.port(width) | if keeps { 1 } else { 2 });
         self.set_chip(task, 0x4808, place);
         if keeps && times == Times::ONCE {
-            self.on_chip = Some(OnChip { shape, width, place });
+            self.on_chip = Some(LeftOnChip { shape, width, place });
         }
     }
 
@@ -164,22 +169,29 @@ impl Making<'_> {
     }
 
     /// Where source 2 comes from; it is never on chip but by chance.
-    pub fn source2(&mut self, task: &mut Task, shape: Shape, times: Times) {
-        let layout = self.memory(shape, 2, times);
+    pub fn source2(&mut self, task: &mut TaskDraft, shape: Shape, width: u32, times: Times) {
+        let layout = self.memory(shape, width, times);
         let at = 64 * self.random.below((REGION.saturating_sub(layout.bytes) / 64).max(1));
         task.set(0x1_3804, 0x0003_3880);
         set_memory(task, 0x1_381c, at, &layout);
-        let interleave = if layout.interleave == 1 { 0 } else { layout.interleave << 24 };
-        task.set(0x1_383c, 0x2030 | self.random.below(2) | interleave);
+        // A format of zero, as plain bytes would have without an interleave, hangs.
+        let interleave = if width == 2 && layout.interleave == 1 { 0 } else { layout.interleave << 24 };
+        let halves = if width == 2 { 0x2030 | self.random.below(2) } else { 0 };
+        task.set(0x1_383c, halves | interleave);
         task.operands |= (SOURCE2 | 1 << 5) << 6;
-        let place = self.chip(shape, 2, times);
+        let place = self.chip(shape, width, times);
         self.set_chip(task, 0x481c, place);
-        *task.registers.entry(0x4804).or_default() |= 1 << 24;
+        let source = task.registers.entry(0x4804).or_default();
+        *source |= 1 << 24;
+        if width == 1 && !matches!(*source & 3, 1 | 2) {
+            // The port's format is that of source 2 where source 1 needs none.
+            *source &= !(3 << 6);
+        }
         *task.registers.entry(0x34).or_default() |= 1 << 1;
     }
 
     /// Where the result goes; `shape` is as stored. The last task of a chain goes to memory.
-    pub fn result(&mut self, task: &mut Task, shape: Shape, width: u32, times: Times, is_last: bool) {
+    pub fn result(&mut self, task: &mut TaskDraft, shape: Shape, width: u32, times: Times, is_last: bool) {
         self.passed = None;
         let may_pass = std::mem::replace(&mut self.may_pass, true) && !is_last && width == 2;
         if may_pass && times == Times::ONCE && self.feature(6, "passed on") {
@@ -193,7 +205,7 @@ impl Making<'_> {
         task.set(0x4830, self.port(width) | kind);
         self.set_chip(task, 0x4834, place);
         if kind == 0 && times == Times::ONCE {
-            self.on_chip = Some(OnChip { shape, width, place });
+            self.on_chip = Some(LeftOnChip { shape, width, place });
         }
         if kind == 0 {
             return;
@@ -209,14 +221,14 @@ impl Making<'_> {
         self.result = align(self.result + layout.bytes, 64);
     }
 
-    fn set_chip(&self, task: &mut Task, first: u32, place: [u32; 5]) {
+    fn set_chip(&self, task: &mut TaskDraft, first: u32, place: [u32; 5]) {
         for (at, value) in (first..).step_by(4).zip(place) {
             task.set(at, value);
         }
     }
 }
 
-fn set_memory(task: &mut Task, first: u32, at: u32, layout: &Strides) {
+fn set_memory(task: &mut TaskDraft, first: u32, at: u32, layout: &Strides) {
     let words = [at, layout.row, layout.plane, layout.depth, layout.group];
     for (at, value) in (first..).step_by(4).zip(words) {
         task.set(at, value);
@@ -224,7 +236,7 @@ fn set_memory(task: &mut Task, first: u32, at: u32, layout: &Strides) {
 }
 
 /// A program, and what its tasks do that has a name.
-pub struct Program {
+pub struct RandomCase {
     /// The program with its memory.
     pub case: Case,
     /// Features, each once.
@@ -232,11 +244,11 @@ pub struct Program {
 }
 
 /// A random program. With `turned`, a bit of one of its tasks was turned afterwards.
-pub fn program(seed: u64, turned: bool) -> Program {
+pub fn program(seed: u64, turned: bool) -> RandomCase {
     let mut random = Random::new(seed);
     let count = 1 + random.below(3);
     let numerics = if random.below(4) == 0 { Numerics::Exact } else { Numerics::M1 };
-    let mut making = Making {
+    let mut making = CaseMaker {
         random: &mut random,
         constants: Vec::new(),
         on_chip: None,
@@ -246,17 +258,17 @@ pub fn program(seed: u64, turned: bool) -> Program {
         result: 0,
         features: Vec::new(),
     };
-    let mut tasks: Vec<Task> = (0..count)
+    let mut tasks: Vec<TaskDraft> = (0..count)
         .map(|index| {
             let is_last = index + 1 == count;
-            let layout = Layout::random(making.random);
+            let layout = DescriptorLayout::random(making.random);
             let mut task = if making.random.below(2) == 0 {
                 neural::task(&mut making, is_last)
             } else {
                 planar::task(&mut making, is_last)
             };
             // A descriptor that leaves out where coefficients lie is for tasks that need none.
-            task.layout = Layout { is_compact: layout.is_compact && task.kernels == 0, ..layout };
+            task.layout = DescriptorLayout { is_compact: layout.is_compact && task.kernels == 0, ..layout };
             task
         })
         .collect();
@@ -275,7 +287,7 @@ pub fn program(seed: u64, turned: bool) -> Program {
         .map(|(bar, base)| {
             bars[bar] = base;
             let bytes = match bar {
-                0 => Task::stream(&tasks),
+                0 => TaskDraft::stream(&tasks),
                 1 => constants.clone(),
                 _ => halves(&mut random, REGION as usize),
             };
@@ -284,5 +296,5 @@ pub fn program(seed: u64, turned: bool) -> Program {
         .collect();
     debug_assert!(count * STEP < REGION, "the stream stays in its region");
     let first_words = tasks[0].layout.words();
-    Program { case: Case { regions, bars, tasks: count as u16, first_words, numerics }, features }
+    RandomCase { case: Case { regions, bars, tasks: count as u16, first_words, numerics }, features }
 }

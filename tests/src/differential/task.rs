@@ -29,7 +29,7 @@ const EXTENDED: u32 = 1 << 24;
 
 /// How a descriptor is written; none of it changes what it means.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Layout {
+pub struct DescriptorLayout {
     /// The header has an eleventh word.
     pub is_extended: bool,
     /// Registers that kernel DMA does not need are left out.
@@ -38,7 +38,7 @@ pub struct Layout {
     pub rotation: usize,
 }
 
-impl Layout {
+impl DescriptorLayout {
     /// A random one.
     pub fn random(random: &mut Random) -> Self {
         Self {
@@ -64,9 +64,9 @@ impl Layout {
 
 /// One task.
 #[derive(Clone, Debug, Default)]
-pub struct Task {
+pub struct TaskDraft {
     /// How its descriptor is written.
-    pub layout: Layout,
+    pub layout: DescriptorLayout,
     /// Registers; those not named are 0.
     pub registers: BTreeMap<u32, u32>,
     /// Flags, operand BARs and coefficient BARs: words 6, 8 and 9.
@@ -77,7 +77,7 @@ pub struct Task {
     pub kernels: u32,
 }
 
-impl Task {
+impl TaskDraft {
     /// Sets a register.
     pub fn set(&mut self, address: u32, value: u32) {
         self.registers.insert(address, value);

@@ -8,7 +8,6 @@ use super::{Row, shortest};
 use crate::differential::built::surface::{of_graph, take};
 use crate::numpy::Generator;
 
-/// The rows.
 pub(super) fn rows() -> Vec<Row> {
     let row = |what: &str, published: &str, error: f64| Row {
         what: what.to_owned(),

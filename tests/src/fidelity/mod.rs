@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use ane::container;
 use half::f16;
 
-use crate::known::{self, Known, Registers};
+use crate::known::{self, ByRegisters, Known};
 
 /// A row of the page.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ fn program_row(what: &str, known: Option<Known>, runner: impl Fn(&Known) -> Vec<
 fn programs() -> Option<Vec<Row>> {
     let run = |known: &Known| {
         let program = container::open(&known.bytes).expect("the sample is a program");
-        known::run::<Registers>(&program, &known.inputs)
+        known::run::<ByRegisters>(&program, &known.inputs)
     };
     [
         ("`sum`: 3 + 2", known::sum()),

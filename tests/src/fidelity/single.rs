@@ -69,7 +69,6 @@ const SUMS: [Sum; 7] = [
     },
 ];
 
-/// The rows.
 pub(super) fn rows() -> Vec<Row> {
     SUMS.iter()
         .map(|sum| {

@@ -22,7 +22,7 @@ pub struct Space {
 
 /// A buffer: its device address, and its pages.
 #[derive(Clone, Debug)]
-pub struct Buffer {
+pub struct LinuxBuffer {
     /// Device address.
     pub iova: u32,
     pages: Vec<u64>,
@@ -89,7 +89,7 @@ impl Space {
     }
 
     /// A buffer of so many bytes, mapped, zeroed, with addresses of its own.
-    pub fn buffer(&mut self, bytes: u64) -> Buffer {
+    pub fn buffer(&mut self, bytes: u64) -> LinuxBuffer {
         let count = bytes.div_ceil(PAGE).max(1);
         let iova = self.next_iova;
         self.next_iova += count * PAGE;
@@ -98,11 +98,11 @@ impl Space {
             self.reserved.insert(iova + at * PAGE);
             self.map(iova + at * PAGE, page);
         }
-        Buffer { iova: iova as u32, pages }
+        LinuxBuffer { iova: iova as u32, pages }
     }
 
     /// Frees the addresses of some of a buffer's pages, from page `first` on.
-    pub fn free(&mut self, buffer: &Buffer, first: u64, count: u64) {
+    pub fn free(&mut self, buffer: &LinuxBuffer, first: u64, count: u64) {
         for at in first..first + count {
             let iova = u64::from(buffer.iova) + at * PAGE;
             self.reserved.remove(&iova);
@@ -111,7 +111,7 @@ impl Space {
     }
 
     /// Takes those pages in again.
-    pub fn restore(&mut self, buffer: &Buffer, first: u64, count: u64) {
+    pub fn restore(&mut self, buffer: &LinuxBuffer, first: u64, count: u64) {
         for at in first..first + count {
             let iova = u64::from(buffer.iova) + at * PAGE;
             self.reserved.insert(iova);
@@ -152,7 +152,7 @@ impl Space {
     /// # Panics
     ///
     /// If it ends before.
-    pub fn write(&self, buffer: &Buffer, at: u64, bytes: &[u8]) {
+    pub fn write(&self, buffer: &LinuxBuffer, at: u64, bytes: &[u8]) {
         for (done, byte) in (at..).zip(bytes) {
             let page = buffer.pages[(done / PAGE) as usize];
             self.memory.write_obj(*byte, GuestAddress(page + done % PAGE)).expect("page is memory");
@@ -164,7 +164,7 @@ impl Space {
     /// # Panics
     ///
     /// If it ends before.
-    pub fn read(&self, buffer: &Buffer, at: u64, bytes: u64) -> Vec<u8> {
+    pub fn read(&self, buffer: &LinuxBuffer, at: u64, bytes: u64) -> Vec<u8> {
         let byte = |at: u64| {
             let page = buffer.pages[(at / PAGE) as usize];
             self.memory.read_obj(GuestAddress(page + at % PAGE)).expect("page is memory")

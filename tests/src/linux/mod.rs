@@ -61,7 +61,7 @@ pub enum Errno {
 
 /// What happened on the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct Observed {
     /// Pages that were put where the engine found none.
     pub contained: usize,
     /// Cycles of the power.
@@ -140,7 +140,7 @@ pub struct Linux<T> {
     pub mmio: T,
     /// Buffers and tables.
     pub space: Space,
-    seen: Seen,
+    seen: Observed,
     accesses: u64,
 }
 
@@ -151,7 +151,7 @@ impl<T: Mmio> Linux<T> {
     ///
     /// If the device does not answer as one of an M1.
     pub fn probe(mmio: T, space: Space) -> Self {
-        let mut linux = Self { mmio, space, seen: Seen::default(), accesses: 0 };
+        let mut linux = Self { mmio, space, seen: Observed::default(), accesses: 0 };
         linux.attach_darts();
         linux.enable();
         linux
@@ -198,8 +198,8 @@ impl<T: Mmio> Linux<T> {
     }
 
     /// Submits a request and waits for its end; says what was seen on the way.
-    pub fn submit(&mut self, job: &Job) -> (Result<(), Errno>, Seen) {
-        self.seen = Seen::default();
+    pub fn submit(&mut self, job: &Job) -> (Result<(), Errno>, Observed) {
+        self.seen = Observed::default();
         let before = self.accesses;
         let ended = self.try_submit(job);
         self.seen.accesses = self.accesses - before;

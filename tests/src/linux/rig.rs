@@ -5,7 +5,7 @@ use ane::container::{Direction, Role};
 use half::f16;
 use vm_memory::{GuestAddress, GuestMemoryMmap};
 
-use super::memory::{Buffer, RAM, Space};
+use super::memory::{LinuxBuffer, RAM, Space};
 use super::{Job, Linux, Mmio, NID};
 
 /// Bytes of guest memory.
@@ -26,20 +26,20 @@ pub fn value(index: u64) -> f16 {
 }
 
 /// A driver that has probed, and its request.
-pub struct Rig<T> {
+pub struct LinuxRig<T> {
     /// The driver.
     pub linux: Linux<T>,
     /// The request.
     pub job: Job,
     /// Where the input lies.
-    pub input: Buffer,
+    pub input: LinuxBuffer,
     /// Where the output goes.
-    pub output: Buffer,
+    pub output: LinuxBuffer,
     /// Elements of each.
     pub elements: u64,
 }
 
-impl<T: Mmio> Rig<T> {
+impl<T: Mmio> LinuxRig<T> {
     /// ReLU over so many channels of 64 x 64, which are half a page each.
     ///
     /// # Panics
@@ -93,7 +93,7 @@ pub fn program(channels: u32) -> Built {
 }
 
 /// Puts a program into memory: the request, its input and its output.
-fn load(space: &mut Space, built: &Built) -> (Job, [Buffer; 2]) {
+fn load(space: &mut Space, built: &Built) -> (Job, [LinuxBuffer; 2]) {
     let program = built.program();
     let mut bars = [0; 32];
     let mut ports = [None, None];

@@ -4,10 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::data;
-
-pub(super) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
+use crate::workspace::root;
 
 /// The folder that tools/guest/fetch filled; `None`, counted as not run, where it did not.
 pub fn cache() -> Option<PathBuf> {

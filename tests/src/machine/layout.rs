@@ -8,7 +8,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::image::{Kind, make, root};
+use super::image::{Kind, make};
+use crate::workspace::root;
 
 /// Where a Linux tree has the module.
 const IN_LINUX: &str = "drivers/accel/ane";

@@ -167,3 +167,27 @@ pub fn operators() -> Vec<u8> {
     net.output("y", &[]);
     net.finish()
 }
+
+/// A layer that remembers, places turned into angles, attention, and sums of products.
+pub fn sequence() -> Vec<u8> {
+    let (steps, width, hidden) = (3, 4, 8);
+    let mut net = Onnx::new(11);
+    let x = net.input("x", &[steps, 1, width]);
+    let weights = [net.random(&[1, 4 * hidden, width], 1.0), net.random(&[1, 4 * hidden, hidden], 1.0)];
+    let bias = net.random(&[1, 8 * hidden], 0.2);
+    let size = [("hidden_size", Integer(hidden))];
+    let remembered = net.node("LSTM", &[&x, &weights[0], &weights[1], &bias], &size);
+    let dims = net.integers(&[1, steps, hidden]);
+    let flat = net.node("Reshape", &[&remembered, &dims], &[]);
+    let angles = [net.random(&[1, steps, 2], 1.0), net.random(&[1, steps, 2], 1.0)];
+    let heads = [("num_heads", Integer(2)), ("interleaved", Integer(1))];
+    let turned = net.node("RotaryEmbedding", &[&flat, &angles[0], &angles[1]], &heads);
+    let heads = [("q_num_heads", Integer(2)), ("kv_num_heads", Integer(1)), ("is_causal", Integer(1))];
+    let half = net.random(&[hidden, hidden / 2], 1.0);
+    let key = net.node("MatMul", &[&flat, &half], &[]);
+    let mixed = net.node("Attention", &[&turned, &key, &key], &heads);
+    let last = net.random(&[hidden, 3], 1.0);
+    net.node_to("Einsum", &[&mixed, &last], "y", &[("equation", Text("bsd,de->eb"))]);
+    net.output("y", &[3, 1]);
+    net.finish()
+}

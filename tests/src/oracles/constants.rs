@@ -15,7 +15,7 @@ type Registers = BTreeMap<u32, u32>;
 
 /// What was made.
 #[derive(Clone, Debug, Default)]
-pub struct Made {
+pub struct MadeConstants {
     /// The section.
     pub section: Vec<u8>,
     /// Coefficients of each layer, `[output][tap]`, and its biases.
@@ -185,8 +185,9 @@ fn packed(section: &mut [u8], tasks: &[Registers], (weights, biases): &(Vec<f16>
 /// # Panics
 ///
 /// If the record asks for something that is not known here.
-pub fn make(oracle: &Oracle, random: &mut Random) -> Made {
-    let mut made = Made { section: vec![0; oracle.constant_bytes.max(64)], ..Made::default() };
+pub fn make(oracle: &Oracle, random: &mut Random) -> MadeConstants {
+    let mut made =
+        MadeConstants { section: vec![0; oracle.constant_bytes.max(64)], ..MadeConstants::default() };
     let tasks = registers(&oracle.tasks);
     let number = |name: &str| oracle.mil(name).parse::<usize>().expect("a number");
     let put = |section: &mut Vec<u8>, at: usize, bytes: &[u8]| {
@@ -254,7 +255,7 @@ pub fn make(oracle: &Oracle, random: &mut Random) -> Made {
 
 /// Two layers with a table in between, which lies in front of each chunk of the first. Which hidden channels a task makes
 /// follows from where it writes them.
-fn ffn(oracle: &Oracle, random: &mut Random, tasks: &[Registers], made: &mut Made) {
+fn ffn(oracle: &Oracle, random: &mut Random, tasks: &[Registers], made: &mut MadeConstants) {
     let number = |name: &str| oracle.mil(name).parse::<usize>().expect("a number");
     let (inputs, hidden, outputs) = (number("K"), number("H"), number("N"));
     let layers = [layer(random, hidden, inputs, true), layer(random, outputs, hidden, true)];

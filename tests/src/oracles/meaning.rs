@@ -3,23 +3,23 @@
 use half::f16;
 
 use super::Oracle;
-use super::constants::Made;
+use super::constants::MadeConstants;
 
 /// A tensor in doubles.
-type Tensor = Vec<f64>;
+type Doubles = Vec<f64>;
 
 /// The result, and how far from it a program may be: absolutely, and in parts of the value.
 #[derive(Clone, Debug)]
 pub struct Meaning {
     /// The result.
-    pub values: Tensor,
+    pub values: Doubles,
     /// Absolutely.
     pub near: f64,
     /// In parts of the value.
     pub part: f64,
 }
 
-fn doubles(values: &[f16]) -> Tensor {
+fn doubles(values: &[f16]) -> Doubles {
     values.iter().map(|value| value.to_f64()).collect()
 }
 
@@ -70,7 +70,7 @@ fn index(shape: &[usize], place: &[usize]) -> usize {
 /// # Panics
 ///
 /// Of an operation that is not known here.
-pub fn of(oracle: &Oracle, inputs: &[Vec<f16>], made: &Made) -> Meaning {
+pub fn of(oracle: &Oracle, inputs: &[Vec<f16>], made: &MadeConstants) -> Meaning {
     let op = oracle.mil("op");
     let a = inputs.first().map(|values| doubles(values)).unwrap_or_default();
     let shape = oracle.inputs().next().map_or([1; 4], |input| input.shape);
@@ -168,7 +168,7 @@ pub fn of(oracle: &Oracle, inputs: &[Vec<f16>], made: &Made) -> Meaning {
             let (rows, inner, hidden) = (list(oracle, "M")[0], list(oracle, "K")[0], list(oracle, "H")[0]);
             let (curve, ..) = curve(oracle.mil("act")).expect("a curve");
             let between = product(&a, rows, inner, &made.layers[0], false).into_iter();
-            let between: Tensor = between.map(|x| f16::from_f64(curve(x)).to_f64()).collect();
+            let between: Doubles = between.map(|x| f16::from_f64(curve(x)).to_f64()).collect();
             Meaning {
                 values: product(&between, rows, hidden, &made.layers[1], false),
                 near: 3e-2,
@@ -187,7 +187,7 @@ fn product(
     inner: usize,
     (weights, biases): &(Vec<f16>, Vec<f16>),
     is_turned: bool,
-) -> Tensor {
+) -> Doubles {
     let (weights, biases) = (doubles(weights), doubles(biases));
     let mut values = Vec::with_capacity(rows * biases.len());
     let mut row = vec![0.0; inner];
@@ -202,7 +202,12 @@ fn product(
     values
 }
 
-fn convolution(oracle: &Oracle, a: &[f64], [_, inputs, height, width]: [usize; 4], made: &Made) -> Tensor {
+fn convolution(
+    oracle: &Oracle,
+    a: &[f64],
+    [_, inputs, height, width]: [usize; 4],
+    made: &MadeConstants,
+) -> Doubles {
     let [_, outputs, out_height, out_width] = oracle.output().shape;
     let (kernel, groups, stride) = (list(oracle, "k"), list(oracle, "groups")[0], list(oracle, "stride")[0]);
     let (kh, kw) = (kernel[0], kernel[1]);

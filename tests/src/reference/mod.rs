@@ -13,7 +13,7 @@ pub mod register_fields;
 pub mod task_descriptor;
 
 pub use register_fields::{fields, header_fields};
-pub use task_descriptor::{FieldSpec, Refusal, Task, Write, decode_program};
+pub use task_descriptor::{DecodedTask, FieldSpec, Refusal, Write, decode_program};
 
 /// Decodes compiled objects, where there are any, and checks what the facts say of such programs.
 #[cfg(test)]
@@ -24,12 +24,12 @@ mod tests {
     use crate::data;
 
     /// A decoded object.
-    struct Program {
+    struct DecodedProgram {
         name: String,
-        tasks: Vec<Task>,
+        tasks: Vec<DecodedTask>,
     }
 
-    impl Program {
+    impl DecodedProgram {
         /// The value of a named field in one of the tasks.
         fn field(&self, task: usize, name: &str) -> u32 {
             let field =
@@ -81,20 +81,20 @@ mod tests {
     }
 
     /// The compiled objects, by file name; none where they are not to be had.
-    fn programs() -> BTreeMap<String, Program> {
+    fn programs() -> BTreeMap<String, DecodedProgram> {
         let samples = data::programs().unwrap_or_default();
         let named = samples.iter().map(|sample| {
             let name = format!("{}.hwx", sample.name);
             let (stream, words, count) = read_object(&sample.bytes);
             let tasks =
                 decode_program(stream, words * 4, count).unwrap_or_else(|why| panic!("{name}: {why}"));
-            (name.clone(), Program { name, tasks })
+            (name.clone(), DecodedProgram { name, tasks })
         });
         named.collect()
     }
 
     /// One object by file name, if the objects are to be had.
-    fn program(name: &str) -> Option<Program> {
+    fn program(name: &str) -> Option<DecodedProgram> {
         programs().remove(name)
     }
 

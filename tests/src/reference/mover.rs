@@ -17,7 +17,7 @@ pub enum Account {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct EnteredCommand {
     word: u32,
     params: [u32; 4],
     core: usize,
@@ -51,7 +51,7 @@ pub struct Mover {
     behind: u64,
     params: [u32; 4],
     bases: [u32; 4],
-    queue: VecDeque<Entry>,
+    queue: VecDeque<EnteredCommand>,
     credits: u8,
     busy_until: u64,
     processed: Option<u64>,
@@ -61,7 +61,7 @@ pub struct Mover {
 
 /// How the block is made.
 #[derive(Clone, Copy, Debug)]
-pub struct Made {
+pub struct MoverBuild {
     /// Whose account.
     pub account: Account,
     /// Others use the ports too.
@@ -74,7 +74,7 @@ pub struct Made {
 
 impl Mover {
     /// A block with empty memories.
-    pub fn new(made: Made) -> Self {
+    pub fn new(made: MoverBuild) -> Self {
         Self {
             scratch: vec![0; 0x20_0000],
             configuration: vec![0; 0x1_0000],
@@ -135,7 +135,7 @@ impl Mover {
         if takes_credit {
             self.credits -= 1;
         }
-        self.queue.push_back(Entry { word, params: self.params, core, entered: self.cycle });
+        self.queue.push_back(EnteredCommand { word, params: self.params, core, entered: self.cycle });
         self.process();
     }
 

@@ -50,7 +50,7 @@ pub struct Stream {
 
 /// The layout of a leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum LeafFormat {
     /// Bit 63 valid, frame in 46:14, unshifted (seed 000, table 28.4).
     Seed,
     /// Bit 0 valid, frame in 35:12, unshifted (facts B.4).
@@ -61,7 +61,7 @@ pub enum Format {
 
 /// Where an access ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum WalkOutcome {
     /// At this physical address.
     Physical(u64),
     /// Nowhere.
@@ -155,7 +155,6 @@ enum Word {
     Invalid,
     /// Bits are set that must not be.
     Malformed,
-    /// The frame.
     Frame(u64),
 }
 
@@ -163,20 +162,20 @@ enum Word {
 pub fn translate(
     memory: &dyn Fn(u64) -> Option<u64>,
     stream: &Stream,
-    format: Format,
+    format: LeafFormat,
     address: u64,
     write: bool,
-) -> Outcome {
+) -> WalkOutcome {
     match walk(memory, stream, format, address, write) {
-        Ok(physical) => Outcome::Physical(physical),
-        Err(cause) => Outcome::Fault(cause),
+        Ok(physical) => WalkOutcome::Physical(physical),
+        Err(cause) => WalkOutcome::Fault(cause),
     }
 }
 
 fn walk(
     memory: &dyn Fn(u64) -> Option<u64>,
     stream: &Stream,
-    format: Format,
+    format: LeafFormat,
     address: u64,
     write: bool,
 ) -> Result<u64, Cause> {
@@ -226,11 +225,11 @@ fn walk(
 }
 
 /// Reads a table word of which only the bits of `known` may be set.
-fn read_word(format: Format, word: u64, known: u64) -> Word {
+fn read_word(format: LeafFormat, word: u64, known: u64) -> Word {
     let (valid, frame) = match format {
-        Format::Seed => (bit(word, 63), word & bits(46, 14)),
-        Format::T8020 => (bit(word, 0), word & bits(35, 12)),
-        Format::T6000 => (bit(word, 0), (word & bits(37, 10)) << 4),
+        LeafFormat::Seed => (bit(word, 63), word & bits(46, 14)),
+        LeafFormat::T8020 => (bit(word, 0), word & bits(35, 12)),
+        LeafFormat::T6000 => (bit(word, 0), (word & bits(37, 10)) << 4),
     };
     if !valid {
         Word::Invalid
@@ -242,32 +241,32 @@ fn read_word(format: Format, word: u64, known: u64) -> Word {
 }
 
 /// The bits of valid and frame, which entries of both tables have.
-fn plain_bits(format: Format) -> u64 {
+fn plain_bits(format: LeafFormat) -> u64 {
     match format {
-        Format::Seed => bits(63, 63) | bits(46, 14),
-        Format::T8020 => bits(35, 12) | bits(0, 0),
-        Format::T6000 => bits(37, 10) | bits(0, 0),
+        LeafFormat::Seed => bits(63, 63) | bits(46, 14),
+        LeafFormat::T8020 => bits(35, 12) | bits(0, 0),
+        LeafFormat::T6000 => bits(37, 10) | bits(0, 0),
     }
 }
 
 /// The bits that only a leaf has.
-fn leaf_bits(format: Format) -> u64 {
+fn leaf_bits(format: LeafFormat) -> u64 {
     match format {
         // Auxiliary classes.
-        Format::Seed => bits(62, 62) | bits(60, 59),
+        LeafFormat::Seed => bits(62, 62) | bits(60, 59),
         // Sub-page end and start, no read, no write, no sub-page.
-        Format::T8020 => bits(63, 40) | bits(8, 7) | bits(1, 1),
+        LeafFormat::T8020 => bits(63, 40) | bits(8, 7) | bits(1, 1),
         // Sub-page end and start, no read, no write, no cache.
-        Format::T6000 => bits(63, 40) | bits(3, 1),
+        LeafFormat::T6000 => bits(63, 40) | bits(3, 1),
     }
 }
 
 /// Holds an access to a byte of a page against what its leaf allows.
-fn check_access(format: Format, leaf: u64, offset: u64, write: bool) -> Result<(), Cause> {
+fn check_access(format: LeafFormat, leaf: u64, offset: u64, write: bool) -> Result<(), Cause> {
     let (no_read, no_write, whole_page) = match format {
-        Format::Seed => (false, false, true),
-        Format::T8020 => (bit(leaf, 8), bit(leaf, 7), bit(leaf, 1)),
-        Format::T6000 => (bit(leaf, 3), bit(leaf, 2), false),
+        LeafFormat::Seed => (false, false, true),
+        LeafFormat::T8020 => (bit(leaf, 8), bit(leaf, 7), bit(leaf, 1)),
+        LeafFormat::T6000 => (bit(leaf, 3), bit(leaf, 2), false),
     };
     if write && no_write {
         return Err(Cause::WriteProtection);
@@ -322,7 +321,7 @@ mod tests {
     }
 
     /// Walks tables that hold two words: the L2 entry and the leaf of `ADDRESS`.
-    fn with_words(format: Format, l2: u64, leaf: u64, address: u64, write: bool) -> Outcome {
+    fn with_words(format: LeafFormat, l2: u64, leaf: u64, address: u64, write: bool) -> WalkOutcome {
         let words = BTreeMap::from([(L2_AT, l2), (L3_AT, leaf)]);
         let memory = |at: u64| {
             let inside = (LIVE_TABLE..L3_TABLE + PAGE).contains(&at);
@@ -331,25 +330,25 @@ mod tests {
         translate(&memory, &translating(), format, address, write)
     }
 
-    fn with_leaf(format: Format, leaf: u64, address: u64, write: bool) -> Outcome {
+    fn with_leaf(format: LeafFormat, leaf: u64, address: u64, write: bool) -> WalkOutcome {
         let l2 = match format {
-            Format::Seed => L3_TABLE | SEED_VALID,
+            LeafFormat::Seed => L3_TABLE | SEED_VALID,
             // 36 bits of frame cannot name the live table, so the T8020 cases keep theirs low.
-            Format::T8020 => return low_leaf(leaf, address, write),
-            Format::T6000 => (L3_TABLE >> 4) | 1,
+            LeafFormat::T8020 => return low_leaf(leaf, address, write),
+            LeafFormat::T6000 => (L3_TABLE >> 4) | 1,
         };
         with_words(format, l2, leaf, address, write)
     }
 
     /// As `with_leaf`, in T8020 format with the L2 table at `0x8_0000_0000` and the L3 table behind it.
-    fn low_leaf(leaf: u64, address: u64, write: bool) -> Outcome {
+    fn low_leaf(leaf: u64, address: u64, write: bool) -> WalkOutcome {
         let stream = Stream { ttbr: [0x8080_0000, 0, 0, 0], ..translating() };
         let memory = |at: u64| match at {
             0x8_0000_0018 => Some(0x8_0000_4001),
             0x8_0000_4028 => Some(leaf),
             _ => None,
         };
-        translate(&memory, &stream, Format::T8020, address, write)
+        translate(&memory, &stream, LeafFormat::T8020, address, write)
     }
 
     fn nothing(_: u64) -> Option<u64> {
@@ -363,10 +362,10 @@ mod tests {
             asked.set(Some(at));
             None
         };
-        let outcome = translate(&memory, &translating(), Format::Seed, 0, false);
+        let outcome = translate(&memory, &translating(), LeafFormat::Seed, 0, false);
         assert_eq!(
             (asked.get(), outcome),
-            (Some(0x100_2232_0000), Outcome::Fault(Cause::ReadError(Level::L2)))
+            (Some(0x100_2232_0000), WalkOutcome::Fault(Cause::ReadError(Level::L2)))
         );
     }
 
@@ -374,8 +373,8 @@ mod tests {
     fn seed_leaf_translates_to_its_frame_and_the_offset_in_the_page() {
         let leaf = PAGE_FRAME | SEED_VALID;
         for write in [false, true] {
-            let outcome = with_leaf(Format::Seed, leaf, ADDRESS, write);
-            assert_eq!(outcome, Outcome::Physical(0x100_3333_C123));
+            let outcome = with_leaf(LeafFormat::Seed, leaf, ADDRESS, write);
+            assert_eq!(outcome, WalkOutcome::Physical(0x100_3333_C123));
         }
     }
 
@@ -384,8 +383,8 @@ mod tests {
         for aux in [62, 60, 59] {
             let leaf = PAGE_FRAME | SEED_VALID | 1 << aux;
             assert_eq!(
-                with_leaf(Format::Seed, leaf, ADDRESS, true),
-                Outcome::Physical(0x100_3333_C123),
+                with_leaf(LeafFormat::Seed, leaf, ADDRESS, true),
+                WalkOutcome::Physical(0x100_3333_C123),
                 "bit {aux}"
             );
         }
@@ -394,11 +393,11 @@ mod tests {
     #[test]
     fn every_other_bit_of_a_seed_leaf_is_frame_or_malformed() {
         for number in 0..63 {
-            let outcome = with_leaf(Format::Seed, SEED_VALID | 1 << number, ADDRESS, false);
+            let outcome = with_leaf(LeafFormat::Seed, SEED_VALID | 1 << number, ADDRESS, false);
             let expected = match number {
-                14..=46 => Outcome::Physical((1 << number) + 0x123),
-                59 | 60 | 62 => Outcome::Physical(0x123),
-                _ => Outcome::Fault(Cause::Malformed(Level::L3)),
+                14..=46 => WalkOutcome::Physical((1 << number) + 0x123),
+                59 | 60 | 62 => WalkOutcome::Physical(0x123),
+                _ => WalkOutcome::Fault(Cause::Malformed(Level::L3)),
             };
             assert_eq!(outcome, expected, "bit {number}");
         }
@@ -408,17 +407,17 @@ mod tests {
     fn every_bit_of_a_seed_table_entry_but_frame_and_valid_is_malformed() {
         for number in (0..14).chain(47..63) {
             let outcome =
-                with_words(Format::Seed, L3_TABLE | SEED_VALID | 1 << number, PAGE_FRAME, ADDRESS, false);
-            assert_eq!(outcome, Outcome::Fault(Cause::Malformed(Level::L2)), "bit {number}");
+                with_words(LeafFormat::Seed, L3_TABLE | SEED_VALID | 1 << number, PAGE_FRAME, ADDRESS, false);
+            assert_eq!(outcome, WalkOutcome::Fault(Cause::Malformed(Level::L2)), "bit {number}");
         }
     }
 
     #[test]
     fn entry_without_its_valid_bit_faults_at_its_own_level() {
-        let no_l2 = with_words(Format::Seed, L3_TABLE, PAGE_FRAME | SEED_VALID, ADDRESS, false);
-        assert_eq!(no_l2, Outcome::Fault(Cause::NoL2Entry));
-        let no_leaf = with_leaf(Format::Seed, PAGE_FRAME, ADDRESS, false);
-        assert_eq!(no_leaf, Outcome::Fault(Cause::NoL3Entry));
+        let no_l2 = with_words(LeafFormat::Seed, L3_TABLE, PAGE_FRAME | SEED_VALID, ADDRESS, false);
+        assert_eq!(no_l2, WalkOutcome::Fault(Cause::NoL2Entry));
+        let no_leaf = with_leaf(LeafFormat::Seed, PAGE_FRAME, ADDRESS, false);
+        assert_eq!(no_leaf, WalkOutcome::Fault(Cause::NoL3Entry));
         assert_eq!(Cause::NoL2Entry.index(ADDRESS), Some(3));
         assert_eq!(Cause::NoL3Entry.index(ADDRESS), Some(5));
     }
@@ -426,21 +425,21 @@ mod tests {
     #[test]
     fn tables_outside_memory_are_read_errors_of_their_level() {
         assert_eq!(
-            translate(&nothing, &translating(), Format::Seed, ADDRESS, false),
-            Outcome::Fault(Cause::ReadError(Level::L2))
+            translate(&nothing, &translating(), LeafFormat::Seed, ADDRESS, false),
+            WalkOutcome::Fault(Cause::ReadError(Level::L2))
         );
-        let far = with_words(Format::Seed, 0x7FFF_FFFF_C000 | SEED_VALID, 0, ADDRESS, false);
-        assert_eq!(far, Outcome::Fault(Cause::ReadError(Level::L3)));
+        let far = with_words(LeafFormat::Seed, 0x7FFF_FFFF_C000 | SEED_VALID, 0, ADDRESS, false);
+        assert_eq!(far, WalkOutcome::Fault(Cause::ReadError(Level::L3)));
     }
 
     #[test]
     fn last_byte_of_the_aperture_is_walked_and_the_next_is_not() {
-        let walked = |address| translate(&nothing, &translating(), Format::Seed, address, true);
-        assert_eq!(walked(0xDFFF_FFFF), Outcome::Fault(Cause::ReadError(Level::L2)));
-        assert_eq!(walked(0xE000_0000), Outcome::Fault(Cause::OutOfAperture));
-        assert_eq!(walked(0xFFFF_FFFF), Outcome::Fault(Cause::OutOfAperture));
-        assert_eq!(walked(0x1_0000_0000), Outcome::Fault(Cause::HighAddress));
-        assert_eq!(walked(u64::MAX), Outcome::Fault(Cause::HighAddress));
+        let walked = |address| translate(&nothing, &translating(), LeafFormat::Seed, address, true);
+        assert_eq!(walked(0xDFFF_FFFF), WalkOutcome::Fault(Cause::ReadError(Level::L2)));
+        assert_eq!(walked(0xE000_0000), WalkOutcome::Fault(Cause::OutOfAperture));
+        assert_eq!(walked(0xFFFF_FFFF), WalkOutcome::Fault(Cause::OutOfAperture));
+        assert_eq!(walked(0x1_0000_0000), WalkOutcome::Fault(Cause::HighAddress));
+        assert_eq!(walked(u64::MAX), WalkOutcome::Fault(Cause::HighAddress));
     }
 
     #[test]
@@ -461,8 +460,8 @@ mod tests {
         for bypass in [false, true] {
             let stream = Stream { enabled: false, bypass, ..translating() };
             assert_eq!(
-                translate(&nothing, &stream, Format::Seed, 0, false),
-                Outcome::Fault(Cause::StreamDisabled)
+                translate(&nothing, &stream, LeafFormat::Seed, 0, false),
+                WalkOutcome::Fault(Cause::StreamDisabled)
             );
         }
     }
@@ -471,52 +470,55 @@ mod tests {
     fn bypassed_stream_passes_any_address_as_it_is() {
         let stream = Stream { enabled: true, bypass: true, tcr: 0, ttbr: [0; 4] };
         for address in [0, 0xE000_0000, LIVE_TABLE] {
-            assert_eq!(translate(&nothing, &stream, Format::Seed, address, true), Outcome::Physical(address));
+            assert_eq!(
+                translate(&nothing, &stream, LeafFormat::Seed, address, true),
+                WalkOutcome::Physical(address)
+            );
         }
     }
 
     #[test]
     fn translation_control_translates_bypasses_or_blocks() {
         let outcome =
-            |tcr| translate(&nothing, &Stream { tcr, ..translating() }, Format::Seed, 0x4000, false);
-        assert_eq!(outcome(TRANSLATE), Outcome::Fault(Cause::ReadError(Level::L2)));
-        assert_eq!(outcome(BYPASS), Outcome::Physical(0x4000));
-        assert_eq!(outcome(0), Outcome::Fault(Cause::TranslationOff));
-        assert_eq!(outcome(TRANSLATE | BYPASS), Outcome::Fault(Cause::TranslationOff));
+            |tcr| translate(&nothing, &Stream { tcr, ..translating() }, LeafFormat::Seed, 0x4000, false);
+        assert_eq!(outcome(TRANSLATE), WalkOutcome::Fault(Cause::ReadError(Level::L2)));
+        assert_eq!(outcome(BYPASS), WalkOutcome::Physical(0x4000));
+        assert_eq!(outcome(0), WalkOutcome::Fault(Cause::TranslationOff));
+        assert_eq!(outcome(TRANSLATE | BYPASS), WalkOutcome::Fault(Cause::TranslationOff));
     }
 
     #[test]
     fn table_base_without_bit_31_is_none() {
         let stream =
             Stream { ttbr: [LIVE_TTBR & 0x7FFF_FFFF, LIVE_TTBR, LIVE_TTBR, LIVE_TTBR], ..translating() };
-        let outcome = translate(&nothing, &stream, Format::Seed, ADDRESS, false);
-        assert_eq!(outcome, Outcome::Fault(Cause::NoTableBase));
+        let outcome = translate(&nothing, &stream, LeafFormat::Seed, ADDRESS, false);
+        assert_eq!(outcome, WalkOutcome::Fault(Cause::NoTableBase));
         assert_eq!(Cause::NoTableBase.index(ADDRESS), Some(0));
     }
 
     #[test]
     fn t8020_leaf_has_its_frame_unshifted_and_forbids_by_bits_7_and_8() {
         let leaf = 0x8_1234_4001 | WHOLE;
-        let outcome = |leaf, write| with_leaf(Format::T8020, leaf, ADDRESS, write);
-        assert_eq!(outcome(leaf, true), Outcome::Physical(0x8_1234_4123));
-        assert_eq!(outcome(leaf | 1 << 7, true), Outcome::Fault(Cause::WriteProtection));
-        assert_eq!(outcome(leaf | 1 << 7, false), Outcome::Physical(0x8_1234_4123));
-        assert_eq!(outcome(leaf | 1 << 8, false), Outcome::Fault(Cause::ReadProtection));
-        assert_eq!(outcome(leaf | 1 << 8, true), Outcome::Physical(0x8_1234_4123));
-        assert_eq!(outcome(leaf & !1, false), Outcome::Fault(Cause::NoL3Entry));
-        assert_eq!(outcome(leaf | 1 << 12, false), Outcome::Fault(Cause::Malformed(Level::L3)));
+        let outcome = |leaf, write| with_leaf(LeafFormat::T8020, leaf, ADDRESS, write);
+        assert_eq!(outcome(leaf, true), WalkOutcome::Physical(0x8_1234_4123));
+        assert_eq!(outcome(leaf | 1 << 7, true), WalkOutcome::Fault(Cause::WriteProtection));
+        assert_eq!(outcome(leaf | 1 << 7, false), WalkOutcome::Physical(0x8_1234_4123));
+        assert_eq!(outcome(leaf | 1 << 8, false), WalkOutcome::Fault(Cause::ReadProtection));
+        assert_eq!(outcome(leaf | 1 << 8, true), WalkOutcome::Physical(0x8_1234_4123));
+        assert_eq!(outcome(leaf & !1, false), WalkOutcome::Fault(Cause::NoL3Entry));
+        assert_eq!(outcome(leaf | 1 << 12, false), WalkOutcome::Fault(Cause::Malformed(Level::L3)));
     }
 
     #[test]
     fn t6000_leaf_has_its_frame_shifted_and_forbids_by_bits_2_and_3() {
         let leaf = (PAGE_FRAME >> 4) | WHOLE | 1;
-        let outcome = |leaf, write| with_leaf(Format::T6000, leaf, ADDRESS, write);
-        assert_eq!(outcome(leaf, true), Outcome::Physical(0x100_3333_C123));
+        let outcome = |leaf, write| with_leaf(LeafFormat::T6000, leaf, ADDRESS, write);
+        assert_eq!(outcome(leaf, true), WalkOutcome::Physical(0x100_3333_C123));
         // No cache says nothing about access.
-        assert_eq!(outcome(leaf | 1 << 1, true), Outcome::Physical(0x100_3333_C123));
-        assert_eq!(outcome(leaf | 1 << 2, true), Outcome::Fault(Cause::WriteProtection));
-        assert_eq!(outcome(leaf | 1 << 3, false), Outcome::Fault(Cause::ReadProtection));
-        assert_eq!(outcome(leaf | 1 << 9, false), Outcome::Fault(Cause::Malformed(Level::L3)));
+        assert_eq!(outcome(leaf | 1 << 1, true), WalkOutcome::Physical(0x100_3333_C123));
+        assert_eq!(outcome(leaf | 1 << 2, true), WalkOutcome::Fault(Cause::WriteProtection));
+        assert_eq!(outcome(leaf | 1 << 3, false), WalkOutcome::Fault(Cause::ReadProtection));
+        assert_eq!(outcome(leaf | 1 << 9, false), WalkOutcome::Fault(Cause::Malformed(Level::L3)));
     }
 
     #[test]
@@ -525,28 +527,31 @@ mod tests {
         let bounds = 0x40 << 52 | 0x7F << 40;
         let page = ADDRESS & !0x3FFF;
         for (format, leaf) in
-            [(Format::T6000, (PAGE_FRAME >> 4) | bounds | 1), (Format::T8020, 0x8_1234_4001 | bounds)]
+            [(LeafFormat::T6000, (PAGE_FRAME >> 4) | bounds | 1), (LeafFormat::T8020, 0x8_1234_4001 | bounds)]
         {
             let allowed =
-                |offset| matches!(with_leaf(format, leaf, page + offset, false), Outcome::Physical(_));
+                |offset| matches!(with_leaf(format, leaf, page + offset, false), WalkOutcome::Physical(_));
             assert_eq!([0xFF, 0x100, 0x1FF, 0x200].map(allowed), [false, true, true, false], "{format:?}");
             let outside = with_leaf(format, leaf, page, false);
-            assert_eq!(outside, Outcome::Fault(Cause::SubPage), "{format:?}");
+            assert_eq!(outside, WalkOutcome::Fault(Cause::SubPage), "{format:?}");
         }
     }
 
     #[test]
     fn t8020_leaf_with_subpages_off_covers_its_whole_page() {
         let page = ADDRESS & !0x3FFF;
-        let outcome = with_leaf(Format::T8020, 0x8_1234_4003, page + 0x3FFF, false);
-        assert_eq!(outcome, Outcome::Physical(0x8_1234_7FFF));
+        let outcome = with_leaf(LeafFormat::T8020, 0x8_1234_4003, page + 0x3FFF, false);
+        assert_eq!(outcome, WalkOutcome::Physical(0x8_1234_7FFF));
     }
 
     #[test]
     fn leaf_of_one_format_is_invalid_or_malformed_in_another() {
         let seed = PAGE_FRAME | SEED_VALID;
-        assert_eq!(with_leaf(Format::T6000, seed, ADDRESS, false), Outcome::Fault(Cause::NoL3Entry));
+        assert_eq!(with_leaf(LeafFormat::T6000, seed, ADDRESS, false), WalkOutcome::Fault(Cause::NoL3Entry));
         let published = (PAGE_FRAME >> 4) | WHOLE | 1;
-        assert_eq!(with_leaf(Format::Seed, published, ADDRESS, false), Outcome::Fault(Cause::NoL3Entry));
+        assert_eq!(
+            with_leaf(LeafFormat::Seed, published, ADDRESS, false),
+            WalkOutcome::Fault(Cause::NoL3Entry)
+        );
     }
 }

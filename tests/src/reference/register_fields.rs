@@ -15,10 +15,10 @@ const MEMORY: (u8, u8) = (31, 6);
 const ON_CHIP: (u8, u8) = (20, 4);
 
 /// One row: first address, number of registers four bytes apart, (high, low) bit, name.
-type Row = (u32, u32, (u8, u8), &'static str);
+type FieldPlace = (u32, u32, (u8, u8), &'static str);
 
 /// Common block, td 4.1.
-const COMMON: &[Row] = &[
+const COMMON: &[FieldPlace] = &[
     (0x00, 1, (14, 0), "InDim.Win"),
     (0x00, 1, (30, 16), "InDim.Hin"),
     (0x04, 1, WHOLE, "InDepth"),
@@ -78,7 +78,7 @@ const COMMON: &[Row] = &[
 ];
 
 /// On-chip buffer block, td 4.2.
-const L2: &[Row] = &[
+const L2: &[FieldPlace] = &[
     (0x4800, 1, (0, 0), "L2Cfg.InputReLU"),
     (0x4800, 1, (3, 2), "L2Cfg.PaddingMode"),
     (0x4800, 1, (4, 4), "L2Cfg.Source2ReLU"),
@@ -123,7 +123,7 @@ const L2: &[Row] = &[
 ];
 
 /// Planar engine block, td 4.3.
-const PLANAR: &[Row] = &[
+const PLANAR: &[FieldPlace] = &[
     (0x8800, 1, (1, 0), "PlanarCfg.Reduction"),
     (0x8800, 1, (4, 2), "PlanarCfg.Operation"),
     (0x8800, 1, (5, 5), "PlanarCfg.ReLU"),
@@ -139,7 +139,7 @@ const PLANAR: &[Row] = &[
 ];
 
 /// Neural engine block, td 4.4.
-const NEURAL: &[Row] = &[
+const NEURAL: &[FieldPlace] = &[
     (0xC800, 1, (1, 0), "KernelCfg.Format"),
     (0xC800, 1, (2, 2), "KernelCfg.Palettised"),
     (0xC800, 1, (7, 4), "KernelCfg.PaletteBits"),
@@ -164,7 +164,7 @@ const NEURAL: &[Row] = &[
 ];
 
 /// Tile DMA source block, td 4.5. The second source's configuration and format words repeat the first's layout.
-const TILE_SOURCE: &[Row] = &[
+const TILE_SOURCE: &[FieldPlace] = &[
     (0x13800, 2, (0, 0), "SourceDMAConfig.En"),
     (0x13800, 2, (5, 4), "SourceDMAConfig.CrH"),
     (0x13800, 2, (9, 6), "SourceDMAConfig.CacheHint"),
@@ -193,7 +193,7 @@ const TILE_SOURCE: &[Row] = &[
 ];
 
 /// Tile DMA destination block, td 4.6.
-const TILE_DESTINATION: &[Row] = &[
+const TILE_DESTINATION: &[FieldPlace] = &[
     (0x17800, 1, (0, 0), "DestinationDMAConfig.En"),
     (0x17800, 1, (5, 4), "DestinationDMAConfig.CrH"),
     (0x17800, 1, (9, 6), "DestinationDMAConfig.CacheHint"),
@@ -217,7 +217,7 @@ const TILE_DESTINATION: &[Row] = &[
 ];
 
 /// Kernel DMA block, td 4.7: sixteen coefficient channels and four further streams.
-const KERNEL_DMA: &[Row] = &[
+const KERNEL_DMA: &[FieldPlace] = &[
     (0x1F800, 1, (4, 4), "Master.GroupReuse"),
     (0x1F800, 1, (5, 5), "Master.Sparse"),
     (0x1F800, 1, (6, 6), "Master.Enable"),

@@ -45,7 +45,7 @@ impl FieldSpec {
 
 /// One decoded task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Task {
+pub struct DecodedTask {
     /// Where the task starts in the stream, in bytes.
     pub offset: u32,
     /// The header's ten or eleven words.
@@ -60,7 +60,7 @@ pub struct Task {
     pub end: u32,
 }
 
-impl Task {
+impl DecodedTask {
     /// Returns what the task leaves in a register, or `None` when it does not write it.
     pub fn register(&self, address: u32) -> Option<u32> {
         self.writes.iter().rev().find(|write| write.address == address).map(|write| write.value)
@@ -192,7 +192,11 @@ impl std::error::Error for Refusal {}
 /// # Errors
 ///
 /// Returns the first [`Refusal`] met in walking order.
-pub fn decode_program(stream: &[u8], first_task_bytes: u32, task_count: u32) -> Result<Vec<Task>, Refusal> {
+pub fn decode_program(
+    stream: &[u8],
+    first_task_bytes: u32,
+    task_count: u32,
+) -> Result<Vec<DecodedTask>, Refusal> {
     if task_count == 0 {
         return Err(Refusal::NoTasks);
     }
@@ -219,7 +223,7 @@ pub fn decode_program(stream: &[u8], first_task_bytes: u32, task_count: u32) -> 
 }
 
 /// Decodes the one task of `bytes` bytes at `offset`.
-fn decode_task(stream: &[u8], offset: u32, bytes: u32) -> Result<Task, Refusal> {
+fn decode_task(stream: &[u8], offset: u32, bytes: u32) -> Result<DecodedTask, Refusal> {
     if !bytes.is_multiple_of(4) {
         return Err(Refusal::LengthUnaligned { task: offset, bytes });
     }
@@ -266,7 +270,7 @@ fn decode_task(stream: &[u8], offset: u32, bytes: u32) -> Result<Task, Refusal> 
         position += 4 + 4 * count;
     }
     let next = header[7];
-    Ok(Task { offset, header, header_fields, writes, next, end })
+    Ok(DecodedTask { offset, header, header_fields, writes, next, end })
 }
 
 /// The little-endian word `plus` bytes after `base`, which the caller knows to be inside the stream.
@@ -310,7 +314,7 @@ mod tests {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    fn decode(words: &[u32], count: u32) -> Result<Vec<Task>, Refusal> {
+    fn decode(words: &[u32], count: u32) -> Result<Vec<DecodedTask>, Refusal> {
         decode_program(&bytes(words), 4 * words.len() as u32, count)
     }
 

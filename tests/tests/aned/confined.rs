@@ -52,6 +52,41 @@ fn aned_that_is_not_to_be_confined_warns() {
     assert!(aned.log().contains("WARN  aned] not confined: --no-sandbox"), "{}", aned.log());
 }
 
+/// What the client is told as ENOMEM comes from a limit that it cannot see.
+#[test]
+fn daemon_with_a_limit_on_memory_or_files_says_so_and_lives() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let socket = folder.path().join("aned.sock");
+    let device = Daemon::start(&[]);
+    let start = format!(
+        "ulimit -v 64000000; ulimit -f 100000; exec {} --device vhost-user:{} --socket-path {}",
+        ane_tests::aned::path().display(),
+        device.socket().display(),
+        socket.display()
+    );
+    let mut child =
+        Command::new("bash").args(["-c", &start]).stderr(Stdio::piped()).spawn().expect("a shell");
+    while !socket.exists() {
+        assert!(child.try_wait().expect("it can be asked").is_none(), "it listens");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let ended = Command::new(command::path())
+        .args(["demo", "--device", &format!("aned:{}", socket.display())])
+        .output()
+        .expect("it starts");
+    // An arena is longer than that.
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert!(!ended.status.success() && told.contains("ENOMEM"), "{told}");
+    assert!(child.try_wait().expect("it can be asked").is_none(), "no signal ended it");
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a process number"));
+    nix::sys::signal::kill(pid, nix::sys::signal::SIGTERM).expect("it runs");
+    let log = child.wait_with_output().expect("it ends").stderr;
+    let log = String::from_utf8_lossy(&log);
+    for limit in ["ulimit -v: 64000000 KiB", "ulimit -f: 100000 KiB"] {
+        assert!(log.contains(limit), "{log}");
+    }
+}
+
 #[test]
 fn confined_daemon_with_a_device_of_its_own_computes_long_tasks() {
     let folder = tempfile::tempdir().expect("a folder can be made");

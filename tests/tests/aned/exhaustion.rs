@@ -32,14 +32,14 @@ const ROUNDS: u32 = 400;
 
 /// What a process has, as the system tells it.
 #[derive(Clone, Copy, Debug)]
-struct Having {
+struct ProcessUse {
     descriptors: usize,
     threads: usize,
     /// Mebibytes that lie in memory.
     resident: usize,
 }
 
-impl Having {
+impl ProcessUse {
     fn of(process: u32) -> Self {
         let entries =
             |what| std::fs::read_dir(format!("/proc/{process}/{what}")).expect("Linux has it").count();
@@ -195,7 +195,7 @@ fn storm_of_clients_that_want_everything_takes_nothing_from_one_that_behaves_and
     let daemon = Aned::start(&device.socket(), &[]);
     let mut first = daemon.clients();
     assert_eq!(free(&mut first), 8);
-    let before = Having::of(daemon.pid());
+    let before = ProcessUse::of(daemon.pid());
     let (is_over, made) = (AtomicBool::new(false), AtomicU32::new(0));
     let (rounds, longest) = thread::scope(|scope| {
         let behaved = scope.spawn(|| behave(&daemon, &is_over));
@@ -226,7 +226,7 @@ fn storm_of_clients_that_want_everything_takes_nothing_from_one_that_behaves_and
     assert!(longest < Duration::from_secs(5), "{longest:?}");
     let end = Instant::now() + LIMIT;
     loop {
-        let (contexts, after) = (free(&mut first), Having::of(daemon.pid()));
+        let (contexts, after) = (free(&mut first), ProcessUse::of(daemon.pid()));
         let is_clean = after.descriptors <= before.descriptors && after.threads <= before.threads;
         if contexts == 8 && is_clean && after.resident <= before.resident + 32 {
             break;

@@ -1,6 +1,5 @@
 //! Clients and devices that die at any time, as `kill -9` has them die.
 
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use ane_tests::aned::Aned;
 use ane_tests::client::{Clients, Loaded};
 use ane_tests::command::built;
-use ane_tests::daemon::{self, Daemon, LIMIT};
+use ane_tests::daemon::{Daemon, LIMIT, RestartableDaemon};
 use ane_tests::null_task::program;
 use ane_tests::random::Random;
 use ane_tests::remote::Remote;
@@ -22,40 +21,6 @@ use zerocopy::FromZeros;
 
 /// Deaths of one run.
 const DEATHS: u32 = 100;
-
-/// The device's daemon, which can be killed and started again at the same place.
-struct Mortal {
-    child: Child,
-    socket: PathBuf,
-}
-
-impl Mortal {
-    fn start(socket: &Path) -> Self {
-        Self { child: Self::spawn(socket), socket: socket.to_owned() }
-    }
-
-    fn spawn(socket: &Path) -> Child {
-        Command::new(daemon::path())
-            .arg("--socket-path")
-            .arg(socket)
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the device starts")
-    }
-
-    fn die(&mut self) {
-        self.child.kill().expect("the device is there");
-        self.child.wait().expect("it was ours");
-        self.child = Self::spawn(&self.socket);
-    }
-}
-
-impl Drop for Mortal {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// Waits until no client has a context.
 fn until_free(clients: &mut Clients<Remote>, contexts: u64) {
@@ -145,7 +110,7 @@ fn run_until_done(clients: &mut Clients<Remote>, loaded: &Loaded, lost: &AtomicU
 #[test]
 fn device_killed_at_any_time_ends_every_request_with_a_name_and_is_found_again() {
     let folder = tempfile::tempdir().unwrap();
-    let mut device = Mortal::start(&folder.path().join("ane.sock"));
+    let mut device = RestartableDaemon::start(&folder.path().join("ane.sock"));
     while !device.socket.exists() {
         thread::yield_now();
     }
@@ -178,7 +143,7 @@ fn device_killed_at_any_time_ends_every_request_with_a_name_and_is_found_again()
         ready.wait();
         for _ in 0..DEATHS {
             thread::sleep(Duration::from_micros(random.below(10_000).into()));
-            device.die();
+            device.restart();
             // Three may have ended before it died and are counted behind it; the fourth ran afterwards.
             let before = runs.load(Ordering::Relaxed);
             let end = Instant::now() + LIMIT;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use ane_tests::command::path;
 
-use super::rig::{Rig, totals};
+use super::rig::{CampaignFolder, totals};
 
 #[test]
 fn parts_together_are_the_whole() {
-    let rig = Rig::sound();
+    let rig = CampaignFolder::sound();
     assert!(rig.run("whole", &["--jobs", "2"]).status.success());
     for part in 1..=3 {
         let done = rig.run(&format!("part-{part}"), &["--shard", &format!("{part}/3"), "--jobs", "1"]);
@@ -24,7 +24,7 @@ fn parts_together_are_the_whole() {
 
 #[test]
 fn campaign_that_is_killed_goes_on_where_it_stopped() {
-    let rig = Rig::sound();
+    let rig = CampaignFolder::sound();
     let deadline = Instant::now() + Duration::from_secs(300);
     for lines in [1, 12, 25] {
         let mut child =
@@ -51,7 +51,7 @@ fn campaign_that_is_killed_goes_on_where_it_stopped() {
 
 #[test]
 fn two_parts_may_write_one_file() {
-    let rig = Rig::sound();
+    let rig = CampaignFolder::sound();
     let parts: Vec<_> = (1..=2)
         .map(|part| {
             let mut command = rig.command("lines", &["--shard", &format!("{part}/2"), "--jobs", "1"]);
@@ -66,13 +66,13 @@ fn two_parts_may_write_one_file() {
 }
 
 /// Lines in the campaign's file.
-fn lines(rig: &Rig) -> usize {
+fn lines(rig: &CampaignFolder) -> usize {
     std::fs::read_to_string(rig.path("lines")).map_or(0, |text| text.matches("\"id\"").count())
 }
 
 #[test]
 fn full_disk_in_the_middle_of_a_line_ends_the_campaign_and_not_its_lines() {
-    let rig = Rig::sound();
+    let rig = CampaignFolder::sound();
     let deadline = Instant::now() + Duration::from_secs(300);
     for round in 0..3 {
         let before = lines(&rig);

@@ -2,11 +2,11 @@
 
 use ane::campaign::record::Verdict;
 
-use super::rig::Rig;
+use super::rig::CampaignFolder;
 
 /// A product that takes seconds, among programs that take none.
-fn slow() -> Rig {
-    let rig = Rig::new(
+fn slow() -> CampaignFolder {
+    let rig = CampaignFolder::new(
         r#"
         [[program]]
         path = "relu.anec"

@@ -6,15 +6,15 @@ use std::process::{Command, Output};
 
 use ane::build::script;
 use ane::campaign::record::{self, Verdict};
-use ane::campaign::report::Report;
+use ane::campaign::report::Totals;
 use ane_tests::command::path;
 
 /// A folder with programs and a manifest.
-pub(crate) struct Rig {
+pub(crate) struct CampaignFolder {
     folder: tempfile::TempDir,
 }
 
-impl Rig {
+impl CampaignFolder {
     /// With a manifest of these entries.
     pub(crate) fn new(manifest: &str) -> Self {
         let rig = Self { folder: tempfile::tempdir().expect("a temporary folder") };
@@ -74,20 +74,20 @@ impl Rig {
     }
 
     /// What these files say together.
-    pub(crate) fn report(&self, files: &[&str]) -> Report {
+    pub(crate) fn report(&self, files: &[&str]) -> Totals {
         reported(files.iter().map(|file| self.path(file)))
     }
 }
 
 /// What files say together.
-pub(crate) fn reported(files: impl IntoIterator<Item = impl AsRef<Path>>) -> Report {
-    Report::of(files.into_iter().map(|file| {
+pub(crate) fn reported(files: impl IntoIterator<Item = impl AsRef<Path>>) -> Totals {
+    Totals::of(files.into_iter().map(|file| {
         let file = std::fs::File::open(file.as_ref()).expect("it is there");
         record::read(file).expect("it can be read")
     }))
 }
 
 /// How many cases of each family ended in which way: what has to be the same however a campaign was cut into parts.
-pub(crate) fn totals(report: &Report) -> BTreeMap<String, BTreeMap<Verdict, u64>> {
+pub(crate) fn totals(report: &Totals) -> BTreeMap<String, BTreeMap<Verdict, u64>> {
     report.families.iter().map(|(family, row)| (family.clone(), row.verdicts.clone())).collect()
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ane_tests::command::path;
 use ane_tests::data::not_run;
 
-use super::rig::{Rig, reported, totals};
+use super::rig::{CampaignFolder, reported, totals};
 
 /// Parts of the campaign.
 const PARTS: usize = 6;
@@ -127,7 +127,7 @@ impl Slurm {
     }
 
     /// Starts the job of the tree; gives `sbatch`, which waits for its end.
-    fn submit(&self, rig: &Rig, tasks: &str) -> Child {
+    fn submit(&self, rig: &CampaignFolder, tasks: &str) -> Child {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dist/campaign/slurm.sh");
         self.command("sbatch")
             .args(["--wait", "--output=/dev/null", "--no-requeue", &format!("--array={tasks}")])
@@ -173,8 +173,8 @@ impl Drop for Slurm {
 }
 
 /// Cases that take long enough to be killed in their midst.
-fn campaign() -> Rig {
-    let rig = Rig::new(
+fn campaign() -> CampaignFolder {
+    let rig = CampaignFolder::new(
         r#"
         numerics = ["m1", "exact"]
         seeds = 12

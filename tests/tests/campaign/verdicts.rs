@@ -4,11 +4,11 @@ use ane::campaign::record::Verdict;
 use ane_tests::command::{printed, refused};
 use ane_tests::data::example;
 
-use super::rig::Rig;
+use super::rig::CampaignFolder;
 
 /// One program for each verdict that a program can bring about.
-fn mixed() -> Rig {
-    let rig = Rig::new(
+fn mixed() -> CampaignFolder {
+    let rig = CampaignFolder::new(
         r#"
         [[program]]
         path = "relu.anec"
@@ -137,7 +137,7 @@ fn report_is_written_in_each_form() {
 
 #[test]
 fn cases_are_listed_without_being_run() {
-    let rig = Rig::sound();
+    let rig = CampaignFolder::sound();
     let manifest = rig.path("m.toml").display().to_string();
     let all = printed(&["campaign", &manifest, "--list"]);
     assert_eq!(all.lines().count(), 40);
@@ -152,13 +152,13 @@ fn cases_are_listed_without_being_run() {
 
 #[test]
 fn command_lines_and_manifests_that_are_wrong_are_told_so() {
-    let rig = Rig::new("[[program]]\npath = \"no-such.hwx\"\n");
+    let rig = CampaignFolder::new("[[program]]\npath = \"no-such.hwx\"\n");
     let manifest = rig.path("m.toml").display().to_string();
     let output = rig.path("lines").display().to_string();
     assert!(refused(1, &["campaign", &manifest, "-o", &output]).contains("program 1 (no-such.hwx): "));
     assert!(refused(1, &["campaign", "/no/such/file", "-o", &output]).contains("No such file"));
     assert!(refused(1, &["campaign", "report", "/no/such/file"]).contains("No such file"));
-    let rig = Rig::sound();
+    let rig = CampaignFolder::sound();
     let manifest = rig.path("m.toml").display().to_string();
     assert!(refused(2, &["campaign", &manifest, "-o", &output, "--seconds", "0"]).contains("--seconds"));
     let folder = rig.path(".").display().to_string();

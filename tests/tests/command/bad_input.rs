@@ -9,7 +9,7 @@ use ane::tensor::Tensor;
 use ane_tests::command::{ane, path, printed, refused};
 use half::f16;
 
-use super::daemon::Daemon;
+use super::daemon::AneDaemon;
 use super::scratch::{Scratch, example};
 
 const SHAPE: Axes<u32> = Axes { n: 1, c: 16, h: 1, w: 32 };
@@ -124,7 +124,7 @@ fn full_disk_is_told() {
 #[test]
 fn outputs_that_do_not_fit_on_the_disk_are_told_and_leave_nothing() {
     let (scratch, service) = (Scratch::new(), Scratch::new());
-    let daemon = Daemon::start(&service, &[]);
+    let daemon = AneDaemon::start(&service, &[]);
     let limited = format!("ulimit -f 0; exec {} \"$@\"", path().display());
     let example = example();
     let commands: [&[&str]; 3] = [
@@ -217,7 +217,7 @@ fn message_that_nobody_reads_leaves_the_exit_code_as_it_is() {
 #[test]
 fn options_of_a_device_that_is_there_already_are_refused() {
     let scratch = Scratch::new();
-    let daemon = Daemon::start(&scratch, &[]);
+    let daemon = AneDaemon::start(&scratch, &[]);
     let message = refused(2, &["run", &example(), "--device", &daemon.device, "--inject", "stuck-queue"]);
     assert!(message.contains("is there already") && message.contains("--device embedded"), "{message}");
     printed(&["run", &example(), "--device", &daemon.device, "--chip", "t8103"]);

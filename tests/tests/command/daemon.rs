@@ -14,14 +14,14 @@ use super::scratch::{Scratch, deep, example};
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A daemon that ends with the test.
-pub(crate) struct Daemon {
+pub(crate) struct AneDaemon {
     child: Child,
     /// What `--device` calls it.
     pub(crate) device: String,
     socket: PathBuf,
 }
 
-impl Daemon {
+impl AneDaemon {
     pub(crate) fn start(scratch: &Scratch, options: &[&str]) -> Self {
         let socket = scratch.path().join("ane.sock");
         let child = Command::new(path())
@@ -46,7 +46,7 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for AneDaemon {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -56,7 +56,7 @@ impl Drop for Daemon {
 #[test]
 fn daemon_serves_what_an_embedded_device_does() {
     let scratch = Scratch::new();
-    let daemon = Daemon::start(&scratch, &[]);
+    let daemon = AneDaemon::start(&scratch, &[]);
     let (here, there) = (scratch.at("here"), scratch.at("there"));
     printed(&["run", &example(), "-o", &here]);
     printed(&["run", &example(), "-o", &there, "--device", &daemon.device]);
@@ -70,7 +70,7 @@ fn daemon_serves_what_an_embedded_device_does() {
 #[test]
 fn daemon_tells_what_is_mapped_and_what_faulted() {
     let scratch = Scratch::new();
-    let daemon = Daemon::start(&scratch, &["--inject", "translation-fault:0x10000"]);
+    let daemon = AneDaemon::start(&scratch, &["--inject", "translation-fault:0x10000"]);
     assert_eq!(printed(&["dart", "--device", &daemon.device]), "no context is in use\n");
     assert!(printed(&["dart", &example(), "--device", &daemon.device]).contains("input tensor"));
     assert!(printed(&["faults", "--device", &daemon.device]).contains("at the last fault"));
@@ -81,7 +81,7 @@ fn daemon_tells_what_is_mapped_and_what_faulted() {
 #[test]
 fn request_that_fails_behind_a_daemon_says_why_as_it_does_without_one() {
     let scratch = Scratch::new();
-    let daemon = Daemon::start(&scratch, &[]);
+    let daemon = AneDaemon::start(&scratch, &[]);
     let model = scratch.file("deep.anec", &deep());
     let here = refused(4, &["run", &model]);
     assert!(here.contains("0x00000001 in OutDepth at 0x18: output is not as deep as the input"), "{here}");
@@ -109,7 +109,7 @@ fn script_of_which_every_transfer_is_refused_is_no_success() {
 #[test]
 fn second_daemon_at_the_same_place_is_refused() {
     let scratch = Scratch::new();
-    let daemon = Daemon::start(&scratch, &[]);
+    let daemon = AneDaemon::start(&scratch, &[]);
     let message = refused(3, &["daemon", "--socket-path", &daemon.socket.display().to_string()]);
     assert!(message.contains("give another --socket-path"), "{message}");
     printed(&["info", "--device", &daemon.device]);

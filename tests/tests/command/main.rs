@@ -7,6 +7,7 @@ mod demo;
 mod differences;
 mod inspection;
 mod long_programs;
+mod outputs;
 mod pages;
 mod run;
 mod running;

@@ -9,10 +9,10 @@ use ane_uapi::ioctl::handle::NONE;
 use ane_uapi::ioctl::pool::{POOL_CREATE, PoolCreate};
 use zerocopy::FromZeros;
 
-use super::rig::{Rig, rig};
+use super::rig::{EmbeddedClients, rig};
 
 /// Makes a mapped buffer of a byte at an address, or anywhere; where it lies.
-fn place(rig: &mut Rig, file: FileId, usage: Usage, at: Option<u64>) -> Result<u64, Errno> {
+fn place(rig: &mut EmbeddedClients, file: FileId, usage: Usage, at: Option<u64>) -> Result<u64, Errno> {
     let fixed = at.map_or(0, |_| BO_FIXED_ADDRESS);
     let mut create = BoCreate {
         size: 1,

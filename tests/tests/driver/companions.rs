@@ -1,15 +1,11 @@
 //! The companion blocks by their calls: on the files of a driver in this process, and through the daemon.
 
-use std::os::fd::AsFd;
-use std::thread;
-
 use ane::build::Built;
-use ane::daemon;
 use ane_device::Options;
 use ane_driver::front::{FileId, Files, Segments};
 use ane_tests::client::{Buffer, Clients, Loaded};
+use ane_tests::daemon_thread::DaemonThread;
 use ane_tests::null_task::program;
-use ane_tests::remote::Remote;
 use ane_uapi::ioctl::buffer::{BO_INFO, BoInfo};
 use ane_uapi::ioctl::companion::{
     MOVER, Mover, PE_MMU_MAP, PE_MMU_UNMAP, PeMmuMap, PeMmuMapEntry, PeMmuUnmap, PeMmuUnmapEntry,
@@ -17,9 +13,6 @@ use ane_uapi::ioctl::companion::{
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::param::{GET_PARAM, GetParam, Param};
 use ane_uapi::ioctl::stats::Counter;
-use aned::place::{Access, Place};
-use aned::server::Settings;
-use aned_protocol::client::{self, Client};
 use half::f16;
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -129,18 +122,7 @@ fn calls_of_both_blocks_work_on_files_of_this_process_and_are_counted() {
 
 #[test]
 fn calls_of_both_blocks_work_through_the_daemon() {
-    let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("aned.sock");
-    let place = Place::listen(&socket, Access::default()).unwrap();
-    let (stopped, stop) = nix::unistd::pipe().unwrap();
-    let server = thread::spawn(move || {
-        daemon::serve(daemon::driver(&options()).unwrap(), place, Settings::default(), stopped.as_fd())
-            .map(drop)
-    });
-    let client = Client::connect(&socket, client::Settings::default()).unwrap();
-    both_blocks(&mut Clients::new(Remote::new(client)));
-    drop(stop);
-    server.join().unwrap().unwrap();
+    both_blocks(&mut DaemonThread::start(&options()).clients());
 }
 
 #[test]

@@ -16,14 +16,16 @@ use ane_uapi::ioctl::param::{FAULTS_MAX, Param, State};
 use ane_uapi::ioctl::stats::Counter;
 use zerocopy::{FromZeros, IntoBytes};
 
-use super::rig::{Rig, ane, assert_sum, counter, inject, param, result, rig, rig_with, sum, work_for, wound};
+use super::rig::{
+    EmbeddedClients, ane, assert_sum, counter, inject, param, result, rig, rig_with, sum, work_for, wound,
+};
 
-fn fault(rig: &mut Rig, file: FileId) -> Result<GetFault, Errno> {
+fn fault(rig: &mut EmbeddedClients, file: FileId) -> Result<GetFault, Errno> {
     let mut get = GetFault::new_zeroed();
     rig.ioctl(file, &GET_FAULT, &mut get).map(|()| get)
 }
 
-fn recover(rig: &mut Rig, file: FileId, flags: u32) -> Result<Recover, Errno> {
+fn recover(rig: &mut EmbeddedClients, file: FileId, flags: u32) -> Result<Recover, Errno> {
     let mut recover = Recover { flags, ..Recover::new_zeroed() };
     rig.ioctl(file, &RECOVER, &mut recover).map(|()| recover)
 }
@@ -74,7 +76,12 @@ fn fault_is_kept_for_the_file_whose_request_it_ended() {
 }
 
 /// What GET_FAILURE says of a fence, into so much room: the answer, and the text.
-fn failure(rig: &mut Rig, file: FileId, fence: u64, room: u32) -> Result<(GetFailure, String), Errno> {
+fn failure(
+    rig: &mut EmbeddedClients,
+    file: FileId,
+    fence: u64,
+    room: u32,
+) -> Result<(GetFailure, String), Errno> {
     const TEXT: u64 = 0x1000;
     let mut memory = Segments::new();
     memory.push(TEXT, vec![0; room as usize]);

@@ -19,14 +19,14 @@ use ane_uapi::ioctl::request::{Bar, REQUEST_RECYCLE, Request, SUBMIT_REQUEST};
 use ane_uapi::ioctl::stats::Counter;
 use zerocopy::{FromZeros, IntoBytes};
 
-use super::rig::{Rig, assert_sum, counter, result, rig, sum};
+use super::rig::{EmbeddedClients, assert_sum, counter, result, rig, sum};
 
 const BUFFERS: u64 = 0x1_0000;
 const BINDINGS: u64 = 0x2_0000;
 
 /// Makes a program of buffers and of what BARs point at which of them; BAR 0 points at the first.
 fn create(
-    rig: &mut Rig,
+    rig: &mut EmbeddedClients,
     file: FileId,
     buffers: &[ProgramBuffer],
     bindings: &[ProgramBinding],
@@ -54,10 +54,10 @@ fn create(
 }
 
 /// Makes a program of a raw one whose buffers were made for it.
-fn program_of(rig: &mut Rig, loaded: &Loaded, pool: u32) -> Result<ProgramCreate, Errno> {
+fn program_of(rig: &mut EmbeddedClients, loaded: &Loaded, pool: u32) -> Result<ProgramCreate, Errno> {
     let mut bars = loaded.bars.clone();
     bars.sort_by_key(|(index, _)| *index);
-    let usage_of = |rig: &mut Rig, buffer: Buffer| {
+    let usage_of = |rig: &mut EmbeddedClients, buffer: Buffer| {
         let mut info = BoInfo { handle: buffer.handle, ..BoInfo::new_zeroed() };
         rig.ioctl(loaded.file, &BO_INFO, &mut info).unwrap();
         info.usage
@@ -79,7 +79,13 @@ fn program_of(rig: &mut Rig, loaded: &Loaded, pool: u32) -> Result<ProgramCreate
     create(rig, loaded.file, &buffers, &bindings, stream, pool)
 }
 
-fn run(rig: &mut Rig, file: FileId, program: u32, flags: u32, bars: &[Bar]) -> Result<u64, Errno> {
+fn run(
+    rig: &mut EmbeddedClients,
+    file: FileId,
+    program: u32,
+    flags: u32,
+    bars: &[Bar],
+) -> Result<u64, Errno> {
     let mut memory = Segments::new();
     memory.push(BUFFERS, bars.as_bytes().to_vec());
     let mut request = Request {
@@ -95,7 +101,7 @@ fn run(rig: &mut Rig, file: FileId, program: u32, flags: u32, bars: &[Bar]) -> R
 }
 
 /// The nine buffers of one load: those of a client's own, and four that the driver makes.
-fn nine(rig: &mut Rig, file: FileId) -> Vec<ProgramBuffer> {
+fn nine(rig: &mut EmbeddedClients, file: FileId) -> Vec<ProgramBuffer> {
     MATMUL_LOAD
         .into_iter()
         .map(|usage| {
@@ -109,7 +115,7 @@ fn nine(rig: &mut Rig, file: FileId) -> Vec<ProgramBuffer> {
         .collect()
 }
 
-fn load(rig: &mut Rig, file: FileId) -> ProgramCreate {
+fn load(rig: &mut EmbeddedClients, file: FileId) -> ProgramCreate {
     let mut buffers = nine(rig, file);
     // The text comes first, as this file has it.
     buffers.swap(0, 3);
@@ -239,7 +245,7 @@ fn buffer_under_another_use_than_its_own_gets_a_mapping_for_the_program_alone() 
     let buffers = [part(text, Usage::Program), part(shared, Usage::Input), part(shared, Usage::Output)];
     let bindings = [ProgramBinding::new_zeroed()];
     let made = create(&mut rig, file, &buffers, &bindings, (0x274, 1, 0x274), 0).unwrap();
-    let count = |rig: &mut Rig| {
+    let count = |rig: &mut EmbeddedClients| {
         let mut info = BoInfo { handle: shared.handle, ..BoInfo::new_zeroed() };
         rig.ioctl(file, &BO_INFO, &mut info).unwrap();
         info.mapping_count
@@ -249,14 +255,14 @@ fn buffer_under_another_use_than_its_own_gets_a_mapping_for_the_program_alone() 
     assert_eq!(count(&mut rig), 1);
 }
 
-fn pool(rig: &mut Rig, file: FileId, capacity: u32) -> u32 {
+fn pool(rig: &mut EmbeddedClients, file: FileId, capacity: u32) -> u32 {
     let mut create = PoolCreate { capacity, ..PoolCreate::new_zeroed() };
     rig.ioctl(file, &POOL_CREATE, &mut create).unwrap();
     create.handle
 }
 
 /// A buffer of a pool in the place of a program's output.
-fn pooled_output(rig: &mut Rig, loaded: &mut Loaded, pool: u32) -> Buffer {
+fn pooled_output(rig: &mut EmbeddedClients, loaded: &mut Loaded, pool: u32) -> Buffer {
     let file = loaded.file;
     let size = loaded.bar(4).size;
     let mut create = BoCreate { size, usage: Usage::Output as u32, pool, ..BoCreate::new_zeroed() };

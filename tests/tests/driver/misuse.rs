@@ -26,14 +26,14 @@ use ane_uapi::ioctl::request::{Bar, Chain, Request, SUBMIT_CHAIN, SUBMIT_REQUEST
 use ane_uapi::ioctl::stats::{GET_STATS, GetStats};
 use zerocopy::{FromZeros, IntoBytes, KnownLayout};
 
-use super::rig::{Rig, rig};
+use super::rig::{EmbeddedClients, rig};
 
 const AT: u64 = 0x5000;
 const ELSEWHERE: u64 = 0x9000;
 
 /// A file with a buffer of two pages for intermediates, whose handle is 1, a pool, whose handle is 2, and a handle,
 /// 3, whose buffer is gone.
-fn prepared() -> (Rig, FileId) {
+fn prepared() -> (EmbeddedClients, FileId) {
     let mut rig = rig();
     let file = rig.open();
     assert_eq!(rig.buffer(file, 0x8000, Usage::Intermediate).handle, 1);

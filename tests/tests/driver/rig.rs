@@ -23,32 +23,32 @@ use zerocopy::{FromBytes, FromZeros};
 pub(crate) const MEMORY: usize = 32 << 20;
 
 /// Clients of the device in this process.
-pub(crate) type Rig = Clients<Driver<embedded::InProcess>>;
+pub(crate) type EmbeddedClients = Clients<Driver<embedded::InProcess>>;
 
 /// A driver on a device with these options.
-pub(crate) fn rig_with(options: &Options) -> Rig {
+pub(crate) fn rig_with(options: &Options) -> EmbeddedClients {
     Clients::new(Driver::probe(embedded::open(options, MEMORY).unwrap()).unwrap())
 }
 
 /// A driver on an ordinary device.
-pub(crate) fn rig() -> Rig {
+pub(crate) fn rig() -> EmbeddedClients {
     rig_with(&Options::default())
 }
 
 /// A driver on an ordinary device, whose clock is wound by hand.
-pub(crate) fn wound() -> (Rig, Manual) {
+pub(crate) fn wound() -> (EmbeddedClients, Manual) {
     let clock = Manual::default();
     let bus = embedded::open(&Options::default(), MEMORY).unwrap();
     (Clients::new(Driver::with_clock(bus, Box::new(clock.clone())).unwrap()), clock)
 }
 
 /// The device itself.
-pub(crate) fn ane(rig: &mut Rig) -> &mut Ane<GuestMemoryMmap> {
+pub(crate) fn ane(rig: &mut EmbeddedClients) -> &mut Ane<GuestMemoryMmap> {
     rig.driver.bus_mut().device_mut().ane()
 }
 
 /// Makes the device do something wrong.
-pub(crate) fn inject(rig: &mut Rig, injection: &str) {
+pub(crate) fn inject(rig: &mut EmbeddedClients, injection: &str) {
     let injection: Injection = injection.parse().unwrap();
     ane(rig).inject(injection);
 }
@@ -65,7 +65,7 @@ pub(crate) fn sum<F: Files>(rig: &mut Clients<F>, file: FileId) -> Option<Loaded
 }
 
 /// Asserts that the sum is there, and takes it away.
-pub(crate) fn assert_sum(rig: &mut Rig, loaded: &Loaded) {
+pub(crate) fn assert_sum(rig: &mut EmbeddedClients, loaded: &Loaded) {
     let sample = data::programs().unwrap().into_iter().find(|sample| sample.name == "sum").unwrap();
     let program = container::open(&sample.bytes).unwrap();
     let surface = surfaces(&program, Direction::Output)[0];
@@ -74,14 +74,14 @@ pub(crate) fn assert_sum(rig: &mut Rig, loaded: &Loaded) {
 }
 
 /// A parameter.
-pub(crate) fn param(rig: &mut Rig, file: FileId, param: Param) -> u64 {
+pub(crate) fn param(rig: &mut EmbeddedClients, file: FileId, param: Param) -> u64 {
     let mut get = GetParam { param: param as u32, ..GetParam::new_zeroed() };
     rig.ioctl(file, &GET_PARAM, &mut get).unwrap();
     get.value
 }
 
 /// A counter of a file, or of the device.
-pub(crate) fn counter(rig: &mut Rig, file: FileId, is_device: bool, counter: Counter) -> u64 {
+pub(crate) fn counter(rig: &mut EmbeddedClients, file: FileId, is_device: bool, counter: Counter) -> u64 {
     let at = 0x1000;
     let mut memory = ane_driver::front::Segments::new();
     memory.push(at, vec![0; 8 * Counter::CODES.len()]);
@@ -109,7 +109,7 @@ pub(crate) fn result(fence: &ane_uapi::ioctl::fence::Fence) -> Result<(), Errno>
 }
 
 /// Lets the driver work for a while.
-pub(crate) fn work_for(rig: &mut Rig, span: Duration) {
+pub(crate) fn work_for(rig: &mut EmbeddedClients, span: Duration) {
     let start = std::time::Instant::now();
     while start.elapsed() < span {
         rig.driver.progress(Duration::from_millis(5));

@@ -33,13 +33,13 @@ use ane_uapi::ioctl::request::{Chain, REQUEST_NONBLOCK, Request, SUBMIT_CHAIN, S
 use ane_uapi::ioctl::stats::Counter;
 use zerocopy::{FromBytes, FromZeros, IntoBytes, KnownLayout};
 
-use super::rig::{MEMORY, Rig, ane, counter, inject, param, sum};
+use super::rig::{EmbeddedClients, MEMORY, ane, counter, inject, param, sum};
 
 const AT: u64 = 0x40_0000;
 const CLIENTS: usize = 8;
 
 #[derive(Default)]
-struct Client {
+struct ClientState {
     loaded: Option<Loaded>,
     buffers: Vec<Buffer>,
     pools: Vec<u32>,
@@ -47,17 +47,17 @@ struct Client {
     fences: Vec<u64>,
 }
 
-struct World {
-    rig: Rig,
+struct StateMachine {
+    rig: EmbeddedClients,
     clock: Manual,
-    clients: BTreeMap<FileId, Client>,
+    clients: BTreeMap<FileId, ClientState>,
     random: Random,
     taken: u64,
 }
 
 /// Calls, whatever comes of it: what is wrong is refused, and that is all.
 fn call<T: AbiStruct + KnownLayout>(
-    rig: &mut Rig,
+    rig: &mut EmbeddedClients,
     file: FileId,
     ioctl: &Ioctl,
     mut argument: T,
@@ -66,20 +66,20 @@ fn call<T: AbiStruct + KnownLayout>(
 }
 
 /// A clock that is wound, and on which a little time passes with each look: what waits for a moment waits no longer.
-struct Passing(Manual);
+struct PassingClock(Manual);
 
-impl Clock for Passing {
+impl Clock for PassingClock {
     fn now(&self) -> Time {
         self.0.advance(Duration::from_micros(10));
         self.0.now()
     }
 }
 
-impl World {
+impl StateMachine {
     fn new(seed: u64) -> Self {
         let clock = Manual::default();
         let bus = embedded::open(&Options::default(), MEMORY).unwrap();
-        let rig = Clients::new(Driver::with_clock(bus, Box::new(Passing(clock.clone()))).unwrap());
+        let rig = Clients::new(Driver::with_clock(bus, Box::new(PassingClock(clock.clone()))).unwrap());
         Self { rig, clock, clients: BTreeMap::new(), random: Random::new(seed), taken: 0 }
     }
 
@@ -125,7 +125,7 @@ impl World {
             return;
         }
         let file = self.rig.open_as(is_privileged);
-        let mut client = Client::default();
+        let mut client = ClientState::default();
         if self.below(4) != 0 {
             client.loaded = sum(&mut self.rig, file);
         }
@@ -397,7 +397,7 @@ fn every_submission_ends_once_and_nothing_is_left_of_clients_that_are_gone() {
     }
     let steps: u64 = std::env::var("ANE_STEPS").ok().and_then(|steps| steps.parse().ok()).unwrap_or(6000);
     for seed in 0..steps.div_ceil(300) {
-        let mut world = World::new(seed);
+        let mut world = StateMachine::new(seed);
         for step in 0..300 {
             world.step();
             if step % 20 == 0 {

@@ -1,22 +1,33 @@
 //! Turns by task: a long request gives way to another file's between two of its tasks.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ane::container::Direction;
+use ane::embedded::{self, InProcess};
+use ane_device::Options;
+use ane_driver::Driver;
+use ane_driver::bus::{Arena, Bus, BusError, DmaMemory, Operation};
 use ane_driver::clock::Manual;
-use ane_driver::front::{FileId, Files};
+use ane_driver::front::{Credentials, FileId, Files, User};
 use ane_driver::limits::Limits;
-use ane_tests::client::Loaded;
+use ane_tests::client::{Clients, Loaded};
 use ane_tests::null_task;
 use ane_tests::runner::surfaces;
+use ane_uapi::hw::dart::iso::ContextId;
+use ane_uapi::hw::tq::{self, QueueId};
+use ane_uapi::ioctl::context::{CONTEXT_ANY, CONTEXT_ATTACH, ContextAttach, ContextPolicy};
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fault::{RECOVER, RECOVER_RESET, Recover};
 use ane_uapi::ioctl::fence::{CANCEL, CANCEL_RUNNING, Cancel};
 use ane_uapi::ioctl::stats::Counter;
+use ane_uapi::wire::config::{Config, FEATURE_GIVE_WAY};
+use ane_uapi::wire::event::Event;
+use ane_uapi::wire::sideband::Declaration;
 use half::f16;
 use zerocopy::FromZeros;
 
-use super::rig::{Rig, counter, result, wound};
+use super::rig::{EmbeddedClients, MEMORY, counter, inject, result, wound};
 
 /// Tasks of the long request.
 const TASKS: usize = 40;
@@ -26,7 +37,7 @@ const TURN: Duration = Duration::from_millis(6);
 
 /// Two users with a program each.
 struct Pair {
-    rig: Rig,
+    rig: EmbeddedClients,
     clock: Manual,
     long: Loaded,
     short: Loaded,
@@ -194,4 +205,161 @@ fn limit_of_a_request_counts_its_own_turns_only() {
         assert_eq!(result(&pair.rig.run(&short)), Ok(()));
     }
     assert_eq!(result(&pair.rig.wait(pair.long.file, fence)), Ok(()));
+}
+
+#[test]
+fn fault_after_a_request_went_on_is_its_own_and_names_the_task() {
+    let mut pair = Pair::new();
+    let fence = pair.given_way();
+    // The transfer after a few of the tasks that are left.
+    inject(&mut pair.rig, "translation-fault:after=12");
+    let long = pair.long.file;
+    assert_eq!(result(&pair.rig.wait(long, fence)), Err(Errno::EIO));
+    let why = pair.rig.driver.failure(long, fence).expect("it is known").to_owned();
+    let task: usize = why
+        .rsplit("task ")
+        .next()
+        .and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next())
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_else(|| panic!("no task in {why:?}"));
+    assert!((4..TASKS).contains(&task), "counted from the request's beginning: {why}");
+    // The other one is not touched, and the first goes on once its context is let go.
+    let short = pair.short.clone();
+    assert_eq!(result(&pair.rig.run(&short)), Ok(()));
+    pair.clock.advance(Duration::from_millis(250));
+    pair.rig.settle();
+    assert_eq!(result(&pair.rig.run(&pair.long.clone())), Ok(()));
+    pair.assert_result(TASKS);
+    // Its context has a place aside again.
+    pair.clock.advance(Duration::from_secs(1));
+    let again = pair.rig.submit(&pair.long).unwrap();
+    pair.rounds(5);
+    pair.clock.advance(TURN);
+    let before = pair.completed(short.file);
+    pair.rig.submit(&short).unwrap();
+    pair.rounds(10);
+    assert_eq!(pair.completed(short.file), before + 1);
+    assert_eq!(result(&pair.rig.wait(long, again)), Ok(()));
+}
+
+#[test]
+fn files_that_share_a_context_take_turns_by_request_and_others_by_task() {
+    let mut pair = Pair::new();
+    let user = User { id: 1001, is_privileged: false };
+    // One user gets four of the contexts that are left, at most, and then shares.
+    let mut seen = BTreeMap::new();
+    let (first, second) = loop {
+        let file = pair.rig.driver.open(Credentials { process: user.id, user }).unwrap();
+        let mut attach = ContextAttach {
+            policy: ContextPolicy::Share as u32,
+            context: CONTEXT_ANY,
+            ..ContextAttach::new_zeroed()
+        };
+        pair.rig.ioctl(file, &CONTEXT_ATTACH, &mut attach).unwrap();
+        if let Some(other) = seen.insert(attach.context, file) {
+            break (other, file);
+        }
+    };
+    let [long, short] = [(first, TASKS), (second, 1)]
+        .map(|(file, tasks)| pair.rig.load(file, &null_task::program(tasks).program()));
+    let fence = pair.rig.submit(&long).unwrap();
+    pair.rounds(5);
+    pair.clock.advance(TURN);
+    let waiting = pair.rig.submit(&short).unwrap();
+    pair.rounds(10);
+    assert_eq!([first, second].map(|file| pair.completed(file)), [0, 0], "they have one stream");
+    // Somebody else does not wait for it.
+    pair.rig.submit(&pair.short).unwrap();
+    pair.rounds(10);
+    let others = pair.short.file;
+    assert_eq!([first, second, others].map(|file| pair.completed(file)), [0, 0, 1]);
+    assert_eq!(result(&pair.rig.wait(first, fence)), Ok(()));
+    assert_eq!(result(&pair.rig.wait(second, waiting)), Ok(()));
+}
+
+#[test]
+fn device_that_puts_none_aside_is_never_asked_to() {
+    let clock = Manual::default();
+    let bus = Plain::new(embedded::open(&Options::default(), MEMORY).unwrap());
+    let mut rig = Clients::new(Driver::with_clock(bus, Box::new(clock.clone())).unwrap());
+    let files = [rig.open(), rig.open()];
+    let [long, short] = [(files[0], TASKS), (files[1], 1)]
+        .map(|(file, tasks)| rig.load(file, &null_task::program(tasks).program()));
+    let first = rig.submit(&long).unwrap();
+    for _ in 0..5 {
+        rig.driver.progress(Duration::ZERO);
+    }
+    clock.advance(TURN);
+    let second = rig.submit(&short).unwrap();
+    for _ in 0..10 {
+        rig.driver.progress(Duration::ZERO);
+    }
+    assert_eq!(rig.driver.counted(Counter::Completed), 0, "the short one waits for the long one's end");
+    assert_eq!(result(&rig.wait(files[0], first)), Ok(()));
+    assert_eq!(result(&rig.wait(files[1], second)), Ok(()));
+}
+
+/// A device that knows nothing of requests that give way.
+struct Plain {
+    bus: InProcess,
+    config: Config,
+}
+
+impl Plain {
+    fn new(bus: InProcess) -> Self {
+        let mut config = *bus.config();
+        config.features.set(config.features.get() & !FEATURE_GIVE_WAY);
+        Self { bus, config }
+    }
+}
+
+impl Bus for Plain {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn memory(&self) -> &DmaMemory {
+        self.bus.memory()
+    }
+
+    fn arena(&mut self, context: ContextId) -> Result<Arena, BusError> {
+        self.bus.arena(context)
+    }
+
+    fn retire(&mut self, context: ContextId) -> Result<(), BusError> {
+        self.bus.retire(context)
+    }
+
+    fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {
+        let asks = |queue: QueueId| queue.register(&tq::GIVE_WAY);
+        for operation in operations {
+            let (Operation::Read(at) | Operation::Write(at, _)) = *operation;
+            assert!(QueueId::ALL.into_iter().all(|queue| asks(queue) != at), "it has no such register");
+        }
+        self.bus.batch(operations, values)
+    }
+
+    fn reset(&mut self) -> Result<(), BusError> {
+        self.bus.reset()
+    }
+
+    fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
+        self.bus.declare(declarations)
+    }
+
+    fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {
+        self.bus.event(limit)
+    }
+
+    fn arrived(&mut self) -> Result<Option<Event>, BusError> {
+        self.bus.arrived()
+    }
+
+    fn is_pending(&self) -> bool {
+        self.bus.is_pending()
+    }
+
+    fn due(&self) -> Option<Duration> {
+        self.bus.due()
+    }
 }

@@ -14,12 +14,12 @@ use ane_uapi::register::{Reg, Word};
 use half::f16;
 use zerocopy::FromZeros;
 
-use super::rig::{Rig, rig};
+use super::rig::{EmbeddedClients, rig};
 
 /// Above what a BAR of 32 bits holds.
 const APERTURE: u64 = 0x1bc4_0000_0000;
 
-fn write<T: Word>(rig: &mut Rig, register: &Reg<T>, value: u64, halves: u32) {
+fn write<T: Word>(rig: &mut EmbeddedClients, register: &Reg<T>, value: u64, halves: u32) {
     for half in 0..halves {
         let at = EngineOffset(FIRMWARE.base.0 + register.offset() + 4 * half);
         rig.driver.bus_mut().write(at, (value >> (32 * half)) as u32).unwrap();
@@ -27,14 +27,14 @@ fn write<T: Word>(rig: &mut Rig, register: &Reg<T>, value: u64, halves: u32) {
 }
 
 /// Maps the whole aperture of the DART to where the firmware has its own.
-fn aperture(rig: &mut Rig, mapped_base: u64) {
+fn aperture(rig: &mut EmbeddedClients, mapped_base: u64) {
     write(rig, &firmware::DVA_BASE, 0, 2);
     write(rig, &firmware::REGION_SIZE, 1 << 31, 2);
     write(rig, &firmware::MAPPED_BASE, mapped_base, 2);
 }
 
 /// Lets the firmware bind a buffer to a BAR of the driver's queue.
-fn bind(rig: &mut Rig, bar: u8, buffer: Buffer, is_wide: bool) -> Answer {
+fn bind(rig: &mut EmbeddedClients, bar: u8, buffer: Buffer, is_wide: bool) -> Answer {
     let mut info = BoInfo { handle: buffer.handle, ..BoInfo::new_zeroed() };
     rig.ioctl(buffer.file, &BO_INFO, &mut info).unwrap();
     write(rig, &firmware::ADDRESS, info.device_address, 2);
@@ -51,14 +51,14 @@ fn bind(rig: &mut Rig, bar: u8, buffer: Buffer, is_wide: bool) -> Answer {
 }
 
 /// A program that passes a number through, with that number in it.
-fn loaded(rig: &mut Rig, built: &Built, number: f32) -> Loaded {
+fn loaded(rig: &mut EmbeddedClients, built: &Built, number: f32) -> Loaded {
     let file = rig.open();
     let loaded = rig.load(file, &built.program());
     rig.fill(&loaded, built.surface("x").unwrap(), &[f16::from_f32(number)]);
     loaded
 }
 
-fn run(rig: &mut Rig, built: &Built, loaded: &Loaded) -> f32 {
+fn run(rig: &mut EmbeddedClients, built: &Built, loaded: &Loaded) -> f32 {
     rig.fill(loaded, built.surface("y").unwrap(), &[f16::ZERO]);
     assert_eq!(rig.run(loaded).result, 0, "{:?}", rig.driver.last_failure());
     rig.take(loaded, built.surface("y").unwrap())[0].to_f32()

@@ -3,6 +3,7 @@
 
 mod arithmetic;
 mod delta;
+mod families;
 mod placement;
 mod programs;
 mod rig;

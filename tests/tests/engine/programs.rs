@@ -4,11 +4,11 @@ use ane::container::{self, Direction, Program, Role};
 use ane_tests::data;
 use ane_tests::random::Random;
 use ane_tests::reference::engine::numbers::{half_bits, half_value, round_half};
-use ane_tests::reference::engine::{Machine, Mode, Outcome};
+use ane_tests::reference::engine::{Mode, ReferenceMachine, TaskOutcome};
 
 /// A program in memory, its BARs placed apart from each other.
-pub(crate) struct Loaded {
-    pub(crate) machine: Machine,
+pub(crate) struct LoadedProgram {
+    pub(crate) machine: ReferenceMachine,
     pub(crate) bars: [u32; 32],
     first: usize,
     count: u16,
@@ -16,7 +16,7 @@ pub(crate) struct Loaded {
     output: (u8, u32),
 }
 
-impl Loaded {
+impl LoadedProgram {
     /// Loads one of the known programs, if they are to be had.
     pub(crate) fn new(name: &str, mode: Mode) -> Option<Self> {
         let sample = data::programs()?.into_iter().find(|sample| sample.name == name)?;
@@ -24,7 +24,7 @@ impl Loaded {
     }
 
     fn place(program: &Program<'_>, mode: Mode) -> Self {
-        let (mut machine, mut bars) = (Machine::new(mode), [0; 32]);
+        let (mut machine, mut bars) = (ReferenceMachine::new(mode), [0; 32]);
         for bar in &program.bars {
             let address = 0x0100_0000 * (u32::from(bar.index) + 1);
             bars[usize::from(bar.index)] = address;
@@ -60,13 +60,13 @@ impl Loaded {
         }
     }
 
-    pub(crate) fn run(&mut self) -> Outcome {
+    pub(crate) fn run(&mut self) -> TaskOutcome {
         self.machine.run_chain(self.bars[0], self.first, self.count, &self.bars)
     }
 
     /// Runs to the end; the output's elements.
     pub(crate) fn output(&mut self, spacing: u32) -> Vec<f64> {
-        assert_eq!(self.run(), Outcome::Done { inferred: Vec::new() });
+        assert_eq!(self.run(), TaskOutcome::Done { inferred: Vec::new() });
         let base = self.bars[usize::from(self.output.0)];
         let element = |index| {
             let bytes = self.machine.memory.bytes(base + index * spacing, 2).expect("mapped");
@@ -78,7 +78,7 @@ impl Loaded {
 
 #[test]
 fn sum_of_three_and_two_is_five() {
-    let Some(mut program) = Loaded::new("sum", Mode::M1) else { return };
+    let Some(mut program) = LoadedProgram::new("sum", Mode::M1) else { return };
     program.fill("image", 64, |_| 3.0);
     program.fill("image2", 64, |_| 2.0);
     assert_eq!(program.output(64), [5.0; 64]);
@@ -86,7 +86,7 @@ fn sum_of_three_and_two_is_five() {
 
 #[test]
 fn relu_keeps_five_and_clears_minus_three() {
-    let Some(mut program) = Loaded::new("relu", Mode::M1) else { return };
+    let Some(mut program) = LoadedProgram::new("relu", Mode::M1) else { return };
     program.fill("image", 2, |index| [-3.0, 5.0][index as usize % 2]);
     let output = program.output(2);
     assert_eq!(output.len(), 77);
@@ -95,7 +95,7 @@ fn relu_keeps_five_and_clears_minus_three() {
 
 #[test]
 fn numerics_14_sigmoid_of_three_is_the_value_that_silicon_gave() {
-    let Some(mut program) = Loaded::new("sigmoid", Mode::M1) else { return };
+    let Some(mut program) = LoadedProgram::new("sigmoid", Mode::M1) else { return };
     program.fill("image", 2, |_| 3.0);
     assert_eq!(program.output(2), [0.952_636_718_75; 77]);
 }
@@ -103,7 +103,7 @@ fn numerics_14_sigmoid_of_three_is_the_value_that_silicon_gave() {
 #[test]
 fn conv_of_threes_is_eighteen_in_every_mode() {
     for mode in [Mode::M1, Mode::Exact] {
-        let Some(mut program) = Loaded::new("conv", mode) else { return };
+        let Some(mut program) = LoadedProgram::new("conv", mode) else { return };
         program.fill("image", 64, |_| 3.0);
         assert_eq!(program.output(64), [18.0; 3], "{mode:?}");
     }
@@ -111,14 +111,14 @@ fn conv_of_threes_is_eighteen_in_every_mode() {
 
 #[test]
 fn conv_of_one_two_three_is_twelve() {
-    let Some(mut program) = Loaded::new("conv", Mode::M1) else { return };
+    let Some(mut program) = LoadedProgram::new("conv", Mode::M1) else { return };
     program.fill("image", 64, |index| f64::from(index) + 1.0);
     assert_eq!(program.output(64), [12.0; 3]);
 }
 
 #[test]
 fn gemm_with_patched_weights_is_plain_arithmetic() {
-    let Some(mut program) = Loaded::new("gemm", Mode::M1) else { return };
+    let Some(mut program) = LoadedProgram::new("gemm", Mode::M1) else { return };
     // Small integers: every product and every sum is exact, whatever the order.
     let weight = |o: u32, i: u32| f64::from((o * 7 + i * 3) % 5) - 2.0;
     let operand = |i: u32| f64::from(i % 7) - 3.0;
@@ -140,7 +140,7 @@ fn gemm_with_patched_weights_is_plain_arithmetic() {
 fn gemm_modes_stay_close_to_each_other_on_random_weights() {
     let mut results = Vec::new();
     for mode in [Mode::Exact, Mode::M1] {
-        let Some(mut program) = Loaded::new("gemm", mode) else { return };
+        let Some(mut program) = LoadedProgram::new("gemm", mode) else { return };
         let mut random = Random::new(512);
         let constants = program.bars[1];
         for at in (0..0x80000).step_by(2) {
@@ -157,7 +157,7 @@ fn gemm_modes_stay_close_to_each_other_on_random_weights() {
 
 #[test]
 fn concat_puts_the_second_input_first_in_task_order() {
-    let Some(mut program) = Loaded::new("concat", Mode::M1) else { return };
+    let Some(mut program) = LoadedProgram::new("concat", Mode::M1) else { return };
     program.fill("input_0", 64, |index| f64::from(index % 2000));
     program.fill("input_1", 64, |index| -f64::from(index) - 1.0);
     let output = program.output(64);
@@ -168,7 +168,7 @@ fn concat_puts_the_second_input_first_in_task_order() {
 
 #[test]
 fn concat_cut_to_one_task_skips_the_second() {
-    let Some(mut program) = Loaded::new("concat", Mode::M1) else { return };
+    let Some(mut program) = LoadedProgram::new("concat", Mode::M1) else { return };
     program.fill("input_0", 64, |_| 1.0);
     program.fill("input_1", 64, |_| 2.0);
     program.count = 1;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use ane_tests::differential::mirror::{self, Mirror};
 use ane_tests::reference::engine::numbers::{half_bits, half_value};
-use ane_tests::reference::engine::{Machine, Mode, Outcome};
+use ane_tests::reference::engine::{Mode, ReferenceMachine, TaskOutcome};
 
 /// Where the output, the two inputs and the constants lie: BARs 4, 5, 6 and 1.
 const OUTPUT: u32 = 0x0100_0000;
@@ -34,29 +34,29 @@ pub(crate) const REDUCE: u32 = 5;
 pub(crate) const BINARY_REDUCE: u32 = 6;
 
 /// Channels, rows, columns.
-pub(crate) type Extents = [u32; 3];
+pub(crate) type Dims = [u32; 3];
 
 /// A machine, the registers of the next task, and where its operands lie.
-pub(crate) struct Rig {
-    pub(crate) machine: Machine,
+pub(crate) struct TaskRig {
+    pub(crate) machine: ReferenceMachine,
     registers: BTreeMap<u32, u32>,
     bars: [u32; 32],
-    output: Extents,
+    output: Dims,
     mirror: Option<Mirror>,
 }
 
 /// Bytes of a row of a surface, rounded up to 64 (td 6).
-pub(crate) fn row_bytes([_, _, w]: Extents) -> u32 {
+pub(crate) fn row_bytes([_, _, w]: Dims) -> u32 {
     (2 * w).next_multiple_of(64)
 }
 
-fn dimensions([_, h, w]: Extents) -> u32 {
+fn dimensions([_, h, w]: Dims) -> u32 {
     w | h << 16
 }
 
-impl Rig {
-    fn new(mode: Mode, input: Extents, output: Extents) -> Self {
-        let mut machine = Machine::new(mode);
+impl TaskRig {
+    fn new(mode: Mode, input: Dims, output: Dims) -> Self {
+        let mut machine = ReferenceMachine::new(mode);
         let mut bars = [0; 32];
         for (index, address) in [(4, OUTPUT), (5, INPUT[0]), (6, INPUT[1]), (1, CONSTANTS)] {
             bars[index] = address;
@@ -80,14 +80,14 @@ impl Rig {
     }
 
     /// A neural task without a patch, source streamed, result written.
-    pub(crate) fn neural(mode: Mode, input: Extents, output: Extents, mac: u32) -> Self {
+    pub(crate) fn neural(mode: Mode, input: Dims, output: Dims, mac: u32) -> Self {
         let mut rig = Self::new(mode, input, output);
         rig.set(0x08, 0x22).set(0x34, 0).set(0xC800, 0x82).set(0xC804, mac).set(0xC810, 0x3C00);
         rig
     }
 
     /// A pass-through of one channel at a time.
-    pub(crate) fn pass_through(extents: Extents, nonlinear: u32) -> Self {
+    pub(crate) fn pass_through(extents: Dims, nonlinear: u32) -> Self {
         let mut rig = Self::neural(Mode::M1, extents, extents, PASS_THROUGH | nonlinear);
         rig.set(0x24, 0x0001_4001);
         rig
@@ -102,7 +102,7 @@ impl Rig {
     }
 
     /// A planar task of one or two sources in memory.
-    pub(crate) fn planar(class: u32, extents: Extents, planar_cfg: u32) -> Self {
+    pub(crate) fn planar(class: u32, extents: Dims, planar_cfg: u32) -> Self {
         let mut rig = Self::new(Mode::M1, extents, extents);
         let two = matches!(class, BINARY | NORMALISE | BINARY_REDUCE);
         rig.set(0x2C, 9).set(0x34, class << 4 | 1 | u32::from(two) << 1);
@@ -138,7 +138,7 @@ impl Rig {
     }
 
     /// Expects the next result in these extents.
-    pub(crate) fn expect(&mut self, output: Extents) -> &mut Self {
+    pub(crate) fn expect(&mut self, output: Dims) -> &mut Self {
         self.output = output;
         self
     }
@@ -186,9 +186,9 @@ impl Rig {
     }
 
     /// Runs the task.
-    pub(crate) fn run(&mut self) -> Outcome {
+    pub(crate) fn run(&mut self) -> TaskOutcome {
         let words = self.words();
-        let Machine { mode, strict, .. } = self.machine;
+        let ReferenceMachine { mode, strict, .. } = self.machine;
         let mirror = self.mirror.get_or_insert_with(|| Mirror::new(mode, strict, MEMORY));
         let seen = mirror.run(&self.machine.memory, &words, &self.bars);
         let outcome = self.machine.run_task(&words, &self.bars);
@@ -200,7 +200,7 @@ impl Rig {
     /// Runs the task to its end; the result's elements, as bits.
     pub(crate) fn done_bits(&mut self) -> Vec<u16> {
         let outcome = self.run();
-        assert!(matches!(outcome, Outcome::Done { .. }), "{outcome:?}");
+        assert!(matches!(outcome, TaskOutcome::Done { .. }), "{outcome:?}");
         let [c, h, w] = self.output;
         let (row, plane) = (self.registers[&0x17808], self.registers[&0x1780C]);
         let base = self.bars[4] + self.registers.get(&0x17804).copied().unwrap_or(0);
@@ -221,7 +221,7 @@ impl Rig {
     /// The register that a task that does not run is refused or hangs for.
     pub(crate) fn refused(&mut self) -> u32 {
         match self.run() {
-            Outcome::Refused { register, .. } => register,
+            TaskOutcome::Refused { register, .. } => register,
             outcome => panic!("not refused: {outcome:?}"),
         }
     }
@@ -249,7 +249,7 @@ pub(crate) fn table(ends: [f64; 4], knot: impl Fn(f64) -> f64, spacing: u16, mod
 
 /// One element through an activation table.
 pub(crate) fn through(table: &[u16], element: u16) -> f64 {
-    let mut rig = Rig::pass_through([1, 1, 1], TABLE);
+    let mut rig = TaskRig::pass_through([1, 1, 1], TABLE);
     rig.engines(&[(0, 0x80)]).constants(table).input(0, &[element]);
     rig.done()[0]
 }

@@ -4,8 +4,8 @@ use ane_tests::reference::engine::Mode;
 use ane_tests::reference::engine::numbers::{half_bits, half_value, power_of_two};
 
 use super::arithmetic::binary;
-use super::programs::Loaded;
-use super::rig::{BINARY, COPY, REDUCE, RELU, Rig, TABLE, bits, pair, table, through};
+use super::programs::LoadedProgram;
+use super::rig::{BINARY, COPY, REDUCE, RELU, TABLE, TaskRig, bits, pair, table, through};
 
 const NAN: u16 = 0x7E00;
 const INFINITY: u16 = 0x7C00;
@@ -41,7 +41,7 @@ fn reciprocal() -> Vec<u16> {
 
 /// A value times log2 e, then the base-2 exponential.
 fn exponential(element: u16) -> f64 {
-    let mut rig = Rig::planar(COPY, [1, 1, 1], 0);
+    let mut rig = TaskRig::planar(COPY, [1, 1, 1], 0);
     rig.set(0x8804, LOG2_E << 16).input(0, &[element]);
     through(&exp2(), rig.done_bits()[0])
 }
@@ -53,21 +53,21 @@ fn numerics_9_nan_is_infinity_everywhere() {
         assert_eq!(binary(0, nan, 0), INFINITY, "addition");
         assert_eq!(through(&tanh(), nan), 1.0);
         assert_eq!(exponential(nan), f64::INFINITY);
-        let mut relu = Rig::pass_through([1, 1, 1], RELU);
+        let mut relu = TaskRig::pass_through([1, 1, 1], RELU);
         assert_eq!(relu.input(0, &[nan]).done_bits(), [INFINITY]);
     }
 }
 
 #[test]
 fn numerics_9_nan_in_a_register_is_infinity() {
-    let mut rig = Rig::pass_through([1, 1, 1], 0);
+    let mut rig = TaskRig::pass_through([1, 1, 1], 0);
     rig.set(0xC810, u32::from(NAN)).input(0, &bits(&[-2.0]));
     assert_eq!(rig.done(), [-f64::INFINITY]);
 }
 
 #[test]
 fn numerics_9_sigmoid_of_nan_is_one() {
-    let Some(mut program) = Loaded::new("sigmoid", Mode::M1) else { return };
+    let Some(mut program) = LoadedProgram::new("sigmoid", Mode::M1) else { return };
     program.machine.memory.load(program.bars[5], &NAN.to_le_bytes());
     assert_eq!(program.output(2)[0], 1.0);
 }
@@ -86,22 +86,22 @@ fn softmax_of_equal_elements_is_even() {
 /// Softmax of one row by five tasks, as td 8.3 describes them, each through memory.
 fn softmax(row: &[u16]) -> Vec<f64> {
     let extents = [1, 1, row.len() as u32];
-    let mut maximum = Rig::planar(REDUCE, extents, 2);
+    let mut maximum = TaskRig::planar(REDUCE, extents, 2);
     maximum.input(0, row);
     let largest = maximum.done_bits();
 
-    let mut subtract = Rig::planar(BINARY, extents, 1 << 18);
+    let mut subtract = TaskRig::planar(BINARY, extents, 1 << 18);
     subtract.set(0x30, 1 << 4).set(0x8804, LOG2_E << 16).input(0, row).input(1, &largest);
     let powers = subtract.done_bits();
 
-    let mut exponential = Rig::pass_through(extents, TABLE);
+    let mut exponential = TaskRig::pass_through(extents, TABLE);
     exponential.engines(&[(0, 0x80)]).constants(&exp2()).input(0, &powers);
     let terms = exponential.done_bits();
 
-    let mut total = Rig::planar(REDUCE, extents, 1 << 12);
+    let mut total = TaskRig::planar(REDUCE, extents, 1 << 12);
     let share = total.input(0, &terms).done_bits();
 
-    let mut multiply = Rig::planar(BINARY, extents, 1 << 2);
+    let mut multiply = TaskRig::planar(BINARY, extents, 1 << 2);
     multiply.set(0x30, 1 << 4).input(0, &terms).input(1, &share);
     multiply.done()
 }
@@ -114,13 +114,13 @@ fn numerics_10_what_has_no_value_is_zero() {
     for table in [square_root(), reciprocal_root(), log2()] {
         assert_eq!(through(&table, minus_one), 0.0);
     }
-    let mut rsqrt = Rig::planar(REDUCE, [1, 1, 1], 2 << 12);
+    let mut rsqrt = TaskRig::planar(REDUCE, [1, 1, 1], 2 << 12);
     assert_eq!(rsqrt.input(0, &[minus_one]).done_bits(), [0]);
 }
 
 #[test]
 fn numerics_10_what_follows_goes_on_with_zero() {
-    let mut rig = Rig::planar(BINARY, [1, 1, 1], 0);
+    let mut rig = TaskRig::planar(BINARY, [1, 1, 1], 0);
     rig.set(0x8804, pair(5.0, 2.0)).input(0, &[INFINITY]).input(1, &[0xFC00]);
     assert_eq!(rig.done(), [10.0]);
 }
@@ -133,7 +133,7 @@ fn numerics_11_minus_zero_echoes_as_zero_through_an_addition() {
 #[test]
 fn numerics_11_reciprocals_of_minus_zero_are_infinity() {
     for post in [1, 2] {
-        let mut rig = Rig::planar(REDUCE, [1, 1, 1], 2 | post << 12);
+        let mut rig = TaskRig::planar(REDUCE, [1, 1, 1], 2 | post << 12);
         // A maximum of one element, times one, plus -0 all the way.
         rig.set(0x8808, pair(-0.0, 1.0)).input(0, &[0x8000]);
         assert_eq!(rig.done_bits(), [INFINITY]);
@@ -162,7 +162,7 @@ fn numerics_12_exponential_reaches_infinity_near_11_094() {
 #[test]
 fn numerics_12_square_reaches_infinity_at_256() {
     let square = |element: f64| {
-        let mut rig = Rig::planar(COPY, [1, 1, 1], 4 << 2);
+        let mut rig = TaskRig::planar(COPY, [1, 1, 1], 4 << 2);
         rig.input(0, &bits(&[element])).done()[0]
     };
     assert_eq!([square(256.0), square(-255.875)], [f64::INFINITY, 65472.0]);
@@ -170,7 +170,7 @@ fn numerics_12_square_reaches_infinity_at_256() {
 
 #[test]
 fn numerics_14_sigmoid_is_within_its_measured_error_on_every_half() {
-    let Some(mut program) = Loaded::new("sigmoid", Mode::M1) else { return };
+    let Some(mut program) = LoadedProgram::new("sigmoid", Mode::M1) else { return };
     let finite: Vec<u16> = (0..=u16::MAX).filter(|bits| bits & 0x7C00 != 0x7C00).collect();
     let mut worst = 0.0_f64;
     for row in finite.chunks(77) {
@@ -184,7 +184,7 @@ fn numerics_14_sigmoid_is_within_its_measured_error_on_every_half() {
 
 #[test]
 fn numerics_14_sigmoid_is_flat_outside_its_domain() {
-    let Some(mut program) = Loaded::new("sigmoid", Mode::M1) else { return };
+    let Some(mut program) = LoadedProgram::new("sigmoid", Mode::M1) else { return };
     // The domain is [-9.938, 8.320]; beyond it the table has a value for each side.
     let (low, high) = (-9.9375, 8.3203125);
     let values = [f64::NEG_INFINITY, -65504.0, -10.0, low, low + 0.0078125, 8.0, high, 9.0, 65504.0];
@@ -217,7 +217,7 @@ fn numerics_14_tails_are_straight_lines() {
 #[test]
 fn numerics_14_table_of_another_mode_is_refused() {
     for (spacing, mode) in [(0, 8), (0, 0x20), (0, 0x10), (65, 1), (6, 0x0A), (5, 0xC5), (7, 0x67)] {
-        let mut rig = Rig::pass_through([1, 1, 1], TABLE);
+        let mut rig = TaskRig::pass_through([1, 1, 1], TABLE);
         rig.engines(&[(0, 0x80)]).constants(&table([0.0; 4], |_| 0.0, spacing, mode));
         assert_eq!(rig.refused(), 0xC804, "spacing {spacing}, mode {mode:#x}");
     }

@@ -1,12 +1,12 @@
 //! The sweeps of td 10: one register of the compiled ReLU changed at a time.
 
-use ane_tests::reference::engine::{Mode, Outcome};
+use ane_tests::reference::engine::{Mode, TaskOutcome};
 
-use super::programs::Loaded;
+use super::programs::LoadedProgram;
 
 /// The compiled ReLU with registers changed behind its own records.
-fn relu_with(changes: &[(u32, u32)]) -> Option<(Loaded, Outcome)> {
-    let mut program = Loaded::new("relu", Mode::M1)?;
+fn relu_with(changes: &[(u32, u32)]) -> Option<(LoadedProgram, TaskOutcome)> {
+    let mut program = LoadedProgram::new("relu", Mode::M1)?;
     program.fill("image", 2, |index| [-3.0, 5.0][index as usize % 2]);
     let bars = program.bars;
     let stream = program.machine.memory.bytes(bars[0], 0x274).expect("the stream is mapped");
@@ -17,21 +17,21 @@ fn relu_with(changes: &[(u32, u32)]) -> Option<(Loaded, Outcome)> {
     Some((program, outcome))
 }
 
-fn output(program: &Loaded) -> Vec<u8> {
+fn output(program: &LoadedProgram) -> Vec<u8> {
     program.machine.memory.bytes(program.bars[4], 8).expect("the output is mapped")
 }
 
 #[track_caller]
 fn hangs(changes: &[(u32, u32)], wanted: u32) {
     let Some((program, outcome)) = relu_with(changes) else { return };
-    assert!(matches!(outcome, Outcome::Hangs { register, .. } if register == wanted), "{outcome:?}");
+    assert!(matches!(outcome, TaskOutcome::Hangs { register, .. } if register == wanted), "{outcome:?}");
     assert_eq!(output(&program), [0; 8], "nothing was written");
 }
 
 #[track_caller]
 fn changes_nothing(changes: &[(u32, u32)]) {
     let Some((program, outcome)) = relu_with(changes) else { return };
-    assert_eq!(outcome, Outcome::Done { inferred: Vec::new() }, "{changes:x?}");
+    assert_eq!(outcome, TaskOutcome::Done { inferred: Vec::new() }, "{changes:x?}");
     assert_eq!(output(&program), [0, 0, 0, 0x45, 0, 0, 0, 0x45], "{changes:x?}");
 }
 
@@ -128,7 +128,7 @@ fn source_left_on_chip_by_a_stream_can_be_read_back() {
     words.extend(registers.iter().flat_map(|(&register, &value)| [register, value]));
     program.machine.memory.load(program.bars[4], &[0; 8]);
     let bars = program.bars;
-    assert_eq!(program.machine.run_task(&words, &bars), Outcome::Done { inferred: Vec::new() });
+    assert_eq!(program.machine.run_task(&words, &bars), TaskOutcome::Done { inferred: Vec::new() });
     assert_eq!(output(&program), [0, 0, 0, 0x45, 0, 0, 0, 0x45]);
 }
 
@@ -142,8 +142,8 @@ fn post_scale_multiplies_before_the_nonlinearity() {
 }
 
 /// What a program's first task does with one bit of one register flipped, for every bit of every register.
-fn flipped(name: &str) -> Vec<(Outcome, bool)> {
-    let Some(mut program) = Loaded::new(name, Mode::M1) else { return Vec::new() };
+fn flipped(name: &str) -> Vec<(TaskOutcome, bool)> {
+    let Some(mut program) = LoadedProgram::new(name, Mode::M1) else { return Vec::new() };
     let bars = program.bars;
     let stream = program.machine.memory.bytes(bars[0], 0x274).expect("the stream is mapped");
     let words: Vec<u32> =
@@ -165,7 +165,7 @@ fn flipped(name: &str) -> Vec<(Outcome, bool)> {
 fn flipped_bit_leaves_no_trace_of_a_task_that_does_not_end() {
     for name in ["relu", "sum", "conv"] {
         for (outcome, untouched) in flipped(name) {
-            assert!(untouched || matches!(outcome, Outcome::Done { .. }), "{name}: {outcome:?}");
+            assert!(untouched || matches!(outcome, TaskOutcome::Done { .. }), "{name}: {outcome:?}");
         }
     }
 }

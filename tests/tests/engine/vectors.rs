@@ -2,13 +2,13 @@
 
 use ane::build::{Convolution, Graph, Shape, Tail, Weights};
 use ane_device::options::Numerics;
-use ane_tests::differential::End;
+use ane_tests::differential::ProgramEnd;
 use ane_tests::differential::built::surface::{of_graph, put, take};
 use ane_tests::reference::engine::numbers::{half_bits, half_value};
 use ane_tests::reference::engine::{Mode, array};
 use half::f16;
 
-use super::rig::{MULTIPLY, Rig};
+use super::rig::{MULTIPLY, TaskRig};
 
 /// One sum of products with what has to become of it.
 struct Vector {
@@ -74,7 +74,7 @@ fn vector_has_the_accumulator_and_the_output_that_the_rules_say() {
 fn vector_through_a_convolution_of_one_output_leaves_its_half() {
     for vector in vectors() {
         let mac = MULTIPLY | u32::from(vector.bias.is_some()) << 4;
-        let mut rig = Rig::neural(Mode::M1, [vector.operands.len() as u32, 1, 1], [1, 1, 1], mac);
+        let mut rig = TaskRig::neural(Mode::M1, [vector.operands.len() as u32, 1, 1], [1, 1, 1], mac);
         let constants: Vec<u16> = vector.bias.iter().chain(&vector.coefficients).copied().collect();
         rig.engines(&[(0, 2 * constants.len() as u32)]).constants(&constants).input(0, &vector.operands);
         assert_eq!(rig.done_bits(), [vector.output], "vector {}", vector.number);
@@ -92,7 +92,7 @@ fn vector_through_a_built_convolution_leaves_its_half() {
             let bias = bias.as_ref().map(std::slice::from_ref);
             graph.convolution(input, &Convolution { bias, ..convolution })
         });
-        assert_eq!(case.compare(), Ok(End::Done), "vector {}", vector.number);
+        assert_eq!(case.compare(), Ok(ProgramEnd::Done), "vector {}", vector.number);
         let left = take(&case, &built, "result", &case.on_device().1);
         assert_eq!(left, [vector.output], "vector {}", vector.number);
     }
@@ -110,7 +110,7 @@ fn vector_through_a_product_of_two_inputs_leaves_its_half() {
                 Graph::matmul(graph, x, y, Tail::NONE)
             });
         put(&mut case, &built, "column", &vector.operands);
-        assert_eq!(case.compare(), Ok(End::Done), "vector {}", vector.number);
+        assert_eq!(case.compare(), Ok(ProgramEnd::Done), "vector {}", vector.number);
         let left = take(&case, &built, "result", &case.on_device().1);
         assert_eq!(
             left.iter().map(|&bits| half_value(bits)).collect::<Vec<_>>(),

@@ -1,59 +1,29 @@
 //! Behind a daemon: a client whose task takes long keeps nobody else from being served.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
-use std::thread::{self, JoinHandle};
+use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
-use ane::daemon;
 use ane_device::Options;
 use ane_device::options::Numerics;
 use ane_driver::front::FileId;
 use ane_tests::aned::Aned;
 use ane_tests::client::Clients;
 use ane_tests::daemon::Daemon;
+use ane_tests::daemon_thread::DaemonThread;
 use ane_tests::long_task::endless;
 use ane_tests::null_task::program;
 use ane_tests::remote::Remote;
 use ane_uapi::ioctl::errno::Errno;
-use aned::place::{Access, Place};
-use aned::server;
 use aned_protocol::client::{Client, Settings};
 use half::f16;
 
 /// Less than any task here takes, and more than a call does.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A daemon and its device in a thread of this process.
-struct Service {
-    folder: tempfile::TempDir,
-    stop: OwnedFd,
-    thread: JoinHandle<usize>,
-}
-
-impl Service {
-    fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a folder can be made");
-        let place = Place::listen(&folder.path().join("aned.sock"), Access::default()).expect("it listens");
-        let (stopped, stop) = nix::unistd::pipe().expect("a pipe can be made");
-        let thread = thread::spawn(move || {
-            let options = Options { numerics: Numerics::Exact, ..Options::default() };
-            let driver = daemon::driver(&options).expect("the device can be had");
-            let served = daemon::serve(driver, place, server::Settings::default(), stopped.as_fd());
-            served.expect("it serves").contexts().len()
-        });
-        Self { folder, stop, thread }
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.folder.path().join("aned.sock")
-    }
-
-    /// Ends it; how many contexts are in use then.
-    fn end(self) -> usize {
-        drop(self.stop);
-        self.thread.join().expect("the daemon ends")
-    }
+/// A daemon whose device computes exactly, which takes long.
+fn exact() -> DaemonThread {
+    DaemonThread::start(&Options { numerics: Numerics::Exact, ..Options::default() })
 }
 
 /// A client that gives up a daemon which keeps it waiting.
@@ -98,9 +68,9 @@ fn serves_others(socket: &Path) {
 
 #[test]
 fn daemon_with_its_own_device_serves_others_while_a_task_runs() {
-    let service = Service::start();
-    serves_others(&service.socket());
-    assert_eq!(service.end(), 0);
+    let mut daemon = exact();
+    serves_others(&daemon.socket());
+    assert_eq!(daemon.end(), 0);
 }
 
 #[test]
@@ -113,13 +83,13 @@ fn daemon_before_another_process_serves_others_while_a_task_runs() {
 
 #[test]
 fn daemon_that_is_to_end_does_not_wait_for_the_task_that_runs() {
-    let service = Service::start();
-    let (mut clients, file, fence) = busy(&service.socket());
+    let mut daemon = exact();
+    let (mut clients, file, fence) = busy(&daemon.socket());
     thread::scope(|scope| {
         let waits = scope.spawn(move || clients.wait_until(file, fence, i64::MAX).err());
         // So that the call waits when the end comes.
         thread::sleep(Duration::from_millis(100));
-        assert_eq!(service.end(), 0);
+        assert_eq!(daemon.end(), 0);
         assert_eq!(waits.join().expect("the call ends"), Some(Errno::ENODEV));
     });
 }

@@ -16,17 +16,15 @@ use ane_driver::bus::Bus;
 use ane_tests::daemon::LIMIT;
 use ane_tests::long_task::{convolution, endless};
 use ane_tests::null_task;
-use ane_tests::runner::{Outcome, Runner, surfaces};
+use ane_tests::runner::{EmbeddedRunner, Outcome, Runner, surfaces};
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::tm::error::ErrorCode;
 use ane_uapi::hw::tq::{self, QueueId};
 use half::f16;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-type Here = Runner<embedded::InProcess>;
-
 /// A device in this process that computes long passes beside, or not.
-fn device(numerics: Numerics, is_beside: bool) -> Here {
+fn device(numerics: Numerics, is_beside: bool) -> EmbeddedRunner {
     let options = Options { numerics, ..Options::default() };
     let mut bus = embedded::open(&options, 64 << 20).expect("device can be had");
     if is_beside {
@@ -36,7 +34,7 @@ fn device(numerics: Numerics, is_beside: bool) -> Here {
 }
 
 /// Loads a program whose input is a slope.
-fn load(runner: &mut Here, built: &Built) {
+fn load(runner: &mut EmbeddedRunner, built: &Built) {
     let program = built.program();
     runner.load(&program);
     for surface in surfaces(&program, Direction::Input) {
@@ -47,13 +45,13 @@ fn load(runner: &mut Here, built: &Built) {
     }
 }
 
-fn output(runner: &Here, built: &Built) -> Vec<u8> {
+fn output(runner: &EmbeddedRunner, built: &Built) -> Vec<u8> {
     let program = built.program();
     let surface = surfaces(&program, Direction::Output)[0];
     runner.read(runner.bar(surface.bar), surface.total_bytes as usize)
 }
 
-fn is_away(runner: &mut Here) -> bool {
+fn is_away(runner: &mut EmbeddedRunner) -> bool {
     runner.guest.bus.device_mut().work();
     runner.guest.bus.device_mut().ane().is_away()
 }
@@ -65,7 +63,7 @@ fn sleep(wakeup: BorrowedFd<'_>) {
 }
 
 /// Goes on until the task is computed beside.
-fn send_away(runner: &mut Here) {
+fn send_away(runner: &mut EmbeddedRunner) {
     while runner.guest.bus.device_mut().work().pending {}
     assert!(runner.guest.bus.device_mut().ane().is_away());
 }
@@ -78,7 +76,7 @@ struct Left {
 }
 
 /// Runs to the end what was submitted.
-fn finish(runner: &mut Here) -> (Outcome, Left) {
+fn finish(runner: &mut EmbeddedRunner) -> (Outcome, Left) {
     let mut left = Left::default();
     loop {
         let device = runner.guest.bus.device_mut();
@@ -95,7 +93,7 @@ fn finish(runner: &mut Here) -> (Outcome, Left) {
     }
 }
 
-fn take_back(runner: &mut Here) {
+fn take_back(runner: &mut EmbeddedRunner) {
     let status = EngineOffset(QueueId::LINUX.base().0 + tq::STATUS.offset());
     runner.guest.bus.write(status, 0).expect("write is answered");
 }

@@ -14,73 +14,21 @@ mod paths;
 mod source;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
+use ane_tests::workspace::{list, packages, root};
 use serde_json::Value;
 
 use package::Package;
 
-/// A cycle over folders that is known: the package's sources, the folders, and why it is still there.
-struct Known {
-    sources: &'static str,
-    folders: &'static [&'static str],
-    #[expect(dead_code, reason = "for whoever reads the list")]
-    why: &'static str,
-}
-
-const KNOWN: &[Known] = &[
-    Known {
-        sources: "driver/src",
-        folders: &["", "submit", "tm"],
-        why: "the request and what it is called belong to `submit`, which `tm` and `program` serve: until the driver is parted \
-              into its hardware, its clients and its scheduler",
-    },
-    Known {
-        sources: "userspace/src",
-        folders: &["model/network", "model/network/evaluate"],
-        why: "a network evaluates what it knows of itself while it is made",
-    },
-    Known {
-        sources: "userspace/src",
-        folders: &[
-            "model",
-            "model/mil",
-            "model/mil/operators",
-            "model/mil/text",
-            "model/onnx",
-            "model/onnx/operators",
-        ],
-        why: "both languages give the compiler's errors, and the compiler opens both; operators of the one are said in those of \
-              the other",
-    },
-    Known {
-        sources: "tests/src",
-        folders: &["differential", "differential/built"],
-        why: "the number of a case names cases of each kind, and each kind makes cases",
-    },
-];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace is there")
-}
-
 /// The folders of every library and program of the workspace, from its root, but for programs of one file.
 fn roots() -> BTreeSet<PathBuf> {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version=1", "--no-deps", "--locked"])
-        .current_dir(root())
-        .output()
-        .expect("cargo metadata runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
-    let all = |value: &Value, key: &str| value[key].as_array().expect("is a list").clone();
     let is_built =
         |kind: &Value| !["test", "bench", "example", "custom-build"].contains(&kind.as_str().unwrap_or(""));
-    all(&metadata, "packages")
+    packages()
         .iter()
-        .flat_map(|package| all(package, "targets"))
-        .filter(|target| all(target, "kind").iter().all(is_built))
+        .flat_map(|package| list(package, "targets"))
+        .filter(|target| list(target, "kind").iter().all(is_built))
         .map(|target| PathBuf::from(target["src_path"].as_str().expect("has a path")))
         .filter(|file| file.ends_with("lib.rs") || file.ends_with("main.rs"))
         .map(|file| file.parent().expect("lies in a folder").to_owned())
@@ -89,22 +37,14 @@ fn roots() -> BTreeSet<PathBuf> {
 
 #[test]
 fn modules_of_a_package_form_no_cycle_over_folders() {
-    let mut known: Vec<_> = KNOWN.iter().collect();
-    let mut found = Vec::new();
     let workspace = root();
-    for folder in roots() {
-        let package = Package::read(&folder);
-        let sources = folder.strip_prefix(&workspace).expect("is of the workspace").display().to_string();
-        for cycle in package.cycles() {
-            let place =
-                known.iter().position(|known| known.sources == sources && known.folders == cycle.folders);
-            match place {
-                Some(place) => drop(known.remove(place)),
-                None => found.push(format!("{sources}: {cycle}")),
-            }
-        }
-    }
+    let found: Vec<String> = roots()
+        .iter()
+        .flat_map(|folder| {
+            let sources = folder.strip_prefix(&workspace).expect("is of the workspace").display();
+            let cycles = Package::read(folder).cycles();
+            cycles.into_iter().map(move |cycle| format!("{sources}: {cycle}")).collect::<Vec<_>>()
+        })
+        .collect();
     assert!(found.is_empty(), "modules that need each other over folders:\n{}", found.join("\n"));
-    let gone: Vec<_> = known.iter().map(|known| (known.sources, known.folders)).collect();
-    assert!(gone.is_empty(), "cycles that are gone, to be taken out of KNOWN: {gone:?}");
 }

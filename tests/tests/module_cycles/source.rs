@@ -3,7 +3,6 @@
 /// What is left of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
-    /// Its code.
     pub(crate) code: String,
     /// Modules in files of their own that only tests see.
     pub(crate) test_modules: Vec<String>,

@@ -7,12 +7,11 @@ use ane::build::{
     Axis, BuildError, Built, Channels, Convolution, Element, Graph, Map, Over, Padding, Reduce, Shape,
     Statistic, Tensor, Weights, activation,
 };
-use ane::embedded;
 use ane_device::Options;
-use ane_tests::oracles::constants::Made;
+use ane_tests::oracles::constants::MadeConstants;
 use ane_tests::oracles::{self, Oracle, constants};
 use ane_tests::random::Random;
-use ane_tests::runner::{Outcome, Runner};
+use ane_tests::runner::{EmbeddedRunner, Outcome};
 use half::f16;
 
 use super::{MEMORY, run, seed};
@@ -32,7 +31,12 @@ fn most(oracle: &Oracle) -> f64 {
 }
 
 /// The operation on the builder's tensors.
-fn make(graph: &mut Graph, oracle: &Oracle, made: &Made, x: &[Tensor]) -> Result<Tensor, BuildError> {
+fn make(
+    graph: &mut Graph,
+    oracle: &Oracle,
+    made: &MadeConstants,
+    x: &[Tensor],
+) -> Result<Tensor, BuildError> {
     let by = || oracle.mil("value").parse::<f64>().expect("a number");
     match oracle.mil("op") {
         "add" => graph.binary(x[0], x[1], Element::ADD),
@@ -122,7 +126,12 @@ fn linear(
     graph.convolution(x, &Convolution { bias: has_bias.then_some(biases), ..layer })
 }
 
-fn convolution(graph: &mut Graph, oracle: &Oracle, made: &Made, x: Tensor) -> Result<Tensor, BuildError> {
+fn convolution(
+    graph: &mut Graph,
+    oracle: &Oracle,
+    made: &MadeConstants,
+    x: Tensor,
+) -> Result<Tensor, BuildError> {
     let number = |name: &str| oracle.mil(name).split(',').next().and_then(|n| n.parse::<u32>().ok());
     let number = |name: &str| number(name).expect("a number");
     let (kernel, stride, groups) = (number("k"), number("stride"), number("groups"));
@@ -146,7 +155,7 @@ fn convolution(graph: &mut Graph, oracle: &Oracle, made: &Made, x: Tensor) -> Re
     graph.convolution(x, &layer)
 }
 
-fn build(oracle: &Oracle, made: &Made) -> Result<Built, BuildError> {
+fn build(oracle: &Oracle, made: &MadeConstants) -> Result<Built, BuildError> {
     let mut graph = Graph::new();
     let mut operands = Vec::new();
     for (index, input) in oracle.inputs().enumerate() {
@@ -176,7 +185,7 @@ fn what_the_builder_makes_gives_the_bits_of_what_the_compiler_made() {
                 continue;
             }
         };
-        let mut runner = Runner::new(embedded::open(&Options::default(), MEMORY).unwrap());
+        let mut runner = EmbeddedRunner::open(&Options::default(), MEMORY);
         runner.load(&built.program());
         for (index, values) in inputs.iter().enumerate() {
             runner.fill(built.surface(&index.to_string()).unwrap(), values);

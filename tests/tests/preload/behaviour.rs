@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 use ane_device::Options;
 use ane_device::inject::Injection;
 use ane_tests::data::{self, example};
-use ane_tests::preload::{Service, anec, compiled, library};
+use ane_tests::preload::{Preload, anec, compiled, library};
 use ane_uapi::hw::tq::QueueId;
 
 /// A device and a client of it; `None` where there is no compiler.
-fn client(source: &str, options: &Options) -> Option<(Service, PathBuf)> {
-    let service = Service::start(options);
-    let program = compiled(source, service.scratch(), &[])?;
-    Some((service, program))
+fn client(source: &str, options: &Options) -> Option<(Preload, PathBuf)> {
+    let preload = Preload::start(options);
+    let program = compiled(source, preload.scratch(), &[])?;
+    Some((preload, program))
 }
 
 /// A device on which a queue is stuck once, or whichever is used first.
@@ -25,14 +25,14 @@ fn stuck(queue: Option<u32>) -> Options {
 
 /// What `hang.c` says to the example, twice.
 fn submitted(options: &Options) -> Option<String> {
-    let (service, program) = client("hang.c", options)?;
-    Some(service.done(Command::new(program).arg(example())))
+    let (preload, program) = client("hang.c", options)?;
+    Some(preload.done(Command::new(program).arg(example())))
 }
 
 #[test]
 fn buffers_of_a_fresh_file_lie_one_behind_the_other_from_0x4000_zeroed() {
-    let Some((service, program)) = client("places.c", &Options::default()) else { return };
-    service.done(&mut Command::new(program));
+    let Some((preload, program)) = client("places.c", &Options::default()) else { return };
+    preload.done(&mut Command::new(program));
 }
 
 /// The queue that is stuck is the fourth.
@@ -52,97 +52,97 @@ fn submission_does_not_use_the_other_queues() {
 
 #[test]
 fn call_with_one_thing_wrong_is_refused_and_the_client_goes_on() {
-    let Some((service, program)) = client("bad.c", &Options::default()) else { return };
-    service.done(Command::new(program).arg(example()));
+    let Some((preload, program)) = client("bad.c", &Options::default()) else { return };
+    preload.done(Command::new(program).arg(example()));
 }
 
 #[test]
 fn thousand_files_opened_and_closed_leave_none_open() {
-    let Some((service, program)) = client("cycles.c", &Options::default()) else { return };
-    service.done(&mut Command::new(&program));
+    let Some((preload, program)) = client("cycles.c", &Options::default()) else { return };
+    preload.done(&mut Command::new(&program));
     // What the process had at its end went with it.
-    service.done(&mut Command::new(&program));
+    preload.done(&mut Command::new(&program));
 }
 
 #[test]
 fn threads_use_files_of_their_own_and_one_in_common() {
-    let Some((service, program)) = client("threads.c", &Options::default()) else { return };
-    service.done(Command::new(program).arg(example()));
+    let Some((preload, program)) = client("threads.c", &Options::default()) else { return };
+    preload.done(Command::new(program).arg(example()));
 }
 
 #[test]
 fn descriptor_is_good_behind_exec_and_in_another_process() {
-    let Some((service, program)) = client("handed.c", &Options::default()) else { return };
-    service.done(&mut Command::new(program));
+    let Some((preload, program)) = client("handed.c", &Options::default()) else { return };
+    preload.done(&mut Command::new(program));
 }
 
 #[test]
 fn signal_ends_a_wait_and_its_handler_may_call_the_device() {
-    let Some((service, program)) = client("signals.c", &stuck(None)) else { return };
-    service.done(Command::new(program).arg(example()));
+    let Some((preload, program)) = client("signals.c", &stuck(None)) else { return };
+    preload.done(Command::new(program).arg(example()));
 }
 
 #[test]
 fn program_that_has_nothing_to_do_with_the_device_notices_nothing() {
-    let Some((service, program)) = client("bystander.c", &Options::default()) else { return };
-    service.done(&mut Command::new(&program));
+    let Some((preload, program)) = client("bystander.c", &Options::default()) else { return };
+    preload.done(&mut Command::new(&program));
     let bare = Command::new(&program).env("LD_PRELOAD", library()).output().unwrap();
     assert!(bare.status.success() && bare.stderr.is_empty(), "{bare:?}");
 }
 
 #[test]
 fn daemon_that_is_gone_is_a_device_that_is_gone() {
-    let Some((mut service, program)) = client("bystander.c", &Options::default()) else { return };
+    let Some((mut preload, program)) = client("bystander.c", &Options::default()) else { return };
     let mut command = Command::new(program);
     command.arg("gone").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = service.preload(&mut command).spawn().unwrap();
+    let mut child = preload.set_up(&mut command).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n");
-    service.end();
+    preload.daemon.end();
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
     assert!(child.wait().unwrap().success());
 }
 
 /// The program `sum` with its inputs, in `scratch`, and what `raw.c` gets of it.
-fn sum(service: &Service) -> Option<(Vec<PathBuf>, Vec<u8>)> {
+fn sum(preload: &Preload) -> Option<(Vec<PathBuf>, Vec<u8>)> {
     let sample = data::programs()?.into_iter().find(|sample| sample.name == "sum")?;
-    let scratch = service.scratch();
+    let scratch = preload.scratch();
     let mut arguments = vec![anec(&sample, scratch), scratch.join("out")];
     for (name, byte) in [("first", 0x3c), ("second", 0x40)] {
         let path = scratch.join(name);
         std::fs::write(&path, [0, byte].repeat(64)).unwrap();
         arguments.push(path);
     }
-    service.done(Command::new(compiled("raw.c", scratch, &[])?).args(&arguments));
+    preload.done(Command::new(compiled("raw.c", scratch, &[])?).args(&arguments));
     Some((arguments, std::fs::read(scratch.join("out.0")).unwrap()))
 }
 
 #[test]
 fn children_run_their_parents_program_also_when_it_is_gone() {
-    let Some((service, program)) = client("fork.c", &Options::default()) else { return };
-    let Some((arguments, expected)) = sum(&service) else { return };
-    service.done(Command::new(program).args(&arguments));
+    let Some((preload, program)) = client("fork.c", &Options::default()) else { return };
+    let Some((arguments, expected)) = sum(&preload) else { return };
+    preload.done(Command::new(program).args(&arguments));
     for who in ["parent", "child", "grandchild", "orphan"] {
-        let output = std::fs::read(service.scratch().join(format!("out.{who}.0"))).unwrap();
+        let output = std::fs::read(preload.scratch().join(format!("out.{who}.0"))).unwrap();
         assert_eq!(output, expected, "{who}");
     }
 }
 
 #[test]
 fn two_processes_at_once_get_each_its_own() {
-    let service = Service::start(&Options::default());
-    let Some((arguments, expected)) = sum(&service) else { return };
-    let raw = service.scratch().join("raw");
-    let other = service.scratch().join("other");
+    let preload = Preload::start(&Options::default());
+    let Some((arguments, expected)) = sum(&preload) else { return };
+    let raw = preload.scratch().join("raw");
+    let other = preload.scratch().join("other");
     std::fs::write(&other, [0, 0].repeat(64)).unwrap();
     let start = |output: &Path, first: &Path| {
         let mut command = Command::new(&raw);
         command.arg(&arguments[0]).arg(output).arg(first).arg(&arguments[3]);
-        service.preload(&mut command).spawn().unwrap()
+        preload.set_up(&mut command).spawn().unwrap()
     };
     for _ in 0..20 {
-        let (first, second) = (service.scratch().join("a"), service.scratch().join("b"));
+        let (first, second) = (preload.scratch().join("a"), preload.scratch().join("b"));
         let mut children = [start(&first, &arguments[2]), start(&second, &other)];
         assert!(children.iter_mut().all(|child| child.wait().unwrap().success()));
         assert_eq!(std::fs::read(first.with_extension("0")).unwrap(), expected);
@@ -196,11 +196,18 @@ fn client_whose_requests_fail_gets_one_line_that_says_why() {
 
 #[test]
 fn client_of_a_daemon_that_others_use_is_told_of_its_own_failure_only() {
-    let service = Service::start(&Options::default());
-    let Some(program) = compiled("hang.c", service.scratch(), &[]) else { return };
-    let bad = unexplained(service.scratch());
-    let device = format!("aned:{}", service.socket().display());
+    let preload = Preload::start(&Options::default());
+    let Some(program) = compiled("hang.c", preload.scratch(), &[]) else { return };
+    let bad = unexplained(preload.scratch());
+    let device = format!("aned:{}", preload.daemon.socket().display());
     let said = said_of(&["--device", &device], &bad, &program);
+    assert!(said.lines().count() == 1 && said.contains("in PlanarMap at 0x30"), "{said}");
+    // A script's client is none of the command's own process.
+    let script = preload.scratch().join("script");
+    std::fs::write(&script, format!("#!/bin/sh\n'{}' \"$1\"\nexit $?\n", program.display())).expect("room");
+    let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, may_run).expect("it is ours");
+    let said = said_of(&["--device", &device], &bad, &script);
     assert!(said.lines().count() == 1 && said.contains("in PlanarMap at 0x30"), "{said}");
     // The daemon's last failure is that of the client before.
     assert_eq!(said_of(&["--device", &device], &example(), &program), "");

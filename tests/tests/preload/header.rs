@@ -34,7 +34,7 @@ fn questions() -> Vec<(String, usize)> {
         ("anec", "nchw", offset_of!(Anec, nchw)),
     ];
     let sizes = [
-        ("struct ane_nn", size_of::<Network>()),
+        ("struct ane_nn", Network::C_BYTES),
         ("struct ane_bo", size_of::<Buffer>()),
         ("struct anec", 0x6a8),
         ("int", size_of::<i32>()),

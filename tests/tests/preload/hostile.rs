@@ -3,17 +3,17 @@
 use std::process::Command;
 
 use ane_device::Options;
-use ane_tests::preload::{Service, compiled};
+use ane_tests::preload::{Preload, compiled};
 
 /// Calls of one program: some that are good by chance hang, and take a second each.
 const CALLS: &str = "1000";
 
 #[test]
 fn arguments_of_chance_are_answered_and_harm_nobody() {
-    let service = Service::start(&Options::default());
-    let Some(program) = compiled("random.c", service.scratch(), &[]) else { return };
+    let preload = Preload::start(&Options::default());
+    let Some(program) = compiled("random.c", preload.scratch(), &[]) else { return };
     for seed in 1..=4 {
-        let done = service.done(Command::new(&program).args([&seed.to_string(), CALLS]));
+        let done = preload.done(Command::new(&program).args([&seed.to_string(), CALLS]));
         assert_ne!(done, "0\n", "calls that are good by chance, with seed {seed}");
     }
 }

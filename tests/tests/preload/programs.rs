@@ -4,19 +4,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ane::container::{self, Direction, Program};
-use ane::embedded;
 use ane_device::Options;
 use ane_tests::command;
 use ane_tests::data::{self, Sample};
-use ane_tests::preload::{Service, anec, compiled, folder, include, numpy, python};
-use ane_tests::runner::{Outcome, Runner, surfaces};
+use ane_tests::preload::{Preload, anec, compiled, folder, include, numpy, python};
+use ane_tests::runner::{EmbeddedRunner, Outcome, surfaces};
 use half::f16;
 
 /// Memory for the largest of them.
 const MEMORY: usize = 16 << 20;
 
 /// A compiled program as clients take it, with inputs, and the bytes of each output.
-struct Case {
+struct ModelFiles {
     name: String,
     model: PathBuf,
     inputs: Vec<PathBuf>,
@@ -40,7 +39,7 @@ fn elements(surface: &container::Surface<'_>) -> usize {
 
 /// What the engine gives, without driver and daemon.
 fn expected(program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<Vec<u8>> {
-    let mut runner = Runner::new(embedded::open(&Options::default(), MEMORY).unwrap());
+    let mut runner = EmbeddedRunner::open(&Options::default(), MEMORY);
     runner.load(program);
     for (surface, values) in surfaces(program, Direction::Input).into_iter().zip(inputs) {
         runner.fill(surface, values);
@@ -49,7 +48,7 @@ fn expected(program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<Vec<u8>> {
     surfaces(program, Direction::Output).into_iter().map(|output| bytes(&runner.take(output))).collect()
 }
 
-fn case(sample: &Sample, scratch: &Path) -> Case {
+fn case(sample: &Sample, scratch: &Path) -> ModelFiles {
     let model = anec(sample, scratch);
     let file = std::fs::read(&model).unwrap();
     let program = container::open(&file).unwrap();
@@ -62,21 +61,21 @@ fn case(sample: &Sample, scratch: &Path) -> Case {
         inputs.push(values);
         paths.push(path);
     }
-    Case { name: sample.name.clone(), model, inputs: paths, outputs: expected(&program, &inputs) }
+    ModelFiles { name: sample.name.clone(), model, inputs: paths, outputs: expected(&program, &inputs) }
 }
 
-/// Runs every program by the client that `command` makes a call of, given the service's folder.
+/// Runs every program by the client that `command` makes a call of, given the preload's folder.
 fn run_all(command: impl Fn(&Path) -> Option<Command>) {
     let Some(samples) = data::programs() else { return };
-    let service = Service::start(&Options::default());
-    let Some(client) = command(service.scratch()).map(|client| client.get_program().to_owned()) else {
+    let preload = Preload::start(&Options::default());
+    let Some(client) = command(preload.scratch()).map(|client| client.get_program().to_owned()) else {
         return;
     };
     for sample in &samples {
-        let case = case(sample, service.scratch());
-        let outputs = service.scratch().join(format!("{}.out", case.name));
-        let mut run = command(service.scratch()).expect("as before");
-        service.done(run.arg(&case.model).arg(&outputs).args(&case.inputs));
+        let case = case(sample, preload.scratch());
+        let outputs = preload.scratch().join(format!("{}.out", case.name));
+        let mut run = command(preload.scratch()).expect("as before");
+        preload.done(run.arg(&case.model).arg(&outputs).args(&case.inputs));
         for (index, expected) in case.outputs.iter().enumerate() {
             let output = std::fs::read(outputs.with_extension(format!("out.{index}"))).unwrap();
             assert_eq!(&output, expected, "output {index} of {} by {client:?}", case.name);

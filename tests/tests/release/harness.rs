@@ -11,10 +11,7 @@ use ane_tests::random::Random;
 use serde_json::json;
 
 /// Figures that do not hold yet, and why. They fail no test and are shown as what they are.
-const KNOWN_MISSES: &[(&str, &str)] = &[(
-    "F7",
-    "connections that are made and dropped without end keep the daemon's one thread busy; they have no share by user yet",
-)];
+const KNOWN_MISSES: &[(&str, &str)] = &[];
 
 /// A figure as the table of releases has it.
 pub(crate) struct Figure {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use ane_tests::command::path;
 use ane_tests::random::Random;
-use ane_tests::{data, model};
+use ane_tests::{data, model, workspace};
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -91,12 +91,11 @@ const OF_TEXTS: &[&[&str]] =
     &[&["build", DAMAGED, "-o", OUT], &["mover", DAMAGED], &["campaign", "--list", DAMAGED]];
 
 fn in_tree(path: &str) -> Vec<u8> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    std::fs::read(root.join(path)).expect("it is in the tree")
+    std::fs::read(workspace::root().join(path)).expect("it is in the tree")
 }
 
 fn sorts() -> Vec<Sort> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/probes");
+    let folder = workspace::root().join("examples/probes");
     let mut anec = vec![in_tree("examples/add_relu.anec")];
     let mut probes: Vec<PathBuf> = std::fs::read_dir(folder)
         .expect("it is in the tree")
@@ -123,7 +122,12 @@ fn sorts() -> Vec<Sort> {
         Sort { ending: "npy", sound: arrays, commands: OF_ARRAYS },
         Sort {
             ending: "onnx",
-            sound: vec![model::operators(), model::bert(4, 16, 2, 1), model::mobilenet(16, 4)],
+            sound: vec![
+                model::operators(),
+                model::sequence(),
+                model::bert(4, 16, 2, 1),
+                model::mobilenet(16, 4),
+            ],
             commands: OF_MODELS,
         },
         Sort { ending: PACKAGE, sound: core_ml.to_vec(), commands: OF_MODELS },

@@ -12,7 +12,8 @@ use ane_device::options::Numerics;
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_tests::command::built;
 use ane_tests::daemon::{Daemon, LIMIT};
-use ane_tests::differential::of_number;
+use ane_tests::differential::by_number;
+use ane_tests::workspace;
 
 use super::harness::{Figure, Verdict};
 
@@ -56,7 +57,7 @@ fn over_sockets(first: u64, count: u64) -> Lines {
         |numerics: &str| Daemon::start(&["--hang", "report", "--numerics", numerics, "--threads", "2"]);
     let (m1, exact) = (start("m1"), start("exact"));
     let line = |number: u64| {
-        let case = of_number(number);
+        let case = by_number::case(number);
         let device = if case.numerics == Numerics::Exact { &exact } else { &m1 };
         let settings = Settings { memory_bytes: case.memory_bytes(), timeout: LIMIT, ..Settings::default() };
         let bus = VhostUser::connect(&device.socket(), settings).expect("the device lets drivers in");
@@ -70,7 +71,7 @@ fn over_sockets(first: u64, count: u64) -> Lines {
 
 /// Builds `digests` once more, for a target or a profile; none if that cannot be done here.
 fn build(arguments: &[&str], place: &str) -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = workspace::root();
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .args(["build", "--quiet", "--locked", "--package", "ane-tests", "--bin", "digests"])

@@ -15,7 +15,7 @@ use std::time::Duration;
 use ane_tests::daemon::Daemon;
 use ane_tests::hostile::{BASE, Descriptor, Hostile, MEMORY, REQUEST, SIZE};
 use ane_tests::random::Random;
-use ane_uapi::wire::ctrl::{Header, Kind, Op};
+use ane_uapi::wire::ctrl::{Header, Op, RequestKind};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -155,7 +155,7 @@ fn requests(hostile: &mut Hostile, random: &mut Random) {
                 if random.below(3) == 0 { Op::read(place & !3) } else { Op::write(place & !3, value) }
             })
             .collect();
-        let kind = if random.below(8) == 0 { Kind::Reset } else { Kind::Batch };
+        let kind = if random.below(8) == 0 { RequestKind::Reset } else { RequestKind::Batch };
         let said = if random.below(8) == 0 { random.word() } else { count };
         let mut request = [Header::new(kind, said, random.next()).as_bytes(), ops.as_bytes()].concat();
         if random.below(8) == 0 {

@@ -166,7 +166,7 @@ impl fmt::Display for Generation {
 
 /// Which bytes of the table a field is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FieldBytes {
     /// The field begins here.
     At(FieldOffset),
     /// One of the fields between these two, inclusive; no source says which.
@@ -175,7 +175,7 @@ pub enum Place {
     Each(FieldOffset, FieldOffset),
 }
 
-impl Place {
+impl FieldBytes {
     /// The first offset.
     pub const fn first(self) -> FieldOffset {
         match self {
@@ -195,7 +195,7 @@ impl Place {
 
 /// What kind of thing a field is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FieldKind {
     /// A number.
     Number,
     /// A capability: bit 0 of a byte.
@@ -230,13 +230,13 @@ pub enum Values {
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Where it is.
-    pub place: Place,
+    pub place: FieldBytes,
     /// What it is called.
     pub name: &'static str,
     /// What it means.
     pub doc: &'static str,
     /// What kind of thing it is.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// Its values.
     pub values: Values,
     /// How well the field itself is established.
@@ -285,7 +285,7 @@ pub fn at(offset: FieldOffset) -> impl Iterator<Item = &'static Field> {
 /// ```
 pub fn value(generation: Generation, offset: FieldOffset) -> Option<Value> {
     // A row of its own speaks before the cluster that surrounds it.
-    let own = at(offset).filter(|field| matches!(field.place, Place::At(_)));
+    let own = at(offset).filter(|field| matches!(field.place, FieldBytes::At(_)));
     own.chain(at(offset)).find_map(|field| field.value(generation))
 }
 

@@ -153,6 +153,7 @@ ioctls! {
         EEXIST "the fixed address is taken by a mapping that cannot be evicted.";
         ENOMEM "there is no memory for it.";
         ENOSPC "with ANE_BO_PREMAPPED: no room in the aperture, even by eviction; or the file has no handle left; or the pool is full.";
+        EOPNOTSUPP "with ANE_BO_SCATTERED, from a client that maps the node as one file: under ane exec.";
     }
     /// Tells about a buffer.
     BO_INFO 0x84 "DRM_IOCTL_ANE_BO_INFO", ReadWrite, BoInfo {

@@ -14,7 +14,7 @@ pub const DRM_TYPE: u8 = b'd';
 /// Who reads and who writes the argument, from the client's side, as the number encodes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Direction {
+pub enum ArgumentDirection {
     /// No argument: `_IO`.
     None = 0,
     /// The client writes: `_IOW`.
@@ -25,7 +25,7 @@ pub enum Direction {
     ReadWrite = 3,
 }
 
-impl Direction {
+impl ArgumentDirection {
     /// The C macro that makes such a number.
     pub const fn c_macro(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ const DIRECTION_SHIFT: u32 = 30;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Number {
     /// Who reads and writes the argument.
-    pub direction: Direction,
+    pub direction: ArgumentDirection,
     /// The subsystem's letter.
     pub subsystem: u8,
     /// The command.
@@ -59,7 +59,7 @@ pub struct Number {
 
 impl Number {
     /// The number of a command whose argument is a `T`.
-    pub const fn of<T>(direction: Direction, subsystem: u8, nr: u8) -> Self {
+    pub const fn of<T>(direction: ArgumentDirection, subsystem: u8, nr: u8) -> Self {
         const { assert!(size_of::<T>() <= MAX_SIZE, "the size of an argument has fourteen bits") };
         Self { direction, subsystem, nr, size: size_of::<T>() as u16 }
     }
@@ -75,10 +75,10 @@ impl Number {
     /// Takes a number apart; every word is some number.
     pub const fn decode(word: u32) -> Self {
         let direction = match word >> DIRECTION_SHIFT {
-            0 => Direction::None,
-            1 => Direction::Write,
-            2 => Direction::Read,
-            _ => Direction::ReadWrite,
+            0 => ArgumentDirection::None,
+            1 => ArgumentDirection::Write,
+            2 => ArgumentDirection::Read,
+            _ => ArgumentDirection::ReadWrite,
         };
         let [nr, subsystem, ..] = word.to_le_bytes();
         Self { direction, subsystem, nr, size: (word >> SIZE_SHIFT) as u16 & MAX_SIZE as u16 }
@@ -127,7 +127,7 @@ pub struct Ioctl {
 impl Ioctl {
     /// An ioctl of DRM's letter with a `T`; used by `ioctls!`.
     pub(super) const fn new<T: AbiStruct>(
-        direction: Direction,
+        direction: ArgumentDirection,
         nr: u8,
         c_name: &'static str,
         structure: &'static StructLayout,
@@ -144,7 +144,7 @@ impl Ioctl {
     }
 }
 
-/// Declares ioctls: `NAME nr "C name", Direction, Struct;` and, in braces, how they fail.
+/// Declares ioctls: `NAME nr "C name", ArgumentDirection, Struct;` and, in braces, how they fail.
 macro_rules! ioctls {
     ($(
         $( #[doc = $doc:literal] )*
@@ -160,7 +160,7 @@ macro_rules! ioctls {
             #[doc = concat!("* `", stringify!($errno), "`: ", $when)]
         )*
         pub const $name: $crate::ioctl::number::Ioctl = $crate::ioctl::number::Ioctl::new::<$structure>(
-            $crate::ioctl::number::Direction::$direction,
+            $crate::ioctl::number::ArgumentDirection::$direction,
             $nr,
             $c_name,
             &<$structure as $crate::abi::AbiStruct>::LAYOUT,

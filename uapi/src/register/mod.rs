@@ -359,7 +359,7 @@ pub struct Block {
     /// The registers, by rising address.
     pub registers: &'static [&'static Register],
     /// For each word of the block: what lives there.
-    pub places: &'static [Option<Place>],
+    pub places: &'static [Option<RegisterIndex>],
     /// Reads a raw word through every typed word of the block and through its table; see [`Disagreement`].
     pub check: fn(u32) -> Option<Disagreement>,
 }
@@ -375,7 +375,7 @@ pub struct Disagreement {
 
 /// Which register a word of a block belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RegisterIndex {
     /// Row of the block's table.
     pub row: u8,
     /// Instance of that register.
@@ -384,7 +384,7 @@ pub struct Place {
 
 /// For each of the `N` words from `start` on, the register that lives there.
 #[doc(hidden)]
-pub const fn places<const N: usize>(start: u32, registers: &[&Register]) -> [Option<Place>; N] {
+pub const fn places<const N: usize>(start: u32, registers: &[&Register]) -> [Option<RegisterIndex>; N] {
     let mut places = [None; N];
     let mut row = 0;
     while row < registers.len() {
@@ -394,7 +394,7 @@ pub const fn places<const N: usize>(start: u32, registers: &[&Register]) -> [Opt
             assert!(row < u8::MAX as usize, "too many registers for one block");
             let word = ((offset - start) / 4) as usize;
             assert!(places[word].is_none(), "two registers of a block share a word");
-            places[word] = Some(Place { row: row as u8, index });
+            places[word] = Some(RegisterIndex { row: row as u8, index });
             index += 1;
         }
         row += 1;
@@ -409,7 +409,7 @@ impl Block {
     }
 
     /// What lives at `offset`, in the block's numbering.
-    pub fn place(&self, offset: u32) -> Option<Place> {
+    pub fn place(&self, offset: u32) -> Option<RegisterIndex> {
         let distance = offset.checked_sub(self.start)?;
         if !distance.is_multiple_of(4) {
             return None;

@@ -29,7 +29,7 @@ constants! {
 
 codes! {
     /// What a request is.
-    pub enum Kind: u16, "request type" {
+    pub enum RequestKind: u16, "request type" {
         /// Register accesses; `count` operations follow the header.
         Batch = 1, "batch";
         /// PE_MMU takes regions in; `count` entries follow.
@@ -146,7 +146,7 @@ const _: () = {
 
 impl Header {
     /// A request of `kind` with `count` things behind it.
-    pub const fn new(kind: Kind, count: u32, cookie: u64) -> Self {
+    pub const fn new(kind: RequestKind, count: u32, cookie: u64) -> Self {
         Self {
             kind: U16::new(kind as u16),
             flags: U16::ZERO,
@@ -160,8 +160,8 @@ impl Header {
     /// # Errors
     ///
     /// The number if there is no such type.
-    pub fn kind(&self) -> Result<Kind, UnknownCode> {
-        Kind::try_from(self.kind.get())
+    pub fn kind(&self) -> Result<RequestKind, UnknownCode> {
+        RequestKind::try_from(self.kind.get())
     }
 }
 
@@ -232,7 +232,7 @@ pub(super) const SECTION: Section = Section {
         Item::Enumeration(Enumeration {
             c_prefix: "VIRTIO_ANE_REQUEST_",
             doc: "Types of requests.",
-            codes: Kind::CODES,
+            codes: RequestKind::CODES,
         }),
         Item::Enumeration(Enumeration {
             c_prefix: "VIRTIO_ANE_",

@@ -14,7 +14,7 @@ use crate::register::UnknownCode;
 
 codes! {
     /// What happened.
-    pub enum Kind: u16, "event type" {
+    pub enum EventKind: u16, "event type" {
         /// The task manager. `source` is its event line; `words` are the line's registers: count, info,
         /// unknown, time, unknown.
         TaskManager = 1, "task manager";
@@ -59,8 +59,8 @@ impl Event {
     /// # Errors
     ///
     /// The number if there is no such type.
-    pub fn kind(&self) -> Result<Kind, UnknownCode> {
-        Kind::try_from(self.kind.get())
+    pub fn kind(&self) -> Result<EventKind, UnknownCode> {
+        EventKind::try_from(self.kind.get())
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) const SECTION: Section = Section {
         Item::Enumeration(Enumeration {
             c_prefix: "VIRTIO_ANE_EVENT_",
             doc: "Types of events.",
-            codes: Kind::CODES,
+            codes: EventKind::CODES,
         }),
         fault::ITEMS[0],
         fault::ITEMS[1],

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use ane_tiling::{Axes, Layout};
 use ane_uapi::hw::dart::aperture;
+use ane_uapi::hw::td::operands::Roles;
 use ane_uapi::ioctl::drm_ane::{CMD_GRAN, TILE_COUNT};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -17,7 +18,8 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligne
 /// Number of BARs.
 pub const BARS: usize = TILE_COUNT as usize;
 
-/// BAR of the first output; the others and then the inputs follow (client-abi).
+/// BAR of the first output or input. The other outputs and then the inputs follow (client-abi), unless the tasks are
+/// bound otherwise.
 pub const FIRST_SURFACE: usize = 4;
 
 /// Bytes of an element.
@@ -66,17 +68,13 @@ const HEADERS: [u64; 2] = [0x800, 0x1000];
 const BUFFER_MAX: u64 = aperture::SIZE;
 
 impl Anec {
-    /// The BAR of an output; `None` if the program has not that many.
-    pub fn destination(&self, index: usize) -> Option<usize> {
-        (index < self.dst_count.get() as usize)
-            .then(|| FIRST_SURFACE.checked_add(index))?
-            .filter(|&bar| bar < BARS)
-    }
-
-    /// The BAR of an input; `None` if the program has not that many.
-    pub fn source(&self, index: usize) -> Option<usize> {
-        let first = FIRST_SURFACE.checked_add(self.dst_count.get() as usize)?;
-        (index < self.src_count.get() as usize).then(|| first.checked_add(index))?.filter(|&bar| bar < BARS)
+    /// Which BARs are outputs, and which inputs, where the tasks do not tell otherwise.
+    fn roles(&self, payload: &[u8]) -> Roles {
+        let (outputs, inputs) = (self.dst_count.get() as usize, self.src_count.get() as usize);
+        let (first, first_bytes, count) = (FIRST_SURFACE as u8, self.td_size.get(), self.td_count.get());
+        let tasks = usize::try_from(self.tsk_size.get()).ok().and_then(|bytes| payload.get(..bytes));
+        let told = tasks.and_then(|tasks| Roles::of_tasks(tasks, first_bytes, count, first, outputs, inputs));
+        told.unwrap_or_else(|| Roles::in_order(first, outputs, inputs))
     }
 
     /// Bytes of a BAR's buffer.
@@ -144,6 +142,8 @@ pub struct Image {
     pub anec: Anec,
     /// Tasks and constants.
     pub payload: Vec<u8>,
+    /// Which BARs are outputs, and which inputs.
+    pub roles: Roles,
 }
 
 /// Reads an ANEC; as little of what is none as tells.
@@ -168,7 +168,11 @@ pub fn read(path: &Path) -> io::Result<Image> {
     // A file can claim more than there is memory.
     payload.try_reserve_exact(size).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
     file.take(size as u64).read_to_end(&mut payload)?;
-    if payload.len() == size { Ok(Image { anec, payload }) } else { Err(invalid()) }
+    if payload.len() != size {
+        return Err(invalid());
+    }
+    let roles = anec.roles(&payload);
+    Ok(Image { anec, payload, roles })
 }
 
 #[cfg(test)]
@@ -206,9 +210,25 @@ mod tests {
         for header in [0x800, 0x1000] {
             let image = read(file(&whole(), header, 0x290).path()).unwrap();
             assert_eq!(image.payload, [7; 0x290]);
-            assert_eq!((image.anec.destination(0), image.anec.source(0)), (Some(4), Some(5)));
-            assert_eq!((image.anec.destination(1), image.anec.source(1)), (None, None));
+            assert!(image.roles.outputs.iter().eq([4]) && image.roles.inputs.iter().eq([5]));
         }
+    }
+
+    #[test]
+    fn operands_lie_where_the_tasks_have_them() {
+        let mut payload = vec![0; 0x280];
+        let mut put =
+            |word: usize, value: u32| payload[4 * word..][..4].copy_from_slice(&value.to_le_bytes());
+        // Reads BAR 4, writes BAR 5, and both ports run.
+        put(8, 4 | 1 << 5 | 5 << 12 | 1 << 17);
+        put(10, 0x13800);
+        put(11, 1);
+        put(12, 0x17800);
+        put(13, 1);
+        let roles = whole().roles(&payload);
+        assert!(roles.outputs.iter().eq([5]) && roles.inputs.iter().eq([4]));
+        let roles = whole().roles(&[]);
+        assert!(roles.outputs.iter().eq([4]) && roles.inputs.iter().eq([5]));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::os::fd::{IntoRawFd, RawFd};
 use std::path::Path;
 use std::{ptr, slice};
 
+use ane_uapi::hw::td::operands::{BarSet, Roles};
 use ane_uapi::ioctl::drm_ane::{FIFO_NID, Submit};
 use zerocopy::FromZeros;
 
@@ -30,6 +31,8 @@ pub struct Network {
     pub chans: [Buffer; BARS],
     /// The first task, under the network id of the driver.
     pub btsp_chan: Buffer,
+    /// Which BARs are outputs, and which inputs. It lies behind what C code knows ([`Network::C_BYTES`]).
+    roles: Roles,
 }
 
 const _: () = {
@@ -46,6 +49,9 @@ unsafe impl Send for Network {}
 const NETWORK_ID_AT: usize = 2;
 
 impl Network {
+    /// Bytes that C code knows: `struct ane_nn`.
+    pub const C_BYTES: usize = offset_of!(Self, roles);
+
     /// Opens the device, loads a program, and makes its buffers.
     ///
     /// # Errors
@@ -60,6 +66,7 @@ impl Network {
             anec: image.anec,
             chans: [Buffer::NONE; BARS],
             btsp_chan: Buffer::NONE,
+            roles: image.roles,
         });
         match network.load(&image) {
             Ok(()) => Ok(network),
@@ -117,14 +124,24 @@ impl Network {
         node::submit(self.fd, &mut submit)
     }
 
+    /// The BAR of an input; `None` if the program has not that many.
+    pub fn source_bar(&self, index: usize) -> Option<usize> {
+        nth(self.roles.inputs, index, self.anec.src_count.get())
+    }
+
+    /// The BAR of an output; `None` if the program has not that many.
+    pub fn destination_bar(&self, index: usize) -> Option<usize> {
+        nth(self.roles.outputs, index, self.anec.dst_count.get())
+    }
+
     /// The buffer of an input.
     pub fn source(&self, index: usize) -> Option<&Buffer> {
-        self.chans.get(self.anec.source(index)?)
+        self.chans.get(self.source_bar(index)?)
     }
 
     /// The buffer of an output.
     pub fn destination(&self, index: usize) -> Option<&Buffer> {
-        self.chans.get(self.anec.destination(index)?)
+        self.chans.get(self.destination_bar(index)?)
     }
 
     /// Copies a whole input buffer in. False if there is no such input.
@@ -159,7 +176,7 @@ impl Network {
     ///
     /// `from` is null or has as many halves as the input has elements.
     pub unsafe fn tile_send(&self, from: *const c_void, index: usize) -> bool {
-        let Some(layout) = self.anec.source(index).and_then(|bar| self.anec.layout(bar)) else {
+        let Some(layout) = self.source_bar(index).and_then(|bar| self.anec.layout(bar)) else {
             return false;
         };
         with_bytes(self.source(index).filter(|_| !from.is_null()), |buffer| {
@@ -175,7 +192,7 @@ impl Network {
     ///
     /// `to` is null or has room for as many halves as the output has elements.
     pub unsafe fn tile_read(&self, to: *mut c_void, index: usize) -> bool {
-        let Some(layout) = self.anec.destination(index).and_then(|bar| self.anec.layout(bar)) else {
+        let Some(layout) = self.destination_bar(index).and_then(|bar| self.anec.layout(bar)) else {
             return false;
         };
         with_bytes(self.destination(index).filter(|_| !to.is_null()), |buffer| {
@@ -200,6 +217,11 @@ impl Network {
         unsafe { libc::close(self.fd) };
         self.fd = -1;
     }
+}
+
+/// The BAR of an operand by its number, of which there are so many as the header says.
+fn nth(bars: BarSet, index: usize, count: u32) -> Option<usize> {
+    bars.iter().nth(index).filter(|_| index < count as usize).map(usize::from)
 }
 
 /// Works on the bytes of a buffer, which the engine does not touch while no program of this file runs. False if there is

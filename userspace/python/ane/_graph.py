@@ -228,7 +228,7 @@ class Graph:
 
     def matmul(self, x: Tensor, y: Tensor, *, relu: bool = False) -> Tensor:
         """[M, K] times [K, N]: channels are rows, columns are columns."""
-        return self._made(self._graph.matmul(self._of(x), self._of(y), relu))
+        return self._binary("matmul", x, y, relu)
 
     def add(self, x: Tensor, y: Tensor, *, relu: bool = False) -> Tensor:
         """``x + y``."""
@@ -319,11 +319,11 @@ class Graph:
 
     def clip(self, x: Tensor, low: float, high: float) -> Tensor:
         """Elements no smaller than ``low`` and no larger than ``high``, without a table."""
-        return self._line("clip", [x], ["%0", f"low={low!r}", f"high={high!r}"])
+        return self._line("clip", [x], ["%0", f"low={float(low)!r}", f"high={float(high)!r}"])
 
     def affine(self, x: Tensor, *, scale: float = 1.0, offset: float = 0.0) -> Tensor:
         """``scale * x + offset``, in one pass."""
-        return self._line("affine", [x], ["%0", f"scale={scale!r}", f"offset={offset!r}"])
+        return self._line("affine", [x], ["%0", f"scale={float(scale)!r}", f"offset={float(offset)!r}"])
 
     def erf(self, x: Tensor) -> Tensor:
         """The error function, by a table."""
@@ -347,7 +347,7 @@ class Graph:
 
     def elu(self, x: Tensor, *, alpha: float = 1.0) -> Tensor:
         """Elements below 0 become ``alpha * (e ** x - 1)``."""
-        return self._line("elu", [x], ["%0", f"alpha={alpha!r}"])
+        return self._line("elu", [x], ["%0", f"alpha={float(alpha)!r}"])
 
     def selu(self, x: Tensor) -> Tensor:
         """The self-normalising unit, with its published factors."""
@@ -355,67 +355,67 @@ class Graph:
 
     def square(self, x: Tensor) -> Tensor:
         """Each element times itself."""
-        return self._unary("square", x)
+        return self._line("square", [x])
 
     def relu(self, x: Tensor) -> Tensor:
         """The larger of each element and 0."""
-        return self._unary("relu", x)
+        return self._line("relu", [x])
 
     def leaky_relu(self, x: Tensor, slope: float) -> Tensor:
         """Elements below 0 times ``slope``."""
-        return self._made(self._graph.leaky_relu(self._of(x), slope))
+        return self._line("leaky_relu", [x], ["%0", f"slope={float(slope)!r}"])
 
     def clamp(self, x: Tensor, low: float, high: float) -> Tensor:
         """Elements no smaller than ``low`` and no larger than ``high``."""
-        return self._made(self._graph.clamp(self._of(x), low, high))
+        return self._line("clamp", [x], ["%0", f"low={float(low)!r}", f"high={float(high)!r}"])
 
     def sigmoid(self, x: Tensor) -> Tensor:
         """The logistic function, by the engine's table."""
-        return self._unary("sigmoid", x)
+        return self._line("sigmoid", [x])
 
     def silu(self, x: Tensor) -> Tensor:
         """``x * sigmoid(x)``, by a table."""
-        return self._unary("silu", x)
+        return self._line("silu", [x])
 
     def gelu(self, x: Tensor) -> Tensor:
         """GELU, by a table."""
-        return self._unary("gelu", x)
+        return self._line("gelu", [x])
 
     def tanh(self, x: Tensor) -> Tensor:
         """The hyperbolic tangent, by a table."""
-        return self._unary("tanh", x)
+        return self._line("tanh", [x])
 
     def exp(self, x: Tensor) -> Tensor:
         """``e`` to each element."""
-        return self._unary("exp", x)
+        return self._line("exp", [x])
 
     def exp2(self, x: Tensor) -> Tensor:
         """2 to each element, by a table."""
-        return self._unary("exp2", x)
+        return self._line("exp2", [x])
 
     def ln(self, x: Tensor) -> Tensor:
         """The natural logarithm."""
-        return self._unary("ln", x)
+        return self._line("ln", [x])
 
     def log2(self, x: Tensor) -> Tensor:
         """The logarithm to base 2, by a table."""
-        return self._unary("log2", x)
+        return self._line("log2", [x])
 
     def sqrt(self, x: Tensor) -> Tensor:
         """The square root, by a table."""
-        return self._unary("sqrt", x)
+        return self._line("sqrt", [x])
 
     def rsqrt(self, x: Tensor) -> Tensor:
         """1 over the square root, by a table."""
-        return self._unary("rsqrt", x)
+        return self._line("rsqrt", [x])
 
     def reciprocal(self, x: Tensor) -> Tensor:
         """1 over each element, by a table."""
-        return self._unary("reciprocal", x)
+        return self._line("reciprocal", [x])
 
     def transpose(self, x: Tensor) -> Tensor:
         """Channels and columns change places."""
-        return self._unary("transpose", x)
+        return self._line("transpose", [x])
 
     def permute(self, x: Tensor, order: Sequence[str]) -> Tensor:
         """The axes in another order: the first named becomes channels, the second rows, the third columns.
@@ -480,7 +480,7 @@ class Graph:
         """Softmax over the ``channels`` of each pixel, the ``rows`` of each column, or the ``columns`` of each row."""
         if over == "rows":
             return self._line("softmax_over", [x], ["%0", over])
-        return self._unary("softmax" if _choice(over, "channels", "columns") else "softmax_columns", x)
+        return self._line("softmax" if _choice(over, "channels", "columns") else "softmax_columns", [x])
 
     def log_softmax(self, x: Tensor, *, over: str = "channels") -> Tensor:
         """The natural logarithm of softmax along an axis."""
@@ -548,12 +548,12 @@ class Graph:
         >>> graph.layer_norm_over(graph.input("x", (64, 1, 16)), ["channels"])
         <ane.Tensor 64x1x16>
         """
-        words = [f"over={_axes(over)}", f"epsilon={epsilon!r}"]
+        words = [f"over={_axes(over)}", f"epsilon={float(epsilon)!r}"]
         return self._scaled("layer_norm_over", x, scale, offset, words)
 
     def rms_norm(self, x: Tensor, over: Sequence[str], *, scale: Optional[Tensor] = None, epsilon: float = 1e-5) -> Tensor:
         """Each element over the root of the mean of squares along axes, times ``scale``."""
-        return self._scaled("rms_norm", x, scale, None, [f"over={_axes(over)}", f"epsilon={epsilon!r}"])
+        return self._scaled("rms_norm", x, scale, None, [f"over={_axes(over)}", f"epsilon={float(epsilon)!r}"])
 
     def group_norm(
         self,
@@ -565,15 +565,15 @@ class Graph:
         epsilon: float = 1e-5,
     ) -> Tensor:
         """Mean and deviation of groups of channels, then times ``scale``, plus ``offset``."""
-        return self._scaled("group_norm", x, scale, offset, [f"groups={groups}", f"epsilon={epsilon!r}"])
+        return self._scaled("group_norm", x, scale, offset, [f"groups={groups}", f"epsilon={float(epsilon)!r}"])
 
     def instance_norm(self, x: Tensor, *, epsilon: float = 1e-5) -> Tensor:
         """Each channel less its mean, over its deviation."""
-        return self._made(self._graph.norm(self._of(x), True, epsilon))
+        return self._line("instance_norm", [x], ["%0", f"epsilon={float(epsilon)!r}"])
 
     def layer_norm(self, x: Tensor, *, epsilon: float = 1e-5) -> Tensor:
         """The whole tensor less its mean, over its deviation."""
-        return self._made(self._graph.norm(self._of(x), False, epsilon))
+        return self._line("layer_norm", [x], ["%0", f"epsilon={float(epsilon)!r}"])
 
     def layer_norm_columns(self, x: Tensor, gamma: Tensor, beta: Tensor, *, epsilon: float = 1e-5) -> Tensor:
         """The columns of each row less their mean, over their deviation, times ``gamma``, plus ``beta``."""
@@ -603,8 +603,8 @@ class Graph:
         if any(len(part) == 0 for part in parts):
             raise ValueError("the slice is empty")
         if len(parts[2]) == x.shape[2] and all(part.step == 1 for part in parts):
-            bounds = [(part.start, part.stop) for part in parts]
-            return self._made(self._graph.slice(self._of(x), bounds[0], bounds[1]))
+            words = [f"{name}={part.start}..{part.stop}" for name, part in zip(_AXES[:2], parts)]
+            return self._line("slice", [x], ["%0", *words])
         # A run that falls ends, as a range that rises, behind its first element.
         ends = [(min(part[0], part[-1]), max(part[0], part[-1]) + 1, part.step) for part in parts]
         words = [f"{name}={first}..{end}:{step}" for name, (first, end, step) in zip(_AXES, ends)]
@@ -618,10 +618,7 @@ class Graph:
         return Program(self._graph.build(), device)
 
     def _binary(self, operation: str, x: Tensor, y: Tensor, relu: bool) -> Tensor:
-        return self._made(self._graph.binary(operation, self._of(x), self._of(y), relu))
-
-    def _unary(self, operation: str, x: Tensor) -> Tensor:
-        return self._made(self._graph.unary(operation, self._of(x)))
+        return self._line(operation, [x, y], ["%0", "%1"] + (["relu"] if relu else []))
 
     def _over(self, operation: str, x: Tensor, over: Union[str, Sequence[str]]) -> Tensor:
         return self._line(operation, [x], ["%0", f"over={over if isinstance(over, str) else _axes(over)}"])

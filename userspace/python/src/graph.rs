@@ -4,10 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use ane::build::activation::{self, clamp, leaky_relu};
 use ane::build::{
-    BuildError, Channels, Convolution, Element, Graph as Builder, Padding, Shape, Tail, Tensor, Weights,
-    script,
+    BuildError, Channels, Convolution, Graph as Builder, Padding, Shape, Tail, Tensor, Weights, script,
 };
 use half::f16;
 use numpy::PyReadonlyArray1;
@@ -76,80 +74,10 @@ impl Graph {
             padding: Padding { left, right, top, bottom },
             channels: if groups == 1 { Channels::Dense } else { Channels::Grouped(groups) },
             bias,
-            tail: tail(relu),
+            tail: if relu { Tail::RELU } else { Tail::NONE },
             ..Convolution::new(outputs, kernel, Weights::Half(slice(&weights)?))
         };
         let made = self.builder.convolution(x, &convolution);
-        self.keep(py, made)
-    }
-
-    fn matmul(&mut self, py: Python<'_>, x: usize, y: usize, relu: bool) -> PyResult<usize> {
-        let made = self.builder.matmul(self.tensor(x)?, self.tensor(y)?, tail(relu));
-        self.keep(py, made)
-    }
-
-    fn binary(&mut self, py: Python<'_>, operation: &str, x: usize, y: usize, relu: bool) -> PyResult<usize> {
-        let element = match operation {
-            "add" => Element::ADD,
-            "subtract" => Element::SUBTRACT,
-            "multiply" => Element::MULTIPLY,
-            "maximum" => Element::MAXIMUM,
-            "minimum" => Element::MINIMUM,
-            _ => return Err(raise::wrong_value(format!("no operation {operation:?}"))),
-        };
-        let made = self.builder.binary(self.tensor(x)?, self.tensor(y)?, Element { relu, ..element });
-        self.keep(py, made)
-    }
-
-    /// A function of each element, or of the whole tensor.
-    fn unary(&mut self, py: Python<'_>, operation: &str, x: usize) -> PyResult<usize> {
-        let x = self.tensor(x)?;
-        let builder = &mut self.builder;
-        let table = match operation {
-            "sigmoid" => activation::sigmoid,
-            "silu" => activation::silu,
-            "gelu" => activation::gelu,
-            "tanh" => activation::tanh,
-            "exp2" => activation::exp2,
-            "log2" => activation::log2,
-            "sqrt" => activation::sqrt,
-            "rsqrt" => activation::rsqrt,
-            "reciprocal" => activation::reciprocal,
-            _ => {
-                let made = match operation {
-                    "relu" => builder.relu(x),
-                    "square" => builder.unary(x, Element::SQUARE),
-                    "exp" => builder.exp(x),
-                    "ln" => builder.ln(x),
-                    "transpose" => builder.transpose(x),
-                    "softmax" => builder.softmax(x),
-                    "softmax_columns" => builder.softmax_columns(x),
-                    _ => return Err(raise::wrong_value(format!("no operation {operation:?}"))),
-                };
-                return self.keep(py, made);
-            }
-        };
-        let made = builder.activation(x, table());
-        self.keep(py, made)
-    }
-
-    fn leaky_relu(&mut self, py: Python<'_>, x: usize, slope: f64) -> PyResult<usize> {
-        let made = self.builder.activation(self.tensor(x)?, leaky_relu(f16::from_f64(slope)));
-        self.keep(py, made)
-    }
-
-    fn clamp(&mut self, py: Python<'_>, x: usize, low: f64, high: f64) -> PyResult<usize> {
-        let made = self.builder.activation(self.tensor(x)?, clamp(f16::from_f64(low), f16::from_f64(high)));
-        self.keep(py, made)
-    }
-
-    fn norm(&mut self, py: Python<'_>, x: usize, instance: bool, epsilon: f64) -> PyResult<usize> {
-        let (x, epsilon) = (self.tensor(x)?, f16::from_f64(epsilon));
-        let made = if instance {
-            self.builder.instance_norm(x, epsilon)
-        } else {
-            self.builder.layer_norm(x, epsilon)
-        };
         self.keep(py, made)
     }
 
@@ -163,11 +91,6 @@ impl Graph {
     ) -> PyResult<usize> {
         let (x, gamma, beta) = (self.tensor(x)?, self.tensor(gamma)?, self.tensor(beta)?);
         let made = self.builder.layer_norm_columns(x, gamma, beta, f16::from_f64(epsilon));
-        self.keep(py, made)
-    }
-
-    fn slice(&mut self, py: Python<'_>, x: usize, channels: (u32, u32), rows: (u32, u32)) -> PyResult<usize> {
-        let made = self.builder.slice(self.tensor(x)?, channels.0..channels.1, rows.0..rows.1);
         self.keep(py, made)
     }
 
@@ -220,10 +143,6 @@ impl Graph {
 
 fn shape_of((channels, rows, columns): (u32, u32, u32)) -> Shape {
     Shape::new(channels, rows, columns)
-}
-
-fn tail(relu: bool) -> Tail {
-    if relu { Tail::RELU } else { Tail::NONE }
 }
 
 fn slice<'a>(values: &'a Values<'_>) -> PyResult<&'a [f16]> {

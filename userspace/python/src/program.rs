@@ -123,7 +123,7 @@ impl Program {
         let soc = options::chip(chip).map_err(raise::wrong_value)?;
         let report = py.detach(|| -> Result<String, String> {
             let program = self.program().map_err(|why| why.to_string())?;
-            serde_json::to_string(&sram::Report::of(&program, soc)).map_err(|why| why.to_string())
+            serde_json::to_string(&sram::Occupancy::of(&program, soc)).map_err(|why| why.to_string())
         });
         report.map_err(raise::wrong_value)
     }

@@ -8,7 +8,7 @@ use super::error::{BuildError, Limit};
 use super::graph::{Graph, Tensor, length};
 use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail};
 use super::shape::Shape;
-use super::tiling::{Layer, Part};
+use super::tiling::{Part, Sizes};
 
 /// A convolution.
 #[derive(Clone, Copy, Debug)]
@@ -193,7 +193,7 @@ impl Graph {
         }
 
         let layer =
-            Layer { input: first.shape, output, coefficient_bytes: convolution.weights.size() * taps };
+            Sizes { input: first.shape, output, coefficient_bytes: convolution.weights.size() * taps };
         let outputs: Vec<_> = layer.outputs(&self.hierarchy, convolution).collect();
         let rows: Vec<_> = layer.rows(&self.hierarchy, convolution).collect();
         // The first of several tasks that read the same leaves it on chip for the others.

@@ -84,7 +84,7 @@ impl Limit {
     }
 
     /// Refuses 0 and what is above the limit.
-    pub(super) fn check(self, operation: &'static str, value: impl Into<u64>) -> Result<(), BuildError> {
+    pub(crate) fn check(self, operation: &'static str, value: impl Into<u64>) -> Result<(), BuildError> {
         let value = value.into();
         if (1..=self.max()).contains(&value) {
             Ok(())

@@ -10,7 +10,7 @@ mod window;
 use ane_uapi::hw::mmio_map::Region;
 
 use super::arena::Arena;
-use super::encode::{self, ChipWords, MemoryWords, Runtime, Side, Task};
+use super::encode::{self, ChipWords, MemoryWords, PlacedPass, Runtime, Side};
 use super::error::{BuildError, Limit};
 use super::graph::{Graph, Home, Placement, ValueId, View};
 use super::lines::Lines;
@@ -123,7 +123,7 @@ impl<'g> Lowering<'g> {
         let second = pass.second.map(|view| self.side(pass, view, windows.second)).transpose()?;
         whole_planes_per_group(pass, &first, &result)?;
         let runtime = self.runtime(index, pass)?;
-        let task = Task { pass, tile_rows, first, second, result, assembled: assembled(pass), runtime };
+        let task = PlacedPass { pass, tile_rows, first, second, result, assembled: assembled(pass), runtime };
         let descriptor = encode::descriptor(&task);
 
         windows.iter().for_each(|window| self.chip.give_back(window.base));

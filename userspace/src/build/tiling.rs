@@ -16,14 +16,14 @@ use super::shape::{HALF, Shape};
 
 /// The sizes of a convolution that its tiles follow from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layer {
+pub(super) struct Sizes {
     pub(super) input: Shape,
     pub(super) output: Shape,
     /// Bytes of one output's coefficients.
     pub(super) coefficient_bytes: u64,
 }
 
-impl Layer {
+impl Sizes {
     const fn weight_bytes(&self) -> u64 {
         self.coefficient_bytes * self.output.c as u64
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn weight_of_32_megabytes_is_cut_into_tiles_of_half_the_pool() {
         let layer =
-            Layer { input: Shape::new(4096, 1, 1), output: Shape::new(4096, 1, 1), coefficient_bytes: 8192 };
+            Sizes { input: Shape::new(4096, 1, 1), output: Shape::new(4096, 1, 1), coefficient_bytes: 8192 };
         let parts: Vec<_> = layer.outputs(&M1(), &plain(4096, (1, 1))).collect();
         assert_eq!((parts.len(), parts[0].clone(), parts[31].clone()), (32, 0..128, 3968..4096));
         assert_eq!(layer.rows(&M1(), &plain(4096, (1, 1))).count(), 1);
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn layer_below_the_bound_is_one_task() {
         let shape = Shape::new(512, 32, 32);
-        let layer = Layer { input: shape, output: shape, coefficient_bytes: 1024 };
+        let layer = Sizes { input: shape, output: shape, coefficient_bytes: 1024 };
         assert_eq!(layer.outputs(&M1(), &plain(512, (1, 1))).count(), 1);
         assert_eq!(layer.rows(&M1(), &plain(512, (1, 1))).count(), 1);
     }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn rows_of_a_tile_with_those_that_its_kernel_reaches_fit_in_half_the_pool() {
         let shape = Shape::new(512, 64, 64);
-        let layer = Layer { input: shape, output: Shape::new(8, 64, 64), coefficient_bytes: 9216 };
+        let layer = Sizes { input: shape, output: Shape::new(8, 64, 64), coefficient_bytes: 9216 };
         let convolution = Convolution { padding: Padding::all(1), ..plain(8, (3, 3)) };
         let parts: Vec<_> = layer.rows(&M1(), &convolution).collect();
         assert_eq!(parts[0], 0..14, "sixteen rows of 64 KB are a megabyte");

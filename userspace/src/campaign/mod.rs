@@ -7,6 +7,7 @@
 //! | file | holds |
 //! |---|---|
 //! | [`manifest`] | a TOML file or a folder, as cases |
+//! | [`files`] | which programs a name stands for, and what is fit to be read |
 //! | [`case`] | one case, its name for all times, and the part it belongs to |
 //! | [`runner`] | runs one case on a device |
 //! | [`expect`] | compares what came out with what is expected |
@@ -20,6 +21,7 @@
 
 pub mod case;
 pub mod expect;
+pub mod files;
 pub mod manifest;
 pub mod meaning;
 pub mod pool;

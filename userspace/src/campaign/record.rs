@@ -1,12 +1,13 @@
 //! Lines of results: one for each case, appended whole.
 //!
-//! A line is written by one call to a file that is open for appending, with an end of line before and behind it. So lines
-//! of several processes do not mix, and a line that a full disk or a kill cut short damages no other: the reader leaves
-//! out what is no whole line, and its case is run again. Which cases are done says the file itself.
+//! A line is written by one call to a file that is open for appending, while nobody else writes there. So lines of several
+//! processes do not mix. A line that a full disk or a kill cut short damages no other: whoever writes next ends it first, the
+//! reader leaves out what is no whole line, and its case is run again. Which cases are done says the file itself.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -291,15 +292,27 @@ impl Log {
     ///
     /// The system's, and [`ErrorKind::StorageFull`] if only a part of the line found room.
     pub fn append(&mut self, record: &Record) -> io::Result<()> {
-        append(&mut self.file, record)?;
+        // A file system without locks has lines written all the same.
+        let is_locked = self.file.lock().is_ok();
+        let written = is_cut_short(&self.file).and_then(|is_cut| append(&mut self.file, record, is_cut));
+        if is_locked {
+            self.file.unlock()?;
+        }
+        written?;
         self.done.insert(record.id.clone());
         Ok(())
     }
 }
 
-fn append(into: &mut impl Write, record: &Record) -> io::Result<()> {
-    // The end of line in front ends what a part of another line may have left.
-    let mut line = vec![b'\n'];
+/// True if the last line of a file has no end.
+fn is_cut_short(file: &File) -> io::Result<bool> {
+    let Some(last) = file.metadata()?.len().checked_sub(1) else { return Ok(false) };
+    let mut byte = [0];
+    Ok(file.read_at(&mut byte, last)? == 1 && byte != *b"\n")
+}
+
+fn append(into: &mut impl Write, record: &Record, is_cut: bool) -> io::Result<()> {
+    let mut line = if is_cut { vec![b'\n'] } else { Vec::new() };
     serde_json::to_writer(&mut line, record)?;
     line.push(b'\n');
     loop {
@@ -356,6 +369,12 @@ mod tests {
                 });
             }
         });
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            text.lines().filter(|line| line.starts_with('{')).count(),
+            text.lines().count(),
+            "a line each"
+        );
         let lines = read(File::open(&path).unwrap()).unwrap();
         let ids: HashSet<String> = lines.records.iter().map(|record| record.id.clone()).collect();
         assert_eq!((lines.damaged, lines.records.len(), ids.len()), (0, 200, 200));
@@ -378,7 +397,7 @@ mod tests {
 
     #[test]
     fn full_disk_in_the_middle_of_a_line_is_an_error() {
-        let error = append(&mut Disk(10), &record(1)).unwrap_err();
+        let error = append(&mut Disk(10), &record(1), false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::StorageFull);
         assert!(error.to_string().starts_with("only 10 bytes"), "{error}");
     }

@@ -13,13 +13,14 @@ use ane_device::options::{Hang, Numerics};
 
 use super::case::{Case, Expect};
 use super::expect::{Got, compare, sha256};
-use super::manifest::PROGRAM_MAX;
-use super::meaning::{self, Array};
+use super::files::PROGRAM_MAX;
+use super::meaning;
 use super::record::{Blame, Outcome, Verdict};
 use crate::build::script;
 use crate::container;
 use crate::device::{Device, Location};
 use crate::model::Model;
+use crate::model::network::{Array, Fault};
 use crate::session::{self, Session};
 use crate::tensor::{Tensor, elements, npy};
 
@@ -236,11 +237,12 @@ fn meant(text: &str, inputs: &[(String, Tensor)], outputs: &[Got]) -> Result<Vec
         .iter()
         .map(|(name, tensor)| {
             let shape = tensor.shape();
-            let shape = [shape.n, shape.c, shape.h, shape.w].map(|extent| extent as usize);
+            let dims = [shape.n, shape.c, shape.h, shape.w].map(|extent| extent as usize);
             let values = tensor.values().iter().map(|value| value.to_f64()).collect();
-            (name.clone(), Array { shape, values })
+            Ok((name.clone(), Array::new(dims.to_vec(), values)?))
         })
-        .collect();
+        .collect::<Result<_, _>>()
+        .map_err(|why: Fault| ended(Verdict::Error, why))?;
     let mut named = meaning::evaluate(text, &inputs).map_err(|why| ended(Verdict::Error, why))?;
     let sole = if outputs.len() == 1 { named.pop_last() } else { None };
     if let Some((name, array)) = sole {
@@ -249,14 +251,14 @@ fn meant(text: &str, inputs: &[(String, Tensor)], outputs: &[Got]) -> Result<Vec
             .first()
             .and_then(|got| named.remove(&got.name))
             .filter(|_| outputs.iter().all(|got| got.name != name));
-        return Ok(vec![exact.unwrap_or(array).values]);
+        return Ok(vec![exact.unwrap_or(array).values().to_vec()]);
     }
     outputs
         .iter()
         .map(|got| {
             let array = named.remove(&got.name);
             let missing = || ended(Verdict::Error, format!("the meaning names no array {:?}", got.name));
-            array.map(|array| array.values).ok_or_else(missing)
+            array.map(|array| array.values().to_vec()).ok_or_else(missing)
         })
         .collect()
 }

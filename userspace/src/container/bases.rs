@@ -13,7 +13,6 @@ use crate::task::Task;
 pub(crate) struct Base {
     /// Name of the field.
     pub(crate) field: &'static str,
-    /// The BAR.
     pub(crate) bar: u8,
 }
 

@@ -25,8 +25,9 @@ pub enum Error {
 pub struct Unrecognised {
     /// Length of the file.
     pub len: u64,
-    /// Its first bytes, zeros where it is shorter.
-    pub start: [u8; 8],
+    /// What its first bytes say that it is, if that is known. The bytes themselves are not told: messages end up in logs, and
+    /// the file may be one that their readers may not read.
+    pub looks_like: Option<&'static str>,
 }
 
 /// First bytes of files that people have beside their programs, and how to name them.
@@ -42,23 +43,17 @@ const KNOWN: &[(&[u8], &str)] = &[
 
 impl Unrecognised {
     pub(super) fn of(file: &[u8]) -> Self {
-        let mut start = [0; 8];
-        start.iter_mut().zip(file).for_each(|(to, from)| *to = *from);
-        Self { len: file.len() as u64, start }
-    }
-
-    fn guess(&self) -> Option<&'static str> {
-        KNOWN.iter().find(|(magic, _)| self.start.starts_with(magic)).map(|(_, name)| *name)
+        let known = KNOWN.iter().find(|(magic, _)| file.starts_with(magic));
+        Self { len: file.len() as u64, looks_like: known.map(|(_, name)| *name) }
     }
 }
 
 impl fmt::Display for Unrecognised {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let payload = u64::from_le_bytes(self.start);
-        match self.guess() {
+        match self.looks_like {
             Some(name) => write!(f, "file looks like {name}")?,
             None if self.len == 0 => f.write_str("file is empty")?,
-            None => write!(f, "file of {:#x} bytes starts with {payload:#018x}", self.len)?,
+            None => write!(f, "file of {:#x} bytes is no program", self.len)?,
         }
         write!(
             f,

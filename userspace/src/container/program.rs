@@ -337,6 +337,19 @@ pub enum Warning {
         /// Where the last element ends.
         extent: u64,
     },
+    /// Tasks that read and write other numbers of BARs than the header counts inputs and outputs.
+    #[error(
+        "tasks do not tell {inputs} inputs and {outputs} outputs apart: outputs are taken to begin at BAR {first}, \
+         and inputs to follow them"
+    )]
+    OperandsUnclear {
+        /// Inputs by the header.
+        inputs: usize,
+        /// Outputs by the header.
+        outputs: usize,
+        /// The first BAR of a surface.
+        first: u8,
+    },
     /// A buffer for the BAR that carries the constants, which no driver accepts.
     #[error(
         "BAR 1 has a buffer of {tiles} tiles of its own, which the driver refuses: the constants follow the tasks"

@@ -53,7 +53,15 @@ pub enum Damage {
     /// The program is for another engine.
     #[error(transparent)]
     Generation(#[from] LaterGeneration),
+    /// There are more tasks than one report holds.
+    #[error(
+        "program has more than {TASKS_MAX} tasks, and a report holds no more: go along them with `TaskReports`"
+    )]
+    Long,
 }
+
+/// Tasks that one [`Report`] holds: each takes some 290 KB (Chosen: 300 MB for the longest).
+pub const TASKS_MAX: usize = 1024;
 
 fn as_text<S: serde::Serializer>(damage: &Option<Damage>, serializer: S) -> Result<S::Ok, S::Error> {
     match damage {
@@ -63,7 +71,7 @@ fn as_text<S: serde::Serializer>(damage: &Option<Damage>, serializer: S) -> Resu
 }
 
 impl Report {
-    /// Takes `program` apart.
+    /// Takes `program` apart, up to [`TASKS_MAX`] tasks of it.
     pub fn of(program: &Program<'_>) -> Self {
         let mut file = RegisterFile::default();
         let mut tasks = Vec::new();
@@ -83,6 +91,9 @@ fn report_tasks(
 ) -> Result<(), Damage> {
     for task in program.tasks()? {
         let task: Task<'_> = task?;
+        if tasks.len() >= TASKS_MAX {
+            return Err(Damage::Long);
+        }
         let report = TaskReport::of(&task, file, tasks.last(), bars);
         tasks.push(report);
     }

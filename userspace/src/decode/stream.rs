@@ -61,7 +61,7 @@ impl Serialize for Streamed<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let whole = ProgramReport::of(self.0);
         let walk =
-            Walk { bars: &whole.bars, state: RefCell::new((TaskReports::of(self.0), BTreeMap::new())) };
+            TaskList { bars: &whole.bars, state: RefCell::new((TaskReports::of(self.0), BTreeMap::new())) };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("program", &whole)?;
         map.serialize_entry("tasks", &walk)?;
@@ -75,12 +75,12 @@ impl Serialize for Streamed<'_, '_> {
 }
 
 /// The list of tasks. It is gone through once, and leaves behind what was met on the way.
-struct Walk<'p, 'a> {
+struct TaskList<'p, 'a> {
     bars: &'p [BarReport],
     state: RefCell<(TaskReports<'a>, BTreeMap<&'static str, Entry>)>,
 }
 
-impl Serialize for Walk<'_, '_> {
+impl Serialize for TaskList<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut state = self.state.try_borrow_mut().map_err(S::Error::custom)?;
         let (tasks, legend) = &mut *state;

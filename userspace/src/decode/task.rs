@@ -120,7 +120,7 @@ pub struct FieldReport {
     pub grade: Option<&'static str>,
     /// True for an enumeration, whose value 0 means something too.
     pub enumerated: bool,
-    kind: Kind,
+    wording: Wording,
 }
 
 impl TaskReport {
@@ -245,7 +245,7 @@ fn numbers<S: serde::Serializer>(fields: &[FieldReport], serializer: S) -> Resul
 
 /// How much text has to say about a field besides its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Wording {
     /// One bit: its name is enough.
     Flag,
     /// The whole word, as a bit pattern.
@@ -256,7 +256,7 @@ pub(super) enum Kind {
     Named,
 }
 
-impl Kind {
+impl Wording {
     fn of(field: &Field) -> Self {
         match (field.bits, field.show) {
             (_, Show::Codes(_)) => Self::Named,
@@ -269,8 +269,8 @@ impl Kind {
 }
 
 impl FieldReport {
-    pub(super) const fn kind(&self) -> Kind {
-        self.kind
+    pub(super) const fn wording(&self) -> Wording {
+        self.wording
     }
 
     fn of(field: &'static Field, word: u32) -> Self {
@@ -284,7 +284,7 @@ impl FieldReport {
             value_meaning: field.code(value).map(|code| code.doc.trim()),
             grade: field.grade.map(|grade| grade.name()),
             enumerated: matches!(field.show, Show::Codes(_)),
-            kind: Kind::of(field),
+            wording: Wording::of(field),
         }
     }
 }

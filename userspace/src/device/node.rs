@@ -14,19 +14,19 @@ use super::location::Location;
 use super::mapping::Mapping;
 
 /// An open node.
-pub(super) struct Node {
+pub(super) struct DeviceNode {
     path: PathBuf,
     file: File,
 }
 
-impl Node {
+impl DeviceNode {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         Ok(Self { path: path.to_owned(), file })
     }
 }
 
-impl Connection for Node {
+impl Connection for DeviceNode {
     fn ioctl(&self, number: u32, argument: &mut [u8], memory: &mut [&mut [u8]]) -> Result<(), Failed> {
         // The kernel follows the pointers in the argument. They lead to these slices, which nobody else uses meanwhile.
         for slice in memory {

@@ -16,7 +16,7 @@ use super::connection::Connection;
 use super::error::Error;
 use super::in_process::{InProcess, Shared};
 use super::location::Location;
-use super::node::Node;
+use super::node::DeviceNode;
 use super::{Device, Open};
 use crate::daemon::{self, EmbeddedDriver};
 use crate::inspect;
@@ -95,7 +95,7 @@ impl Device {
     /// [`Error::Open`].
     pub fn node(path: &Path) -> Result<Self, Error> {
         let location = Location::Node(path.to_owned());
-        match Node::open(path) {
+        match DeviceNode::open(path) {
             Ok(node) => Ok(Self::new(location, Box::new(node))),
             Err(why) => Err(Error::Open { location, why: why.into() }),
         }

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
-use super::compile::FILE_BYTES_MAX;
+use super::limits::FILE_BYTES_MAX;
 
 /// Where the files beside a model are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

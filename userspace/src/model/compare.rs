@@ -5,7 +5,8 @@
 
 use half::f16;
 
-use super::compile::{Compiled, Error as CompileError, build};
+use super::compile::{Compiled, build};
+use super::error::Error as CompileError;
 use super::execute::execute;
 use super::network::evaluate::evaluate;
 use super::network::operation::{JoinKind, Operation, Post};

@@ -1,41 +1,18 @@
 //! A model to a program: read, simplified, laid out, built.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use thiserror::Error as ThisError;
-
-use super::Model;
 use super::beside::Beside;
+use super::error::Error;
+use super::limits::FILE_BYTES_MAX;
 use super::lower::{self, Step};
-use super::network::{Array, Fault, Network};
-use super::problem::Problem;
-use super::protobuf::{Damage, Message};
-use super::{mil, onnx};
+use super::network::Network;
+use super::options::Options;
+use super::protobuf::Message;
+use super::{Model, mil, onnx};
 use crate::build::Built;
-
-/// Most layers of a model: as many as a program has tasks.
-pub const NODES_MAX: usize = 1 << 16;
-
-/// Most problems that are told at once.
-pub const PROBLEMS_MAX: usize = 1000;
-
-/// Most bytes of a model's file. (Chosen) Constants of the engine's whole aperture as singles are 8 GB; more than half
-/// of that nobody has brought yet.
-pub const FILE_BYTES_MAX: u64 = 4 << 30;
-
-/// What is decided before the run.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Inputs that are bound to constants.
-    pub constants: BTreeMap<String, Array>,
-    /// Extents that the model gives names only.
-    pub extents: BTreeMap<String, usize>,
-    /// Where files are that the model names.
-    pub beside: Beside,
-}
 
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,71 +56,6 @@ impl Compiled {
     pub fn model(&self) -> Model {
         Model::from(&self.built)
     }
-}
-
-/// Why there is no program.
-#[derive(Debug, ThisError)]
-#[non_exhaustive]
-pub enum Error {
-    /// The file cannot be read.
-    #[error("{0}")]
-    File(#[from] io::Error),
-    /// The file is longer than any model.
-    #[error("file has {bytes} bytes, of which a model has at most {FILE_BYTES_MAX}")]
-    Long {
-        /// Its length.
-        bytes: u64,
-    },
-    /// The file is none of the formats.
-    #[error("file is no model that is read here: ONNX, .mlpackage and MIL text are")]
-    Format,
-    /// The file is damaged.
-    #[error("model is damaged: {0}")]
-    Damage(#[from] Damage),
-    /// A model without a graph.
-    #[error("model has no graph")]
-    NoGraph,
-    /// A model of Core ML that is none of its programs.
-    #[error("model is of an older form of Core ML; those with an mlProgram are read")]
-    NoProgram,
-    /// The text is not what the language wants.
-    #[error("{what} at {line}:{column}")]
-    Text {
-        /// What is wrong.
-        what: String,
-        /// Line, from 1 on.
-        line: usize,
-        /// Byte of the line, from 1 on.
-        column: usize,
-    },
-    /// A version that is not read.
-    #[error("model has {what} of version {version}; {least} and later are read")]
-    Version {
-        /// Of what.
-        what: &'static str,
-        /// The version.
-        version: i64,
-        /// The oldest.
-        least: i64,
-    },
-    /// More layers than a program has tasks.
-    #[error("model has {count} layers, of which there may be {NODES_MAX}")]
-    Nodes {
-        /// How many.
-        count: usize,
-    },
-    /// A tensor of the model that makes no sense.
-    #[error("{0}")]
-    Fault(#[from] Fault),
-    /// What cannot be mapped, all of it.
-    #[error("{}", problems(.0))]
-    Problems(Vec<Problem>),
-}
-
-fn problems(problems: &[Problem]) -> String {
-    let lines: Vec<String> = problems.iter().map(|problem| format!("  {problem}")).collect();
-    let count = crate::count::count(problems.len(), "part");
-    format!("{count} of the model cannot be mapped:\n{}", lines.join("\n"))
 }
 
 /// Compiles the model in a file, or in a folder `.mlpackage` or `.mlmodelc`.

@@ -31,6 +31,14 @@ pub(super) trait Layers {
         self.add(Operation::Join(Join { kind, relu: false }), &[a, b])
     }
 
+    /// `x` where it is above `alpha`, and at it if `holds_there`; zero elsewhere.
+    fn thresholded(&mut self, x: ValueId, alpha: f64, holds_there: bool) -> Result<ValueId, Why> {
+        let beyond = self.affine(x, 1.0, -alpha)?;
+        let mask = Map::Step { below: 0.0, zero: if holds_there { 1.0 } else { 0.0 }, above: 1.0 };
+        let mask = self.map(mask, beyond)?;
+        self.join(JoinKind::Multiply, x, mask)
+    }
+
     fn reshape(&mut self, x: ValueId, dims: Vec<usize>) -> Result<ValueId, Why> {
         self.add(Operation::Reshape(dims), &[x])
     }
@@ -49,4 +57,12 @@ pub(super) trait Layers {
         let counted = counted.and_then(|axis| usize::try_from(axis).ok()).filter(|&axis| axis < rank);
         counted.ok_or_else(|| Fault::Wrong { what: "axis", value: axis, dims: vec![rank] }.into())
     }
+}
+
+/// A list of whole numbers as extents.
+pub(super) fn extents(list: &[i64]) -> Result<Vec<usize>, Why> {
+    let extent = |&value: &i64| {
+        usize::try_from(value).map_err(|_| Fault::Wrong { what: "extent", value, dims: Vec::new() })
+    };
+    Ok(list.iter().map(extent).collect::<Result<_, _>>()?)
 }

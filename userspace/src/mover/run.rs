@@ -59,7 +59,7 @@ fn at<T: Word>(base: EngineOffset, register: &Reg<T>) -> EngineOffset {
 }
 
 /// A script while it runs.
-struct Run<'a, B> {
+struct RunningScript<'a, B> {
     bus: &'a mut B,
     shown: &'a mut Vec<Shown>,
     /// Commands that were refused so far.
@@ -74,7 +74,7 @@ struct Run<'a, B> {
 pub fn run(script: &Script, bus: &mut impl Bus, shown: &mut Vec<Shown>) -> Result<(), Failed> {
     let counted = at(MODEL.base, &model::REFUSED);
     let refused = bus.read(counted).map_err(|why| Failed::Bus { line: 0, why })?;
-    let mut run = Run { bus, shown, refused };
+    let mut run = RunningScript { bus, shown, refused };
     for (line, command) in &script.0 {
         run.carry_out(*line, command)?;
         run.refusals(*line)?;
@@ -82,7 +82,7 @@ pub fn run(script: &Script, bus: &mut impl Bus, shown: &mut Vec<Shown>) -> Resul
     Ok(())
 }
 
-impl<B: Bus> Run<'_, B> {
+impl<B: Bus> RunningScript<'_, B> {
     fn show(&mut self, line: usize, what: What) {
         self.shown.push(Shown { line, what });
     }

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::container::Program;
 use crate::decode::ProgramReport;
 use crate::diff::{Comparison, programs};
-use walk::Walk;
+use walk::ShownTasks;
 
 const HTML: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -47,7 +47,7 @@ struct Side {
     program: ProgramReport,
     /// Tasks that there are; the page may show fewer.
     task_count: u32,
-    walk: Walk,
+    walk: ShownTasks,
 }
 
 /// Everything that a page shows.
@@ -80,7 +80,7 @@ pub fn page(named: &[(&str, &Program<'_>)], soc: Soc) -> serde_json::Result<Stri
     let mut sides = Vec::new();
     for (name, program) in named {
         let whole = ProgramReport::of(program);
-        let walk = Walk::of(program, &whole.bars, soc, &mut legend);
+        let walk = ShownTasks::of(program, &whole.bars, soc, &mut legend);
         sides.push(Side { name: (*name).to_owned(), task_count: program.task_count, program: whole, walk });
     }
     let differences = match named {

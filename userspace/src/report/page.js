@@ -29,7 +29,7 @@
   const table = (heads, rows) => h("div", { class: "scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, heads.map((head) => h("th", {}, head)))), h("tbody", {}, rows)));
   const row = (...cells) => h("tr", {}, cells.map((cell) =>
-    h("td", { class: typeof cell === "string" && /^[-0-9]/.test(cell) ? "n" : null }, cell)));
+    h("td", { class: typeof cell !== "string" ? null : /^0x/.test(cell) ? "n hex" : /^[-0-9]/.test(cell) ? "n" : null }, cell)));
   const refusalOf = (side, index) => side.walk.refusals.find((one) => one.task === index);
   const pick = (side, task, to = 4) => { state.side = side; state.task = task; show(to); };
   const isPicked = (side, task) => state.side === side && state.task === task;
@@ -213,8 +213,8 @@
         if (next && next.classList.contains("opened")) { next.remove(); line.setAttribute("aria-expanded", "false"); return; }
         line.setAttribute("aria-expanded", "true");
         line.after(h("tr", { class: "opened" }, h("td", { colspan: 4 }, h("div", { class: "more" }, meaning(one.name)))));
-      }) }, h("td", { class: refused && refused.register === one.name ? "bad" : null }, one.name), h("td", { class: "n" }, hex(one.value, 8)),
-        h("td", { class: "n faint" }, one.was === null || one.by !== task.index ? "" : hex(one.was, 8)),
+      }) }, h("td", { class: refused && refused.register === one.name ? "bad" : null }, one.name), h("td", { class: "n hex" }, hex(one.value, 8)),
+        h("td", { class: "n hex faint" }, one.was === null || one.by !== task.index ? "" : hex(one.was, 8)),
         h("td", {}, one.fields.map(([field, shown]) => field + " " + shown).join(", ")));
       return [line];
     });

@@ -17,8 +17,8 @@ use crate::refusals::Refusal;
 
 /// The tasks that are shown, and what they come to.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Walk {
-    tasks: Vec<Task>,
+pub(super) struct ShownTasks {
+    tasks: Vec<ShownTask>,
     refusals: Vec<Refused>,
     /// Why the tasks cannot be followed further.
     damage: Option<String>,
@@ -37,7 +37,7 @@ struct Refused {
 }
 
 #[derive(Debug, Serialize)]
-struct Task {
+struct ShownTask {
     index: u32,
     offset: u64,
     bytes: u32,
@@ -62,7 +62,7 @@ struct Task {
 #[derive(Debug, Serialize)]
 struct Written(String, u32, Option<u32>, Vec<(&'static str, String)>);
 
-impl Walk {
+impl ShownTasks {
     pub(super) fn of(program: &Program<'_>, bars: &[BarReport], soc: Soc, legend: &mut Legend) -> Self {
         let machine = Machine::of(soc.chip().generation);
         let mut walk = Self { chip_bytes: machine.hierarchy.operand_bytes.into(), ..Self::default() };
@@ -86,7 +86,7 @@ impl Walk {
         for task in program.tasks().map_err(|why| why.to_string())?.take(TASKS_MAX) {
             let task = task.map_err(|why| why.to_string())?;
             let report = TaskReport::of(&task, &mut file, previous.as_ref(), bars);
-            let mut shown = Task::of(&report, legend);
+            let mut shown = ShownTask::of(&report, legend);
             // What comes behind a descriptor that is not understood has registers that nobody knows.
             if understood {
                 let descriptor = Descriptor::of(task.words.iter().map(|word| word.get()));
@@ -112,7 +112,7 @@ impl Walk {
     }
 
     /// Time and memory of a task that is understood.
-    fn place(&mut self, task: &mut Task, plan: &Plan, machine: &Machine, clock: &mut Clock) {
+    fn place(&mut self, task: &mut ShownTask, plan: &Plan, machine: &Machine, clock: &mut Clock) {
         let cost = Cost::of(machine, &plan.pass);
         let spent = clock.task(&cost, task.index == 0, 0);
         task.start = self.cycles;
@@ -163,7 +163,7 @@ impl Walk {
 
     /// The task that left its result in these bytes last.
     fn maker(&self, start: u64, end: u64) -> Option<u32> {
-        let made = |task: &&Task| {
+        let made = |task: &&ShownTask| {
             let results = task.places.iter().filter(|(what, ..)| what.starts_with("result"));
             results.into_iter().any(|(_, from, to)| *from < end && start < *to)
         };
@@ -171,7 +171,7 @@ impl Walk {
     }
 }
 
-impl Task {
+impl ShownTask {
     fn of(report: &TaskReport, legend: &mut Legend) -> Self {
         let header = report.header.iter().map(|word| ("header", word));
         let blocks =

@@ -1,6 +1,6 @@
 //! What a program does with the chip's memory, and what that would take: bank heat, residency, virtual time.
 //!
-//! A [`Report`] is read off the program alone: each task is decoded and planned as the device would, nothing is executed. It
+//! An [`Occupancy`] is read off the program alone: each task is decoded and planned as the device would, nothing is executed. It
 //! says of each operand where it lies and why, of each bank how many granules it gives, of each task how long it would
 //! take by the timing model.
 //!
@@ -64,7 +64,7 @@ pub struct Operand {
 
 /// One task.
 #[derive(Clone, Debug, Serialize)]
-pub struct Task {
+pub struct TaskOccupancy {
     /// Its place in the program.
     pub index: u32,
     /// What it does.
@@ -95,7 +95,7 @@ pub struct Task {
 
 /// A program and the chip's memory.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct Occupancy {
     /// The chip, if it is one that there is a device of.
     pub chip: Option<&'static str>,
     /// The compiler's target that the numbers are of.
@@ -103,7 +103,7 @@ pub struct Report {
     /// The hierarchy.
     pub levels: Vec<Level>,
     /// The tasks, up to the first that is not understood.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<TaskOccupancy>,
     /// Granules that each bank gives in one walk over each operand.
     #[serde(serialize_with = "heat_of_all")]
     pub heat: Heat,
@@ -123,7 +123,7 @@ fn heat_of_all<S: serde::Serializer>(heat: &Heat, to: S) -> Result<S::Ok, S::Err
     heat.as_slice().serialize(to)
 }
 
-impl Report {
+impl Occupancy {
     /// The report of a chip without a program.
     pub fn of_chip(soc: Soc) -> Self {
         Self { chip: Some(soc.name()), ..Self::of_target(soc.chip().generation) }
@@ -191,7 +191,7 @@ fn levels(hierarchy: &Hierarchy) -> Vec<Level> {
     hierarchy.levels().into_iter().map(level).collect()
 }
 
-fn describe(machine: &Machine, clock: &mut Clock, index: u32, plan: &Plan) -> Task {
+fn describe(machine: &Machine, clock: &mut Clock, index: u32, plan: &Plan) -> TaskOccupancy {
     let cost = Cost::of(machine, &plan.pass);
     let spent = clock.task(&cost, index == 0, 0);
     let mut operands = Vec::new();
@@ -211,7 +211,7 @@ fn describe(machine: &Machine, clock: &mut Clock, index: u32, plan: &Plan) -> Ta
     };
     operands.push(result(machine, sink));
     let slots = sink.shape.channels;
-    Task {
+    TaskOccupancy {
         index,
         class,
         operands,

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Heat, Report};
+use super::{Heat, Occupancy};
 
 /// Pixels of a cell.
 const CELL: u32 = 11;
@@ -42,7 +42,7 @@ fn row(to: &mut impl Write, index: usize, label: &str, heat: &Heat) -> fmt::Resu
 /// # Errors
 ///
 /// Those of the writer.
-pub fn write(to: &mut impl Write, report: &Report) -> fmt::Result {
+pub fn write(to: &mut impl Write, report: &Occupancy) -> fmt::Result {
     let operands = report.tasks.iter().flat_map(|task| {
         let named = move |operand: &super::Operand| {
             operand.heat.map(|heat| (format!("task {} {}", task.index, operand.name), heat))

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Heat, Level, Report, Task};
+use super::{Heat, Level, Occupancy, TaskOccupancy};
 use crate::count::count;
 
 /// Blocks that show how warm a bank is, from nothing to the warmest.
@@ -33,8 +33,8 @@ pub fn levels(to: &mut impl Write, levels: &[Level]) -> fmt::Result {
     Ok(())
 }
 
-fn task(to: &mut impl Write, task: &Task) -> fmt::Result {
-    let Task { index, class, output_buffer, passes, groups, conflicts, stalls, .. } = task;
+fn task(to: &mut impl Write, task: &TaskOccupancy) -> fmt::Result {
+    let TaskOccupancy { index, class, output_buffer, passes, groups, conflicts, stalls, .. } = task;
     writeln!(
         to,
         "task {index} ({class}): {}, {}, {}, {output_buffer} output buffer",
@@ -52,7 +52,7 @@ fn task(to: &mut impl Write, task: &Task) -> fmt::Result {
             writeln!(to, "               banks |{}|", bar(heat))?;
         }
     }
-    let Task { fill, read, array, write, cycles, .. } = task;
+    let TaskOccupancy { fill, read, array, write, cycles, .. } = task;
     writeln!(
         to,
         "  cycles: {cycles} (coefficients {fill}, in {read}, array {array} with {stalls} waiting for banks, out {write})"
@@ -64,7 +64,7 @@ fn task(to: &mut impl Write, task: &Task) -> fmt::Result {
 /// # Errors
 ///
 /// Those of the writer.
-pub fn write(to: &mut impl Write, report: &Report) -> fmt::Result {
+pub fn write(to: &mut impl Write, report: &Occupancy) -> fmt::Result {
     writeln!(to, "{} ({}): DRAM, pool, 64 banks, array", report.chip.unwrap_or("target"), report.generation)?;
     levels(to, &report.levels)?;
     if report.tasks.is_empty() {

@@ -101,7 +101,7 @@ impl Invocation {
 
 /// A machine to run.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct Launch {
     /// The device.
     pub device: Invocation,
     /// Its socket.
@@ -132,7 +132,7 @@ pub fn folder(wanted: Option<&Path>) -> Result<PathBuf, RunError> {
     Ok(folder)
 }
 
-impl Run {
+impl Launch {
     /// Starts both, and stays until QEMU ends; `tell` hears what there is to say meanwhile.
     ///
     /// # Errors
@@ -241,7 +241,7 @@ struct Device {
 }
 
 impl Device {
-    fn start(run: &Run) -> Result<Self, RunError> {
+    fn start(run: &Launch) -> Result<Self, RunError> {
         // It removes what another left there, and the path is only there again once it listens.
         let _ = std::fs::remove_file(&run.socket);
         let mut process = Guard(run.device.start()?);

@@ -44,17 +44,17 @@ pub enum SetupError {
 
 /// Where the kernel shows itself; another folder in tests.
 #[derive(Clone, Debug)]
-pub struct Kernel {
+pub struct GuestKernel {
     root: PathBuf,
 }
 
-impl Default for Kernel {
+impl Default for GuestKernel {
     fn default() -> Self {
         Self { root: "/".into() }
     }
 }
 
-impl Kernel {
+impl GuestKernel {
     /// A kernel that shows itself below `root`.
     pub fn below(root: &Path) -> Self {
         Self { root: root.to_owned() }

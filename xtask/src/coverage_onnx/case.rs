@@ -4,10 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use ane::device::{Device, Location};
-use ane::model::compile::Error;
 use ane::model::network::Array;
 use ane::model::network::operation::Operation;
-use ane::model::{Compiled, Options, Why, compile, execute, onnx};
+use ane::model::{Compiled, Error, Options, Why, compile, execute, onnx};
 use anyhow::{Context, Result};
 
 /// Largest difference of a result without tables, as part of the largest element: roundings to halves.

@@ -4,12 +4,15 @@
 //! takes programs of its own is here. A line is kept in the target folder as soon as it is there, so that a run that
 //! was killed goes on where it stopped; the page is made of the last line of each figure.
 //!
-//! * `fuzz`: F1;
+//! * `fuzz`: F1; `coverage`: which part of the parsers it runs;
+//! * `mutants`: F10;
 //! * `line`: a line, and where lines are kept;
 //! * `page`: the page.
 
+mod coverage;
 mod fuzz;
 mod line;
+mod mutants;
 mod page;
 
 use std::process::Command;
@@ -58,6 +61,8 @@ enum Runner {
     Test(&'static str),
     /// By every fuzz target.
     Fuzz,
+    /// By tests that try changed programs.
+    Mutants,
 }
 
 /// Every figure.
@@ -71,6 +76,7 @@ const FIGURES: &[(&str, Runner)] = &[
     ("F7", Runner::Test("f7_")),
     ("F8", Runner::Test("f8_")),
     ("F9", Runner::Test("f9_")),
+    ("F10", Runner::Mutants),
     ("F11", Runner::Test("f11_")),
 ];
 
@@ -94,19 +100,26 @@ pub fn run(options: &Options) -> Result<()> {
         let found = match runner {
             Runner::Test(name) => test(options, name)?,
             Runner::Fuzz => fuzz::run(&options.size)?,
+            Runner::Mutants => mutants::run(&options.size, options.seed)?,
         };
         if !found.held && found.known.is_none() {
             missed.push(*id);
         }
         store.keep(&found, &options.size, &commit, options.profile == Profile::Release)?;
         // A page after each: a run may be ended at any time.
-        write_or_check("docs/reliability.md", page::render(&store.lines()?)?, false, "release")?;
+        write_page(&store)?;
     }
-    write_or_check("docs/reliability.md", page::render(&store.lines()?)?, false, "release")?;
+    write_page(&store)?;
     if !missed.is_empty() {
         bail!("does not hold: {}", missed.join(", "));
     }
     Ok(())
+}
+
+fn write_page(store: &Store) -> Result<()> {
+    const PAGE: &str = "docs/reliability.md";
+    let present = std::fs::read_to_string(root().join(PAGE)).unwrap_or_default();
+    write_or_check(PAGE, page::render(&store.lines()?, &present)?, false, "release")
 }
 
 /// Runs a figure that is a test; its line.

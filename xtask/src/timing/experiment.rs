@@ -4,7 +4,7 @@
 //! the shape here says so.
 
 use ane::build::{BuildError, Built, Convolution, Graph, Padding, Shape, Weights};
-use ane::sram::Report;
+use ane::sram::Occupancy;
 use ane_uapi::hw::chip::Soc;
 use half::f16;
 
@@ -55,7 +55,7 @@ impl Curve {
 
 /// Nanoseconds from call to return, by the model.
 pub fn nanoseconds(built: &Built) -> f64 {
-    let report = Report::of(&built.program(), CHIP);
+    let report = Occupancy::of(&built.program(), CHIP);
     assert_eq!(report.damage, None, "built programs are understood");
     report.nanoseconds as f64
 }
@@ -213,7 +213,7 @@ const STEP: f64 = 61.0 - 20.0;
 /// What the builder refuses.
 pub fn pass_time(outputs: u32) -> Result<f64, BuildError> {
     let built = layer(Shape::new(STEP_INPUTS, 32, 32), outputs, 1)?;
-    let report = Report::of(&built.program(), CHIP);
+    let report = Occupancy::of(&built.program(), CHIP);
     let cycles = report.tasks[0].fill + report.tasks.iter().map(|task| task.array).sum::<u64>();
     let machine = ane_device::timing::Machine::of(CHIP.chip().generation);
     Ok(machine.nanoseconds(cycles) as f64 / 1000.0)

@@ -132,14 +132,3 @@ fn descriptor_of_no_bytes_is_harmless_wherever_it_points() {
     assert_eq!(outcome, Ok(()));
     assert_eq!(chain.write(&memory(), b"x"), 0);
 }
-
-#[test]
-fn flood_of_bad_chains_is_one_line_a_second() {
-    let mut complaints = Complaints::default();
-    for _ in 0..1000 {
-        complaints.complain(Ticks(1), &"bad");
-    }
-    assert_eq!(complaints.swallowed, 999);
-    complaints.complain(Ticks::from_milliseconds(1001), &"bad");
-    assert_eq!(complaints.swallowed, 0);
-}

@@ -3,6 +3,7 @@
 //! They are read and written in the worker's memory, which was checked when it was handed over, and never by
 //! what a [`Vring`] does on its own: its memory is what the transport was told last, checked or not.
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ane_device::wire;
@@ -33,8 +34,7 @@ impl Worker {
                 match state.get_queue_mut().iter(&self.memory) {
                     Ok(mut available) => available.next(),
                     Err(why) => {
-                        let why = format!("queue of requests cannot be read: {why}");
-                        self.complaints.complain(self.now(), &why);
+                        self.complain(&format_args!("queue of requests cannot be read: {why}"));
                         turn.broken = true;
                         break;
                     }
@@ -47,13 +47,12 @@ impl Worker {
             let written = match self.chain.gather(chain, &self.memory) {
                 Ok(()) => self.request(),
                 Err(bad) => {
-                    self.complaints.complain(self.now(), &bad);
+                    self.complain(&bad);
                     0
                 }
             };
             if let Err(why) = self.give_back(vring, head, written) {
-                let why = format!("chain {head} cannot be given back: {why}");
-                self.complaints.complain(self.now(), &why);
+                self.complain(&format_args!("chain {head} cannot be given back: {why}"));
             }
             served = n;
         }
@@ -61,6 +60,13 @@ impl Worker {
             turn.progress = true;
             turn.busy = served == REQUESTS_PER_TURN;
             self.notify(vring);
+        }
+    }
+
+    /// Logs what is wrong with a chain, if the budget allows.
+    fn complain(&mut self, what: &dyn fmt::Display) {
+        if let Some(left_out) = self.bad_chains.admits(self.now().0) {
+            log::warn!(target: "ane::virtio", "{what}{left_out}");
         }
     }
 
@@ -143,5 +149,23 @@ impl Worker {
         {
             log::warn!(target: "ane::virtio", "guest cannot be woken: {why}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ane_device::Options;
+    use ane_device::time::TICKS_PER_SECOND;
+    use ane_uapi::log_budget::LeftOut;
+
+    use super::super::Trace;
+    use super::*;
+
+    #[test]
+    fn flood_of_bad_chains_is_one_line_a_second() {
+        let mut worker = Worker::new(&Options::default(), Trace::new(None).unwrap(), None).unwrap();
+        let written = (0..1000).filter(|_| worker.bad_chains.admits(5).is_some()).count();
+        assert_eq!(written, 1);
+        assert_eq!(worker.bad_chains.admits(5 + TICKS_PER_SECOND), Some(LeftOut(999)));
     }
 }

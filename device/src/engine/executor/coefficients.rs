@@ -9,7 +9,7 @@ use super::reach::Reach;
 use crate::dart::Circuit;
 use crate::engine::plan::coefficients::Kernel;
 use crate::engine::plan::verdict::Verdict;
-use crate::engine::table::{BadTable, Why};
+use crate::engine::table::{BadTable, BrokenRule};
 use crate::engine::{EngineError, kernel_fetcher};
 use crate::refusal::Category;
 
@@ -72,12 +72,12 @@ impl Compute {
 /// An activation table that is refused; the value is that of the halfword to blame.
 fn bad_table(bad: &BadTable) -> Verdict {
     let why = match bad.why {
-        Why::Mode => "activation table has a mode that is not known",
-        Why::Flags => "activation table has flags that are not known together",
-        Why::Spacing => "activation table has knots more than 2^64 or less than 2^-64 apart",
-        Why::KnotInMode(_) => "activation table has knots in a mode that was seen without",
-        Why::SpacingInMode(_) => "activation table has knots that its mode leaves",
-        Why::NegativeInMode(_) => {
+        BrokenRule::Mode => "activation table has a mode that is not known",
+        BrokenRule::Flags => "activation table has flags that are not known together",
+        BrokenRule::Spacing => "activation table has knots more than 2^64 or less than 2^-64 apart",
+        BrokenRule::KnotInMode(_) => "activation table has knots in a mode that was seen without",
+        BrokenRule::SpacingInMode(_) => "activation table has knots that its mode leaves",
+        BrokenRule::NegativeInMode(_) => {
             "activation table lets negative values into a mode that has no place for them"
         }
     };

@@ -147,8 +147,9 @@ impl Compute {
     ) -> Result<(), Misfit> {
         let Staging { source1: input, result, turned, biases, .. } = &mut self.staging;
         if pass.input_relu {
-            let relu = |input: &mut [u16]| input.iter_mut().for_each(|half| *half = input_relu(*half));
-            Pace::new(watch).strides(input, relu);
+            self.array.pool().stretches(watch, input, |_, input, pace| {
+                pace.strides(input, |input| input.iter_mut().for_each(|half| *half = input_relu(*half)));
+            });
         }
         let (array, convolution, scale) = (self.array.under(watch), &pass.convolution, pass.post_scale);
         let steps = pass.output_step > 1;
@@ -194,7 +195,9 @@ impl Compute {
                 pace.strides(result, |result| table.apply(result));
             }
             (Nonlinearity::Relu, _) => {
-                pace.strides(result, |result| result.iter_mut().for_each(|half| *half = relu(*half)));
+                self.array.pool().stretches(watch, result, |_, result, pace| {
+                    pace.strides(result, |result| result.iter_mut().for_each(|half| *half = relu(*half)));
+                });
             }
             _ => {}
         }
@@ -202,7 +205,7 @@ impl Compute {
     }
 
     fn planar(&mut self, pass: &PlanarPass, watch: &Watch<'_>) -> Result<(), Misfit> {
-        let Staging { source1, source2, result, .. } = &mut self.staging;
+        let Self { array, staging: Staging { source1, source2, result, .. }, .. } = self;
         let operand = |shape: Shape, values| Operand {
             values,
             channels: shape.channels,
@@ -211,7 +214,7 @@ impl Compute {
         };
         let a = operand(pass.source1.shape, &**source1);
         let b = pass.source2.map(|source| operand(source.shape, &**source2));
-        pass.planar.run_under(watch, pass.shape, a, b, result).map_err(|_| Misfit)
+        pass.planar.run_under(watch, array.pool(), pass.shape, (a, b), result).map_err(|_| Misfit)
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) enum Bad {
     Long,
     /// A position has a coefficient that belongs to none.
     Nowhere,
+    /// It was left empty, and another slot of its chunk was not.
+    Empty,
 }
 
 impl Bad {
@@ -39,6 +41,7 @@ impl Bad {
             Self::Short => "masks of a sparse slot promise more than its body has",
             Self::Long => "body of a sparse slot has more than its masks promise",
             Self::Nowhere => "sparse slot has a coefficient outside of the kernel",
+            Self::Empty => "chunk has sparse slots that are empty beside others that are not",
         }
     }
 }
@@ -60,7 +63,8 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// The slot at the beginning of `bytes`; `is_only` says that nothing but padding may be behind it.
+    /// The slot at the beginning of `bytes`, which are all that it may have and what the chunk has of them; `is_only` says that
+    /// nothing but padding may be behind it.
     ///
     /// Two sources disagree on whether a row of biases is there if BiasMode is clear: one names none then (delta 5.4), an
     /// older one names no condition (td 7.2). Where the first reading finds no body, and the second one finds a row of zeros and a
@@ -78,7 +82,7 @@ impl<'a> Found<'a> {
             return Ok(found);
         }
         let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
-        if is_only && is_zero(bytes) {
+        if is_zero(bytes) {
             // A chunk that was left empty has no coefficient that is not zero.
             return Ok(found);
         }
@@ -87,6 +91,11 @@ impl<'a> Found<'a> {
         }
         let found = Self { biases: &[], ..Self::at(bytes, row)? };
         if found.accounts(layout) { Ok(found) } else { Err(Bad::Short) }
+    }
+
+    /// Whether it is one of a chunk that was left empty.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.body.is_empty()
     }
 
     fn at(bytes: &'a [u8], row: usize) -> Result<Self, Bad> {

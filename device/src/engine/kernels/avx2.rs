@@ -87,6 +87,7 @@ impl Lanes for Avx2 {
 impl Fused for Avx2 {
     memory! {
         splat(number: f32) -> Self = Self(_mm256_set1_ps(number));
+        load_ordinary(from: *const u16) -> Self = Self(_mm256_cvtph_ps(_mm_loadu_si128(from.cast())));
         load_few(from: *const f32, count: i32) -> Self = {
             let wanted = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), Self::counted());
             Self(_mm256_maskload_ps(from, wanted))

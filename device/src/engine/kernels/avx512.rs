@@ -90,6 +90,7 @@ impl Lanes for Avx512 {
 impl Fused for Avx512 {
     memory! {
         splat(number: f32) -> Self = Self(_mm512_set1_ps(number));
+        load_ordinary(from: *const u16) -> Self = Self(_mm512_cvtph_ps(_mm256_loadu_si256(from.cast())));
         load_few(from: *const f32, count: i32) -> Self =
             Self(_mm512_maskz_loadu_ps(1u16.unbounded_shl(count.cast_unsigned()).wrapping_sub(1), from));
         apart(from: *const f32, step: i32) -> Self =

@@ -79,6 +79,13 @@ pub(super) trait Fused: Lanes {
     /// The magnitude.
     fn magnitude(self) -> Self;
 
+    /// Halves that lie in a row and have exponent fields below 31.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit, and `COUNT` halves can be read.
+    unsafe fn load_ordinary(from: *const u16) -> Self;
+
     /// The first so many of the numbers that lie in a row, and zeros.
     ///
     /// # Safety

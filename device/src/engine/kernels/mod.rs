@@ -49,7 +49,7 @@ pub(crate) use self::finish::{Finish, Pixels, Port};
 pub(crate) use self::measure::{Extent, GRANULE, least};
 pub(crate) use self::ordered::{LOWEST, half};
 pub(crate) use self::sparse::{Dropped, Small};
-pub(crate) use self::vector::Stream;
+pub(crate) use self::vector::{Stream, Tap};
 pub(crate) use self::window::Window;
 
 /// A kind of vector unit.

@@ -6,11 +6,11 @@
 
 use core::arch::x86_64::*;
 
-use super::planar_vector::{LANES, LARGE, Vector, Work};
+use super::planar_vector::{LANES, LARGE, Vector, VectorWork};
 use crate::engine::numerics::double::BEYOND_SINGLE;
 
 /// Does the work, or gives it back if the processor has not what it takes.
-pub(super) fn run<W: Work>(work: W) -> Option<W> {
+pub(super) fn run<W: VectorWork>(work: W) -> Option<W> {
     if !(std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("f16c")) {
         return Some(work);
     }
@@ -20,7 +20,7 @@ pub(super) fn run<W: Work>(work: W) -> Option<W> {
 }
 
 #[target_feature(enable = "avx2,f16c")]
-fn run_wide(work: impl Work) {
+fn run_wide(work: impl VectorWork) {
     work.run::<Wide>();
 }
 

@@ -6,11 +6,11 @@
 
 use core::arch::x86_64::*;
 
-use super::planar_vector::{LANES, LARGE, Vector, Work};
+use super::planar_vector::{LANES, LARGE, Vector, VectorWork};
 use crate::engine::numerics::double::BEYOND_SINGLE;
 
 /// Does the work, or gives it back if the processor has not what it takes.
-pub(super) fn run<W: Work>(work: W) -> Option<W> {
+pub(super) fn run<W: VectorWork>(work: W) -> Option<W> {
     if !(std::arch::is_x86_feature_detected!("avx512f")
         && std::arch::is_x86_feature_detected!("avx512dq")
         && std::arch::is_x86_feature_detected!("avx512vl")
@@ -24,7 +24,7 @@ pub(super) fn run<W: Work>(work: W) -> Option<W> {
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,f16c")]
-fn run_whole(work: impl Work) {
+fn run_whole(work: impl VectorWork) {
     work.run::<Whole>();
 }
 

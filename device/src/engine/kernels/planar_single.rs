@@ -1,7 +1,7 @@
 //! Planar passes of one operation in singles, with the processor's own conversions from and to halves.
 //!
 //! Eight elements at a time: AVX2 and F16C, which every x86-64 processor since 2013 has. A processor without
-//! them gets no [`Pass`], and its caller computes in doubles.
+//! them gets no [`PassInSingles`], and its caller computes in doubles.
 
 /// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(in crate::engine) enum Step {
 /// A pass that this processor can do.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is none elsewhere"))]
-pub(in crate::engine) struct Pass {
+pub(in crate::engine) struct PassInSingles {
     step: Step,
     /// Sign bits that are flipped, of the first and the second.
     signs: [u32; 2],
@@ -30,7 +30,7 @@ pub(in crate::engine) struct Pass {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-impl Pass {
+impl PassInSingles {
     pub(in crate::engine) fn new(_: Step, _: bool, _: bool, _: bool) -> Option<Self> {
         None
     }
@@ -43,7 +43,7 @@ impl Pass {
 mod avx2 {
     use core::arch::x86_64::*;
 
-    use super::{Pass, Step};
+    use super::{PassInSingles, Step};
 
     /// Halves in a vector.
     const LANES: usize = 8;
@@ -51,7 +51,7 @@ mod avx2 {
     /// A finite magnitude that is infinity as a half.
     const LARGE: f32 = 131_072.0;
 
-    impl Pass {
+    impl PassInSingles {
         /// The pass, if the processor can do it.
         pub(in crate::engine) fn new(
             step: Step,

@@ -1,6 +1,6 @@
 //! Eight doubles at once, on any processor and on newer ones.
 //!
-//! What the planar engine does in doubles is written once, as [`Work`] over a [`Vector`]. Each operation of each
+//! What the planar engine does in doubles is written once, as [`VectorWork`] over a [`Vector`]. Each operation of each
 //! element is the same IEEE 754 operation in every vector, so the results are the same bits.
 
 use crate::engine::numerics::double::{self, settle};
@@ -51,13 +51,13 @@ pub(in crate::engine) trait Vector: Copy {
 }
 
 /// Something to do with vectors.
-pub(in crate::engine) trait Work {
+pub(in crate::engine) trait VectorWork {
     /// Does it; to be marked `#[inline(always)]`, as everything that it calls.
     fn run<V: Vector>(self);
 }
 
 /// Does the work in the widest vectors that the processor has.
-pub(in crate::engine) fn run(work: impl Work) {
+pub(in crate::engine) fn run(work: impl VectorWork) {
     #[cfg(target_arch = "x86_64")]
     let Some(work) = super::planar_avx512::run(work).and_then(super::planar_avx2::run) else { return };
     work.run::<Portable>();
@@ -167,7 +167,7 @@ mod tests {
     /// What each operation makes of all pairs of vectors, as bits.
     struct Every<'a>(&'a mut Vec<u64>);
 
-    impl Work for Every<'_> {
+    impl VectorWork for Every<'_> {
         #[inline(always)]
         fn run<V: Vector>(self) {
             let halves = halves();

@@ -14,56 +14,66 @@ const CHAINS: usize = 4;
 /// Some taps of neighbouring outputs.
 #[derive(Debug)]
 pub(crate) struct Stream<'a> {
-    /// Coefficients, `[tap][lane]`, from the first lane that is wanted on.
+    /// Coefficients, `[tap][lane]`, from the first lane that is wanted on. Their exponent fields are below 31.
     pub(crate) coefficients: &'a [u16],
     /// Lanes of a tap.
     pub(crate) lanes: usize,
     /// Operands with the last digit set.
     pub(crate) operands: &'a [f32],
-    /// From which magnitude of its coefficient on a tap counts; empty if each does.
-    pub(crate) least: &'a [f32],
+    /// The taps whose products may be dropped.
+    pub(crate) dropped: &'a [Tap],
     /// Sums in units, one vector of them.
     pub(crate) sums: &'a mut [i32],
 }
 
+/// A tap whose operand is so small that products of it may be dropped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Tap {
+    /// Among those that are added together.
+    pub(crate) number: usize,
+    /// The largest magnitude of a coefficient with which its product is dropped.
+    pub(crate) most: f32,
+}
+
 /// Adds the taps, whose magnitudes add up to less than 64.
+///
+/// All products are added first, as if none was dropped, and what is too much is taken off: few operands are so small that
+/// products of theirs are to be looked at.
 ///
 /// # Safety
 ///
 /// The processor has the unit.
 #[inline(always)]
 pub(super) unsafe fn run<V: Fused>(stream: &mut Stream<'_>) {
-    if stream.least.is_empty() {
-        // SAFETY: as the caller says.
-        unsafe { all::<V, false>(stream) }
-    } else {
-        // SAFETY: as the caller says.
-        unsafe { all::<V, true>(stream) }
-    }
-}
-
-/// # Safety
-///
-/// As for [`run`].
-#[inline(always)]
-unsafe fn all<V: Fused, const DROPS: bool>(stream: &mut Stream<'_>) {
-    let Stream { coefficients, lanes, operands, least, ref mut sums } = *stream;
+    let Stream { coefficients, lanes, operands, dropped, ref mut sums } = *stream;
     let Some(last) = operands.len().checked_sub(1) else { return };
     assert!(coefficients.len() >= last * lanes + V::COUNT, "coefficients of all taps are there");
-    assert!(!DROPS || least.len() == operands.len(), "each tap has its least coefficient");
-    let mut taps =
-        Taps { from: coefficients.as_ptr(), lanes, operands: operands.iter(), least: least.iter() };
+    let mut from = coefficients.as_ptr();
     // SAFETY: as the caller says.
     let mut chains = [unsafe { V::splat(ANCHOR) }; CHAINS];
-    for _ in 0..operands.len() / CHAINS {
-        for chain in &mut chains {
+    let (many, few) = operands.as_chunks::<CHAINS>();
+    for operands in many {
+        for (chain, &operand) in chains.iter_mut().zip(operands) {
             // SAFETY: there are coefficients of all taps.
-            *chain = unsafe { taps.added::<V, DROPS>(*chain) };
+            *chain = unsafe { added(*chain, from, operand) };
+            from = from.wrapping_add(lanes);
         }
     }
-    for _ in 0..operands.len() % CHAINS {
+    for (chain, &operand) in chains.iter_mut().zip(few) {
         // SAFETY: as above.
-        chains[0] = unsafe { taps.added::<V, DROPS>(chains[0]) };
+        *chain = unsafe { added(*chain, from, operand) };
+        from = from.wrapping_add(lanes);
+    }
+    for &Tap { number, most } in dropped {
+        let from = coefficients[number * lanes..][..V::COUNT].as_ptr();
+        // SAFETY: the slice has a vector.
+        let coefficient = unsafe { V::load_ordinary(from) };
+        // SAFETY: as the caller says.
+        let operand = unsafe { V::splat(operands[number]) };
+        // SAFETY: as the caller says.
+        let most = unsafe { V::splat(most) };
+        let chain = &mut chains[number % CHAINS];
+        *chain = chain.less_upto(coefficient, operand, most);
     }
     let to = sums[..V::COUNT].as_mut_ptr();
     for chain in chains {
@@ -72,36 +82,19 @@ unsafe fn all<V: Fused, const DROPS: bool>(stream: &mut Stream<'_>) {
     }
 }
 
-/// The taps that are still to be added.
-struct Taps<'a> {
-    from: *const u16,
-    lanes: usize,
-    operands: std::slice::Iter<'a, f32>,
-    least: std::slice::Iter<'a, f32>,
-}
-
-impl Taps<'_> {
-    /// A sum, and the product of the next tap.
-    ///
-    /// A method rather than a closure: a closure that is not inlined is compiled without the unit, and each instruction
-    /// becomes a call.
-    ///
-    /// # Safety
-    ///
-    /// The processor has the unit, and a vector of coefficients can be read.
-    #[inline(always)]
-    unsafe fn added<V: Fused, const DROPS: bool>(&mut self, sum: V) -> V {
-        // SAFETY: as the caller says.
-        let coefficient = unsafe { V::load_halves(self.from) };
-        self.from = self.from.wrapping_add(self.lanes);
-        // SAFETY: as the caller says.
-        let operand = unsafe { V::splat(self.operands.next().copied().unwrap_or_default()) };
-        if DROPS {
-            // SAFETY: as the caller says.
-            let least = unsafe { V::splat(self.least.next().copied().unwrap_or_default()) };
-            sum.plus_kept(coefficient, operand, coefficient.magnitude(), least)
-        } else {
-            sum.plus_product(coefficient, operand)
-        }
-    }
+/// A sum, and the product of a tap.
+///
+/// A function rather than a closure: a closure that is not inlined is compiled without the unit, and each instruction
+/// becomes a call.
+///
+/// # Safety
+///
+/// The processor has the unit, and a vector of coefficients can be read.
+#[inline(always)]
+unsafe fn added<V: Fused>(sum: V, coefficients: *const u16, operand: f32) -> V {
+    // SAFETY: as the caller says.
+    let coefficients = unsafe { V::load_ordinary(coefficients) };
+    // SAFETY: as the caller says.
+    let operand = unsafe { V::splat(operand) };
+    sum.plus_product(coefficients, operand)
 }

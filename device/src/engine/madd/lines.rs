@@ -7,12 +7,12 @@ const LINE: usize = 16;
 
 #[derive(Clone, Copy, Debug, Default, FromBytes, Immutable, IntoBytes, KnownLayout)]
 #[repr(C, align(64))]
-struct Line([u32; LINE]);
+struct CacheLine([u32; LINE]);
 
 /// A row of numbers.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    lines: Vec<Line>,
+    lines: Vec<CacheLine>,
     length: usize,
 }
 
@@ -21,7 +21,7 @@ impl Lines {
     pub(super) fn resize(&mut self, length: usize) {
         let lines = length.div_ceil(LINE);
         if self.lines.len() < lines {
-            self.lines.resize(lines, Line::default());
+            self.lines.resize(lines, CacheLine::default());
         }
         self.length = length;
     }

@@ -8,7 +8,7 @@
 //! * [`shape`]: the sizes of a pass, checked once.
 //! * `planes`, `coefficients`, `packing`: the data as kernels read it, and how it gets there.
 //! * `layout`, `cuts`, `piece`: a pass cut into pieces, and one of them computed.
-//! * `pool`: the threads; `lines`: room that starts at a cache line.
+//! * `lines`: room that starts at a cache line.
 //! * `stages`: how the taps of a tile are added, from what is known of their numbers.
 //! * `split`: which numbers are small.
 //! * `vector`: outputs of one pixel.
@@ -24,7 +24,6 @@ mod maximum;
 mod packing;
 mod piece;
 mod planes;
-mod pool;
 pub mod shape;
 mod split;
 mod stages;
@@ -44,15 +43,15 @@ use self::cuts::Cuts;
 use self::definition::Definition;
 use self::layout::Layout;
 use self::packing::Packing;
-use self::piece::{Pass, Worker};
+use self::piece::{PassContext, Worker};
 use self::planes::Planes;
-use self::pool::Pool;
 use self::shape::Shape;
 use self::split::Split;
-use self::vector::Vector;
+use self::vector::PixelPass;
 use super::cancel::{Pace, STRIDE, VECTOR, Watch};
 use super::kernels::{Code, Extent, Offsets, Port};
 use super::numerics::{Numerics, halves, output};
+use super::pool::Pool;
 
 /// Work from which on another thread is worth waking, in products: some tens of microseconds.
 const PER_THREAD: usize = 1 << 20;
@@ -62,7 +61,7 @@ const PER_NUMBER: usize = 32;
 /// Numbers of the input that are worth a thread's while to measure.
 const MEASURED: usize = 1 << 16;
 /// Pixels from which on it is worth it to look for small numbers.
-const SPLIT_FROM: usize = 64;
+const SPLIT_FROM: usize = 24;
 /// Products up to which nothing is worth preparing.
 const FEW: usize = 64;
 
@@ -141,6 +140,11 @@ impl Array {
     #[must_use]
     pub fn threads(&self) -> NonZero<usize> {
         self.pool.threads()
+    }
+
+    /// The same threads, for what else a pass computes.
+    pub(in crate::engine) fn pool(&mut self) -> &mut Pool {
+        &mut self.pool
     }
 
     /// Sums that start with a bias, of operands times coefficients; then post-scale and the rounding to fp16.
@@ -235,7 +239,7 @@ impl Array {
     fn multiply(
         &mut self,
         threads: usize,
-        vector: &Vector<'_>,
+        vector: &PixelPass<'_>,
         output: &mut [u16],
         watch: &Watch<'_>,
     ) -> bool {
@@ -297,7 +301,7 @@ impl Array {
 /// What a thread prepares at a time.
 #[derive(Debug)]
 enum Share<'a> {
-    Planes(planes::Share<'a>),
+    Planes(planes::PlaneShare<'a>),
     /// Channels, and where their measures go.
     Measures((&'a mut [Extent], &'a [u16])),
     Tiles(packing::Tiles<'a>),
@@ -352,7 +356,7 @@ impl Watched<'_> {
             Some(wide) => Definition { shape: wide, coefficients: Some(&room), ..definition },
             None => definition,
         };
-        let is_done = Vector::new(array.code, &of_pixel, post_scale)
+        let is_done = PixelPass::new(array.code, &of_pixel, post_scale)
             .is_some_and(|vector| array.multiply(threads, &vector, output, watch));
         array.wide = room;
         if is_done {
@@ -363,7 +367,7 @@ impl Watched<'_> {
             .filter(|_| layout.copied && layout.kernel.has_singles && shape.pixels() >= SPLIT_FROM)
             .and_then(|coefficients| Split::new(input, coefficients));
         array.prepare(threads, &layout, split, &definition, watch);
-        let pass = Pass {
+        let pass = PassContext {
             code: array.code,
             layout,
             offsets: &array.offsets,

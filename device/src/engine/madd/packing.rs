@@ -8,6 +8,7 @@ use super::layout::Layout;
 use super::shape::Shape;
 use super::split::Split;
 use crate::engine::cancel::{Pace, VECTOR};
+use crate::engine::kernels::turn::{BLOCK, turned};
 use crate::engine::kernels::{Code, Deal, Extent, GRANULE, Small, Strip};
 
 /// One, with its last digit set.
@@ -136,7 +137,12 @@ impl<'a> Packing<'a> {
                 if pace.spend(count) {
                     return;
                 }
-                for output in outputs.clone().step_by(lanes) {
+                let turns = lanes == 1 && rows.is_multiple_of(BLOCK);
+                for output in outputs.clone().step_by(BLOCK).filter(|_| turns) {
+                    let from = (&coefficients[output * taps + start..], taps);
+                    turned_side_by_side(from, count, &mut room[output - outputs.start..], rows);
+                }
+                for output in outputs.clone().step_by(lanes).filter(|_| !turns) {
                     let from = &coefficients[(output / lanes * taps + start) * lanes..][..count * lanes];
                     side_by_side(from, lanes, &mut room[output - outputs.start..], rows);
                 }
@@ -196,6 +202,29 @@ impl<'a> Packing<'a> {
                     tiles: &mut all[tap * self.rows..],
                 });
             }
+        }
+    }
+}
+
+/// Puts eight planes of one lane, so far apart, side by side: so many taps of each plane become a column of rows. Behind the last of
+/// them come zeros.
+#[expect(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "a row has room for the planes")]
+pub(super) fn turned_side_by_side((from, pitch): (&[u16], usize), taps: usize, to: &mut [u16], rows: usize) {
+    for (tap, to) in (0..taps).step_by(BLOCK).zip(to.chunks_mut(BLOCK * rows)) {
+        let count = BLOCK.min(taps - tap);
+        let block = std::array::from_fn(|plane| {
+            let plane = from.get(plane * pitch + tap..).unwrap_or_default();
+            match plane.first_chunk() {
+                Some(row) => *row,
+                None => {
+                    let mut few = [0; BLOCK];
+                    few[..plane.len()].copy_from_slice(plane);
+                    few
+                }
+            }
+        });
+        for (row, to) in turned(block).iter().zip(to.chunks_mut(rows)).take(count) {
+            to[..BLOCK].copy_from_slice(row);
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::engine::numerics::sum::{self, Tap, in_units};
 
 /// What all pieces of a pass have in common.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pass<'a> {
+pub(super) struct PassContext<'a> {
     pub(super) code: &'static Code,
     pub(super) layout: Layout,
     pub(super) offsets: &'a [Offsets],
@@ -103,7 +103,7 @@ struct Results {
     clippy::indexing_slicing,
     reason = "sizes are those of a checked shape"
 )]
-impl Pass<'_> {
+impl PassContext<'_> {
     fn shape(&self) -> &Shape {
         self.definition.shape
     }

@@ -58,7 +58,7 @@ impl Planes {
 
 /// The planes of some channels.
 #[derive(Debug)]
-pub(super) struct Share<'a> {
+pub(super) struct PlaneShare<'a> {
     /// The first channel.
     first: usize,
     planes: &'a mut [f32],
@@ -91,14 +91,14 @@ impl Planes {
     pub(super) fn shares<'a>(
         &self,
         planes: &'a mut [f32],
-    ) -> impl Iterator<Item = Share<'a>> + Send + use<'a> {
+    ) -> impl Iterator<Item = PlaneShare<'a>> + Send + use<'a> {
         let channels = (MANY / self.size()).max(1);
         // What is behind the planes is none, and read by panels that run on.
         let whole = self.channels * self.size();
         let (planes, behind) = planes.split_at_mut(whole.min(planes.len()));
         behind.fill(0.0);
         let shares = planes.chunks_mut(channels * self.size()).enumerate();
-        shares.map(move |(i, planes)| Share { first: i * channels, planes })
+        shares.map(move |(i, planes)| PlaneShare { first: i * channels, planes })
     }
 
     /// Fills the planes of some channels.
@@ -107,7 +107,7 @@ impl Planes {
         code: &Code,
         shape: &Shape,
         input: &[u16],
-        share: Share<'_>,
+        share: PlaneShare<'_>,
         pace: &mut Pace<'_>,
     ) {
         if self.steps != (1, 1) {
@@ -149,7 +149,14 @@ impl Planes {
     }
 
     /// The same where outputs are further apart.
-    fn fill_phases(&self, code: &Code, shape: &Shape, input: &[u16], share: Share<'_>, pace: &mut Pace<'_>) {
+    fn fill_phases(
+        &self,
+        code: &Code,
+        shape: &Shape,
+        input: &[u16],
+        share: PlaneShare<'_>,
+        pace: &mut Pace<'_>,
+    ) {
         let columns = self.pitch * self.steps.1;
         let left = shape.pad_x.min(columns);
         let have = (columns - left).min(shape.width);

@@ -225,6 +225,12 @@ impl Shape {
         self.group_channels * self.kernel_height * self.kernel_width
     }
 
+    /// Whether each channel has one number, which is the operand of the one output that reads it.
+    pub(super) fn has_single_operands(&self) -> bool {
+        [self.height, self.width, self.kernel_height, self.kernel_width, self.pixels()] == [1; 5]
+            && [self.pad_y, self.pad_x] == [0, 0]
+    }
+
     /// Where the coefficient of a tap of an output lies: `[plane][tap][lane]` (td 7.1).
     pub(super) fn coefficient(&self, output: usize, tap: usize) -> usize {
         ((output / self.lanes) * self.taps() + tap) * self.lanes + output % self.lanes

@@ -4,11 +4,14 @@
 //! them. What is known of them before is nothing, and so some taps at a time are measured, while they are near, and then added.
 //! If they do not fit single precision, or may come to the limit, the pass is computed as any other.
 
+use std::ops::Range;
+
 use super::definition::Definition;
-use super::packing::side_by_side;
+use super::packing::{side_by_side, turned_side_by_side};
 use super::shape::Shape;
 use crate::engine::cancel::{Pace, VECTOR};
-use crate::engine::kernels::{Code, Stream, least};
+use crate::engine::kernels::turn::BLOCK;
+use crate::engine::kernels::{Code, Stream, Tap, least};
 use crate::engine::numerics::halves::{ONE, Operand};
 use crate::engine::numerics::output;
 use crate::engine::numerics::product::{self, UNIT};
@@ -23,17 +26,20 @@ const MANY: usize = 1 << 16;
 /// What magnitudes in single precision may add up to, less than 64 by more than all roundings.
 const SINGLES: f32 = 63.0;
 
+/// The magnitude from which on a half has an exponent field of 31, which kernels do not expect here.
+const SPECIAL: f32 = 65536.0;
+
 /// A pass of one pixel.
 #[derive(Debug)]
-pub(super) struct Vector<'a> {
+pub(super) struct PixelPass<'a> {
     code: &'static Code,
     definition: &'a Definition<'a>,
     coefficients: &'a [u16],
     post_scale: u16,
     /// Those of each tap of each group, with the last digit set.
     operands: Vec<f32>,
-    /// For each operand, the magnitude from which on its coefficient counts.
-    least: Vec<f32>,
+    /// The taps of each chunk whose products may be dropped, the smallest operand first.
+    small: Vec<Tap>,
     /// For each chunk of each group.
     chunks: Vec<Chunk>,
     /// Lanes that are computed together.
@@ -56,24 +62,31 @@ pub(super) fn widened(shape: &Shape) -> Option<Shape> {
     reason = "sizes are those of a checked shape"
 )]
 pub(super) fn put_side_by_side(from: &[u16], shape: &Shape, to: &mut [u16]) {
-    let planes = from.chunks_exact(shape.taps() * shape.lanes);
+    let taps = shape.taps();
+    if shape.lanes == 1 {
+        for (planes, lane) in from.chunks_exact(BLOCK * taps).zip((0..LANES).step_by(BLOCK)) {
+            turned_side_by_side((planes, taps), taps, &mut to[lane..], LANES);
+        }
+        return;
+    }
+    let planes = from.chunks_exact(taps * shape.lanes);
     for (plane, lane) in planes.zip((0..LANES).step_by(shape.lanes)) {
         side_by_side(plane, shape.lanes, &mut to[lane..], LANES);
     }
 }
 
 /// What the operands of a chunk are like, whichever coefficients they meet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Chunk {
     /// Their magnitudes, summed.
     sum: f32,
-    /// From which magnitude on a coefficient counts beside any of them.
-    least: f32,
+    /// Which of the small taps are its own.
+    small: Range<usize>,
 }
 
 /// Some neighbouring outputs.
 #[derive(Debug)]
-pub(super) struct Share<'a> {
+pub(super) struct OutputShare<'a> {
     first: usize,
     output: &'a mut [u16],
 }
@@ -83,7 +96,7 @@ pub(super) struct Share<'a> {
     clippy::indexing_slicing,
     reason = "sizes are those of a checked shape"
 )]
-impl<'a> Vector<'a> {
+impl<'a> PixelPass<'a> {
     /// The pass, if it is one: whole vectors of outputs have their coefficients side by side.
     pub(super) fn new(code: &'static Code, definition: &'a Definition<'a>, post_scale: u16) -> Option<Self> {
         let (shape, coefficients) = (definition.shape, definition.coefficients?);
@@ -95,35 +108,53 @@ impl<'a> Vector<'a> {
         if !fits {
             return None;
         }
-        let outputs = (0..shape.outputs()).step_by(shape.group_outputs);
-        let operands: Vec<f32> = outputs
-            .flat_map(|output| (0..shape.taps()).map(move |tap| definition.operand(output, 0, tap)))
-            .map(|bits| Operand::new(bits).value())
-            .map(|number| f32::from_bits(number.to_bits() | u32::from(number != 0.0)))
-            .collect();
-        let least: Vec<_> = operands.iter().map(|&operand| least(operand)).collect();
-        let of_groups = operands.chunks(shape.taps()).zip(least.chunks(shape.taps()));
-        let chunks = of_groups.flat_map(|(operands, least)| operands.chunks(CHUNK).zip(least.chunks(CHUNK)));
-        let chunks = chunks.map(|(operands, least)| Chunk {
-            sum: operands.iter().map(|operand| operand.abs()).sum(),
-            least: least.iter().copied().fold(0.0, f32::max),
-        });
-        let chunks = chunks.collect();
-        Some(Self { code, definition, coefficients, post_scale, operands, least, chunks, together })
+        let operands = Self::operands(code, definition);
+        let (mut small, mut chunks) = (Vec::new(), Vec::new());
+        for operands in operands.chunks(shape.taps()).flat_map(|of_group| of_group.chunks(CHUNK)) {
+            let first = small.len();
+            small.extend(operands.iter().enumerate().filter_map(|(number, &operand)| {
+                // The numbers in between are none.
+                let most = f32::from_bits(least(operand).to_bits().checked_sub(1)?);
+                (operand != 0.0).then_some(Tap { number, most })
+            }));
+            small[first..].sort_unstable_by(|a, b| b.most.total_cmp(&a.most));
+            let sum = operands.iter().map(|operand| operand.abs()).sum();
+            chunks.push(Chunk { sum, small: first..small.len() });
+        }
+        Some(Self { code, definition, coefficients, post_scale, operands, small, chunks, together })
+    }
+
+    /// The operands of all groups as single numbers with the last digit set.
+    fn operands(code: &Code, definition: &Definition<'_>) -> Vec<f32> {
+        let shape = definition.shape;
+        let mut operands = vec![0.0; shape.groups * shape.taps()];
+        if definition.input.len() == operands.len() && shape.has_single_operands() {
+            code.widen(definition.input, &mut operands);
+        } else {
+            let outputs = (0..shape.outputs()).step_by(shape.group_outputs);
+            let taps = outputs.flat_map(|output| (0..shape.taps()).map(move |tap| (output, tap)));
+            for (number, (output, tap)) in operands.iter_mut().zip(taps) {
+                *number = Operand::new(definition.operand(output, 0, tap)).value();
+            }
+        }
+        for number in &mut operands {
+            *number = f32::from_bits(number.to_bits() | u32::from(*number != 0.0));
+        }
+        operands
     }
 
     /// Shares for threads.
     pub(super) fn shares<'o>(
         &self,
         output: &'o mut [u16],
-    ) -> impl Iterator<Item = Share<'o>> + Send + use<'o> {
+    ) -> impl Iterator<Item = OutputShare<'o>> + Send + use<'o> {
         let many = (MANY / self.definition.shape.taps()).next_multiple_of(self.together).max(self.together);
-        output.chunks_mut(many).enumerate().map(move |(i, output)| Share { first: i * many, output })
+        output.chunks_mut(many).enumerate().map(move |(i, output)| OutputShare { first: i * many, output })
     }
 
     /// Computes a share, unless its sums may leave single precision or come to the limit.
-    pub(super) fn run(&self, share: Share<'_>, pace: &mut Pace<'_>) -> bool {
-        let Share { first, output } = share;
+    pub(super) fn run(&self, share: OutputShare<'_>, pace: &mut Pace<'_>) -> bool {
+        let OutputShare { first, output } = share;
         for (i, output) in output.chunks_mut(self.together).enumerate() {
             if pace.spend(self.definition.shape.taps() * self.together / VECTOR) {
                 return true;
@@ -160,19 +191,20 @@ impl<'a> Vector<'a> {
             let chunk = &all[tap * shape.lanes..][..count * shape.lanes];
             let extent = self.code.measure(chunk);
             let operands = &self.operands[group * taps + tap..][..count];
-            let least = &self.least[group * taps + tap..][..count];
             let bound = of_chunk.sum * extent.largest * 1.001 + count as f32 * UNIT;
             reach += f64::from(bound);
-            if bound >= SINGLES || reach * 1.001 >= in_units(LIMIT) {
+            let is_special = extent.largest >= SPECIAL;
+            if is_special || bound >= SINGLES || reach * 1.001 >= in_units(LIMIT) {
                 return None;
             }
-            let drops = extent.smallest < of_chunk.least;
+            let small = &self.small[of_chunk.small.clone()];
+            let dropped = small.iter().take_while(|tap| extent.smallest <= tap.most).count();
             for vector in (0..LANES).step_by(self.code.lanes) {
                 self.code.stream(&mut Stream {
                     coefficients: &chunk[lane + vector..],
                     lanes: shape.lanes,
                     operands,
-                    least: if drops { least } else { &[] },
+                    dropped: &small[..dropped],
                     sums: &mut sums[vector..],
                 });
             }

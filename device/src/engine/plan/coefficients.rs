@@ -5,7 +5,9 @@
 //! whole round of planes there may be fewer outputs than the engines have lanes. Compilers then deal them evenly, in
 //! narrower planes, one for each engine: 96 outputs of sixteen engines with eight lanes are six for each (delta 5,
 //! `chain_ffn`). Others may fill plane after plane and leave engines idle. Which of both it is shows in how many bytes
-//! the channels bring.
+//! the channels bring. Either way the last plane may have fewer outputs than those before it; its rows are as wide as it
+//! has outputs then, unless a task has written the coefficients: it writes them interleaved, and leaves room for all lanes
+//! (td 7.3; both inferred).
 //!
 //! In front of the slots may lie an activation table; the slots of a group lie in front of those of the next, each padded
 //! to 64 bytes then (delta 5.2, 5.5). What the registers say of all this is read in `kernel_dma`.
@@ -77,6 +79,8 @@ pub struct Kernel {
     pub lanes: u32,
     /// Outputs of a plane behind them.
     pub last_lanes: u32,
+    /// Rows of a plane that is not full have room for all its lanes.
+    pub has_full_rows: bool,
     /// Groups.
     pub groups: u32,
     /// How they are stored, if not one by one.
@@ -96,6 +100,8 @@ pub struct Slot {
     pub first: u32,
     /// How many outputs.
     pub lanes: u32,
+    /// Coefficients from one row to the next: as many, or more.
+    pub row: u32,
 }
 
 impl Kernel {
@@ -109,22 +115,36 @@ impl Kernel {
         self.rounds().saturating_mul(self.lanes).saturating_mul(self.engines as u32)
     }
 
+    /// Outputs behind the whole rounds.
+    fn rest(&self) -> u32 {
+        self.outputs.saturating_sub(self.whole())
+    }
+
     /// Slots of a group.
     pub fn slots(&self) -> u32 {
-        let rest = self.outputs.saturating_sub(self.whole()).div_ceil(self.last_lanes.max(1));
+        let rest = self.rest().div_ceil(self.last_lanes.max(1));
         self.rounds().saturating_mul(self.engines.into()).saturating_add(rest)
     }
 
     /// Slots of a group that an engine holds.
     pub fn slots_of(&self, engine: u16) -> u32 {
-        let rest = self.outputs.saturating_sub(self.whole()).div_ceil(self.last_lanes.max(1));
-        self.rounds().saturating_add((u32::from(engine) < rest).into())
+        self.rounds().saturating_add((self.last_of(engine) != 0).into())
+    }
+
+    /// Outputs behind the whole rounds that an engine holds.
+    fn last_of(&self, engine: u16) -> u32 {
+        let before = u32::from(engine).saturating_mul(self.last_lanes);
+        self.rest().saturating_sub(before).min(self.last_lanes)
+    }
+
+    /// Outputs of the last plane, if they are fewer than those of the planes before it; else 0.
+    pub(super) fn ragged(&self) -> u32 {
+        self.rest().checked_rem(self.last_lanes).unwrap_or(0)
     }
 
     /// Outputs of a group that the engine with most of them holds.
     pub fn busiest(&self) -> u32 {
-        let last = if self.slots_of(0) > self.rounds() { self.last_lanes } else { 0 };
-        self.rounds().saturating_mul(self.lanes).saturating_add(last)
+        self.rounds().saturating_mul(self.lanes).saturating_add(self.last_of(0))
     }
 
     /// A slot of a group, in the order of outputs.
@@ -143,18 +163,19 @@ impl Kernel {
         let before = self.group_bytes(engine).saturating_mul(group.into());
         let inside = self.padded(self.slot_bytes(self.lanes)).saturating_mul(round.into());
         let offset = self.table_bytes().saturating_add(before).saturating_add(inside);
-        Slot { engine, offset, first, lanes: lanes.min(self.outputs.saturating_sub(first)) }
+        let held = lanes.min(self.outputs.saturating_sub(first));
+        Slot { engine, offset, first, lanes: held, row: if self.has_full_rows { lanes } else { held } }
     }
 
     /// Lanes of the planes in which the array gets the coefficients: what divides all planes.
     pub fn common_lanes(&self) -> u32 {
-        let rest = self.outputs.saturating_sub(self.whole());
+        let last = common_divisor(self.last_lanes, self.ragged());
         if self.whole() == 0 {
-            self.last_lanes
-        } else if rest == 0 {
+            last
+        } else if self.rest() == 0 {
             self.lanes
         } else {
-            common_divisor(self.lanes, self.last_lanes)
+            common_divisor(self.lanes, last)
         }
     }
 
@@ -182,8 +203,12 @@ impl Kernel {
     /// Bytes of one group in the chunk of an engine.
     fn group_bytes(&self, engine: u16) -> u64 {
         let whole = self.padded(self.slot_bytes(self.lanes)).saturating_mul(self.rounds().into());
-        let has_more = self.slots_of(engine) > self.rounds();
-        whole.saturating_add(if has_more { self.padded(self.slot_bytes(self.last_lanes)) } else { 0 })
+        let last = match self.last_of(engine) {
+            0 => 0,
+            _ if self.has_full_rows => self.last_lanes,
+            held => held,
+        };
+        whole.saturating_add(self.padded(self.slot_bytes(last)))
     }
 
     /// Bytes that an engine needs, if it needs any.
@@ -218,6 +243,7 @@ mod tests {
         taps: 10,
         lanes: 4,
         last_lanes: 4,
+        has_full_rows: false,
         groups: 1,
         sparse: None,
         bytes: 0,
@@ -229,9 +255,18 @@ mod tests {
 
     #[test]
     fn slots_cover_each_output_once_in_order() {
-        for (outputs, lanes, last_lanes, engines) in
-            [(64, 4, 4, 16), (96, 8, 6, 16), (768, 32, 16, 16), (3, 1, 1, 4), (12, 4, 4, 2), (40, 4, 1, 8)]
-        {
+        for (outputs, lanes, last_lanes, engines) in [
+            (64, 4, 4, 16),
+            (96, 8, 6, 16),
+            (768, 32, 16, 16),
+            (3, 1, 1, 4),
+            (12, 4, 4, 2),
+            (40, 4, 1, 8),
+            (10, 4, 3, 4),
+            (10, 4, 4, 4),
+            (3, 4, 4, 2),
+            (43, 4, 4, 8),
+        ] {
             let kernel = Kernel { outputs, lanes, last_lanes, engines, ..KERNEL };
             let mut next = 0;
             for slot in slots(&kernel, 0) {
@@ -254,11 +289,26 @@ mod tests {
         assert_eq!(
             third,
             [
-                Slot { engine: 3, offset: 0, first: 96, lanes: 32 },
-                Slot { engine: 3, offset: behind, first: 512 + 48, lanes: 16 }
+                Slot { engine: 3, offset: 0, first: 96, lanes: 32, row: 32 },
+                Slot { engine: 3, offset: behind, first: 512 + 48, lanes: 16, row: 16 }
             ]
         );
         assert_eq!((kernel.busiest(), kernel.common_lanes()), (48, 16));
+    }
+
+    /// Ten outputs of four engines with four lanes: three, three, three and one, or four, four, two and none.
+    #[test]
+    fn last_plane_may_have_fewer_outputs_and_rows_as_narrow() {
+        let bytes = |last_lanes| {
+            let kernel = Kernel { outputs: 10, engines: 4, last_lanes, ..KERNEL };
+            [0, 1, 2, 3].map(|engine| kernel.engine_bytes(engine))
+        };
+        assert_eq!(bytes(3), [60, 60, 60, 20]);
+        assert_eq!(bytes(4), [80, 80, 40, 0]);
+        let written = Kernel { outputs: 10, engines: 4, has_full_rows: true, ..KERNEL };
+        assert_eq!([1, 2, 3].map(|engine| written.engine_bytes(engine)), [80, 80, 0]);
+        let last = written.slot(0, 2);
+        assert_eq!((last.lanes, last.row), (2, 4));
     }
 
     /// The five published programs: 64 to 64 channels in four groups have 0x140 bytes for each group in a chunk of 0x500.
@@ -266,7 +316,7 @@ mod tests {
     fn slots_of_groups_are_padded_and_follow_each_other() {
         let kernel = Kernel { outputs: 16, taps: 144, lanes: 1, last_lanes: 1, groups: 4, ..KERNEL };
         assert_eq!(kernel.engine_bytes(0), 0x500);
-        assert_eq!(kernel.slot(2, 5), Slot { engine: 5, offset: 0x280, first: 5, lanes: 1 });
+        assert_eq!(kernel.slot(2, 5), Slot { engine: 5, offset: 0x280, first: 5, lanes: 1, row: 1 });
         let table = Kernel { has_table: true, ..kernel };
         assert_eq!((table.engine_bytes(0), table.slot(0, 0).offset), (0x580, 0x80));
     }

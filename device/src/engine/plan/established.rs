@@ -65,6 +65,27 @@ impl Plan {
             &neural::KERNEL_CFG,
             neural::KernelCfg::SPARSE,
             inferred!("order of these sparse coefficients is"),
+        )?;
+        let map = task.registers.get(&common::PLANAR_MAP);
+        let field =
+            if map.src1_depth() { common::PlanarMap::SRC1_DEPTH } else { common::PlanarMap::SRC2_DEPTH };
+        task.without(
+            Inferred::DEPTH_BROADCAST,
+            &common::PLANAR_MAP,
+            field,
+            inferred!("a broadcast along depth is"),
+        )?;
+        task.without(
+            Inferred::SOURCE2_BYTES,
+            &common::CH_CFG,
+            common::ChCfg::SECOND_FMT,
+            inferred!("a source 2 of bytes is"),
+        )?;
+        task.without(
+            Inferred::RAGGED,
+            &common::C_OUT,
+            common::Channels::CHANNELS,
+            inferred!("a plane that is not full is"),
         )
     }
 }

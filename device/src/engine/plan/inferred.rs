@@ -35,9 +35,15 @@ impl Inferred {
     /// Deviation: inferred. Sparse coefficients of several input channels have the channel outermost where the kernel is
     /// larger than 1x1, and strides other than 2 have phases of their own.
     pub const SPARSE: Self = Self(512);
+    /// Deviation: inferred. Bits 2 and 6 of PlanarMap are a broadcast along depth, which does nothing in a task of depth 1.
+    pub const DEPTH_BROADCAST: Self = Self(1024);
+    /// Deviation: inferred. A source 2 whose format is that of bytes is read as a source 1 of bytes is.
+    pub const SOURCE2_BYTES: Self = Self(2048);
+    /// Deviation: inferred. A plane that has fewer outputs than those before it has rows as wide as it has outputs.
+    pub const RAGGED: Self = Self(4096);
 
     /// Each of them with its name.
-    pub const NAMES: [(Self, &'static str); 10] = [
+    pub const NAMES: [(Self, &'static str); 13] = [
         (Self::PADDING, "padding below zero"),
         (Self::STRIDE, "stride 3"),
         (Self::BIAS, "bias row beside a post-scale"),
@@ -48,6 +54,9 @@ impl Inferred {
         (Self::SOURCE_RELU, "ReLU on source 1"),
         (Self::UNSIGNED, "bytes without a sign"),
         (Self::SPARSE, "sparse order"),
+        (Self::DEPTH_BROADCAST, "broadcast along depth"),
+        (Self::SOURCE2_BYTES, "source 2 of bytes"),
+        (Self::RAGGED, "plane that is not full"),
     ];
 
     /// True for nothing.

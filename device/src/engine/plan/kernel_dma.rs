@@ -120,6 +120,7 @@ pub(super) fn kernel(
         taps,
         lanes: convolution.lanes,
         last_lanes: convolution.lanes,
+        has_full_rows: cfg.runtime(),
         groups: repeats.groups,
         sparse: None,
         bytes: 0,
@@ -182,24 +183,51 @@ fn sparse(
     })
 }
 
-/// The same kernel with what is behind the whole rounds divided as the channels say.
-fn divided(registers: Registers<'_>, kernel: Kernel) -> Result<Kernel, Verdict> {
-    let rest = kernel.outputs.saturating_sub(kernel.whole());
-    let even = Kernel { last_lanes: rest.div_ceil(u32::from(kernel.engines).max(1)).max(1), ..kernel };
-    let is_full = |kernel: &Kernel| rest.is_multiple_of(kernel.last_lanes);
-    let is_even = rest != 0
-        && rest.is_multiple_of(u32::from(kernel.engines).max(1))
-        && kernel.sparse.is_none()
-        && is_full(&even)
-        && brings_exactly(registers, &even)
-        && !(is_full(&kernel) && brings_exactly(registers, &kernel));
-    let mut kernel = if is_even { even } else { kernel };
-    registers.defined(
-        is_full(&kernel),
-        &common::CONV_CFG,
-        common::ConvCfg::OCG_SIZE,
-        "how a plane that is not full is stored is not known",
-    )?;
+/// The same kernel with the outputs behind the whole rounds dealt as the channels say: evenly over all engines, or plane
+/// after plane. The channels say a way if the engines that run are those that hold something, and each brings just that.
+fn divided(registers: Registers<'_>, filled: Kernel) -> Result<Kernel, Verdict> {
+    let rest = filled.outputs.saturating_sub(filled.whole());
+    if rest == 0 {
+        return brought(registers, filled);
+    }
+    let refuse_unless =
+        |holds, why| registers.defined(holds, &common::CONV_CFG, common::ConvCfg::OCG_SIZE, why);
+    let fills = filled.ragged() == 0;
+    let each = rest.div_ceil(u32::from(filled.engines).max(1)).max(1);
+    let even = Kernel { last_lanes: each, ..filled };
+    // Where engines run that full planes leave idle, narrower ones may be meant.
+    let is_filled = fills && (even == filled || runs_no_more(registers, &filled));
+    if filled.sparse.is_some() {
+        refuse_unless(is_filled, "masks of sparse planes with fewer outputs than lanes are not known")?;
+        return brought(registers, filled);
+    }
+    let (says_even, says_filled) = (brings_exactly(registers, &even), brings_exactly(registers, &filled));
+    // Where both are said, planes that are full come first, and even ones where there is no whole round, as compilers
+    // were seen to make them. What a task wrote are planes of all lanes (td 7.3).
+    let written = filled.has_full_rows;
+    let is_first = even == filled || (!fills && !written && (even.ragged() == 0 || filled.whole() == 0));
+    if says_even && (is_first || !says_filled) && !(written && even.ragged() != 0) {
+        return brought(registers, even);
+    }
+    if fills {
+        let why = "engines run that full planes leave idle, and bring no narrower ones";
+        refuse_unless(is_filled, why)?;
+    } else {
+        let why = "channels do not say how a plane that is not full is stored";
+        refuse_unless(says_filled && (written || !says_even), why)?;
+    }
+    brought(registers, filled)
+}
+
+/// Whether no engine runs that holds no coefficients.
+fn runs_no_more(registers: Registers<'_>, kernel: &Kernel) -> bool {
+    (0..kernel.engines).all(|engine| {
+        kernel.engine_bytes(engine) != 0 || !registers.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, engine).en()
+    })
+}
+
+/// The same kernel with the bytes that the channels bring, which are enough.
+fn brought(registers: Registers<'_>, mut kernel: Kernel) -> Result<Kernel, Verdict> {
     for engine in 0..kernel.engines {
         let bytes = kernel.engine_bytes(engine);
         if bytes != 0 {

@@ -123,12 +123,6 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
         "neural task with a patch hangs the engine",
     )?;
     let cfg = registers.get(&common::CFG);
-    registers.defined(
-        !cfg.src2_in_memory(),
-        &common::CFG,
-        common::Cfg::SRC2_IN_MEMORY,
-        "neural task has no source 2",
-    )?;
     kernel_dma::check_engines(registers)?;
     let mac = registers.get(&neural::MAC_CFG);
     let has_kernel = !mac.unity_kernel();
@@ -138,7 +132,7 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
     let (mut convolution, mut inferred) = geometry::convolution(registers, input, output, reads, has_kernel)?;
     let larger = if stored.elements() > output.elements() { stored } else { output };
     let (repeats, deep) = task::repeats(registers, larger)?;
-    inferred = inferred.with(deep).with(task::bytes(registers));
+    inferred = inferred.with(deep).with(task::bytes(registers, false));
     let made = u64::from(convolution.outputs).saturating_mul(convolution.out_width.into());
     let made = made.saturating_mul(convolution.out_height.into());
     registers.supported(
@@ -164,10 +158,13 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
     let has_table = mac.nonlinear_mode() == NonlinearMode::Table as u8;
     let operation = operation(registers, &mut convolution, repeats, has_table)?;
     let nonlinearity = nonlinearity(registers, has_kernel)?;
-    if let Operation::Convolve(Kernel { sparse: Some(sparse), .. }) = operation
-        && sparse.is_inferred
-    {
-        inferred = inferred.with(Inferred::SPARSE);
+    if let Operation::Convolve(kernel) = operation {
+        if kernel.sparse.is_some_and(|sparse| sparse.is_inferred) {
+            inferred = inferred.with(Inferred::SPARSE);
+        }
+        if kernel.ragged() != 0 {
+            inferred = inferred.with(Inferred::RAGGED);
+        }
     }
     let (acc_bias, post_scale) = (acc_bias(registers, operation)?, post_scale(registers)?);
     if let Operation::Convolve(Kernel { has_bias: true, .. }) = operation

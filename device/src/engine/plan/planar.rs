@@ -74,13 +74,17 @@ pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<(Planar
         )?;
     }
     let planar = operation(registers, class, is_binary, reduces)?;
-    inferred = inferred.with(task::bytes(registers)).with(guesses(&planar));
+    inferred = inferred.with(task::bytes(registers, is_binary)).with(guesses(&planar));
     let map = registers.get(&common::PLANAR_MAP);
     for (is_set, field) in [
         (map.src1_depth(), common::PlanarMap::SRC1_DEPTH),
         (map.src2_depth() && is_binary, common::PlanarMap::SRC2_DEPTH),
     ] {
-        registers.defined(!is_set, &common::PLANAR_MAP, field, "that it is depth is a guess")?;
+        if is_set {
+            let why = "that it is a broadcast along depth is a guess, and there are several depths";
+            registers.defined(repeats.depths == 1, &common::PLANAR_MAP, field, why)?;
+            inferred = inferred.with(Inferred::DEPTH_BROADCAST);
+        }
     }
     let extents = |column: bool, row: bool, channel: bool| Shape {
         channels: if channel { 1 } else { shape.channels },
@@ -119,18 +123,10 @@ pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<(Planar
 
 /// A source 2 that is needed from memory and has no format hangs, whatever else is wrong with the task.
 fn check_source2(registers: Registers<'_>, is_binary: bool) -> Result<(), Verdict> {
-    let cfg = registers.get(&common::CFG);
-    if is_binary {
-        use ane_uapi::hw::td::tile_source::FMT2;
-        let is_formless = cfg.src2_in_memory() && registers.get(&FMT2).into_bits() == 0;
-        return registers.runs(!is_formless, &FMT2, Bits::ALL, "source is needed and its format is zero");
-    }
-    registers.defined(
-        !cfg.src2_in_memory(),
-        &common::CFG,
-        common::Cfg::SRC2_IN_MEMORY,
-        "class has no source 2",
-    )
+    use ane_uapi::hw::td::tile_source::FMT2;
+    let is_needed = is_binary && registers.get(&common::CFG).src2_in_memory();
+    let is_formless = is_needed && registers.get(&FMT2).into_bits() == 0;
+    registers.runs(!is_formless, &FMT2, Bits::ALL, "source is needed and its format is zero")
 }
 
 /// Planar tasks of every program have the convolution that does nothing.
@@ -218,17 +214,20 @@ fn operation(
         )?;
     }
     let l2_cfg = registers.get(&l2::L2_CFG);
-    // Whether elementwise maxima count as maximum tasks is not known: either is taken (Chosen).
+    // An elementwise task pads nothing, so either mode is taken (delta 14). Whether a sum of elementwise maxima counts as
+    // a maximum task is not known: there either is taken too (Chosen).
     let is_known = match l2_cfg.padding_mode() {
         0 => reduction != Reduction::Maximum,
-        PADDING_MODE_MAXIMUM => reduction == Reduction::Maximum || operation == Operation::Maximum,
+        PADDING_MODE_MAXIMUM => {
+            !reduces || reduction == Reduction::Maximum || operation == Operation::Maximum
+        }
         _ => false,
     };
     registers.defined(
         is_known,
         &l2::L2_CFG,
         l2::L2Cfg::PADDING_MODE,
-        "it is 1 on maximum tasks and 0 on others",
+        "it is 1 on maximum tasks and 0 on other reductions",
     )?;
     let scales = registers.get(&planar::BIAS_SCALE);
     let Some(class) = Class::of(class) else {

@@ -41,7 +41,7 @@ pub(super) fn sink(
     let mut sink = Sink { shape, is_transposed, chip: None, memory: None, spoils: None, is_passed_on };
     if matches!(result_type, ResultType::OnChip | ResultType::AssembleThenWrite) {
         sink.chip = Some(place);
-    } else {
+    } else if !is_passed_on {
         let rows = u32::from(registers.get(&common::TILE_CFG).tile_height());
         sink.spoils = Some((place, rows.saturating_mul(place.row_stride)));
     }

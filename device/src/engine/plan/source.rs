@@ -120,8 +120,7 @@ pub(super) fn source1(registers: Registers<'_>, class: TaskClass, wanted: Wanted
 /// Source 2.
 pub(super) fn source2(registers: Registers<'_>, wanted: Wanted) -> Result<Source, Verdict> {
     let Wanted { shape, is_transposed, repeats } = wanted;
-    // The plan has refused formats other than halves.
-    let element = Element::Half;
+    let element = task::element(registers.get(&common::CH_CFG).second_fmt());
     let by = ChipPlace::new(
         [
             registers.get(&l2::SOURCE2_BASE),
@@ -148,10 +147,15 @@ pub(super) fn source2(registers: Registers<'_>, wanted: Wanted) -> Result<Source
     }
     let fmt = registers.get(&tile_source::FMT2);
     check_fmt(registers, &tile_source::FMT2, fmt, element, fmt.fmt_mode() <= FMT_MODE_HALVES)?;
-    // There is one interleave for both: that of source 1, if it is loaded too.
+    // SourceCfg has one interleave and one DMAFmt for both: those of source 1, if it is loaded too.
     let loads1 = [SourceType::LoadAndKeep as u8, SourceType::Stream as u8].contains(&cfg.source_type());
-    let spoken_of = if loads1 { registers.get(&tile_source::FMT1) } else { fmt };
-    check_interleave(registers, cfg, spoken_of)?;
+    if loads1 {
+        check_interleave(registers, cfg, registers.get(&tile_source::FMT1))?;
+    } else if element == Element::Half {
+        check_interleave(registers, cfg, fmt)?;
+    } else {
+        check_element(registers, cfg, fmt, element)?;
+    }
     let from = MemoryPlace::new(
         [
             registers.get(&tile_source::ROW_STRIDE2),

@@ -1,6 +1,6 @@
 //! What every task has to satisfy, whatever its class (docs/execution.md, *Every task*).
 
-use ane_uapi::hw::td::common::{self, ElementFormat, SecondFormat, TaskClass};
+use ane_uapi::hw::td::common::{self, ElementFormat, TaskClass};
 use ane_uapi::hw::td::header::Header;
 use ane_uapi::hw::td::l2::{self, SourceType};
 use ane_uapi::hw::td::tile_source;
@@ -40,13 +40,6 @@ pub(super) fn check_header(header: &Header) -> Result<(), Verdict> {
 /// The words that all classes share.
 pub(super) fn check(registers: Registers<'_>, has_source2: bool) -> Result<(), Verdict> {
     check_hangs(registers)?;
-    let formats = registers.get(&common::CH_CFG);
-    registers.supported(
-        !has_source2 || formats.second_fmt() == SecondFormat::Fp16 as u8,
-        &common::CH_CFG,
-        common::ChCfg::SECOND_FMT,
-        "a source 2 is fp16 in every program",
-    )?;
     let conv = registers.get(&common::CONV_CFG);
     registers.defined(
         conv.oy() == 1,
@@ -98,15 +91,16 @@ pub(super) const fn element(format: u8) -> Element {
     }
 }
 
-/// Whether elements are bytes of a kind that no program has.
-pub(super) fn bytes(registers: Registers<'_>) -> Inferred {
+/// Whether elements are bytes of a kind that no program has, or where no program has them.
+pub(super) fn bytes(registers: Registers<'_>, has_source2: bool) -> Inferred {
     let formats = registers.get(&common::CH_CFG);
-    let is_unsigned = |format| element(format) == Element::Unsigned;
-    if is_unsigned(formats.in_fmt()) || is_unsigned(formats.out_fmt()) {
-        Inferred::UNSIGNED
-    } else {
-        Inferred::NONE
-    }
+    let (source1, result) = (element(formats.in_fmt()), element(formats.out_fmt()));
+    // A task without source 2 looks at no format of it.
+    let source2 = if has_source2 { element(formats.second_fmt()) } else { Element::Half };
+    let unsigned = [source1, source2, result].contains(&Element::Unsigned);
+    let unsigned = if unsigned { Inferred::UNSIGNED } else { Inferred::NONE };
+    let second = if source2 == Element::Half { Inferred::NONE } else { Inferred::SOURCE2_BYTES };
+    unsigned.with(second)
 }
 
 /// How often a task is done: for each group, and in each group for each depth.

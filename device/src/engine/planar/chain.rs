@@ -12,7 +12,7 @@ use ane_uapi::hw::td::planar::Operation;
 use super::Planar;
 use super::operand::{BLOCK, Spread, View};
 use crate::engine::cancel::Pace;
-use crate::engine::kernels::planar_vector::{LANES, Vector, Work, run as vectorised};
+use crate::engine::kernels::planar_vector::{LANES, Vector, VectorWork, run as vectorised};
 use crate::engine::numerics::double::{decode, decode_single};
 
 /// What a step gives; if `CAREFUL`, with +0 in the place of what has no value.
@@ -245,25 +245,31 @@ pub(super) fn looped<V: Vector>(operation: Operation, pass: impl Looped) {
 struct Elementwise<'a, 'v, 'p, S, const N: usize> {
     planar: &'a Planar,
     views: [&'a View<'v>; N],
+    /// The first element that is computed.
+    first: usize,
     out: &'a mut [u16],
     pace: &'a mut Pace<'p>,
     sources: PhantomData<S>,
 }
 
 impl<'a, 'v, 'p, S: Sources<N>, const N: usize> Elementwise<'a, 'v, 'p, S, N> {
-    fn new(planar: &'a Planar, views: [&'a View<'v>; N], out: &'a mut [u16], pace: &'a mut Pace<'p>) -> Self {
-        Self { planar, views, out, pace, sources: PhantomData }
+    fn new(
+        planar: &'a Planar,
+        views: [&'a View<'v>; N],
+        (first, out): (usize, &'a mut [u16]),
+        pace: &'a mut Pace<'p>,
+    ) -> Self {
+        Self { planar, views, first, out, pace, sources: PhantomData }
     }
 }
 
 impl<S: Sources<N>, const N: usize> Looped for Elementwise<'_, '_, '_, S, N> {
     #[inline(always)]
     fn each<V: Vector>(self, operation: Operation) {
-        let Self { planar, views, out, pace, .. } = self;
+        let Self { planar, views, first, out, pace, .. } = self;
         let chain = Chain::<V>::new(planar);
         let mut spread = [const { Spread::new() }; N];
-        let mut start = 0usize;
-        for out in out.chunks_mut(BLOCK) {
+        for (start, out) in (first..).step_by(BLOCK).zip(out.chunks_mut(BLOCK)) {
             if pace.spend(out.len()) {
                 return;
             }
@@ -271,20 +277,24 @@ impl<S: Sources<N>, const N: usize> Looped for Elementwise<'_, '_, '_, S, N> {
             if !chain.block::<S, N, false>(operation, &eights, out) {
                 chain.block::<S, N, true>(operation, &eights, out);
             }
-            start = start.saturating_add(out.len());
         }
     }
 }
 
-impl<S: Sources<N>, const N: usize> Work for Elementwise<'_, '_, '_, S, N> {
+impl<S: Sources<N>, const N: usize> VectorWork for Elementwise<'_, '_, '_, S, N> {
     #[inline(always)]
     fn run<V: Vector>(self) {
         looped::<V>(self.planar.operation, self);
     }
 }
 
-/// Computes an element-wise pass of one or two sources.
-pub(super) fn run(planar: &Planar, a: &View<'_>, b: Option<&View<'_>>, out: &mut [u16], pace: &mut Pace<'_>) {
+/// Computes the elements of an element-wise pass of one or two sources from the first of `out` on.
+pub(super) fn run(
+    planar: &Planar,
+    (a, b): (&View<'_>, Option<&View<'_>>),
+    out: (usize, &mut [u16]),
+    pace: &mut Pace<'_>,
+) {
     match b {
         Some(b) => vectorised(Elementwise::<Two, 2>::new(planar, [a, b], out, pace)),
         None => vectorised(Elementwise::<One, 1>::new(planar, [a], out, pace)),
@@ -292,7 +302,12 @@ pub(super) fn run(planar: &Planar, a: &View<'_>, b: Option<&View<'_>>, out: &mut
 }
 
 /// Computes `(a + b) * s` of three views and what follows.
-pub(super) fn normalise(planar: &Planar, views: [&View<'_>; 3], out: &mut [u16], pace: &mut Pace<'_>) {
+pub(super) fn normalise(
+    planar: &Planar,
+    views: [&View<'_>; 3],
+    out: (usize, &mut [u16]),
+    pace: &mut Pace<'_>,
+) {
     vectorised(Elementwise::<Three, 3>::new(planar, views, out, pace));
 }
 
@@ -315,8 +330,8 @@ mod tests {
             let (mut portable, mut vector) = (vec![0; 1 << 16], vec![1; 1 << 16]);
             let watch = Watch::idle();
             let mut pace = Pace::new(&watch);
-            Elementwise::<Two, 2>::new(&planar, [&a, &b], &mut portable, &mut pace).run::<Portable>();
-            run(&planar, &a, Some(&b), &mut vector, &mut pace);
+            Elementwise::<Two, 2>::new(&planar, [&a, &b], (0, &mut portable), &mut pace).run::<Portable>();
+            run(&planar, (&a, Some(&b)), (0, &mut vector), &mut pace);
             assert!(portable == vector, "{operation}");
         }
     }

@@ -19,6 +19,8 @@ mod single;
 #[cfg(test)]
 mod tests;
 
+use std::num::NonZero;
+
 use ane_uapi::hw::td::common::TaskClass;
 use ane_uapi::hw::td::planar::{Operation, PostFunction, Reduction};
 
@@ -27,6 +29,7 @@ use self::operand::{View, check};
 use super::cancel::{Pace, Watch};
 use super::numerics::double;
 use super::plan::operand::Shape;
+use super::pool::Pool;
 
 /// What a pass does with its sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -151,49 +154,63 @@ impl Planar {
         b: Option<Operand<'_>>,
         out: &mut [u16],
     ) -> Result<(), BadOperands> {
-        self.run_under(&Watch::idle(), shape, a, b, out)
+        self.run_under(&Watch::idle(), &mut Pool::new(NonZero::<usize>::MIN), shape, (a, b), out)
     }
 
-    /// The same for a pass that may be called off; what it has computed is worth nothing then.
+    /// The same on several threads, for a pass that may be called off; what it has computed is worth nothing then.
     ///
     /// # Errors
     ///
     /// As for [`Planar::run`].
-    pub fn run_under(
+    pub(super) fn run_under(
         &self,
         watch: &Watch<'_>,
+        pool: &mut Pool,
         shape: Shape,
-        a: Operand<'_>,
-        b: Option<Operand<'_>>,
+        (a, b): (Operand<'_>, Option<Operand<'_>>),
         out: &mut [u16],
     ) -> Result<(), BadOperands> {
-        let pace = &mut Pace::new(watch);
         let elements = check(self, shape, out.len())?;
         let first = View::new(shape, a).ok_or(BadOperands::First { shape })?;
         let bad_second = BadOperands::Second { shape };
         match (self.class, b) {
             (Class::Copy, None) => {
-                if !single::run(self, &first, None, out, pace) {
-                    chain::run(self, &first, None, out, pace);
-                }
+                self.element_wise(watch, pool, (&first, None), out);
             }
             (Class::Binary, Some(b)) => {
                 let second = View::new(shape, b).ok_or(bad_second)?;
-                if !single::run(self, &first, Some(&second), out, pace) {
-                    chain::run(self, &first, Some(&second), out, pace);
-                }
+                self.element_wise(watch, pool, (&first, Some(&second)), out);
             }
             (Class::Normalise, Some(b)) => {
                 let [mean, factor] = View::two_rows(shape, b).ok_or(bad_second)?;
-                chain::normalise(self, [&first, &mean, &factor], out, pace);
+                pool.stretches(watch, out, |at, out, pace| {
+                    chain::normalise(self, [&first, &mean, &factor], (at, out), pace);
+                });
             }
-            (Class::Reduce, None) => reduce::run(self, elements, (&first, None), out, pace),
+            (Class::Reduce, None) => {
+                reduce::run(self, elements, (&first, None), out, &mut Pace::new(watch));
+            }
             (Class::BinaryReduce, Some(b)) => {
                 let second = View::new(shape, b).ok_or(bad_second)?;
-                reduce::run(self, elements, (&first, Some(&second)), out, pace);
+                reduce::run(self, elements, (&first, Some(&second)), out, &mut Pace::new(watch));
             }
             _ => return Err(bad_second),
         }
         Ok(())
+    }
+
+    /// Computes the chain on one or two sources.
+    fn element_wise(
+        &self,
+        watch: &Watch<'_>,
+        pool: &mut Pool,
+        (first, second): (&View<'_>, Option<&View<'_>>),
+        out: &mut [u16],
+    ) {
+        let in_singles = single::of(self, second.is_some());
+        pool.stretches(watch, out, |at, out, pace| match &in_singles {
+            Some(pass) => single::run(pass, [first, second.unwrap_or(first)], (at, out), pace),
+            None => chain::run(self, (first, second), (at, out), pace),
+        });
     }
 }

@@ -94,7 +94,7 @@ impl Spread {
 
 /// How many elements go in one direction, and how far apart they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Walk {
+struct Steps {
     count: usize,
     stride: usize,
 }
@@ -103,7 +103,7 @@ struct Walk {
 pub(super) struct View<'a> {
     values: &'a [u16],
     /// From the outermost in; directions that go on like the one inside are one with it.
-    walks: [Walk; 3],
+    walks: [Steps; 3],
 }
 
 impl<'a> View<'a> {
@@ -146,7 +146,7 @@ impl<'a> View<'a> {
     /// All elements, if they lie in the order in which they are walked over, each once.
     pub(super) fn flat(&self) -> Option<&'a [u16]> {
         match self.walks {
-            [Walk { count: 1, .. }, Walk { count: 1, .. }, Walk { count: 2.., stride: 1 }] => {
+            [Steps { count: 1, .. }, Steps { count: 1, .. }, Steps { count: 2.., stride: 1 }] => {
                 Some(self.values)
             }
             _ => None,
@@ -156,8 +156,8 @@ impl<'a> View<'a> {
     /// How many elements it repeats over and over, if it does.
     fn period(&self) -> Option<usize> {
         match self.walks {
-            [Walk { count: 1, .. }, Walk { count: 1, .. }, Walk { stride: 0, .. }] => Some(1),
-            [Walk { count: 1, .. }, Walk { stride: 0, .. }, Walk { count, .. }] => Some(count),
+            [Steps { count: 1, .. }, Steps { count: 1, .. }, Steps { stride: 0, .. }] => Some(1),
+            [Steps { count: 1, .. }, Steps { stride: 0, .. }, Steps { count, .. }] => Some(count),
             _ => None,
         }
     }
@@ -233,8 +233,8 @@ fn stride(extent: u32, of_shape: u32, stride: usize) -> Option<usize> {
 }
 
 /// The three walks, with those that go on like the one inside made one.
-fn walks(shape: Shape, strides: [usize; 3]) -> Option<[Walk; 3]> {
-    let mut merged = [Walk { count: 1, stride: 0 }; 3];
+fn walks(shape: Shape, strides: [usize; 3]) -> Option<[Steps; 3]> {
+    let mut merged = [Steps { count: 1, stride: 0 }; 3];
     let counts = [shape.channels, shape.height, shape.width];
     // From the innermost out, and turned round at the end.
     let mut places = merged.iter_mut();
@@ -245,12 +245,12 @@ fn walks(shape: Shape, strides: [usize; 3]) -> Option<[Walk; 3]> {
             continue;
         }
         if current.count == 1 {
-            *current = Walk { count, stride };
+            *current = Steps { count, stride };
         } else if Some(stride) == current.stride.checked_mul(current.count) {
             current.count = current.count.checked_mul(count)?;
         } else {
             current = places.next()?;
-            *current = Walk { count, stride };
+            *current = Steps { count, stride };
         }
     }
     merged.reverse();

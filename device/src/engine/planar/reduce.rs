@@ -11,7 +11,7 @@ use super::Planar;
 use super::chain::{Chain, Eights, Looped, One, Sources, Two, looped};
 use super::operand::{BLOCK, Spread, View};
 use crate::engine::cancel::Pace;
-use crate::engine::kernels::planar_vector::{LANES, Vector, Work, maximum, run as vectorised};
+use crate::engine::kernels::planar_vector::{LANES, Vector, VectorWork, maximum, run as vectorised};
 use crate::engine::numerics::double::{ONE, decode, decode_single, encode, settle};
 
 /// Sums of multiples of 2^-24 are exact in 53 bits as long as no partial sum reaches this.
@@ -27,7 +27,7 @@ struct Reduce<'a, 'v, 'p, S, const N: usize> {
     sources: PhantomData<S>,
 }
 
-impl<S: Sources<N>, const N: usize> Work for Reduce<'_, '_, '_, S, N> {
+impl<S: Sources<N>, const N: usize> VectorWork for Reduce<'_, '_, '_, S, N> {
     #[inline(always)]
     fn run<V: Vector>(self) {
         looped::<V>(self.planar.operation, self);
@@ -39,8 +39,16 @@ impl<S: Sources<N>, const N: usize> Looped for Reduce<'_, '_, '_, S, N> {
     fn each<V: Vector>(self, operation: Operation) {
         let Self { planar, views, elements, out, pace, .. } = self;
         let (chain, spread) = (Chain::<V>::new(planar), [const { Spread::new() }; N]);
-        let mut walk =
-            Walk { operation, chain, views, start: 0, elements, spread, pace, sources: PhantomData::<S> };
+        let mut walk = ChannelWalk {
+            operation,
+            chain,
+            views,
+            start: 0,
+            elements,
+            spread,
+            pace,
+            sources: PhantomData::<S>,
+        };
         let has_halves = planar.has_halves_for_elements();
         for out in out {
             let value = match planar.reduction {
@@ -63,7 +71,7 @@ impl<S: Sources<N>, const N: usize> Looped for Reduce<'_, '_, '_, S, N> {
 }
 
 /// The elements of one channel.
-struct Walk<'a, 'v, 'p, V, S, const N: usize> {
+struct ChannelWalk<'a, 'v, 'p, V, S, const N: usize> {
     operation: Operation,
     chain: Chain<V>,
     views: [&'a View<'v>; N],
@@ -74,7 +82,7 @@ struct Walk<'a, 'v, 'p, V, S, const N: usize> {
     sources: PhantomData<S>,
 }
 
-impl<V: Vector, S: Sources<N>, const N: usize> Walk<'_, '_, '_, V, S, N> {
+impl<V: Vector, S: Sources<N>, const N: usize> ChannelWalk<'_, '_, '_, V, S, N> {
     /// Hands the elements over in order, as long as they are wanted.
     #[inline(always)]
     fn fold<F: Fold<V>>(&mut self, mut fold: F) -> F {

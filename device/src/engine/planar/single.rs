@@ -13,55 +13,49 @@ use ane_uapi::hw::td::planar::Operation;
 use super::Planar;
 use super::operand::{BLOCK, Spread, View};
 use crate::engine::cancel::{Pace, VECTOR};
-use crate::engine::kernels::planar_single::{Pass, Step};
+use crate::engine::kernels::planar_single::{PassInSingles, Step};
 use crate::engine::numerics::double::ONE;
 
-/// Elements that are computed before the next look whether they are still wanted. Whole vectors.
-const STRIP: usize = 1 << 18;
-
-/// Computes a pass of one or two sources; false if it has more than one operation, or the processor is too old.
-pub(super) fn run(
-    planar: &Planar,
-    a: &View<'_>,
-    b: Option<&View<'_>>,
-    out: &mut [u16],
-    pace: &mut Pace<'_>,
-) -> bool {
+/// A pass of one or two sources in singles; none if it has more than one operation, or the processor is too old.
+pub(super) fn of(planar: &Planar, has_second: bool) -> Option<PassInSingles> {
     let changes_nothing = planar.pre_scale == ONE
         && planar.bias == 0
         && !(planar.relu_first || planar.relu_second || planar.magnitude)
         && planar.scale == ONE
         && planar.final_scale == 1f32.to_bits();
-    let step = match (planar.operation, b) {
-        (Operation::Add, None) => Step::Copy,
-        (Operation::SumSquared, None) | (Operation::Multiply, _) => Step::Multiply,
-        (Operation::Add, Some(_)) => Step::Add,
+    let step = match (planar.operation, has_second) {
+        (Operation::Add, false) => Step::Copy,
+        (Operation::SumSquared, false) | (Operation::Multiply, _) => Step::Multiply,
+        (Operation::Add, true) => Step::Add,
         (Operation::Maximum, _) => Step::Maximum,
         (Operation::Minimum, _) => Step::Minimum,
-        (Operation::SumSquared, Some(_)) => return false,
+        (Operation::SumSquared, true) => return None,
     };
     if !changes_nothing {
-        return false;
+        return None;
     }
-    let negates_second = if b.is_some() { planar.negates_second } else { planar.negates_first };
-    let Some(pass) = Pass::new(step, planar.negates_first, negates_second, planar.relu) else { return false };
-    let b = b.unwrap_or(a);
+    let negates_second = if has_second { planar.negates_second } else { planar.negates_first };
+    PassInSingles::new(step, planar.negates_first, negates_second, planar.relu)
+}
+
+/// Computes the elements of a pass from `first` on.
+pub(super) fn run(
+    pass: &PassInSingles,
+    [a, b]: [&View<'_>; 2],
+    (first, out): (usize, &mut [u16]),
+    pace: &mut Pace<'_>,
+) {
     if let (Some(a), Some(b)) = (a.flat(), b.flat()) {
-        for ((a, b), out) in a.chunks(STRIP).zip(b.chunks(STRIP)).zip(out.chunks_mut(STRIP)) {
-            if pace.spend(out.len() / VECTOR) {
-                break;
-            }
-            pass.run(a, b, out);
+        if !pace.spend(out.len() / VECTOR) {
+            pass.run(a.get(first..).unwrap_or_default(), b.get(first..).unwrap_or_default(), out);
         }
-        return true;
+        return;
     }
     let (mut one, mut two) = (Spread::new(), Spread::new());
-    for (i, out) in out.chunks_mut(BLOCK).enumerate() {
+    for (start, out) in (first..).step_by(BLOCK).zip(out.chunks_mut(BLOCK)) {
         if pace.spend(out.len()) {
-            break;
+            return;
         }
-        let (start, len) = (i.saturating_mul(BLOCK), out.len());
-        pass.run(a.block(start, len, &mut one), b.block(start, len, &mut two), out);
+        pass.run(a.block(start, out.len(), &mut one), b.block(start, out.len(), &mut two), out);
     }
-    true
 }

@@ -56,12 +56,12 @@ fn look_up(results: &[u16; HALVES], values: &mut [u16]) {
 /// about a megabyte.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
-    latest: Option<Entry>,
+    latest: Option<KnownTable>,
     /// The others; the one used last comes first.
-    older: Vec<Entry>,
+    older: Vec<KnownTable>,
 }
 
-type Entry = ([u8; BYTES], Table);
+type KnownTable = ([u8; BYTES], Table);
 
 impl Tables {
     /// How many are kept.

@@ -22,7 +22,7 @@ use ane_uapi::hw::td::activation::{KNOTS, Mode};
 
 use self::lookup::Lookup;
 pub use self::lookup::Tables;
-pub use self::parse::{BadTable, Why};
+pub use self::parse::{BadTable, BrokenRule};
 use self::position::{fraction, fraction_of_four, power_of_two};
 use super::numerics::double::{decode, encode, settle};
 
@@ -45,12 +45,12 @@ enum Fold {
 
 /// A straight line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Line {
+struct StraightLine {
     slope: f64,
     intercept: f64,
 }
 
-impl Line {
+impl StraightLine {
     fn at(self, x: f64) -> f64 {
         settle(settle(self.slope * x) + self.intercept)
     }
@@ -64,9 +64,9 @@ pub struct Table {
     below: f64,
     above: f64,
     /// Between two knots: the value at the first, and what is added on the way to the second.
-    stretches: [Line; STRETCHES],
-    tail_low: Line,
-    tail_high: Line,
+    stretches: [StraightLine; STRETCHES],
+    tail_low: StraightLine,
+    tail_high: StraightLine,
     /// Knots in a unit of the position.
     knots_per_unit: f64,
     mode: Mode,

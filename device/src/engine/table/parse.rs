@@ -6,12 +6,12 @@ use ane_uapi::hw::td::activation::{ActivationTable, BYTES, Mode};
 
 use super::lookup::Lookup;
 use super::position::power_of_two;
-use super::{Fold, Line, STRETCHES, Table};
+use super::{Fold, STRETCHES, StraightLine, Table};
 use crate::engine::numerics::double::{decode, settle};
 
 /// Which rule a table breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum BrokenRule {
     /// The low four bits name no mode that is known.
     Mode,
     /// Bits above the mode are set that are neither odd symmetry nor non-negative.
@@ -26,7 +26,7 @@ pub enum Why {
     KnotInMode(Mode),
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for BrokenRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mode => f.write_str("no such mode"),
@@ -48,7 +48,7 @@ pub struct BadTable {
     /// What it says.
     pub value: u16,
     /// What is wrong with it.
-    pub why: Why,
+    pub why: BrokenRule,
 }
 
 /// Places of halfwords that are looked at.
@@ -81,27 +81,27 @@ impl Table {
         let spacing = raw.spacing.get().cast_signed();
         let bad = |why| BadTable { halfword: SPACING, value: raw.spacing.get(), why };
         if !(-64..=64).contains(&spacing) {
-            return Err(bad(Why::Spacing));
+            return Err(bad(BrokenRule::Spacing));
         }
         if finest(mode).is_some_and(|finest| spacing > finest) {
-            return Err(bad(Why::SpacingInMode(mode)));
+            return Err(bad(BrokenRule::SpacingInMode(mode)));
         }
         let low = decode(raw.domain_low.get());
         let needs_magnitude = !matches!(mode, Mode::Plain | Mode::Centred | Mode::Below | Mode::Exp2);
         if needs_magnitude && fold == Fold::None && low < 0.0 {
-            let why = Why::NegativeInMode(mode);
+            let why = BrokenRule::NegativeInMode(mode);
             return Err(BadTable { halfword: LOW, value: raw.domain_low.get(), why });
         }
         if matches!(mode, Mode::Fraction | Mode::Integer) {
             let knots = (KNOTS..).zip(raw.knots).map(|(halfword, knot)| (halfword, knot.get()));
             if let Some((halfword, value)) = knots.into_iter().find(|(_, knot)| *knot != 0) {
-                return Err(BadTable { halfword, value, why: Why::KnotInMode(mode) });
+                return Err(BadTable { halfword, value, why: BrokenRule::KnotInMode(mode) });
             }
         }
-        let mut stretches = [Line::default(); STRETCHES];
+        let mut stretches = [StraightLine::default(); STRETCHES];
         let knots = raw.knots.map(|knot| decode(knot.get()));
         for ((line, first), second) in stretches.iter_mut().zip(knots).zip(knots.into_iter().skip(1)) {
-            *line = Line { slope: settle(second - first), intercept: first };
+            *line = StraightLine { slope: settle(second - first), intercept: first };
         }
         Ok(Self {
             low,
@@ -109,8 +109,11 @@ impl Table {
             below: decode(raw.below.get()),
             above: decode(raw.above.get()),
             stretches,
-            tail_low: Line { slope: decode(raw.slope_low.get()), intercept: decode(raw.intercept_low.get()) },
-            tail_high: Line {
+            tail_low: StraightLine {
+                slope: decode(raw.slope_low.get()),
+                intercept: decode(raw.intercept_low.get()),
+            },
+            tail_high: StraightLine {
                 slope: decode(raw.slope_high.get()),
                 intercept: decode(raw.intercept_high.get()),
             },
@@ -125,12 +128,12 @@ impl Table {
 /// Mode and fold of a mode word.
 fn understood(word: u16) -> Result<(Mode, Fold), BadTable> {
     let bad = |why| BadTable { halfword: MODE, value: word, why };
-    let mode = Mode::try_from(word & ActivationTable::MODE).map_err(|_| bad(Why::Mode))?;
+    let mode = Mode::try_from(word & ActivationTable::MODE).map_err(|_| bad(BrokenRule::Mode))?;
     let fold = match word & !ActivationTable::MODE {
         0 => Fold::None,
         ActivationTable::ODD => Fold::Odd,
         ActivationTable::NON_NEGATIVE => Fold::NonNegative,
-        _ => return Err(bad(Why::Flags)),
+        _ => return Err(bad(BrokenRule::Flags)),
     };
     Ok((mode, fold))
 }

@@ -238,22 +238,22 @@ fn table_that_no_source_explains_is_refused_by_halfword() {
         ..raw(mode, 0, |t| t)
     };
     let refused = [
-        (with(0x08, 1), 42, Why::Mode),
-        (with(0x0f, 1), 42, Why::Mode),
-        (with(0x20, 1), 42, Why::Flags),
-        (with(0x40, 1), 42, Why::Flags),
-        (with(0x80, 1), 42, Why::Flags),
-        (with(0xe0, 1), 42, Why::Flags),
-        (with(0x10, 1), 42, Why::Flags),
-        (with(0x101, 1), 42, Why::Flags),
-        (with(0x00, 65), 41, Why::Spacing),
-        (with(0x01, -65), 41, Why::Spacing),
-        (with(0x0a, 6), 41, Why::SpacingInMode(Mode::Exp2)),
-        (with(0x05, 5), 41, Why::SpacingInMode(Mode::SquareRoot)),
-        (with(0xc6, 5), 41, Why::SpacingInMode(Mode::ReciprocalSquareRoot)),
-        (with(0x67, 7), 41, Why::SpacingInMode(Mode::Reciprocal)),
-        (with(0xc9, 7), 41, Why::SpacingInMode(Mode::Log2)),
-        (raw(0x05, 4, |t| t), 0, Why::NegativeInMode(Mode::SquareRoot)),
+        (with(0x08, 1), 42, BrokenRule::Mode),
+        (with(0x0f, 1), 42, BrokenRule::Mode),
+        (with(0x20, 1), 42, BrokenRule::Flags),
+        (with(0x40, 1), 42, BrokenRule::Flags),
+        (with(0x80, 1), 42, BrokenRule::Flags),
+        (with(0xe0, 1), 42, BrokenRule::Flags),
+        (with(0x10, 1), 42, BrokenRule::Flags),
+        (with(0x101, 1), 42, BrokenRule::Flags),
+        (with(0x00, 65), 41, BrokenRule::Spacing),
+        (with(0x01, -65), 41, BrokenRule::Spacing),
+        (with(0x0a, 6), 41, BrokenRule::SpacingInMode(Mode::Exp2)),
+        (with(0x05, 5), 41, BrokenRule::SpacingInMode(Mode::SquareRoot)),
+        (with(0xc6, 5), 41, BrokenRule::SpacingInMode(Mode::ReciprocalSquareRoot)),
+        (with(0x67, 7), 41, BrokenRule::SpacingInMode(Mode::Reciprocal)),
+        (with(0xc9, 7), 41, BrokenRule::SpacingInMode(Mode::Log2)),
+        (raw(0x05, 4, |t| t), 0, BrokenRule::NegativeInMode(Mode::SquareRoot)),
     ];
     for (raw, halfword, why) in refused {
         let bad = Table::parse(&bytes(raw)).expect_err("not understood");
@@ -328,10 +328,10 @@ fn modes_3_and_4_split_a_number_into_fraction_and_integer_part() {
 #[test]
 fn knots_of_a_mode_that_was_seen_without_are_refused() {
     let refused = Table::parse(&bytes(raw(0x63, 0, |_| 1.0))).expect_err("what they do is not known");
-    assert_eq!((refused.halfword, refused.why), (4, Why::KnotInMode(Mode::Fraction)));
+    assert_eq!((refused.halfword, refused.why), (4, BrokenRule::KnotInMode(Mode::Fraction)));
     let negative =
         Table::parse(&bytes(raw(0x04, 0, |_| 0.0))).expect_err("floor or integer part is not known");
-    assert_eq!(negative.why, Why::NegativeInMode(Mode::Integer));
+    assert_eq!(negative.why, BrokenRule::NegativeInMode(Mode::Integer));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use ane_uapi::hw::fault::IoDartErrorInfo;
 use vm_memory::GuestMemory;
 use zerocopy::IntoBytes;
 
-use self::pieces::{Blocks, Bundle, Bundles, Line};
+use self::pieces::{Blocks, Bundle, Bundles, InterleavedRow};
 use super::cancel::Pace;
 use super::plan::operand::{Element, MemoryPlace, Shape};
 use crate::dart::{Access, Dma, Rows};
@@ -118,7 +118,12 @@ impl<M: GuestMemory> Tile<'_, '_, '_, M> {
         }
     }
 
-    fn fetch_interleaved(&mut self, line: &Line, shape: Shape, into: &mut [u16]) -> Result<(), Fault> {
+    fn fetch_interleaved(
+        &mut self,
+        line: &InterleavedRow,
+        shape: Shape,
+        into: &mut [u16],
+    ) -> Result<(), Fault> {
         let bundle = line.whole();
         let mut row = std::mem::take(self.row);
         row.resize(bundle.elements(), 0);
@@ -178,7 +183,7 @@ impl<M: GuestMemory> Tile<'_, '_, '_, M> {
         }
     }
 
-    fn send_interleaved(&mut self, line: &Line, shape: Shape, from: &[u16]) -> Result<(), Fault> {
+    fn send_interleaved(&mut self, line: &InterleavedRow, shape: Shape, from: &[u16]) -> Result<(), Fault> {
         let mut row = std::mem::take(self.row);
         row.resize(line.channels.saturating_mul(line.width) as usize, 0);
         for channel in 0..line.channels {

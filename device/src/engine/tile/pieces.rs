@@ -158,7 +158,7 @@ impl Blocks {
     }
 
     /// A row of a block.
-    pub(super) fn row(&self, index: u32) -> Line {
+    pub(super) fn row(&self, index: u32) -> InterleavedRow {
         let MemoryPlace { row_stride, plane_stride, interleave, .. } = self.place;
         let Shape { channels, height, width } = self.shape;
         let block = index.checked_div(height).unwrap_or_default();
@@ -166,7 +166,7 @@ impl Blocks {
         let first = block.saturating_mul(interleave);
         let before = |stride: u32, count: u32| u64::from(stride).saturating_mul(count.into());
         let base = self.base.saturating_add(before(plane_stride, block));
-        Line {
+        InterleavedRow {
             base: base.saturating_add(before(row_stride, y)),
             first,
             y,
@@ -182,7 +182,7 @@ const HALF: u32 = 2;
 
 /// A row of up to `I` channels of an interleaved tensor.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line {
+pub(super) struct InterleavedRow {
     base: u64,
     first: u32,
     y: u32,
@@ -191,7 +191,7 @@ pub(super) struct Line {
     pub(super) width: u32,
 }
 
-impl Line {
+impl InterleavedRow {
     /// Every column, as far as its last element.
     pub(super) fn whole(&self) -> Bundle {
         let last = self.width.saturating_sub(1).saturating_mul(self.interleave);

@@ -72,6 +72,8 @@ pub(super) struct Connection {
     pub(super) who: Credentials,
     /// Its next message is being received on another thread; it is not listened to meanwhile.
     pub(super) is_away: bool,
+    /// It has something to say and is not listened to until its user is heard again.
+    pub(super) is_held: bool,
     /// It said who it is.
     pub(super) is_welcome: bool,
     /// Open files by the client's numbers.
@@ -99,6 +101,7 @@ impl Connection {
             socket,
             who,
             is_away: false,
+            is_held: false,
             is_welcome: false,
             files: BTreeMap::new(),
             next_number: 1,

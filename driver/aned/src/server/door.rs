@@ -10,6 +10,7 @@ use rustix::net::{SocketFlags, accept_with};
 
 use super::connection::{Connection, Dismissal};
 use super::limits::{CLIENTS_MAX, CLIENTS_OF_PROCESS_MAX};
+use super::thread_share::Party;
 use super::{FIRST_CLIENT, LISTENER, Server};
 use ane_driver::front::{Credentials, Files, User};
 use aned_protocol::socket;
@@ -68,19 +69,36 @@ impl Crowd {
 }
 
 impl<F: Files> Server<F> {
-    /// Lets a client in, or tells it why not.
+    /// Lets a client in, or tells it why not; at once, or when it is the door's turn.
     pub(super) fn welcome(&mut self) {
+        if self.thread_shares.is_held(Party::Door) {
+            self.hold_door();
+            return;
+        }
+        let begun = Instant::now();
+        let user = self.admit_one();
+        self.is_shared = self.has_several_users();
+        if self.is_shared {
+            self.charge(Party::Door, Some(begun));
+            if let Some(user) = user {
+                self.charge(Party::of(user), Some(begun));
+            }
+        }
+    }
+
+    /// Lets one client in, or tells it why not; gives its user.
+    fn admit_one(&mut self) -> Option<User> {
         if self.offload.is_overrun() {
             self.pause("too many sockets wait to be closed behind descriptors that clients passed");
-            return;
+            return None;
         }
         let accepted = match accept_with(&self.place, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(accepted) => accepted,
             // It has gone already, or another process took it.
-            Err(Os::AGAIN | Os::INTR | Os::CONNABORTED) => return,
+            Err(Os::AGAIN | Os::INTR | Os::CONNABORTED) => return None,
             Err(why) => {
                 self.pause(&why.to_string());
-                return;
+                return None;
             }
         };
         socket::enlarge(&accepted);
@@ -89,7 +107,7 @@ impl<F: Files> Server<F> {
             Err(why) => {
                 log::warn!("client cannot be told from others: {why}");
                 self.offload.close(NOBODY, accepted);
-                return;
+                return None;
             }
         };
         let own = self.owner;
@@ -111,7 +129,7 @@ impl<F: Files> Server<F> {
             log::debug!("process {process} was refused: {}", refusal.text);
             client.send_dismissal(&refusal);
             self.offload.close(who.user, client.into_socket());
-            return;
+            return Some(who.user);
         }
         let key = self.next_client;
         self.next_client = self.next_client.wrapping_add(1).max(FIRST_CLIENT);
@@ -119,10 +137,11 @@ impl<F: Files> Server<F> {
         if let Err(why) = epoll::add(&self.events, &client, data, epoll::EventFlags::IN) {
             log::warn!("client cannot be watched: {why}");
             self.offload.close(who.user, client.into_socket());
-            return;
+            return Some(who.user);
         }
         log::debug!("client {key} is process {process} of user {user}");
         self.clients.insert(key, client);
+        Some(who.user)
     }
 
     /// Listens no more for a while.

@@ -9,6 +9,7 @@
 //! * `round`: what is done in one;
 //! * `watch`: when there is one;
 //! * `door`: who is let in;
+//! * `thread_share`: what each user had of the thread's time; `held`: those who had more than others wait;
 //! * `offload`: threads for what may block: receiving descriptors, closing sockets;
 //! * `connection`: a client;
 //! * `mailbox`: the memory by which it may call instead;
@@ -33,6 +34,7 @@ mod calls;
 mod connection;
 mod door;
 mod files;
+mod held;
 mod limits;
 mod mailbox;
 mod offload;
@@ -40,6 +42,7 @@ mod round;
 mod shares;
 #[cfg(test)]
 mod tests;
+mod thread_share;
 mod waiting;
 mod watch;
 
@@ -58,6 +61,7 @@ use self::files::Shared;
 use self::offload::Offload;
 use self::round::Ready;
 use self::shares::Shares;
+use self::thread_share::ThreadShares;
 use self::watch::Times;
 use super::place::Place;
 use ane_driver::front::{Files, Progress};
@@ -127,6 +131,13 @@ pub struct Server<F> {
     from_mailbox: Vec<u8>,
     /// Whose mailboxes hold something.
     asked: Vec<u64>,
+    thread_shares: ThreadShares,
+    /// There are connections of several users, so that it matters what each has of the thread.
+    is_shared: bool,
+    /// Nobody is let in until others were heard.
+    is_door_held: bool,
+    /// When to see again whether somebody is to be heard who is not.
+    held_until: Option<Instant>,
     /// When to listen for clients again, after a failure.
     paused_until: Option<Instant>,
     /// When to see whether the driver is woken by another descriptor now.
@@ -174,6 +185,10 @@ impl<F: Files> Server<F> {
             buffer: vec![0; MESSAGE_MAX],
             from_mailbox: Vec::new(),
             asked: Vec::new(),
+            thread_shares: ThreadShares::default(),
+            is_shared: false,
+            is_door_held: false,
+            held_until: None,
             paused_until: None,
             rewatch: None,
         })
@@ -204,6 +219,7 @@ impl<F: Files> Server<F> {
             if times.end.is_some_and(|end| now >= end || (is_idle && !progress.is_pending)) {
                 break;
             }
+            self.settle_thread(now);
             let mut timeout = self.timeout(now, &progress, times);
             if timeout != Some(NOT_AT_ALL) && !self.rest() {
                 timeout = Some(NOT_AT_ALL);
@@ -211,11 +227,13 @@ impl<F: Files> Server<F> {
             // While the thread goes round anyway, and nothing else is known to be there for it.
             let may_serve = timeout == Some(NOT_AT_ALL) && !progress.is_pending && !self.has_offers();
             let mut is_heard = may_serve && self.serve_mailboxes();
+            let listening = self.begin();
             events.clear();
             match epoll::wait(&self.events, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(Os::INTR) => {}
                 Err(why) => return Err(why.into()),
             }
+            self.listened(listening);
             ready.clear();
             for event in &events {
                 match event.data.u64() {

@@ -12,6 +12,7 @@ use super::Server;
 use super::connection::{Connection, Dismissal};
 use super::limits::OFFERED_MAX;
 use super::offload::Delivery;
+use super::thread_share::Party;
 use ane_driver::front::Files;
 use aned_protocol::Malformed;
 use aned_protocol::socket::{self, Arrival, Peek};
@@ -55,19 +56,24 @@ impl<F: Files> Server<F> {
     fn await_mailboxes(&self) -> bool {
         (0..LOOKS).any(|_| {
             hint::spin_loop();
-            self.clients.values().any(Connection::is_asked)
+            self.clients.values().any(|client| client.is_asked() && !self.has_to_wait(client))
         })
     }
 
     /// Takes one message out of each mailbox that has one; true if any had.
     pub(super) fn look_into_mailboxes(&mut self) -> bool {
         let mut asked = std::mem::take(&mut self.asked);
-        asked.extend(self.clients.iter().filter(|(_, client)| client.is_asked()).map(|(&key, _)| key));
+        let mailboxes =
+            self.clients.iter().filter(|(_, client)| client.is_asked() && !self.has_to_wait(client));
+        asked.extend(mailboxes.map(|(&key, _)| key));
         let has_some = !asked.is_empty();
         for key in asked.drain(..) {
+            let begun = self.begin();
             let Some(client) = self.clients.get_mut(&key) else { continue };
+            let party = Party::of(client.who.user);
             let outcome = self.calls.take_from_mailbox(client, &mut self.from_mailbox).map(|()| true);
             self.settle(key, outcome);
+            self.charge(party, begun);
         }
         self.asked = asked;
         has_some
@@ -81,12 +87,19 @@ impl<F: Files> Server<F> {
             self.last = first.client;
         }
         for &mut Ready { client: key, flags } in ready {
+            let begun = self.begin();
             let Some(client) = self.clients.get_mut(&key) else { continue };
+            let party = Party::of(client.who.user);
+            if self.thread_shares.is_held(party) {
+                self.hold(key);
+                continue;
+            }
             let outcome = match client.is_stuffed() {
                 true => flush(client, flags),
                 false => self.hear_one(key),
             };
             self.settle(key, outcome);
+            self.charge(party, begun);
         }
     }
 
@@ -142,7 +155,9 @@ impl<F: Files> Server<F> {
 
     fn take_delivered(&mut self) {
         while let Some(Delivery { client: key, message, count, object }) = self.offload.next() {
+            let begun = self.begin();
             let Some(client) = self.clients.get_mut(&key) else { continue };
+            let party = Party::of(client.who.user);
             client.is_away = false;
             client.deaf_since = None;
             let flags = client.wish();
@@ -154,26 +169,31 @@ impl<F: Files> Server<F> {
                 (Err(why), _) => Err(Dismissal::new(Errno::EIO, why.to_string())),
             };
             self.settle(key, outcome.map(|()| true));
+            self.charge(party, begun);
         }
     }
 
     /// Offers calls that wait, all of them from now on if something happened.
     pub(super) fn offer(&mut self, has_news: bool) {
         let last = self.last;
+        let shares = &self.thread_shares;
         let waiting = self.clients.iter_mut().filter(|(_, client)| !client.waiting.is_empty());
         let mut keys: Vec<u64> = waiting
             .filter_map(|(&key, client)| {
                 if has_news {
                     client.to_offer = client.waiting.len();
                 }
-                (client.to_offer > 0).then_some(key)
+                (client.to_offer > 0 && !shares.is_held(Party::of(client.who.user))).then_some(key)
             })
             .collect();
         keys.sort_unstable_by_key(|&key| (key <= last, key));
         for key in keys {
+            let begun = self.begin();
             let Some(client) = self.clients.get_mut(&key) else { continue };
+            let party = Party::of(client.who.user);
             let outcome = self.calls.offer(client, OFFERED_MAX).map(|()| true);
             self.settle(key, outcome);
+            self.charge(party, begun);
         }
     }
 
@@ -190,12 +210,12 @@ impl<F: Files> Server<F> {
     }
 
     /// Keeps a client or not, and has it watched for what matters.
-    fn settle(&mut self, key: u64, outcome: Result<bool, Dismissal>) {
+    pub(super) fn settle(&mut self, key: u64, outcome: Result<bool, Dismissal>) {
         let Some(client) = self.clients.get_mut(&key) else { return };
         let dismissal = match outcome {
             Ok(true) => {
                 let flags = client.wish();
-                if client.is_away || client.is_watched_for(flags) {
+                if client.is_away || client.is_held || client.is_watched_for(flags) {
                     return;
                 }
                 let data = epoll::EventData::new_u64(key);
@@ -217,6 +237,7 @@ impl<F: Files> Server<F> {
         let _ = epoll::delete(&self.events, &client);
         let user = client.who.user;
         self.offload.close(user, self.calls.retire(client));
+        self.is_shared = self.has_several_users();
     }
 
     /// Tells every client, and closes every file.

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno as Os;
 
+use super::mailbox::Mailbox;
+use super::thread_share::Party;
 use super::{NOT_AT_ALL, Server, WAKEUP};
 use ane_driver::front::{Files, Progress};
 
@@ -40,7 +42,7 @@ impl<F: Files> Server<F> {
         let until = |time: Option<Instant>| time.map(|time| time.saturating_duration_since(now));
         let deaf = self.clients.values().filter_map(|client| client.deaf_since).min();
         let deaf = deaf.and_then(|since| since.checked_add(self.patience));
-        [due, until(end), until(self.paused_until), until(self.rewatch), until(deaf)]
+        [due, until(end), until(self.paused_until), until(self.held_until), until(self.rewatch), until(deaf)]
             .into_iter()
             .flatten()
             .min()
@@ -53,12 +55,14 @@ impl<F: Files> Server<F> {
 
     /// True if calls that wait are to be offered still.
     pub(super) fn has_offers(&self) -> bool {
-        self.clients.values().any(|client| client.to_offer > 0)
+        self.clients.values().any(|client| client.to_offer > 0 && !self.has_to_wait(client))
     }
 
     /// Has clients tell from now on when they lay something into a mailbox; false if one just did.
     pub(super) fn rest(&mut self) -> bool {
-        self.clients.values_mut().filter_map(|client| client.mailbox.as_mut()).all(|mailbox| mailbox.rest())
+        let shares = &self.thread_shares;
+        let heard = self.clients.values_mut().filter(|client| !shares.is_held(Party::of(client.who.user)));
+        heard.filter_map(|client| client.mailbox.as_mut()).all(Mailbox::rest)
     }
 
     /// Has the thread woken when the device has something to say.

@@ -212,7 +212,10 @@ impl Channel {
 
     /// The next message.
     fn read(&self, inbox: &mut Vec<u8>, mut message: Vec<u8>) -> Result<Read, String> {
-        inbox.resize(MESSAGE_MAX, 0);
+        if inbox.is_empty() {
+            // The system has zeroed it already, and gives only the pages that a message needs.
+            *inbox = vec![0; MESSAGE_MAX];
+        }
         let mut was_reset = false;
         let (bytes, descriptors) = loop {
             match self.receive(inbox) {

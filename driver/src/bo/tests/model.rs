@@ -3,7 +3,6 @@
 //! The model knows buffers, their mappings and who uses them, and nothing of free lists, queues or tables. It does
 //! not say where a mapping goes, but whether it can go anywhere, who may have had to make room for it, and that
 //! everything else is as it was. What the tables say is read back from memory.
-#![expect(clippy::arithmetic_side_effects, reason = "numbers of a test")]
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 use ane_uapi::wire::CTRL_QUEUE;
 use ane_uapi::wire::config::Config;
 
-use super::{Doorbell, Queues, REQUEST, RESPONSE, Settings, transport, wait};
+use super::{Doorbell, QueueSettings, Queues, REQUEST, RESPONSE, transport, wait};
 use crate::bus::BusError;
 use crate::bus::requests::{Carrier, bad_answer, response};
 use crate::bus::ring::{Broken, Part};
@@ -39,7 +39,7 @@ impl<D: Doorbell> Queues<D> {
         if self.ctrl.publish() {
             self.doorbell.ring(CTRL_QUEUE)?;
         }
-        let Settings { poll, timeout, .. } = self.settings;
+        let QueueSettings { poll, timeout, .. } = self.settings;
         if !wait(&mut self.ctrl, &mut self.doorbell, CTRL_QUEUE, poll, timeout)? {
             return Err(BusError::TimedOut { limit: timeout });
         }

@@ -1,7 +1,7 @@
 //! The two virtqueues of a device as a driver uses them, whatever carries the wake-ups.
 //!
 //! A request is on its way at a time. While it waits, the driver first looks at the ring for a while
-//! ([`Settings::poll`]), and only then sleeps: a device that polls as well answers within a microsecond,
+//! ([`QueueSettings::poll`]), and only then sleeps: a device that polls as well answers within a microsecond,
 //! where two sleeping sides need a wake-up each. What it means to ring for the device, and to sleep until it
 //! rings back, is the [`Doorbell`]'s: file descriptors between processes, or a function's notification
 //! register and interrupt.
@@ -56,7 +56,7 @@ const _: () = {
 
 /// How to work with the queues.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
+pub(super) struct QueueSettings {
     /// How long to look at the ring before sleeping.
     pub(super) poll: Duration,
     /// How long a device may take to answer.
@@ -94,7 +94,7 @@ pub(super) trait Doorbell {
 
 /// A queue: which, where its tables are, and how many places it has.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct QueueTables {
     /// Which.
     pub(super) index: u16,
     /// Places.
@@ -106,14 +106,14 @@ pub(super) struct Place {
 }
 
 /// Where the two queues are.
-pub(super) const PLACES: [Place; 2] = [
-    Place {
+pub(super) const TABLES: [QueueTables; 2] = [
+    QueueTables {
         index: CTRL_QUEUE,
         size: CTRL_PLACES as u16,
         offset: CTRL_RING,
         layout: Ring::<DmaMemory, CTRL_PLACES>::LAYOUT,
     },
-    Place {
+    QueueTables {
         index: EVENT_QUEUE,
         size: EVENT_PLACES as u16,
         offset: EVENT_RING,
@@ -124,7 +124,7 @@ pub(super) const PLACES: [Place; 2] = [
 /// Both queues of a device, set up in memory that it reaches.
 pub(super) struct Queues<D> {
     config: Config,
-    settings: Settings,
+    settings: QueueSettings,
     messages: DmaMemory,
     ctrl: Ring<DmaMemory, CTRL_PLACES>,
     events: Ring<DmaMemory, EVENT_PLACES>,
@@ -191,7 +191,7 @@ impl<D: Doorbell> Queues<D> {
         config: Config,
         messages: DmaMemory,
         doorbell: D,
-        settings: Settings,
+        settings: QueueSettings,
     ) -> Result<Self, BusError> {
         let area = |from: usize, to: usize| messages.part(from, to - from);
         let (ctrl, events) = (area(CTRL_RING, EVENT_RING)?, area(EVENT_RING, EVENTS)?);

@@ -55,7 +55,7 @@ fn batch_is_one_message_with_room_for_what_it_reads() {
     assert_eq!(requests.batch(&operations, &mut values).unwrap(), 2);
     assert_eq!(values, [5, 6, 0]);
     let ops = [Op::read(0x40), Op::write(0x40, 9), Op::read(0x40)];
-    let expected = [Header::new(Kind::Batch, 3, 1).as_bytes(), ops.as_bytes()].concat();
+    let expected = [Header::new(RequestKind::Batch, 3, 1).as_bytes(), ops.as_bytes()].concat();
     assert_eq!(requests.carrier().carried, [(expected, 24 + 8)]);
 }
 
@@ -109,7 +109,7 @@ fn declarations_go_in_messages_of_at_most_the_contract_s_limit() {
         let (header, _) = Header::read_from_prefix(bytes).unwrap();
         (header.kind(), header.count.get())
     });
-    assert_eq!(counts.collect::<Vec<_>>(), [(Ok(Kind::Declare), 512), (Ok(Kind::Declare), 1)]);
+    assert_eq!(counts.collect::<Vec<_>>(), [(Ok(RequestKind::Declare), 512), (Ok(RequestKind::Declare), 1)]);
 }
 
 #[test]

@@ -3,13 +3,9 @@
 //! A modern virtio function describes itself in its PCI capabilities: each names a BAR, an offset and a length for
 //! one of the structures. Where they lie differs from one machine monitor to the next, and between versions of the
 //! same one, so nothing is assumed of it. The list is the device's word: it may be a loop, or lead outside.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
+#![cfg_attr(
+    not(test),
+    deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::cast_possible_truncation)
 )]
 
 use thiserror::Error;
@@ -41,8 +37,7 @@ pub(super) const COMMON_BYTES: u32 = 0x38;
 
 /// Where a structure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    /// The BAR.
+pub(super) struct Structure {
     pub(super) bar: u8,
     /// Bytes into it.
     pub(super) offset: u32,
@@ -54,13 +49,13 @@ pub(super) struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Capabilities {
     /// What every virtio device has: features, status, queues.
-    pub(super) common: Place,
+    pub(super) common: Structure,
     /// Where to write that a queue has something.
-    pub(super) notify: Place,
+    pub(super) notify: Structure,
     /// Bytes from one queue's place in there to the next's.
     pub(super) notify_multiplier: u32,
     /// The device's own config space.
-    pub(super) device: Place,
+    pub(super) device: Structure,
 }
 
 /// A list that is not that of a virtio function.
@@ -104,17 +99,17 @@ impl Capabilities {
             let id = byte(start).ok_or(astray)?;
             if id == VENDOR {
                 let kind = field(3).and_then(byte).ok_or(astray)?;
-                let place = Place {
+                let structure = Structure {
                     bar: field(4).and_then(byte).ok_or(astray)?,
                     offset: field(8).and_then(word).ok_or(astray)?,
                     length: field(12).and_then(word).ok_or(astray)?,
                 };
                 match kind {
-                    COMMON if common.is_none() => common = Some(place),
+                    COMMON if common.is_none() => common = Some(structure),
                     NOTIFY if notify.is_none() => {
-                        notify = Some((place, field(16).and_then(word).ok_or(astray)?));
+                        notify = Some((structure, field(16).and_then(word).ok_or(astray)?));
                     }
-                    DEVICE if device.is_none() => device = Some(place),
+                    DEVICE if device.is_none() => device = Some(structure),
                     _ => {}
                 }
             }
@@ -131,8 +126,8 @@ impl Capabilities {
 }
 
 /// A structure that can be where it says, and has `needed` bytes.
-fn check(what: &'static str, place: Place, needed: u32) -> Result<(), BadCapabilities> {
-    let Place { bar, offset, length } = place;
+fn check(what: &'static str, structure: Structure, needed: u32) -> Result<(), BadCapabilities> {
+    let Structure { bar, offset, length } = structure;
     let fits = bar < BARS && offset.is_multiple_of(4) && length >= needed;
     if fits && offset.checked_add(length).is_some() {
         Ok(())
@@ -142,7 +137,6 @@ fn check(what: &'static str, place: Place, needed: u32) -> Result<(), BadCapabil
 }
 
 #[cfg(test)]
-#[expect(clippy::arithmetic_side_effects, reason = "tests know what they add")]
 mod tests {
     use proptest::prelude::*;
 
@@ -170,12 +164,12 @@ mod tests {
 
     #[test]
     fn structures_are_found_where_the_function_says() {
-        let place = |offset| Place { bar: 2, offset, length: 0x1000 };
+        let structure = |offset| Structure { bar: 2, offset, length: 0x1000 };
         let expected = Capabilities {
-            common: place(0),
-            notify: place(0x3000),
+            common: structure(0),
+            notify: structure(0x3000),
             notify_multiplier: 4,
-            device: place(0x2000),
+            device: structure(0x2000),
         };
         assert_eq!(Capabilities::read(&config()), Ok(expected));
     }

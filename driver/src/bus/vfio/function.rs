@@ -19,7 +19,7 @@ use vmm_sys_util::eventfd::{EFD_CLOEXEC, EFD_NONBLOCK, EventFd};
 
 use super::super::descriptor::borrow;
 use super::super::queues::{
-    Doorbell, F_EVENT_INDEX, F_INDIRECT, F_VERSION_1, Place, milliseconds, transport,
+    Doorbell, F_EVENT_INDEX, F_INDIRECT, F_VERSION_1, QueueTables, milliseconds, transport,
 };
 use super::super::ring::Features;
 use super::super::{BusError, DmaMemory};
@@ -59,7 +59,7 @@ pub(super) struct Function {
 /// A function that is ours. The mappings go first: while there is one the kernel keeps the function.
 struct Open {
     bars: [Option<MmapRegion>; 6],
-    places: Capabilities,
+    structures: Capabilities,
     /// Where to write that a queue has something: bytes into the BAR.
     notify: [usize; QUEUES as usize],
     device: VfioDevice,
@@ -71,19 +71,19 @@ impl Open {
             VfioDevice::new(&bdf.folder(), container, false).map_err(|why| refusal::explain(bdf, &why))?;
         let mut config = [0; CONFIG_BYTES];
         device.region_read(CONFIG_REGION, &mut config, 0);
-        let places = Capabilities::read(&config).map_err(transport("looking at the function"))?;
+        let structures = Capabilities::read(&config).map_err(transport("looking at the function"))?;
         let command = u16::from_le_bytes([config[COMMAND as usize], config[COMMAND as usize + 1]]);
         device.region_write(CONFIG_REGION, &(command | ENABLED).to_le_bytes(), COMMAND);
 
         let mut bars = [const { None }; 6];
-        for place in [places.common, places.notify, places.device] {
-            let index = u32::from(place.bar);
+        for structure in [structures.common, structures.notify, structures.device] {
+            let index = u32::from(structure.bar);
             let size = device.get_region_size(index);
-            let end = u64::from(place.offset) + u64::from(place.length);
+            let end = u64::from(structure.offset) + u64::from(structure.length);
             if device.get_region_flags(index) & CAN_MAP == 0 || end > size {
                 return Err(BusError::Lacks { feature: "a BAR that can be mapped and holds its structures" });
             }
-            if let Some(bar) = bars.get_mut(usize::from(place.bar))
+            if let Some(bar) = bars.get_mut(usize::from(structure.bar))
                 && bar.is_none()
             {
                 let file = borrow(&device).try_clone_to_owned().map_err(transport("copying a descriptor"))?;
@@ -91,7 +91,7 @@ impl Open {
                 *bar = Some(MmapRegion::from_file(from, size as usize).map_err(transport("mapping a BAR"))?);
             }
         }
-        Ok(Self { bars, places, notify: [0; QUEUES as usize], device })
+        Ok(Self { bars, structures, notify: [0; QUEUES as usize], device })
     }
 
     fn slice(&self, bar: u8, at: usize, bytes: usize) -> Result<vm_memory::VolatileSlice<'_>, BusError> {
@@ -101,13 +101,13 @@ impl Open {
     }
 
     fn read<T: AtomicAccess>(&self, register: usize) -> Result<T, BusError> {
-        let common = self.places.common;
+        let common = self.structures.common;
         let slice = self.slice(common.bar, common.offset as usize + register, size_of::<T>())?;
         slice.load(0, Ordering::Acquire).map_err(transport("reading a register of the function"))
     }
 
     fn write<T: AtomicAccess>(&self, register: usize, value: T) -> Result<(), BusError> {
-        let common = self.places.common;
+        let common = self.structures.common;
         let slice = self.slice(common.bar, common.offset as usize + register, size_of::<T>())?;
         slice.store(value, 0, Ordering::Release).map_err(transport("writing a register of the function"))
     }
@@ -132,13 +132,13 @@ impl Open {
 
     /// The device's config space: each word is a trip to the device's process.
     fn config(&self) -> Result<Config, BusError> {
-        let place = self.places.device;
+        let structure = self.structures.device;
         let mut bytes = [0; CONFIG_SIZE as usize];
-        if (place.length as usize) < bytes.len() {
+        if (structure.length as usize) < bytes.len() {
             return Err(BusError::Lacks { feature: "a config space of 56 bytes" });
         }
         for (n, word) in bytes.chunks_exact_mut(4).enumerate() {
-            let slice = self.slice(place.bar, place.offset as usize + 4 * n, 4)?;
+            let slice = self.slice(structure.bar, structure.offset as usize + 4 * n, 4)?;
             let value: u32 = slice.load(0, Ordering::Acquire).map_err(transport("reading config space"))?;
             word.copy_from_slice(&value.to_ne_bytes());
         }
@@ -167,21 +167,21 @@ impl Open {
         Ok(Features { event_index: event_index != 0, indirect: indirect != 0 })
     }
 
-    fn set_queue(&mut self, place: &Place, messages: &DmaMemory) -> Result<(), BusError> {
-        self.write(QUEUE_SELECT, place.index)?;
-        if self.read::<u16>(QUEUE_SIZE)? < place.size {
+    fn set_queue(&mut self, queue: &QueueTables, messages: &DmaMemory) -> Result<(), BusError> {
+        self.write(QUEUE_SELECT, queue.index)?;
+        if self.read::<u16>(QUEUE_SIZE)? < queue.size {
             return Err(BusError::Lacks { feature: "queues that are long enough" });
         }
-        self.write(QUEUE_SIZE, place.size)?;
+        self.write(QUEUE_SIZE, queue.size)?;
         self.write(QUEUE_VECTOR, 0u16)?;
         if self.read::<u16>(QUEUE_VECTOR)? != 0 {
             return Err(BusError::Lacks { feature: "an interrupt vector" });
         }
-        let base = messages.base().0 + place.offset as u64;
+        let base = messages.base().0 + queue.offset as u64;
         let tables = [
-            (QUEUE_DESCRIPTORS, place.layout.descriptors),
-            (QUEUE_AVAILABLE, place.layout.available),
-            (QUEUE_USED, place.layout.used),
+            (QUEUE_DESCRIPTORS, queue.layout.descriptors),
+            (QUEUE_AVAILABLE, queue.layout.available),
+            (QUEUE_USED, queue.layout.used),
         ];
         for (register, offset) in tables {
             let at = base + offset as u64;
@@ -190,12 +190,12 @@ impl Open {
             self.write(register + 4, (at >> 32) as u32)?;
         }
         let step =
-            u64::from(self.read::<u16>(QUEUE_NOTIFY_OFFSET)?) * u64::from(self.places.notify_multiplier);
-        if step + 2 > u64::from(self.places.notify.length) {
+            u64::from(self.read::<u16>(QUEUE_NOTIFY_OFFSET)?) * u64::from(self.structures.notify_multiplier);
+        if step + 2 > u64::from(self.structures.notify.length) {
             return Err(BusError::Lacks { feature: "a place for notifications" });
         }
-        if let Some(notify) = self.notify.get_mut(usize::from(place.index)) {
-            *notify = self.places.notify.offset as usize + step as usize;
+        if let Some(notify) = self.notify.get_mut(usize::from(queue.index)) {
+            *notify = self.structures.notify.offset as usize + step as usize;
         }
         self.write(QUEUE_ENABLE, 1u16)
     }
@@ -255,13 +255,17 @@ impl Function {
     /// # Errors
     ///
     /// If it cannot have such queues.
-    pub(super) fn set_queues(&mut self, places: &[Place], messages: &DmaMemory) -> Result<(), BusError> {
+    pub(super) fn set_queues(
+        &mut self,
+        queues: &[QueueTables],
+        messages: &DmaMemory,
+    ) -> Result<(), BusError> {
         let open = self.open.as_mut().ok_or(BusError::HungUp)?;
-        if usize::from(open.read::<u16>(QUEUE_COUNT)?) < places.len() {
+        if usize::from(open.read::<u16>(QUEUE_COUNT)?) < queues.len() {
             return Err(BusError::Lacks { feature: "two queues: is num_vqs or num-queues less?" });
         }
-        for place in places {
-            open.set_queue(place, messages)?;
+        for queue in queues {
+            open.set_queue(queue, messages)?;
         }
         open.add_status(DRIVER_OK).map(|_| ())
     }
@@ -276,7 +280,7 @@ impl Doorbell for Function {
     fn ring(&self, queue: u16) -> Result<(), BusError> {
         let open = self.open.as_ref().ok_or(BusError::HungUp)?;
         let at = open.notify.get(usize::from(queue)).copied().unwrap_or_default();
-        let slice = open.slice(open.places.notify.bar, at, 2)?;
+        let slice = open.slice(open.structures.notify.bar, at, 2)?;
         slice.store(queue.to_le(), 0, Ordering::Release).map_err(transport("notifying the device"))
     }
 

@@ -32,7 +32,7 @@ pub use address::{BadBdf, Bdf};
 pub use binding::{BindError, Functions, Ids};
 use function::Function;
 
-use super::queues::{self, Doorbell, MESSAGES, PLACES, Queues, transport};
+use super::queues::{self, Doorbell, MESSAGES, Queues, TABLES, transport};
 use super::requests::{Carrier as _, Requests};
 use super::ring::Features;
 use super::{Arena, Bus, BusError, DmaMemory, Operation};
@@ -150,9 +150,9 @@ impl Taken {
     fn start(mut self, all: &DmaMemory, settings: &Settings) -> Result<Queues<Function>, BusError> {
         let messages = all.part(0, MESSAGES)?;
         messages.write(messages.base(), &[0; MESSAGES])?;
-        self.function.set_queues(&PLACES, &messages)?;
+        self.function.set_queues(&TABLES, &messages)?;
         let working =
-            queues::Settings { poll: settings.poll, timeout: settings.timeout, features: self.features };
+            queues::QueueSettings { poll: settings.poll, timeout: settings.timeout, features: self.features };
         let mut queues = Queues::new(self.config, messages, self.function, working)?;
         queues.start()?;
         Ok(queues)

@@ -3,9 +3,9 @@
 use ane::build::{BuildError, Shape, Tensor};
 use half::f16;
 
-use super::making::{Making, Operand};
+use super::making::{GraphMaker, GraphOperand};
 
-impl Making {
+impl GraphMaker {
     /// A small number that keeps a deviation from zero; sometimes none, sometimes anything.
     fn epsilon(&mut self) -> f16 {
         match self.random.below(4) {
@@ -16,15 +16,15 @@ impl Making {
     }
 }
 
-pub(super) fn softmax(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn softmax(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     making.graph.softmax(from.tensor)
 }
 
-pub(super) fn softmax_columns(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn softmax_columns(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     making.graph.softmax_columns(from.tensor)
 }
 
-pub(super) fn norm(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn norm(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let epsilon = making.epsilon();
     if making.once_in(2) {
         making.graph.layer_norm(from.tensor, epsilon)
@@ -33,7 +33,7 @@ pub(super) fn norm(making: &mut Making, from: Operand) -> Result<Tensor, BuildEr
     }
 }
 
-pub(super) fn layer_norm_columns(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn layer_norm_columns(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let shape = making.graph.shape(from.tensor)?;
     let factors = Shape::new(1, 1, shape.w);
     let (gamma, beta) = (making.input(factors)?, making.input(factors)?);

@@ -3,12 +3,12 @@
 use ane::build::{BuildError, Channels, Convolution, Padding, Shape, Tail, Tensor, Weights};
 use half::f16;
 
-use super::making::{Making, Operand};
+use super::making::{GraphMaker, GraphOperand};
 
 /// Most products of one operation: the interpreter makes each by itself.
 const PRODUCTS_MAX: u32 = 60_000;
 
-impl Making {
+impl GraphMaker {
     /// Kernel extent, stride, and padding before and behind, along an axis.
     fn axis(&mut self, extent: u32) -> (u32, u32, u32, u32) {
         let kernel = self.between(1, 5.min(extent + 2));
@@ -41,7 +41,7 @@ impl Making {
     }
 }
 
-pub(super) fn convolution(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn convolution(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let shape = making.graph.shape(from.tensor)?;
     let (kw, sx, left, right) = making.axis(shape.w);
     let (kh, sy, top, bottom) = making.axis(shape.h);
@@ -76,7 +76,7 @@ pub(super) fn convolution(making: &mut Making, from: Operand) -> Result<Tensor, 
     making.graph.convolution(from.tensor, &convolution)
 }
 
-pub(super) fn linear(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn linear(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let shape = making.graph.shape(from.tensor)?;
     let most = PRODUCTS_MAX / (shape.elements() as u32).max(1);
     let outputs = making.between(1, most.clamp(1, 100));
@@ -85,7 +85,7 @@ pub(super) fn linear(making: &mut Making, from: Operand) -> Result<Tensor, Build
 }
 
 /// The tensor as left operand.
-pub(super) fn matmul(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn matmul(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let shape = making.graph.shape(from.tensor)?;
     let most = PRODUCTS_MAX / (shape.elements() as u32).max(1);
     let columns = making.between(1, most.clamp(1, 30));
@@ -103,7 +103,7 @@ pub(super) fn matmul(making: &mut Making, from: Operand) -> Result<Tensor, Build
 }
 
 /// The tensor as right operand.
-pub(super) fn matmul_right(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn matmul_right(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let shape = making.graph.shape(from.tensor)?;
     let most = PRODUCTS_MAX / (shape.elements() as u32).max(1);
     let rows = making.between(1, most.clamp(1, 70));

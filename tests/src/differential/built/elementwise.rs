@@ -4,12 +4,12 @@ use ane::build::{BuildError, Element, Over, Reduce, Shape, Tensor};
 use ane_uapi::hw::td::planar::{Operation, PostFunction, Reduction};
 use half::f16;
 
-use super::making::{Making, Operand};
+use super::making::{GraphMaker, GraphOperand};
 
 /// Final scales beside plain ones.
 const SCALES: [f32; 8] = [0.5, -3.0, 0.0, f32::NAN, f32::INFINITY, f32::MIN_POSITIVE, f32::MAX, 1.0 / 3.0];
 
-impl Making {
+impl GraphMaker {
     /// What the planar engine does with elements; of one operand if it `is_alone`.
     fn element(&mut self, is_alone: bool) -> Element {
         const ALONE: [Operation; 2] = [Operation::Add, Operation::SumSquared];
@@ -71,7 +71,7 @@ impl Making {
     }
 }
 
-pub(super) fn binary(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn binary(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let second = making.graph.shape(from.tensor).and_then(|shape| making.second(shape))?;
     let element = making.element(false);
     // Either may be the one that stretches.
@@ -79,12 +79,12 @@ pub(super) fn binary(making: &mut Making, from: Operand) -> Result<Tensor, Build
     making.graph.binary(a, b, element)
 }
 
-pub(super) fn unary(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn unary(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let element = making.element(true);
     making.graph.unary(from.tensor, element)
 }
 
-pub(super) fn normalise(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn normalise(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let channels = making.graph.shape(from.tensor)?.c;
     let channels = if making.once_in(3) { 1 } else { channels };
     let statistics = making.input(Shape::new(channels, 2, 1))?;
@@ -92,20 +92,20 @@ pub(super) fn normalise(making: &mut Making, from: Operand) -> Result<Tensor, Bu
     making.graph.normalise(from.tensor, statistics, element)
 }
 
-pub(super) fn reduce(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn reduce(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let element = making.element(true);
     let (reduce, over) = making.reduction();
     making.graph.reduce(from.tensor, element, reduce, over)
 }
 
-pub(super) fn binary_reduce(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn binary_reduce(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let second = making.graph.shape(from.tensor).and_then(|shape| making.second(shape))?;
     let element = making.element(false);
     let (reduce, over) = making.reduction();
     making.graph.binary_reduce(from.tensor, second, element, reduce, over)
 }
 
-pub(super) fn sum_of_squares(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn sum_of_squares(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let over = making.reduction().1;
     making.graph.sum_of_squares(from.tensor, over)
 }

@@ -11,23 +11,23 @@ const INPUTS_MAX: usize = 6;
 
 /// A tensor that operations may take.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Operand {
+pub(super) struct GraphOperand {
     pub(super) tensor: Tensor,
     /// Channels side by side in one plane, which parts have to respect.
     pub(super) interleave: u32,
 }
 
 /// A graph while it is put together.
-pub(super) struct Making {
+pub(super) struct GraphMaker {
     pub(super) random: Random,
     pub(super) temper: Temper,
     pub(super) graph: Graph,
-    pub(super) operands: Vec<Operand>,
+    pub(super) operands: Vec<GraphOperand>,
     pub(super) steps: Vec<String>,
     inputs: usize,
 }
 
-impl Making {
+impl GraphMaker {
     pub(super) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let temper = Temper::draw(&mut random);
@@ -69,12 +69,12 @@ impl Making {
         }
         let tensor = self.graph.input(&format!("input{}", self.inputs), shape)?;
         self.inputs += 1;
-        self.operands.push(Operand { tensor, interleave: 1 });
+        self.operands.push(GraphOperand { tensor, interleave: 1 });
         Ok(tensor)
     }
 
     /// Some operand.
-    pub(super) fn any(&mut self) -> Operand {
+    pub(super) fn any(&mut self) -> GraphOperand {
         self.operands[self.random.below(self.operands.len() as u32) as usize]
     }
 
@@ -92,7 +92,7 @@ impl Making {
     }
 
     /// The interleave of what the operation called `name` made: parts have that of the whole.
-    pub(super) fn interleave_of(&self, name: &str, from: Operand) -> u32 {
+    pub(super) fn interleave_of(&self, name: &str, from: GraphOperand) -> u32 {
         if name == "slice" { from.interleave } else { 1 }
     }
 }

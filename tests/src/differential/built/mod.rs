@@ -15,9 +15,9 @@ use ane::container::Role;
 use ane_device::options::Numerics;
 use ane_uapi::hw::nid::Nid;
 
-use self::making::{Making, Operand};
+use self::making::{GraphMaker, GraphOperand};
 use self::values::Temper;
-use super::{Case, End};
+use super::{Case, ProgramEnd};
 use crate::random::Random;
 
 /// The first device address.
@@ -28,7 +28,7 @@ const FIRST: u32 = 0x10_0000;
 const PAGE: u32 = 0x4000;
 
 /// A program and what it came from.
-pub struct Program {
+pub struct BuiltCase {
     /// Each operation with the shapes that went in and came out.
     pub steps: Vec<String>,
     /// What was built of them.
@@ -38,10 +38,10 @@ pub struct Program {
 }
 
 /// An operation on a tensor; others that it takes, it makes or looks for itself.
-type Operation = fn(&mut Making, Operand) -> Result<Tensor, BuildError>;
+type BuilderOperation = fn(&mut GraphMaker, GraphOperand) -> Result<Tensor, BuildError>;
 
 /// Every operation that the builder offers, by name.
-const OPERATIONS: [(&str, Operation); 22] = [
+const OPERATIONS: [(&str, BuilderOperation); 22] = [
     ("binary", elementwise::binary),
     ("unary", elementwise::unary),
     ("normalise", elementwise::normalise),
@@ -66,7 +66,7 @@ const OPERATIONS: [(&str, Operation); 22] = [
     ("column norm", chains::layer_norm_columns),
 ];
 
-/// The names of all operations, as [`Program::steps`] begin with them.
+/// The names of all operations, as [`BuiltCase::steps`] begin with them.
 pub fn operations() -> impl Iterator<Item = &'static str> {
     OPERATIONS.into_iter().map(|(name, _)| name)
 }
@@ -74,15 +74,15 @@ pub fn operations() -> impl Iterator<Item = &'static str> {
 /// Times that a program is drawn again before it is an error that the builder refuses each.
 const DRAWS: u32 = 32;
 
-impl Program {
+impl BuiltCase {
     /// Compares both engines on it.
     ///
     /// # Errors
     ///
     /// In words, the first difference, or that it does not run to its end.
-    pub fn compare(&self) -> Result<End, String> {
+    pub fn compare(&self) -> Result<ProgramEnd, String> {
         let difference = match self.case.compare() {
-            Ok(End::Done) => return Ok(End::Done),
+            Ok(ProgramEnd::Done) => return Ok(ProgramEnd::Done),
             Ok(_) => format!("{:x?} on the device", self.case.on_device().0),
             Err(difference) => difference,
         };
@@ -95,14 +95,14 @@ impl Program {
 /// # Panics
 ///
 /// If the builder refuses it for a reason that the operations should have kept away from.
-pub fn program(seed: u64) -> Program {
+pub fn program(seed: u64) -> BuiltCase {
     let mut random = Random::new(seed);
     for _ in 0..DRAWS {
-        let mut making = Making::new(random.next());
+        let mut making = GraphMaker::new(random.next());
         match draw(&mut making).and_then(|()| making.graph.build()) {
             Ok(built) => {
                 let case = case(&mut random, making.temper, &built);
-                return Program { steps: making.steps, built, case };
+                return BuiltCase { steps: making.steps, built, case };
             }
             // A tensor that several passes write in parts may have been interleaved.
             Err(BuildError::InsidePlane { .. }) => {}
@@ -113,7 +113,7 @@ pub fn program(seed: u64) -> Program {
 }
 
 /// Draws a chain of one to five operations.
-fn draw(making: &mut Making) -> Result<(), BuildError> {
+fn draw(making: &mut GraphMaker) -> Result<(), BuildError> {
     let shape = making.shape();
     making.input(shape)?;
     let count = 1 + making.random.below(5);
@@ -136,7 +136,7 @@ fn draw(making: &mut Making) -> Result<(), BuildError> {
 }
 
 /// One operation, drawn again where a tensor lies where the operation does not take it.
-fn step(making: &mut Making, from: Operand, is_last: bool) -> Result<Operand, BuildError> {
+fn step(making: &mut GraphMaker, from: GraphOperand, is_last: bool) -> Result<GraphOperand, BuildError> {
     loop {
         let (name, operation) = OPERATIONS[making.random.below(OPERATIONS.len() as u32) as usize];
         let (graph, operands) = (making.graph.clone(), making.operands.clone());
@@ -153,13 +153,13 @@ fn step(making: &mut Making, from: Operand, is_last: bool) -> Result<Operand, Bu
 
 /// Notes a step, and says where its result shall lie.
 fn keep(
-    making: &mut Making,
+    making: &mut GraphMaker,
     name: &str,
-    from: Operand,
+    from: GraphOperand,
     tensor: Tensor,
     is_last: bool,
-) -> Result<Operand, BuildError> {
-    let mut operand = Operand { tensor, interleave: making.interleave_of(name, from) };
+) -> Result<GraphOperand, BuildError> {
+    let mut operand = GraphOperand { tensor, interleave: making.interleave_of(name, from) };
     let mut wish = String::new();
     match making.random.below(8) {
         0 if !is_last && making.graph.place(tensor, Placement::Chip).is_ok() => wish.push_str(", on chip"),

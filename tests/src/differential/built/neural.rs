@@ -4,9 +4,9 @@ use ane::build::{Across, Axis, BuildError, Shape, Tail, Tensor, activation};
 use ane_uapi::hw::td::activation::ActivationTable;
 use half::f16;
 
-use super::making::{Making, Operand};
+use super::making::{GraphMaker, GraphOperand};
 
-impl Making {
+impl GraphMaker {
     /// An activation table.
     fn table(&mut self) -> ActivationTable {
         const TABLES: [fn() -> ActivationTable; 10] = [
@@ -33,26 +33,26 @@ impl Making {
     }
 }
 
-pub(super) fn pass_through(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn pass_through(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let tail = making.tail();
     making.graph.pass_through(from.tensor, tail)
 }
 
-pub(super) fn activation(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn activation(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let tail = making.tail();
     let table = Tail::table(making.table());
     making.graph.pass_through(from.tensor, Tail { nonlinearity: table.nonlinearity, ..tail })
 }
 
-pub(super) fn exponential(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn exponential(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     making.graph.exp(from.tensor)
 }
 
-pub(super) fn logarithm(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn logarithm(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     making.graph.ln(from.tensor)
 }
 
-pub(super) fn across_channels(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn across_channels(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let channels = making.graph.shape(from.tensor)?.c;
     let tail = making.tail();
     let tail = match making.random.below(3) {
@@ -69,7 +69,7 @@ pub(super) fn across_channels(making: &mut Making, from: Operand) -> Result<Tens
     }
 }
 
-pub(super) fn concat(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn concat(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let shape = making.graph.shape(from.tensor)?;
     let axis = if making.once_in(2) { Axis::Channels } else { Axis::Rows };
     let mut parts = vec![from.tensor];
@@ -90,7 +90,7 @@ pub(super) fn concat(making: &mut Making, from: Operand) -> Result<Tensor, Build
     making.graph.concat(&parts, axis)
 }
 
-pub(super) fn slice(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn slice(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let shape = making.graph.shape(from.tensor)?;
     let planes = shape.c.div_ceil(from.interleave);
     let first = making.random.below(planes) * from.interleave;
@@ -100,6 +100,6 @@ pub(super) fn slice(making: &mut Making, from: Operand) -> Result<Tensor, BuildE
     making.graph.slice(from.tensor, channels, rows)
 }
 
-pub(super) fn fold(making: &mut Making, from: Operand) -> Result<Tensor, BuildError> {
+pub(super) fn fold(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     making.graph.fold(from.tensor)
 }

@@ -22,7 +22,7 @@ use super::Case;
 use super::neural::MODES;
 use super::task::{half, halves};
 use crate::random::Random;
-use place::Known;
+use place::UsedPlaces;
 use written::{Delta, stream};
 
 /// Device address and bytes of the task stream, BAR 0.
@@ -44,7 +44,7 @@ pub fn case(seed: u64) -> Case {
     for bar in &mut bars[3..10] {
         *bar = DATA.0 + 64 * random.below(64) * random.below(8);
     }
-    let mut known = Known::new(bars);
+    let mut known = UsedPlaces::new(bars);
     let mut held = Delta::default();
     let tasks: Vec<Delta> = (0..count)
         .map(|_| {

@@ -1,10 +1,10 @@
 //! Neural tasks: convolutions with coefficients from anywhere, channel reductions, pass-throughs, tables.
 
-use super::place::{Known, Shape};
+use super::place::{Shape, UsedPlaces};
 use super::planar::{geometry, result, source1};
 use super::written::Delta;
 use super::{CONSTANTS, DATA, MODES, table_at};
-use crate::differential::packing::{self, Format, Packing};
+use crate::differential::packing::{self, CoefficientFormat, Packing};
 use crate::differential::task::{align, half};
 use crate::random::Random;
 
@@ -13,7 +13,7 @@ const WORK_MAX: u32 = 60_000;
 
 /// What a task does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum NeuralKind {
     Convolution,
     Sum,
     Maximum,
@@ -23,28 +23,33 @@ enum Kind {
 /// The channels that an output reads. There is one group here: whether a group may read what the one before wrote, no source
 /// says, and in crowded memory it would.
 #[derive(Clone, Copy)]
-enum Reads {
+enum ChannelReads {
     Dense,
     Unicast(u32),
 }
 
-pub(super) fn task(random: &mut Random, known: &mut Known, task: &mut Delta) {
-    let kind = [Kind::Convolution, Kind::Convolution, Kind::Sum, Kind::Maximum, Kind::PassThrough]
-        [random.below(5) as usize];
+pub(super) fn task(random: &mut Random, known: &mut UsedPlaces, task: &mut Delta) {
+    let kind = [
+        NeuralKind::Convolution,
+        NeuralKind::Convolution,
+        NeuralKind::Sum,
+        NeuralKind::Maximum,
+        NeuralKind::PassThrough,
+    ][random.below(5) as usize];
     let input = known.shape(random);
     let (mut conv, mut plane) = (0x5000_a021, (input.w, input.h));
-    if kind == Kind::Convolution {
+    if kind == NeuralKind::Convolution {
         (conv, plane) = kernel(random, input);
     }
     let (reads, outputs) = channels(random, kind, input.c);
     let each = match reads {
-        Reads::Dense => input.c,
-        Reads::Unicast(each) => each,
+        ChannelReads::Dense => input.c,
+        ChannelReads::Unicast(each) => each,
     };
     let taps = each * (conv & 0x1f) * (conv >> 5 & 0x1f);
     let outputs = match reads {
-        Reads::Dense => outputs.min(WORK_MAX / (taps * plane.0 * plane.1)).max(1),
-        Reads::Unicast(_) => outputs,
+        ChannelReads::Dense => outputs.min(WORK_MAX / (taps * plane.0 * plane.1)).max(1),
+        ChannelReads::Unicast(_) => outputs,
     };
     let output = Shape { c: outputs, h: plane.1, w: plane.0 };
     geometry(task, input, output, 1 + random.below(input.h + 2));
@@ -53,29 +58,29 @@ pub(super) fn task(random: &mut Random, known: &mut Known, task: &mut Delta) {
     task.set(
         0x24,
         match reads {
-            Reads::Dense => 0x0001_0001,
-            Reads::Unicast(each) => 0x4001 | each << 16,
+            ChannelReads::Dense => 0x0001_0001,
+            ChannelReads::Unicast(each) => 0x4001 | each << 16,
         },
     );
     task.set(0x2c, 0);
     let (sh_min, is_transposed) = (random.below(5), random.below(4) == 0);
     task.set(0x34, 0x0400_0001 | sh_min << 12 | u32::from(is_transposed) << 28);
-    let padding_mode = u32::from(kind == Kind::Maximum);
+    let padding_mode = u32::from(kind == NeuralKind::Maximum);
     task.set(0x4800, u32::from(random.below(8) == 0) | padding_mode << 2);
-    let nonlinearity = if kind == Kind::Convolution { random.below(2) } else { random.below(3) };
+    let nonlinearity = if kind == NeuralKind::Convolution { random.below(2) } else { random.below(3) };
     let operation = match kind {
-        Kind::Convolution => 0,
-        Kind::Sum => 0x8,
-        Kind::Maximum => 0xb,
-        Kind::PassThrough => 0xc,
+        NeuralKind::Convolution => 0,
+        NeuralKind::Sum => 0x8,
+        NeuralKind::Maximum => 0xb,
+        NeuralKind::PassThrough => 0xc,
     };
     task.set(0xc804, 1 << 20 | nonlinearity << 16 | operation);
     task.set(0xc808, 0);
     // A maximum has no accumulator.
-    let has_addend = kind != Kind::Maximum && random.below(4) == 0;
+    let has_addend = kind != NeuralKind::Maximum && random.below(4) == 0;
     task.set(0xc80c, if has_addend { half(random).into() } else { 0 });
     task.set(0xc810, if random.below(4) == 0 { half(random).into() } else { 0x3c00 });
-    if kind == Kind::Convolution {
+    if kind == NeuralKind::Convolution {
         coefficients(random, known, task, outputs, each);
     } else if nonlinearity == 2 {
         table(random, known, task);
@@ -85,16 +90,16 @@ pub(super) fn task(random: &mut Random, known: &mut Known, task: &mut Delta) {
     result(random, known, task, stored, 1);
 }
 
-fn channels(random: &mut Random, kind: Kind, channels: u32) -> (Reads, u32) {
+fn channels(random: &mut Random, kind: NeuralKind, channels: u32) -> (ChannelReads, u32) {
     const OUTPUTS: [u32; 12] = [1, 2, 3, 4, 8, 12, 16, 17, 24, 32, 48, 64];
-    if kind == Kind::PassThrough {
-        return (Reads::Unicast(1), channels);
+    if kind == NeuralKind::PassThrough {
+        return (ChannelReads::Unicast(1), channels);
     }
     if random.below(4) == 0 {
         let each = 1 + random.below(channels);
-        return (Reads::Unicast(each), 1 + random.below(channels / each));
+        return (ChannelReads::Unicast(each), 1 + random.below(channels / each));
     }
-    (Reads::Dense, OUTPUTS[random.below(12) as usize])
+    (ChannelReads::Dense, OUTPUTS[random.below(12) as usize])
 }
 
 /// Kernel, stride and padding, large ones too; gives the output's columns and rows.
@@ -118,7 +123,7 @@ fn kernel(random: &mut Random, input: Shape) -> (u32, (u32, u32)) {
 }
 
 /// Chunks of coefficients anywhere in memory, shared or one behind the other (td 7.1, delta 5).
-fn coefficients(random: &mut Random, known: &Known, task: &mut Delta, outputs: u32, channels: u32) {
+fn coefficients(random: &mut Random, known: &UsedPlaces, task: &mut Delta, outputs: u32, channels: u32) {
     let engines_log2 = random.below(5);
     let conv = task.registers[&0x1c];
     let kernel = packing::Kernel {
@@ -127,11 +132,11 @@ fn coefficients(random: &mut Random, known: &Known, task: &mut Delta, outputs: u
         stride: (conv >> 13 & 3, conv >> 15 & 3),
     };
     let format = match random.below(12) {
-        0 => Format::Unsigned,
-        1 => Format::Signed,
-        _ => Format::Half,
+        0 => CoefficientFormat::Unsigned,
+        1 => CoefficientFormat::Signed,
+        _ => CoefficientFormat::Half,
     };
-    let has_bias = format == Format::Half && task.registers[&0xc80c] == 0 && random.below(3) == 0;
+    let has_bias = format == CoefficientFormat::Half && task.registers[&0xc80c] == 0 && random.below(3) == 0;
     let packing =
         |lanes| Packing { lanes, engines: 1 << engines_log2, outputs, groups: 1, kernel, has_bias, format };
     let fits = |log2: &u32| {
@@ -145,8 +150,8 @@ fn coefficients(random: &mut Random, known: &Known, task: &mut Delta, outputs: u
     task.add(0x34, engines_log2 << 19);
     task.add(0xc804, if has_bias { 0x10 } else { 0 } | if random.below(2) == 0 { 0x1c00 } else { 0 });
     let format = match format {
-        Format::Unsigned => 0x80,
-        Format::Signed => 0x81,
+        CoefficientFormat::Unsigned => 0x80,
+        CoefficientFormat::Signed => 0x81,
         _ => 0x82,
     };
     task.set(0xc800, format | random.below(2) << 16);
@@ -177,7 +182,7 @@ fn coefficients(random: &mut Random, known: &Known, task: &mut Delta, outputs: u
 }
 
 /// One of the tables, or what an earlier task made of one: then it is refused mostly.
-fn table(random: &mut Random, known: &Known, task: &mut Delta) {
+fn table(random: &mut Random, known: &UsedPlaces, task: &mut Delta) {
     let recent = known.memory.last().filter(|_| random.below(16) == 0);
     let at = recent.map_or(table_at(random.below(MODES.len() as u32)), |known| known.1.at);
     let (bar, offset) = known.bar(random, at);

@@ -30,7 +30,7 @@ impl Shape {
 
 /// A tensor in memory, by its device address.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InMemory {
+pub(super) struct PlaceInMemory {
     pub(super) at: u32,
     pub(super) row: u32,
     pub(super) plane: u32,
@@ -38,7 +38,7 @@ pub(super) struct InMemory {
     pub(super) interleave: u32,
 }
 
-impl InMemory {
+impl PlaceInMemory {
     /// Whether elements of a tensor may lie in the same bytes: axes do not nest.
     fn overlaps(self, shape: Shape) -> bool {
         let planes = shape.c.div_ceil(self.interleave);
@@ -55,7 +55,7 @@ impl InMemory {
 
 /// A tensor on chip.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OnChip {
+pub(super) struct PlaceOnChip {
     pub(super) at: u32,
     pub(super) channel: u32,
     pub(super) row: u32,
@@ -63,13 +63,13 @@ pub(super) struct OnChip {
 }
 
 /// What earlier tasks used, to be used again.
-pub(super) struct Known {
+pub(super) struct UsedPlaces {
     pub(super) bars: [u32; 32],
-    pub(super) memory: Vec<(Shape, InMemory)>,
-    pub(super) chip: Vec<(Shape, OnChip)>,
+    pub(super) memory: Vec<(Shape, PlaceInMemory)>,
+    pub(super) chip: Vec<(Shape, PlaceOnChip)>,
 }
 
-impl Known {
+impl UsedPlaces {
     pub(super) const fn new(bars: [u32; 32]) -> Self {
         Self { bars, memory: Vec::new(), chip: Vec::new() }
     }
@@ -93,11 +93,11 @@ impl Known {
         shape: Shape,
         groups: u32,
         is_result: bool,
-    ) -> InMemory {
-        let fits = |(known, place): &&(Shape, InMemory)| {
+    ) -> PlaceInMemory {
+        let fits = |(known, place): &&(Shape, PlaceInMemory)| {
             groups == 1 && known.holds(shape) && !(is_result && place.overlaps(shape))
         };
-        let known: Vec<InMemory> = self.memory.iter().filter(fits).map(|known| known.1).collect();
+        let known: Vec<PlaceInMemory> = self.memory.iter().filter(fits).map(|known| known.1).collect();
         if !known.is_empty() && random.below(3) != 0 {
             let place = known[random.below(known.len() as u32) as usize];
             // Sometimes a little behind it.
@@ -118,11 +118,11 @@ impl Known {
     }
 
     /// A place on chip of `groups` tensors, the same way.
-    pub(super) fn on_chip(&self, random: &mut Random, shape: Shape, groups: u32) -> OnChip {
-        let fits = |(known, place): &&(Shape, OnChip)| {
+    pub(super) fn on_chip(&self, random: &mut Random, shape: Shape, groups: u32) -> PlaceOnChip {
+        let fits = |(known, place): &&(Shape, PlaceOnChip)| {
             groups == 1 && known.holds(shape) && place.channel >= 2 * shape.w
         };
-        let known: Vec<OnChip> = self.chip.iter().filter(fits).map(|known| known.1).collect();
+        let known: Vec<PlaceOnChip> = self.chip.iter().filter(fits).map(|known| known.1).collect();
         if !known.is_empty() && random.below(3) != 0 {
             return known[random.below(known.len() as u32) as usize];
         }
@@ -130,7 +130,7 @@ impl Known {
     }
 
     /// A place on chip that need not be known.
-    pub(super) fn beside(&self, random: &mut Random, shape: Shape, groups: u32) -> OnChip {
+    pub(super) fn beside(&self, random: &mut Random, shape: Shape, groups: u32) -> PlaceOnChip {
         let wide = align(2 * shape.w, 16) + 16 * (random.below(3) * random.below(2));
         let (channel, row) = match random.below(4) {
             0 => (wide * shape.h, wide),
@@ -144,7 +144,7 @@ impl Known {
             (_, 2) => (2 << 20) - align(group * groups, 16).min(1 << 20),
             _ => 16 * random.below(0x4000),
         };
-        OnChip { at: at.min(0x1f_fff0), channel, row, group }
+        PlaceOnChip { at: at.min(0x1f_fff0), channel, row, group }
     }
 
     /// The number of a BAR at or below an address, and the offset from it.
@@ -160,7 +160,7 @@ impl Known {
 }
 
 /// Strides for a tensor. A source may have rows that repeat or overlap; channels may lie inside of rows.
-fn layout(random: &mut Random, shape: Shape, is_result: bool) -> InMemory {
+fn layout(random: &mut Random, shape: Shape, is_result: bool) -> PlaceInMemory {
     let interleave = if random.below(4) == 0 { 1 + random.below(15) } else { 1 };
     let wide = align(2 * shape.w * interleave, 64) + 64 * (random.below(3) * random.below(2));
     let planes = shape.c.div_ceil(interleave);
@@ -172,20 +172,20 @@ fn layout(random: &mut Random, shape: Shape, is_result: bool) -> InMemory {
         4 => (wide, wide * shape.h + 64 * random.below(3)),
         _ => (wide, wide * shape.h),
     };
-    InMemory { at: 0, row, plane, group: 0, interleave }
+    PlaceInMemory { at: 0, row, plane, group: 0, interleave }
 }
 
 /// Bytes from the first element to behind the last.
-fn span(layout: InMemory, shape: Shape) -> u32 {
+fn span(layout: PlaceInMemory, shape: Shape) -> u32 {
     (shape.c.div_ceil(layout.interleave) - 1) * layout.plane
         + (shape.h - 1) * layout.row
         + 2 * shape.w * layout.interleave
 }
 
 /// The layout at an address from which it fits into one of the regions. What does not fit anywhere will fault.
-fn placed(random: &mut Random, layout: InMemory, shape: Shape, groups: u32, at: u32) -> InMemory {
+fn placed(random: &mut Random, layout: PlaceInMemory, shape: Shape, groups: u32, at: u32) -> PlaceInMemory {
     let bytes = span(layout, shape) + (groups - 1) * layout.group;
     let (base, room) = if random.below(16) == 0 { CONSTANTS } else { DATA };
     let last = base + room.saturating_sub(align(bytes, 64));
-    InMemory { at: at.clamp(base, last), ..layout }
+    PlaceInMemory { at: at.clamp(base, last), ..layout }
 }

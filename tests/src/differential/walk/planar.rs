@@ -1,13 +1,13 @@
 //! Planar tasks, and the operands and results that neural ones have as well.
 
-use super::place::{InMemory, Known, OnChip, Shape};
+use super::place::{PlaceInMemory, PlaceOnChip, Shape, UsedPlaces};
 use super::written::Delta;
 use crate::differential::planar::{axes, broadcast, source2 as extents};
 use crate::differential::task::{align, half};
 use crate::random::Random;
 
 /// Copies, binary operations, normalisations and reductions, with broadcast and batches.
-pub(super) fn task(random: &mut Random, known: &mut Known, task: &mut Delta) {
+pub(super) fn task(random: &mut Random, known: &mut UsedPlaces, task: &mut Delta) {
     let class = 2 + random.below(5);
     let is_binary = matches!(class, 3 | 4 | 6);
     let reduces = class >= 5;
@@ -81,7 +81,7 @@ pub(super) fn geometry(task: &mut Delta, input: Shape, output: Shape, tile_heigh
 /// Where source 1 comes from, and what is left of it on chip; `tile` columns make a row of a window.
 pub(super) fn source1(
     random: &mut Random,
-    known: &mut Known,
+    known: &mut UsedPlaces,
     task: &mut Delta,
     (shape, batches): (Shape, u32),
     tile: u32,
@@ -108,7 +108,7 @@ pub(super) fn source1(
     }
 }
 
-fn source2(random: &mut Random, known: &mut Known, task: &mut Delta, shape: Shape, batches: u32) {
+fn source2(random: &mut Random, known: &mut UsedPlaces, task: &mut Delta, shape: Shape, batches: u32) {
     if !known.chip.is_empty() && random.below(2) == 0 {
         let place = known.on_chip(random, shape, batches);
         set_chip(task, 0x481c, place);
@@ -128,7 +128,13 @@ fn source2(random: &mut Random, known: &mut Known, task: &mut Delta, shape: Shap
 }
 
 /// Where the result goes; `shape` is as stored.
-pub(super) fn result(random: &mut Random, known: &mut Known, task: &mut Delta, shape: Shape, batches: u32) {
+pub(super) fn result(
+    random: &mut Random,
+    known: &mut UsedPlaces,
+    task: &mut Delta,
+    shape: Shape,
+    batches: u32,
+) {
     let kind = random.below(3);
     let place = known.on_chip(random, shape, batches);
     task.set(0x4830, 0x0050_0170 | kind);
@@ -152,13 +158,13 @@ fn format(random: &mut Random, interleave: u32) -> u32 {
     if interleave == 1 { random.below(2) << 24 } else { interleave << 24 }
 }
 
-fn set_memory(task: &mut Delta, first: u32, at: u32, place: InMemory) {
+fn set_memory(task: &mut Delta, first: u32, at: u32, place: PlaceInMemory) {
     for (address, value) in (first..).step_by(4).zip([at, place.row, place.plane, place.plane, place.group]) {
         task.set(address, value);
     }
 }
 
-fn set_chip(task: &mut Delta, first: u32, place: OnChip) {
+fn set_chip(task: &mut Delta, first: u32, place: PlaceOnChip) {
     for (address, value) in
         (first..).step_by(4).zip([place.at, place.channel, place.row, place.row, place.group])
     {

@@ -19,14 +19,14 @@ const DROPPED: i32 = -17;
 
 /// A half as the array reads it (rules 1 and 2).
 #[derive(Debug, Clone, Copy)]
-struct Operand {
+struct ArrayHalf {
     /// The significand with its sign: the value is this times `2^(exponent - 10)`.
     significand: i64,
     /// The exponent that the drop rule counts; -14 for a number without leading one.
     exponent: i32,
 }
 
-impl Operand {
+impl ArrayHalf {
     fn of(bits: u16) -> Self {
         let (field, fraction) = (i32::from(bits >> 10 & 0x1F), i64::from(bits & 0x3FF));
         let magnitude = if field == 0 { fraction } else { 1024 + fraction };
@@ -59,7 +59,7 @@ fn in_units(addends: &[u16], taps: &[Tap]) -> f64 {
 
 /// A product in units, rounded half away from zero; nothing where it is dropped (rules 3 and 4).
 fn product(operand: u16, coefficient: u16) -> i64 {
-    let (a, b) = (Operand::of(operand), Operand::of(coefficient));
+    let (a, b) = (ArrayHalf::of(operand), ArrayHalf::of(coefficient));
     if a.exponent + b.exponent <= DROPPED {
         return 0;
     }
@@ -78,7 +78,7 @@ fn product(operand: u16, coefficient: u16) -> i64 {
 /// looked for once, at the end.
 fn exactly(addends: &[u16], taps: &[Tap]) -> f64 {
     let value = |bits: u16| {
-        let Operand { significand, exponent } = Operand::of(bits);
+        let ArrayHalf { significand, exponent } = ArrayHalf::of(bits);
         significand as f64 * power_of_two(exponent - 10)
     };
     let start = addends.iter().fold(0.0, |sum, &addend| sum + value(addend));

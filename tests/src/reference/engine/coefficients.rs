@@ -4,11 +4,11 @@
 //! that the engine holds, group after group. A slot is a bias row if there is one, then one row of lanes for each tap, or
 //! the same with its zeros left out ([`sparse`](super::sparse)).
 
-use super::machine::Machine;
+use super::machine::ReferenceMachine;
 use super::numbers::half_bits;
 use super::sparse;
 use super::tables::{HALVES, Table};
-use super::task::Task;
+use super::task::EngineTask;
 use super::{Stop, stop_if};
 
 /// Bytes of a table.
@@ -26,7 +26,7 @@ pub(super) struct Coefficients {
 
 /// How the coefficients of a task lie.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Layout {
+pub(super) struct CoefficientLayout {
     /// Outputs of a plane; the last may have less.
     pub(super) lanes: u32,
     pub(super) engines: u32,
@@ -39,20 +39,17 @@ pub(super) struct Layout {
     pub(super) sparse: bool,
     /// Whether a table leads each chunk.
     pub(super) table: bool,
+    /// Whether a task has written them, interleaved by lanes (td 7.3): a row has room for all lanes then.
+    pub(super) full_rows: bool,
 }
 
-impl Layout {
-    pub(super) fn of(task: &Task<'_>, taps: u32) -> Self {
+impl CoefficientLayout {
+    pub(super) fn of(task: &EngineTask<'_>, taps: u32) -> Self {
         let side_by_side = task.field(0x1C, 29, 28);
         let outputs = task.output().c * side_by_side;
         let (lanes, engines) =
             ((1 << task.field(0x1C, 12, 10)) * side_by_side, 1 << task.field(0x34, 21, 19));
-        // Where the lanes of all engines are more than there are outputs, each engine has as many of them. Reading: this is
-        // so if all engines fetch, and outputs can be dealt evenly; otherwise some engines have nothing.
-        let all_fetch = (0..engines.min(16)).all(|engine| task.bit(0x1F808 + 4 * engine, 0));
-        let is_narrow = outputs < lanes * engines && outputs.is_multiple_of(engines) && all_fetch;
-        let lanes = if is_narrow { outputs / engines } else { lanes };
-        Self {
+        let full = Self {
             lanes,
             engines,
             outputs,
@@ -62,10 +59,29 @@ impl Layout {
             bias: task.bit(0xC804, 4),
             sparse: task.bit(0xC800, 8),
             table: task.uses_table(),
-        }
+            full_rows: task.bit(0xC800, 16),
+        };
+        // Where the lanes of all engines are more than there are outputs, each engine has as many of them, rounded up.
+        // Reading: this is so if what engines fetch is what they have then; otherwise planes have all their lanes, and
+        // some engines have nothing. Nobody knows it of sparse coefficients.
+        let narrow = Self { lanes: outputs.div_ceil(engines).max(1), ..full };
+        // What a task has written are planes of all lanes (td 7.3), if they are fetched so.
+        let written = full.full_rows && (full.is_fetched(task) || !outputs.is_multiple_of(narrow.lanes));
+        let is_narrow = outputs < lanes * engines && !full.sparse && !written && narrow.is_fetched(task);
+        if is_narrow { narrow } else { full }
     }
 
-    fn planes(self) -> u32 {
+    /// Whether the engines that have coefficients are those that fetch, and fetch them and the padding behind.
+    fn is_fetched(self, task: &EngineTask<'_>) -> bool {
+        (0..self.engines.min(16)).all(|engine| {
+            let bytes = self.chunk_bytes(engine);
+            let has_slot = engine < self.planes();
+            let size = u64::from(task.word(0x1F888 + 4 * engine));
+            task.bit(0x1F808 + 4 * engine, 0) == has_slot && (!has_slot || size == bytes.next_multiple_of(64))
+        })
+    }
+
+    pub(super) fn planes(self) -> u32 {
         self.outputs.div_ceil(self.lanes)
     }
 
@@ -76,8 +92,12 @@ impl Layout {
 
     /// Bytes of a dense slot, without the padding behind it.
     fn slot_bytes(self, plane: u32) -> u64 {
-        u64::from(self.of_plane(plane).len() as u32 * self.bytes)
-            * u64::from(self.taps + u32::from(self.bias))
+        u64::from(self.row(plane) * self.bytes) * u64::from(self.taps + u32::from(self.bias))
+    }
+
+    /// Coefficients from one row of a plane to the next.
+    fn row(self, plane: u32) -> u32 {
+        if self.full_rows { self.lanes } else { self.of_plane(plane).len() as u32 }
     }
 
     /// From the end of a slot to the next. Slots lie back to back, those of groups at multiples of 64 (delta 5.2).
@@ -100,26 +120,28 @@ impl Layout {
 }
 
 /// The address of an engine's chunk.
-fn chunk(task: &Task<'_>, engine: u32) -> u64 {
+fn chunk(task: &EngineTask<'_>, engine: u32) -> u64 {
     task.coefficient_bar() + u64::from(task.word(0x1F848 + 4 * engine) & !0x3F)
 }
 
 /// Refuses coefficients that nobody knows how to read, or that do not fit.
-pub(super) fn check(task: &Task<'_>, taps: u32) -> Result<(), Stop> {
+pub(super) fn check(task: &EngineTask<'_>, taps: u32) -> Result<(), Stop> {
     super::refusals::named_bits_only(task, 0xC800)?;
     let format = task.field(0xC800, 1, 0);
     stop_if(format == 3, || Stop::refused(0xC800, "coefficient format 3"))?;
     for (bit, name) in [(2, "palettised"), (10, "reused")] {
         stop_if(task.bit(0xC800, bit), || Stop::refused(0xC800, format!("{name} coefficients")))?;
     }
-    let layout = Layout::of(task, taps);
+    let layout = CoefficientLayout::of(task, taps);
     stop_if(format != 2 && layout.bias, || Stop::refused(0xC804, "bias row of 8-bit coefficients"))?;
     // Reading: both registers say whether zeros are left out, as in every program.
     stop_if(layout.sparse != task.bit(0x1F800, 5), || Stop::refused(0x1F800, "sparse or not"))?;
     if layout.sparse {
         sparse::check(task, layout)?;
     }
-    stop_if(!layout.outputs.is_multiple_of(layout.lanes), || {
+    // A last plane with fewer outputs has rows as narrow. Reading: if what is fetched is what there is then.
+    let is_ragged = !layout.outputs.is_multiple_of(layout.lanes);
+    stop_if(is_ragged && (layout.sparse || !layout.is_fetched(task)), || {
         Stop::refused(0x10, format!("{} outputs in planes of {}", layout.outputs, layout.lanes))
     })?;
     for engine in 0..layout.engines.min(layout.planes()) {
@@ -129,12 +151,12 @@ pub(super) fn check(task: &Task<'_>, taps: u32) -> Result<(), Stop> {
 }
 
 /// Refuses a table that nobody knows how to find. One that goes with coefficients is part of their chunks.
-pub(super) fn check_table(task: &Task<'_>) -> Result<(), Stop> {
+pub(super) fn check_table(task: &EngineTask<'_>) -> Result<(), Stop> {
     stop_if(!task.bit(0xC804, 20), || Stop::refused(0xC804, "table with bit 20 clear"))?;
     if task.uses_coefficients() { Ok(()) } else { channel(task, 0, TABLE) }
 }
 
-fn channel(task: &Task<'_>, engine: u32, bytes: u64) -> Result<(), Stop> {
+fn channel(task: &EngineTask<'_>, engine: u32, bytes: u64) -> Result<(), Stop> {
     stop_if(!task.bit(0x1F800, 6), || Stop::refused(0x1F800, "kernel DMA is off"))?;
     let (config, size) = (0x1F808 + 4 * engine, 0x1F888 + 4 * engine);
     stop_if(!task.bit(config, 0), || Stop::refused(config, format!("channel {engine} is needed and idle")))?;
@@ -143,9 +165,13 @@ fn channel(task: &Task<'_>, engine: u32, bytes: u64) -> Result<(), Stop> {
     })
 }
 
-impl Machine {
+impl ReferenceMachine {
     /// Reads the coefficients of every group.
-    pub(super) fn coefficients(&self, task: &Task<'_>, layout: Layout) -> Result<Vec<Coefficients>, Stop> {
+    pub(super) fn coefficients(
+        &self,
+        task: &EngineTask<'_>,
+        layout: CoefficientLayout,
+    ) -> Result<Vec<Coefficients>, Stop> {
         let outputs = layout.outputs as usize;
         let empty =
             Coefficients { rows: vec![Vec::new(); outputs], bias: layout.bias.then(|| vec![0; outputs]) };
@@ -170,8 +196,8 @@ impl Machine {
     /// Reads one slot, of which `place` says the address and the bytes that are left for it; gives how many it has.
     fn slot(
         &self,
-        task: &Task<'_>,
-        (layout, outputs): (Layout, std::ops::Range<u32>),
+        task: &EngineTask<'_>,
+        (layout, outputs): (CoefficientLayout, std::ops::Range<u32>),
         (start, room): (u64, u64),
         group: &mut Coefficients,
     ) -> Result<u64, Stop> {
@@ -185,9 +211,13 @@ impl Machine {
                 _ => self.memory.byte(place).map(|byte| half_bits(f64::from(byte))),
             }
         };
+        let empty = if layout.full_rows { layout.lanes - outputs.len() as u32 } else { 0 };
         if let Some(bias) = &mut group.bias {
             for output in outputs.clone() {
                 bias[output as usize] = next()?;
+            }
+            for _ in 0..empty {
+                next()?;
             }
         }
         if layout.sparse {
@@ -202,12 +232,19 @@ impl Machine {
             for output in outputs.clone() {
                 group.rows[output as usize].push(next()?);
             }
+            for _ in 0..empty {
+                next()?;
+            }
         }
         Ok(at - start)
     }
 
     /// Reads the table that an output of a task goes through: with coefficients, that of the engine that makes it.
-    pub(super) fn tables(&self, task: &Task<'_>, layout: Option<Layout>) -> Result<Tables, Stop> {
+    pub(super) fn tables(
+        &self,
+        task: &EngineTask<'_>,
+        layout: Option<CoefficientLayout>,
+    ) -> Result<Tables, Stop> {
         let engines = layout.map_or(1, |layout| layout.engines.min(layout.planes()));
         let read = |engine| {
             let mut halves = [0; HALVES];

@@ -1,10 +1,10 @@
 //! What silicon was seen to hang on (td 10), by register.
 
-use super::task::{Class, Task};
+use super::task::{Class, EngineTask};
 use super::{Stop, stop_if};
 
 /// Looks for a reason to hang. Reading: a task that would hang and would be refused as well hangs.
-pub(super) fn check(task: &Task<'_>) -> Result<(), Stop> {
+pub(super) fn check(task: &EngineTask<'_>) -> Result<(), Stop> {
     for (register, name) in [(0x04, "InDepth"), (0x18, "OutDepth"), (0x1C, "ConvCfg"), (0x24, "GroupConvCfg")]
     {
         stop_if(task.word(register) == 0, || Stop::hangs(register, format!("{name} is 0")))?;
@@ -18,7 +18,7 @@ pub(super) fn check(task: &Task<'_>) -> Result<(), Stop> {
     result(task)
 }
 
-fn neural(task: &Task<'_>) -> Result<(), Stop> {
+fn neural(task: &EngineTask<'_>) -> Result<(), Stop> {
     stop_if(task.word(0x2C) != 0, || Stop::hangs(0x2C, "patch on a neural task"))?;
     let wanted = u64::from(task.output().c) * u64::from(task.field(0x24, 31, 16));
     let unicast = task.bit(0x24, 14);
@@ -31,7 +31,7 @@ fn neural(task: &Task<'_>) -> Result<(), Stop> {
     })
 }
 
-fn source(task: &Task<'_>, class: Class) -> Result<(), Stop> {
+fn source(task: &EngineTask<'_>, class: Class) -> Result<(), Stop> {
     if task.source_in_memory() {
         stop_if(!task.bit(0x13800, 0), || Stop::hangs(0x13800, "source comes from memory, DMA is disabled"))?;
         stop_if(task.word(0x13838) == 0, || {
@@ -50,7 +50,7 @@ fn source(task: &Task<'_>, class: Class) -> Result<(), Stop> {
     })
 }
 
-fn result(task: &Task<'_>) -> Result<(), Stop> {
+fn result(task: &EngineTask<'_>) -> Result<(), Stop> {
     if task.result_type() == 0 {
         return stop_if(task.bit(0x17800, 0), || {
             Stop::hangs(0x4830, "result stays on chip, its DMA is enabled")

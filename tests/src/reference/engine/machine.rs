@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use super::super::task_descriptor::{self, Refusal};
 use super::memory::{Chip, Memory};
-use super::operands::Tensor;
-use super::task::{Class, Task};
-use super::{Mode, Outcome, Stop, hangs, neural, planar, refusals, stop_if};
+use super::operands::OperandValues;
+use super::task::{Class, EngineTask};
+use super::{Mode, Stop, TaskOutcome, hangs, neural, planar, refusals, stop_if};
 
 /// Stands for the task's header where an outcome names a register; the byte offset of the word is added.
 pub const HEADER: u32 = 0x8000_0000;
 
 /// One engine with the memory it sees.
 #[derive(Debug, Clone)]
-pub struct Machine {
+pub struct ReferenceMachine {
     /// What the client mapped.
     pub memory: Memory,
     /// The on-chip buffer, with the bytes that nobody knows.
@@ -25,10 +25,10 @@ pub struct Machine {
     /// Whether inferred behaviour is refused.
     pub strict: bool,
     /// What the task before passed straight on (delta 14, types 3).
-    pub(super) passed: Option<Tensor>,
+    pub(super) passed: Option<OperandValues>,
 }
 
-impl Machine {
+impl ReferenceMachine {
     /// A machine with nothing mapped.
     pub fn new(mode: Mode) -> Self {
         Self {
@@ -42,13 +42,13 @@ impl Machine {
     }
 
     /// Runs one descriptor. Its registers stay; memory and chip change only if it is done.
-    pub fn run_task(&mut self, words: &[u32], bars: &[u32; 32]) -> Outcome {
+    pub fn run_task(&mut self, words: &[u32], bars: &[u32; 32]) -> TaskOutcome {
         self.passed = None;
         self.run_next(words, bars)
     }
 
     /// The same behind another task, whose result may have been passed on.
-    fn run_next(&mut self, words: &[u32], bars: &[u32; 32]) -> Outcome {
+    fn run_next(&mut self, words: &[u32], bars: &[u32; 32]) -> TaskOutcome {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let tasks = task_descriptor::decode_program(&bytes, bytes.len() as u32, 1);
         let task = match tasks.as_deref() {
@@ -59,8 +59,8 @@ impl Machine {
         self.registers.extend(task.writes.iter().map(|write| (write.address, write.value)));
         let registers = self.registers.clone();
         let (memory, chip) = (self.memory.clone(), self.chip.clone());
-        match self.execute(&Task { registers: &registers, header: &task.header, bars }) {
-            Ok(inferred) => Outcome::Done { inferred },
+        match self.execute(&EngineTask { registers: &registers, header: &task.header, bars }) {
+            Ok(inferred) => TaskOutcome::Done { inferred },
             Err(stop) => {
                 // Reading: a fault leaves nothing behind either; what silicon has written by then is not said.
                 (self.memory, self.chip) = (memory, chip);
@@ -70,7 +70,7 @@ impl Machine {
     }
 
     /// Runs `count` tasks, the first of `words` words at `first`, each next one where its predecessor points.
-    pub fn run_chain(&mut self, first: u32, words: usize, count: u16, bars: &[u32; 32]) -> Outcome {
+    pub fn run_chain(&mut self, first: u32, words: usize, count: u16, bars: &[u32; 32]) -> TaskOutcome {
         self.passed = None;
         let (mut address, mut length) = (u64::from(first), words);
         let mut inferred = Vec::new();
@@ -80,7 +80,7 @@ impl Machine {
                 Err(stop) => return stop.into(),
             };
             match self.run_next(&task, bars) {
-                Outcome::Done { inferred: more } => inferred.extend(more),
+                TaskOutcome::Done { inferred: more } => inferred.extend(more),
                 outcome => return outcome,
             }
             if left == 0 {
@@ -97,7 +97,7 @@ impl Machine {
         }
         inferred.sort_unstable();
         inferred.dedup();
-        Outcome::Done { inferred }
+        TaskOutcome::Done { inferred }
     }
 
     fn fetch(&self, address: u64, words: usize) -> Result<Vec<u32>, Stop> {
@@ -105,7 +105,7 @@ impl Machine {
         (0..words as u64).map(|index| self.memory.word(address + 4 * index)).collect()
     }
 
-    fn execute(&mut self, task: &Task<'_>) -> Result<Vec<&'static str>, Stop> {
+    fn execute(&mut self, task: &EngineTask<'_>) -> Result<Vec<&'static str>, Stop> {
         hangs::check(task)?;
         let class = refusals::common(task)?;
         if task.source_type() != 3 {

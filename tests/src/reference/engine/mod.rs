@@ -22,7 +22,7 @@ mod sparse;
 pub mod tables;
 mod task;
 
-pub use machine::Machine;
+pub use machine::ReferenceMachine;
 pub use memory::Memory;
 
 /// How the multiply-accumulate array computes.
@@ -36,7 +36,7 @@ pub enum Mode {
 
 /// How a task, or a chain of them, ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TaskOutcome {
     /// It ran to its end.
     Done {
         /// The inferred behaviour it used: such as `stride 3`, each once.
@@ -63,7 +63,7 @@ pub enum Outcome {
     },
 }
 
-/// Why a task stopped short; an [`Outcome`] without the good end.
+/// Why a task stopped short; an [`TaskOutcome`] without the good end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Stop {
     Hangs { register: u32, why: String },
@@ -86,7 +86,7 @@ fn stop_if(condition: bool, stop: impl FnOnce() -> Stop) -> Result<(), Stop> {
     if condition { Err(stop()) } else { Ok(()) }
 }
 
-impl From<Stop> for Outcome {
+impl From<Stop> for TaskOutcome {
     fn from(stop: Stop) -> Self {
         match stop {
             Stop::Hangs { register, why } => Self::Hangs { register, why },

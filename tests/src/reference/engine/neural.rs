@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::array::{self, Tap};
-use super::coefficients::{self, Coefficients, Layout, Tables};
-use super::machine::Machine;
+use super::coefficients::{self, CoefficientLayout, Coefficients, Tables};
+use super::machine::ReferenceMachine;
 use super::numbers::{defined, half_bits, half_value, maximum, relu, round_half, stored};
-use super::operands::Tensor;
-use super::task::{Class, Task};
+use super::operands::OperandValues;
+use super::task::{Class, EngineTask};
 use super::{Mode, Stop, refusals, stop_if};
 
 /// The coefficient of a channel sum.
@@ -15,14 +15,14 @@ const ONE: u16 = 0x3C00;
 
 /// What is done with the taps of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operation {
+enum TapOperation {
     Multiply,
     ChannelSum,
     ChannelMaximum,
     PassThrough,
 }
 
-impl Operation {
+impl TapOperation {
     fn accumulates(self) -> bool {
         matches!(self, Self::Multiply | Self::ChannelSum)
     }
@@ -61,7 +61,7 @@ impl Axis {
     }
 }
 
-fn axes(task: &Task<'_>) -> [Axis; 2] {
+fn axes(task: &EngineTask<'_>) -> [Axis; 2] {
     let (input, output) = (task.input(), task.output());
     let field = |high, low| task.field(0x1C, high, low);
     [
@@ -84,13 +84,13 @@ fn axes(task: &Task<'_>) -> [Axis; 2] {
     ]
 }
 
-fn operation(task: &Task<'_>) -> Result<Operation, Stop> {
+fn operation(task: &EngineTask<'_>) -> Result<TapOperation, Stop> {
     let (low, padding_mode) = (task.field(0xC804, 3, 0), task.field(0x4800, 3, 2));
     let (operation, wanted) = match low {
-        0x0 => (Operation::Multiply, 0),
-        0x8 => (Operation::ChannelSum, 0),
-        0xB => (Operation::ChannelMaximum, 1),
-        0xC => (Operation::PassThrough, 0),
+        0x0 => (TapOperation::Multiply, 0),
+        0x8 => (TapOperation::ChannelSum, 0),
+        0xB => (TapOperation::ChannelMaximum, 1),
+        0xC => (TapOperation::PassThrough, 0),
         _ => return Err(Stop::refused(0xC804, format!("operation {low:#x}"))),
     };
     // Reading: the padding mode is 1 on maximum tasks and 0 on the others, as in every program.
@@ -99,7 +99,7 @@ fn operation(task: &Task<'_>) -> Result<Operation, Stop> {
 }
 
 /// The input channels of an output: of those of its group, all or the ones that a unicast output reads (delta C1).
-fn channels(task: &Task<'_>, output: u32) -> Range<u32> {
+fn channels(task: &EngineTask<'_>, output: u32) -> Range<u32> {
     if task.bit(0x24, 14) {
         let each = task.field(0x24, 31, 16);
         return output * each..(output + 1) * each;
@@ -107,13 +107,13 @@ fn channels(task: &Task<'_>, output: u32) -> Range<u32> {
     0..task.input().c
 }
 
-fn taps(task: &Task<'_>) -> u32 {
+fn taps(task: &EngineTask<'_>) -> u32 {
     let [rows, columns] = axes(task);
     channels(task, 0).len() as u32 * rows.taps() * columns.taps()
 }
 
 /// Refuses what nobody knows; names the inferred behaviour that is left, each with the register that asks for it.
-pub(super) fn check(task: &Task<'_>) -> Result<Vec<(u32, &'static str)>, Stop> {
+pub(super) fn check(task: &EngineTask<'_>) -> Result<Vec<(u32, &'static str)>, Stop> {
     for register in [0xC804, 0xC810] {
         refusals::named_bits_only(task, register)?;
     }
@@ -121,7 +121,7 @@ pub(super) fn check(task: &Task<'_>) -> Result<Vec<(u32, &'static str)>, Stop> {
     controls(task, operation)?;
     groups(task, operation)?;
     let inferred = geometry(task, operation)?;
-    if operation == Operation::Multiply {
+    if operation == TapOperation::Multiply {
         coefficients::check(task, taps(task))?;
     }
     if task.uses_table() {
@@ -130,7 +130,7 @@ pub(super) fn check(task: &Task<'_>) -> Result<Vec<(u32, &'static str)>, Stop> {
     Ok(inferred)
 }
 
-fn controls(task: &Task<'_>, operation: Operation) -> Result<(), Stop> {
+fn controls(task: &EngineTask<'_>, operation: TapOperation) -> Result<(), Stop> {
     let refused = |register, why: &str| Stop::refused(register, why);
     stop_if(task.field(0xC804, 17, 16) == 3, || refused(0xC804, "nonlinear mode 3"))?;
     stop_if(!matches!(task.field(0xC804, 12, 8), 0 | 28), || refused(0xC804, "binary point"))?;
@@ -138,30 +138,30 @@ fn controls(task: &Task<'_>, operation: Operation) -> Result<(), Stop> {
     stop_if(task.bit(0xC804, 14), || refused(0xC804, "post-scale mode"))?;
     stop_if(task.field(0xC810, 20, 16) != 0, || refused(0xC810, "right shift"))?;
     // Reading: a bias row leads a plane of coefficients, so there is none without.
-    stop_if(task.bit(0xC804, 4) && operation != Operation::Multiply, || {
+    stop_if(task.bit(0xC804, 4) && operation != TapOperation::Multiply, || {
         refused(0xC804, "bias row without coefficients")
     })?;
-    stop_if(operation != Operation::PassThrough && task.word(0xC808) != 0, || {
+    stop_if(operation != TapOperation::PassThrough && task.word(0xC808) != 0, || {
         refused(0xC808, "nobody knows what it does outside a pass-through")
     })?;
     // A pass-through goes around the accumulator, a maximum has none; beside the addend lies a shift.
     let addend = if operation.accumulates() { task.field(0xC80C, 31, 16) } else { task.word(0xC80C) };
-    stop_if(operation != Operation::PassThrough && addend != 0, || {
+    stop_if(operation != TapOperation::PassThrough && addend != 0, || {
         refused(0xC80C, "accumulator bias that nobody knows the meaning of")
     })?;
     // Reading: more than sixteen engines are refused on every neural task.
     stop_if(task.field(0x34, 21, 19) > 4, || refused(0x34, "more than sixteen engines"))
 }
 
-fn groups(task: &Task<'_>, operation: Operation) -> Result<(), Stop> {
+fn groups(task: &EngineTask<'_>, operation: TapOperation) -> Result<(), Stop> {
     let (is_unicast, each) = (task.bit(0x24, 14), task.field(0x24, 31, 16));
     stop_if(is_unicast && each == 0, || Stop::refused(0x24, "unicast of no channels"))?;
-    stop_if(operation == Operation::PassThrough && !(is_unicast && each == 1), || {
+    stop_if(operation == TapOperation::PassThrough && !(is_unicast && each == 1), || {
         Stop::refused(0x24, "pass-through that is not unicast with one channel each")
     })
 }
 
-fn geometry(task: &Task<'_>, operation: Operation) -> Result<Vec<(u32, &'static str)>, Stop> {
+fn geometry(task: &EngineTask<'_>, operation: TapOperation) -> Result<Vec<(u32, &'static str)>, Stop> {
     let axes = axes(task);
     let refused = |why: &str| Stop::refused(0x1C, why);
     stop_if(axes.iter().any(|axis| axis.kernel == 0), || refused("kernel of no taps"))?;
@@ -169,12 +169,13 @@ fn geometry(task: &Task<'_>, operation: Operation) -> Result<Vec<(u32, &'static 
     let [rows, columns] = axes;
     // Reading: what outputs side by side do in columns, and with stride 1, is all that is known of them.
     let steps = rows.step == 1 && matches!(columns.step, 1 | 2) && (columns.step == 1 || columns.stride == 1);
-    stop_if(!steps || (columns.step == 2 && operation != Operation::Multiply), || refused("output step"))?;
+    stop_if(!steps || (columns.step == 2 && operation != TapOperation::Multiply), || refused("output step"))?;
     let plain = axes.iter().all(|axis| axis.kernel == 1 && axis.stride == 1 && axis.padding == 0);
-    if operation != Operation::Multiply {
+    if operation != TapOperation::Multiply {
         stop_if(!plain, || refused("kernel without coefficients"))?;
         // A pass-through of other extents writes what both have (delta 14).
-        let fits = operation == Operation::PassThrough || axes.iter().all(|axis| axis.input == axis.output);
+        let fits =
+            operation == TapOperation::PassThrough || axes.iter().all(|axis| axis.input == axis.output);
         stop_if(!fits, || Stop::refused(0x14, "output is not as large as the input"))?;
         return Ok(Vec::new());
     }
@@ -199,9 +200,9 @@ fn geometry(task: &Task<'_>, operation: Operation) -> Result<Vec<(u32, &'static 
 }
 
 /// Runs a task that was checked, once for each group and each depth.
-pub(super) fn run(machine: &mut Machine, task: &Task<'_>) -> Result<(), Stop> {
+pub(super) fn run(machine: &mut ReferenceMachine, task: &EngineTask<'_>) -> Result<(), Stop> {
     let operation = operation(task)?;
-    let layout = (operation == Operation::Multiply).then(|| Layout::of(task, taps(task)));
+    let layout = (operation == TapOperation::Multiply).then(|| CoefficientLayout::of(task, taps(task)));
     // Reading: coefficients and tables are fetched before the first repetition writes anything.
     let coefficients = layout.map(|layout| machine.coefficients(task, layout)).transpose()?;
     let tables = if task.uses_table() { Some(machine.tables(task, layout)?) } else { None };
@@ -211,8 +212,8 @@ pub(super) fn run(machine: &mut Machine, task: &Task<'_>) -> Result<(), Stop> {
         let coefficients = coefficients.as_ref().map_or(&none, |groups| &groups[repetition.group as usize]);
         let tables = tables.as_ref();
         let pass = Pass { mode: machine.mode, task, operation, source, coefficients, tables };
-        let mut result = Tensor::from_fn(task.output(), |index| pass.output(index));
-        if operation == Operation::PassThrough {
+        let mut result = OperandValues::from_fn(task.output(), |index| pass.output(index));
+        if operation == TapOperation::PassThrough {
             result = result.cut(task.input());
         }
         let result = if task.bit(0x34, 28) { result.transposed() } else { result };
@@ -224,9 +225,9 @@ pub(super) fn run(machine: &mut Machine, task: &Task<'_>) -> Result<(), Stop> {
 /// One repetition of a task with all that it reads.
 struct Pass<'a> {
     mode: Mode,
-    task: &'a Task<'a>,
-    operation: Operation,
-    source: Tensor,
+    task: &'a EngineTask<'a>,
+    operation: TapOperation,
+    source: OperandValues,
     coefficients: &'a Coefficients,
     tables: Option<&'a Tables>,
 }
@@ -253,19 +254,19 @@ impl Pass<'_> {
         let (task, source) = (self.task, &self.source);
         let operands = operands(task, source, (output, y, x));
         let value = match self.operation {
-            Operation::ChannelMaximum => {
+            TapOperation::ChannelMaximum => {
                 operands.map(|bits| outside(task, bits)).reduce(maximum).expect("an output has a channel")
             }
             // Beyond the input there is nothing, and nothing is written.
-            Operation::PassThrough if y >= source.extents.h || x >= source.extents.w => 0.0,
-            Operation::PassThrough => outside(task, source.bits(output, y, x)),
-            Operation::Multiply => {
+            TapOperation::PassThrough if y >= source.extents.h || x >= source.extents.w => 0.0,
+            TapOperation::PassThrough => outside(task, source.bits(output, y, x)),
+            TapOperation::Multiply => {
                 let operands = operands.map(|bits| input(task, bits));
                 let coefficients = self.coefficients.rows[row as usize].iter().copied();
                 let bias = self.coefficients.bias.as_ref().map(|bias| bias[row as usize]);
                 self.sum(bias, operands.zip(coefficients).collect())
             }
-            Operation::ChannelSum => {
+            TapOperation::ChannelSum => {
                 self.sum(None, operands.map(|operand| (input(task, operand), ONE)).collect())
             }
         };
@@ -282,8 +283,8 @@ impl Pass<'_> {
 
 /// The operands of an output, ascending by channel, kernel row and kernel column; +0 in the padding.
 fn operands<'a>(
-    task: &'a Task<'_>,
-    source: &'a Tensor,
+    task: &'a EngineTask<'_>,
+    source: &'a OperandValues,
     (output, y, x): (u32, u32, u32),
 ) -> impl Iterator<Item = u16> + 'a {
     let [rows, columns] = axes(task);
@@ -298,12 +299,12 @@ fn operands<'a>(
 
 /// An operand of the array behind the input ReLU, which makes an infinity of a NaN of either sign (numerics 9). Reading:
 /// what is left on chip is the element without it.
-fn input(task: &Task<'_>, element: u16) -> u16 {
+fn input(task: &EngineTask<'_>, element: u16) -> u16 {
     if task.bit(0x4800, 0) { half_bits(relu(half_value(element))) } else { element }
 }
 
 /// An element that does not pass the array, behind the input ReLU: here a NaN is +infinity (numerics 9).
-fn outside(task: &Task<'_>, element: u16) -> f64 {
+fn outside(task: &EngineTask<'_>, element: u16) -> f64 {
     let value = half_value(element);
     if task.bit(0x4800, 0) { relu(value) } else { value }
 }

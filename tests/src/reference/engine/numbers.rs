@@ -49,12 +49,13 @@ pub fn round_half(value: f64) -> f64 {
     half_value(half_bits(value))
 }
 
-/// A number as a store makes it, as a half: of 8 bits, the nearest whole number with a sign that there is, halves away
-/// from zero. Reading: it is rounded to a half before; nobody measured what is stored of other numbers than 0 and 1.
+/// A number as a store makes it, as a half: of 8 bits, the nearest whole number that there is, halves away from
+/// zero. Reading: it is rounded to a half before; nobody measured what is stored of other numbers than 0 and 1.
 pub(super) fn stored(width: Width, value: f64) -> u16 {
     match width {
         Width::Half => half_bits(value),
         Width::Byte => half_bits(round_half(value).round().clamp(-128.0, 127.0) + 0.0),
+        Width::Unsigned => half_bits(round_half(value).round().clamp(0.0, 255.0) + 0.0),
     }
 }
 

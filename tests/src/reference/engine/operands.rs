@@ -1,9 +1,9 @@
 //! Operands: where their elements lie, how they are read, and what a task leaves on chip (td 4.2, 4.5, 4.6; delta 4
 //! for elements of one byte).
 
-use super::machine::Machine;
+use super::machine::ReferenceMachine;
 use super::numbers::{half_bits, half_value};
-use super::task::{Class, Task, Width};
+use super::task::{Class, EngineTask, Width};
 use super::{Stop, stop_if};
 
 /// Channels, rows and columns.
@@ -28,13 +28,13 @@ impl Extents {
 
 /// An operand, as the bits that were read and the numbers that they stand for.
 #[derive(Debug, Clone)]
-pub(super) struct Tensor {
+pub(super) struct OperandValues {
     pub(super) extents: Extents,
     halves: Vec<u16>,
     numbers: Vec<f64>,
 }
 
-impl Tensor {
+impl OperandValues {
     fn new(extents: Extents, halves: Vec<u16>) -> Self {
         let numbers = halves.iter().map(|&half| half_value(half)).collect();
         Self { extents, halves, numbers }
@@ -132,18 +132,20 @@ impl OnChip {
     }
 }
 
-/// The bytes of an element. Reading: of 8 bits, it is a whole number with a sign, as td 4.1 calls format 0 int8; delta 4 has
-/// no program that could tell.
+/// The bytes of an element. Reading: of 8 bits, it is a whole number, with a sign as td 4.1 calls format 0 int8, or without as
+/// it calls format 1 uint8; delta 4 has no program that could tell.
 fn bytes_of(width: Width, bits: u16) -> Vec<u8> {
     match width {
         Width::Half => bits.to_le_bytes().to_vec(),
         Width::Byte => vec![(half_value(bits) as i8).cast_unsigned()],
+        Width::Unsigned => vec![half_value(bits) as u8],
     }
 }
 
 /// The half that an element of such bytes is.
-fn half_of(bytes: &[u8]) -> u16 {
+fn half_of(width: Width, bytes: &[u8]) -> u16 {
     match *bytes {
+        [byte] if width == Width::Unsigned => half_bits(f64::from(byte)),
         [byte] => half_bits(f64::from(byte.cast_signed())),
         [low, high] => u16::from_le_bytes([low, high]),
         _ => unreachable!("an element has one byte or two"),
@@ -152,7 +154,7 @@ fn half_of(bytes: &[u8]) -> u16 {
 
 /// Five words of a tile DMA: base, row, plane, depth and group stride, from `first` on.
 fn in_memory(
-    task: &Task<'_>,
+    task: &EngineTask<'_>,
     bar: u64,
     (first, format): (u32, u32),
     width: Width,
@@ -170,7 +172,7 @@ fn in_memory(
 
 /// Five words of the on-chip block: base, channel, row, depth and group stride, from `first` on. Reading: bits above
 /// the field are not cut off, they lead out of the buffer.
-fn on_chip(task: &Task<'_>, first: u32, width: Width, repetition: Repetition) -> OnChip {
+fn on_chip(task: &EngineTask<'_>, first: u32, width: Width, repetition: Repetition) -> OnChip {
     let stride = |register| u64::from(task.word(register) & !0xF);
     OnChip {
         register: first,
@@ -181,14 +183,14 @@ fn on_chip(task: &Task<'_>, first: u32, width: Width, repetition: Repetition) ->
     }
 }
 
-impl Machine {
+impl ReferenceMachine {
     /// Reads source 1 as it is stored, and leaves on chip what SourceType says.
     pub(super) fn source1(
         &mut self,
-        task: &Task<'_>,
+        task: &EngineTask<'_>,
         class: Class,
         repetition: Repetition,
-    ) -> Result<Tensor, Stop> {
+    ) -> Result<OperandValues, Stop> {
         let (extents, width) = (task.source1(class), task.source_width());
         if task.source_type() == 3 {
             let passed = self.passed.take().filter(|tensor| tensor.extents == extents);
@@ -212,15 +214,16 @@ impl Machine {
     /// Reads source 2 as it is stored; a window that it came through holds what nobody knows.
     pub(super) fn source2(
         &mut self,
-        task: &Task<'_>,
+        task: &EngineTask<'_>,
         class: Class,
         repetition: Repetition,
-    ) -> Result<Tensor, Stop> {
-        let (extents, chip) = (task.source2(class), on_chip(task, 0x481C, Width::Half, repetition));
+    ) -> Result<OperandValues, Stop> {
+        let (extents, width) = (task.source2(class), task.source2_width());
+        let chip = on_chip(task, 0x481C, width, repetition);
         if !task.source2_in_memory() {
             return self.read_chip(chip, extents);
         }
-        let place = in_memory(task, task.bar(8, 6), (0x1381C, 0x1383C), Width::Half, repetition);
+        let place = in_memory(task, task.bar(8, 6), (0x1381C, 0x1383C), width, repetition);
         let tensor = self.read_memory(place, extents)?;
         self.forget_window(task, chip);
         Ok(tensor)
@@ -229,8 +232,8 @@ impl Machine {
     /// Puts a result where ResultType says.
     pub(super) fn result(
         &mut self,
-        task: &Task<'_>,
-        tensor: &Tensor,
+        task: &EngineTask<'_>,
+        tensor: &OperandValues,
         repetition: Repetition,
     ) -> Result<(), Stop> {
         let width = task.result_width();
@@ -258,15 +261,15 @@ impl Machine {
         Ok(())
     }
 
-    fn read_memory(&self, place: InMemory, extents: Extents) -> Result<Tensor, Stop> {
+    fn read_memory(&self, place: InMemory, extents: Extents) -> Result<OperandValues, Stop> {
         let element = |index| match place.width {
             Width::Half => self.memory.half(place.address(index)),
-            Width::Byte => self.memory.byte(place.address(index)).map(|byte| half_of(&[byte])),
+            width => self.memory.byte(place.address(index)).map(|byte| half_of(width, &[byte])),
         };
-        Ok(Tensor::new(extents, extents.indices().map(element).collect::<Result<_, _>>()?))
+        Ok(OperandValues::new(extents, extents.indices().map(element).collect::<Result<_, _>>()?))
     }
 
-    fn read_chip(&self, place: OnChip, extents: Extents) -> Result<Tensor, Stop> {
+    fn read_chip(&self, place: OnChip, extents: Extents) -> Result<OperandValues, Stop> {
         let byte = |address| match self.chip.byte(address) {
             None => Err(place.outside()),
             Some(None) => Err(Stop::refused(place.register, "operand has bytes that nobody knows")),
@@ -275,12 +278,12 @@ impl Machine {
         let element = |index| {
             let first = place.address(index);
             let bytes = (first..first + place.width.bytes()).map(byte);
-            bytes.collect::<Result<Vec<u8>, Stop>>().map(|bytes| half_of(&bytes))
+            bytes.collect::<Result<Vec<u8>, Stop>>().map(|bytes| half_of(place.width, &bytes))
         };
-        Ok(Tensor::new(extents, extents.indices().map(element).collect::<Result<_, _>>()?))
+        Ok(OperandValues::new(extents, extents.indices().map(element).collect::<Result<_, _>>()?))
     }
 
-    fn write_chip(&mut self, place: OnChip, tensor: &Tensor) -> Result<(), Stop> {
+    fn write_chip(&mut self, place: OnChip, tensor: &OperandValues) -> Result<(), Stop> {
         for index in tensor.extents.indices() {
             let bytes = bytes_of(place.width, tensor.bits(index.0, index.1, index.2));
             for (at, byte) in (place.address(index)..).zip(bytes) {
@@ -300,7 +303,7 @@ impl Machine {
 
     /// The window of a stream: TileHeight rows of RowStride bytes. Reading: one that runs past the end of the buffer
     /// ends there, and one without a row stride is empty.
-    fn forget_window(&mut self, task: &Task<'_>, place: OnChip) {
+    fn forget_window(&mut self, task: &EngineTask<'_>, place: OnChip) {
         self.chip.forget(place.base, u64::from(task.tile_height()) * place.row);
     }
 }

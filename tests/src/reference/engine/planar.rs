@@ -1,9 +1,9 @@
 //! The planar engine: element by element, and one value for each channel (td 4.3).
 
-use super::machine::Machine;
+use super::machine::ReferenceMachine;
 use super::numbers::{defined, half_value, maximum, minimum, relu, stored};
-use super::operands::{Extents, Repetition, Tensor};
-use super::task::{Class, Task};
+use super::operands::{Extents, OperandValues, Repetition};
+use super::task::{Class, EngineTask};
 use super::{Stop, refusals, stop_if};
 
 /// The registers of a planar task, as numbers.
@@ -26,7 +26,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn of(task: &Task<'_>) -> Self {
+    fn of(task: &EngineTask<'_>) -> Self {
         let half = |register, low| half_value(task.field(register, low + 15, low) as u16);
         let final_scale = f64::from(f32::from_bits(task.word(0x880C)));
         Self {
@@ -118,12 +118,12 @@ fn reciprocal(value: f64) -> f64 {
 }
 
 /// Checks and runs a task.
-pub(super) fn run(machine: &mut Machine, task: &Task<'_>, class: Class) -> Result<(), Stop> {
+pub(super) fn run(machine: &mut ReferenceMachine, task: &EngineTask<'_>, class: Class) -> Result<(), Stop> {
     check(task, class)?;
     let chain = Chain::of(task);
     // A batch is the task repeated with every base moved on (td 4.3).
     for repetition in task.repetitions() {
-        let transposed = |tensor: Tensor, is: bool| if is { tensor.transposed() } else { tensor };
+        let transposed = |tensor: OperandValues, is: bool| if is { tensor.transposed() } else { tensor };
         // A source that is broadcast along depth has one.
         let at_depth =
             |bit| Repetition { depth: if task.bit(0x30, bit) { 0 } else { repetition.depth }, ..repetition };
@@ -142,7 +142,13 @@ pub(super) fn run(machine: &mut Machine, task: &Task<'_>, class: Class) -> Resul
     Ok(())
 }
 
-fn result(task: &Task<'_>, class: Class, chain: &Chain, first: &Tensor, second: Option<&Tensor>) -> Tensor {
+fn result(
+    task: &EngineTask<'_>,
+    class: Class,
+    chain: &Chain,
+    first: &OperandValues,
+    second: Option<&OperandValues>,
+) -> OperandValues {
     let element = |(c, y, x)| {
         let a = first.broadcast(c, y, x);
         match second {
@@ -155,9 +161,11 @@ fn result(task: &Task<'_>, class: Class, chain: &Chain, first: &Tensor, second: 
     };
     let extents = task.output();
     if !class.reduces() {
-        return Tensor::from_fn(extents, |index| stored(task.result_width(), chain.finish(element(index))));
+        return OperandValues::from_fn(extents, |index| {
+            stored(task.result_width(), chain.finish(element(index)))
+        });
     }
-    Tensor::from_fn(Extents { c: extents.c, h: 1, w: 1 }, |(c, ..)| {
+    OperandValues::from_fn(Extents { c: extents.c, h: 1, w: 1 }, |(c, ..)| {
         let elements = Extents { c: 1, ..extents }.indices().map(|(_, y, x)| element((c, y, x)));
         let reduced = if chain.maximum {
             elements.reduce(maximum).expect("a channel has an element")
@@ -168,7 +176,7 @@ fn result(task: &Task<'_>, class: Class, chain: &Chain, first: &Tensor, second: 
     })
 }
 
-fn check(task: &Task<'_>, class: Class) -> Result<(), Stop> {
+fn check(task: &EngineTask<'_>, class: Class) -> Result<(), Stop> {
     for register in [0x2C, 0x30, 0x8800] {
         refusals::named_bits_only(task, register)?;
     }
@@ -180,8 +188,9 @@ fn check(task: &Task<'_>, class: Class) -> Result<(), Stop> {
     stop_if(task.bit(0x24, 14), || Stop::refused(0x24, "unicast on a planar task"))?;
     stop_if(task.bit(0x34, 28), || Stop::refused(0x34, "neural transpose on a planar task"))?;
     let (reduces, elementwise) = (task.field(0x8800, 1, 0) == 2, task.field(0x8800, 4, 2) == 2);
-    // Reading: a maximum of two sources may count as a maximum task or not.
-    let padding_modes: &[u32] = match (reduces, elementwise) {
+    // A task that gives each element by itself pads nothing, so the mode is one that it does not use (delta 14). Reading:
+    // it may be either of the two that programs have, and a sum of maxima may count as a maximum task or not.
+    let padding_modes: &[u32] = match (reduces, elementwise || !class.reduces()) {
         (true, _) => &[1],
         (false, true) => &[0, 1],
         (false, false) => &[0],
@@ -191,7 +200,7 @@ fn check(task: &Task<'_>, class: Class) -> Result<(), Stop> {
     reduction(task, class)
 }
 
-fn operation(task: &Task<'_>, class: Class) -> Result<(), Stop> {
+fn operation(task: &EngineTask<'_>, class: Class) -> Result<(), Stop> {
     let (operation, selector) = (task.field(0x8800, 4, 2), task.field(0x8800, 19, 18));
     let selected = if class.has_source2() { selector >= 2 } else { selector == 0 };
     stop_if(!selected, || Stop::refused(0x8800, format!("selector {selector} of source 2")))?;
@@ -208,7 +217,7 @@ fn operation(task: &Task<'_>, class: Class) -> Result<(), Stop> {
     })
 }
 
-fn reduction(task: &Task<'_>, class: Class) -> Result<(), Stop> {
+fn reduction(task: &EngineTask<'_>, class: Class) -> Result<(), Stop> {
     let (reduction, post) = (task.field(0x8800, 1, 0), task.field(0x8800, 13, 12));
     let epsilon = task.field(0x8808, 15, 0);
     if class.reduces() {

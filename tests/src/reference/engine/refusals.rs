@@ -2,7 +2,7 @@
 
 use super::super::register_fields;
 use super::machine::HEADER;
-use super::task::{Class, Task, Width};
+use super::task::{Class, EngineTask, Width};
 use super::{Stop, stop_if};
 
 /// Bits of a word that are without effect although they are no field (execution; delta 14).
@@ -19,7 +19,7 @@ const INERT: &[(u32, u32)] = &[
 const CONTROL: &[u32] = &[0x00, 0x08, 0x0C, 0x10, 0x14, 0x1C, 0x24, 0x28, 0x34, 0x4800, 0x4804, 0x4830];
 
 /// Refuses what any task may not have. Bits of ports that a task does not use refuse nothing (delta 14).
-pub(super) fn common(task: &Task<'_>) -> Result<Class, Stop> {
+pub(super) fn common(task: &EngineTask<'_>) -> Result<Class, Stop> {
     for (bit, name) in [(9, "TDSkip"), (31, "TQDis")] {
         let set = task.header[6] >> bit & 1 == 1;
         stop_if(set, || Stop::refused(HEADER + 24, format!("{name} is set")))?;
@@ -53,7 +53,7 @@ pub(super) fn common(task: &Task<'_>) -> Result<Class, Stop> {
 }
 
 /// Refuses a set bit that no field covers.
-pub(super) fn named_bits_only(task: &Task<'_>, register: u32) -> Result<(), Stop> {
+pub(super) fn named_bits_only(task: &EngineTask<'_>, register: u32) -> Result<(), Stop> {
     let fields = register_fields::fields();
     let named = fields
         .iter()
@@ -64,17 +64,18 @@ pub(super) fn named_bits_only(task: &Task<'_>, register: u32) -> Result<(), Stop
     stop_if(unnamed != 0, || Stop::refused(register, format!("bits {unnamed:#x} have no name")))
 }
 
-/// Formats are fp16, or one byte for source 1 and the result (delta 4).
-fn formats(task: &Task<'_>, class: Class) -> Result<(), Stop> {
-    let known = |low| matches!(task.field(0x08, low + 1, low), 0 | 2);
-    let second = !class.has_source2() || task.field(0x08, 3, 2) == 2;
+/// Formats are fp16 or one byte (td 4.1, delta 4). Reading: that of source 2 has the same codes and means the same, though
+/// no program has a source 2 of bytes.
+fn formats(task: &EngineTask<'_>, class: Class) -> Result<(), Stop> {
+    let known = |low| task.field(0x08, low + 1, low) != 3;
+    let second = !class.has_source2() || known(2);
     stop_if(!known(0) || !known(4) || !second, || {
         Stop::refused(0x08, format!("formats {:#x}", task.word(0x08)))
     })
 }
 
 /// Words and fields that are 0 in every program, of the ports that a task uses.
-fn unexplained(task: &Task<'_>, class: Class) -> Result<(), Stop> {
+fn unexplained(task: &EngineTask<'_>, class: Class) -> Result<(), Stop> {
     stop_if(task.word(0x20) != 0 && task.word(0x20) != 0x2041, || {
         Stop::refused(0x20, "only 0 and 0x2041 were seen")
     })?;
@@ -114,12 +115,12 @@ fn unexplained(task: &Task<'_>, class: Class) -> Result<(), Stop> {
     Ok(())
 }
 
-fn transfers(task: &Task<'_>, class: Class) -> Result<(), Stop> {
+fn transfers(task: &EngineTask<'_>, class: Class) -> Result<(), Stop> {
     if task.source_in_memory() {
         memory_format(task, 0x13838, task.source_width(), &[1])?;
     }
     if class.has_source2() && task.source2_in_memory() {
-        memory_format(task, 0x1383C, Width::Half, &[0, 1])?;
+        memory_format(task, 0x1383C, task.source2_width(), &[0, 1])?;
     }
     if task.result_in_memory() {
         memory_format(task, 0x17818, task.result_width(), &[1])?;
@@ -133,12 +134,12 @@ fn transfers(task: &Task<'_>, class: Class) -> Result<(), Stop> {
     })
 }
 
-fn memory_format(task: &Task<'_>, register: u32, width: Width, modes: &[u32]) -> Result<(), Stop> {
+fn memory_format(task: &EngineTask<'_>, register: u32, width: Width, modes: &[u32]) -> Result<(), Stop> {
     let (mode, truncate, memory) =
         (task.field(register, 1, 0), task.field(register, 5, 4), task.field(register, 13, 12));
     let known = match width {
         Width::Half => modes.contains(&mode) && (truncate, memory) == (3, 2),
-        Width::Byte => (mode, truncate, memory) == (0, 0, 0),
+        Width::Byte | Width::Unsigned => (mode, truncate, memory) == (0, 0, 0),
     };
     stop_if(!known, || Stop::refused(register, format!("format {:#x}", task.word(register))))
 }

@@ -28,14 +28,26 @@ impl Class {
 /// How wide the elements of a port are (delta 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
+    /// A byte with a sign (td 4.1, format 0).
     Byte,
+    /// A byte without a sign (td 4.1, format 1).
+    Unsigned,
     Half,
 }
 
 impl Width {
+    /// What a format of ChCfg says; 3 is none, and refused before.
+    fn of(format: u32) -> Self {
+        match format {
+            0 => Self::Byte,
+            1 => Self::Unsigned,
+            _ => Self::Half,
+        }
+    }
+
     pub(super) fn bytes(self) -> u64 {
         match self {
-            Self::Byte => 1,
+            Self::Byte | Self::Unsigned => 1,
             Self::Half => 2,
         }
     }
@@ -43,13 +55,13 @@ impl Width {
 
 /// One task: the register file it sees, its header and its base addresses.
 #[derive(Debug)]
-pub(super) struct Task<'a> {
+pub(super) struct EngineTask<'a> {
     pub(super) registers: &'a BTreeMap<u32, u32>,
     pub(super) header: &'a [u32],
     pub(super) bars: &'a [u32; 32],
 }
 
-impl Task<'_> {
+impl EngineTask<'_> {
     /// A register; one that was never written holds 0.
     pub(super) fn word(&self, address: u32) -> u32 {
         self.registers.get(&address).copied().unwrap_or(0)
@@ -129,11 +141,15 @@ impl Task<'_> {
     }
 
     pub(super) fn source_width(&self) -> Width {
-        if self.field(0x08, 1, 0) == 2 { Width::Half } else { Width::Byte }
+        Width::of(self.field(0x08, 1, 0))
+    }
+
+    pub(super) fn source2_width(&self) -> Width {
+        Width::of(self.field(0x08, 3, 2))
     }
 
     pub(super) fn result_width(&self) -> Width {
-        if self.field(0x08, 5, 4) == 2 { Width::Half } else { Width::Byte }
+        Width::of(self.field(0x08, 5, 4))
     }
 
     /// The repetitions of the task: all depths of a group, then those of the next.

@@ -1,7 +1,7 @@
 //! The rows of the HAL table, by rising offset (facts A.4 and A.5).
 
 use super::Generation::{self, *};
-use super::{CORES_OF, Field, FieldOffset, Kind, Place, Stated, Values};
+use super::{CORES_OF, Field, FieldBytes, FieldKind, FieldOffset, Stated, Values};
 use crate::register::Grade::{Derived, Measured, Predicted};
 
 const KB: u32 = 1 << 10;
@@ -39,8 +39,8 @@ const fn bits(m1: u32, a14: u32, a15: u32, a16: u32, a18: u32) -> [Stated; 5] {
 }
 
 const fn field(
-    place: Place,
-    kind: Kind,
+    place: FieldBytes,
+    kind: FieldKind,
     name: &'static str,
     doc: &'static str,
     source: &'static str,
@@ -49,19 +49,25 @@ const fn field(
 }
 
 const fn number(at: u16, name: &'static str, doc: &'static str, source: &'static str) -> Field {
-    field(Place::At(FieldOffset(at)), Kind::Number, name, doc, source)
+    field(FieldBytes::At(FieldOffset(at)), FieldKind::Number, name, doc, source)
 }
 
 const fn capability(at: u16, name: &'static str, doc: &'static str) -> Field {
-    field(Place::At(FieldOffset(at)), Kind::Capability, name, doc, A5)
+    field(FieldBytes::At(FieldOffset(at)), FieldKind::Capability, name, doc, A5)
 }
 
 const fn structure(at: u16, name: &'static str, doc: &'static str) -> Field {
-    field(Place::At(FieldOffset(at)), Kind::Structure, name, doc, A4)
+    field(FieldBytes::At(FieldOffset(at)), FieldKind::Structure, name, doc, A4)
 }
 
 const fn dead(at: u16, name: &'static str) -> Field {
-    field(Place::At(FieldOffset(at)), Kind::Dead, name, "Written by the compiler and never read.", A4)
+    field(
+        FieldBytes::At(FieldOffset(at)),
+        FieldKind::Dead,
+        name,
+        "Written by the compiler and never read.",
+        A4,
+    )
 }
 
 impl Field {
@@ -80,18 +86,18 @@ impl Field {
         self
     }
 
-    const fn kind(mut self, kind: Kind) -> Self {
+    const fn kind(mut self, kind: FieldKind) -> Self {
         self.kind = kind;
         self
     }
 }
 
 const fn within(first: u16, last: u16, name: &'static str, doc: &'static str) -> Field {
-    field(Place::Within(FieldOffset(first), FieldOffset(last)), Kind::Number, name, doc, A4)
+    field(FieldBytes::Within(FieldOffset(first), FieldOffset(last)), FieldKind::Number, name, doc, A4)
 }
 
 const fn each(first: u16, last: u16, name: &'static str, doc: &'static str) -> Field {
-    field(Place::Each(FieldOffset(first), FieldOffset(last)), Kind::Capability, name, doc, A5)
+    field(FieldBytes::Each(FieldOffset(first), FieldOffset(last)), FieldKind::Capability, name, doc, A5)
 }
 
 /// Every field that some source describes, by rising offset.
@@ -261,7 +267,7 @@ pub const FIELDS: &[Field] = &[
     structure(0x658, "interchange-format map", "The image formats; their number is at 0x668."),
     number(0x668, "interchange formats", "Number of image formats.", A4).is(&numbers(3, 13, 16, 14, 14)),
     number(0x680, "Winograd", "Bit 0 enables Winograd convolution.", A4)
-        .kind(Kind::Capability)
+        .kind(FieldKind::Capability)
         .is(&[stated(H13, 1)]),
     capability(0x685, "two-byte live formats", "Live values of two bytes."),
     capability(0x687, "remote dependency", "Dependence on work of another die.").is(&[
@@ -272,7 +278,7 @@ pub const FIELDS: &[Field] = &[
     ]),
     number(0x708, "reflective padding", "Greatest extent of reflective padding.", A4),
     within(0x730, 0x750, "large-stride factors", "The list of large strides that are allowed.")
-        .kind(Kind::Structure),
+        .kind(FieldKind::Structure),
     structure(0x7a8, "efficiency curve", "Efficiency by frequency."),
     capability(0x812, "one-by-one upsampling", "A fast path for upsampling by a kernel of one."),
     capability(0x814, "dynamic GOC", "GOC whose parameters are known at run time only.")

@@ -28,6 +28,7 @@ pub mod header;
 pub mod kernel_dma;
 pub mod l2;
 pub mod neural;
+pub mod operands;
 pub mod planar;
 pub mod record;
 pub mod tile_destination;
@@ -81,7 +82,7 @@ const BLOCKS_LEN: usize = 7;
 
 /// Where a record address leads.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct RecordTarget {
     /// The block.
     pub block: &'static Block,
     /// The register.
@@ -101,10 +102,10 @@ pub struct Place {
 /// assert_eq!((place.register.name, place.index), ("CoeffDMAConfig", 3));
 /// assert!(td::find(0x0040).is_none());
 /// ```
-pub fn find(address: u32) -> Option<Place> {
+pub fn find(address: u32) -> Option<RecordTarget> {
     let block = block_at(address)?;
     let (register, index) = block.find(address)?;
-    Some(Place { block, register, index })
+    Some(RecordTarget { block, register, index })
 }
 
 /// The record address that a container offset shows, common registers through their echoes included.

@@ -11,7 +11,8 @@
  *	ane_free(nn);
  *
  * Tensors are 16-bit floats. A program's inputs and outputs are numbered from 0, in the order of their BARs: output i
- * is BAR 4 + i, input i is BAR 4 + (number of outputs) + i.
+ * is BAR 4 + i, input i is BAR 4 + (number of outputs) + i, unless its tasks are bound to others: then a BAR that they
+ * write is an output, and one that they only read an input.
  *
  * NULL, an index that a program does not have and numbers that make no tensor are answered with an error, or with nothing
  * done. What C cannot know, the library does not either; undefined is

@@ -53,7 +53,7 @@ pub unsafe extern "C" fn ane_exec(nn: *mut Network) -> c_int {
 pub unsafe extern "C" fn __ane_src_size(nn: *mut Network, idx: u32) -> u64 {
     // SAFETY: the caller's program.
     let nn = unsafe { nn.as_ref() };
-    nn.and_then(|nn| Some(nn.anec.bytes(nn.anec.source(idx as usize)?))).unwrap_or(0)
+    nn.and_then(|nn| Some(nn.anec.bytes(nn.source_bar(idx as usize)?))).unwrap_or(0)
 }
 
 /// Bytes of an output's buffer; 0 if there is no such output.
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn __ane_src_size(nn: *mut Network, idx: u32) -> u64 {
 pub unsafe extern "C" fn __ane_dst_size(nn: *mut Network, idx: u32) -> u64 {
     // SAFETY: the caller's program.
     let nn = unsafe { nn.as_ref() };
-    nn.and_then(|nn| Some(nn.anec.bytes(nn.anec.destination(idx as usize)?))).unwrap_or(0)
+    nn.and_then(|nn| Some(nn.anec.bytes(nn.destination_bar(idx as usize)?))).unwrap_or(0)
 }
 
 /// Copies a whole input buffer in.

@@ -12,8 +12,8 @@ use ane_device::options::args::OptionArgs;
 use ane_uapi::ioctl::stats::Counter;
 use aned::limits::LimitArgs;
 use aned::place::{Access, Place};
-use aned::sandbox;
 use aned::server::Settings;
+use aned::{resources, sandbox};
 use aned_protocol::client::default_socket;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -68,6 +68,9 @@ pub(crate) fn run(args: &Daemon) -> Result<()> {
     driver.limit(args.limits.limits());
     files::tell(format_args!("{} is served at {}", args.options.chip.name(), files::name(&path)));
     raise_limit();
+    for limit in resources::limits() {
+        files::tell(format_args!("warning: {limit}"));
+    }
     let at = place.path().map(Path::to_owned);
     let confine = || confine(args, at.as_deref());
     serve(driver, place, Duration::from_micros(args.poll_us.into()), stop.as_fd(), confine).map(drop)

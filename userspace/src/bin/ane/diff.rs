@@ -90,35 +90,35 @@ pub(crate) fn page(found: &Comparison) -> Result<String, fmt::Error> {
 
 /// What a file is, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FileKind {
     Array,
     Timeline,
     Program,
 }
 
-fn kind(bytes: &[u8]) -> Kind {
+fn kind(bytes: &[u8]) -> FileKind {
     if bytes.starts_with(b"\x93NUMPY") {
-        Kind::Array
+        FileKind::Array
     } else if bytes.trim_ascii_start().starts_with(b"{") {
-        Kind::Timeline
+        FileKind::Timeline
     } else {
-        Kind::Program
+        FileKind::Program
     }
 }
 
 fn two_files(a: &Path, b: &Path, tolerance: Tolerance) -> Result<Comparison> {
     let (first, second) = (files::read(a)?, files::read(b)?);
     match (kind(&first), kind(&second)) {
-        (Kind::Array, Kind::Array) => {
+        (FileKind::Array, FileKind::Array) => {
             let (first, second) = (array(a, &first)?, array(b, &second)?);
             let (one, other) = (first.halves().0, second.halves().0);
             let (shape, other_shape) = (&first.header().shape, &second.header().shape);
             Ok(arrays::compare(shape, &one, other_shape, &other, tolerance))
         }
-        (Kind::Timeline, Kind::Timeline) => timelines::compare(&first, &second)
+        (FileKind::Timeline, FileKind::Timeline) => timelines::compare(&first, &second)
             .with_context(|| format!("{} or {}", files::name(a), files::name(b)))
             .advise(Exit::Refused, "write one with `ane run --trace`"),
-        (Kind::Program, Kind::Program) => {
+        (FileKind::Program, FileKind::Program) => {
             let first = container::open(&first).with_context(|| files::name(a))?;
             let second = container::open(&second).with_context(|| files::name(b))?;
             Ok(programs::compare(&first, &second))

@@ -5,13 +5,14 @@
 //!
 //! A request that fails gives the program an error number. What the driver knows of it stands in one line when the program
 //! has ended: of a private daemon its driver is asked when it stops, of another that daemon, whose last failure counts if
-//! it is the program's own.
+//! it is the program's own, or that of a process which came and went meanwhile, as those do that the program starts.
 
 mod folder;
 
 use std::env;
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -119,10 +120,15 @@ pub(crate) fn run(args: &Exec) -> Result<ExitCode> {
     std::fs::create_dir(&nodes).and_then(|()| File::create(nodes.join(NODE))).context("making the node")?;
     if let Some(folder) = &args.root {
         root::make(folder).map_err(|why| {
-            let what = format!("--root {}: {why}", folder.display());
-            Failure::new(Exit::CommandLine, what, "name an empty folder, or one that is not there yet")
+            let what = format!("--root {}", folder.display());
+            if why.kind() == ErrorKind::DirectoryNotEmpty {
+                let advice = "name an empty folder, or one that is not there yet";
+                return Failure::new(Exit::CommandLine, format!("{what}: {why}"), advice).into();
+            }
+            anyhow::Error::new(why).context(what)
         })?;
     }
+    let before = private.is_none().then(|| last_failure(&client)).flatten();
     let status = start(args, signals, &shim, &socket, &nodes);
     if let Some(folder) = &args.root
         && let Err(why) = root::remove(folder)
@@ -136,7 +142,7 @@ pub(crate) fn run(args: &Exec) -> Result<ExitCode> {
             drop(client);
             private.stop()
         }
-        None => last_failure(&client).filter(|told| is_of(told, process)),
+        None => last_failure(&client).filter(|told| before.as_ref() != Some(told) && is_of(told, process)),
     };
     if let Some(failure) = failure.filter(|_| !args.quiet) {
         files::tell(failure);
@@ -163,9 +169,12 @@ fn last_failure(client: &Client) -> Option<String> {
     lines.next()?.strip_prefix("  ").map(printable)
 }
 
-/// True of a line about a request of the process.
+/// True of a line about a request of the process, or of one that has ended: another client that still runs is none of
+/// those that the process started and waited for.
 fn is_of(told: &str, process: u32) -> bool {
-    told.contains(&format!(" of process {process} on "))
+    let number = told.split_once(" of process ").and_then(|(_, rest)| rest.split_once(" on "));
+    let Some(number) = number.and_then(|(number, _)| number.parse::<u32>().ok()) else { return false };
+    number == process || !Path::new("/proc").join(number.to_string()).exists()
 }
 
 /// Runs the command to its end, with signals passed on to it; says how it ended, and which process it was.
@@ -188,7 +197,7 @@ fn start(
         .env("ANE_SHIM_NODE", NODE)
         .env("ANE_SHIM_DEV", nodes);
     let mut child = unblocked(&mut command, signals).spawn().map_err(|why| {
-        let missing = why.kind() == std::io::ErrorKind::NotFound;
+        let missing = why.kind() == ErrorKind::NotFound;
         let what = format!("{}: {why}", Path::new(program).display());
         let exit = if missing { Exit::NoCommand } else { Exit::CannotStart };
         Failure::new(exit, what, "name a program that can be run")

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ane::container;
-use ane::sram::{Report, svg, text};
+use ane::sram::{Occupancy, svg, text};
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::hal::Generation;
 use anyhow::{Context, Result, anyhow};
@@ -55,15 +55,15 @@ fn target(name: &str) -> Result<Generation, String> {
 
 pub(crate) fn run(args: &Sram) -> Result<()> {
     let Some(file) = &args.file else {
-        let report = args.target.map_or_else(|| Report::of_chip(args.chip), Report::of_target);
+        let report = args.target.map_or_else(|| Occupancy::of_chip(args.chip), Occupancy::of_target);
         return show(args, &report);
     };
     let name = files::name(file);
     let bytes = files::read(file)?;
     let program = container::open(&bytes).with_context(|| name.clone())?;
     let report = match args.target {
-        Some(target) => Report::on_target(&program, target),
-        None => Report::of(&program, args.chip),
+        Some(target) => Occupancy::on_target(&program, target),
+        None => Occupancy::of(&program, args.chip),
     };
     if let Some(path) = &args.svg {
         let mut picture = String::new();
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Sram) -> Result<()> {
     }
 }
 
-fn show(args: &Sram, report: &Report) -> Result<()> {
+fn show(args: &Sram, report: &Occupancy) -> Result<()> {
     if args.json {
         return files::print_json(report);
     }

@@ -1,22 +1,19 @@
-//! `ane vm`.
+//! `ane vm`: `run` starts a machine; the short commands, about one that runs, are here.
 
-use std::ffi::OsString;
+mod run;
+
 use std::path::{Path, PathBuf};
-use std::{fs, iter};
 
 use ane::vm::hotplug;
-use ane::vm::initrd::{self, Added};
-use ane::vm::machine::{Accelerator, Kernel, Machine, shell};
-use ane::vm::qemu::{self, Arch, Carrier, NoQemu, Qemu};
+use ane::vm::qemu::Carrier;
 use ane::vm::qmp::Monitor;
-use ane::vm::run::{self, Invocation, Run};
-use ane::vm::setup;
-use ane::vm::setup::Bdf;
-use anyhow::{Context, Result};
-use clap::{Args, Subcommand, ValueEnum};
+use ane::vm::setup::{self, Bdf};
+use anyhow::Result;
+use clap::{Args, Subcommand};
 
 use crate::failure::{Advise, Exit, Failure};
 use crate::files;
+use run::VmRun;
 
 /// Run a virtual machine that has the device, and set up the guest in it
 ///
@@ -43,99 +40,6 @@ pub(crate) enum VmCommand {
     Recover(VmRecover),
     Check(VmCheck),
     Setup(VmSetup),
-}
-
-/// What the machine is made for
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum VmMachine {
-    /// The virtio device, which a program in the guest drives
-    Virtio,
-    /// The engine, three DARTs and power domains as an M1 has them, for kernel drivers: aarch64, pages of 16 KB
-    AppleLike,
-}
-
-/// The machine's processor
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum VmArch {
-    /// QEMU's q35
-    #[value(name = "x86_64")]
-    X86_64,
-    /// QEMU's virt: only with --dry-run, since nobody has run it with this device
-    Aarch64,
-}
-
-/// What emulates the processor
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum VmAccelerator {
-    /// The processor itself
-    Kvm,
-    /// QEMU: everywhere, and slowly
-    Tcg,
-}
-
-/// Start the device and then QEMU, and stay until QEMU ends
-///
-/// The console of the machine is this terminal: Ctrl-A X ends it, Ctrl-A C leads to QEMU's monitor and back. Without a
-/// kernel and without arguments of QEMU's it boots what tools/guest/fetch and tools/guest/image made.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  ane vm run
-  ane vm run --dry-run
-  ane vm run --machine apple-like --module ane.ko
-  ane vm run --kernel vmlinuz --initrd guest.img --device-arg=--check
-  ane vm run --memory 4096 -- -drive file=debian.qcow2,if=virtio -nic user,model=virtio")]
-pub(crate) struct VmRun {
-    /// Print the commands, and run nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// What the machine is made for; docs/kernel-drivers.md has the second
-    #[arg(long, value_enum, default_value = "virtio")]
-    pub(crate) machine: VmMachine,
-    /// A kernel module that the guest loads; may be given again, and they are loaded in this order
-    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
-    pub(crate) module: Vec<PathBuf>,
-    /// The machine's processor; that of apple-like is aarch64
-    #[arg(long, value_enum, default_value = "x86_64")]
-    pub(crate) arch: VmArch,
-    /// What emulates the processor; otherwise the processor itself where it can
-    #[arg(long, value_enum)]
-    pub(crate) accel: Option<VmAccelerator>,
-    /// The machine's memory, in MiB; otherwise 1024, or 8704 for apple-like: today's driver looks for power words at the
-    /// M1's own address, 0x2_3b70_c000, and there has to be something. What the guest does not touch takes no room
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(256..))]
-    pub(crate) memory: Option<u32>,
-    /// The machine's processors
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=255))]
-    pub(crate) cpus: u32,
-    /// Give the machine no IOMMU, for a guest whose own kernel drives the device
-    #[arg(long)]
-    pub(crate) no_iommu: bool,
-    /// A kernel to boot; without one, and without arguments for QEMU, the one that tools/guest/fetch fetched
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kernel: Option<PathBuf>,
-    /// Its first root; without a kernel of your own, the one that tools/guest/image made
-    #[arg(long, value_name = "FILE")]
-    pub(crate) initrd: Option<PathBuf>,
-    /// The kernel's command line; otherwise console=ttyS0 quiet no_timer_check hugepages=64 (an emulated timer may be
-    /// late on a busy host), or for apple-like console=ttyAMA0 quiet
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) append: Option<String>,
-    /// The QEMU to run; otherwise the one that ANE_QEMU names, or that is on the path
-    #[arg(long, value_name = "FILE")]
-    pub(crate) qemu: Option<PathBuf>,
-    /// The device's program; otherwise the one beside this program, or that is on the path
-    #[arg(long, value_name = "FILE")]
-    pub(crate) device_program: Option<PathBuf>,
-    /// An argument for the device's program, as --device-arg=--check; may be given again
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
-    pub(crate) device_arg: Vec<OsString>,
-    /// A folder for the sockets; otherwise a new one
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) folder: Option<PathBuf>,
-    /// Arguments of QEMU's, behind --
-    #[arg(last = true, value_name = "QEMU ARGUMENTS")]
-    pub(crate) extra: Vec<OsString>,
 }
 
 /// Unplug a device that died, and plug the one that took its place
@@ -178,192 +82,13 @@ pub(crate) struct VmSetup {
     pub(crate) pages: usize,
 }
 
-/// The device's program.
-const DEVICE: &str = "vhost-device-ane";
-
 pub(crate) fn run(args: &Vm) -> Result<()> {
     match &args.command {
-        VmCommand::Run(args) => start(args),
+        VmCommand::Run(args) => run::run(args),
         VmCommand::Recover(args) => recover(args),
         VmCommand::Check(args) => check(args),
         VmCommand::Setup(args) => set_up(args),
     }
-}
-
-/// The command line of the kernel, for each machine.
-const APPEND: &str = "console=ttyS0 quiet no_timer_check hugepages=64";
-const APPEND_APPLE: &str = "console=ttyAMA0 quiet";
-
-/// MiB of memory, for each machine. That of apple-like reaches beyond 0x2_3b70_c000, where the M1 has its power words: today's
-/// driver asks for them by that address, goes on without them where it finds memory, and stops where nothing answers.
-const MEMORY: u32 = 1024;
-const MEMORY_APPLE: u32 = 8704;
-
-/// The machine's processor, and what the function is.
-fn kind(args: &VmRun) -> Result<(Arch, Qemu, Carrier)> {
-    let is_apple = args.machine == VmMachine::AppleLike;
-    let arch = match args.arch {
-        _ if is_apple => Arch::Aarch64,
-        VmArch::X86_64 => Arch::X86_64,
-        VmArch::Aarch64 => Arch::Aarch64,
-    };
-    if arch == Arch::Aarch64 && !args.dry_run && !is_apple {
-        let what = "a machine of aarch64 has never been run with the virtio device";
-        return Err(
-            Failure::new(Exit::CommandLine, what, "print its command with --dry-run, and run that").into()
-        );
-    }
-    let qemu = match Qemu::find(args.qemu.as_deref(), arch) {
-        // What is printed may be for another machine.
-        Err(NoQemu::Missing { .. }) if args.dry_run && args.qemu.is_none() => {
-            files::tell(format_args!(
-                "there is no {} here; this is for version {}",
-                arch.program(),
-                qemu::GENERIC_SINCE
-            ));
-            Qemu { path: arch.program().into(), version: qemu::GENERIC_SINCE }
-        }
-        other => {
-            let advice = if is_apple {
-                "tools/guest/fetch-apple fetches one, without being root"
-            } else {
-                "docs/qemu.md says which distributions have one"
-            };
-            other.advise(Exit::NoDevice, advice)?
-        }
-    };
-    let carrier = qemu.carrier().map_err(|version| NoQemu::Old { path: qemu.path.clone(), version });
-    let carrier = carrier.advise(Exit::NoDevice, "tools/guest/fetch fetches one, without being root")?;
-    if is_apple {
-        return Ok((arch, qemu, Carrier::Platform));
-    }
-    if carrier == Carrier::Block {
-        files::tell(format_args!(
-            "QEMU {} cannot create the generic device, so the guest sees a disk controller (1af4:1042): keep \
-             virtio_blk away from it",
-            qemu.version
-        ));
-    }
-    Ok((arch, qemu, carrier))
-}
-
-fn start(args: &VmRun) -> Result<()> {
-    let (arch, qemu, carrier) = kind(args)?;
-    let is_apple = carrier == Carrier::Platform;
-    let mut kernel = kernel(args)?;
-    let folder = match (&args.folder, args.dry_run) {
-        (Some(folder), true) => folder.clone(),
-        (None, true) => std::env::temp_dir().join("ane-vm"),
-        (folder, false) => {
-            run::folder(folder.as_deref()).advise(Exit::Refused, "name another with --folder")?
-        }
-    };
-    let (socket, monitor) = (folder.join("ane.sock"), folder.join("monitor.sock"));
-    if !args.module.is_empty() {
-        add_modules(kernel.as_mut(), &args.module, &folder)?;
-    }
-    let machine = Machine {
-        arch,
-        accelerator: match args.accel {
-            Some(VmAccelerator::Kvm) => Accelerator::Kvm,
-            Some(VmAccelerator::Tcg) => Accelerator::Tcg,
-            None => Accelerator::best(arch),
-        },
-        carrier,
-        memory_mib: args.memory.unwrap_or(if is_apple { MEMORY_APPLE } else { MEMORY }),
-        cpus: args.cpus,
-        has_iommu: !args.no_iommu && !is_apple,
-        socket: socket.clone(),
-        monitor: monitor.clone(),
-        kernel,
-        extra: args.extra.clone(),
-    };
-    let front = if is_apple { "--vfio-user" } else { "--socket-path" };
-    let mut arguments = vec![OsString::from(front), socket.clone().into()];
-    arguments.extend(args.device_arg.iter().cloned());
-    let device = Invocation { program: device_program(args.device_program.as_deref()), arguments };
-    let qemu = Invocation { program: qemu.path, arguments: machine.arguments() };
-    if args.dry_run {
-        let page = format!(
-            "{} &\n{}\n",
-            shell(&device.program, &device.arguments),
-            shell(&qemu.program, &qemu.arguments)
-        );
-        return files::print(page.as_bytes());
-    }
-    let ran = Run { device, socket, qemu, monitor, can_recover: !is_apple }.run(|text| files::tell(text));
-    if args.folder.is_none() {
-        // What is in it is of no use any more.
-        let _ = fs::remove_dir_all(&folder);
-    }
-    let status = ran.advise(Exit::NoDevice, "its own message stands above")?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(Failure::new(Exit::NoDevice, format!("QEMU ended: {status}"), "its own message stands above").into())
-}
-
-/// What to boot, if anything is to be booted that is not in QEMU's own arguments.
-fn kernel(args: &VmRun) -> Result<Option<Kernel>> {
-    let is_apple = args.machine == VmMachine::AppleLike;
-    let place = if is_apple { "apple/" } else { "" };
-    let fetched = |name: &str| {
-        qemu::cache().map(|cache| cache.join(format!("{place}{name}"))).filter(|file| file.is_file())
-    };
-    let append = args.append.as_deref().unwrap_or(if is_apple { APPEND_APPLE } else { APPEND });
-    let (image, initrd) = match &args.kernel {
-        Some(kernel) => (Some(kernel.clone()), args.initrd.clone()),
-        None if !args.extra.is_empty() && !is_apple => return Ok(None),
-        None => (fetched("vmlinuz"), args.initrd.clone().or_else(|| fetched("guest.img"))),
-    };
-    match image {
-        Some(image) => {
-            // QEMU would say so as well, behind what the device says and a monitor that breaks off.
-            for file in iter::once(&image).chain(&initrd).filter(|_| !args.dry_run) {
-                fs::File::open(file).with_context(|| files::name(file))?;
-            }
-            Ok(Some(Kernel { image, initrd, append: append.to_owned() }))
-        }
-        None if args.dry_run => Ok(None),
-        None => {
-            let advice = if is_apple {
-                "have tools/guest/fetch-apple fetch and build one, or name a --kernel"
-            } else {
-                "name a --kernel, or a disk behind --, or have tools/guest/fetch fetch a kernel"
-            };
-            Err(Failure::new(Exit::CommandLine, "there is nothing to boot", advice).into())
-        }
-    }
-}
-
-/// Puts modules into the root, where its first process looks for them.
-fn add_modules(kernel: Option<&mut Kernel>, modules: &[PathBuf], folder: &Path) -> Result<()> {
-    let Some(root) = kernel.and_then(|kernel| kernel.initrd.as_mut()) else {
-        let advice = "name one with --initrd; tools/guest/fetch-apple makes one";
-        return Err(Failure::new(Exit::CommandLine, "there is no root to put modules into", advice).into());
-    };
-    let mut added = Vec::new();
-    for (number, module) in modules.iter().enumerate() {
-        let bytes = fs::read(module).with_context(|| files::name(module))?;
-        let name = module.file_name().unwrap_or_default().to_string_lossy();
-        // The guest goes by the alphabet.
-        added.push(Added { name: format!("{number:03}-{name}"), bytes });
-    }
-    let bytes = fs::read(&*root).with_context(|| files::name(root))?;
-    let whole = folder.join("guest.img");
-    fs::write(&whole, initrd::with_files(bytes, "modules/user", &added))
-        .with_context(|| files::name(&whole))?;
-    *root = whole;
-    Ok(())
-}
-
-/// Beside this program, as it is built and as it is installed, else wherever the system finds it.
-fn device_program(named: Option<&Path>) -> PathBuf {
-    if let Some(program) = named {
-        return program.to_owned();
-    }
-    let beside = std::env::current_exe().ok().and_then(|this| Some(this.parent()?.join(DEVICE)));
-    beside.filter(|program| program.is_file()).unwrap_or_else(|| DEVICE.into())
 }
 
 fn recover(args: &VmRecover) -> Result<()> {
@@ -391,7 +116,7 @@ fn check(args: &VmCheck) -> Result<()> {
 }
 
 fn set_up(args: &VmSetup) -> Result<()> {
-    let kernel = setup::Kernel::default();
+    let kernel = setup::GuestKernel::default();
     let advice = "it takes root, in the guest; `ane doctor` looks at everything";
     let bdf = match args.function {
         Some(bdf) => bdf,

@@ -11,11 +11,11 @@ use super::super::convolution::Channels;
 use super::super::graph::View;
 use super::super::pass::{Kernel, Neural, Pass, Planar, Work};
 use super::super::shape::Shape;
-use super::Task;
+use super::PlacedPass;
 use crate::task::Descriptor;
 
-pub(super) fn encode(task: &Task<'_>, descriptor: &mut Descriptor) {
-    let pass = task.pass;
+pub(super) fn encode(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) {
+    let pass = placed.pass;
     let fp16 = ElementFormat::Fp16 as u8;
     let second = if pass.second.is_some() { SecondFormat::Fp16 } else { SecondFormat::NoneOrInt8 };
     let depth = Depth::new().with_depth(1);
@@ -30,18 +30,18 @@ pub(super) fn encode(task: &Task<'_>, descriptor: &mut Descriptor) {
         .set(&OUT_DEPTH, depth)
         .set(&CONV_3D_CFG, Conv3dCfg::new().with_value(0x2041))
         // Rows have 15 bits, and a tile has no more than the input.
-        .set(&TILE_CFG, TileCfg::new().with_tile_height(task.tile_rows as u16));
+        .set(&TILE_CFG, TileCfg::new().with_tile_height(placed.tile_rows as u16));
     match &pass.work {
-        Work::Planar(planar) => self::planar(task, planar, descriptor),
+        Work::Planar(planar) => self::planar(placed, planar, descriptor),
         Work::Neural(neural) => self::neural(pass, neural, descriptor),
     }
 }
 
-fn planar(task: &Task<'_>, planar: &Planar, descriptor: &mut Descriptor) {
-    let pass = task.pass;
-    let second_in_memory = task.second.is_some_and(|side| side.memory.is_some());
+fn planar(placed: &PlacedPass<'_>, planar: &Planar, descriptor: &mut Descriptor) {
+    let pass = placed.pass;
+    let second_in_memory = placed.second.is_some_and(|side| side.memory.is_some());
     let cfg = Cfg::new()
-        .with_not_src2_only(task.first.memory.is_some() || !second_in_memory)
+        .with_not_src2_only(placed.first.memory.is_some() || !second_in_memory)
         .with_src2_in_memory(second_in_memory)
         .with_class(planar.class as u8);
     let groups = GroupConvCfg::new().with_num_groups(pass.batches as u16).with_unicast_cin(1);

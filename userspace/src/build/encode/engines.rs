@@ -5,13 +5,13 @@ use ane_uapi::hw::td::neural::{self, KernelCfg, KernelFormat, MacCfg, NonlinearM
 use ane_uapi::hw::td::planar::{self, BiasScale, EpsilonPreScale, FinalScale, PeCfg, SecondSource};
 
 use super::super::pass::{Coefficients, Neural, Nonlinearity, Planar};
-use super::Task;
+use super::PlacedPass;
 use crate::task::Descriptor;
 
-pub(super) fn planar(task: &Task<'_>, planar: &Planar, descriptor: &mut Descriptor) {
+pub(super) fn planar(placed: &PlacedPass<'_>, planar: &Planar, descriptor: &mut Descriptor) {
     // A normalising task subtracts the first row of source 2.
     let negates_second = planar.negate_second || planar.class == TaskClass::PlanarNormalise;
-    let second = match (task.second, negates_second) {
+    let second = match (placed.second, negates_second) {
         (None, _) => SecondSource::Absent,
         (Some(_), false) => SecondSource::AsIs,
         (Some(_), true) => SecondSource::Negated,

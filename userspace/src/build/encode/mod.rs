@@ -20,7 +20,7 @@ use crate::task::Descriptor;
 
 /// A pass whose operands have places.
 #[derive(Debug)]
-pub(super) struct Task<'p> {
+pub(super) struct PlacedPass<'p> {
     pub(super) pass: &'p Pass,
     pub(super) tile_rows: u32,
     pub(super) first: Side,
@@ -66,27 +66,27 @@ pub(super) struct Runtime {
 }
 
 /// The descriptor, without its place in the chain.
-pub(super) fn descriptor(task: &Task<'_>) -> Descriptor {
-    let task = &by_groups(task);
+pub(super) fn descriptor(placed: &PlacedPass<'_>) -> Descriptor {
+    let placed = &by_groups(placed);
     let mut descriptor = Descriptor::new();
-    header(task, &mut descriptor);
-    if let Work::Neural(neural) = &task.pass.work {
-        kernel_dma(task, neural, &mut descriptor);
+    header(placed, &mut descriptor);
+    if let Work::Neural(neural) = &placed.pass.work {
+        kernel_dma(placed, neural, &mut descriptor);
     }
-    common::encode(task, &mut descriptor);
-    operands::source(task, &mut descriptor);
-    operands::on_chip(task, &mut descriptor);
-    operands::destination(task, &mut descriptor);
-    match &task.pass.work {
-        Work::Planar(planar) => engines::planar(task, planar, &mut descriptor),
+    common::encode(placed, &mut descriptor);
+    operands::source(placed, &mut descriptor);
+    operands::on_chip(placed, &mut descriptor);
+    operands::destination(placed, &mut descriptor);
+    match &placed.pass.work {
+        Work::Planar(planar) => engines::planar(placed, planar, &mut descriptor),
         Work::Neural(neural) => engines::neural(neural, &mut descriptor),
     }
     descriptor
 }
 
 /// The same task with the strides from group to group, if it has any.
-fn by_groups<'p>(task: &Task<'p>) -> Task<'p> {
-    let pass = task.pass;
+fn by_groups<'p>(placed: &PlacedPass<'p>) -> PlacedPass<'p> {
+    let pass = placed.pass;
     let groups = pass.groups();
     let side = |side: Side, channels: u32, is_turned: bool| {
         if groups == 1 {
@@ -103,17 +103,17 @@ fn by_groups<'p>(task: &Task<'p>) -> Task<'p> {
         });
         Side { chip, memory }
     };
-    Task {
-        first: side(task.first, pass.input.c, false),
-        result: side(task.result, pass.output.c, pass.transpose),
-        ..*task
+    PlacedPass {
+        first: side(placed.first, pass.input.c, false),
+        result: side(placed.result, pass.output.c, pass.transpose),
+        ..*placed
     }
 }
 
-fn header(task: &Task<'_>, descriptor: &mut Descriptor) {
+fn header(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) {
     let memory = |side: Option<Side>| side.and_then(|side| side.memory);
-    let (first, second) = (memory(Some(task.first)), memory(task.second));
-    let result = memory(Some(task.result));
+    let (first, second) = (memory(Some(placed.first)), memory(placed.second));
+    let result = memory(Some(placed.result));
     let mut operands = OperandBases::new();
     if let Some(memory) = first {
         operands = operands.with_rbase0(memory.bar).with_rbe0(true);
@@ -125,13 +125,13 @@ fn header(task: &Task<'_>, descriptor: &mut Descriptor) {
         operands = operands.with_wbase(memory.bar).with_wbe(true);
     }
     let mut kernels = KernelBases::new();
-    if let Work::Neural(neural) = &task.pass.work {
+    if let Work::Neural(neural) = &placed.pass.work {
         operands = operands.with_ene(neural.engines.ilog2() as u8 + 1);
-        if task.runtime.is_none() && has_constants(neural) {
+        if placed.runtime.is_none() && has_constants(neural) {
             kernels = kernels.with_kbase0(CONSTANTS_BAR).with_kbe0(true);
         }
     }
-    if let Some(runtime) = task.runtime {
+    if let Some(runtime) = placed.runtime {
         kernels = kernels.with_kbase0(runtime.memory.bar).with_kbe0(true);
     }
 
@@ -147,7 +147,7 @@ fn header(task: &Task<'_>, descriptor: &mut Descriptor) {
         .with_dst_loc(result.is_some());
     header.operands = operands;
     header.kernels = kernels;
-    if let Some(runtime) = task.runtime {
+    if let Some(runtime) = placed.runtime {
         header.flags.set_tde(true);
         // A program has at most 2^16 - 1 tasks.
         header.dependence = Some(Dependence::new().with_dtid(runtime.producer as u16));
@@ -158,7 +158,7 @@ fn has_constants(neural: &Neural) -> bool {
     matches!(neural.coefficients, Coefficients::Packed { .. } | Coefficients::Table { .. })
 }
 
-fn kernel_dma(task: &Task<'_>, neural: &Neural, descriptor: &mut Descriptor) {
+fn kernel_dma(placed: &PlacedPass<'_>, neural: &Neural, descriptor: &mut Descriptor) {
     /// Switches of a channel that runs, and of an idle one (td 4.7).
     const RUNS: u32 = 0x81;
     const IDLE: u32 = 0x80;
@@ -166,7 +166,7 @@ fn kernel_dma(task: &Task<'_>, neural: &Neural, descriptor: &mut Descriptor) {
         .fill(&kernel_dma::COEFF_DMA_CONFIG, CoeffDmaConfig::from_bits(IDLE))
         .fill(&kernel_dma::COEFF_BFR_SIZE, CoeffBfrSize::new().with_bytes(0x40))
         .fill(&kernel_dma::STREAM_DMA_CONFIG, StreamWord::from_bits(IDLE));
-    let chunks = chunks(task, neural);
+    let chunks = chunks(placed, neural);
     if chunks.is_empty() {
         return;
     }
@@ -181,14 +181,14 @@ fn kernel_dma(task: &Task<'_>, neural: &Neural, descriptor: &mut Descriptor) {
 }
 
 /// What each channel of kernel DMA moves.
-fn chunks(task: &Task<'_>, neural: &Neural) -> Vec<Chunk> {
-    match (&neural.coefficients, task.runtime) {
+fn chunks(placed: &PlacedPass<'_>, neural: &Neural) -> Vec<Chunk> {
+    match (&neural.coefficients, placed.runtime) {
         (Coefficients::Packed { chunks, .. }, _) => chunks.clone(),
         (&Coefficients::Table { base, engines }, _) => {
             (0..engines).map(|_| Chunk { base, bytes: activation::BYTES as u64 }).collect()
         }
         (Coefficients::Runtime(_), Some(Runtime { memory, .. })) => {
-            let planes = u64::from(task.pass.output.c / neural.kernel.lanes);
+            let planes = u64::from(placed.pass.output.c / neural.kernel.lanes);
             let plane = |index| Chunk { base: memory.base + index * memory.plane, bytes: memory.plane };
             (0..planes).map(plane).collect()
         }

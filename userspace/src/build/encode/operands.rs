@@ -9,7 +9,7 @@ use ane_uapi::hw::td::words::{ChipBytes, DmaBytes};
 use ane_uapi::register::Reg;
 
 use super::super::pass::Work;
-use super::{ChipWords, MemoryWords, Side, Task, chip_bytes, memory_bytes};
+use super::{ChipWords, MemoryWords, PlacedPass, Side, chip_bytes, memory_bytes};
 use crate::task::Descriptor;
 
 /// Switches of a source port that runs, with the cache hints of compilers; of one for source 2, whose enable stays
@@ -67,21 +67,21 @@ const RESULT: OnChip = [
 ];
 
 /// Tile DMA, source side.
-pub(super) fn source(task: &Task<'_>, descriptor: &mut Descriptor) {
+pub(super) fn source(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) {
     let plain = SourceFmt::new()
         .with_fmt_mode(1)
         .with_truncate(3)
         .with_mem_fmt(MemoryFormat::Fp16 as u8)
         .with_interleave(1);
-    let second = task.second.and_then(|side| side.memory);
+    let second = placed.second.and_then(|side| side.memory);
     // When only source 2 comes from memory, the first port is enabled without moving anything (td 4.5).
-    let (config, fmt) = match (task.first.memory, second) {
+    let (config, fmt) = match (placed.first.memory, second) {
         (Some(memory), _) => (PORT_RUNS, plain.with_interleave(memory.interleave as u8)),
         (None, Some(_)) => (PORT_RUNS, SourceFmt::new().with_fmt_mode(1).with_interleave(1)),
         (None, None) => (PORT_UNUSED, SourceFmt::new().with_interleave(1)),
     };
     descriptor.set(&source::DMA_CONFIG1, SourceDmaConfig::from_bits(config)).set(&source::FMT1, fmt);
-    port(&PORT1, task.first.memory, descriptor);
+    port(&PORT1, placed.first.memory, descriptor);
     if let Some(memory) = second {
         // Compilers leave the mode and, where nothing is interleaved, the interleave of source 2 at zero.
         let interleave = if memory.interleave == 1 { 0 } else { memory.interleave as u8 };
@@ -91,15 +91,15 @@ pub(super) fn source(task: &Task<'_>, descriptor: &mut Descriptor) {
     } else {
         descriptor.set(&source::DMA_CONFIG2, SourceDmaConfig::from_bits(PORT_UNUSED));
     }
-    if matches!(task.pass.work, Work::Neural(_)) {
+    if matches!(placed.pass.work, Work::Neural(_)) {
         descriptor.set(&source::INERT_13840, Inert13840::new().with_value(0x100));
     }
 }
 
 /// L2: what is on chip, and the windows.
-pub(super) fn on_chip(task: &Task<'_>, descriptor: &mut Descriptor) {
-    let second_in_memory = task.second.is_some_and(|side| side.memory.is_some());
-    let source_type = match (task.first.memory, task.pass.keep) {
+pub(super) fn on_chip(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) {
+    let second_in_memory = placed.second.is_some_and(|side| side.memory.is_some());
+    let source_type = match (placed.first.memory, placed.pass.keep) {
         (None, _) => SourceType::OnChip,
         (Some(_), Some(_)) => SourceType::LoadAndKeep,
         (Some(_), None) => SourceType::Stream,
@@ -110,12 +110,12 @@ pub(super) fn on_chip(task: &Task<'_>, descriptor: &mut Descriptor) {
         .with_alias_conv_src(true)
         .with_alias_conv_rslt(true)
         .with_dma_fmt(1)
-        .with_dma_interleave(interleave(task.first))
+        .with_dma_interleave(interleave(placed.first))
         .with_alias_planar_src(true)
         .with_alias_planar_rslt(true)
         .with_src2_in_memory(second_in_memory);
-    let direct = goes_straight_out(task);
-    let result_type = match (task.result.memory, task.assembled) {
+    let direct = goes_straight_out(placed);
+    let result_type = match (placed.result.memory, placed.assembled) {
         (None, _) => ResultType::OnChip,
         (Some(_), true) => ResultType::AssembleThenWrite,
         (Some(_), false) => ResultType::Stream,
@@ -126,10 +126,10 @@ pub(super) fn on_chip(task: &Task<'_>, descriptor: &mut Descriptor) {
         .with_alias_conv_src(true)
         .with_alias_conv_rslt(true)
         .with_dma_fmt(1)
-        .with_dma_interleave(interleave(task.result))
+        .with_dma_interleave(interleave(placed.result))
         .with_alias_planar_src(true)
         .with_alias_planar_rslt(true);
-    let (relu, maximum) = match &task.pass.work {
+    let (relu, maximum) = match &placed.pass.work {
         Work::Planar(planar) => (false, planar.reduction == Reduction::Maximum),
         Work::Neural(neural) => (neural.input_relu, neural.op_mode == OpMode::Maximum),
     };
@@ -137,26 +137,26 @@ pub(super) fn on_chip(task: &Task<'_>, descriptor: &mut Descriptor) {
         .set(&l2::L2_CFG, L2Cfg::new().with_input_relu(relu).with_padding_mode(maximum.into()))
         .set(&l2::SOURCE_CFG, source)
         .set(&l2::RESULT_CFG, result);
-    place(&SOURCE1, task.first.chip, descriptor);
-    if let Some(second) = task.second {
+    place(&SOURCE1, placed.first.chip, descriptor);
+    if let Some(second) = placed.second {
         place(&SOURCE2, second.chip, descriptor);
     }
-    let chip = task.result.chip;
+    let chip = placed.result.chip;
     let strides = if direct { ChipWords { channel: 0, row: 0, group: 0, ..chip } } else { chip };
     place(&RESULT, strides, descriptor);
 }
 
 /// Tile DMA, destination side.
-pub(super) fn destination(task: &Task<'_>, descriptor: &mut Descriptor) {
+pub(super) fn destination(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) {
     let fmt = DestinationFmt::new()
         .with_fmt_mode(1)
         .with_truncate(3)
         .with_mem_fmt(MemoryFormat::Fp16 as u8)
         .with_interleave(1);
-    let Some(memory) = task.result.memory else {
+    let Some(memory) = placed.result.memory else {
         return;
     };
-    let zero_pads = matches!(task.pass.work, Work::Neural(_));
+    let zero_pads = matches!(placed.pass.work, Work::Neural(_));
     let fmt = fmt
         .with_zero_pad_last(zero_pads)
         .with_zero_pad_first(zero_pads)
@@ -164,18 +164,18 @@ pub(super) fn destination(task: &Task<'_>, descriptor: &mut Descriptor) {
     let config = DestinationDmaConfig::new()
         .with_en(true)
         .with_cache_hint(3)
-        .with_l2_bfr_mode(goes_straight_out(task));
+        .with_l2_bfr_mode(goes_straight_out(placed));
     descriptor.set(&destination::DMA_CONFIG, config).set(&destination::FMT, fmt);
     port(&PORT_OUT, Some(memory), descriptor);
 }
 
 /// Whether the result streams out without a window of its own, as in every known pass without coefficients.
-fn goes_straight_out(task: &Task<'_>) -> bool {
-    let multiplies = match &task.pass.work {
+fn goes_straight_out(placed: &PlacedPass<'_>) -> bool {
+    let multiplies = match &placed.pass.work {
         Work::Planar(_) => false,
         Work::Neural(neural) => neural.coefficients.multiply(),
     };
-    task.result.memory.is_some() && !task.assembled && !multiplies
+    placed.result.memory.is_some() && !placed.assembled && !multiplies
 }
 
 fn port(registers: &Port, memory: Option<MemoryWords>, descriptor: &mut Descriptor) {

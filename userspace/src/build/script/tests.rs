@@ -1,4 +1,4 @@
-use super::super::Shape;
+use super::super::{Shape, Tail};
 use super::*;
 
 fn no_arrays(name: &str, count: u64) -> Result<Vec<f16>, String> {

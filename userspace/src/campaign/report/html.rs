@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, Row, escaped, label};
+use super::{Counts, Totals, escaped, label};
 use crate::campaign::record::Verdict;
 
 /// Cases that are listed one by one; the numbers above count all of them.
@@ -13,7 +13,7 @@ table{border-collapse:collapse;margin:1em 0}td,th{border:1px solid #bbb;padding:
 td.n{text-align:right}.wrong,.crashed,.error,.timeout,.memory,.unreadable{background:#fdd}.refused,.hang{background:#ffd}\
 .passed,.ran{background:#dfd}code{font-size:90%}";
 
-impl Report {
+impl Totals {
     /// The report as a page.
     pub fn html(&self) -> String {
         let mut html = format!(
@@ -25,7 +25,7 @@ impl Report {
         self.ranking(&mut html);
         self.cases(&mut html);
         for (count, what) in [
-            (self.damaged, "lines are damaged; run their part again"),
+            (self.damaged, "lines are cut short; run their part again, if that was not done"),
             (self.repeated, "lines are of cases that were counted already"),
         ] {
             if count > 0 {
@@ -47,7 +47,7 @@ impl Report {
             let _ = write!(html, "<th>{}", verdict.name());
         }
         html.push_str("<th>inferred<th>max error<th>seconds</tr>\n");
-        let row = |html: &mut String, name: &str, row: &Row| {
+        let row = |html: &mut String, name: &str, row: &Counts| {
             let _ = write!(html, "<tr><td>{}<td class=\"n\">{}", escaped(name), row.cases);
             for &verdict in &shown {
                 let count = row.count(verdict);

@@ -5,10 +5,10 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, Row, escaped, label};
+use super::{Counts, Totals, escaped, label};
 use crate::campaign::record::{Record, Verdict};
 
-impl Report {
+impl Totals {
     /// The report as JUnit's XML.
     pub fn junit(&self) -> String {
         let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -27,14 +27,14 @@ impl Report {
 }
 
 /// Cases whose process did not get to a result: JUnit tells errors from failures.
-fn errors(row: &Row) -> u64 {
+fn errors(row: &Counts) -> u64 {
     [Verdict::Unreadable, Verdict::Error, Verdict::Crashed, Verdict::Timeout, Verdict::Memory]
         .into_iter()
         .map(|verdict| row.count(verdict))
         .sum()
 }
 
-fn numbers(row: &Row) -> String {
+fn numbers(row: &Counts) -> String {
     let skipped = row.count(Verdict::Refused) + row.count(Verdict::Hang);
     format!(
         "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{skipped}\" time=\"{:.3}\"",

@@ -15,11 +15,11 @@ use super::record::{Lines, Record, Verdict};
 
 /// Everything that is known of a campaign.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
+pub struct Totals {
     /// A row for each family, in the order of the alphabet.
-    pub families: BTreeMap<String, Row>,
+    pub families: BTreeMap<String, Counts>,
     /// All of them together.
-    pub total: Row,
+    pub total: Counts,
     /// What programs are refused for, the most frequent first.
     pub refusals: Vec<Refusal>,
     /// Cases that have lines of different results.
@@ -35,7 +35,7 @@ pub struct Report {
 
 /// Numbers of one family.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Row {
+pub struct Counts {
     /// Cases.
     pub cases: u64,
     /// Of these, how many ended in each way; those in which none did are left out.
@@ -48,7 +48,7 @@ pub struct Row {
     pub milliseconds: f64,
 }
 
-impl Row {
+impl Counts {
     /// How many ended so.
     pub fn count(&self, verdict: Verdict) -> u64 {
         self.verdicts.get(&verdict).copied().unwrap_or(0)
@@ -92,7 +92,7 @@ pub struct Refusal {
 /// Values of a refusal that are listed.
 const VALUES_MAX: usize = 8;
 
-impl Report {
+impl Totals {
     /// A report of the lines of several files.
     pub fn of(files: impl IntoIterator<Item = Lines>) -> Self {
         let mut report = Self::default();
@@ -185,7 +185,11 @@ impl Report {
             writeln!(page, "contradiction: {contradiction}")?;
         }
         if self.damaged > 0 {
-            writeln!(page, "{} lines are damaged; run their part again", self.damaged)?;
+            writeln!(
+                page,
+                "{} lines are cut short; run their part again, if that was not done",
+                self.damaged
+            )?;
         }
         Ok(page)
     }
@@ -295,7 +299,7 @@ mod tests {
 
     #[test]
     fn lines_of_several_files_are_counted_once() {
-        let [once, twice] = [vec![lines()], vec![lines(), lines()]].map(Report::of);
+        let [once, twice] = [vec![lines()], vec![lines(), lines()]].map(Totals::of);
         assert_eq!((once.total.cases, twice.total.cases, twice.repeated), (5, 5, 5));
         assert_eq!(once.total, twice.total);
         assert!(twice.contradictions.is_empty());
@@ -311,13 +315,13 @@ mod tests {
         let (all, mut front, mut back) = (lines(), lines(), lines());
         front.records.truncate(2);
         back.records.drain(..2);
-        let [one, other] = [vec![all], vec![back, front]].map(|files| Report::of(files).page().unwrap());
+        let [one, other] = [vec![all], vec![back, front]].map(|files| Totals::of(files).page().unwrap());
         assert_eq!(one, other);
     }
 
     #[test]
     fn refusals_are_ranked_by_register_and_bits() {
-        let report = Report::of([lines()]);
+        let report = Totals::of([lines()]);
         let [refusal] = &report.refusals[..] else { panic!("{:?}", report.refusals) };
         assert_eq!(
             (refusal.register.as_str(), refusal.bits.as_str(), refusal.cases),
@@ -331,13 +335,13 @@ mod tests {
     fn results_that_differ_are_told() {
         let mut other = lines();
         other.records[0].outcome.verdict = Verdict::Wrong;
-        let report = Report::of([lines(), other]);
+        let report = Totals::of([lines(), other]);
         assert_eq!(report.contradictions, ["a.hwx (m1, seed 0, nothing): passed and wrong"]);
     }
 
     #[test]
     fn pages_name_what_went_wrong_and_escape_what_comes_from_files() {
-        let report = Report::of([lines()]);
+        let report = Totals::of([lines()]);
         let page = report.page().unwrap();
         assert!(page.contains("wrong: e.hwx (m1, seed 0, nothing): element 1"), "{page}");
         let xml = report.junit();

@@ -2,8 +2,9 @@
 //!
 //! A header with sizes, counts, and for each BAR a buffer size and a shape; then the task stream, zeros up to a
 //! multiple of 16, and the constants. There is no magic number and no element type: every client takes surfaces for
-//! fp16. Names are this project's addition (`names`). There is no BAR table either. Clients assume one order ([`bar_of`]), and tasks have to be
-//! bound to it.
+//! fp16. Names are this project's addition (`names`). There is no BAR table either. The first clients assume one order
+//! ([`bar_of`]), to which what is written here is bound; in a file that is bound otherwise the tasks tell which BARs they
+//! read and which they write, as today's clients have them do (`ane_uapi::hw::td::operands`).
 //!
 //! The header takes 0x1000 bytes in most files and 0x800 in those of the first reader; what the payload leaves of
 //! the file decides. Buffers are counted in tiles of 16 KiB in most files and of 512 bytes in those of a newer
@@ -42,7 +43,7 @@ pub const SURFACES_BAR: u8 = 4;
 /// Most surfaces that BARs are left for.
 pub const SURFACES_MAX: usize = BARS - SURFACES_BAR as usize;
 
-/// The BAR that clients take for surface `index` of `direction`, where there are `outputs` outputs.
+/// The BAR that the first clients take for surface `index` of `direction`, where there are `outputs` outputs.
 ///
 /// `None` if the hardware has no such BAR.
 pub fn bar_of(direction: Direction, index: usize, outputs: usize) -> Option<u8> {

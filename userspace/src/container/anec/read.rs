@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::mem::{offset_of, size_of};
 
 use ane_uapi::hw::td::header;
+use ane_uapi::hw::td::operands::{BarSet, Roles};
 use zerocopy::FromBytes;
 
 use super::super::bytes::Reader;
@@ -13,8 +14,8 @@ use super::super::program::{
 };
 use super::tiles::{Tiles, commands_needed};
 use super::{
-    CONSTANTS_BAR, Error, Form, Header, SCRATCH_BARS, SURFACES_MAX, Shape, TASKS_BAR, bar_of, constants_at,
-    names,
+    CONSTANTS_BAR, Error, Form, Header, SCRATCH_BARS, SURFACES_BAR, SURFACES_MAX, Shape, TASKS_BAR,
+    constants_at, names,
 };
 
 /// True if the file is an ANEC, or was one before it was damaged.
@@ -54,8 +55,13 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
     let (outputs, inputs) = (header.outputs.get() as usize, header.inputs.get() as usize);
     // Either header is at least that long.
     let named = reader.slice(size_of::<Header>() as u64, names::ROOM as u64, "names")?;
-    let surfaces = surfaces(&header, tiles, names::decode(named, outputs, inputs))?;
+    let told = Roles::of_tasks(stream, first_task_bytes, task_count, SURFACES_BAR, outputs, inputs);
+    let roles = told.unwrap_or_else(|| Roles::in_order(SURFACES_BAR, outputs, inputs));
+    let surfaces = surfaces(&header, tiles, roles, names::decode(named, outputs, inputs))?;
     let mut warnings = tiles.warning(&header);
+    if told.is_none() {
+        warnings.push(Warning::OperandsUnclear { inputs, outputs, first: SURFACES_BAR });
+    }
     let bars = bars(&header, tiles, &surfaces, &mut warnings)?;
     let constants = (constant_bytes > 0).then_some(Constants {
         name: Cow::Borrowed("constants"),
@@ -106,26 +112,23 @@ fn refuse_zeros(file: Reader<'_>, payload_at: u64) -> Result<(), Error> {
     if header.iter().any(|&byte| byte != 0) { Ok(()) } else { Err(Error::NoTask { at: payload_at }) }
 }
 
-/// The surfaces, in the order of their BARs: outputs, then inputs.
+/// The surfaces: outputs by rising BAR, then inputs by rising BAR.
 fn surfaces(
     header: &Header,
     tiles: Tiles,
+    roles: Roles,
     names: Option<Vec<String>>,
 ) -> Result<Vec<Surface<'static>>, Error> {
     let (inputs, outputs) = (header.inputs.get(), header.outputs.get());
-    let too_many = Error::TooManySurfaces { inputs, outputs };
     if u64::from(inputs) + u64::from(outputs) > SURFACES_MAX as u64 {
-        return Err(too_many);
+        return Err(Error::TooManySurfaces { inputs, outputs });
     }
-    let of = |direction, count| (0..count as usize).map(move |index| (direction, index));
     let names = names.unwrap_or_else(|| names::places(outputs as usize, inputs as usize));
-    of(Direction::Output, outputs)
-        .chain(of(Direction::Input, inputs))
+    let of = |direction, bars: BarSet| bars.iter().map(move |bar| (direction, bar));
+    of(Direction::Output, roles.outputs)
+        .chain(of(Direction::Input, roles.inputs))
         .zip(names)
-        .map(|((direction, index), name)| {
-            let bar = bar_of(direction, index, outputs as usize).ok_or(too_many)?;
-            surface(header, tiles, direction, name, bar)
-        })
+        .map(|((direction, bar), name)| surface(header, tiles, direction, name, bar))
         .collect()
 }
 

@@ -39,13 +39,13 @@ const SECTIONS_MAX: usize = COMMANDS_MAX as usize;
 #[derive(Debug)]
 pub(super) struct Object<'a> {
     pub(super) generation: Generation,
-    pub(super) commands: Vec<Command<'a>>,
+    pub(super) commands: Vec<LoadCommand<'a>>,
     pub(super) sections: Vec<Section<'a>>,
 }
 
 /// One load command.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Command<'a> {
+pub(super) struct LoadCommand<'a> {
     pub(super) command: u32,
     /// The whole command, its header included.
     pub(super) body: Reader<'a>,
@@ -58,7 +58,7 @@ pub(super) struct Located {
     pub(super) at: u64,
 }
 
-impl Command<'_> {
+impl LoadCommand<'_> {
     /// Bytes of a load command's header: what it is and how long.
     pub(super) const HEADER: u64 = 8;
 
@@ -135,12 +135,12 @@ impl<'a> Object<'a> {
     }
 
     /// The load commands of one kind.
-    pub(super) fn commands_of(&self, command: u32) -> impl Iterator<Item = &Command<'a>> {
+    pub(super) fn commands_of(&self, command: u32) -> impl Iterator<Item = &LoadCommand<'a>> {
         self.commands.iter().filter(move |candidate| candidate.command == command)
     }
 }
 
-fn commands<'a>(file: Reader<'a>) -> Result<Vec<Command<'a>>, Error> {
+fn commands<'a>(file: Reader<'a>) -> Result<Vec<LoadCommand<'a>>, Error> {
     let count = file.u32(0x10, "ncmds")?;
     if count > COMMANDS_MAX {
         return Err(Error::TooManyCommands { count, max: COMMANDS_MAX });
@@ -151,21 +151,21 @@ fn commands<'a>(file: Reader<'a>) -> Result<Vec<Command<'a>>, Error> {
     let mut at = HEADER_BYTES;
     for index in 0..count {
         let place = Place::LoadCommand { index, at };
-        let header = list.part(place, at, Command::HEADER, "load command header");
+        let header = list.part(place, at, LoadCommand::HEADER, "load command header");
         let header = header.map_err(|_| Error::NoCommand { index, at, end: list.len(), count })?;
         let size = header.u32(4, "cmdsize")?;
-        if u64::from(size) < Command::HEADER {
+        if u64::from(size) < LoadCommand::HEADER {
             return Err(Error::CommandTooShort { index, at, size });
         }
         let body = list.part(place, at, size.into(), "load command");
         let body = body.map_err(|_| Error::CommandTooLong { index, at, size, end: list.len() })?;
-        commands.push(Command { command: header.u32(0, "cmd")?, body });
+        commands.push(LoadCommand { command: header.u32(0, "cmd")?, body });
         at = at.saturating_add(size.into());
     }
     Ok(commands)
 }
 
-fn sections<'a>(file: Reader<'a>, commands: &[Command<'a>]) -> Result<Vec<Section<'a>>, Error> {
+fn sections<'a>(file: Reader<'a>, commands: &[LoadCommand<'a>]) -> Result<Vec<Section<'a>>, Error> {
     /// Bytes of a segment command in front of its sections (Mach-O).
     const SEGMENT_BYTES: u64 = 0x48;
     /// Bytes of one section's description (Mach-O).

@@ -28,7 +28,7 @@ pub use macho::SectionName;
 
 use super::bytes::{Reader, until_nul};
 use super::program::{Container, Generation, Program, Warning};
-use macho::{Command, Object};
+use macho::{LoadCommand, Object};
 
 /// The first word of the file (derived, td 2.1).
 pub const MAGIC: u32 = 0xbeef_face;
@@ -96,6 +96,6 @@ fn unknown_commands(object: &Object<'_>) -> Result<Vec<Warning>, Error> {
 /// The compiler's text about itself: version and options.
 fn banner<'a>(object: &Object<'a>) -> Result<Option<Cow<'a, str>>, Error> {
     let Some(command) = object.commands_of(macho::LC_BANNER).next() else { return Ok(None) };
-    let text = command.body.rest(Command::HEADER, "compiler banner")?;
+    let text = command.body.rest(LoadCommand::HEADER, "compiler banner")?;
     Ok(Some(String::from_utf8_lossy(until_nul(text))))
 }

@@ -9,7 +9,7 @@ use super::super::program::{Bar, Constants, Role, Surface, Warning, extent};
 use super::descriptor::ProgramDescriptor;
 use super::error::Error;
 use super::macho::{Object, Section};
-use super::tensor::{Tensor, tensors};
+use super::tensor::{UnresolvedTensor, tensors};
 
 /// The parts of a program that follow from link addresses.
 #[derive(Debug, Default)]
@@ -132,7 +132,7 @@ fn is_constants(section: &Section<'_>) -> bool {
 }
 
 /// A tensor's link address belongs to an empty section or to none.
-fn refuse_taken(tensor: &Tensor<'_>, role: Role) -> Result<(), Error> {
+fn refuse_taken(tensor: &UnresolvedTensor<'_>, role: Role) -> Result<(), Error> {
     let other = match role {
         Role::Unassigned => return Ok(()),
         Role::Tasks => "the task stream",
@@ -140,17 +140,17 @@ fn refuse_taken(tensor: &Tensor<'_>, role: Role) -> Result<(), Error> {
         Role::Scratch => "the scratch section",
         Role::Surface(_) => "another tensor",
     };
-    let &Tensor { place, direction, link, .. } = tensor;
+    let &UnresolvedTensor { place, direction, link, .. } = tensor;
     Err(Error::Taken { place, direction, name: excerpt(&tensor.name), link, other })
 }
 
 fn surface<'a>(
-    tensor: Tensor<'a>,
+    tensor: UnresolvedTensor<'a>,
     section_bytes: u64,
     bar_of: impl Fn(u64) -> Option<u8>,
     warnings: &mut Vec<Warning>,
 ) -> Result<Surface<'a>, Error> {
-    let Tensor { name, direction, element, shape, strides, total_bytes, link, place } = tensor;
+    let UnresolvedTensor { name, direction, element, shape, strides, total_bytes, link, place } = tensor;
     let bar = bar_of(link).ok_or_else(|| Error::Unbound { place, direction, name: excerpt(&name), link })?;
     let too_long = || Error::SurfaceTooLong { place, direction, name: excerpt(&name) };
     let extent = extent(shape, strides, element.bytes().unwrap_or(strides.w)).ok_or_else(too_long)?;

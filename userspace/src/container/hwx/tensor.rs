@@ -25,7 +25,7 @@ const TENSORS_MAX: usize = 256;
 
 /// One operand, before it is known which BAR carries it.
 #[derive(Clone, Debug)]
-pub(super) struct Tensor<'a> {
+pub(super) struct UnresolvedTensor<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) direction: Direction,
     pub(super) element: Element,
@@ -39,7 +39,7 @@ pub(super) struct Tensor<'a> {
 }
 
 /// The operands of `object`, in the order of their descriptors.
-pub(super) fn tensors<'a>(object: &Object<'a>) -> Result<Vec<Tensor<'a>>, Error> {
+pub(super) fn tensors<'a>(object: &Object<'a>) -> Result<Vec<UnresolvedTensor<'a>>, Error> {
     let symbols = symbols(object)?;
     let mut names = BTreeSet::new();
     let mut tensors = Vec::new();
@@ -101,8 +101,8 @@ fn in_front_of_role(name: &[u8]) -> &[u8] {
     at.and_then(|at| name.get(..at)).unwrap_or(name)
 }
 
-fn tensor<'a>(body: &Reader<'a>, name: Cow<'a, str>, link: u64) -> Result<Tensor<'a>, Error> {
-    Ok(Tensor {
+fn tensor<'a>(body: &Reader<'a>, name: Cow<'a, str>, link: u64) -> Result<UnresolvedTensor<'a>, Error> {
+    Ok(UnresolvedTensor {
         direction: direction(body)?,
         element: Element::from_code(body.u32(0x24, "element code")?),
         shape: Axes {

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::{GLUE, Style, hanging, wrapped};
 use crate::count::count;
-use crate::decode::task::{BlockReport, FieldReport, Kind, RegisterReport, TaskReport};
+use crate::decode::task::{BlockReport, FieldReport, RegisterReport, TaskReport, Wording};
 
 /// Width of the column that holds the register's name.
 const NAME: usize = 24;
@@ -71,23 +71,23 @@ fn registers(out: &mut impl Write, registers: &[RegisterReport], style: Style) -
     if style.all || style.explain {
         return lines(out, &runs, style);
     }
-    let (zero, said): (Vec<Run<'_>>, Vec<Run<'_>>) =
+    let (zero, said): (Vec<Neighbours<'_>>, Vec<Neighbours<'_>>) =
         runs.into_iter().partition(|run| run.first.value.0 == 0 && run.first.was.is_none());
     lines(out, &said, style)?;
     if zero.is_empty() {
         return Ok(());
     }
-    let names: Vec<String> = zero.iter().map(Run::name).collect();
+    let names: Vec<String> = zero.iter().map(Neighbours::name).collect();
     wrapped(out, 4, &format!("zero: {}", names.join(", ")))
 }
 
 /// Neighbours of one array that hold the same word, and share a line.
-struct Run<'a> {
+struct Neighbours<'a> {
     first: &'a RegisterReport,
     last: &'a RegisterReport,
 }
 
-impl Run<'_> {
+impl Neighbours<'_> {
     fn name(&self) -> String {
         match (self.first.name, self.first.index, self.last.index) {
             (Some(name), Some(from), Some(to)) if from != to => format!("{name}[{from}..{to}]"),
@@ -98,7 +98,7 @@ impl Run<'_> {
     }
 }
 
-fn runs<'a>(registers: &[&'a RegisterReport]) -> Vec<Run<'a>> {
+fn runs<'a>(registers: &[&'a RegisterReport]) -> Vec<Neighbours<'a>> {
     let alike = |a: &&RegisterReport, b: &&RegisterReport| {
         a.name.is_some()
             && a.name == b.name
@@ -106,11 +106,11 @@ fn runs<'a>(registers: &[&'a RegisterReport]) -> Vec<Run<'a>> {
             && a.was == b.was
             && a.index.zip(b.index).is_some_and(|(a, b)| a + 1 == b)
     };
-    let run = |run: &[&'a RegisterReport]| Some(Run { first: run.first()?, last: run.last()? });
+    let run = |run: &[&'a RegisterReport]| Some(Neighbours { first: run.first()?, last: run.last()? });
     registers.chunk_by(alike).filter_map(run).collect()
 }
 
-fn lines(out: &mut impl Write, runs: &[Run<'_>], style: Style) -> fmt::Result {
+fn lines(out: &mut impl Write, runs: &[Neighbours<'_>], style: Style) -> fmt::Result {
     for run in runs {
         let register = run.first;
         let mark = if register.was.is_some() { '*' } else { ' ' };
@@ -140,13 +140,13 @@ fn brief(field: &FieldReport, register: &RegisterReport, style: Style) -> Option
     if field.value == 0 && !field.enumerated && !style.all {
         return None;
     }
-    match field.kind() {
-        Kind::Flag if field.value != 0 => Some(field.name.to_owned()),
-        Kind::Flag => Some(format!("no {}", field.name)),
+    match field.wording() {
+        Wording::Flag if field.value != 0 => Some(field.name.to_owned()),
+        Wording::Flag => Some(format!("no {}", field.name)),
         // The register says it already.
-        Kind::WholeWord if field.value == register.value.0 => None,
-        Kind::Quantity => Some(field.shown.clone()),
-        Kind::WholeWord | Kind::Named => Some(format!("{} {}", field.name, field.shown)),
+        Wording::WholeWord if field.value == register.value.0 => None,
+        Wording::Quantity => Some(field.shown.clone()),
+        Wording::WholeWord | Wording::Named => Some(format!("{} {}", field.name, field.shown)),
     }
 }
 

@@ -40,7 +40,13 @@ impl Lower<'_> {
             return Err(Why::Mode(format!("kernels that move along {moving} axes: the array has two")));
         }
         let mut x = self.operand(inputs[0])?;
-        let (kernel, values) = without_holes(&weights.dims()[2..], &convolution.dilation, weights.values());
+        let taps = &weights.dims()[2..];
+        let kernel = covered(taps, &convolution.dilation);
+        // Before holes are filled: a kernel for which the array has no room may have more of them than fit into memory.
+        for &extent in &kernel {
+            Limit::Kernel.check("convolution", extent as u64)?;
+        }
+        let values = without_holes(taps, &convolution.dilation, &kernel, weights.values());
         // Padding as wide as the kernel is no padding to the engine, and more than a stride of 3 is none to it.
         let mut padding = convolution.padding.clone();
         let mut sides = vec![(0, 0); x.dims.len()];
@@ -163,12 +169,17 @@ impl Lower<'_> {
     }
 }
 
-/// A kernel with zeros between its taps, and its extents.
-fn without_holes(kernel: &[usize], dilation: &[usize], weights: &[f64]) -> (Vec<usize>, Vec<f64>) {
-    let wide: Vec<usize> =
-        kernel.iter().zip(dilation).map(|(kernel, apart)| (kernel - 1) * apart + 1).collect();
+/// What a kernel covers whose taps lie apart.
+fn covered(taps: &[usize], dilation: &[usize]) -> Vec<usize> {
+    let along =
+        |(&taps, &apart): (&usize, &usize)| taps.saturating_sub(1).saturating_mul(apart).saturating_add(1);
+    taps.iter().zip(dilation).map(along).collect()
+}
+
+/// A kernel that covers `wide`, with zeros between its taps.
+fn without_holes(kernel: &[usize], dilation: &[usize], wide: &[usize], weights: &[f64]) -> Vec<f64> {
     if wide == kernel {
-        return (wide, weights.to_vec());
+        return weights.to_vec();
     }
     let (taps, wide_taps): (usize, usize) = (kernel.iter().product(), wide.iter().product());
     let mut filled = vec![0.0; weights.len() / taps * wide_taps];
@@ -182,5 +193,5 @@ fn without_holes(kernel: &[usize], dilation: &[usize], weights: &[f64]) -> (Vec<
         }
         filled[plane * wide_taps + place] = weight;
     }
-    (wide, filled)
+    filled
 }

@@ -12,12 +12,12 @@
 
 use half::{bf16, f16};
 
-use super::program::Element;
+use super::program::ElementType;
 
 const SENTINEL: u32 = 0xdead_beef;
 
 /// The elements behind the header at `offset`; on failure what is wrong.
-pub(super) fn read(file: &[u8], offset: u64, element: Element) -> Result<&[u8], String> {
+pub(super) fn read(file: &[u8], offset: u64, element: ElementType) -> Result<&[u8], String> {
     let inside = |offset: u64, bytes: u64| {
         let (start, end) = (usize::try_from(offset).ok()?, usize::try_from(offset.checked_add(bytes)?).ok()?);
         file.get(start..end)
@@ -48,29 +48,29 @@ pub(super) fn read(file: &[u8], offset: u64, element: Element) -> Result<&[u8], 
     inside(long(16), long(8)).ok_or_else(|| outside("a constant", long(16), long(8)))
 }
 
-const fn type_of(number: u32) -> Option<Element> {
+const fn type_of(number: u32) -> Option<ElementType> {
     Some(match number {
-        1 => Element::Half,
-        2 => Element::Single,
-        3 => Element::Whole(8, false),
-        4 => Element::Whole(8, true),
-        5 => Element::Brain,
-        6 => Element::Whole(16, true),
-        7 => Element::Whole(16, false),
-        8 => Element::Whole(4, true),
-        9 => Element::Whole(1, false),
-        10 => Element::Whole(2, false),
-        11 => Element::Whole(4, false),
-        12 => Element::Whole(3, false),
-        13 => Element::Whole(6, false),
-        14 => Element::Whole(32, true),
-        15 => Element::Whole(32, false),
+        1 => ElementType::Half,
+        2 => ElementType::Single,
+        3 => ElementType::Whole(8, false),
+        4 => ElementType::Whole(8, true),
+        5 => ElementType::Brain,
+        6 => ElementType::Whole(16, true),
+        7 => ElementType::Whole(16, false),
+        8 => ElementType::Whole(4, true),
+        9 => ElementType::Whole(1, false),
+        10 => ElementType::Whole(2, false),
+        11 => ElementType::Whole(4, false),
+        12 => ElementType::Whole(3, false),
+        13 => ElementType::Whole(6, false),
+        14 => ElementType::Whole(32, true),
+        15 => ElementType::Whole(32, false),
         _ => return None,
     })
 }
 
 /// `count` elements as numbers; `None` where they are fewer or more, or no numbers.
-pub(super) fn numbers(bytes: &[u8], element: Element, count: usize) -> Option<Vec<f64>> {
+pub(super) fn numbers(bytes: &[u8], element: ElementType, count: usize) -> Option<Vec<f64>> {
     macro_rules! each {
         ($number:ty) => {{
             let (chunks, rest) = bytes.as_chunks();
@@ -79,20 +79,20 @@ pub(super) fn numbers(bytes: &[u8], element: Element, count: usize) -> Option<Ve
         }};
     }
     match element {
-        Element::Half => each!(f16),
-        Element::Brain => each!(bf16),
-        Element::Single => each!(f32),
-        Element::Double => each!(f64),
-        Element::Whole(16, true) => each!(i16),
-        Element::Whole(16, false) => each!(u16),
-        Element::Whole(32, true) => each!(i32),
-        Element::Whole(32, false) => each!(u32),
-        Element::Bool => {
+        ElementType::Half => each!(f16),
+        ElementType::Brain => each!(bf16),
+        ElementType::Single => each!(f32),
+        ElementType::Double => each!(f64),
+        ElementType::Whole(16, true) => each!(i16),
+        ElementType::Whole(16, false) => each!(u16),
+        ElementType::Whole(32, true) => each!(i32),
+        ElementType::Whole(32, false) => each!(u32),
+        ElementType::Bool => {
             (bytes.len() == count).then(|| bytes.iter().map(|&byte| f64::from(byte != 0)).collect())
         }
-        Element::Whole(8, true) => each!(i8),
-        Element::Whole(bits @ (1..=4 | 6 | 8), signed) => packed(bytes, bits, signed, count),
-        Element::Whole(..) | Element::Text | Element::Other => None,
+        ElementType::Whole(8, true) => each!(i8),
+        ElementType::Whole(bits @ (1..=4 | 6 | 8), signed) => packed(bytes, bits, signed, count),
+        ElementType::Whole(..) | ElementType::Text | ElementType::Other => None,
     }
 }
 
@@ -131,25 +131,25 @@ mod tests {
     #[test]
     fn elements_are_where_the_header_says() {
         let file = file(1, 4, 128);
-        let bytes = read(&file, 64, Element::Half).unwrap();
-        assert_eq!(numbers(bytes, Element::Half, 2), Some(vec![1.0, -2.0]));
-        assert_eq!(numbers(bytes, Element::Half, 3), None);
+        let bytes = read(&file, 64, ElementType::Half).unwrap();
+        assert_eq!(numbers(bytes, ElementType::Half, 2), Some(vec![1.0, -2.0]));
+        assert_eq!(numbers(bytes, ElementType::Half, 3), None);
     }
 
     #[test]
     fn constant_outside_of_the_file_is_refused_with_its_offset() {
         for (bytes, offset) in [(5, 128), (4, 1 << 40), (u64::MAX, 128), (1, u64::MAX)] {
-            let why = read(&file(1, bytes, offset), 64, Element::Half).unwrap_err();
+            let why = read(&file(1, bytes, offset), 64, ElementType::Half).unwrap_err();
             assert!(why.contains(&format!("{offset:#x}")) && why.contains("outside"), "{why}");
         }
-        assert!(read(&file(1, 4, 128), u64::MAX, Element::Half).unwrap_err().contains("outside"));
-        assert!(read(&file(1, 4, 128), 0, Element::Half).unwrap_err().contains("0xdeadbeef"));
-        assert!(read(&file(2, 4, 128), 64, Element::Half).unwrap_err().contains("type 2"));
+        assert!(read(&file(1, 4, 128), u64::MAX, ElementType::Half).unwrap_err().contains("outside"));
+        assert!(read(&file(1, 4, 128), 0, ElementType::Half).unwrap_err().contains("0xdeadbeef"));
+        assert!(read(&file(2, 4, 128), 64, ElementType::Half).unwrap_err().contains("type 2"));
     }
 
     #[test]
     fn whole_numbers_of_few_bits_are_packed_from_the_lowest_bit_on() {
-        let bits = |bits, signed| Element::Whole(bits, signed);
+        let bits = |bits, signed| ElementType::Whole(bits, signed);
         assert_eq!(numbers(&[0xf2, 0x08], bits(4, true), 3), Some(vec![2.0, -1.0, -8.0]));
         assert_eq!(numbers(&[0b1101_0110], bits(1, false), 3), Some(vec![0.0, 1.0, 1.0]));
         assert_eq!(numbers(&[0b1101_0110, 0x02], bits(3, false), 4), Some(vec![6.0, 2.0, 3.0, 1.0]));

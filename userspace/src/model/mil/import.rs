@@ -4,20 +4,15 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::blob;
-use super::operators::{self, Call};
-use super::program::{Argument, Function, Operation, Type, Value};
+use super::operators::{self, Call, Operand};
+use super::program::{Argument, Constant, Function, Operation, Type};
 use crate::model::beside::Files;
-use crate::model::compile::{Error, Options, PROBLEMS_MAX};
+use crate::model::error::Error;
+use crate::model::limits::PROBLEMS_MAX;
 use crate::model::network::array::elements;
 use crate::model::network::{Array, Kind, Network, ValueId};
+use crate::model::options::Options;
 use crate::model::problem::{Problem, Why};
-
-/// What a name stands for.
-#[derive(Clone, Debug)]
-pub(super) enum Item {
-    Value(ValueId),
-    Text(String),
-}
 
 /// The layers of a function.
 pub(super) fn import(function: Function, options: &Options) -> Result<Network, Error> {
@@ -30,8 +25,8 @@ pub(super) fn import(function: Function, options: &Options) -> Result<Network, E
     };
     for (name, of) in function.inputs {
         let made = import.input(&name, of);
-        let item = import.kept("input", &name, made).map(Item::Value);
-        import.names.insert(name, item);
+        let operand = import.kept("input", &name, made).map(Operand::Value);
+        import.names.insert(name, operand);
     }
     for operation in function.operations {
         import.operation(operation);
@@ -46,8 +41,8 @@ struct Import<'a> {
     options: &'a Options,
     files: Files<'a>,
     network: Network,
-    /// `None` for what an operation would have made that cannot be mapped.
-    names: HashMap<String, Option<Item>>,
+    /// What each name stands for: `None` for what an operation would have made that cannot be mapped.
+    names: HashMap<String, Option<Operand>>,
     problems: Vec<Problem>,
 }
 
@@ -82,16 +77,18 @@ impl Import<'_> {
         Ok(self.network.input(name, dims, kind)?)
     }
 
-    fn value(&mut self, name: &str, value: Value) -> Result<Item, Why> {
+    fn value(&mut self, name: &str, value: Constant) -> Result<Operand, Why> {
         let (of, values) = match value {
-            Value::Text(text) => return Ok(Item::Text(text)),
-            Value::Other => return Err(Why::Mode("the constant is neither a tensor nor a text".to_owned())),
-            Value::Numbers { of, values } => (of, values),
-            Value::Raw { of, bytes } => {
+            Constant::Text(text) => return Ok(Operand::Text(text)),
+            Constant::Other => {
+                return Err(Why::Mode("the constant is neither a tensor nor a text".to_owned()));
+            }
+            Constant::Numbers { of, values } => (of, values),
+            Constant::Raw { of, bytes } => {
                 let values = decoded(&bytes, &of)?;
                 (of, values)
             }
-            Value::Blob { of, file, offset } => {
+            Constant::Blob { of, file, offset } => {
                 let path = file.strip_prefix("@model_path/").unwrap_or(&file);
                 let file = self.files.read(path).map_err(Why::Mode)?;
                 let bytes = blob::read(&file, offset, of.element).map_err(Why::Mode)?;
@@ -104,71 +101,71 @@ impl Import<'_> {
             .kind()
             .ok_or_else(|| Why::Mode(format!("elements {:?} are not mapped", of.element)))?;
         let array = Array::new(extents(&of)?, values)?;
-        Ok(Item::Value(self.network.constant(name, array, kind)))
+        Ok(Operand::Value(self.network.constant(name, array, kind)))
     }
 
     fn operation(&mut self, mut operation: Operation) {
         let name = match operation.attributes.remove("name") {
-            Some(Value::Text(name)) if !name.is_empty() => name,
+            Some(Constant::Text(name)) if !name.is_empty() => name,
             _ => operation.outputs.first().cloned().unwrap_or_default(),
         };
         let made = self.made(&mut operation, &name).unwrap_or_default();
         let mut made = made.into_iter();
         for output in operation.outputs {
-            let item = made.next();
-            if let Some(Item::Value(value)) = item {
+            let operand = made.next();
+            if let Some(Operand::Value(value)) = operand {
                 // The client knows tensors by the names of the model.
                 self.network.rename(value, &output);
             }
-            self.names.insert(output, item);
+            self.names.insert(output, operand);
         }
     }
 
     /// What an operation makes; `None` if it cannot be mapped, or what it reads could not.
-    fn made(&mut self, operation: &mut Operation, name: &str) -> Option<Vec<Item>> {
+    fn made(&mut self, operation: &mut Operation, name: &str) -> Option<Vec<Operand>> {
         let operator = std::mem::take(&mut operation.operator);
         if operator == "const" {
-            let value = operation.attributes.remove("val").unwrap_or(Value::Other);
+            let value = operation.attributes.remove("val").unwrap_or(Constant::Other);
             let made = self.value(name, value);
-            return self.kept("const", name, made).map(|item| vec![item]);
+            return self.kept("const", name, made).map(|operand| vec![operand]);
         }
-        let mut arguments: BTreeMap<String, Vec<Item>> = BTreeMap::new();
+        let mut arguments: BTreeMap<String, Vec<Operand>> = BTreeMap::new();
         let mut is_known = true;
         // Compressed constants have their parts as attributes.
         if operator.starts_with("constexpr_") {
             for (key, value) in std::mem::take(&mut operation.attributes) {
                 let made = self.value(name, value);
                 match self.kept(&operator, name, made) {
-                    Some(item) => drop(arguments.insert(key, vec![item])),
+                    Some(operand) => drop(arguments.insert(key, vec![operand])),
                     None => is_known = false,
                 }
             }
         }
         for (key, list) in std::mem::take(&mut operation.inputs) {
-            let mut items = Vec::new();
+            let mut operands = Vec::new();
             for argument in list {
-                let item = match argument {
-                    Argument::Value(value) => {
+                let operand = match argument {
+                    Argument::Constant(value) => {
                         let made = self.value(name, value);
                         self.kept(&operator, name, made)
                     }
-                    Argument::Name(operand) => match self.names.get(&operand) {
-                        Some(item) => item.clone(),
-                        None => self.kept(&operator, name, Err(Why::NotMade { name: operand })),
+                    Argument::Name(wanted) => match self.names.get(&wanted) {
+                        Some(operand) => operand.clone(),
+                        None => self.kept(&operator, name, Err(Why::NotMade { name: wanted })),
                     },
                 };
-                match item {
-                    Some(item) => items.push(item),
+                match operand {
+                    Some(operand) => operands.push(operand),
                     None => is_known = false,
                 }
             }
-            arguments.insert(key, items);
+            arguments.insert(key, operands);
         }
         if !is_known {
             return None;
         }
-        let tensors = arguments.values().flatten().filter_map(|item| match item {
-            Item::Value(value) if self.network.known(*value).is_none() => Some(*value),
+        let tensors = arguments.values().flatten().filter_map(|operand| match operand {
+            Operand::Value(value) if self.network.known(*value).is_none() => Some(*value),
             _ => None,
         });
         let shapes: Vec<Vec<usize>> = tensors.map(|value| self.network.dims(value).to_vec()).collect();
@@ -179,7 +176,7 @@ impl Import<'_> {
             Err(Why::Mode("operations with blocks of their own are not mapped".to_owned()))
         };
         match made {
-            Ok(values) => Some(values.into_iter().map(Item::Value).collect()),
+            Ok(values) => Some(values.into_iter().map(Operand::Value).collect()),
             Err(why) => {
                 self.problems.push(Problem { operation: operator, name: name.to_owned(), shapes, why });
                 None
@@ -190,7 +187,7 @@ impl Import<'_> {
     fn finish(mut self, outputs: &[String]) -> Result<Network, Error> {
         for output in outputs {
             match self.names.get(output) {
-                Some(&Some(Item::Value(value))) => self.network.outputs.push((output.clone(), value)),
+                Some(&Some(Operand::Value(value))) => self.network.outputs.push((output.clone(), value)),
                 Some(None) => {}
                 _ => {
                     let why = Why::NotMade { name: output.clone() };

@@ -1,8 +1,8 @@
 //! Messages of the format, as far as they are needed; the numbers are those of the published `Model.proto` and `MIL.proto`.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use super::program::{Argument, Element, Function, OPERATIONS_MAX, Operation, Type, Value, chosen};
-use crate::model::compile::Error;
+use super::program::{Argument, Constant, ElementType, Function, OPERATIONS_MAX, Operation, Type, chosen};
+use crate::model::error::Error;
 use crate::model::protobuf::{Damage, Field, Message};
 
 /// The function of a `Model` that is compiled.
@@ -98,7 +98,7 @@ fn arguments(bytes: &[u8]) -> Result<Vec<Argument>, Damage> {
             Message::new("Binding", field.bytes()).for_each(|number, field| {
                 match number {
                     1 => arguments.push(Argument::Name(field.text())),
-                    2 => arguments.push(Argument::Value(value(field.bytes())?)),
+                    2 => arguments.push(Argument::Constant(value(field.bytes())?)),
                     _ => {}
                 }
                 Ok::<(), Damage>(())
@@ -135,7 +135,7 @@ fn value_type(bytes: &[u8]) -> Result<Option<Type>, Damage> {
 }
 
 fn tensor_type(bytes: &[u8]) -> Result<Type, Damage> {
-    let mut of = Type { element: Element::Other, dims: Vec::new() };
+    let mut of = Type { element: ElementType::Other, dims: Vec::new() };
     Message::new("TensorType", bytes).for_each(|number, field| {
         match number {
             1 => of.element = element(field.number()),
@@ -163,34 +163,34 @@ fn tensor_type(bytes: &[u8]) -> Result<Type, Damage> {
     Ok(of)
 }
 
-const fn element(number: u64) -> Element {
+const fn element(number: u64) -> ElementType {
     match number {
-        1 => Element::Bool,
-        2 => Element::Text,
-        10 => Element::Half,
-        11 => Element::Single,
-        12 => Element::Double,
-        13 => Element::Brain,
-        21 => Element::Whole(8, true),
-        22 => Element::Whole(16, true),
-        23 => Element::Whole(32, true),
-        24 => Element::Whole(64, true),
-        25 => Element::Whole(4, true),
-        31 => Element::Whole(8, false),
-        32 => Element::Whole(16, false),
-        33 => Element::Whole(32, false),
-        34 => Element::Whole(64, false),
-        35 => Element::Whole(4, false),
-        36 => Element::Whole(2, false),
-        37 => Element::Whole(1, false),
-        38 => Element::Whole(6, false),
-        39 => Element::Whole(3, false),
-        _ => Element::Other,
+        1 => ElementType::Bool,
+        2 => ElementType::Text,
+        10 => ElementType::Half,
+        11 => ElementType::Single,
+        12 => ElementType::Double,
+        13 => ElementType::Brain,
+        21 => ElementType::Whole(8, true),
+        22 => ElementType::Whole(16, true),
+        23 => ElementType::Whole(32, true),
+        24 => ElementType::Whole(64, true),
+        25 => ElementType::Whole(4, true),
+        31 => ElementType::Whole(8, false),
+        32 => ElementType::Whole(16, false),
+        33 => ElementType::Whole(32, false),
+        34 => ElementType::Whole(64, false),
+        35 => ElementType::Whole(4, false),
+        36 => ElementType::Whole(2, false),
+        37 => ElementType::Whole(1, false),
+        38 => ElementType::Whole(6, false),
+        39 => ElementType::Whole(3, false),
+        _ => ElementType::Other,
     }
 }
 
-fn value(bytes: &[u8]) -> Result<Value, Damage> {
-    let (mut of, mut value) = (None, Value::Other);
+fn value(bytes: &[u8]) -> Result<Constant, Damage> {
+    let (mut of, mut value) = (None, Constant::Other);
     let (mut immediate, mut blob) = (None, None);
     Message::new("Value", bytes).for_each(|number, field| {
         match number {
@@ -219,14 +219,14 @@ fn value(bytes: &[u8]) -> Result<Value, Damage> {
             }
             Ok::<(), Damage>(())
         })?;
-        value = Value::Blob { of, file, offset };
+        value = Constant::Blob { of, file, offset };
     }
     Ok(value)
 }
 
 /// `TensorValue`: one list, of whichever form.
-fn tensor(bytes: &[u8], of: &Type) -> Result<Value, Damage> {
-    let mut value = Value::Numbers { of: of.clone(), values: Vec::new() };
+fn tensor(bytes: &[u8], of: &Type) -> Result<Constant, Damage> {
+    let mut value = Constant::Numbers { of: of.clone(), values: Vec::new() };
     Message::new("TensorValue", bytes).for_each(|form, field| {
         let (mut values, mut raw, mut text) = (Vec::new(), Vec::new(), String::new());
         Message::new("list of values", field.bytes()).for_each(|number, field| {
@@ -240,9 +240,9 @@ fn tensor(bytes: &[u8], of: &Type) -> Result<Value, Damage> {
             Ok::<(), Damage>(())
         })?;
         value = match form {
-            4 => Value::Text(text),
-            7 => Value::Raw { of: of.clone(), bytes: raw },
-            _ => Value::Numbers { of: of.clone(), values },
+            4 => Constant::Text(text),
+            7 => Constant::Raw { of: of.clone(), bytes: raw },
+            _ => Constant::Numbers { of: of.clone(), values },
         };
         Ok::<(), Damage>(())
     })?;

@@ -19,8 +19,9 @@ pub(super) mod package;
 mod program;
 mod text;
 
-use super::compile::{Error, Options};
+use super::error::Error;
 use super::network::Network;
+use super::options::Options;
 
 /// The layers of a model with an `mlProgram`.
 ///

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::compile::{Error, NODES_MAX};
+use crate::model::error::Error;
+use crate::model::limits::NODES_MAX;
 use crate::model::network::Kind;
 
 /// Most operations, constants among them: a layer has up to eight operands that are constants.
@@ -23,7 +24,7 @@ pub(super) struct Operation {
     pub(super) operator: String,
     pub(super) inputs: BTreeMap<String, Vec<Argument>>,
     pub(super) outputs: Vec<String>,
-    pub(super) attributes: BTreeMap<String, Value>,
+    pub(super) attributes: BTreeMap<String, Constant>,
     /// Blocks inside of it, as a loop has them.
     pub(super) blocks: usize,
 }
@@ -32,12 +33,12 @@ pub(super) struct Operation {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Argument {
     Name(String),
-    Value(Value),
+    Constant(Constant),
 }
 
 /// A constant.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(super) enum Constant {
     Numbers {
         of: Type,
         values: Vec<f64>,
@@ -61,14 +62,14 @@ pub(super) enum Value {
 /// The type of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Type {
-    pub(super) element: Element,
+    pub(super) element: ElementType,
     /// `None` for an extent that is not known.
     pub(super) dims: Vec<Option<u64>>,
 }
 
 /// What elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Element {
+pub(super) enum ElementType {
     Bool,
     Text,
     Half,
@@ -80,7 +81,7 @@ pub(super) enum Element {
     Other,
 }
 
-impl Element {
+impl ElementType {
     /// By the word of the text.
     pub(super) fn of_word(word: &str) -> Option<Self> {
         Some(match word {

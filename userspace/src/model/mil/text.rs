@@ -19,8 +19,8 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use super::program::{Argument, Element, Function, OPERATIONS_MAX, Operation, Type, Value, chosen};
-use crate::model::compile::Error;
+use super::program::{Argument, Constant, ElementType, Function, OPERATIONS_MAX, Operation, Type, chosen};
+use crate::model::error::Error;
 use crate::model::network::array::RANK_MAX;
 use words::{Word, Words};
 
@@ -136,14 +136,14 @@ impl Text<'_> {
         match self.words.peek()? {
             Word::Sign('<' | '(') => {
                 self.words = before;
-                Ok(Argument::Value(self.value()?))
+                Ok(Argument::Constant(self.value()?))
             }
             _ => Ok(Argument::Name(name)),
         }
     }
 
     /// What stands in square brackets, if they are there.
-    fn attributes(&mut self) -> Result<BTreeMap<String, Value>, Error> {
+    fn attributes(&mut self) -> Result<BTreeMap<String, Constant>, Error> {
         let mut attributes = BTreeMap::new();
         if self.words.take('[')? {
             while !self.words.take(']')? {
@@ -174,7 +174,7 @@ impl Text<'_> {
             "tensor" => {
                 self.words.want('<')?;
                 let element = self.words.name()?;
-                let element = Element::of_word(&element).unwrap_or(Element::Other);
+                let element = ElementType::of_word(&element).unwrap_or(ElementType::Other);
                 self.words.want(',')?;
                 self.words.want('[')?;
                 let mut dims = Vec::new();
@@ -196,26 +196,26 @@ impl Text<'_> {
                 }
                 Ok(None)
             }
-            word => match Element::of_word(word) {
+            word => match ElementType::of_word(word) {
                 Some(element) => Ok(Some(Type { element, dims: Vec::new() })),
                 None => Err(self.words.error("no type, but one is wanted before this,")),
             },
         }
     }
 
-    fn value(&mut self) -> Result<Value, Error> {
+    fn value(&mut self) -> Result<Constant, Error> {
         let of = self.value_type()?;
         self.words.want('(')?;
         let Some(of) = of else {
             self.passed_over()?;
-            return Ok(Value::Other);
+            return Ok(Constant::Other);
         };
         if matches!(self.words.peek()?, Word::Name("BLOBFILE")) {
             let value = self.inside(|text| text.blob(of))?;
             self.words.want(')')?;
             return Ok(value);
         }
-        if of.element == Element::Text {
+        if of.element == ElementType::Text {
             let mut text = None;
             while !self.words.take(')')? {
                 match self.words.peek()? {
@@ -223,7 +223,7 @@ impl Text<'_> {
                     _ => self.words.skip()?,
                 }
             }
-            return Ok(Value::Text(text.unwrap_or_default()));
+            return Ok(Constant::Text(text.unwrap_or_default()));
         }
         let mut values = Vec::new();
         while !self.words.take(')')? {
@@ -232,10 +232,10 @@ impl Text<'_> {
                 _ => values.push(self.words.number()?),
             }
         }
-        Ok(Value::Numbers { of, values })
+        Ok(Constant::Numbers { of, values })
     }
 
-    fn blob(&mut self, of: Type) -> Result<Value, Error> {
+    fn blob(&mut self, of: Type) -> Result<Constant, Error> {
         self.words.want_name("BLOBFILE")?;
         self.words.want('(')?;
         let (mut file, mut offset) = (None, None);
@@ -243,9 +243,9 @@ impl Text<'_> {
             let name = self.words.name()?;
             self.words.want('=')?;
             match (name.as_str(), self.inside(Self::value)?) {
-                ("path", Value::Text(text)) => file = Some(text),
+                ("path", Constant::Text(text)) => file = Some(text),
                 // An offset is a whole number; what is none lies outside of any file.
-                ("offset", Value::Numbers { values, .. }) => {
+                ("offset", Constant::Numbers { values, .. }) => {
                     offset = values.first().map(|&value| value as u64)
                 }
                 _ => {}
@@ -253,7 +253,7 @@ impl Text<'_> {
             self.words.take(',')?;
         }
         match (file, offset) {
-            (Some(file), Some(offset)) => Ok(Value::Blob { of, file, offset }),
+            (Some(file), Some(offset)) => Ok(Constant::Blob { of, file, offset }),
             _ => Err(self.words.error("a BLOBFILE without path or offset before this,")),
         }
     }
@@ -306,10 +306,10 @@ mod tests {
         } -> (a, b); }";
         let function = read(text.as_bytes()).unwrap_or_else(|why| panic!("{why}"));
         let value = |at: usize| function.operations[at].attributes.get("val");
-        assert_eq!(value(0), Some(&Value::Text("same".to_owned())));
-        let of = Type { element: Element::Single, dims: vec![Some(2), Some(2)] };
+        assert_eq!(value(0), Some(&Constant::Text("same".to_owned())));
+        let of = Type { element: ElementType::Single, dims: vec![Some(2), Some(2)] };
         let values = vec![3.0, -0.25, f64::INFINITY, -15.0];
-        assert_eq!(value(1), Some(&Value::Numbers { of, values }));
+        assert_eq!(value(1), Some(&Constant::Numbers { of, values }));
         let last = &function.operations[2];
         assert_eq!(
             (last.operator.as_str(), last.outputs.as_slice()),
@@ -317,7 +317,7 @@ mod tests {
         );
         let name = |name: &str| Argument::Name(name.to_owned());
         assert_eq!(last.inputs["x"], [name("s"), name("n")]);
-        let of = Type { element: Element::Whole(32, true), dims: Vec::new() };
-        assert_eq!(last.inputs["y"], [Argument::Value(Value::Numbers { of, values: vec![-7.0] })]);
+        let of = Type { element: ElementType::Whole(32, true), dims: Vec::new() };
+        assert_eq!(last.inputs["y"], [Argument::Constant(Constant::Numbers { of, values: vec![-7.0] })]);
     }
 }

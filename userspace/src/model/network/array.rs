@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Fault;
+use super::fault::Fault;
 
 /// Most elements of one array that is computed before the run. Larger ones do not fit the engine either.
 pub const ELEMENTS_MAX: u64 = 1 << 26;

@@ -101,6 +101,14 @@ impl Compose<'_> {
         addend.map_or(Ok(x), |addend| self.join(JoinKind::Add, x, addend))
     }
 
+    /// Scores of which those do not count where `ones` has zeros.
+    pub(crate) fn seen(&mut self, scores: ValueId, ones: ValueId) -> Result<ValueId, Fault> {
+        // The most that halves have is taken off.
+        let map = Map::Step { below: 0.0, zero: -65504.0, above: 0.0 };
+        let addend = self.network.add(self.name, Operation::Map(map), &[ones], Kind::Real)?;
+        self.join(JoinKind::Add, scores, addend)
+    }
+
     /// Softmax of the scaled products of queries and keys, times the values. A mask is added to the scores; of a mask of
     /// 0 and 1, scores with 0 do not count.
     pub(crate) fn attention(
@@ -114,14 +122,9 @@ impl Compose<'_> {
         let query = self.add(Operation::Map(scale), &[query])?;
         let mut scores = self.add(Operation::Product, &[query, key])?;
         if let Some(mask) = mask {
-            let mask = if self.network.values[mask].kind == Kind::Bool {
-                // The most that halves have, where a score does not count.
-                let map = Map::Step { below: 0.0, zero: -65504.0, above: 0.0 };
-                self.network.add(self.name, Operation::Map(map), &[mask], Kind::Real)?
-            } else {
-                mask
-            };
-            scores = self.join(JoinKind::Add, scores, mask)?;
+            let is_truth = self.network.values[mask].kind == Kind::Bool;
+            scores =
+                if is_truth { self.seen(scores, mask)? } else { self.join(JoinKind::Add, scores, mask)? };
         }
         let last = self.network.dims(scores).len().saturating_sub(1);
         let weights = self.softmax(scores, last)?;

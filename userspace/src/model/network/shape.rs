@@ -1,7 +1,7 @@
 //! Extents of what an operation makes.
 
-use super::Fault;
 use super::array::{RANK_MAX, broadcast};
+use super::fault::Fault;
 use super::operation::{Convolution, Cut, Operation, Window};
 
 /// The extents of the result; refuses operands that the operation makes no sense of.

@@ -8,8 +8,10 @@ use super::message::{Extent, Graph, Model, Node, ValueInfo};
 use super::operators::{self, Call};
 use super::tensor;
 use crate::model::beside::Files;
-use crate::model::compile::{Error, NODES_MAX, Options, PROBLEMS_MAX};
+use crate::model::error::Error;
+use crate::model::limits::{NODES_MAX, PROBLEMS_MAX};
 use crate::model::network::{Kind, Network, ValueId};
+use crate::model::options::Options;
 use crate::model::problem::{Problem, Why};
 
 /// Oldest version of the operators that is read.

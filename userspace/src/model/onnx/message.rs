@@ -42,6 +42,7 @@ pub(super) struct Attribute<'a> {
     pub(super) tensor: Option<&'a [u8]>,
     pub(super) singles: Vec<f32>,
     pub(super) integers: Vec<i64>,
+    pub(super) texts: Vec<String>,
 }
 
 /// `ValueInfoProto` of a tensor.
@@ -141,6 +142,7 @@ impl<'a> Attribute<'a> {
                 5 => attribute.tensor = Some(field.bytes()),
                 7 => field.singles(&mut attribute.singles),
                 8 => field.integers("AttributeProto", &mut attribute.integers)?,
+                9 => attribute.texts.push(field.text()),
                 _ => {}
             }
             Ok::<(), Damage>(())

@@ -17,7 +17,7 @@ use thiserror::Error;
 use zerocopy::IntoBytes;
 
 pub use header::{BadHeader, Header};
-pub use numbers::{Kind, Number};
+pub use numbers::{Number, NumberKind};
 
 use super::Tensor;
 

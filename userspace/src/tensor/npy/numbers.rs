@@ -9,7 +9,7 @@ use super::Conversion;
 
 /// The kinds of number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum NumberKind {
     /// IEEE 754.
     Float,
     /// Two's complement.
@@ -24,17 +24,17 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Number {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: NumberKind,
     bytes: usize,
     is_big_endian: bool,
 }
 
 impl Number {
     /// Little-endian halves.
-    pub const HALF: Self = Self { kind: Kind::Float, bytes: 2, is_big_endian: false };
+    pub const HALF: Self = Self { kind: NumberKind::Float, bytes: 2, is_big_endian: false };
 
     /// Bytes without a sign.
-    pub const BYTE: Self = Self { kind: Kind::Unsigned, bytes: 1, is_big_endian: false };
+    pub const BYTE: Self = Self { kind: NumberKind::Unsigned, bytes: 1, is_big_endian: false };
 
     /// Bytes of an element.
     pub const fn bytes(self) -> usize {
@@ -43,7 +43,7 @@ impl Number {
 
     /// True of halves: nothing has to be converted.
     pub const fn is_half(self) -> bool {
-        matches!(self.kind, Kind::Float) && self.bytes == 2
+        matches!(self.kind, NumberKind::Float) && self.bytes == 2
     }
 }
 
@@ -56,10 +56,10 @@ impl fmt::Display for Number {
             (_, false) => '<',
         };
         let kind = match self.kind {
-            Kind::Float => 'f',
-            Kind::Signed => 'i',
-            Kind::Unsigned => 'u',
-            Kind::Boolean => 'b',
+            NumberKind::Float => 'f',
+            NumberKind::Signed => 'i',
+            NumberKind::Unsigned => 'u',
+            NumberKind::Boolean => 'b',
         };
         write!(f, "{order}{kind}{}", self.bytes)
     }
@@ -71,18 +71,18 @@ impl FromStr for Number {
     fn from_str(descr: &str) -> Result<Self, ()> {
         let (order, name) = descr.split_at_checked(1).ok_or(())?;
         let (kind, bytes) = match name {
-            "f2" => (Kind::Float, 2),
-            "f4" => (Kind::Float, 4),
-            "f8" => (Kind::Float, 8),
-            "i1" => (Kind::Signed, 1),
-            "i2" => (Kind::Signed, 2),
-            "i4" => (Kind::Signed, 4),
-            "i8" => (Kind::Signed, 8),
-            "u1" => (Kind::Unsigned, 1),
-            "u2" => (Kind::Unsigned, 2),
-            "u4" => (Kind::Unsigned, 4),
-            "u8" => (Kind::Unsigned, 8),
-            "b1" => (Kind::Boolean, 1),
+            "f2" => (NumberKind::Float, 2),
+            "f4" => (NumberKind::Float, 4),
+            "f8" => (NumberKind::Float, 8),
+            "i1" => (NumberKind::Signed, 1),
+            "i2" => (NumberKind::Signed, 2),
+            "i4" => (NumberKind::Signed, 4),
+            "i8" => (NumberKind::Signed, 8),
+            "u1" => (NumberKind::Unsigned, 1),
+            "u2" => (NumberKind::Unsigned, 2),
+            "u4" => (NumberKind::Unsigned, 4),
+            "u8" => (NumberKind::Unsigned, 8),
+            "b1" => (NumberKind::Boolean, 1),
             _ => return Err(()),
         };
         let is_big_endian = match order {
@@ -119,15 +119,15 @@ fn word(number: Number, element: &[u8]) -> u64 {
 
 fn double(number: Number, word: u64) -> f64 {
     match (number.kind, number.bytes) {
-        (Kind::Float, 2) => f16::from_bits(word as u16).to_f64(),
-        (Kind::Float, 4) => f64::from(f32::from_bits(word as u32)),
-        (Kind::Float, _) => f64::from_bits(word),
-        (Kind::Signed, bytes) => {
+        (NumberKind::Float, 2) => f16::from_bits(word as u16).to_f64(),
+        (NumberKind::Float, 4) => f64::from(f32::from_bits(word as u32)),
+        (NumberKind::Float, _) => f64::from_bits(word),
+        (NumberKind::Signed, bytes) => {
             let unused = 64 - 8 * bytes as u32;
             ((word << unused) as i64 >> unused) as f64
         }
-        (Kind::Unsigned, _) => word as f64,
-        (Kind::Boolean, _) => f64::from(u8::from(word != 0)),
+        (NumberKind::Unsigned, _) => word as f64,
+        (NumberKind::Boolean, _) => f64::from(u8::from(word != 0)),
     }
 }
 

@@ -146,9 +146,10 @@ fn single_operation_in_singles_and_in_doubles_gives_the_same_bytes() {
         let (mut one, mut two) = (vec![0; 1 << 16], vec![0; 1 << 16]);
         let watch = Watch::idle();
         let mut pace = Pace::new(&watch);
-        chain::run(&planar, &first, Some(&second), &mut two, &mut pace);
+        chain::run(&planar, (&first, Some(&second)), (0, &mut two), &mut pace);
         one.copy_from_slice(&two);
-        single::run(&planar, &first, Some(&second), &mut one, &mut pace);
+        let pass = single::of(&planar, true);
+        pass.iter().for_each(|pass| single::run(pass, [&first, &second], (0, &mut one), &mut pace));
         assert!(one == two, "{operation}, turn {turn}");
     }
 }

@@ -20,8 +20,8 @@ use ane_driver::bus::Bus;
 use ane_driver::limits::Limits;
 use ane_driver::report::report;
 use aned::place::{Access, Place};
-use aned::sandbox;
 use aned::server::{Admit, Server, Settings};
+use aned::{resources, sandbox};
 use aned_protocol::client::default_socket;
 use anyhow::{Context, bail};
 use clap::error::ErrorKind;
@@ -60,6 +60,11 @@ fn run(args: &Args, device: &Device) -> anyhow::Result<()> {
     let stop = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
         .context("watching for signals")?;
     raise_limit();
+    // Memory for a client that is longer than a file may be is refused, where by default the signal would end the daemon.
+    SigSet::from_iter([Signal::SIGXFSZ]).thread_block().context("blocking signals")?;
+    for limit in resources::limits() {
+        log::warn!("{limit}");
+    }
     let poll = Duration::from_micros(args.poll_us.into());
     // Who is told of it may be in another folder.
     let control = args.control.as_ref().map(std::path::absolute).transpose().context("--control")?;
@@ -70,8 +75,12 @@ fn run(args: &Args, device: &Device) -> anyhow::Result<()> {
             confine(args, socket);
         }),
         Device::Vfio(address) => serve(device::function(*address, poll)?, device, asked, &stop, |_| {
-            // It looks things up in /proc and /sys while it serves.
-            log::warn!("not confined by itself: a PCI function needs files while it is served");
+            // It opens files while it serves; and what would be shut off is no more than it has by the function.
+            log::warn!(
+                "not confined: this process may read physical addresses, and the function it holds reaches all memory of \
+                 this machine; whoever gets the better of it has the machine, so let in only whom you would let be root \
+                 (docs/threat-model.md)"
+            );
         }),
     }
 }

@@ -2,6 +2,7 @@
 
 mod progress;
 
+use std::collections::HashSet;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use ane::campaign::case::{Case, Limits, Shard};
 use ane::campaign::manifest;
 use ane::campaign::pool;
 use ane::campaign::record::{self, Log, Record};
-use ane::campaign::report::Report;
+use ane::campaign::report::Totals;
 use ane::count::count;
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, Subcommand};
@@ -23,23 +24,25 @@ use crate::files::{self, Existing};
 
 /// Run many programs in many modes, and say what held
 ///
-/// MANIFEST is a folder of programs, or a TOML file of programs, ways of computing, seeds and what is expected:
+/// MANIFEST is a folder of programs, or a TOML file of programs, ways of computing, seeds and what
+/// is expected:
 ///
 ///   numerics = ["m1", "exact"]     # each program in each of these
 ///   seeds = 3                      # with random inputs of seeds 0, 1 and 2
 ///   [[program]]
-///   path = "conv/*.hwx"            # a file, several, or a folder; .hwx, .anec, or what `ane build` takes
-///   expect.numerics = "exact"      # also: arrays = "y.npy", sha256 = "...", meaning = "y = relu x", device = "aned"
+///   path = "conv/*.hwx"            # a file, several, or a folder; .hwx, .anec, or a description
+///   expect.numerics = "exact"      # also: arrays = "y.npy", sha256 = "...", device = "aned",
+///                                  # meaning = "y = relu x"
 ///   absolute = 0.002               # how far off a result may be
 ///
-/// Further keys of a program: family, inputs = { x = "x.npy" }, relative, seconds and mebibytes, which a case may take;
-/// numerics, seeds, seconds and mebibytes may stand above all programs, too. Of a folder, NAME.npy beside NAME.hwx is what
-/// it gives.
+/// Further keys of a program: family, inputs = { x = "x.npy" }, relative, seconds and mebibytes,
+/// which a case may take; numerics, seeds, seconds and mebibytes may stand above all programs, too.
+/// Of a folder, NAME.npy beside NAME.hwx is what it gives.
 ///
-/// Each case gives one line of JSON in the file that -o names. Cases that the file has already are left out: a campaign
-/// that was killed goes on where it stopped when it is started again. Cases run in processes of their own, which are
-/// killed if they take too long or too much memory, and replaced if they die. dist/campaign has jobs for Slurm, Kubernetes
-/// and GNU parallel.
+/// Each case gives one line of JSON in the file that -o names. Cases that the file has already are
+/// left out: a campaign that was killed goes on where it stopped when it is started again. Cases
+/// run in processes of their own, which are killed if they take too long or too much memory, and
+/// replaced if they die. dist/campaign has jobs for Slurm, Kubernetes and GNU parallel.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -152,6 +155,7 @@ fn campaign(args: &Campaign, manifest: &Path) -> Result<()> {
         files::tell(format_args!("{name}: {lines} cut short; the cases that are missing are run again"));
     }
     let part = cases.len();
+    let ids: HashSet<String> = cases.iter().map(Case::id).collect();
     cases.retain(|case| !log.has(&case.id()));
     let left = cases.len();
     let program = std::env::current_exe().context("looking for this program")?;
@@ -173,9 +177,11 @@ fn campaign(args: &Campaign, manifest: &Path) -> Result<()> {
     progress.end();
     done.map_err(|why| stopped(&name, &why))?;
     let seconds = start.elapsed().as_secs_f64();
-    let lines = record::read(std::fs::File::open(output)?).with_context(|| name.clone())?;
-    let report = Report::of([lines]);
-    let total = &report.total;
+    let mut lines = record::read(std::fs::File::open(output)?).with_context(|| name.clone())?;
+    // Other parts may write the same file.
+    lines.records.retain(|record| ids.contains(&record.id));
+    let totals = Totals::of([lines]);
+    let total = &totals.total;
     let mut said =
         format!("{name}: {} of {all} in this part, {left} run in {seconds:.1} s", count(part, "case"));
     for (verdict, count) in &total.verdicts {
@@ -183,7 +189,7 @@ fn campaign(args: &Campaign, manifest: &Path) -> Result<()> {
     }
     said.push('\n');
     files::print(said.as_bytes())?;
-    verdict(&report)
+    verdict(&totals)
 }
 
 /// Puts the limits of the command line above those of the manifest.
@@ -232,31 +238,31 @@ fn report(args: &CampaignReport) -> Result<()> {
         let bytes = files::read(path)?;
         lines.push(record::read(&bytes[..]).with_context(|| files::name(path))?);
     }
-    let report = Report::of(lines);
+    let totals = Totals::of(lines);
     if let Some(path) = &args.junit {
-        files::save(path, report.junit().as_bytes(), Existing::Replace)?;
+        files::save(path, totals.junit().as_bytes(), Existing::Replace)?;
     }
     if let Some(path) = &args.html {
-        files::save(path, report.html().as_bytes(), Existing::Replace)?;
+        files::save(path, totals.html().as_bytes(), Existing::Replace)?;
     }
     if args.json {
-        files::print_json(&report)?
+        files::print_json(&totals)?
     } else {
-        files::print(report.page()?.as_bytes())?
+        files::print(totals.page()?.as_bytes())?
     }
-    verdict(&report)
+    verdict(&totals)
 }
 
 /// An error, if there is something to look into.
-fn verdict(report: &Report) -> Result<()> {
-    let failures = report.total.failures();
-    if failures == 0 && report.contradictions.is_empty() {
+fn verdict(totals: &Totals) -> Result<()> {
+    let failures = totals.total.failures();
+    if failures == 0 && totals.contradictions.is_empty() {
         return Ok(());
     }
-    let (wrong, other) = (report.total.count(record::Verdict::Wrong), report.contradictions.len());
+    let (wrong, other) = (totals.total.count(record::Verdict::Wrong), totals.contradictions.len());
     let what = format!(
         "{wrong} of {} are wrong, {} did not come to an end, {other} contradict themselves",
-        count(report.total.cases, "case"),
+        count(totals.total.cases, "case"),
         failures.saturating_sub(wrong)
     );
     Err(Failure::new(Exit::Differs, what, "`ane campaign report` names them; `ane run` shows one alone")

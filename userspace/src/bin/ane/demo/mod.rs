@@ -55,7 +55,7 @@ const TOLERANCE: f64 = 0.001;
 
 /// A demonstration, for people and for programs.
 #[derive(Debug, Serialize)]
-struct Report {
+struct Demonstration {
     device: String,
     chip: String,
     numerics: Option<&'static str>,
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &Demo) -> Result<()> {
             TOLERANCE,
         ),
     ];
-    let report = Report {
+    let report = Demonstration {
         device: device.location().to_string(),
         chip: run::chip(&device),
         numerics: engine.is_some().then(|| run::numerics(args.device.options.numerics)),
@@ -158,7 +158,7 @@ fn compute(
     Ok((session.get("features")?, session.get("probabilities")?))
 }
 
-impl Report {
+impl Demonstration {
     fn page(&self) -> Result<String, std::fmt::Error> {
         let mut page = String::new();
         let Self { device, chip, tasks, .. } = self;

@@ -32,7 +32,7 @@ pub(crate) struct Faults {
 
 /// Faults, for programs.
 #[derive(Debug, Serialize)]
-struct Report {
+struct RunFaults {
     /// How the run ended, if it did not end well.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<String>,
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Faults) -> Result<()> {
         faults.push(format!("{fault:#}"));
     }
     let device = inspect::Faults::of(&seen.source).map_err(super::untold)?;
-    let report = Report { run: seen.failure.map(|why| why.to_string()), faults, device };
+    let report = RunFaults { run: seen.failure.map(|why| why.to_string()), faults, device };
     if args.subject.json {
         return files::print_json(&report);
     }

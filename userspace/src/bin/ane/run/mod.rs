@@ -19,7 +19,7 @@ use ane_uapi::ioctl::param::Param;
 use anyhow::{Context, Result};
 use clap::Args;
 use engine::Watch;
-use report::{InputReport, OutputReport, Report};
+use report::{InputReport, OutputReport, RunReport};
 use serde::Serialize;
 
 use crate::device;
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Run) -> Result<()> {
     let reports = surfaces.iter().zip(&outputs).enumerate().map(|(index, (surface, tensor))| {
         OutputReport::of(surface, tensor, files.as_ref().and_then(|files| files.get(index).cloned()))
     });
-    let report = Report {
+    let report = RunReport {
         model: name,
         device: device.location().to_string(),
         chip: chip(&device),

@@ -17,7 +17,7 @@ const SHOWN: usize = 8;
 
 /// A run, for people and for programs.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct RunReport {
     pub(crate) model: String,
     pub(crate) device: String,
     pub(crate) chip: String,
@@ -112,7 +112,7 @@ pub(crate) fn counted(device: &Device) -> Vec<Counted> {
     )
 }
 
-impl Report {
+impl RunReport {
     /// For people.
     pub(crate) fn page(&self) -> Result<String, fmt::Error> {
         let mut page = String::new();

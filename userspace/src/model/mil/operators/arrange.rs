@@ -1,7 +1,7 @@
 //! Elements in another order or number, and constants.
 
 use super::{Call, Made, mode, one};
-use crate::model::layers::Layers;
+use crate::model::layers::{Layers, extents};
 use crate::model::network::operation::Cut;
 use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
 use crate::model::onnx::operators::Setting::{Integer, Integers, Text};
@@ -30,10 +30,11 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
             one(call.onnx_one("Flatten", &[x], &[("axis", Integer(axis))])?)
         }
         "concat" => {
-            if call.truth("interleave")? {
-                return Err(mode("interleaved channels are not mapped"));
-            }
+            let is_interleaved = call.truth("interleave")?;
             let (values, axis) = (call.several("values")?, call.integer("axis", 0)?);
+            if is_interleaved {
+                return interleaved(call, &values, axis);
+            }
             one(call.onnx_one("Concat", &values, &[("axis", Integer(axis))])?)
         }
         "stack" => stack(call),
@@ -86,6 +87,15 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
             }
             one(call.onnx_one("Gather", &[x, indices], &[("axis", Integer(axis))])?)
         }
+        "gather_along_axis" => {
+            let (x, indices, axis) = (call.x()?, call.tensor("indices")?, call.integer("axis", 0)?);
+            one(call.onnx_one("GatherElements", &[x, indices], &[("axis", Integer(axis))])?)
+        }
+        "gather_nd" => {
+            let (x, indices, batches) = (call.x()?, call.tensor("indices")?, call.integer("batch_dims", 0)?);
+            one(call.onnx_one("GatherND", &[x, indices], &[("batch_dims", Integer(batches))])?)
+        }
+        "scatter" | "scatter_along_axis" | "scatter_nd" => scatter(call),
         "depth_to_space" | "space_to_depth" => {
             let (x, block) = (call.x()?, call.integer("block_size", 0)?);
             let operator = if call.operator == "depth_to_space" { "DepthToSpace" } else { "SpaceToDepth" };
@@ -126,24 +136,65 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
     }
 }
 
-fn extents(list: &[i64]) -> Result<Vec<usize>, Why> {
-    let extent = |&value: &i64| {
-        usize::try_from(value).map_err(|_| Fault::Wrong { what: "extent", value, dims: Vec::new() })
+/// Elements put into constants where indices say.
+fn scatter(call: &mut Call<'_>) -> Made {
+    let (data, updates) = (call.tensor("data")?, call.tensor("updates")?);
+    let mut indices = call.tensor("indices")?;
+    let how = match call.text("mode", "add")?.as_str() {
+        "update" => "none",
+        "add" => "add",
+        "mul" => "mul",
+        "max" => "max",
+        "min" => "min",
+        other => return Err(mode(format!("mode {other:?} is not mapped"))),
     };
-    Ok(list.iter().map(extent).collect::<Result<_, _>>()?)
+    let mut settings = vec![("reduction", Text(how))];
+    let operator = if call.operator == "scatter_along_axis" {
+        settings.push(("axis", Integer(call.integer("axis", 0)?)));
+        "ScatterElements"
+    } else {
+        if call.operator == "scatter" {
+            let axis = call.integer("axis", 0)?;
+            if axis != 0 {
+                return Err(mode(format!("axis {axis} is not mapped")));
+            }
+            // Each index by itself names a part.
+            let mut dims = call.dims(indices);
+            dims.push(1);
+            indices = call.reshape(indices, dims)?;
+        }
+        "ScatterND"
+    };
+    one(call.onnx_one(operator, &[data, indices, updates], &settings)?)
+}
+
+/// The first of each along the axis, then the second of each: joined along an axis behind it, which is then taken for one with it.
+fn interleaved(call: &mut Call<'_>, values: &[ValueId], axis: i64) -> Made {
+    let mut dims = call.dims(values[0]);
+    let axis = call.axis(axis, dims.len())?;
+    let joined = joined_along(call, values, axis + 1)?;
+    dims[axis] = dims[axis].saturating_mul(values.len());
+    one(call.reshape(joined, dims)?)
 }
 
 fn stack(call: &mut Call<'_>) -> Made {
     let (values, axis) = (call.several("values")?, call.integer("axis", 0)?);
+    let at = call.axis(axis, call.rank(values[0]) + 1)?;
+    one(joined_along(call, &values, at)?)
+}
+
+/// Tensors side by side along a new axis.
+fn joined_along(call: &mut Call<'_>, values: &[ValueId], at: usize) -> Result<ValueId, Why> {
     let mut parts = Vec::new();
-    let mut at = 0;
-    for value in values {
+    for &value in values {
         let mut dims = call.dims(value);
-        at = call.axis(axis, dims.len() + 1)?;
+        if at > dims.len() {
+            return Err(mode(format!("a tensor of {dims:?} has no axis {at} to be joined along")));
+        }
         dims.insert(at, 1);
         parts.push(call.reshape(value, dims)?);
     }
-    one(call.add(Operation::Concat(at), &parts)?)
+    call.add(Operation::Concat(at), &parts)
 }
 
 fn split(call: &mut Call<'_>) -> Made {

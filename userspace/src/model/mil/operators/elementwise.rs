@@ -3,7 +3,7 @@
 use super::{Call, Made, mode, one};
 use crate::model::layers::Layers;
 use crate::model::network::operation::{JoinKind, Map};
-use crate::model::network::{Kind, Operation};
+use crate::model::network::{Kind, Operation, ValueId};
 use crate::model::onnx::operators::Setting;
 use crate::model::problem::Why;
 
@@ -68,14 +68,21 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
                 other => Err(mode(format!("mode {other:?} is not mapped"))),
             }
         }
+        "thresholded_relu" => {
+            let (x, alpha) = (call.x()?, call.number("alpha", 1.0)?);
+            one(call.thresholded(x, alpha, true)?)
+        }
         "prelu" => {
-            let (x, alpha) = (call.x()?, call.tensor("alpha")?);
-            let mut dims = vec![1; call.rank(x)];
-            if let (Some(channels), &[extent]) = (dims.get_mut(1), call.dims(alpha).as_slice()) {
-                *channels = extent;
-            }
-            let slope = call.reshape(alpha, dims)?;
+            let x = call.x()?;
+            let slope = of_channels(call, "alpha", x)?;
             one(call.onnx_one("PRelu", &[x, slope], &[])?)
+        }
+        "softplus_parametric" => {
+            let x = call.x()?;
+            let (alpha, beta) = (of_channels(call, "alpha", x)?, of_channels(call, "beta", x)?);
+            let steep = call.join(JoinKind::Multiply, x, beta)?;
+            let bent = call.map(Map::Softplus, steep)?;
+            one(call.join(JoinKind::Multiply, bent, alpha)?)
         }
         "floor_div" => {
             let (x, y) = (call.x()?, call.tensor("y")?);
@@ -89,6 +96,16 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
         }
         _ => Ok(None),
     }
+}
+
+/// An operand with an element for each channel of `x`.
+fn of_channels(call: &mut Call<'_>, name: &'static str, x: ValueId) -> Result<ValueId, Why> {
+    let list = call.tensor(name)?;
+    let mut dims = vec![1; call.rank(x)];
+    if let (Some(channels), &[extent]) = (dims.get_mut(1), call.dims(list).as_slice()) {
+        *channels = extent;
+    }
+    call.reshape(list, dims)
 }
 
 /// Operations that are an operator of ONNX without attributes.
@@ -156,8 +173,8 @@ fn function(call: &mut Call<'_>) -> Result<Option<Map>, Why> {
 
 fn cast(call: &mut Call<'_>, operand: &'static str, to: &str) -> Made {
     let x = call.tensor(operand)?;
-    let element = super::super::program::Element::of_word(to);
-    let kind = element.and_then(super::super::program::Element::kind);
+    let element = super::super::program::ElementType::of_word(to);
+    let kind = element.and_then(super::super::program::ElementType::kind);
     // Numbers of ONNX's types.
     let to = match kind.ok_or_else(|| mode(format!("a cast to {to:?} is not mapped")))? {
         Kind::Real => 1,

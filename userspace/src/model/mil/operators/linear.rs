@@ -1,6 +1,7 @@
 //! Matrix products and convolutions.
 
 use super::{Call, Made, mode, one};
+use crate::model::einsum::einsum;
 use crate::model::layers::Layers;
 use crate::model::network::ValueId;
 use crate::model::network::operation::JoinKind;
@@ -46,6 +47,10 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
             let axis = call.whole([axis]);
             let settings = [("exclusive", Integer(open.into())), ("reverse", Integer(back.into()))];
             one(call.onnx_one("CumSum", &[x, axis], &settings)?)
+        }
+        "einsum" => {
+            let (values, equation) = (call.several("values")?, call.text("equation", "")?);
+            one(einsum(call, &equation, &values)?)
         }
         "scaled_dot_product_attention" => attention(call),
         _ => Ok(None),

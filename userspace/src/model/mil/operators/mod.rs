@@ -2,28 +2,34 @@
 
 mod arrange;
 mod compressed;
-mod einsum;
 mod elementwise;
 mod linear;
 mod normal;
+mod recurrent;
 mod resize;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::import::Item;
 use crate::model::layers::Layers;
 use crate::model::network::compose::Compose;
 use crate::model::network::{Array, Kind, Network, Operation, ValueId};
 use crate::model::onnx::operators::{Setting, apply};
 use crate::model::problem::Why;
 
+/// An operand of an operation.
+#[derive(Clone, Debug)]
+pub(super) enum Operand {
+    Value(ValueId),
+    Text(String),
+}
+
 /// An operation that is mapped.
 pub(super) struct Call<'a> {
     network: &'a mut Network,
     operator: &'a str,
     name: &'a str,
-    arguments: BTreeMap<String, Vec<Item>>,
+    arguments: BTreeMap<String, Vec<Operand>>,
     /// How many results are wanted.
     outputs: usize,
     /// Operands that somebody has looked at.
@@ -50,7 +56,7 @@ pub(super) fn call(call: &mut Call<'_>) -> Result<Vec<ValueId>, Why> {
         normal::call,
         resize::call,
         compressed::call,
-        einsum::call,
+        recurrent::call,
     ];
     for family in families {
         if let Some(values) = family(call)? {
@@ -84,21 +90,21 @@ impl<'a> Call<'a> {
         network: &'a mut Network,
         operator: &'a str,
         name: &'a str,
-        arguments: BTreeMap<String, Vec<Item>>,
+        arguments: BTreeMap<String, Vec<Operand>>,
         outputs: usize,
     ) -> Self {
         Self { network, operator, name, arguments, outputs, seen: BTreeSet::new() }
     }
 
-    fn item(&mut self, name: &'static str) -> Option<&Item> {
+    fn operand(&mut self, name: &'static str) -> Option<&Operand> {
         self.seen.insert(name);
-        self.arguments.get(name).and_then(|items| items.first())
+        self.arguments.get(name).and_then(|operands| operands.first())
     }
 
     /// An operand that may be left out.
     fn optional(&mut self, name: &'static str) -> Option<ValueId> {
-        match self.item(name) {
-            Some(Item::Value(value)) => Some(*value),
+        match self.operand(name) {
+            Some(Operand::Value(value)) => Some(*value),
             _ => None,
         }
     }
@@ -114,19 +120,19 @@ impl<'a> Call<'a> {
     /// Operands of which there are several under one name.
     fn several(&mut self, name: &'static str) -> Result<Vec<ValueId>, Why> {
         self.seen.insert(name);
-        let items = self.arguments.get(name).map_or(&[][..], Vec::as_slice);
-        let tensor = |item: &Item| match item {
-            Item::Value(value) => Ok(*value),
-            Item::Text(_) => Err(mode(format!("operand {name:?} has a text among its tensors"))),
+        let operands = self.arguments.get(name).map_or(&[][..], Vec::as_slice);
+        let tensor = |operand: &Operand| match operand {
+            Operand::Value(value) => Ok(*value),
+            Operand::Text(_) => Err(mode(format!("operand {name:?} has a text among its tensors"))),
         };
-        let list = items.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
+        let list = operands.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
         if list.is_empty() { Err(mode(format!("operand {name:?} is missing"))) } else { Ok(list) }
     }
 
     fn text(&mut self, name: &'static str, otherwise: &str) -> Result<String, Why> {
-        match self.item(name) {
-            Some(Item::Text(text)) => Ok(text.clone()),
-            Some(Item::Value(_)) => Err(mode(format!("operand {name:?} is no text"))),
+        match self.operand(name) {
+            Some(Operand::Text(text)) => Ok(text.clone()),
+            Some(Operand::Value(_)) => Err(mode(format!("operand {name:?} is no text"))),
             None => Ok(otherwise.to_owned()),
         }
     }

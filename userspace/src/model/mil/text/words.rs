@@ -1,6 +1,6 @@
 //! Words of the text, and where they stand.
 
-use crate::model::compile::Error;
+use crate::model::error::Error;
 
 /// A word.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,8 +7,9 @@ mod maps;
 pub mod moving;
 
 use super::array::{Array, broadcast, stretched, strides};
+use super::fault::Fault;
 use super::operation::{Cut, Join, JoinKind, Operation, Post, Reduce, ReduceKind};
-use super::{Fault, shape};
+use super::shape;
 
 pub use maps::map;
 
@@ -33,15 +34,25 @@ fn products(operation: &Operation, operands: &[&[usize]], dims: &[usize]) -> u64
 /// [`Fault`], as for the extents of the result.
 pub fn evaluate(operation: &Operation, operands: &[&Array]) -> Result<Array, Fault> {
     let extents: Vec<&[usize]> = operands.iter().map(|operand| operand.dims()).collect();
-    let dims = shape::infer(operation, &extents)?;
-    let first = operands[0];
-    let products = products(operation, &extents, &dims);
+    let products = products(operation, &extents, &shape::infer(operation, &extents)?);
     if products > PRODUCTS_MAX {
         return Err(Fault::Work { products });
     }
+    unbounded(operation, operands)
+}
+
+/// The same, however long it takes.
+///
+/// # Errors
+///
+/// [`Fault`], as for the extents of the result.
+pub(crate) fn unbounded(operation: &Operation, operands: &[&Array]) -> Result<Array, Fault> {
+    let extents: Vec<&[usize]> = operands.iter().map(|operand| operand.dims()).collect();
+    let dims = shape::infer(operation, &extents)?;
+    let first = operands[0];
     match operation {
         Operation::Map(map) => Ok(first.map(|x| maps::map(*map, x))),
-        Operation::Join(join) => self::join(*join, first, operands[1], dims),
+        Operation::Join(join) => self::join(*join, first, operands[1]),
         Operation::Select => {
             let stretch = |operand: &Array| operand.gather(&dims, 0, &stretched(operand.dims(), &dims));
             let [condition, a, b] = [stretch(first)?, stretch(operands[1])?, stretch(operands[2])?];
@@ -81,12 +92,20 @@ pub fn evaluate(operation: &Operation, operands: &[&Array]) -> Result<Array, Fau
     }
 }
 
-fn join(join: Join, a: &Array, b: &Array, dims: Vec<usize>) -> Result<Array, Fault> {
-    debug_assert_eq!(broadcast(a.dims(), b.dims()).as_ref(), Ok(&dims), "the caller has inferred them");
+/// Both arrays element by element, stretched as NumPy does.
+///
+/// # Errors
+///
+/// [`Fault::Broadcast`], [`Fault::Elements`].
+pub(crate) fn both(a: &Array, b: &Array, function: impl Fn(f64, f64) -> f64) -> Result<Array, Fault> {
+    let dims = broadcast(a.dims(), b.dims())?;
     let a = a.gather(&dims, 0, &stretched(a.dims(), &dims))?;
     let b = b.gather(&dims, 0, &stretched(b.dims(), &dims))?;
-    Array::from_fn(dims, |at| {
-        let (a, b) = (a.values()[at], b.values()[at]);
+    Array::from_fn(dims, |at| function(a.values()[at], b.values()[at]))
+}
+
+fn join(join: Join, a: &Array, b: &Array) -> Result<Array, Fault> {
+    both(a, b, |a, b| {
         let value = match join.kind {
             JoinKind::Add => a + b,
             JoinKind::Subtract => a - b,

@@ -1,7 +1,7 @@
 //! Kernels and windows that move over the last axes.
 
-use crate::model::network::Fault;
 use crate::model::network::array::{Array, elements};
+use crate::model::network::fault::Fault;
 use crate::model::network::operation::{Convolution, Window};
 
 /// Places along the moving axes: which input element each output and tap has, if it is inside.

@@ -1,7 +1,7 @@
 //! Elements in another order or number, and constants.
 
 use super::{Call, Made, one, tensor};
-use crate::model::layers::Layers;
+use crate::model::layers::{Layers, extents};
 use crate::model::network::array::elements;
 use crate::model::network::operation::{Cut, JoinKind};
 use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
@@ -117,13 +117,6 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         }
         _ => Ok(None),
     }
-}
-
-fn extents(list: &[i64]) -> Result<Vec<usize>, Why> {
-    let extent = |&value: &i64| {
-        usize::try_from(value).map_err(|_| Fault::Wrong { what: "extent", value, dims: Vec::new() })
-    };
-    Ok(list.iter().map(extent).collect::<Result<_, _>>()?)
 }
 
 fn constant(call: &mut Call<'_, '_>) -> Made {

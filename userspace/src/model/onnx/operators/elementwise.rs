@@ -33,9 +33,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "Clip" => clip(call),
         "ThresholdedRelu" => {
             let (x, alpha) = (call.x(0)?, call.single("alpha", 1.0));
-            let beyond = call.affine(x, 1.0, -alpha)?;
-            let mask = call.map(Map::Step { below: 0.0, zero: 0.0, above: 1.0 }, beyond)?;
-            one(call.join(JoinKind::Multiply, x, mask)?)
+            one(call.thresholded(x, alpha, false)?)
         }
         "HardSwish" => {
             let x = call.x(0)?;

@@ -2,7 +2,9 @@
 
 use super::window::{Sides, sides};
 use super::{Call, Made, one};
+use crate::model::einsum::einsum;
 use crate::model::layers::Layers;
+use crate::model::network::array::ELEMENTS_MAX;
 use crate::model::network::operation::{Convolution, Cut, JoinKind};
 use crate::model::network::{Array, Kind, Operation, ValueId};
 use crate::model::problem::Why;
@@ -14,6 +16,11 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             one(product(call, a, b)?)
         }
         "Gemm" => gemm(call),
+        "Einsum" => {
+            let (equation, values) = (call.text("equation", ""), call.inputs.iter().flatten().copied());
+            let values: Vec<ValueId> = values.collect();
+            one(einsum(call, &equation, &values)?)
+        }
         "Conv" => convolution(call),
         "ConvTranspose" => transposed(call),
         "CumSum" => running_sum(call),
@@ -94,24 +101,27 @@ fn transposed(call: &mut Call<'_, '_>) -> Made {
     let pads = call.integers("pads").unwrap_or_else(|| vec![0; 2 * moving]);
     let auto = call.text("auto_pad", "NOTSET");
     let wanted = call.integers("output_shape");
+    for (name, list) in [("strides", &stride), ("dilations", &dilation), ("output_padding", &more)] {
+        bounded(name, list.iter().map(|&value| value as u64))?;
+    }
+    for (name, list) in [("pads", Some(&pads)), ("output_shape", wanted.as_ref())] {
+        bounded(name, list.into_iter().flatten().map(|value| value.unsigned_abs()))?;
+    }
     let mut padding = Vec::new();
     let mut cuts = vec![];
     for axis in 0..moving {
-        let reach = (shape[axis + 2] - 1) * dilation[axis];
-        let mut whole = (stride[axis] * (dims[axis + 2] - 1) + reach + 1 + more[axis]) as i64;
-        if let Some(longer) =
-            wanted.as_ref().and_then(|wanted| wanted.get(wanted.len().checked_sub(moving)? + axis))
-        {
+        let reach = shape[axis + 2].saturating_sub(1) * dilation[axis];
+        let mut whole = (stride[axis] * dims[axis + 2].saturating_sub(1) + reach + 1 + more[axis]) as i64;
+        let extent =
+            wanted.as_ref().and_then(|wanted| wanted.get(wanted.len().checked_sub(moving)? + axis)).copied();
+        if let Some(longer) = extent {
             // A result that is to be longer has its zeros behind.
             let missing = (longer - whole).max(0);
             more[axis] += missing as usize;
             whole += missing;
         }
         let (before, behind) = match (&wanted, auto.as_str()) {
-            (Some(wanted), _) => {
-                let extent = wanted.get(wanted.len() - moving + axis).copied().unwrap_or(whole);
-                halves(whole - extent, auto == "SAME_UPPER")
-            }
+            (Some(_), _) => halves(whole - extent.unwrap_or(whole), auto == "SAME_UPPER"),
             (None, "SAME_UPPER" | "SAME_LOWER") => {
                 halves(whole - (dims[axis + 2] * stride[axis]) as i64, auto == "SAME_UPPER")
             }
@@ -136,6 +146,14 @@ fn transposed(call: &mut Call<'_, '_>) -> Made {
         result = call.cut(result, axis + 2, Cut { start: before, step: 1, count })?;
     }
     one(result)
+}
+
+/// Refuses numbers which no tensor has room for; of the others, products and sums are numbers of 64 bits.
+fn bounded(name: &str, mut list: impl Iterator<Item = u64>) -> Result<(), Why> {
+    match list.find(|&value| value > ELEMENTS_MAX) {
+        Some(value) => Err(Call::mode(format!("{name} of {value} is larger than any tensor"))),
+        None => Ok(()),
+    }
 }
 
 fn halves(all: i64, more_behind: bool) -> (i64, i64) {

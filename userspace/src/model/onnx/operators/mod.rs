@@ -1,9 +1,12 @@
 //! Operators, by the families of the standard's own list.
 
 mod arrange;
+mod attention;
 mod elementwise;
 mod linear;
 mod normal;
+mod picked;
+mod recurrent;
 mod reduce;
 mod resize;
 mod window;
@@ -56,10 +59,13 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
     let families = [
         elementwise::call,
         arrange::call,
+        picked::call,
         reduce::call,
         linear::call,
         window::call,
         normal::call,
+        attention::call,
+        recurrent::call,
         resize::call,
     ];
     for family in families {
@@ -78,6 +84,7 @@ pub(crate) enum Setting {
     Integers(Vec<i64>),
     Single(f64),
     Text(&'static str),
+    Texts(Vec<&'static str>),
 }
 
 /// What an operator makes of operands, for readers of other formats that have it under another name.
@@ -94,6 +101,10 @@ pub(crate) fn apply(
         Setting::Integers(integers) => Attribute { integers, ..Attribute::default() },
         Setting::Single(single) => Attribute { single: single as f32, ..Attribute::default() },
         Setting::Text(text) => Attribute { text: text.to_owned(), ..Attribute::default() },
+        Setting::Texts(texts) => {
+            let texts = texts.into_iter().map(str::to_owned).collect();
+            Attribute { texts, ..Attribute::default() }
+        }
     };
     let attributes =
         settings.iter().map(|(name, setting)| ((*name).to_owned(), attribute(setting))).collect();
@@ -190,7 +201,11 @@ impl Call<'_, '_> {
     /// Part of one axis.
     fn cut(&mut self, x: ValueId, axis: usize, cut: Cut) -> Result<ValueId, Why> {
         let mut cuts: Vec<Cut> = self.network.dims(x).iter().map(|&extent| Cut::all(extent)).collect();
-        cuts[axis] = cut;
+        let rank = cuts.len();
+        match cuts.get_mut(axis) {
+            Some(whole) => *whole = cut,
+            None => return Err(Self::mode(format!("an operand of {rank} axes is too small"))),
+        }
         self.add(Operation::Cut(cuts), &[x])
     }
 

@@ -1,0 +1,92 @@
+//! Clients who are not listened to for a moment, because their user had more of the thread's time than others.
+//!
+//! A held client's socket is watched for nothing, so that what lies in it wakes nobody up. Its messages stay where they are.
+
+use std::time::Instant;
+
+use ane_uapi::ioctl::errno::Errno;
+use rustix::event::epoll;
+
+use super::connection::{Connection, Dismissal};
+use super::thread_share::Party;
+use super::{LISTENER, Server};
+use ane_driver::front::Files;
+
+impl<F: Files> Server<F> {
+    /// Notes when something begins whose time is somebody's; nothing, where there is only one user.
+    pub(super) fn begin(&self) -> Option<Instant> {
+        self.is_shared.then(Instant::now)
+    }
+
+    /// What began then was done for somebody, and has ended.
+    pub(super) fn charge(&mut self, party: Party, begun: Option<Instant>) {
+        if let Some(begun) = begun {
+            self.thread_shares.charge(party, begun, Instant::now());
+        }
+    }
+
+    /// The thread listened since then, maybe although somebody is held.
+    pub(super) fn listened(&mut self, begun: Option<Instant>) {
+        if let Some(begun) = begun.filter(|_| self.thread_shares.has_held()) {
+            self.thread_shares.slept(begun, Instant::now());
+        }
+    }
+
+    /// True if there are connections of more than one user.
+    pub(super) fn has_several_users(&self) -> bool {
+        let mut users = self.clients.values().map(|client| client.who.user.id);
+        let first = users.next();
+        users.any(|user| Some(user) != first)
+    }
+
+    /// True if a client's user is not heard now.
+    pub(super) fn has_to_wait(&self, client: &Connection) -> bool {
+        self.thread_shares.is_held(Party::of(client.who.user))
+    }
+
+    /// Listens to a client no more until its user is heard again.
+    pub(super) fn hold(&mut self, key: u64) {
+        if let Some(client) = self.clients.get_mut(&key) {
+            client.is_held = true;
+            let _ = epoll::delete(&self.events, &*client);
+        }
+    }
+
+    /// Lets nobody in until the door is held no more.
+    pub(super) fn hold_door(&mut self) {
+        self.is_door_held = true;
+        let _ = epoll::delete(&self.events, &self.place);
+    }
+
+    /// Says who is held from now on, and listens again to those who are not.
+    pub(super) fn settle_thread(&mut self, now: Instant) {
+        if !self.thread_shares.has_held() {
+            return;
+        }
+        let change = self.thread_shares.settle(now);
+        self.held_until = change.again;
+        if change.is_released {
+            self.listen_again();
+        }
+    }
+
+    fn listen_again(&mut self) {
+        if self.is_door_held && !self.thread_shares.is_held(Party::Door) && !self.calls.is_closing {
+            self.is_door_held = false;
+            let data = epoll::EventData::new_u64(LISTENER);
+            if let Err(why) = epoll::add(&self.events, &self.place, data, epoll::EventFlags::IN) {
+                log::error!("clients cannot be let in any more: {why}");
+            }
+        }
+        let released = self.clients.iter().filter(|(_, client)| client.is_held && !self.has_to_wait(client));
+        for key in released.map(|(&key, _)| key).collect::<Vec<_>>() {
+            let Some(client) = self.clients.get_mut(&key) else { continue };
+            client.is_held = false;
+            let flags = client.wish();
+            client.is_watched_for(flags);
+            if let Err(why) = epoll::add(&self.events, &*client, epoll::EventData::new_u64(key), flags) {
+                self.settle(key, Err(Dismissal::new(Errno::EIO, why.to_string())));
+            }
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Shares of the thread that serves, by user.
+//!
+//! The engine's time is shared by the driver. But one thread hears all calls, and a call takes between some microseconds and
+//! some hundred of them: a buffer that is mapped, a connection that is let in and closed. So each call's time is charged to the user of
+//! the connection, and a user who is ahead of another one by more than [`LEAD`] is *held*: his connections are not heard until the
+//! other one had as much, or is gone.
+//!
+//! A client that calls and waits for the answer has nothing to be heard in between. So a user counts as present for [`BACK_SOON`]
+//! after he was heard. Where the thread sleeps meanwhile although somebody is held, that is time of the user who was waited for:
+//! one who calls now and then does not keep the thread for himself, and each of two has half of it at least.
+//!
+//! Letting a client in costs time before it is known whose it is. It is charged to the user then, and to the *door* as well, which
+//! waits like a user and which nobody waits for.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use ane_driver::front::User;
+
+/// A user may be ahead of another one by this much (Chosen: some fifty calls; waiting and going on again cost less than one).
+const LEAD: Duration = Duration::from_micros(500);
+
+/// How long after its last call a client is expected with the next (Chosen: several times what a wake-up takes).
+const BACK_SOON: Duration = Duration::from_micros(500);
+
+/// How long a user's time is remembered, so that connecting anew does not reset it.
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+/// Whose time it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Party {
+    /// Whoever is about to be let in.
+    Door,
+    /// A user who has been.
+    User(u32),
+}
+
+impl Party {
+    pub(super) const fn of(user: User) -> Self {
+        Self::User(user.id)
+    }
+}
+
+/// What one had.
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    used: Duration,
+    /// When he was heard last.
+    heard: Instant,
+    is_held: bool,
+}
+
+impl Account {
+    /// When he is expected no more.
+    fn gone(&self) -> Instant {
+        self.heard.checked_add(BACK_SOON).unwrap_or(self.heard)
+    }
+
+    fn is_present(&self, now: Instant) -> bool {
+        now < self.gone()
+    }
+}
+
+/// What has changed since it was asked last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Change {
+    /// Somebody is held no more.
+    pub(super) is_released: bool,
+    /// When to ask again, if somebody is held.
+    pub(super) again: Option<Instant>,
+}
+
+/// What everybody had of the thread's time.
+#[derive(Debug, Default)]
+pub(super) struct ThreadShares {
+    accounts: BTreeMap<Party, Account>,
+    /// What the present user who had least had. It never falls.
+    floor: Duration,
+    /// For whom somebody is held.
+    awaited: Option<Party>,
+}
+
+impl ThreadShares {
+    /// The thread was at a call of somebody.
+    pub(super) fn charge(&mut self, party: Party, from: Instant, until: Instant) {
+        let spent = until.saturating_duration_since(from);
+        let mut least = None;
+        for (other, account) in &mut self.accounts {
+            if *other == party || !account.is_present(from) {
+                continue;
+            }
+            if *other != Party::Door {
+                least = Some(least.map_or(account.used, |least: Duration| least.min(account.used)));
+            }
+            // He could not be heard meanwhile, so he is not away for that.
+            account.heard = account.heard.checked_add(spent).unwrap_or(until);
+        }
+        let least = least.unwrap_or(self.floor);
+        if !self.accounts.contains_key(&party) {
+            self.accounts.retain(|_, old| from.saturating_duration_since(old.heard) < REMEMBERED);
+        }
+        let account =
+            self.accounts.entry(party).or_insert(Account { used: least, heard: from, is_held: false });
+        // Nobody saves time up while away.
+        if !account.is_present(from) && !account.is_held {
+            account.used = account.used.max(least);
+        }
+        account.used = account.used.saturating_add(spent);
+        account.heard = until;
+        let own = account.used;
+        if party != Party::Door {
+            self.floor = self.floor.max(own.min(least));
+        }
+        // At once, and not when all were heard who have something to say: he may have a hundred connections.
+        if let Some((awaited, least)) = self.least(until)
+            && least.used.saturating_add(LEAD) < own
+        {
+            self.awaited = Some(awaited);
+            self.accounts.entry(party).and_modify(|account| account.is_held = true);
+        }
+    }
+
+    /// The user who had least of those who are there.
+    fn least(&self, now: Instant) -> Option<(Party, Account)> {
+        let users = self.accounts.iter().filter(|(party, _)| **party != Party::Door);
+        let there = users.filter(|(_, account)| account.is_present(now));
+        there.min_by_key(|(_, account)| account.used).map(|(&party, &account)| (party, account))
+    }
+
+    /// The thread slept although somebody is held: that was time of the one who was waited for.
+    pub(super) fn slept(&mut self, from: Instant, until: Instant) {
+        let Some(account) = self.awaited.and_then(|awaited| self.accounts.get_mut(&awaited)) else { return };
+        account.used = account.used.saturating_add(until.saturating_duration_since(from));
+    }
+
+    /// True if somebody is not to be heard now.
+    pub(super) fn is_held(&self, party: Party) -> bool {
+        self.awaited.is_some() && self.accounts.get(&party).is_some_and(|account| account.is_held)
+    }
+
+    /// True if it has to be asked again who is held.
+    pub(super) const fn has_held(&self) -> bool {
+        self.awaited.is_some()
+    }
+
+    /// Says who is held from now on.
+    pub(super) fn settle(&mut self, now: Instant) -> Change {
+        let least = self.least(now);
+        let mut change = Change::default();
+        for account in self.accounts.values_mut() {
+            let lead = if account.is_held { Duration::ZERO } else { LEAD };
+            let is_ahead = least.is_some_and(|(_, other)| other.used.saturating_add(lead) < account.used);
+            change.is_released |= account.is_held && !is_ahead;
+            account.is_held = is_ahead;
+            if is_ahead {
+                change.again = least.map(|(_, other)| other.gone());
+            }
+        }
+        self.awaited = change.again.and(least).map(|(party, _)| party);
+        change
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GREEDY: Party = Party::User(1);
+    const OTHER: Party = Party::User(2);
+
+    /// A clock that starts now and is told how many microseconds have passed.
+    struct Clock(Instant);
+
+    impl Clock {
+        fn at(&self, microseconds: u64) -> Instant {
+            self.0 + Duration::from_micros(microseconds)
+        }
+    }
+
+    fn clock() -> Clock {
+        Clock(Instant::now())
+    }
+
+    /// What two users have after a second in which the first always has a call of so many microseconds, and the second calls
+    /// again, some time after each of his short calls has ended.
+    fn second(long: u64, short: u64, pause: u64) -> (u64, u64) {
+        let (clock, mut shares, mut now) = (clock(), ThreadShares::default(), 0);
+        let (mut had, mut next) = ((0, 0), 0);
+        while now < 1_000_000 {
+            let change = shares.settle(clock.at(now));
+            let begun = now;
+            if next <= now {
+                now += short;
+                shares.charge(OTHER, clock.at(begun), clock.at(now));
+                had.1 += short;
+                next = now + pause;
+            } else if !shares.is_held(GREEDY) {
+                now += long;
+                shares.charge(GREEDY, clock.at(begun), clock.at(now));
+                had.0 += long;
+            } else {
+                let again = change.again.expect("he is held").saturating_duration_since(clock.0);
+                now = next.min(u64::try_from(again.as_micros()).unwrap()).max(now + 1);
+                shares.slept(clock.at(begun), clock.at(now));
+            }
+        }
+        had
+    }
+
+    #[test]
+    fn user_with_long_calls_leaves_one_with_short_ones_half_of_the_thread() {
+        for long in [50, 300, 3_000] {
+            // Alone, the second would have two thirds of it.
+            let (greedy, other) = second(long, 20, 10);
+            assert!(other > 320_000 && greedy > 320_000, "{long}: {greedy} and {other}");
+        }
+    }
+
+    #[test]
+    fn user_who_calls_seldom_keeps_the_thread_from_nobody() {
+        let (greedy, other) = second(300, 20, 400);
+        assert!(greedy > 400_000 && other > 20_000, "{greedy} and {other}");
+        let (greedy, _) = second(300, 20, 5_000);
+        assert!(greedy > 850_000, "{greedy}");
+    }
+
+    #[test]
+    fn user_who_comes_late_starts_where_the_others_are() {
+        let (clock, mut shares) = (clock(), ThreadShares::default());
+        shares.charge(GREEDY, clock.at(0), clock.at(900_000));
+        shares.charge(OTHER, clock.at(900_000), clock.at(900_010));
+        assert_eq!(shares.settle(clock.at(900_010)), Change::default());
+        assert!(!shares.is_held(GREEDY));
+    }
+
+    #[test]
+    fn user_who_is_ahead_is_held_until_the_other_had_as_much_or_is_gone() {
+        let (clock, mut shares) = (clock(), ThreadShares::default());
+        shares.charge(GREEDY, clock.at(0), clock.at(10));
+        shares.charge(OTHER, clock.at(10), clock.at(20));
+        shares.charge(GREEDY, clock.at(20), clock.at(600));
+        assert!(shares.is_held(GREEDY), "at once");
+        let held = shares.settle(clock.at(610));
+        // The other one could not be heard for most of the time.
+        assert_eq!(held, Change { is_released: false, again: Some(clock.at(1100)) });
+        assert!(shares.is_held(GREEDY) && !shares.is_held(OTHER));
+        shares.slept(clock.at(610), clock.at(700));
+        assert_eq!(shares.settle(clock.at(700)).again, Some(clock.at(1100)), "not yet as much");
+        assert_eq!(shares.settle(clock.at(1100)), Change { is_released: true, again: None });
+        assert!(!shares.is_held(GREEDY));
+    }
+
+    #[test]
+    fn door_waits_like_a_user_and_nobody_waits_for_it() {
+        let (clock, mut shares) = (clock(), ThreadShares::default());
+        shares.charge(OTHER, clock.at(0), clock.at(10));
+        shares.charge(Party::Door, clock.at(10), clock.at(20));
+        shares.charge(OTHER, clock.at(20), clock.at(800));
+        assert_eq!(shares.settle(clock.at(800)).again, None);
+        shares.charge(Party::Door, clock.at(800), clock.at(2400));
+        shares.charge(OTHER, clock.at(2400), clock.at(2410));
+        assert!(shares.settle(clock.at(2410)).again.is_some() && shares.is_held(Party::Door));
+    }
+
+    #[test]
+    fn user_who_was_away_for_long_is_forgotten_when_another_comes() {
+        let (clock, mut shares) = (clock(), ThreadShares::default());
+        shares.charge(GREEDY, clock.at(0), clock.at(10));
+        shares.charge(OTHER, clock.at(61_000_000), clock.at(61_000_010));
+        assert_eq!(shares.accounts.keys().copied().collect::<Vec<_>>(), [OTHER]);
+    }
+}

@@ -1,0 +1,71 @@
+//! What one user or one file had of the engine, and whether it is there.
+
+use std::time::Duration;
+
+use crate::clock::Time;
+use crate::submit::limits::{Park, Quota};
+
+/// How long after the end of its last request a client is expected with the next (Chosen: it takes a few wake-ups, on a
+/// machine that is busy).
+pub(super) const BACK_SOON: Duration = Duration::from_millis(2);
+
+/// The requests of one user or one file, and the time that they had.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Account {
+    /// Nanoseconds of the engine's time.
+    pub(super) used: u64,
+    /// Requests that have not ended.
+    pub(super) requests: u32,
+    /// Those of them that are with the device.
+    pub(super) running: u32,
+    /// Their tasks.
+    pub(super) tasks: u64,
+    /// When the last one ended.
+    pub(super) left: Time,
+    /// Of a user: what the file of his had that had least, of those that were there last. It never falls.
+    pub(super) floor: u64,
+    /// Of a user: his time in this minute.
+    pub(super) quota: Quota,
+    /// Of a file: how long it is put off because its requests hung. Of a user: what a new file of his begins with.
+    pub(super) park: Park,
+}
+
+impl Account {
+    /// True while it has something to do, or is expected to.
+    pub(super) fn is_present(&self, now: Time) -> bool {
+        self.requests > 0 || now < self.left.after(BACK_SOON)
+    }
+
+    /// True if it will have something for the engine soon that is not queued yet: whoever is ahead waits for that.
+    pub(super) fn is_awaited(&self, now: Time) -> bool {
+        self.running > 0 || self.requests == 0 && now < self.left.after(BACK_SOON)
+    }
+
+    pub(super) fn charge(&mut self, time: Duration) {
+        self.used = self.used.saturating_add(nanoseconds(time));
+    }
+
+    /// One request more of so many tasks, of somebody who starts where the others are if he was away.
+    pub(super) fn submitted(&mut self, tasks: u16, now: Time, others: u64) {
+        if !self.is_present(now) {
+            self.used = self.used.max(others);
+        }
+        self.requests = self.requests.saturating_add(1);
+        self.tasks = self.tasks.saturating_add(tasks.into());
+    }
+
+    pub(super) fn ended(&mut self, tasks: u16, ran: Option<Duration>, now: Time) {
+        if let Some(ran) = ran {
+            self.charge(ran);
+            self.quota.charge(ran, now);
+            self.running = self.running.saturating_sub(1);
+        }
+        self.requests = self.requests.saturating_sub(1);
+        self.tasks = self.tasks.saturating_sub(tasks.into());
+        self.left = now;
+    }
+}
+
+pub(super) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

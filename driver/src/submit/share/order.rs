@@ -1,0 +1,91 @@
+//! The order of turns: which file goes before which, and which has to wait although the engine could take its request.
+//!
+//! A client that submits and waits has nothing queued when its request ends, and is back with the next one some ten
+//! microseconds later. Whoever has seconds of work queued would begin it in every such gap, and the client would wait
+//! for seconds between any two of its requests. So a file that had more than [`LEAD`] above another waits while the other one's
+//! request runs, and for a moment after it ([`BACK_SOON`]). That moment counts as time that the other had, so a
+//! client that comes seldom does not keep the engine for itself either: each of two gets half, whatever they do with it.
+
+use std::time::Duration;
+
+use super::Shares;
+use super::account::{Account, BACK_SOON, nanoseconds};
+use crate::clock::Time;
+use crate::front::FileId;
+
+/// A file may be ahead of another one by this much before it waits for that one (Chosen: a hundred usual requests).
+const LEAD: Duration = Duration::from_millis(10);
+
+/// For whose sake a file that hung is parked: whoever had a request within this (Chosen: a client at work, as a person
+/// sees it).
+const AT_WORK: Duration = Duration::from_secs(10);
+
+/// Why a file does not begin although the engine could take its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// Requests of it hung.
+    Hung,
+    /// Its user had what he may have of the engine in this minute.
+    Quota,
+}
+
+impl Shares {
+    /// The order of turns: a file that had less of the engine's time goes first. Differences below [`LEAD`] do not count.
+    pub(crate) fn rank(&self, file: FileId) -> (u64, u64) {
+        let steps = |used: u64| used.checked_div(nanoseconds(LEAD)).unwrap_or_default();
+        let Some((user, account)) = self.files.get(&file) else { return (0, 0) };
+        let user = self.users.get(user).map_or(0, |account| account.used);
+        (steps(user), steps(account.used))
+    }
+
+    /// The time until which a file may not begin, because a file that had less is expected soon. `None`: it may begin now.
+    pub(crate) fn wait(&self, file: FileId, now: Time) -> Option<Time> {
+        if let Some((until, _)) = self.held(file, now) {
+            return Some(until);
+        }
+        self.awaited(file, now).map(|awaited| match self.files.get(&awaited) {
+            Some((_, account)) if account.running == 0 => account.left.after(BACK_SOON),
+            // The end of its request says so.
+            _ => Time::NEVER,
+        })
+    }
+
+    /// The file that this file has to wait for.
+    pub(super) fn awaited(&self, file: FileId, now: Time) -> Option<FileId> {
+        let &(user, account) = self.files.get(&file)?;
+        let total = self.users.get(&user)?.used;
+        let is_behind = |other: u64, own: u64| other.saturating_add(nanoseconds(LEAD)) < own;
+        let mut others = self.files.iter().filter(|(other, _)| **other != file);
+        let found = others.find(|(_, (owner, other))| {
+            other.is_awaited(now)
+                && if *owner == user {
+                    is_behind(other.used, account.used)
+                } else {
+                    self.users.get(owner).is_some_and(|other| is_behind(other.used, total))
+                }
+        });
+        found.map(|(other, _)| *other)
+    }
+
+    /// True if a file that waits goes before one whose request has had the engine for so long in this turn: its user had no
+    /// more so far, or, if the user is the same, the file had no more.
+    pub(crate) fn goes_before(&self, file: FileId, holder: FileId, ran: Duration) -> bool {
+        let (Some((user, own)), Some((other, others))) = (self.files.get(&file), self.files.get(&holder))
+        else {
+            return false;
+        };
+        let had = |user: &u32| self.users.get(user).map_or(0, |account| account.used);
+        let (own, others) = if user == other { (own.used, others.used) } else { (had(user), had(other)) };
+        own <= others.saturating_add(nanoseconds(ran))
+    }
+
+    /// Until when a file is held back whatever the engine does, and why.
+    pub(crate) fn held(&self, file: FileId, now: Time) -> Option<(Time, Held)> {
+        let (user, account) = self.files.get(&file)?;
+        let is_at_work = |other: &Account| other.requests > 0 || now < other.left.after(AT_WORK);
+        let has_others = || self.files.iter().any(|(other, (_, had))| *other != file && is_at_work(had));
+        let parked = account.park.until(now).filter(|_| has_others()).map(|until| (until, Held::Hung));
+        let quota = self.users.get(user).and_then(|user| user.quota.wait(self.limits.user_time, now));
+        parked.into_iter().chain(quota.map(|until| (until, Held::Quota))).max_by_key(|(until, _)| *until)
+    }
+}

@@ -1,0 +1,57 @@
+//! A queue that is taken back: what is in it ends, and what had not started may be pushed again.
+
+use ane_uapi::hw::tm;
+use ane_uapi::hw::tq::{self, QueueId, QueueStatus, RequestNid};
+use ane_uapi::wire::config::FEATURE_TAKE_BACK;
+
+use super::queue::Queue;
+use super::{Place, TaskManager, manager};
+use crate::bus::{Bus, BusError, Operation};
+
+impl TaskManager {
+    /// Takes a whole queue back for the sake of the request in `place`, which is its first as far as is known. The device
+    /// ends what is in it, with an event for each; what had not started is said to be untouched. No request goes to the
+    /// queue before.
+    ///
+    /// The request may have ended since the last event, and the next one of the queue begun, which is somebody else's.
+    /// Where the device can tell, it takes the queue back for this request and for no other: false if it did not.
+    /// Its end is on its way then.
+    ///
+    /// # Errors
+    ///
+    /// Those of the bus.
+    pub(crate) fn abort(&mut self, bus: &mut impl Bus, place: Place) -> Result<bool, BusError> {
+        self.flush(bus)?;
+        let Place { queue, slot } = place;
+        let Some(nid) = self.queues.get(queue.index()).and_then(|known| known.nid(slot)) else {
+            return Ok(false);
+        };
+        let can_tell = bus.config().features.get() & FEATURE_TAKE_BACK != 0;
+        let give_up = if can_tell {
+            Operation::Write(queue.register(&tq::TAKE_BACK), RequestNid::of(nid).into_bits())
+        } else {
+            Operation::Write(queue.register(&tq::STATUS), 0)
+        };
+        // Which request was taken last, before the queue is let go: nothing runs in between.
+        self.batch.extend([
+            Operation::Read(manager(&tm::COMMITTED)),
+            give_up,
+            Operation::Read(queue.register(&tq::STATUS)),
+        ]);
+        self.send(bus)?;
+        let (committed, status) = match self.values.as_slice() {
+            [committed, status, ..] => (*committed, QueueStatus::from_bits(*status)),
+            _ => return Ok(false),
+        };
+        let is_taken = !status.in_use();
+        if let Some(queue) = self.queues.get_mut(queue.index()).filter(|_| is_taken) {
+            queue.aborted(tm::Committed::from_bits(committed).nid());
+        }
+        Ok(is_taken)
+    }
+
+    /// True while a queue that was taken back still holds requests.
+    pub(crate) fn is_aborting(&self, queue: QueueId) -> bool {
+        self.queues.get(queue.index()).is_some_and(Queue::is_aborting)
+    }
+}

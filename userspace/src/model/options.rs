@@ -1,0 +1,17 @@
+//! What a model leaves open, and its user decides when it is compiled.
+
+use std::collections::BTreeMap;
+
+use super::beside::Beside;
+use super::network::Array;
+
+/// What is decided before the run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Inputs that are bound to constants.
+    pub constants: BTreeMap<String, Array>,
+    /// Extents that the model gives names only.
+    pub extents: BTreeMap<String, usize>,
+    /// Where files are that the model names.
+    pub beside: Beside,
+}

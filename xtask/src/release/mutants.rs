@@ -1,0 +1,270 @@
+//! F10: mutants of device and driver that the tests catch.
+//!
+//! `cargo-mutants` lists thousands of changes that leave the tree compilable: a function that returns a constant, an operator
+//! that is another one. A sample is drawn by module, so that large files do not stand for all, and each change is made here, in place,
+//! which takes a tree without changes. (`cargo-mutants` itself cannot be told to try one change and no other.) The tests of
+//! the mutant's own package come first; what survives them meets those that cross packages, guests and release figures apart.
+//! A mutant that does not compile says nothing, and one that makes tests hang is caught.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::line::Line;
+use crate::output::root;
+
+/// Mutants that are drawn before a release.
+const RELEASE: u64 = 400;
+/// Mutants of a small run.
+const CI: u64 = 8;
+/// Which part of them has to be caught.
+const WANTED: f64 = 0.85;
+
+/// Packages whose mutants are drawn.
+const PACKAGES: &[&str] = &["ane-device", "ane-driver", "aned", "vhost-device-ane"];
+/// The tests that cross packages.
+const ACROSS: &[&str] = &["--package", "ane-tests", "-E", "not (binary(guest) or binary(release))"];
+
+/// Seconds after which tests of a mutant hang.
+const PATIENCE_S: u64 = 1200;
+
+/// A change.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Mutant {
+    file: String,
+    package: String,
+    name: String,
+    /// The text that it replaces: from which line and column on, counted from 1, and before which.
+    start: (u64, u64),
+    end: (u64, u64),
+    replacement: String,
+}
+
+impl Mutant {
+    /// The text of its file with the change; `None` if it has no such place.
+    fn applied(&self, text: &str) -> Option<String> {
+        let (start, end) = (offset(text, self.start)?, offset(text, self.end)?);
+        (start <= end).then(|| format!("{}{}{}", &text[..start], self.replacement, &text[end..]))
+    }
+}
+
+/// What became of a mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Caught,
+    Survived,
+    Unviable,
+}
+
+impl End {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Caught => "caught",
+            Self::Survived => "survived",
+            Self::Unviable => "does not compile",
+        }
+    }
+}
+
+/// Puts a file back as it was.
+struct Restored<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+impl Drop for Restored<'_> {
+    fn drop(&mut self) {
+        if let Err(why) = std::fs::write(self.path, self.text) {
+            eprintln!("{}: {why}; `git checkout` puts it back", self.path.display());
+        }
+    }
+}
+
+/// Where a line and column of a text are, in bytes.
+fn offset(text: &str, (line, column): (u64, u64)) -> Option<usize> {
+    let before = usize::try_from(line.checked_sub(1)?).ok()?;
+    let skipped: usize = text.split_inclusive('\n').take(before).map(str::len).sum();
+    let line = text.split_inclusive('\n').nth(before)?;
+    let within = usize::try_from(column.checked_sub(1)?).ok()?;
+    let within = line.char_indices().map(|(at, _)| at).chain([line.len()]).nth(within)?;
+    Some(skipped + within)
+}
+
+/// Draws mutants and has the tests try them; the line.
+///
+/// # Errors
+///
+/// If the tree has changes, or `cargo mutants` cannot be run.
+pub(super) fn run(size: &str, seed: Option<u64>) -> Result<Line> {
+    let count = match size {
+        "ci" => CI,
+        "release" => RELEASE,
+        number => number.parse().context("a size is ci, release or a number")?,
+    };
+    if super::line::commit()?.ends_with('+') {
+        bail!("mutants are made in place: commit the changes of the tree first");
+    }
+    let drawn = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64);
+    let seed = seed.unwrap_or(drawn % 1_000_000_000);
+    println!("F10: {count} mutants, seed {seed}");
+    let start = Instant::now();
+    let mutants = sample(list()?, count, seed);
+    let mut ends = Vec::new();
+    for mutant in &mutants {
+        let end = attempt(mutant)?;
+        println!("{}: {}", end.word(), mutant.name);
+        ends.push(end);
+    }
+    let of = |wanted: End| ends.iter().filter(|&&end| end == wanted).count() as u64;
+    let (caught, missed) = (of(End::Caught), of(End::Survived));
+    let survivors: Vec<&str> = mutants
+        .iter()
+        .zip(&ends)
+        .filter(|(_, end)| **end == End::Survived)
+        .map(|(mutant, _)| mutant.name.as_str())
+        .take(5)
+        .collect();
+    let told =
+        if survivors.is_empty() { String::new() } else { format!("; survived: {}", survivors.join(", ")) };
+    let known = caught + missed;
+    Ok(Line {
+        id: "F10".to_owned(),
+        what: "mutants of device and driver, drawn by module".to_owned(),
+        wanted: "at least 85 % are caught".to_owned(),
+        got: format!("{caught} of {known} caught, {} did not compile{told}", of(End::Unviable)),
+        held: known > 0 && caught as f64 >= WANTED * known as f64,
+        seed,
+        size: count,
+        release: RELEASE,
+        seconds: start.elapsed().as_secs(),
+        ..Line::default()
+    })
+}
+
+/// Every mutant of the packages.
+fn list() -> Result<Vec<Mutant>> {
+    let mut command = mutants();
+    command.args(["--list", "--json"]);
+    for package in PACKAGES {
+        command.args(["--package", package]);
+    }
+    let output = command.output().context("running cargo mutants: `cargo install cargo-mutants`")?;
+    let list: Value = serde_json::from_slice(&output.stdout).context("the list of mutants")?;
+    let word = |one: &Value, key: &str| one.get(key).and_then(Value::as_str).map(str::to_owned);
+    let place = |one: &Value, end: &str| {
+        let number = |key| one.pointer(&format!("/span/{end}/{key}")).and_then(Value::as_u64);
+        Some((number("line")?, number("column")?))
+    };
+    let mutants = list.as_array().context("the list of mutants")?.iter();
+    mutants
+        .map(|one| {
+            Some(Mutant {
+                file: word(one, "file")?,
+                package: word(one, "package")?,
+                name: word(one, "name")?,
+                start: place(one, "start")?,
+                end: place(one, "end")?,
+                replacement: word(one, "replacement")?,
+            })
+        })
+        .collect::<Option<_>>()
+        .context("a mutant has a file, a package and a name")
+}
+
+/// So many of them: one of each file, in random order, then another of each, until there are enough.
+fn sample(mutants: Vec<Mutant>, count: u64, seed: u64) -> Vec<Mutant> {
+    let mut state = seed;
+    let mut next = || {
+        // SplitMix64.
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    };
+    let mut files: BTreeMap<String, Vec<(u64, Mutant)>> = BTreeMap::new();
+    for mutant in mutants {
+        files.entry(mutant.file.clone()).or_default().push((next(), mutant));
+    }
+    let mut turns = Vec::new();
+    for (_, mut of_file) in files {
+        of_file.sort();
+        turns.extend(of_file.into_iter().enumerate().map(|(turn, (_, mutant))| (turn, next(), mutant)));
+    }
+    turns.sort();
+    turns
+        .into_iter()
+        .map(|(_, _, mutant)| mutant)
+        .take(usize::try_from(count).unwrap_or(usize::MAX))
+        .collect()
+}
+
+/// Makes the change, and has the tests try it.
+fn attempt(mutant: &Mutant) -> Result<End> {
+    let path = root().join(&mutant.file);
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let changed = mutant.applied(&text).with_context(|| format!("{}: is not where it was", mutant.name))?;
+    std::fs::write(&path, changed)?;
+    let _restored = Restored { path: &path, text: &text };
+    let end = tested(&["--package", &mutant.package])?;
+    if end == End::Survived { tested(ACROSS) } else { Ok(end) }
+}
+
+/// What the tests of some packages say of the tree as it is.
+fn tested(packages: &[&str]) -> Result<End> {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=10", &PATIENCE_S.to_string()]);
+    command.arg(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["nextest", "run", "--profile", "mutants"]).args(packages).current_dir(root());
+    // A change that leaves something unused is one all the same; so the build has flags, and a folder, of its own.
+    command.env("RUSTFLAGS", "--cap-lints=warn").env("CARGO_TARGET_DIR", root().join("target/mutants"));
+    let output = command.output().context("running `timeout cargo nextest run`")?;
+    match output.status.code() {
+        Some(0) => Ok(End::Survived),
+        Some(100 | 124 | 137) => Ok(End::Caught),
+        Some(101) => Ok(End::Unviable),
+        _ => bail!("the tests do not run: {}", String::from_utf8_lossy(&output.stderr)),
+    }
+}
+
+fn mutants() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.arg("mutants").current_dir(root());
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sample_takes_one_of_each_file_before_another_and_depends_on_the_seed_alone() {
+        let mutant = |file: &str, at: usize| Mutant {
+            file: file.to_owned(),
+            package: "ane-driver".to_owned(),
+            name: format!("{file}:{at}"),
+            ..Mutant::default()
+        };
+        let all: Vec<Mutant> = [("large.rs", 50), ("small.rs", 2), ("other.rs", 5)]
+            .into_iter()
+            .flat_map(|(file, count)| (0..count).map(move |at| mutant(file, at)))
+            .collect();
+        let drawn = sample(all.clone(), 6, 7);
+        for file in ["large.rs", "small.rs", "other.rs"] {
+            assert_eq!(drawn.iter().filter(|mutant| mutant.file == file).count(), 2, "{file}");
+        }
+        assert_eq!(sample(all.clone(), 6, 7), drawn);
+        assert_ne!(sample(all, 6, 8), drawn);
+    }
+
+    #[test]
+    fn change_is_made_where_the_list_says() {
+        let mutant = Mutant { start: (2, 5), end: (3, 6), replacement: "()".to_owned(), ..Mutant::default() };
+        assert_eq!(mutant.applied("fn f() {\n    é();\n    1\n}\n").unwrap(), "fn f() {\n    ()\n}\n");
+        assert_eq!(Mutant { end: (9, 1), ..mutant.clone() }.applied("fn f() {\n    é();\n"), None);
+        assert_eq!(Mutant { start: (3, 7), ..mutant }.applied("fn f() {\n    é();\n    1\n}\n"), None);
+    }
+}
