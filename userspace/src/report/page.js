@@ -29,7 +29,7 @@
   const table = (heads, rows) => h("div", { class: "scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, heads.map((head) => h("th", {}, head)))), h("tbody", {}, rows)));
   const row = (...cells) => h("tr", {}, cells.map((cell) =>
-    h("td", { class: typeof cell !== "string" ? null : /^0x/.test(cell) ? "n hex" : /^[-0-9]/.test(cell) ? "n" : null }, cell)));
+    h("td", { class: typeof cell !== "string" ? null : /^0x| × /.test(cell) ? "n hex" : /^[-0-9]/.test(cell) ? "n" : null }, cell)));
   const refusalOf = (side, index) => side.walk.refusals.find((one) => one.task === index);
   const pick = (side, task, to = 4) => { state.side = side; state.task = task; show(to); };
   const isPicked = (side, task) => state.side === side && state.task === task;
