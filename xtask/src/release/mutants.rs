@@ -5,14 +5,19 @@
 //! which takes a tree without changes. (`cargo-mutants` itself cannot be told to try one change and no other.) The tests of
 //! the mutant's own package come first; what survives them meets those that cross packages, guests and release figures apart.
 //! A mutant that does not compile says nothing, and one that makes tests hang is caught.
+//!
+//! What became of each is kept in the target folder, so that a run of the same seed and commit goes on where one was killed,
+//! and a larger sample has the smaller one in it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::line::Line;
 use crate::output::root;
@@ -53,20 +58,62 @@ impl Mutant {
 }
 
 /// What became of a mutant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
-    Caught,
+    /// By this test.
+    Caught(String),
     Survived,
     Unviable,
 }
 
 impl End {
-    const fn word(self) -> &'static str {
+    fn to_json(&self) -> Value {
         match self {
-            Self::Caught => "caught",
-            Self::Survived => "survived",
-            Self::Unviable => "does not compile",
+            Self::Caught(test) => json!({ "caught": test }),
+            Self::Survived => json!("survived"),
+            Self::Unviable => json!("does not compile"),
         }
+    }
+
+    fn of(value: &Value) -> Option<Self> {
+        match value.as_str() {
+            Some("survived") => Some(Self::Survived),
+            Some("does not compile") => Some(Self::Unviable),
+            Some(_) => None,
+            None => Some(Self::Caught(value.get("caught")?.as_str()?.to_owned())),
+        }
+    }
+}
+
+/// What became of the mutants that were tried.
+struct Ends {
+    path: PathBuf,
+    commit: String,
+}
+
+impl Ends {
+    fn open() -> Result<Self> {
+        let commit = super::line::commit()?;
+        if commit.ends_with('+') {
+            bail!("mutants are made in place: commit the changes of the tree first");
+        }
+        Ok(Self { path: root().join("target/release-mutants.jsonl"), commit })
+    }
+
+    fn of(&self, mutant: &Mutant) -> Option<End> {
+        let text = std::fs::read_to_string(&self.path).unwrap_or_default();
+        let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let is_it = |line: &Value| {
+            line.get("commit") == Some(&json!(self.commit)) && line.get("mutant") == Some(&json!(mutant.name))
+        };
+        lines.find(is_it).as_ref().and_then(|line| line.get("end")).and_then(End::of)
+    }
+
+    fn keep(&self, mutant: &Mutant, end: &End) -> Result<()> {
+        let mut file =
+            OpenOptions::new().create(true).append(true).open(&self.path).context("the mutants")?;
+        let line = json!({ "commit": self.commit, "mutant": mutant.name, "end": end.to_json() });
+        writeln!(file, "{line}").context("the mutants")
     }
 }
 
@@ -105,9 +152,7 @@ pub(super) fn run(size: &str, seed: Option<u64>) -> Result<Line> {
         "release" => RELEASE,
         number => number.parse().context("a size is ci, release or a number")?,
     };
-    if super::line::commit()?.ends_with('+') {
-        bail!("mutants are made in place: commit the changes of the tree first");
-    }
+    let known = Ends::open()?;
     let drawn = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64);
     let seed = seed.unwrap_or(drawn % 1_000_000_000);
     println!("F10: {count} mutants, seed {seed}");
@@ -115,12 +160,20 @@ pub(super) fn run(size: &str, seed: Option<u64>) -> Result<Line> {
     let mutants = sample(list()?, count, seed);
     let mut ends = Vec::new();
     for mutant in &mutants {
-        let end = attempt(mutant)?;
-        println!("{}: {}", end.word(), mutant.name);
+        let end = match known.of(mutant) {
+            Some(end) => end,
+            None => {
+                let end = attempt(mutant)?;
+                known.keep(mutant, &end)?;
+                end
+            }
+        };
+        println!("{}: {end:?}", mutant.name);
         ends.push(end);
     }
-    let of = |wanted: End| ends.iter().filter(|&&end| end == wanted).count() as u64;
-    let (caught, missed) = (of(End::Caught), of(End::Survived));
+    let of = |wanted: fn(&End) -> bool| ends.iter().filter(|end| wanted(end)).count() as u64;
+    let missed = of(|end| *end == End::Survived);
+    let caught = of(|end| matches!(end, End::Caught(_)));
     let survivors: Vec<&str> = mutants
         .iter()
         .zip(&ends)
@@ -130,13 +183,16 @@ pub(super) fn run(size: &str, seed: Option<u64>) -> Result<Line> {
         .collect();
     let told =
         if survivors.is_empty() { String::new() } else { format!("; survived: {}", survivors.join(", ")) };
-    let known = caught + missed;
+    let viable = caught + missed;
     Ok(Line {
         id: "F10".to_owned(),
         what: "mutants of device and driver, drawn by module".to_owned(),
         wanted: "at least 85 % are caught".to_owned(),
-        got: format!("{caught} of {known} caught, {} did not compile{told}", of(End::Unviable)),
-        held: known > 0 && caught as f64 >= WANTED * known as f64,
+        got: format!(
+            "{caught} of {viable} caught, {} did not compile{told}",
+            of(|end| *end == End::Unviable)
+        ),
+        held: viable > 0 && caught as f64 >= WANTED * viable as f64,
         seed,
         size: count,
         release: RELEASE,
@@ -222,12 +278,22 @@ fn tested(packages: &[&str]) -> Result<End> {
     // A change that leaves something unused is one all the same; so the build has flags, and a folder, of its own.
     command.env("RUSTFLAGS", "--cap-lints=warn").env("CARGO_TARGET_DIR", root().join("target/mutants"));
     let output = command.output().context("running `timeout cargo nextest run`")?;
+    let told = String::from_utf8_lossy(&output.stderr);
     match output.status.code() {
         Some(0) => Ok(End::Survived),
-        Some(100 | 124 | 137) => Ok(End::Caught),
+        Some(100) => Ok(End::Caught(failed(&told).unwrap_or_default().to_owned())),
+        Some(124 | 137) => Ok(End::Caught("time".to_owned())),
         Some(101) => Ok(End::Unviable),
-        _ => bail!("the tests do not run: {}", String::from_utf8_lossy(&output.stderr)),
+        _ => bail!("the tests do not run: {told}"),
     }
+}
+
+/// The first test that did not pass, by what nextest said.
+fn failed(told: &str) -> Option<&str> {
+    let mut lines = told.lines().map(str::trim_start);
+    let line = lines
+        .find(|line| ["FAIL ", "TIMEOUT ", "SIG", "ABORT "].iter().any(|word| line.starts_with(word)))?;
+    line.rsplit_once(") ").or_else(|| line.rsplit_once("] ")).map(|(_, test)| test)
 }
 
 fn mutants() -> Command {
@@ -258,6 +324,18 @@ mod tests {
         }
         assert_eq!(sample(all.clone(), 6, 7), drawn);
         assert_ne!(sample(all, 6, 8), drawn);
+    }
+
+    #[test]
+    fn test_that_failed_is_named() {
+        let told =
+            "   PASS [   0.005s] (1/9) ane-device a::b\n   FAIL [   0.101s] (2/9) ane-device::device c::d\n";
+        assert_eq!(failed(told), Some("ane-device::device c::d"));
+        assert_eq!(failed("  TIMEOUT [ 180.002s] (3/9) aned e\n"), Some("aned e"));
+        assert_eq!(failed("error: no test run\n"), None);
+        for end in [End::Caught("c::d".to_owned()), End::Survived, End::Unviable] {
+            assert_eq!(End::of(&end.to_json()), Some(end));
+        }
     }
 
     #[test]
