@@ -184,7 +184,8 @@ impl Onnx {
         bytes(field, &info, &mut self.graph);
     }
 
-    fn initializer(&mut self, element: i64, dims: &[i64], raw: &[u8]) -> String {
+    /// A constant whose elements are of the standard's type of that number.
+    pub fn initializer(&mut self, element: i64, dims: &[i64], raw: &[u8]) -> String {
         self.names += 1;
         let name = format!("c{}", self.names);
         let mut tensor = Vec::new();

@@ -126,10 +126,11 @@ fn within(most: f64, seen: &[f64], expected: &Dense) {
 /// Requirement: ORA-24
 #[test]
 fn functions_of_each_element_are_the_formulas() {
-    let exact: [(Map, Formula); 5] = [
+    let exact: [(Map, Formula); 6] = [
         (Map::Abs, f64::abs),
         (Map::Floor, f64::floor),
         (Map::Ceil, f64::ceil),
+        (Map::Round, f64::round_ties_even),
         (Map::Clip(-0.5, 0.75), |x| x.clamp(-0.5, 0.75)),
         (Map::Step { below: -1.0, zero: 0.0, above: 1.0 }, |x| if x == 0.0 { 0.0 } else { x.signum() }),
     ];

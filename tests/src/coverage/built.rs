@@ -123,6 +123,7 @@ pub(super) const PROGRAMS: &[Built] = &[
     ("sign", "x = input 4x2x8\ny = sign x", None),
     ("floor", "x = input 4x2x8\ny = floor x", Some("floor")),
     ("ceiling", "x = input 4x2x8\ny = ceil x", Some("ceil")),
+    ("rounding", "x = input 4x2x8\ny = round x", None),
     ("softsign", "x = input 4x2x8\ny = softsign x", Some("a = abs x; b = offset a by=1; y = divide x b")),
     (
         "hard swish",

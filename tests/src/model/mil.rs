@@ -2,7 +2,7 @@
 
 /// Names and texts; `weights/weight.bin` of a package with constants is wanted beside the first.
 pub const MIL_PROGRAMS: &[(&str, &str)] =
-    &[("network", NETWORK), ("moving", MOVING), ("attention", ATTENTION)];
+    &[("network", NETWORK), ("moving", MOVING), ("attention", ATTENTION), ("whole", WHOLE)];
 
 /// Constants in a file, a convolution, a norm and functions, in the words of the language's first version.
 const NETWORK: &str = r#"program(1.0)
@@ -52,5 +52,17 @@ const ATTENTION: &str = r#"program(1.3)
             tensor<fp16, [1, 2, 4, 2]> m = einsum(equation = string("bhqk,kd->bhqd"), values = (p, w))[name = string("m")];
             tensor<fp16, [1, 2, 4, 8]> y = scaled_dot_product_attention(key = k, query = q, value = k)[name = string("y")];
         } -> (y, m);
+}
+"#;
+
+/// Numbers that become whole ones, and come back.
+const WHOLE: &str = r#"program(1.3)
+{
+    func main<ios17>(tensor<fp16, [1, 2, 4]> x) {
+            tensor<int8, [1, 2, 4]> q = quantize(axis = int32(1), input = x, output_dtype = string("int8"), scale = tensor<fp16, [2]>([0.0625, 0.125]), zero_point = tensor<int8, [2]>([3, -4]))[name = string("q")];
+            tensor<fp16, [1, 2, 4]> d = dequantize(axis = int32(1), input = q, scale = tensor<fp16, [2]>([0.0625, 0.125]), zero_point = tensor<int8, [2]>([3, -4]))[name = string("d")];
+            tensor<fp16, [1, 2, 4]> r = round(x = d)[name = string("r")];
+            tensor<fp16, [1, 2, 4]> y = add(x = d, y = r)[name = string("y")];
+        } -> (y);
 }
 "#;

@@ -317,6 +317,10 @@ class Graph:
         """The smallest whole number that is not below each element; exact."""
         return self._line("ceil", [x])
 
+    def round(self, x: Tensor) -> Tensor:
+        """The nearest whole number of each element, the even one where two are as near."""
+        return self._line("round", [x])
+
     def clip(self, x: Tensor, low: float, high: float) -> Tensor:
         """Elements no smaller than ``low`` and no larger than ``high``, without a table."""
         return self._line("clip", [x], ["%0", f"low={float(low)!r}", f"high={float(high)!r}"])

@@ -35,6 +35,7 @@ FUNCTIONS = [
     ("sign", numpy.sign, 0),
     ("floor", numpy.floor, 0),
     ("ceil", numpy.ceil, 0),
+    ("round", numpy.round, 0),
     ("softplus", lambda x: numpy.log1p(numpy.exp(x)), 0.005),
     ("softsign", lambda x: x / (1 + abs(x)), 0.003),
     ("elu", lambda x: numpy.where(x < 0, numpy.expm1(x), x), 0.005),

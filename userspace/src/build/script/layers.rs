@@ -174,6 +174,7 @@ fn map(operation: &str, words: &mut Words<'_>) -> Result<Option<Map>, Why> {
         "sign" => Map::Step { below: -1.0, zero: 0.0, above: 1.0 },
         "floor" => Map::Floor,
         "ceil" => Map::Ceil,
+        "round" => Map::Round,
         "softsign" => Map::Softsign,
         "selu" => SELU,
         "elu" => Map::Elu { alpha: number("alpha", Some(1.0))?, beta: 1.0, gamma: 1.0 },

@@ -67,7 +67,7 @@ pub const OPERATIONS: &[(&str, &str)] = &[
     ),
     ("select C X Y", "X where C is not 0, Y elsewhere"),
     ("not X", "1 where X is 0, 0 elsewhere"),
-    ("square|abs|sign|floor|ceil X", "a function of each element, exact but for rounding"),
+    ("square|abs|sign|floor|ceil|round X", "a function of each element, exact but for rounding"),
     (
         "relu|sigmoid|silu|gelu|tanh|erf|softplus|mish|exp|exp2|ln|log2|sqrt|rsqrt|reciprocal X",
         "a function of each element",

@@ -42,6 +42,7 @@ impl Lower<'_> {
             }
             Map::Floor => self.rounded(x, [-1.0, 0.0, 0.0]),
             Map::Ceil => self.rounded(x, [0.0, 0.0, 1.0]),
+            Map::Round => self.nearest(x),
             _ => match table(map) {
                 Some(table) => self.through(x, Tail::table(table)),
                 None => Err(Why::Operation),
@@ -61,6 +62,22 @@ impl Lower<'_> {
         let step = self.through(&fraction, Tail::table(tables::step(added.map(f16::from_f64))))?;
         let whole = self.through(x, Tail::table(tables::whole_part()))?;
         self.combine(&whole, &step, Element::ADD)
+    }
+
+    /// The whole number below, and one more where that is nearer, or as near and even.
+    fn nearest(&mut self, x: &Held) -> Result<Held, Why> {
+        let step = |values: [f64; 3]| Tail::table(tables::step(values.map(f16::from_f64)));
+        let below = self.rounded(x, [-1.0, 0.0, 0.0])?;
+        let rest = self.combine(x, &below, Element::SUBTRACT)?;
+        let beyond = self.affine(&rest, 1.0, -0.5)?;
+        let (is_nearer, is_between) =
+            (self.through(&beyond, step([0.0, 0.0, 1.0]))?, self.through(&beyond, step([0.0, 1.0, 0.0]))?);
+        let half =
+            self.through(&below, Tail { post_scale: f16::from_f32(0.5), ..Tail::table(tables::fraction()) })?;
+        let is_odd = self.through(&half, step([1.0, 0.0, 1.0]))?;
+        let is_even_above = self.combine(&is_between, &is_odd, Element::MULTIPLY)?;
+        let more = self.combine(&is_nearer, &is_even_above, Element::ADD)?;
+        self.combine(&below, &more, Element::ADD)
     }
 
     /// The larger or the smaller of `x` and a bound, if that is one.

@@ -108,6 +108,8 @@ pub enum Map {
     Floor,
     /// The smallest whole number that is not below.
     Ceil,
+    /// The nearest whole number, the even one where two are as near.
+    Round,
     /// One value below zero, one at zero, one above.
     Step {
         /// Below zero.
@@ -307,6 +309,7 @@ impl Map {
             Self::Elu { .. } => "elu",
             Self::Floor => "floor",
             Self::Ceil => "ceil",
+            Self::Round => "round",
             Self::Step { .. } => "step",
         }
     }
@@ -323,6 +326,7 @@ impl Map {
                 | Self::Square
                 | Self::Floor
                 | Self::Ceil
+                | Self::Round
                 | Self::Step { .. }
         )
     }

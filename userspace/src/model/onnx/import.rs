@@ -32,8 +32,13 @@ pub fn import(bytes: &[u8], options: &Options) -> Result<Network, Error> {
     if graph.nodes.len() > NODES_MAX {
         return Err(Error::Nodes { count: graph.nodes.len() });
     }
-    let mut import =
-        Import { options, network: Network::default(), names: HashMap::new(), problems: Vec::new() };
+    let mut import = Import {
+        options,
+        network: Network::default(),
+        names: HashMap::new(),
+        types: HashMap::new(),
+        problems: Vec::new(),
+    };
     import.tensors(&graph);
     for (index, bytes) in graph.nodes.iter().enumerate() {
         import.node(index, bytes);
@@ -49,6 +54,8 @@ struct Import<'a> {
     network: Network,
     /// `None` for what a node would have made that cannot be mapped.
     names: HashMap<String, Option<ValueId>>,
+    /// The standard's number of the type of elements, of tensors that say it.
+    types: HashMap<ValueId, u64>,
     problems: Vec<Problem>,
 }
 
@@ -60,6 +67,7 @@ impl Import<'_> {
             match tensor::read_beside(bytes, &files) {
                 Ok((name, array, kind)) => {
                     let value = self.network.constant(&name, array, kind);
+                    self.types.extend(tensor::element(bytes).map(|element| (value, element)));
                     self.names.insert(name, Some(value));
                 }
                 Err(why) => {
@@ -82,6 +90,7 @@ impl Import<'_> {
                 self.problem("input", &input.name, why);
                 None
             });
+            self.types.extend(value.map(|value| (value, input.element)));
             self.names.insert(input.name.clone(), value);
         }
     }
@@ -148,8 +157,8 @@ impl Import<'_> {
         let shapes: Vec<Vec<usize>> =
             inputs.iter().flatten().map(|&input| self.network.dims(input).to_vec()).collect();
         let outputs = node.outputs.len();
-        let mut call =
-            Call { network: &mut self.network, node, name, inputs, outputs, seen: RefCell::default() };
+        let (network, types) = (&mut self.network, &self.types);
+        let mut call = Call { network, node, name, inputs, outputs, types, seen: RefCell::default() };
         let made = if node.domain.is_empty() || node.domain == "ai.onnx" {
             operators::call(&mut call)
         } else {
@@ -157,6 +166,9 @@ impl Import<'_> {
         };
         match made {
             Ok(values) => {
+                let tensor = node.attributes.get("value").and_then(|value| value.tensor);
+                let element = tensor.filter(|_| node.operator == "Constant").and_then(tensor::element);
+                self.types.extend(values.first().copied().zip(element));
                 // The client knows tensors by the names of the model.
                 for (output, &value) in node.outputs.iter().zip(&values) {
                     self.network.rename(value, output);

@@ -29,7 +29,7 @@ pub enum Error {
 pub(super) const fn kind(element: u64) -> Option<Kind> {
     match element {
         1 | 10 | 11 | 16 => Some(Kind::Real),
-        2..=7 | 12 | 13 => Some(Kind::Integer),
+        2..=7 | 12 | 13 | 21 | 22 | 25 | 26 => Some(Kind::Integer),
         9 => Some(Kind::Bool),
         _ => None,
     }
@@ -74,14 +74,27 @@ pub(super) fn read_beside(bytes: &[u8], files: &Files<'_>) -> Result<(String, Ar
     let file;
     if is_external {
         file = files.read(&external.location).map_err(Error::External)?;
-        let width = width(element).ok_or(Error::Element(element))?;
-        raw = Some(external.part(&file, count.saturating_mul(width))?);
+        let bits = bits(element).ok_or(Error::Element(element))?;
+        raw = Some(external.part(&file, count.saturating_mul(bits).div_ceil(8))?);
     }
     let values: Vec<f64> = match raw {
         Some(raw) => numbers(element, raw).ok_or(Error::Element(element))?,
         None if !doubles.is_empty() => doubles,
         None if !singles.is_empty() => singles.into_iter().map(f64::from).collect(),
-        None => integers.into_iter().map(|value| stored(element, value)).collect(),
+        None => match packed(element) {
+            Some(_) => {
+                let bytes: Vec<u8> = integers.into_iter().map(|value| value as u8).collect();
+                numbers(element, &bytes).ok_or(Error::Element(element))?
+            }
+            None => integers.into_iter().map(|value| stored(element, value)).collect(),
+        },
+    };
+    // The last byte of packed elements may have room for more.
+    let values = match packed(element) {
+        Some(bits) if values.len() < count.saturating_add(8 / bits) => {
+            values.into_iter().take(count).collect()
+        }
+        _ => values,
     };
     Ok((name, Array::new(dims, values)?, kind))
 }
@@ -96,6 +109,18 @@ pub(super) fn name(bytes: &[u8]) -> Option<String> {
         Ok::<(), Damage>(())
     });
     read.ok().and(name).filter(|name| !name.is_empty())
+}
+
+/// The type of its elements.
+pub(super) fn element(bytes: &[u8]) -> Option<u64> {
+    let mut element = None;
+    let read = Message::new("TensorProto", bytes).for_each(|number, field| {
+        if number == 2 {
+            element = Some(field.number());
+        }
+        Ok::<(), Damage>(())
+    });
+    read.ok().and(element)
 }
 
 /// Where elements lie in another file.
@@ -149,15 +174,40 @@ impl External {
     }
 }
 
-/// Bytes of an element.
-const fn width(element: u64) -> Option<usize> {
+/// Bits of an element.
+const fn bits(element: u64) -> Option<usize> {
     match element {
-        2 | 3 | 9 => Some(1),
-        4 | 5 | 10 | 16 => Some(2),
-        1 | 6 | 12 => Some(4),
-        7 | 11 | 13 => Some(8),
+        2 | 3 | 9 => Some(8),
+        4 | 5 | 10 | 16 => Some(16),
+        1 | 6 | 12 => Some(32),
+        7 | 11 | 13 => Some(64),
+        _ => packed(element),
+    }
+}
+
+/// Bits of an element of which a byte has several.
+const fn packed(element: u64) -> Option<usize> {
+    match element {
+        21 | 22 => Some(4),
+        25 | 26 => Some(2),
         _ => None,
     }
+}
+
+/// Whole numbers of so many bits, the first of a byte in its lowest ones.
+fn unpacked(raw: &[u8], bits: usize, has_sign: bool) -> Vec<f64> {
+    let each = |&byte: &u8| {
+        (0..8 / bits).map(move |at| {
+            // To the top of a byte, and down again with its sign.
+            let top = byte << (8 - bits - at * bits);
+            f64::from(if has_sign {
+                i16::from(top.cast_signed() >> (8 - bits))
+            } else {
+                i16::from(top >> (8 - bits))
+            })
+        })
+    };
+    raw.iter().flat_map(each).collect()
 }
 
 /// An element that is stored as a whole number: a half by its bits.
@@ -188,6 +238,8 @@ fn numbers(element: u64, raw: &[u8]) -> Option<Vec<f64>> {
         12 => each!(u32),
         13 => each!(u64),
         16 => raw.as_chunks().0.iter().map(|&bytes| bf16::from_le_bytes(bytes).to_f64()).collect(),
+        21 | 22 => unpacked(raw, 4, element == 22),
+        25 | 26 => unpacked(raw, 2, element == 26),
         _ => return None,
     })
 }

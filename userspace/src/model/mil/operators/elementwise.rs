@@ -89,6 +89,21 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
             let quotient = call.join(JoinKind::Divide, x, y)?;
             one(call.map(Map::Floor, quotient)?)
         }
+        "quantize" | "dequantize" => {
+            let (x, scale) = (call.tensor("input")?, call.tensor("scale")?);
+            let operands: Vec<ValueId> = [x, scale].into_iter().chain(call.optional("zero_point")).collect();
+            let mut settings = vec![("axis", Setting::Integer(call.integer("axis", 1)?))];
+            if call.operator == "dequantize" {
+                return one(call.onnx_one("DequantizeLinear", &operands, &settings)?);
+            }
+            // Numbers of ONNX's types.
+            settings.push(match call.text("output_dtype", "")?.as_str() {
+                "int8" => ("output_dtype", Setting::Integer(3)),
+                "uint8" => ("output_dtype", Setting::Integer(2)),
+                other => return Err(mode(format!("whole numbers of type {other:?} are not mapped"))),
+            });
+            one(call.onnx_one("QuantizeLinear", &operands, &settings)?)
+        }
         "select" => {
             let (condition, a, b) = (call.tensor("cond")?, call.tensor("a")?, call.tensor("b")?);
             let kind = call.kind(a);
@@ -166,6 +181,7 @@ fn function(call: &mut Call<'_>) -> Result<Option<Map>, Why> {
         "abs" => Map::Abs,
         "floor" => Map::Floor,
         "ceil" => Map::Ceil,
+        "round" => Map::Round,
         "sign" => Map::Step { below: -1.0, zero: 0.0, above: 1.0 },
         _ => return Ok(None),
     }))

@@ -122,6 +122,7 @@ fn function(call: &Call<'_, '_>) -> Result<Option<Map>, Why> {
         "Mish" => Map::Mish,
         "Floor" => Map::Floor,
         "Ceil" => Map::Ceil,
+        "Round" => Map::Round,
         "Sign" => Map::Step { below: -1.0, zero: 0.0, above: 1.0 },
         "Elu" => Map::Elu { alpha: alpha(1.0), beta: 1.0, gamma: 1.0 },
         "Celu" => Map::Elu { alpha: alpha(1.0), beta: alpha(1.0), gamma: 1.0 },

@@ -21,7 +21,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             let values: Vec<ValueId> = values.collect();
             one(einsum(call, &equation, &values)?)
         }
-        "Conv" => convolution(call),
+        "Conv" => one(convolution(call)?),
         "ConvTranspose" => transposed(call),
         "CumSum" => running_sum(call),
         _ => Ok(None),
@@ -65,7 +65,7 @@ fn gemm(call: &mut Call<'_, '_>) -> Made {
     one(result)
 }
 
-fn convolution(call: &mut Call<'_, '_>) -> Made {
+pub(super) fn convolution(call: &mut Call<'_, '_>) -> Result<ValueId, Why> {
     let (x, weights) = (call.x(0)?, call.x(1)?);
     call.known(1)?;
     let (dims, kernel) = (call.dims(x), call.dims(weights));
@@ -78,7 +78,7 @@ fn convolution(call: &mut Call<'_, '_>) -> Made {
         call.known(2)?;
         operands.push(call.x(2)?);
     }
-    one(call.add(Operation::Convolution(convolution), &operands)?)
+    call.add(Operation::Convolution(convolution), &operands)
 }
 
 /// Zeros between the elements of the operand, and a convolution with the kernel turned round.

@@ -6,13 +6,14 @@ mod elementwise;
 mod linear;
 mod normal;
 mod picked;
+mod quantized;
 mod recurrent;
 mod reduce;
 mod resize;
 mod window;
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::message::{Attribute, Node};
 use super::tensor;
@@ -31,6 +32,8 @@ pub(super) struct Call<'a, 'b> {
     pub(super) inputs: Vec<Option<ValueId>>,
     /// How many results are wanted.
     pub(super) outputs: usize,
+    /// The standard's number of the type of elements, where a tensor of the model says it.
+    pub(super) types: &'a HashMap<ValueId, u64>,
     /// Attributes that somebody has looked at.
     pub(super) seen: RefCell<BTreeSet<String>>,
 }
@@ -40,6 +43,7 @@ pub(super) struct Call<'a, 'b> {
 const IDLE: &[&str] = &[
     "kernel_shape",
     "momentum",
+    "precision",
     "ratio",
     "round_mode",
     "saturate",
@@ -62,6 +66,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
         picked::call,
         reduce::call,
         linear::call,
+        quantized::call,
         window::call,
         normal::call,
         attention::call,
@@ -109,7 +114,8 @@ pub(crate) fn apply(
     let attributes =
         settings.iter().map(|(name, setting)| ((*name).to_owned(), attribute(setting))).collect();
     let node = Node { operator: operator.to_owned(), attributes, ..Node::default() };
-    call(&mut Call { network, node: &node, name, inputs, outputs, seen: RefCell::default() })
+    let types = &HashMap::new();
+    call(&mut Call { network, node: &node, name, inputs, outputs, types, seen: RefCell::default() })
 }
 
 /// What a family makes of a node; `None` if it is another's.
