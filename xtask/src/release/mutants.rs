@@ -31,8 +31,11 @@ const WANTED: f64 = 0.85;
 
 /// Packages whose mutants are drawn.
 const PACKAGES: &[&str] = &["ane-device", "ane-driver", "aned", "vhost-device-ane"];
-/// The tests that cross packages.
-const ACROSS: &[&str] = &["--package", "ane-tests", "-E", "not (binary(guest) or binary(release))"];
+/// The tests that cross packages. They need what all packages build.
+const ACROSS: &[&str] =
+    &["--workspace", "-E", "package(ane-tests) and not (binary(guest) or binary(release))"];
+/// All tests that try mutants.
+const ALL: &[&str] = &["--workspace", "-E", "not (binary(guest) or binary(release))"];
 
 /// Seconds after which tests of a mutant hang.
 const PATIENCE_S: u64 = 1200;
@@ -100,6 +103,16 @@ impl Ends {
         Ok(Self { path: root().join("target/release-mutants.jsonl"), commit })
     }
 
+    /// What became of a mutant; it is tried if nobody has.
+    fn of_or(&self, mutant: &Mutant, attempt: impl FnOnce() -> Result<End>) -> Result<End> {
+        if let Some(end) = self.of(mutant) {
+            return Ok(end);
+        }
+        let end = attempt()?;
+        self.keep(mutant, &end)?;
+        Ok(end)
+    }
+
     fn of(&self, mutant: &Mutant) -> Option<End> {
         let text = std::fs::read_to_string(&self.path).unwrap_or_default();
         let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -158,16 +171,13 @@ pub(super) fn run(size: &str, seed: Option<u64>) -> Result<Line> {
     println!("F10: {count} mutants, seed {seed}");
     let start = Instant::now();
     let mutants = sample(list()?, count, seed);
+    let none = Mutant { name: "no change".to_owned(), ..Mutant::default() };
+    if let End::Caught(test) = known.of_or(&none, || tested(ALL))? {
+        bail!("tests that fail without a change say nothing of mutants: {test}");
+    }
     let mut ends = Vec::new();
     for mutant in &mutants {
-        let end = match known.of(mutant) {
-            Some(end) => end,
-            None => {
-                let end = attempt(mutant)?;
-                known.keep(mutant, &end)?;
-                end
-            }
-        };
+        let end = known.of_or(mutant, || attempt(mutant))?;
         println!("{}: {end:?}", mutant.name);
         ends.push(end);
     }
