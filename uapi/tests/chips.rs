@@ -1,8 +1,6 @@
 //! The chip table and the HAL table against the documents, by tables written out a second time.
 
-use ane_uapi::hw::chip::{
-    self, BIA, BOARDS, Board, CHIPS, CIRCUITS, Circuit, Quantity, Soc, Unknown, operations_per_cycle,
-};
+use ane_uapi::hw::chip::{self, BIA, BOARDS, CHIPS, CIRCUITS, Quantity, Soc, Unknown, operations_per_cycle};
 use ane_uapi::hw::hal::{self, FIELDS, FieldBytes, FieldKind, FieldOffset, Generation, UnknownGeneration};
 use ane_uapi::hw::space::{EngineOffset, PhysAddr};
 use ane_uapi::hw::usage::ReadOnly;
@@ -27,7 +25,7 @@ fn thirteen_boards_have_the_listed_soc_nodes_and_type() {
     ];
     assert_eq!(BOARDS.len(), listed.len());
     for (marketing, product, soc, nodes, ane_type) in listed {
-        let board = Board::by_product(product).expect("the board is listed");
+        let board = BOARDS.iter().find(|board| board.product == product).expect("the board is listed");
         assert_eq!(board.marketing, marketing);
         assert_eq!(board.soc.name(), soc);
         let chip = board.soc.chip();
@@ -49,7 +47,8 @@ fn circuits_have_the_listed_firmware_and_ranges() {
     ];
     assert_eq!(CIRCUITS.len(), listed.len());
     for (codename, firmware, base, pmu) in listed {
-        let circuit = Circuit::by_codename(codename).expect("the circuit is listed");
+        let circuit =
+            CIRCUITS.iter().find(|circuit| circuit.codename == codename).expect("the circuit is listed");
         let ranges: Vec<_> = circuit.pmu.iter().map(|range| (range.base.0, range.len)).collect();
         assert_eq!((circuit.firmware, circuit.mmio_base.0, &ranges[..]), (firmware, base, pmu), "{codename}");
     }
@@ -131,11 +130,6 @@ fn names_that_do_not_exist_are_answered_with_those_that_do() {
         said(Soc::by_name("t9000").unwrap_err()),
         "chip \"t9000\" is not known; known: t8103, t6000, t6001, t6002, t8112"
     );
-    assert!(said(Board::by_product("J1AP").unwrap_err()).ends_with("J375dAP, J493AP, J413AP"));
-    assert_eq!(
-        said(Circuit::by_codename("nyx").unwrap_err()),
-        "circuit \"nyx\" is not known; known: styx, eos0, eos1, eos2, eos3, bia"
-    );
     assert_eq!(
         said(Soc::T6001.chip().node("ane2").unwrap_err()),
         "node \"ane2\" does not exist on t6001, which has: ane0, ane1"
@@ -165,7 +159,7 @@ fn container_offset_and_bus_address_convert_both_ways_inside_the_container_only(
 
 #[test]
 fn boards_of_a_soc_are_counted() {
-    let counts = Soc::ALL.map(|soc| soc.boards().count());
+    let counts = Soc::ALL.map(|soc| BOARDS.iter().filter(|board| board.soc == soc).count());
     assert_eq!(counts, [5, 2, 3, 1, 2]);
     assert_eq!(chip::MADDS_PER_ENGINE, 256);
 }

@@ -23,9 +23,6 @@ impl BarIndex {
     /// The constants (td 5; measured).
     pub const CONSTANTS: Self = Self(1);
 
-    /// A second intermediate in one compiler's naming, unused in every program executed (td 5).
-    pub const SECOND_INTERMEDIATE: Self = Self(2);
-
     /// Scratch and intermediates (td 5; measured).
     pub const SCRATCH: Self = Self(3);
 

@@ -249,11 +249,6 @@ pub fn find(offset: EngineOffset) -> Option<&'static Range> {
     range.contains(offset).then_some(range)
 }
 
-/// True if `offset` lies in the range that real silicon leaves unused.
-pub const fn is_extension(offset: EngineOffset) -> bool {
-    EXTENSION_START.0 <= offset.0 && offset.0 < EXTENSION_END.0
-}
-
 impl Range {
     /// True if `offset` lies inside.
     pub const fn contains(&self, offset: EngineOffset) -> bool {
@@ -311,33 +306,6 @@ const _: () = {
     assert!(Region::MoverConfiguration.range().len() == mover::transfer::WINDOW_BYTES);
 };
 
-/// A word, or a short run of words, that is known by name although its block is not described.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Landmark {
-    /// Its name.
-    pub name: &'static str,
-    /// Its offset.
-    pub offset: EngineOffset,
-    /// Words in the run.
-    pub count: u32,
-    /// What it is.
-    pub doc: &'static str,
-    /// How well it is established.
-    pub grade: Grade,
-    /// Where it is known from.
-    pub source: &'static str,
-}
-
-const fn landmark(
-    name: &'static str,
-    offset: u32,
-    count: u32,
-    doc: &'static str,
-    source: &'static str,
-) -> Landmark {
-    Landmark { name, offset: EngineOffset(offset), count, doc, grade: Grade::Derived, source }
-}
-
 /// Where the coprocessor begins after a reset.
 pub const RVBAR: EngineOffset = EngineOffset(0x105_0000);
 
@@ -349,17 +317,3 @@ pub const VERSION: EngineOffset = EngineOffset(0x184_0000);
 /// They tick as event timestamps do, [`tm::TIMESTAMP_HZ`] times in a second.
 pub const CLOCKS: [EngineOffset; 4] =
     [EngineOffset(0x116_0008), EngineOffset(0x116_8008), EngineOffset(0x117_0000), EngineOffset(0x117_8000)];
-
-/// The words known by name, by rising offset.
-pub const LANDMARKS: &[Landmark] = &[
-    landmark("PMGR1", 0x738, 1, "power domain", "facts A.8"),
-    landmark("PMGR2", 0x798, 1, "power domain", "facts A.8"),
-    landmark("PMGR3", 0x7f8, 1, "power domain", "facts A.8"),
-    landmark("RVBAR", RVBAR.0, 1, "where the coprocessor begins after a reset", "seed 004, mmio map, note a"),
-    landmark("CLOCK0", CLOCKS[0].0, 2, "free-running clock", "facts A.8"),
-    landmark("CLOCK1", CLOCKS[1].0, 2, "free-running clock", "facts A.8"),
-    landmark("CLOCK2", CLOCKS[2].0, 2, "free-running clock: the firmware's timestamp", "facts A.8"),
-    landmark("CLOCK3", CLOCKS[3].0, 2, "free-running clock: the firmware's time base", "facts A.8"),
-    landmark("VERS", VERSION.0, 1, "version code of the engine", "seed 004, mmio map, note c; facts A.8"),
-    landmark("SCRATCH", 0x184_0048, 8, "scratch words of the coprocessor", "facts A.8"),
-];

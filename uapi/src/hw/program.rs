@@ -159,10 +159,7 @@ impl Record {
     }
 }
 
-/// Where the firmware keeps its aperture configuration, from the engine's object (seed 000, table 28.8).
-pub const APERTURE_CONFIG_OBJECT: u32 = 0xa000;
-
-/// Where [`ApertureConfig`] begins in that object: its first field (seed 000, table 28.8).
+/// Where [`ApertureConfig`] begins in the object that the firmware has for the engine: its first field (seed 000, table 28.8).
 pub const APERTURE_CONFIG_OFFSET: u32 = 0xb98;
 
 /// The aperture configuration: the three numbers of the rebase (seed 000, table 28.8; derived).

@@ -9,9 +9,6 @@
 use crate::layout;
 use crate::register::Show;
 
-/// Where the word lies in the driver's device object (seed 000; derived).
-pub const DEVICE_OBJECT_OFFSET: u32 = 0xe028;
-
 layout! {
     /// The engine's status word.
     pub struct EngineStatus {

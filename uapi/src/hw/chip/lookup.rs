@@ -1,9 +1,9 @@
-//! Finding a chip, a board, a circuit or an instance by the name a person would type.
+//! Finding a chip or an instance by the name a person would type.
 
 use core::fmt;
 
 use super::super::names::list;
-use super::{BOARDS, Board, CHIPS, CIRCUITS, Chip, Circuit, Count, Instance, Quantity, Soc};
+use super::{CHIPS, Chip, Count, Instance, Quantity, Soc};
 
 impl Soc {
     /// Every SoC.
@@ -34,44 +34,11 @@ impl Soc {
     pub fn by_name(name: &str) -> Result<Self, Unknown<'_>> {
         Self::ALL.into_iter().find(|soc| soc.name().eq_ignore_ascii_case(name)).ok_or(Unknown::Soc { name })
     }
-
-    /// The boards that were built around it.
-    pub fn boards(self) -> impl Iterator<Item = &'static Board> {
-        BOARDS.iter().filter(move |board| board.soc == self)
-    }
 }
 
 impl fmt::Display for Soc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-impl Board {
-    /// The board of that product code; capitals do not matter.
-    ///
-    /// # Errors
-    ///
-    /// [`Unknown::Board`], which names the thirteen.
-    pub fn by_product(product: &str) -> Result<&'static Self, Unknown<'_>> {
-        BOARDS
-            .iter()
-            .find(|board| board.product.eq_ignore_ascii_case(product))
-            .ok_or(Unknown::Board { product })
-    }
-}
-
-impl Circuit {
-    /// The circuit of that code name.
-    ///
-    /// # Errors
-    ///
-    /// [`Unknown::Circuit`], which names the six.
-    pub fn by_codename(codename: &str) -> Result<&'static Self, Unknown<'_>> {
-        CIRCUITS
-            .iter()
-            .find(|circuit| circuit.codename.eq_ignore_ascii_case(codename))
-            .ok_or(Unknown::Circuit { codename })
     }
 }
 
@@ -111,16 +78,6 @@ pub enum Unknown<'a> {
         /// The name.
         name: &'a str,
     },
-    /// No such board.
-    Board {
-        /// The product code.
-        product: &'a str,
-    },
-    /// No such circuit.
-    Circuit {
-        /// The code name.
-        codename: &'a str,
-    },
     /// The chip has no node of that name.
     Node {
         /// The chip.
@@ -143,14 +100,6 @@ impl fmt::Display for Unknown<'_> {
             Self::Soc { name } => {
                 write!(f, "chip {name:?} is not known; known: ")?;
                 list(f, Soc::ALL.iter().map(|soc| soc.name()))
-            }
-            Self::Board { product } => {
-                write!(f, "board {product:?} is not known; known: ")?;
-                list(f, BOARDS.iter().map(|board| board.product))
-            }
-            Self::Circuit { codename } => {
-                write!(f, "circuit {codename:?} is not known; known: ")?;
-                list(f, CIRCUITS.iter().map(|circuit| circuit.codename))
             }
             Self::Node { soc, node } => {
                 write!(f, "node {node:?} does not exist on {soc}, which has: ")?;

@@ -54,19 +54,6 @@ layout! {
 }
 
 layout! {
-    /// A parameterised transfer.
-    pub struct MoveWord {
-        /// [`Opcode::Move`].
-        #[bits(8)] opcode: u8 => Show::Codes(Opcode::CODES),
-        /// Number of the mover; some vendor code leaves it unset, and it has no effect.
-        #[bits(8)] mover: u8,
-        #[bits(15)] __: u16,
-        /// Clear.
-        #[bits(1)] compact: bool
-    }
-}
-
-layout! {
     /// A compact transfer out of scratch.
     pub struct CompactMove {
         /// [`Opcode::Move`].

@@ -33,9 +33,6 @@ pub const CLK_GATE_EN_STORED: u32 = 0xffff_ff7f;
 /// The bits that CLK_GATE_HYST keeps (mover 3; measured).
 pub const CLK_GATE_HYST_STORED: u32 = 0x01ff_007f;
 
-/// What firmware writes to CLK_GATE_EN at start (seed 002, section 7).
-pub const CLK_GATE_EN_AT_START: u32 = 0x3f;
-
 codes! {
     /// A core that can reach the registers, in the order of the windows.
     pub enum Core: u8, "mover core" {
