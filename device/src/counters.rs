@@ -29,7 +29,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts one refusal.
     pub(crate) fn count_refusal(&mut self, category: Category) {
         if let Some(count) = self.refused.get_mut(category as usize) {
             increment(count);

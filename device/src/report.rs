@@ -40,7 +40,6 @@ impl Kind {
     }
 }
 
-/// The budgets.
 #[derive(Debug)]
 pub(crate) struct Reporter([LogBudget; Kind::COUNT]);
 

@@ -62,7 +62,6 @@ impl LineKind {
     }
 }
 
-/// The budgets.
 #[derive(Debug)]
 pub(crate) struct Journal([LogBudget; LineKind::ALL.len()]);
 

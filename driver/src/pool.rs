@@ -35,7 +35,6 @@ struct Member {
     executing: u32,
 }
 
-/// One pool.
 #[derive(Debug)]
 pub(crate) struct Pool {
     capacity: u32,

@@ -43,7 +43,6 @@ pub(crate) struct Part {
     pub(crate) range: IovaRange,
 }
 
-/// One program.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) file: FileId,

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 /// The shortest window that is worth opening: about a wake-up.
 const SHORTEST: Duration = Duration::from_micros(5);
 
-/// The window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     longest: Duration,

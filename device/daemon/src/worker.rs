@@ -213,7 +213,6 @@ impl Worker {
         self.trace.finish(timeline.lost());
     }
 
-    /// One turn.
     pub(crate) fn turn(&mut self, vrings: &[Vring]) -> Turn {
         let mut turn = Turn::default();
         let ctrl = vrings.get(usize::from(CTRL_QUEUE)).filter(|vring| runs(vring));

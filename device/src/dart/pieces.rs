@@ -67,7 +67,6 @@ impl Pieces {
         self.list.push(Piece { place, len, count });
     }
 
-    /// The pieces.
     pub(super) fn list(&self) -> &[Piece] {
         &self.list
     }

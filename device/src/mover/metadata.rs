@@ -18,7 +18,6 @@ struct Finished {
     zeros: u32,
 }
 
-/// One packer.
 #[derive(Clone, Debug, Default)]
 struct Packer {
     tiles: VecDeque<Finished>,

@@ -27,7 +27,6 @@ struct QueuedCommand {
     since: u64,
 }
 
-/// The queue.
 #[derive(Debug)]
 pub(super) struct Queue {
     entries: VecDeque<QueuedCommand>,

@@ -13,7 +13,6 @@ use super::Mover;
 use super::memories::Memories;
 use super::outcome::{Reason, Unit};
 
-/// A thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Thread {
     /// First cycle in which it can issue.
@@ -22,7 +21,6 @@ struct Thread {
     waits: Option<u64>,
 }
 
-/// The threads.
 #[derive(Debug, Default)]
 pub(super) struct Threads([Thread; THREADS as usize]);
 

@@ -57,7 +57,6 @@ pub fn decode(
     Ok((header, after))
 }
 
-/// Writes a record.
 fn write(file: &mut RegisterFile, record: &Record<'_>) -> Result<(), DescriptorError> {
     if record.missing == 0
         && let Some(words) = file.run(record.header.address(), record.values.len())

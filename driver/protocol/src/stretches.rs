@@ -14,7 +14,6 @@ struct Counts {
     stretches: U32,
 }
 
-/// One stretch.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Stretch {

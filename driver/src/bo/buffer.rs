@@ -55,7 +55,6 @@ impl Holders {
     }
 }
 
-/// A buffer.
 #[derive(Debug)]
 pub(super) struct Buffer {
     pub(super) pages: Pages,

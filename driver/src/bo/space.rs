@@ -91,7 +91,6 @@ pub struct Space {
     pub(super) buffers: Table<Buffer>,
     /// Offsets behind the arena's, for buffers that no one stretch of its file is.
     pub(super) window: FreeRuns,
-    /// By map offset.
     pub(super) by_offset: BTreeMap<u64, BufferId>,
     /// Bytes that processes have mapped of buffers: by offset and length, how often.
     pub(super) processes: BTreeMap<(u64, u64), u32>,

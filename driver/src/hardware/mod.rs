@@ -181,7 +181,6 @@ impl<B: Bus> Hardware<B> {
         self.bus
     }
 
-    /// The bus.
     pub(crate) const fn bus(&self) -> &B {
         &self.bus
     }
@@ -196,7 +195,6 @@ impl<B: Bus> Hardware<B> {
         self.bus.wakeup()
     }
 
-    /// The time now.
     pub(crate) fn now(&self) -> Time {
         self.clock.now()
     }

@@ -80,7 +80,6 @@ enum First {
 /// One base address: so many bytes behind where a mapping lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bound {
-    /// The BAR.
     bar: BarIndex,
     /// Which of the request's uses.
     mapping: usize,

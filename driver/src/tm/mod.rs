@@ -90,7 +90,6 @@ pub(crate) enum Why {
     /// An error, with its code if that has a name, and the first and the third error register as they were: the third
     /// is a register's value or the address that faulted.
     Error {
-        /// The code.
         code: Option<ErrorCode>,
         /// The first error register.
         word: ErrorWord,

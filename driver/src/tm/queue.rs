@@ -44,7 +44,6 @@ pub(super) struct Staged {
     pub(super) is_back: bool,
 }
 
-/// One queue.
 #[derive(Debug)]
 pub(super) struct Queue {
     id: QueueId,

@@ -21,7 +21,6 @@ const ENTRY: usize = size_of::<Stretch>();
 /// A message that is written, and where its parts lie.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
-    /// Bytes of it.
     pub(crate) bytes: usize,
     /// Where the argument begins.
     argument_at: usize,

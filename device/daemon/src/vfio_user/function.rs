@@ -6,7 +6,6 @@
 
 use ane_uapi::wire::platform::{DEVICE, Range, VECTORS, VENDOR};
 
-/// Bytes of it.
 pub(crate) const BYTES: usize = 256;
 
 /// Where the MSI capability stands.

@@ -171,7 +171,6 @@ impl<M> Borrower<M> {
 }
 
 impl<M: GuestMemory> Borrower<M> {
-    /// The device.
     pub(super) fn device(&mut self) -> Result<Device<'_, M>, EngineError> {
         let lent = match self.lent.take() {
             Some(lent) => lent,

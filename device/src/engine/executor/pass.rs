@@ -36,7 +36,6 @@ pub(super) struct Begun {
 /// Why a pass ended before its end.
 #[derive(Debug)]
 pub(super) enum Left {
-    /// It failed.
     Failed(EngineError),
     /// It has to go on elsewhere.
     TooLong(Box<Begun>),

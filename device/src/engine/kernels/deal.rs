@@ -29,12 +29,10 @@ pub(crate) struct Deal<'a> {
     pub(crate) strips: &'a [Strip],
     /// Singles from one tap of a tile to the next.
     pub(crate) pitch: usize,
-    /// The tiles.
     pub(crate) tiles: &'a mut [f32],
 }
 
 impl Deal<'_> {
-    /// Taps.
     fn taps(&self) -> usize {
         self.plane.len().checked_div(self.lanes).unwrap_or_default()
     }

@@ -76,7 +76,6 @@ pub(super) trait Fused: Lanes {
     /// The same where `magnitude` is `least` or more, and `self` elsewhere.
     fn plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self;
 
-    /// The magnitude.
     fn magnitude(self) -> Self;
 
     /// Halves that lie in a row and have exponent fields below 31.
@@ -156,7 +155,6 @@ pub(super) trait Doubles: Copy {
     /// The same where `magnitude` is `least` or more, and `self` elsewhere.
     fn plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self;
 
-    /// The magnitude.
     fn magnitude(self) -> Self;
 
     /// The smaller number.

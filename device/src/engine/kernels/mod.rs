@@ -162,7 +162,6 @@ pub(crate) struct Code {
     pub(crate) many: Kernel,
     /// The same, for few columns.
     pub(crate) narrow: Kernel,
-    /// For one row.
     pub(crate) row: Kernel,
     /// The same, for half as many columns.
     pub(crate) short: Kernel,

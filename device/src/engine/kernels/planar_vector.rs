@@ -22,7 +22,6 @@ pub(in crate::engine) trait Vector: Copy {
     /// The same number eight times.
     fn splat(number: f64) -> Self;
 
-    /// The numbers.
     fn numbers(self) -> [f64; LANES];
 
     /// Sums.

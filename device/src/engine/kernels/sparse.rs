@@ -13,7 +13,6 @@ use super::measure::least;
 /// A small number of a tile or a panel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Small {
-    /// Its tap.
     pub(crate) tap: u32,
     /// Its row in a tile, or its column in a panel.
     pub(crate) place: u32,

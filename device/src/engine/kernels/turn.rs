@@ -63,7 +63,6 @@ mod sse2 {
     }
 }
 
-/// A row.
 #[cfg(not(target_arch = "x86_64"))]
 #[derive(Clone, Copy)]
 struct Row([u16; BLOCK]);

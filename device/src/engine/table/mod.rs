@@ -43,7 +43,6 @@ enum Fold {
     NonNegative,
 }
 
-/// A straight line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct StraightLine {
     slope: f64,

@@ -40,7 +40,6 @@ impl Bundle {
         (self.row_steps() as usize).saturating_mul(self.count as usize).saturating_add(16)
     }
 
-    /// Its elements.
     pub(super) fn elements(self) -> usize {
         (self.len.checked_div(self.element).unwrap_or(0) as usize).saturating_mul(self.count as usize)
     }

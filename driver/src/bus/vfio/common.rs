@@ -18,7 +18,6 @@ pub(super) const STATUS: usize = 0x14;
 pub(super) const QUEUE_SELECT: usize = 0x16;
 /// Places of the queue.
 pub(super) const QUEUE_SIZE: usize = 0x18;
-/// Its vector.
 pub(super) const QUEUE_VECTOR: usize = 0x1a;
 /// Writing 1 makes the queue work.
 pub(super) const QUEUE_ENABLE: usize = 0x1c;
@@ -31,7 +30,6 @@ pub(super) const QUEUE_AVAILABLE: usize = 0x28;
 /// The used ring.
 pub(super) const QUEUE_USED: usize = 0x30;
 
-/// No vector.
 pub(super) const NO_VECTOR: u16 = 0xffff;
 
 /// The status: seen.

@@ -18,7 +18,6 @@ use crate::bus::{Arena, BusError, DmaMemory};
 /// Regions that every device takes in one table: what the vhost-user protocol promises without slots.
 const TABLE_MAX: usize = 8;
 
-/// By context.
 pub(super) type Arenas = [Option<Arena>; ContextId::COUNT as usize];
 
 /// No context has an arena.

@@ -20,7 +20,6 @@ const SMALL_BYTES: u64 = 512;
 /// What a tile is in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tiles {
-    /// A page.
     Page,
     /// 512 bytes.
     Small,

@@ -43,7 +43,6 @@ pub(super) struct Object<'a> {
     pub(super) sections: Vec<Section<'a>>,
 }
 
-/// One load command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadCommand<'a> {
     pub(super) command: u32,
@@ -105,7 +104,6 @@ impl fmt::Debug for SectionName {
     }
 }
 
-/// One section.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section<'a> {
     pub(super) name: SectionName,

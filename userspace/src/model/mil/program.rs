@@ -18,7 +18,6 @@ pub(super) struct Function {
     pub(super) outputs: Vec<String>,
 }
 
-/// One operation.
 #[derive(Debug, Default)]
 pub(super) struct Operation {
     pub(super) operator: String,
@@ -36,7 +35,6 @@ pub(super) enum Argument {
     Constant(Constant),
 }
 
-/// A constant.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Constant {
     Numbers {

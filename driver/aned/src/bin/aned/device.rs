@@ -9,7 +9,6 @@ use ane_driver::bus::vfio::{self, Bdf, Vfio};
 use ane_driver::bus::vhost_user::{self, VhostUser};
 use anyhow::{Context, bail};
 
-/// A device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Device {
     /// Behind the socket of another process.

@@ -2,7 +2,6 @@
 
 use crate::model::error::Error;
 
-/// A word.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Word<'a> {
     Name(&'a str),
