@@ -37,6 +37,7 @@ mod portable;
 mod prefetch;
 mod single;
 mod sparse;
+mod spread;
 pub(super) mod turn;
 mod vector;
 mod window;
@@ -49,6 +50,7 @@ pub(crate) use self::finish::{Finish, Pixels, Port};
 pub(crate) use self::measure::{Extent, GRANULE, least};
 pub(crate) use self::ordered::{LOWEST, half};
 pub(crate) use self::sparse::{Dropped, Small};
+pub(crate) use self::spread::Spread;
 pub(crate) use self::vector::{Stream, Tap};
 pub(crate) use self::window::Window;
 
@@ -170,6 +172,7 @@ pub(crate) struct Code {
     copy: unsafe fn(&mut Gather<'_>),
     deal: unsafe fn(&mut Deal<'_>),
     widen: unsafe fn(&[u16], &mut [f32]),
+    spread: unsafe fn(&mut Spread<'_>),
     finish: unsafe fn(&mut Finish<'_, '_>),
     raise: unsafe fn(&mut [u16], &[u16]),
     enter: unsafe fn(&[u16], &mut [u16]),
@@ -189,6 +192,12 @@ impl Code {
     pub(crate) fn widen(&self, from: &[u16], to: &mut [f32]) {
         // SAFETY: a `Code` is handed out where the unit is there.
         unsafe { (self.widen)(from, to) };
+    }
+
+    /// Writes rows of a plane.
+    pub(crate) fn spread(&self, spread: &mut Spread<'_>) {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.spread)(spread) };
     }
 
     /// Copies operands into panels.
@@ -344,8 +353,8 @@ macro_rules! code {
         mod $module {
             use super::lanes::Lanes;
             use super::{
-                Block, Code, Deal, Extent, Finish, Gather, Kernel, convert, copy, deal, double, finish, measure,
-                ordered,
+                Block, Code, Deal, Extent, Finish, Gather, Kernel, Spread, convert, copy, deal, double, finish, measure,
+                ordered, spread as plane,
             };
 
             /// Vectors of a block of one row.
@@ -367,6 +376,7 @@ macro_rules! code {
                 copy,
                 deal,
                 widen,
+                spread,
                 finish,
                 raise,
                 enter,
@@ -402,6 +412,12 @@ macro_rules! code {
             unsafe fn widen(from: &[u16], to: &mut [f32]) {
                 // SAFETY: as the caller says.
                 unsafe { convert::widen::<$lanes>(from, to) }
+            }
+
+            $(#[$feature])?
+            unsafe fn spread(channel: &mut Spread<'_>) {
+                // SAFETY: as the caller says.
+                unsafe { plane::run::<$lanes>(channel) }
             }
 
             $(#[$feature])?

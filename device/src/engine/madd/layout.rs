@@ -27,6 +27,9 @@ const NEAR: usize = 1 << 17;
 /// Pieces that each thread should have at least. Bands make them where there are few panels, and not more, as each band
 /// copies its panels anew.
 const PIECES: usize = 2;
+/// Groups that each thread should have at least, where each is a piece; and products of those that it takes at a time.
+const GROUPS: usize = 4;
+const SHARE: usize = 1 << 16;
 /// Tiles of rows that a band has at least: copying the panel for each band has to be worth it.
 const BAND: usize = 8;
 
@@ -41,6 +44,10 @@ pub(super) struct Layout {
     pub(super) copied: bool,
     /// Whether they come from the input as it is: there is nothing around it, and whole vectors end with it.
     pub(super) direct: bool,
+    /// Whether each group is a piece, whose planes are filled where it is computed: they are still near then.
+    pub(super) own: bool,
+    /// Pieces that are a thread's share at a time.
+    share: usize,
     /// Taps that are worked on at a time.
     block: usize,
     /// Panels of a group.
@@ -105,8 +112,29 @@ impl Layout {
             _ => (threads * PIECES).div_ceil(shape.groups * panels.div_ceil(least)).min(tiles / BAND).max(1),
         };
         let band = tiles.div_ceil(bands) * kernel.rows;
-        let together = (least, most);
-        Self { kernel, narrow, planes, copied, direct, block, panels, together, threads, band, pitch, places }
+        let own = !copied
+            && blocks == 1
+            && shape.groups >= threads * GROUPS
+            && shape.group_channels * planes.size() <= NEAR;
+        let together = if own { (panels, panels) } else { (least, most) };
+        let products = shape.pixels() * shape.group_outputs * shape.taps();
+        let share = if own { (SHARE / products).clamp(1, shape.groups / (threads * GROUPS)) } else { 1 };
+        Self {
+            kernel,
+            narrow,
+            planes,
+            copied,
+            direct,
+            own,
+            share,
+            block,
+            panels,
+            together,
+            threads,
+            band,
+            pitch,
+            places,
+        }
     }
 
     /// The kernel that works on a panel.
@@ -121,10 +149,27 @@ impl Layout {
 
     /// Singles that the planes need, with room behind them for a panel that runs on.
     pub(super) fn operands(&self) -> usize {
-        if self.direct {
+        if self.direct || self.own {
             return 0;
         }
-        self.planes.channels * self.planes.size() + self.kernel.columns
+        self.room(self.planes.channels)
+    }
+
+    /// The same for so many channels.
+    pub(super) fn room(&self, channels: usize) -> usize {
+        channels * self.planes.size() + self.kernel.columns
+    }
+
+    /// All pieces of the pass as threads take them.
+    pub(super) fn shares_of<'a>(
+        &self,
+        shape: &Shape,
+        output: &'a mut [u16],
+    ) -> impl Iterator<Item = Vec<(Piece, Window<'a>)>> + use<'a> {
+        let (mut pieces, share) = (self.pieces(shape, output), self.share);
+        std::iter::from_fn(move || {
+            Some(pieces.by_ref().take(share).collect()).filter(|all: &Vec<_>| !all.is_empty())
+        })
     }
 
     /// All pieces of the pass, each with the part of the output that it computes.

@@ -192,11 +192,12 @@ impl Array {
         self.channels.resize(all, Extent::NONE);
         let together = MEASURED.checked_div(channel).unwrap_or_default().max(1);
         let inputs = input.chunks(together.saturating_mul(channel));
-        let measured = self.channels.chunks_mut(together).zip(inputs).map(Share::Measures);
+        let measured =
+            self.channels.chunks_mut(together).zip(inputs).map(Share::Measures).filter(|_| !layout.own);
         let shares = planes.chain(measured).chain(self.coefficients.shares(&packing).map(Share::Tiles));
         let workers = self.workers.get_mut(..threads).unwrap_or_default();
         pool.share(workers, watch, shares, |worker, share, pace| match share {
-            Share::Planes(planes) => layout.planes.fill(code, shape, input, planes, pace),
+            Share::Planes(planes) => layout.planes.fill(code, shape, input, planes, &mut worker.row, pace),
             Share::Measures((extents, inputs)) => {
                 for (extent, input) in extents.iter_mut().zip(inputs.chunks_exact(channel)) {
                     if pace.spend(channel / VECTOR) {
@@ -381,9 +382,11 @@ impl Watched<'_> {
             port: Port { post_scale, factor: f64::from(halves::value(post_scale)) },
         };
         let workers = array.workers.get_mut(..threads).unwrap_or_default();
-        let pieces = pass.layout.pieces(&shape, output);
-        array.pool.share(workers, watch, pieces, |worker, (piece, mut window), pace| {
-            pass.run(&piece, &mut window, worker, pace);
+        let shares = pass.layout.shares_of(&shape, output);
+        array.pool.share(workers, watch, shares, |worker, pieces, pace| {
+            for (piece, mut window) in pieces {
+                pass.run(&piece, &mut window, worker, pace);
+            }
         });
         Ok(())
     }

@@ -12,6 +12,7 @@ use super::cuts::Cuts;
 use super::definition::Definition;
 use super::layout::{Layout, Piece, Run};
 use super::lines::Lines;
+use super::planes::Planes;
 use super::shape::Shape;
 use super::split::{self, Split};
 use super::stages::{Measured, Stages};
@@ -71,6 +72,11 @@ struct Sums {
 pub(super) struct Worker {
     /// `[panel][tap][column]`
     panels: Lines,
+    /// The planes of a group and the measures of its channels, where they are made for a piece.
+    planes: Lines,
+    channels: Vec<Extent>,
+    /// A row on its way into planes.
+    pub(super) row: Vec<f32>,
     stretches: Vec<Stretch>,
     /// The small operands of each panel, where they are looked for.
     small: Vec<Vec<Small>>,
@@ -122,7 +128,13 @@ impl PassContext<'_> {
         pace: &mut Pace<'_>,
     ) {
         let tiles = self.tiles(piece);
-        let Self { ref layout, coefficients, channels, .. } = *self;
+        let Self { ref layout, coefficients, .. } = *self;
+        if layout.own && !self.fill(piece.group, worker, pace) {
+            return;
+        }
+        let each = self.shape().group_channels;
+        let channels =
+            if layout.own { &worker.channels } else { &self.channels[piece.group * each..][..each] };
         let measured = Measured { shape: self.shape(), layout, coefficients, channels };
         worker.stages.set(measured, piece.group, tiles.clone(), |tile| {
             let biases = self.channels(piece, tile).map(|channel| self.bias(channel).unsigned_abs());
@@ -151,6 +163,26 @@ impl PassContext<'_> {
         }
     }
 
+    /// Fills the planes of a group and measures its channels; false if that is not wanted any more.
+    fn fill(&self, group: usize, worker: &mut Worker, pace: &mut Pace<'_>) -> bool {
+        let (shape, Self { code, layout, definition, .. }) = (self.shape(), self);
+        let (channels, size) = (shape.group_channels, shape.height * shape.width);
+        worker.planes.resize(layout.room(channels));
+        let (planes, behind) = worker.planes.singles_mut().split_at_mut(channels * layout.planes.size());
+        behind.fill(0.0);
+        let first = group * channels;
+        let share = Planes::share(first, planes);
+        layout.planes.fill(code, shape, definition.input, share, &mut worker.row, pace);
+        worker.channels.clear();
+        for channel in definition.input[first * size..].chunks_exact(size).take(channels) {
+            if pace.spend(size / VECTOR) {
+                break;
+            }
+            worker.channels.push(code.measure(channel));
+        }
+        worker.channels.len() == channels
+    }
+
     /// What the sums of a channel start with.
     fn bias(&self, channel: usize) -> i64 {
         self.definition.bias(channel).map_or(0, |bias| product::of(bias, ONE))
@@ -168,15 +200,20 @@ impl PassContext<'_> {
         let Piece { group, ref panels, .. } = *piece;
         let (offsets, blocks) = (&self.offsets[number], self.offsets.len());
         let tiles = self.tiles(piece);
-        let Worker { panels: copies, small, pixels: cut, stages, results, .. } = worker;
+        let Worker { panels: copies, planes, small, pixels: cut, stages, results, .. } = worker;
+        let planes = if self.layout.own {
+            planes.singles()
+        } else {
+            let plane = group * self.shape().group_channels * self.layout.planes.size();
+            self.operands.get(plane..).unwrap_or_default()
+        };
         for first in tiles.clone().step_by(TILES) {
             for (i, panel) in panels.clone().enumerate() {
                 let operands = if self.layout.copied {
                     let room = self.room(taps.len());
                     &copies.singles()[i * room..][..room]
                 } else {
-                    let plane = group * self.shape().group_channels * self.layout.planes.size();
-                    &self.operands[plane + self.layout.first(panel)..]
+                    &planes[self.layout.first(panel)..]
                 };
                 let kernel = self.layout.kernel(panel);
                 let block = kernel.rows * kernel.columns;

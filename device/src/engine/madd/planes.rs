@@ -9,15 +9,13 @@
 
 use super::shape::Shape;
 use crate::engine::cancel::{Pace, VECTOR};
-use crate::engine::kernels::Code;
+use crate::engine::kernels::{Code, Spread};
 
 /// Singles that planes may take beyond four for each of the input's numbers. Real passes stay far below; padding
 /// that would blow up the input is not worth a fast path.
 const SPARE: usize = 1 << 22;
 /// Singles of planes that are worth a thread's while.
 const MANY: usize = 1 << 14;
-/// What the longest vectors of any tier divide.
-const LONGEST: usize = 16;
 /// Numbers of a channel that are widened before the next look whether they are still wanted. Whole vectors.
 const STRIP: usize = 1 << 18;
 
@@ -87,6 +85,11 @@ impl Planes {
         phase * self.phase() + row / by_row * self.pitch + column / by_column
     }
 
+    /// The planes of neighbouring channels, as one share.
+    pub(super) const fn share<'a>(first: usize, planes: &'a mut [f32]) -> PlaneShare<'a> {
+        PlaneShare { first, planes }
+    }
+
     /// Hands out the planes in shares for threads.
     pub(super) fn shares<'a>(
         &self,
@@ -101,23 +104,22 @@ impl Planes {
         shares.map(move |(i, planes)| PlaneShare { first: i * channels, planes })
     }
 
-    /// Fills the planes of some channels.
+    /// Fills the planes of some channels; `row` is room to work in.
     pub(super) fn fill(
         &self,
         code: &Code,
         shape: &Shape,
         input: &[u16],
         share: PlaneShare<'_>,
+        row: &mut Vec<f32>,
         pace: &mut Pace<'_>,
     ) {
-        if self.steps != (1, 1) {
-            self.fill_phases(code, shape, input, share, pace);
-            return;
-        }
-        let channels = input.chunks_exact(shape.height * shape.width).skip(share.first);
-        for (channel, plane) in channels.zip(share.planes.chunks_exact_mut(self.size())) {
-            let unpadded = shape.pad_x == 0 && shape.pad_y == 0;
-            if unpadded && self.pitch == shape.width && self.rows <= shape.height {
+        let size = shape.height * shape.width;
+        let unpadded = self.steps == (1, 1) && [shape.pad_x, shape.pad_y] == [0, 0];
+        let whole = unpadded && self.pitch == shape.width && self.rows <= shape.height;
+        for (i, plane) in share.planes.chunks_exact_mut(self.size()).enumerate() {
+            let channel = &input[(share.first + i) * size..];
+            if whole {
                 for (from, to) in channel.chunks(STRIP).zip(plane.chunks_mut(STRIP)) {
                     if pace.spend(to.len() / VECTOR) {
                         return;
@@ -126,77 +128,27 @@ impl Planes {
                 }
                 continue;
             }
-            let left = shape.pad_x.min(self.pitch);
-            let have = (self.pitch - left).min(shape.width);
-            for row in 0..self.rows {
-                if pace.spend(self.pitch / VECTOR + 1) {
+            plane.fill(0.0);
+            let (lines, columns) = (self.rows * self.steps.0, self.pitch * self.steps.1);
+            let together = (STRIP / columns).max(1);
+            for first in (0..lines).step_by(together) {
+                let lines = first..lines.min(first + together);
+                if pace.spend(lines.len() * (columns / VECTOR + 1)) {
                     return;
                 }
-                let (place, behind) = plane[row * self.pitch..].split_at_mut(left);
-                place.fill(0.0);
-                let source = row.checked_sub(shape.pad_y).filter(|&y| y < shape.height);
-                let Some(y) = source else {
-                    behind[..self.pitch - left].fill(0.0);
-                    continue;
-                };
-                // Whole vectors, as far as there is room for them; what they bring too many is written over.
-                let from = &channel[y * shape.width..];
-                let many = have.next_multiple_of(LONGEST).min(from.len()).min(behind.len());
-                code.widen(&from[..many], &mut behind[..many]);
-                behind[have..self.pitch - left].fill(0.0);
+                code.spread(&mut Spread {
+                    channel,
+                    extents: (shape.height, shape.width),
+                    pads: (shape.pad_y, shape.pad_x),
+                    steps: self.steps,
+                    phases: self.phases,
+                    phase: (self.rows, self.pitch),
+                    lines,
+                    plane,
+                    row,
+                });
             }
         }
-    }
-
-    /// The same where outputs are further apart.
-    fn fill_phases(
-        &self,
-        code: &Code,
-        shape: &Shape,
-        input: &[u16],
-        share: PlaneShare<'_>,
-        pace: &mut Pace<'_>,
-    ) {
-        let columns = self.pitch * self.steps.1;
-        let left = shape.pad_x.min(columns);
-        let have = (columns - left).min(shape.width);
-        let mut line = vec![0.0; columns];
-        let channels = input.chunks_exact(shape.height * shape.width).skip(share.first);
-        for (channel, plane) in channels.zip(share.planes.chunks_exact_mut(self.size())) {
-            let rows = (0..self.rows).flat_map(|row| (0..self.phases.0).map(move |phase| (row, phase)));
-            for row in rows.map(|(row, phase)| row * self.steps.0 + phase) {
-                if pace.spend(columns / VECTOR + 1) {
-                    return;
-                }
-                let source = row.checked_sub(shape.pad_y).filter(|&y| y < shape.height);
-                if let Some(y) = source {
-                    let (from, to) = (&channel[y * shape.width..], &mut line[left..]);
-                    // As above.
-                    let many = have.next_multiple_of(LONGEST).min(from.len()).min(to.len());
-                    code.widen(&from[..many], &mut to[..many]);
-                    to[have..].fill(0.0);
-                }
-                for phase in 0..self.phases.1 {
-                    let to = &mut plane[self.distance(row, phase)..][..self.pitch];
-                    match source {
-                        Some(_) => every(&line, self.steps.1, phase, to),
-                        None => to.fill(0.0),
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Every so many numbers, from some place on that is before the second of them.
-#[expect(clippy::indexing_slicing, reason = "`Planes::fill_phases` counts them")]
-fn every(from: &[f32], step: usize, first: usize, to: &mut [f32]) {
-    let to = to.iter_mut();
-    match step {
-        // Known strides become vector instructions.
-        2 => to.zip(from.as_chunks::<2>().0).for_each(|(to, from)| *to = from[first]),
-        3 => to.zip(from.as_chunks::<3>().0).for_each(|(to, from)| *to = from[first]),
-        _ => to.zip(from.chunks_exact(step)).for_each(|(to, from)| *to = from[first]),
     }
 }
 
@@ -240,7 +192,14 @@ mod tests {
             let mut all = vec![-1.0; planes.channels * planes.size()];
             let watch = crate::engine::cancel::Watch::idle();
             for share in planes.shares(&mut all) {
-                planes.fill(Tier::Portable.code(), &shape, &input, share, &mut Pace::new(&watch));
+                planes.fill(
+                    Tier::Portable.code(),
+                    &shape,
+                    &input,
+                    share,
+                    &mut Vec::new(),
+                    &mut Pace::new(&watch),
+                );
             }
             for (group, pixel) in (0..2).flat_map(|group| (0..shape.pixels()).map(move |at| (group, at))) {
                 let (y, x) = (pixel / shape.out_width, pixel % shape.out_width);

@@ -65,7 +65,7 @@ pub(super) struct Measured<'a> {
     pub(super) shape: &'a Shape,
     pub(super) layout: &'a Layout,
     pub(super) coefficients: &'a Packed,
-    /// The operands of each channel.
+    /// The operands of each channel of the group.
     pub(super) channels: &'a [Extent],
 }
 
@@ -85,7 +85,6 @@ impl Stages {
     ) {
         let Measured { shape, layout, coefficients, channels } = measured;
         let taps = shape.taps();
-        let channels = &channels[group * shape.group_channels..][..shape.group_channels];
         let window = shape.kernel_height * shape.kernel_width;
         self.operands.clear();
         self.operands.extend((0..taps).step_by(GRANULE).map(|tap| {
