@@ -7,7 +7,7 @@ use crate::random::Random;
 
 /// How the outputs read channels of their group.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ChannelReads {
+pub(super) enum ChannelReads {
     Dense,
     Unicast(u32),
 }

@@ -4,6 +4,7 @@ use super::place::{Shape, UsedPlaces};
 use super::planar::{geometry, result, source1};
 use super::written::Delta;
 use super::{CONSTANTS, DATA, MODES, table_at};
+use crate::differential::neural::ChannelReads;
 use crate::differential::packing::{self, CoefficientFormat, Packing};
 use crate::differential::task::{align, half};
 use crate::random::Random;
@@ -18,14 +19,6 @@ enum NeuralKind {
     Sum,
     Maximum,
     PassThrough,
-}
-
-/// The channels that an output reads. There is one group here: whether a group may read what the one before wrote, no source
-/// says, and in crowded memory it would.
-#[derive(Clone, Copy)]
-enum ChannelReads {
-    Dense,
-    Unicast(u32),
 }
 
 pub(super) fn task(random: &mut Random, known: &mut UsedPlaces, task: &mut Delta) {
@@ -90,6 +83,7 @@ pub(super) fn task(random: &mut Random, known: &mut UsedPlaces, task: &mut Delta
     result(random, known, task, stored, 1);
 }
 
+/// There is one group: no source says whether a group may read what the one before wrote, and in crowded memory it would.
 fn channels(random: &mut Random, kind: NeuralKind, channels: u32) -> (ChannelReads, u32) {
     const OUTPUTS: [u32; 12] = [1, 2, 3, 4, 8, 12, 16, 17, 24, 32, 48, 64];
     if kind == NeuralKind::PassThrough {
