@@ -35,7 +35,7 @@ pub struct Driven<B> {
 
 /// A program in buffers of a context.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct ContextProgram {
     /// Whose.
     pub context: ContextId,
     /// What each BAR leads to.
@@ -107,7 +107,7 @@ impl<B: Bus> Driven<B> {
     /// # Panics
     ///
     /// If they cannot be made.
-    pub fn load(&mut self, context: ContextId, program: &Program<'_>, flags: u32) -> Loaded {
+    pub fn load(&mut self, context: ContextId, program: &Program<'_>, flags: u32) -> ContextProgram {
         let stream = program.stream.to_vec();
         let mut bars = BTreeMap::new();
         for bar in &program.bars {
@@ -134,7 +134,7 @@ impl<B: Bus> Driven<B> {
         self.space(context).0.write(buffer, 0, &first).expect("buffer is as long");
         let first = Use { buffer, mapping: 0 };
         let forged = BTreeMap::new();
-        Loaded {
+        ContextProgram {
             context,
             bars,
             forged,
@@ -149,7 +149,7 @@ impl<B: Bus> Driven<B> {
     /// # Panics
     ///
     /// If its buffers find no place, or no event comes.
-    pub fn run(&mut self, loaded: &Loaded) -> (bool, Vec<IovaRange>) {
+    pub fn run(&mut self, loaded: &ContextProgram) -> (bool, Vec<IovaRange>) {
         let uses: Vec<_> = loaded.bars.values().copied().chain([loaded.first]).collect();
         let mut places = Vec::new();
         let (space, bus) = self.space(loaded.context);
@@ -179,7 +179,7 @@ impl<B: Bus> Driven<B> {
     /// # Panics
     ///
     /// If the surface is shorter.
-    pub fn fill(&mut self, loaded: &Loaded, surface: &Surface<'_>, values: &[f16]) {
+    pub fn fill(&mut self, loaded: &ContextProgram, surface: &Surface<'_>, values: &[f16]) {
         let bytes: Vec<_> = values.iter().flat_map(|value| value.to_bits().to_le_bytes()).collect();
         let buffer = loaded.bars[&surface.bar].buffer;
         self.space(loaded.context).0.write(buffer, 0, &bytes).expect("surface is as long");
@@ -190,7 +190,7 @@ impl<B: Bus> Driven<B> {
     /// # Panics
     ///
     /// If the surface is shorter.
-    pub fn take(&mut self, loaded: &Loaded, surface: &Surface<'_>, count: usize) -> Vec<f16> {
+    pub fn take(&mut self, loaded: &ContextProgram, surface: &Surface<'_>, count: usize) -> Vec<f16> {
         let mut bytes = vec![0; 2 * count];
         let buffer = loaded.bars[&surface.bar].buffer;
         self.space(loaded.context).0.read(buffer, 0, &mut bytes).expect("surface is as long");
@@ -199,7 +199,7 @@ impl<B: Bus> Driven<B> {
 }
 
 /// The writes of a request on the queue that Linux uses, in its context's stream.
-fn submission(loaded: &Loaded, places: &[IovaRange]) -> Vec<Operation> {
+fn submission(loaded: &ContextProgram, places: &[IovaRange]) -> Vec<Operation> {
     let queue = QueueId::LINUX;
     let slot = Slot::First.registers(Pairing::ByPlace);
     let first = places.last().expect("the first descriptor has a place").base().0;

@@ -14,7 +14,7 @@ use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::dart::CONTEXT_BYTES;
 use ane_tests::control::Control;
 use ane_tests::daemon::{Daemon, LIMIT};
-use ane_tests::driven::{Driven, Loaded, seeker};
+use ane_tests::driven::{ContextProgram, Driven, seeker};
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::space::Iova;
 use ane_uapi::hw::usage::Usage;
@@ -62,7 +62,7 @@ fn positive(values: &[f16]) -> Vec<f16> {
 }
 
 /// Runs a loaded ReLU of a small row on values of its own, and says whether it did what it should.
-fn computes<B: Bus>(driven: &mut Driven<B>, built: &Built, loaded: &Loaded, seed: u32) -> bool {
+fn computes<B: Bus>(driven: &mut Driven<B>, built: &Built, loaded: &ContextProgram, seed: u32) -> bool {
     let values = numbers(32, seed);
     driven.fill(loaded, built.surface("x").unwrap(), &values);
     let (is_done, _) = driven.run(loaded);
@@ -270,7 +270,7 @@ fn client_that_is_gone_never_sees_what_the_next_one_of_its_context_computes() {
     let loaded = driven.load(context, &built.program(), 0);
     assert!(computes(&mut driven, &built, &loaded, 5));
     let old = view(&mut driven, context);
-    let offset = |driven: &mut Driven<_>, loaded: &Loaded| {
+    let offset = |driven: &mut Driven<_>, loaded: &ContextProgram| {
         let buffer = loaded.bars[&built.surface("y").unwrap().bar].buffer;
         driven.space(context).0.info(buffer).unwrap().map_offset
     };

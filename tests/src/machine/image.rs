@@ -69,7 +69,7 @@ pub fn apple_like(folder: &Path, files: &[PathBuf]) -> Option<PathBuf> {
 
 /// A guest that kernel modules are built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum GuestKind {
     /// The machine that looks like an M1.
     AppleLike,
     /// The same with a kernel of 4 KB pages.
@@ -106,7 +106,7 @@ pub fn accel(folder: &Path, files: &[PathBuf]) -> PathBuf {
 /// # Panics
 ///
 /// If it does not build.
-pub fn module(kind: Kind, sources: &Path, folder: &Path, name: &str) -> PathBuf {
+pub fn module(kind: GuestKind, sources: &Path, folder: &Path, name: &str) -> PathBuf {
     let place = folder.join(name);
     std::fs::create_dir(&place).expect("a folder can be made");
     for file in std::fs::read_dir(sources).expect("sources are there").flatten() {
@@ -117,12 +117,12 @@ pub fn module(kind: Kind, sources: &Path, folder: &Path, name: &str) -> PathBuf 
 }
 
 /// Runs tools/guest/module.
-pub(super) fn make(kind: Kind, place: &Path, arguments: &[String]) {
+pub(super) fn make(kind: GuestKind, place: &Path, arguments: &[String]) {
     let mut make = Command::new(root().join("tools/guest/module"));
     match kind {
-        Kind::AppleLike => &mut make,
-        Kind::SmallPages => make.arg("--small-pages"),
-        Kind::Accel => make.arg("--accel"),
+        GuestKind::AppleLike => &mut make,
+        GuestKind::SmallPages => make.arg("--small-pages"),
+        GuestKind::Accel => make.arg("--accel"),
     };
     let uapi = std::path::absolute(root().join("uapi/include")).expect("it has a path");
     let made = make.arg(place).arg(format!("ANE_UAPI={}", uapi.display())).args(arguments).output();
@@ -135,7 +135,7 @@ pub(super) fn make(kind: Kind, place: &Path, arguments: &[String]) {
 /// # Panics
 ///
 /// If it does not build.
-pub fn driver(kind: Kind, folder: &Path) -> PathBuf {
+pub fn driver(kind: GuestKind, folder: &Path) -> PathBuf {
     module(kind, &root().join("driver/kernel"), folder, "ane")
 }
 

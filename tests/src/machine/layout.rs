@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::image::{Kind, make};
+use super::image::{GuestKind, make};
 use crate::workspace::root;
 
 /// Where a Linux tree has the module.
@@ -118,7 +118,7 @@ impl Layout {
         )];
         all.extend(self.options());
         all.extend_from_slice(arguments);
-        make(Kind::AppleLike, &place, &all);
+        make(GuestKind::AppleLike, &place, &all);
         if place.join("ane.ko").is_file() {
             return vec![place.join("ane.ko")];
         }

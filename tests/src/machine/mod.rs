@@ -20,7 +20,8 @@ use tempfile::TempDir;
 use crate::command::built;
 
 pub use image::{
-    Kind, accel, accel_kernel, apple_like, cache, client, driver, image, kernel, module, python, small_pages,
+    GuestKind, accel, accel_kernel, apple_like, cache, client, driver, image, kernel, module, python,
+    small_pages,
 };
 pub use layout::Layout;
 

@@ -8,7 +8,7 @@ use ane_tests::control::Control;
 use ane_tests::data;
 use ane_tests::linux::job_file::{Hole, JobFile};
 use ane_tests::linux::rig;
-use ane_tests::machine::{self, Kind, Machine};
+use ane_tests::machine::{self, GuestKind, Machine};
 use tempfile::TempDir;
 
 /// Where the driver tells what it has seen.
@@ -80,7 +80,7 @@ fn kernel_driver_runs_programs_contains_faults_and_gets_a_wedged_engine_back() {
     let Some((names, files)) = jobs(&folder) else { return };
     let Some(image) = machine::apple_like(folder.path(), &files) else { return };
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernel");
-    let module = machine::module(Kind::AppleLike, &sources, folder.path(), "ane-contract");
+    let module = machine::module(GuestKind::AppleLike, &sources, folder.path(), "ane-contract");
     let control = folder.path().join("control.sock");
     let arguments = ["--check".to_owned(), "--control".to_owned(), control.display().to_string()];
     let arguments = arguments.map(|argument| format!("--device-arg={argument}"));

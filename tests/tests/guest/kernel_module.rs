@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ane_tests::command::{self, ane, built};
 use ane_tests::control::Control;
 use ane_tests::data::{self, Sample};
-use ane_tests::machine::{self, Kind, Machine};
+use ane_tests::machine::{self, GuestKind, Machine};
 use ane_tests::null_task;
 use ane_tests::preload::compiled;
 use nix::sys::signal::{Signal, kill};
@@ -152,7 +152,7 @@ fn kernel_module_serves_clients_by_the_virtio_function() {
     let clients = ["accel.c", "requests.c"].map(|source| compiled(source, scratch, &[]));
     let [Some(accel), Some(requests)] = clients else { return };
     let image = machine::accel(scratch, &files.with([accel, requests, scratch.join("raw")]));
-    let module = machine::driver(Kind::Accel, scratch);
+    let module = machine::driver(GuestKind::Accel, scratch);
     let control = scratch.join("control.sock");
     let mut machine = Machine::start_accel(&kernel, &image, &module, &arguments(&control));
     files.all_run(&mut machine);
@@ -234,7 +234,7 @@ fn kernel_module_serves_clients_by_the_engines_registers() {
     std::fs::create_dir(&there).unwrap();
     let clients = ["accel.c", "raw.c", "requests.c"].map(|source| machine::client(source, &there, &[]));
     let Some(image) = machine::apple_like(scratch, &files.with(clients)) else { return };
-    let module = machine::driver(Kind::AppleLike, scratch);
+    let module = machine::driver(GuestKind::AppleLike, scratch);
     let (control, socket) = (scratch.join("control.sock"), scratch.join("second.sock"));
     let second = Second::start(&socket);
     let qemu = [

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ane_tests::machine::{self, Kind, Layout, Machine};
+use ane_tests::machine::{self, GuestKind, Layout, Machine};
 use ane_tests::workspace;
 
 use super::kernel_module::Files;
@@ -125,10 +125,14 @@ fn flat_folder_with_a_libane_inside_is_built_by_its_sources() {
 fn kernel_of_small_pages_is_refused_by_the_driver_and_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let Some((kernel, image)) = machine::small_pages(folder.path()) else { return };
-    let ours =
-        machine::module(Kind::SmallPages, &workspace::root().join("driver/kernel"), folder.path(), "ane");
+    let ours = machine::module(
+        GuestKind::SmallPages,
+        &workspace::root().join("driver/kernel"),
+        folder.path(),
+        "ane",
+    );
     let contract = machine::module(
-        Kind::SmallPages,
+        GuestKind::SmallPages,
         &workspace::root().join("tests/kernel"),
         folder.path(),
         "ane-contract",

@@ -38,7 +38,7 @@ const DEPTH: usize = 8;
 const SHARE: f64 = 0.8;
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum Greed {
     Long,
     Chains,
     Hanging,
@@ -47,9 +47,9 @@ enum Kind {
 }
 
 /// What a greedy client does until it is over. It is ready once it has what it wants to be greedy with.
-fn greedy(kind: Kind, socket: &Path, ready: &Barrier, is_over: &AtomicBool) {
+fn greedy(kind: Greed, socket: &Path, ready: &Barrier, is_over: &AtomicBool) {
     become_user(GREEDY);
-    if let Kind::Connecting = kind {
+    if let Greed::Connecting = kind {
         ready.wait();
         while !is_over.load(Ordering::Relaxed) {
             let _ = aned_protocol::client::Client::connect(socket, Default::default());
@@ -57,19 +57,19 @@ fn greedy(kind: Kind, socket: &Path, ready: &Barrier, is_over: &AtomicBool) {
         return;
     }
     let built = match kind {
-        Kind::Long => long_task::convolution(8, 16, 32, 1.0),
-        Kind::Hanging => long_task::endless(),
-        Kind::Chains => null_task::program(3),
-        Kind::Mapping | Kind::Connecting => null_task::program(1),
+        Greed::Long => long_task::convolution(8, 16, 32, 1.0),
+        Greed::Hanging => long_task::endless(),
+        Greed::Chains => null_task::program(3),
+        Greed::Mapping | Greed::Connecting => null_task::program(1),
     };
     let mut user = User::new(socket, &built);
-    if let Kind::Chains = kind {
+    if let Greed::Chains = kind {
         chain::lengthen(&mut user.clients, &mut user.loaded, 60_000);
     }
     ready.wait();
     let mut fences = VecDeque::new();
     while !is_over.load(Ordering::Relaxed) {
-        if let Kind::Mapping = kind {
+        if let Greed::Mapping = kind {
             let buffer = user.clients.buffer(user.file, 1 << 20, Usage::Input);
             let mut map = BoMap { handle: buffer.handle, usage: Usage::Input as u32, ..BoMap::new_zeroed() };
             let _ = user.clients.ioctl(user.file, &BO_MAP, &mut map);
@@ -116,7 +116,7 @@ fn rate(user: &mut User, time: Duration) -> f64 {
 }
 
 /// The stranger's part of what would be fair.
-fn share(kind: Kind, time: Duration) -> f64 {
+fn share(kind: Greed, time: Duration) -> f64 {
     // Products are computed one by one there, so that tasks are long.
     let service = Service::start(&["--numerics", "exact"], &["--request-limit", "1"]);
     let socket = service.daemon.socket();
@@ -145,7 +145,7 @@ fn f7_greedy_neighbour_leaves_a_stranger_a_fair_share() {
     FIGURE.run(|plan| {
         // The daemon has to let clients of another user in at all.
         drop(connect(&Service::start(&[], &[]).daemon.socket()));
-        let kinds = [Kind::Long, Kind::Chains, Kind::Hanging, Kind::Mapping, Kind::Connecting];
+        let kinds = [Greed::Long, Greed::Chains, Greed::Hanging, Greed::Mapping, Greed::Connecting];
         let shares = kinds.map(|kind| (kind, share(kind, plan.time())));
         let told: Vec<String> = shares.iter().map(|(kind, share)| format!("{kind:?} {share:.2}")).collect();
         let held = shares.iter().all(|&(_, share)| share >= SHARE);

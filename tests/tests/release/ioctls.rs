@@ -49,19 +49,19 @@ impl Clock for Passing {
     }
 }
 
-struct World {
+struct RandomCalls {
     clients: Clients<Driver<embedded::InProcess>>,
     files: Vec<(FileId, Loaded)>,
     random: Random,
 }
 
-impl World {
+impl RandomCalls {
     fn new(random: Random) -> Self {
         let bus = embedded::open(&Options::default(), 32 << 20).expect("a device can be had");
         let driver = Driver::with_clock(bus, Box::new(Passing(Manual::default()))).expect("it is a device");
-        let mut world = Self { clients: Clients::new(driver), files: Vec::new(), random };
-        (0..3).for_each(|_| world.open());
-        world
+        let mut calls = Self { clients: Clients::new(driver), files: Vec::new(), random };
+        (0..3).for_each(|_| calls.open());
+        calls
     }
 
     /// A file with a program in it.
@@ -176,12 +176,12 @@ fn f9_random_ioctls_end_with_errors_that_the_page_lists() {
         let mut seen = BTreeMap::<String, u64>::new();
         let mut wrong = Vec::new();
         for part in 0..plan.count.div_ceil(CALLS) {
-            let mut world = World::new(plan.random(part));
+            let mut calls = RandomCalls::new(plan.random(part));
             for number in 0..CALLS.min(plan.count - part * CALLS) {
                 if number % 250 == 249 {
-                    world.exchange();
+                    calls.exchange();
                 }
-                let (call, ended) = world.call();
+                let (call, ended) = calls.call();
                 let word = match ended {
                     None => "waiting".to_owned(),
                     Some(Ok(())) => "done".to_owned(),

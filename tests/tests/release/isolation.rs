@@ -12,7 +12,7 @@ use ane_driver::bo::{BufferId, Holder, Premap, Use};
 use ane_driver::dart::CONTEXT_BYTES;
 use ane_driver::front::{FileId, User};
 use ane_driver::iso::Seeker;
-use ane_tests::driven::{Driven, Loaded};
+use ane_tests::driven::{ContextProgram, Driven};
 use ane_tests::random::Random;
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::space::Iova;
@@ -51,10 +51,10 @@ const STATES: [State; 4] = [State::Mapped, State::Unmapped, State::Stale, State:
 struct Party {
     file: u64,
     context: ContextId,
-    loaded: Loaded,
+    loaded: ContextProgram,
 }
 
-struct World {
+struct Parties {
     driven: Driven<embedded::InProcess>,
     built: Built,
     parties: Vec<Party>,
@@ -71,7 +71,7 @@ fn bytes(values: &[f16]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_bits().to_le_bytes()).collect()
 }
 
-impl World {
+impl Parties {
     fn new(random: Random) -> Self {
         let mut graph = Graph::new();
         let x = graph.input("x", Shape::new(1, 1, ROW as u32)).expect("fits");
@@ -192,7 +192,7 @@ fn f5_no_byte_crosses_from_one_context_to_another() {
     FIGURE.run(|plan| {
         let (mut wrong, mut reached) = (Vec::new(), 0);
         for part in 0..plan.count.div_ceil(PROBES) {
-            let mut world = World::new(plan.random(part));
+            let mut world = Parties::new(plan.random(part));
             for number in part * PROBES..plan.count.min((part + 1) * PROBES) {
                 let n = number as usize;
                 let (attacker, victim, state) = (n % 8, n / 8 % 8, STATES[n / 64 % 4]);

@@ -83,7 +83,7 @@ impl Drop for Mortal {
 }
 
 /// What all clients share with whoever kills.
-struct World {
+struct Killing {
     socket: PathBuf,
     built: Built,
     is_over: AtomicBool,
@@ -112,15 +112,15 @@ struct Worker {
 
 impl Worker {
     /// Connects and makes what it needs; an error is for the next attempt.
-    fn new(world: &World) -> Option<Self> {
+    fn new(killing: &Killing) -> Option<Self> {
         let settings = Settings { patience: Duration::from_secs(5), ..Settings::default() };
-        let mut clients = Clients::new(Remote::new(Client::connect(&world.socket, settings).ok()?));
+        let mut clients = Clients::new(Remote::new(Client::connect(&killing.socket, settings).ok()?));
         let credentials = ane_driver::front::Credentials {
             process: 1,
             user: ane_driver::front::User { id: 0, is_privileged: false },
         };
         let file = clients.driver.open(credentials).ok()?;
-        let program = world.built.program();
+        let program = killing.built.program();
         let mut bars = Vec::new();
         let number = buffer(&mut clients, file, 0x4000, Usage::Intermediate)?;
         for bar in &program.bars {
@@ -215,24 +215,24 @@ fn with(
 }
 
 /// One of the six: adds one until it is over, and looks at the number each time.
-fn work(world: &World, index: usize) {
+fn work(killing: &Killing, index: usize) {
     let mut worker = None;
-    while !world.is_over.load(Ordering::Relaxed) {
+    while !killing.is_over.load(Ordering::Relaxed) {
         let Some(one) = &mut worker else {
-            worker = Worker::new(world);
+            worker = Worker::new(killing);
             if worker.is_none() {
                 thread::sleep(Duration::from_millis(1));
             }
             continue;
         };
-        if add(world, one, index).is_none() {
+        if add(killing, one, index).is_none() {
             worker = None;
         }
     }
 }
 
 /// One request of a worker's; none if its daemon is gone.
-fn add(world: &World, worker: &mut Worker, index: usize) -> Option<()> {
+fn add(killing: &Killing, worker: &mut Worker, index: usize) -> Option<()> {
     let mut before = worker.get()?;
     if before >= TOP {
         worker.put(0)?;
@@ -246,15 +246,15 @@ fn add(world: &World, worker: &mut Worker, index: usize) -> Option<()> {
         Err(_) => after == before || after == before + 1,
     };
     if !is_right {
-        let mut wrong = world.wrong.lock().expect("nobody panics with it");
+        let mut wrong = killing.wrong.lock().expect("nobody panics with it");
         wrong.push(format!("{before} became {after} by a request that ended {ended:?}"));
     }
     match ended {
         Ok(()) => {
-            world.done[index].fetch_add(1, Ordering::Relaxed);
+            killing.done[index].fetch_add(1, Ordering::Relaxed);
         }
         Err(why) => {
-            *world.errors.lock().expect("nobody panics with it").entry(why.name()).or_default() += 1;
+            *killing.errors.lock().expect("nobody panics with it").entry(why.name()).or_default() += 1;
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -262,14 +262,14 @@ fn add(world: &World, worker: &mut Worker, index: usize) -> Option<()> {
 }
 
 /// Waits until each worker has got done what it had before, and one more that began afterwards; how long each took.
-fn recoveries(world: &World, killed: Instant) -> Vec<Duration> {
+fn recoveries(killing: &Killing, killed: Instant) -> Vec<Duration> {
     // One may have ended before the kill and be counted behind it.
-    let wanted: Vec<u64> = world.done.iter().map(|done| done.load(Ordering::Relaxed) + 2).collect();
+    let wanted: Vec<u64> = killing.done.iter().map(|done| done.load(Ordering::Relaxed) + 2).collect();
     let mut times = vec![NEVER; wanted.len()];
     let mut left: Vec<usize> = (0..wanted.len()).collect();
     while !left.is_empty() && killed.elapsed() < NEVER {
         left.retain(|&index| {
-            let is_done = world.done[index].load(Ordering::Relaxed) >= wanted[index];
+            let is_done = killing.done[index].load(Ordering::Relaxed) >= wanted[index];
             if is_done {
                 times[index] = killed.elapsed();
             }
@@ -294,7 +294,7 @@ fn f4_whatever_is_killed_requests_run_exactly_once_or_end_with_a_name() {
         let where_device = format!("vhost-user:{device_socket}");
         let mut server = Mortal::start(aned::path(), &["--device", &where_device, "--socket-path", &socket]);
         let client = built("ane-tests", "aned_client");
-        let world = World {
+        let killing = Killing {
             socket: socket.clone().into(),
             built: add_one(),
             is_over: AtomicBool::new(false),
@@ -305,11 +305,11 @@ fn f4_whatever_is_killed_requests_run_exactly_once_or_end_with_a_name() {
         let mut random = plan.random(0);
         let mut times = [Vec::new(), Vec::new(), Vec::new()];
         thread::scope(|scope| {
-            let world = &world;
+            let killing = &killing;
             for index in 0..WORKERS as usize {
-                scope.spawn(move || work(world, index));
+                scope.spawn(move || work(killing, index));
             }
-            recoveries(world, Instant::now());
+            recoveries(killing, Instant::now());
             let mut doomed = [(); 2].map(|()| Mortal::start(&client, &[&socket]));
             for number in 0..plan.count as usize {
                 thread::sleep(Duration::from_micros(random.below(20_000).into()));
@@ -319,15 +319,15 @@ fn f4_whatever_is_killed_requests_run_exactly_once_or_end_with_a_name() {
                     1 => server.again(),
                     _ => doomed[number % 2].die(),
                 }
-                times[number % 3].extend(recoveries(world, killed));
+                times[number % 3].extend(recoveries(killing, killed));
                 // Clients that lost their daemon are gone, too.
                 doomed.iter_mut().for_each(Mortal::again);
             }
-            world.is_over.store(true, Ordering::Relaxed);
+            killing.is_over.store(true, Ordering::Relaxed);
         });
-        let wrong = world.wrong.into_inner().expect("nobody panics with it");
-        let errors = world.errors.into_inner().expect("nobody panics with it");
-        let done: u64 = world.done.into_iter().map(AtomicU64::into_inner).sum();
+        let wrong = killing.wrong.into_inner().expect("nobody panics with it");
+        let errors = killing.errors.into_inner().expect("nobody panics with it");
+        let done: u64 = killing.done.into_iter().map(AtomicU64::into_inner).sum();
         let named: Vec<String> = errors.iter().map(|(name, count)| format!("{count} {name}")).collect();
         let each = times.each_mut().map(|times| p99(times));
         let all = p99(&mut times.concat());
