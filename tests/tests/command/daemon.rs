@@ -143,7 +143,7 @@ fn exec_makes_the_names_of_a_real_engine_for_as_long_as_the_command_runs() {
 }
 
 /// The name of a library that every dynamic program has loaded already, so that preloading it does nothing.
-fn libc() -> String {
+pub(super) fn libc() -> String {
     let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux has it");
     let libc = maps.split_whitespace().find(|word| word.contains("/libc.so"));
     libc.expect("tests use the C library").to_owned()

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use ane_tests::command::{path, printed};
 
-use super::daemon::AneDaemon;
+use super::daemon::{AneDaemon, libc};
 use super::scratch::{Scratch, example};
 
 /// Words of a command line that stand for something: the example, a text, a model, the daemon's device.
@@ -109,6 +109,7 @@ impl Place {
         let line = format!("{before}; exec {} \"$@\"", path().display());
         let mut command = Command::new("bash");
         command.args(["-c", &line, "bash"]).args(self.arguments(words)).current_dir(self.work.path());
+        command.env("ANE_SHIM", libc());
         let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
         if before == "true" {
             command.stdout(full);
