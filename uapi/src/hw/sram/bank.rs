@@ -60,33 +60,44 @@ impl Hierarchy {
     ///
     /// Exact for any counts, in bounded time; where the access begins makes no difference.
     pub fn turns(&self, axes: [Axis; 3]) -> u32 {
-        let fullest = self.loads(0, axes).into_iter().max().unwrap_or(0);
-        u32::try_from(fullest).unwrap_or(u32::MAX)
+        fullest(&self.loads(0, axes))
     }
 
     /// How many of the granules at the points of up to three axes from `base` each bank has.
-    pub fn loads(&self, base: u64, axes: [Axis; 3]) -> [u64; BANKS_MAX as usize] {
-        let banks = self.banks as usize;
-        let mut load = [0_u64; BANKS_MAX as usize];
+    pub fn loads(&self, base: u64, axes: [Axis; 3]) -> Loads {
+        let mut load = [0; BANKS_MAX as usize];
         load[self.bank(base) as usize] = 1;
-        for Axis { stride, count } in axes {
-            if count == 1 {
-                continue;
-            }
-            let step = self.bank(stride) as usize;
-            let mut next = [0_u64; BANKS_MAX as usize];
-            // The axis comes back to its first bank after this many points.
-            let apart = banks / gcd(step as u64, banks as u64) as usize;
-            for point in 0..apart.min(count as usize) {
-                let times = (count as usize - point).div_ceil(apart) as u64;
-                let shift = point * step % banks;
-                for (bank, load) in load[..banks].iter().enumerate() {
-                    let sum = &mut next[(bank + shift) % banks];
-                    *sum = sum.saturating_add(load.saturating_mul(times));
-                }
-            }
-            load = next;
-        }
-        load
+        axes.into_iter().fold(load, |load, axis| self.along(load, axis))
     }
+
+    /// How many each bank has if the granules of `load` are there at each point of an axis.
+    pub(super) fn along(&self, load: Loads, Axis { stride, count }: Axis) -> Loads {
+        if count == 1 {
+            return load;
+        }
+        let (banks, step) = (self.banks as usize, self.bank(stride) as usize);
+        let mut next = [0_u64; BANKS_MAX as usize];
+        // The axis comes back to its first bank after this many points.
+        let apart = banks / gcd(step as u64, banks as u64) as usize;
+        let mut shift = 0;
+        for point in 0..apart.min(count as usize) {
+            let times = (count as usize - point).div_ceil(apart) as u64;
+            // Every bank's load goes so many banks on; the last ones come to the first.
+            let (first, last) = load[..banks].split_at(banks - shift);
+            let (low, high) = next[..banks].split_at_mut(shift);
+            for (sum, load) in high.iter_mut().zip(first).chain(low.iter_mut().zip(last)) {
+                *sum = sum.saturating_add(load.saturating_mul(times));
+            }
+            shift = (shift + step) % banks;
+        }
+        next
+    }
+}
+
+/// Granules that each bank has.
+pub type Loads = [u64; BANKS_MAX as usize];
+
+/// Those of the fullest bank.
+pub(super) fn fullest(loads: &Loads) -> u32 {
+    u32::try_from(loads.iter().copied().max().unwrap_or(0)).unwrap_or(u32::MAX)
 }

@@ -5,7 +5,7 @@
 //! it. Deviation: inferred. Sources give the law of conflicts, and not what is fetched together.
 
 use super::Hierarchy;
-use super::bank::{Axis, BANKS_MAX};
+use super::bank::{Axis, BANKS_MAX, fullest};
 use super::stride::Costs;
 
 /// Channels whose pixels are fetched together.
@@ -77,9 +77,13 @@ impl Costs {
             row_granules: hierarchy.granules(if width < columns { width } else { columns }),
         };
         let mut costs = [0.0; BANKS_MAX as usize];
+        // What does not depend on the stride.
+        let channels = Axis::new(channel_stride, group.channels);
+        let row = Axis::new(hierarchy.granule.into(), group.row_granules);
+        let of_a_row = hierarchy.loads(0, [channels, row, Axis::new(0, 1)]);
         for (granules, cost) in (0_u64..).zip(&mut costs) {
             let stride = granules * u64::from(hierarchy.granule);
-            *cost = hierarchy.turns_of_group(group, channel_stride, stride) as f32;
+            *cost = fullest(&hierarchy.along(of_a_row, Axis::new(stride, group.rows))) as f32;
         }
         Self(costs)
     }
