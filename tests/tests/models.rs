@@ -123,6 +123,32 @@ fn numbers_of_few_bits_are_quantized_and_brought_back() {
 }
 
 #[test]
+fn what_no_type_holds_is_quantized_to_its_bounds() {
+    let mut model = Onnx::new(6);
+    let x = model.input("x", &[1, 6]);
+    let (scale, zero) = (model.singles(&[], &[1.0 / 128.0]), model.initializer(3, &[], &[0xfd]));
+    model.node_to("QuantizeLinear", &[&x, &scale, &zero], "y", &[]);
+    model.output("y", &[1, 6]);
+    // 128 times the first ones are beyond halves.
+    let x = Array::new(vec![1, 6], vec![60000.0, -60000.0, f64::INFINITY, -600.0, 0.25, -0.5]);
+    let x = x.expect("six elements");
+    let seen = execute(&device(), &compiled(&model.finish()), &[x]).expect("a run");
+    assert_eq!(seen[0].values(), [127.0, -128.0, 127.0, -128.0, 29.0, -67.0]);
+}
+
+#[test]
+fn type_of_a_computed_zero_point_is_asked_for() {
+    let mut model = Onnx::new(7);
+    let x = model.input("x", &[1, 6]);
+    let (scale, zero) = (model.singles(&[], &[0.5]), model.integers(&[0]));
+    let zero = model.node("Cast", &[&zero], &[("to", Integer(3))]);
+    model.node_to("QuantizeLinear", &[&x, &scale, &zero], "y", &[]);
+    model.output("y", &[1, 6]);
+    let problems = problems(&model.finish());
+    assert!(problems[0].to_string().contains("type of its zero point"), "{}", problems[0]);
+}
+
+#[test]
 fn constants_of_four_bits_have_a_scale_for_each_block() {
     let mut model = Onnx::new(4);
     let x = model.input("x", &[2, 4]);

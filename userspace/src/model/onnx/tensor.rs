@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use crate::model::beside::{Beside, Files};
 use crate::model::network::array::{Array, elements};
 use crate::model::network::{Fault, Kind};
-use crate::model::protobuf::{Damage, Message};
+use crate::model::protobuf::{Damage, Field, Message};
 
 /// What is wrong with a tensor.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -101,26 +101,24 @@ pub(super) fn read_beside(bytes: &[u8], files: &Files<'_>) -> Result<(String, Ar
 
 /// The name of a tensor, if it has one.
 pub(super) fn name(bytes: &[u8]) -> Option<String> {
-    let mut name = None;
-    let read = Message::new("TensorProto", bytes).for_each(|number, field| {
-        if number == 8 {
-            name = Some(field.text());
-        }
-        Ok::<(), Damage>(())
-    });
-    read.ok().and(name).filter(|name| !name.is_empty())
+    only(bytes, 8, |field| field.text()).filter(|name| !name.is_empty())
 }
 
 /// The type of its elements.
 pub(super) fn element(bytes: &[u8]) -> Option<u64> {
-    let mut element = None;
+    only(bytes, 2, |field| field.number())
+}
+
+/// One field of a tensor that is not damaged.
+fn only<T>(bytes: &[u8], wanted: u64, value: impl Fn(Field<'_>) -> T) -> Option<T> {
+    let mut found = None;
     let read = Message::new("TensorProto", bytes).for_each(|number, field| {
-        if number == 2 {
-            element = Some(field.number());
+        if number == wanted {
+            found = Some(value(field));
         }
         Ok::<(), Damage>(())
     });
-    read.ok().and(element)
+    read.ok().and(found)
 }
 
 /// Where elements lie in another file.

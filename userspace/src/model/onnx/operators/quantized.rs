@@ -72,12 +72,18 @@ fn quantized(
     axis: i64,
 ) -> Result<ValueId, Why> {
     let said = u64::try_from(call.integer("output_dtype", 0)).unwrap_or(u64::MAX);
-    let of_zero = zero.and_then(|zero| call.types.get(&zero)).copied();
-    let element = if said == 0 { of_zero.unwrap_or(BYTE) } else { said };
+    let element = match zero {
+        _ if said != 0 => said,
+        None => BYTE,
+        Some(zero) => *call.types.get(&zero).ok_or_else(|| {
+            Call::mode("the type of its zero point, and so of its result, is not known: give it as a tensor")
+        })?,
+    };
     let (low, high) = bounds(element)
         .ok_or_else(|| Call::mode(format!("whole numbers of type {element} do not fit into halves")))?;
     let scale = spread(call, scale, x, axis)?;
     let parts = super::elementwise::divided(call, x, scale)?;
+    // A quotient that halves do not hold is infinite, stays so when it is rounded, and ends at a bound.
     let mut whole = call.map(Map::Round, parts)?;
     if let Some(zero) = zero {
         let zero = spread(call, zero, x, axis)?;
