@@ -33,12 +33,19 @@ try:
     door.send(sys.argv[3].encode())
 except (BrokenPipeError, ConnectionResetError):
     pass
-heard = b''
-try:
-    while part := door.recv(4096):
-        heard += part
-except ConnectionResetError:
-    pass
+heard, was_reset = b'', False
+while True:
+    try:
+        part = door.recv(4096)
+    except ConnectionResetError:
+        # Where the words lay unread, packets are told of that before what was answered.
+        if was_reset:
+            break
+        was_reset = True
+        continue
+    if not part:
+        break
+    heard += part
 sys.stdout.buffer.write(heard)
 ";
 
