@@ -13,7 +13,6 @@ use crate::options::Options;
 /// One circuit of one chip.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity {
-    /// The chip.
     pub chip: &'static Chip,
     /// Which circuit of it, from 0.
     pub number: usize,
@@ -28,7 +27,6 @@ pub struct Identity {
 pub struct NoSuchInstance {
     /// The chip.
     pub soc: Soc,
-    /// The number.
     pub number: usize,
 }
 

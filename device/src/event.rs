@@ -26,7 +26,6 @@ pub const RUNNING: EngineStatus = EngineStatus::from_bits(0xa1);
 /// A fault as the window's registers show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The window.
     pub window: Window,
     /// Error status, low and high half of the address, state of the translation buffer.
     pub words: [u32; 4],
@@ -34,12 +33,10 @@ pub struct Fault {
     pub info: IoDartErrorInfo,
 }
 
-/// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// The task manager put an event on a line.
     TaskManager {
-        /// The line.
         line: Line,
         /// How many waited then, this one included.
         waiting: u32,
@@ -50,7 +47,6 @@ pub enum Happening {
     Dart(Fault),
     /// The device aborted a queue that was stuck.
     QueueAborted {
-        /// The queue.
         queue: QueueId,
         /// The task manager's error registers.
         errors: [u32; 3],
@@ -61,14 +57,12 @@ pub enum Happening {
     Dead(Fault),
 }
 
-/// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When it happened.
     pub at: Ticks,
     /// The engine's status word then.
     pub engine_status: EngineStatus,
-    /// What happened.
     pub what: Happening,
 }
 

@@ -51,12 +51,7 @@ pub enum BadInjection {
     /// The kind needs an argument.
     NoArgument(&'static str),
     /// The argument is no number that the kind takes.
-    Argument {
-        /// The kind.
-        kind: &'static str,
-        /// The argument.
-        argument: String,
-    },
+    Argument { kind: &'static str, argument: String },
 }
 
 /// The kinds, as they are written.

@@ -17,7 +17,6 @@ pub const GRANULE: u32 = 8;
 
 const _: () = assert!(Region::KernelMemory.range().len() as usize == BYTES);
 
-/// Kernel memory.
 #[derive(Clone, Debug)]
 pub struct KernelMemory(Sram);
 

@@ -46,7 +46,6 @@ pub const FAULT_POLICIES: [(&str, FaultPolicy); FaultPolicy::ALL.len()] = [
 /// Everything that a device can be told at its start.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The chip.
     pub chip: Soc,
     /// Which circuit of it, from 0.
     pub instance: usize,

@@ -54,53 +54,25 @@ pub enum Why {
     /// The offset is no multiple of the access's width.
     Misaligned,
     /// The access is neither 1, 2, 4 nor 8 bytes wide.
-    Width {
-        /// Bytes.
-        bytes: u8,
-    },
+    Width { bytes: u8 },
     /// The access is wider than one word and crosses from one register's rules to another's.
-    NotAWord {
-        /// Bytes.
-        bytes: u8,
-    },
+    NotAWord { bytes: u8 },
     /// Seed 004's author found that touching this offset stops the machine: no range of the map holds it.
     Hole,
     /// The range answers and holds nothing.
     Empty,
     /// The block has no register here that any source knows.
-    NoRegister {
-        /// The block.
-        block: &'static str,
-    },
+    NoRegister { block: &'static str },
     /// The register is written, and no source says what reading it gives.
-    WriteOnly {
-        /// The register.
-        register: &'static str,
-    },
+    WriteOnly { register: &'static str },
     /// The value sets bits that no source explains.
-    UnexplainedBits {
-        /// The register.
-        register: &'static str,
-        /// The bits.
-        bits: u32,
-        /// The value.
-        value: u32,
-    },
+    UnexplainedBits { register: &'static str, bits: u32, value: u32 },
     /// The configuration was locked.
-    Locked {
-        /// The register.
-        register: &'static str,
-    },
+    Locked { register: &'static str },
     /// The block exists in the map, and this device was started without it.
-    Absent {
-        /// The block.
-        block: &'static str,
-    },
+    Absent { block: &'static str },
     /// The island that the block is on has no power.
-    Gated {
-        /// The island.
-        island: &'static str,
-    },
+    Gated { island: &'static str },
     /// The device declared itself dead after a fault and waits for a reset.
     Dead,
 }
@@ -153,9 +125,7 @@ impl Why {
 pub struct Refusal {
     /// Who is to blame.
     pub category: Category,
-    /// Where.
     pub at: EngineOffset,
-    /// For what.
     pub why: Why,
 }
 

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use ane_uapi::hw::mmio_map::{self, Region};
 use ane_uapi::hw::space::EngineOffset;
 
-/// Words of one page.
 const PAGE_WORDS: usize = 1024;
 
 /// Address bits inside a page.

@@ -36,60 +36,31 @@ const MOVE: u32 = 0x40;
 pub enum CompanionError {
     /// The device has no such block.
     #[error("device has no {block}")]
-    Absent {
-        /// The block.
-        block: &'static str,
-    },
+    Absent { block: &'static str },
     /// A message has more entries than the device takes.
     #[error("message of {count} entries is longer than the device's {limit}")]
-    TooMany {
-        /// Entries.
-        count: usize,
-        /// What the device takes.
-        limit: usize,
-    },
+    TooMany { count: usize, limit: usize },
     /// An entry wraps around the end of the address space.
     #[error("entry {entry:?} wraps around the end of the address space")]
-    Wraps {
-        /// Which.
-        entry: Option<u32>,
-    },
+    Wraps { entry: Option<u32> },
     /// A page, or the table, would have more regions than the device keeps.
     #[error("entry {entry:?} needs more regions than the device keeps")]
-    NoRegions {
-        /// Which.
-        entry: Option<u32>,
-    },
+    NoRegions { entry: Option<u32> },
     /// A word of the request that has to be zero is not.
     #[error("reserved word of a transfer is {value:#x}, not zero")]
-    Reserved {
-        /// The word.
-        value: u64,
-    },
+    Reserved { value: u64 },
     /// No direction has that number.
     #[error("direction {direction} is not known")]
-    Direction {
-        /// The number.
-        direction: u32,
-    },
+    Direction { direction: u32 },
     /// A size has sixteen bits.
     #[error("transfer of {size:#x} units is longer than {SIZE_MASK:#x}")]
-    Size {
-        /// Units.
-        size: u32,
-    },
+    Size { size: u32 },
     /// The mover refused the transfer.
     #[error("mover refuses the transfer as {}", outcome.name())]
-    Refused {
-        /// As what.
-        outcome: Outcome,
-    },
+    Refused { outcome: Outcome },
     /// The mover did not come to rest.
     #[error("mover did not come to rest within {LIMIT:?}, status {status:#x}")]
-    Stuck {
-        /// Its STATUS.
-        status: u32,
-    },
+    Stuck { status: u32 },
     /// The way to the device.
     #[error(transparent)]
     Bus(#[from] BusError),

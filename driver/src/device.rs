@@ -65,7 +65,6 @@ impl<B: Bus> Driver<B> {
         self.scheduler.limit(limits);
     }
 
-    /// The bus.
     pub const fn bus(&self) -> &B {
         self.hardware.bus()
     }

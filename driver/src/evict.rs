@@ -14,20 +14,16 @@ use std::collections::BTreeSet;
 /// A mapping, by its buffer and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The buffer.
     pub buffer: u32,
-    /// The number.
     pub mapping: u32,
 }
 
 /// A mapping that may be evicted, as it was when it was queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// When it was last used.
     pub last_use: u64,
     /// How large it is.
     pub pages: u32,
-    /// Which it is.
     pub key: Key,
 }
 
@@ -49,7 +45,6 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.order.len()
     }

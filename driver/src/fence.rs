@@ -39,7 +39,6 @@ pub(crate) enum State {
     Queued,
     /// Is with the device.
     Running,
-    /// Has ended.
     Complete(Ending),
     /// Has ended so long ago that nobody knows how.
     Forgotten,

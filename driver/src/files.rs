@@ -20,11 +20,9 @@ use crate::submit::Held;
 /// A context in use, for whoever wants to look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextInfo {
-    /// Which.
     pub context: ContextId,
     /// The processes whose files have it.
     pub processes: Vec<u32>,
-    /// What is mapped in it.
     pub mappings: Vec<MappingInfo>,
     /// Where the driver's own pages are, which no client reaches.
     pub own: Option<IovaRange>,
@@ -37,7 +35,6 @@ pub struct ContextInfo {
 pub struct MappingInfo {
     /// Where it lies.
     pub range: IovaRange,
-    /// What it is for.
     pub usage: Usage,
     /// Number of the mapping in its buffer.
     pub mapping: u32,

@@ -73,16 +73,13 @@ impl Error {
 /// A file that asks for a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seeker {
-    /// Which.
     pub file: FileId,
-    /// Whose it is.
     pub user: User,
 }
 
 /// A context that a file got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attached {
-    /// Which.
     pub context: ContextId,
     /// Files that have it, this one included.
     pub sharers: u32,
@@ -136,28 +133,23 @@ impl Contexts {
         })
     }
 
-    /// How many there are.
     pub const fn count(&self) -> u32 {
         self.count
     }
 
-    /// How many are free.
     pub fn free(&self) -> u32 {
         let used = self.slots.iter().flatten().count();
         self.count.saturating_sub(u32::try_from(used).unwrap_or(u32::MAX))
     }
 
-    /// How many a user has.
     fn held(&self, user: u32) -> usize {
         self.slots.iter().flatten().filter(|slot| slot.user == user).count()
     }
 
-    /// The context of a file.
     pub fn of(&self, file: FileId) -> Option<ContextId> {
         self.of.get(&file).copied()
     }
 
-    /// The files of a context.
     pub fn files_of(&self, context: ContextId) -> impl Iterator<Item = FileId> {
         self.of.iter().filter(move |(_, of)| **of == context).map(|(file, _)| *file)
     }

@@ -23,7 +23,6 @@ use ane_uapi::ioctl::errno::Errno;
 use crate::bo::{BufferId, Use};
 use crate::front::FileId;
 
-/// A program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProgramId(u32);
 
@@ -33,7 +32,6 @@ const APERTURE: u64 = 0x1bc4_0000_0000;
 /// A buffer of a program, where it lies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
-    /// What it is for.
     pub(crate) usage: Usage,
     /// Its mapping.
     pub(crate) used: Use,

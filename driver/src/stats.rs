@@ -2,10 +2,8 @@
 
 use ane_uapi::ioctl::stats::Counter;
 
-/// How many counters there are.
 pub(crate) const COUNT: usize = Counter::CODES.len();
 
-/// One value for each [`Counter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counters([u64; COUNT]);
 
@@ -16,12 +14,10 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// The value of a counter.
     pub(crate) fn get(&self, counter: Counter) -> u64 {
         self.0.get(counter as usize).copied().unwrap_or_default()
     }
 
-    /// Adds to a counter.
     pub(crate) fn add(&mut self, counter: Counter, amount: u64) {
         if let Some(value) = self.0.get_mut(counter as usize) {
             *value = value.saturating_add(amount);

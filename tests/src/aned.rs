@@ -59,7 +59,6 @@ impl Aned {
         daemon
     }
 
-    /// Its socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("aned.sock")
     }

@@ -26,7 +26,6 @@ const ARRAYS: u64 = 0x7000_0000_0000;
 
 /// A driver, and whoever calls it.
 pub struct Clients<F> {
-    /// The driver.
     pub driver: F,
     processes: u32,
 }
@@ -34,9 +33,7 @@ pub struct Clients<F> {
 /// A buffer of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// Its file.
     pub file: FileId,
-    /// Its handle.
     pub handle: u32,
     /// Bytes.
     pub size: u64,
@@ -47,13 +44,11 @@ pub struct Buffer {
 /// A program in a client's buffers.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// Its file.
     pub file: FileId,
     /// BARs and their buffers.
     pub bars: Vec<(u8, Buffer)>,
     /// Bytes of the task stream.
     pub stream_size: u64,
-    /// Tasks.
     pub task_count: u32,
     /// Bytes of the first descriptor.
     pub first_size: u32,

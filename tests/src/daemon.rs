@@ -135,7 +135,6 @@ impl Daemon {
         Remains(self.folder.take().expect("a daemon has a folder"))
     }
 
-    /// Its socket.
     pub fn socket(&self) -> PathBuf {
         self.folder().join("ane.sock")
     }

@@ -13,7 +13,6 @@ pub struct Sample {
     pub name: String,
     /// Where it lies.
     pub path: PathBuf,
-    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 

@@ -29,14 +29,12 @@ const ERROR: u32 = 1 << 31;
 pub struct Driven<B> {
     /// The way to it.
     pub bus: B,
-    /// Its contexts.
     pub contexts: Contexts,
 }
 
 /// A program in buffers of a context.
 #[derive(Clone, Debug)]
 pub struct ContextProgram {
-    /// Whose.
     pub context: ContextId,
     /// What each BAR leads to.
     pub bars: BTreeMap<u8, Use>,

@@ -20,7 +20,6 @@ const PAGE: usize = PAGE_SIZE as usize;
 
 /// A device behind a bus, and its memory, of which pages are given away from the start.
 pub struct BareGuest<B> {
-    /// The bus.
     pub bus: B,
     next: usize,
     table: PhysAddr,

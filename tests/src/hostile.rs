@@ -37,7 +37,6 @@ pub const USED: u64 = 0x2000;
 pub const QUEUE: u64 = 0x4000;
 /// A well-formed request; what is behind it is free.
 pub const REQUEST: u64 = 0x10000;
-/// Where it is answered.
 pub const ANSWER: u64 = 0x20000;
 /// Free memory.
 pub const FREE: u64 = 0x40000;
@@ -58,7 +57,6 @@ pub type Descriptor = (u64, u32, u16, u16);
 pub struct Hostile {
     /// For messages of the test's own.
     pub frontend: Frontend,
-    /// Its memory.
     pub memory: DmaMemory,
     /// To wake the device with.
     pub kicks: [EventFd; 2],

@@ -33,13 +33,10 @@ pub fn number(number: u64, field: i64, out: &mut Vec<u8>) {
 /// An attribute of a node.
 #[derive(Clone, Debug)]
 pub enum Attribute {
-    /// A number.
     Integer(i64),
     /// A list of numbers.
     Integers(Vec<i64>),
-    /// A single.
     Single(f32),
-    /// A text.
     Text(&'static str),
 }
 

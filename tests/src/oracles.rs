@@ -26,7 +26,6 @@ use crate::random::Random;
 /// One record.
 #[derive(Clone, Debug)]
 pub struct Oracle {
-    /// Its name.
     pub name: String,
     /// The words of each descriptor.
     pub tasks: Vec<Vec<u32>>,
@@ -44,14 +43,11 @@ pub struct Oracle {
     pub scratch: u64,
 }
 
-/// A surface.
 #[derive(Clone, Debug)]
 pub struct OracleSurface {
-    /// Its name.
     pub name: String,
     /// Who writes it.
     pub direction: Direction,
-    /// Its BAR.
     pub bar: u8,
     /// True if elements are bytes, and not halves.
     pub is_bytes: bool,

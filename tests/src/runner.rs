@@ -40,7 +40,6 @@ pub enum Outcome {
         code: u8,
         /// Record address of the register that is to blame, divided by four.
         register: u16,
-        /// The task.
         task: u16,
         /// The register's value, or the address that faulted.
         value: u32,
@@ -49,7 +48,6 @@ pub enum Outcome {
 
 /// A guest with a program in its memory.
 pub struct Runner<B> {
-    /// The guest.
     pub guest: BareGuest<B>,
     next: u32,
     regions: Vec<Region>,

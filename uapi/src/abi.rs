@@ -129,7 +129,6 @@ impl<T: CType, const N: usize> CType for [T; N] {
 pub struct Constant {
     /// The macro's name.
     pub c_name: &'static str,
-    /// The number.
     pub value: u64,
     /// Bits of the Rust type.
     pub bits: u32,
@@ -155,7 +154,6 @@ pub struct Enumeration {
 pub enum Item {
     /// Single numbers.
     Constants(&'static [Constant]),
-    /// An enumeration.
     Enumeration(Enumeration),
     /// A structure.
     Struct(&'static StructLayout),
@@ -204,7 +202,6 @@ pub(crate) const fn lies_as_in_c(
     end == size && size.is_multiple_of(align)
 }
 
-/// The largest of `aligns`.
 pub(crate) const fn largest(aligns: &[usize]) -> usize {
     let mut largest = 1;
     let mut i = 0;

@@ -31,7 +31,6 @@ pub enum Error {
     /// The driver does not take it.
     #[error(transparent)]
     Probe(#[from] ProbeError),
-    /// The system.
     #[error("serving: {0}")]
     System(#[from] io::Error),
 }

@@ -106,7 +106,6 @@ impl Model {
         self.first_task_bytes
     }
 
-    /// Number of tasks.
     pub const fn task_count(&self) -> u32 {
         self.task_count
     }

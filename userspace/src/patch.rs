@@ -87,50 +87,27 @@ pub enum Error {
     Chain(#[from] ChainError),
     /// There is no such task.
     #[error("program has {count} tasks, from 0 on, and no task {task}")]
-    NoTask {
-        /// Which one was asked for.
-        task: u32,
-        /// How many there are.
-        count: u32,
-    },
-    /// No register has that name.
+    NoTask { task: u32, count: u32 },
     #[error("no register or header word is called {name:?}{}", nearest.map_or(String::new(), |near| format!("; there is {near}")))]
     NoRegister {
-        /// The name.
         name: String,
         /// One with the same letters in other case, or one that begins so.
         nearest: Option<&'static str>,
     },
     /// The register has no such field.
     #[error("register {register} has no field {field:?}; its fields are {known}")]
-    NoField {
-        /// The register.
-        register: &'static str,
-        /// The field that was asked for.
-        field: String,
-        /// Those that there are.
-        known: String,
-    },
+    NoField { register: &'static str, field: String, known: String },
     /// The task leaves the register as it is.
     #[error("task {task} does not write {register}: it keeps what {}", match last { Some(last) => format!("task {last} wrote, so patch that one"), None => "it holds after reset".to_owned() })]
     NotWritten {
-        /// The task.
         task: u32,
-        /// The register.
         register: &'static str,
         /// The task before that wrote it last.
         last: Option<u32>,
     },
     /// A value that is none, or too large.
     #[error("{place} takes {wanted}, not {given:?}")]
-    Value {
-        /// Register and field.
-        place: String,
-        /// What it takes.
-        wanted: String,
-        /// What was given.
-        given: String,
-    },
+    Value { place: String, wanted: String, given: String },
     /// Constants of another length.
     #[error(
         "program has {wanted:#x} bytes of constants, the file has {given:#x}; a patch keeps every length"
@@ -138,7 +115,6 @@ pub enum Error {
     Constants {
         /// Bytes of the program's constants.
         wanted: usize,
-        /// Bytes given.
         given: usize,
     },
 }

@@ -27,45 +27,23 @@ pub enum Error {
     Device(#[from] device::Error),
     /// A surface that cannot be tiled.
     #[error("{direction} {name:?}: {why}", direction = direction.name())]
-    Surface {
-        /// Who writes it.
-        direction: Direction,
-        /// Its name.
-        name: String,
-        /// Why not.
-        why: tile::Error,
-    },
+    Surface { direction: Direction, name: String, why: tile::Error },
     /// A surface of bytes that cannot be, or values that are none.
     #[error("{direction} {name:?}: {why}", direction = direction.name())]
-    Bytes {
-        /// Who writes it.
-        direction: Direction,
-        /// Its name.
-        name: String,
-        /// Why not.
-        why: bytes::Error,
-    },
+    Bytes { direction: Direction, name: String, why: bytes::Error },
     /// A program without tasks, as which none can be run.
     #[error("program has no task")]
     Empty,
     /// A surface that is asked for by a name or number that none has.
     #[error("program has no {direction} {asked:?}", direction = direction.name())]
-    Unknown {
-        /// Who writes it.
-        direction: Direction,
-        /// What was asked for.
-        asked: String,
-    },
+    Unknown { direction: Direction, asked: String },
     /// A tensor of another shape.
     #[error("{direction} {name:?} has shape {wanted:?}, the tensor has {given:?}", direction = direction.name())]
     Shape {
-        /// Who writes it.
         direction: Direction,
-        /// Its name.
         name: String,
         /// The surface's shape: N, C, H, W.
         wanted: [u32; 4],
-        /// The tensor's.
         given: [u32; 4],
     },
     /// The request was taken back, as it had not ended.
@@ -78,7 +56,6 @@ pub enum Error {
         reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"))
     )]
     Failed {
-        /// How it ended.
         outcome: Outcome,
         /// The fault that ended it.
         fault: Option<Box<Fault>>,
@@ -206,12 +183,10 @@ impl Session {
         Ok(Self { device: device.clone(), program, buffers, inputs, outputs })
     }
 
-    /// The device that it is on.
     pub const fn device(&self) -> &Device {
         &self.device
     }
 
-    /// The buffer of each BAR.
     pub fn buffers(&self) -> impl Iterator<Item = (&Bar, &Buffer)> {
         self.buffers.iter().map(|(bar, buffer)| (bar, buffer))
     }
@@ -429,7 +404,6 @@ fn create(device: &Device, model: &Model, buffers: &[(Bar, Buffer)]) -> Result<u
     Ok(create.handle)
 }
 
-/// The surface of that number.
 fn numbered(surfaces: &[Bound], direction: Direction, index: usize) -> Result<&Bound, Error> {
     surfaces.get(index).ok_or_else(|| Error::Unknown { direction, asked: index.to_string() })
 }

@@ -11,7 +11,6 @@ use serde::Serialize;
 pub struct Row {
     /// What they are: a circuit, or an engine.
     pub what: String,
-    /// How many.
     pub events: u64,
     /// Bytes that were moved.
     pub bytes: u64,

@@ -146,7 +146,6 @@ fn tasks<'a>(program: &Program<'a>) -> Vec<Task<'a>> {
     tasks.map(|task| task.unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
-/// A register of one task.
 fn read<T: Word>(task: &Task<'_>, register: &Reg<T>) -> T {
     let mut found = None;
     task.for_each_write(|address, value| {

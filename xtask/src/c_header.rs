@@ -17,7 +17,6 @@ use text::{Comment, macro_name, number};
 pub struct Header {
     /// Path from the root of the tree.
     pub path: &'static str,
-    /// Its text.
     pub text: String,
 }
 

@@ -29,7 +29,6 @@ fn map(mmu: &mut PeMmu, count: usize, entry: impl Fn(u64) -> Mapping) {
     }
 }
 
-/// A part of a page.
 const fn part(page: u64, start: u64, size: u64) -> Mapping {
     Mapping { va: page * PAGE + start, pa: 0, size }
 }

@@ -19,40 +19,19 @@ pub(crate) const DESCRIPTORS_MAX: usize = super::vring::QUEUE_SIZE_MAX;
 pub(crate) enum BadChain {
     /// It has no descriptor that can be read.
     #[error("chain {head} has no descriptor")]
-    Empty {
-        /// Its first descriptor.
-        head: u16,
-    },
+    Empty { head: u16 },
     /// It promises a descriptor that cannot be read, or never ends.
     #[error("chain {head} is cut off after {descriptors} descriptors, or has a loop")]
-    CutOff {
-        /// Its first descriptor.
-        head: u16,
-        /// Descriptors up to there.
-        descriptors: usize,
-    },
+    CutOff { head: u16, descriptors: usize },
     /// It is longer than a queue.
     #[error("chain {head} is longer than {DESCRIPTORS_MAX} descriptors")]
-    TooLong {
-        /// Its first descriptor.
-        head: u16,
-    },
+    TooLong { head: u16 },
     /// A descriptor that the device reads follows one that it writes.
     #[error("chain {head} goes back to reading after writing")]
-    Order {
-        /// Its first descriptor.
-        head: u16,
-    },
+    Order { head: u16 },
     /// It names memory that is not there.
     #[error("chain {head} names {bytes:#x} bytes at {address:#x}, where no memory is")]
-    NoMemory {
-        /// Its first descriptor.
-        head: u16,
-        /// First byte.
-        address: u64,
-        /// How many.
-        bytes: u32,
-    },
+    NoMemory { head: u16, address: u64, bytes: u32 },
 }
 
 /// A stretch of guest memory.

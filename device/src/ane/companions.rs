@@ -83,7 +83,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         &self.firmware
     }
 
-    /// The mover.
     pub const fn mover(&self) -> &Mover {
         &self.mover
     }

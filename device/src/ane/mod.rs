@@ -207,7 +207,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         std::mem::replace(&mut self.inferred, Inferred::NONE)
     }
 
-    /// The DART.
     pub const fn dart(&self) -> &Dart {
         &self.dart
     }

@@ -31,23 +31,19 @@ pub enum Target {
     Dart(Window, u32),
     /// A register of the task manager.
     Manager {
-        /// The register.
         register: tm::RegisterId,
         /// Which instance.
         index: u16,
     },
     /// A register of a task queue.
     Queue {
-        /// The queue.
         queue: QueueId,
-        /// The register.
         register: tq::RegisterId,
         /// Its offset from the queue's start.
         offset: u32,
     },
     /// A register that descriptors write, by its record address.
     Configuration {
-        /// The register.
         row: &'static Register,
         /// Record address.
         address: u32,
@@ -63,7 +59,6 @@ pub enum Target {
     Version,
     /// Half of a performance report.
     Performance {
-        /// The report.
         report: Report,
         /// The upper half.
         high: bool,
@@ -74,16 +69,13 @@ pub enum Target {
     TileL2(u32),
     /// A register of the mover, in a core's window.
     Mover {
-        /// The core.
         core: Core,
-        /// The register.
         register: regs::RegisterId,
         /// Which instance.
         index: u16,
     },
     /// A register of what the virtual engine adds to the mover.
     MoverModel {
-        /// The register.
         register: model::RegisterId,
         /// Which instance.
         index: u16,
@@ -91,22 +83,15 @@ pub enum Target {
     /// A word of the mover's configuration space, by its offset there.
     MoverConfiguration(u32),
     /// A word of the port of a thread.
-    XmovPort {
-        /// The register.
-        register: xmov::RegisterId,
-        /// The thread.
-        thread: u16,
-    },
+    XmovPort { register: xmov::RegisterId, thread: u16 },
     /// A register that stands for the firmware.
     Firmware {
-        /// The register.
         register: firmware::RegisterId,
         /// Which instance.
         index: u16,
     },
     /// A register of PE_MMU.
     PeMmu {
-        /// The register.
         register: pe_mmu::RegisterId,
         /// Which instance.
         index: u16,

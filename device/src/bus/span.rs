@@ -18,14 +18,12 @@ use crate::refusal::{Refusal, Why};
 pub enum Span {
     /// Bits of one word: their number from bit 0, and their mask there.
     Part {
-        /// The word.
         word: EngineOffset,
         /// Bits below the part.
         shift: u32,
         /// The part's bits, moved to bit 0.
         mask: u32,
     },
-    /// One word.
     Word(EngineOffset),
     /// Two words, the lower first.
     Pair(EngineOffset, EngineOffset),

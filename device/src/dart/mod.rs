@@ -295,7 +295,6 @@ impl Dart {
     }
 }
 
-/// The state of a window.
 fn select(windows: &mut [Box<WindowState>; 4], window: Window) -> &mut WindowState {
     let [dart0, dart1, dart2, dart3] = windows;
     match window {

@@ -25,7 +25,6 @@ pub(super) struct Stalled {
     pub(super) stream: StreamId,
     pub(super) circuit: Circuit,
     pub(super) access: Access,
-    /// Where it faulted.
     pub(super) at: FaultAddress,
 }
 

@@ -30,7 +30,6 @@ pub(super) struct Admission {
     pub(super) base: Ttbr,
 }
 
-/// The state of one window.
 pub(super) struct WindowState {
     window: Window,
     words: [u32; STORED as usize / 4],

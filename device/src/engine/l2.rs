@@ -156,7 +156,6 @@ fn merged(place: ChipPlace, shape: Shape, row: u32) -> Shape {
     Shape { channels: 1, height: 1, width: width.saturating_mul(channels) }
 }
 
-/// Bytes of a row.
 const fn row_bytes(place: ChipPlace, shape: Shape) -> u32 {
     shape.width.saturating_mul(place.element.bytes())
 }

@@ -80,7 +80,6 @@ pub struct Ports<'a, M> {
     pub dart: &'a mut Dart,
     /// Tile L2.
     pub l2: &'a mut Sram,
-    /// Kernel memory.
     pub kernel: &'a mut KernelMemory,
     /// Where what happens is noted.
     pub timeline: &'a mut Timeline,

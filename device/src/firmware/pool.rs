@@ -34,7 +34,6 @@ pub(super) struct Pools {
     /// Numbers of the pools that there are.
     pools: BTreeSet<u32>,
     buffers: BTreeMap<u32, Buffer>,
-    /// The last number that was given.
     last: u32,
     in_flight: u32,
 }

@@ -10,11 +10,9 @@ use ane_uapi::hw::mover::transfer::WINDOW_BYTES;
 /// What the mover moves bytes between.
 #[derive(Debug)]
 pub struct Memories<'a> {
-    /// Scratch.
     pub scratch: &'a mut [u8],
     /// Configuration space.
     pub configuration: &'a mut [u8],
-    /// Instruction RAM.
     pub instruction_ram: &'a mut [u8],
 }
 
@@ -68,7 +66,6 @@ impl Memories<'_> {
         part(self.scratch, at, bytes).is_ok()
     }
 
-    /// Writes bytes to scratch.
     pub(super) fn write_scratch(&mut self, at: u32, bytes: &[u8]) -> Result<(), Outside> {
         // At most eight.
         let len = u32::try_from(bytes.len()).map_err(|_| Outside)?;

@@ -56,7 +56,6 @@ impl Packers {
         self.packers.get_mut(usize::from(index))
     }
 
-    /// A packer has finished a tile.
     pub(super) fn finish(&mut self, packer: u16, tile: Tile, zeros: u32) -> Result<(), Lost> {
         let packer = self.packer_mut(packer).ok_or(Lost::Nobody)?;
         let thread = usize::from(tile.thread());

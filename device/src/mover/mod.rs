@@ -45,7 +45,6 @@ use self::threads::Threads;
 pub struct Counters {
     /// Transfers that were carried out.
     pub transfers: u32,
-    /// Cycles of the last of them.
     pub last_cycles: u32,
     /// Cycles of all of them.
     pub busy_cycles: u64,

@@ -16,7 +16,6 @@ const KEPT: usize = 64;
 pub enum Unit {
     /// The command register, in a core's window.
     Command {
-        /// The core.
         core: Core,
         /// The command.
         word: u32,
@@ -25,14 +24,12 @@ pub enum Unit {
     },
     /// The issue port.
     Xmov {
-        /// The thread.
         thread: u16,
         /// The instruction.
         word: u32,
     },
     /// A packer, or who plays its part.
     Packer {
-        /// Its number.
         packer: u16,
         /// What was reported.
         word: u32,
@@ -56,7 +53,6 @@ pub enum Reason {
     WriteOutsideScratch {
         /// Byte address.
         at: u32,
-        /// Bytes.
         bytes: u8,
     },
     /// The packer's queue is full.
@@ -99,15 +95,9 @@ pub enum Note {
     /// Source and destination share bytes; the copy is as if by way of a snapshot.
     Overlap(Transfer),
     /// STATUS was read while the mover was idle and commands were queued: a loop that looks at bit 0 alone ends here.
-    IdleWithCommandsQueued {
-        /// How many.
-        queued: u8,
-    },
+    IdleWithCommandsQueued { queued: u8 },
     /// The queue of a packer was asked for its oldest tile, and was empty.
-    NoTile {
-        /// The packer.
-        packer: u16,
-    },
+    NoTile { packer: u16 },
 }
 
 impl fmt::Display for Unit {

@@ -23,7 +23,6 @@ struct QueuedCommand {
     parameters: [u32; 4],
     /// Whose window it was written in.
     core: Core,
-    /// When.
     since: u64,
 }
 

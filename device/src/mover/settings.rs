@@ -8,7 +8,6 @@ use ane_uapi::hw::mover::model::Control;
 use ane_uapi::hw::mover::transfer::Contention;
 use ane_uapi::hw::mover::xmov::Tensix;
 
-/// The settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Whose description it follows.

@@ -5,7 +5,6 @@ use std::fmt;
 /// A word that names none of the values of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownValue {
-    /// The option.
     pub option: &'static str,
     /// The word.
     pub value: String,
@@ -21,7 +20,6 @@ impl fmt::Display for UnknownValue {
 
 impl std::error::Error for UnknownValue {}
 
-/// The value of that name.
 pub(crate) fn by_name<T: Copy>(
     option: &'static str,
     value: &str,

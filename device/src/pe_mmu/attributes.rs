@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use ane_uapi::hw::pe_mmu::{BadPageSize, DEFAULT_OVERHEAD_PS, PS_PER_NS, PageSize};
 
-/// The attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// Page of the table.
@@ -29,7 +28,6 @@ impl Default for Attributes {
 pub enum BadAttributes {
     /// The words are `page=BYTES`, `overhead-ns=N` and `fabric-ns=N`.
     Unknown(String),
-    /// The value is no number.
     NoNumber(String),
     /// The number of bytes is no page size.
     Page(BadPageSize),

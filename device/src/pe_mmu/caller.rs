@@ -48,7 +48,6 @@ pub struct Found {
 pub enum Note {
     /// No region covered the address, so it was used as it is.
     Fallback {
-        /// The circuit.
         circuit: Circuit,
         /// The address.
         va: u64,
@@ -56,10 +55,7 @@ pub enum Note {
         len: u64,
     },
     /// The pipeline did not pay for a translation, as in the original.
-    Exempt {
-        /// The circuit.
-        circuit: Circuit,
-    },
+    Exempt { circuit: Circuit },
 }
 
 /// What was asked and not yet paid.

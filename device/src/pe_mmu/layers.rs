@@ -95,7 +95,6 @@ impl Layers {
         }
     }
 
-    /// What is at `offset`.
     pub(super) fn at(&self, offset: u32) -> Spot {
         let next = self.seen.partition_point(|seen| seen.region.end <= offset);
         match self.seen.get(next) {

@@ -47,18 +47,12 @@ pub enum Received<T> {
     Done {
         /// The transaction's.
         done: u64,
-        /// When.
         at: u64,
         /// Nothing of it took effect, if it was refused.
         outcome: Result<(), Rejected>,
     },
     /// It is not for this node: the next hop gets it as it came.
-    Forwarded {
-        /// The transaction.
-        transaction: Transaction<T>,
-        /// When.
-        at: u64,
-    },
+    Forwarded { transaction: Transaction<T>, at: u64 },
 }
 
 /// The inbox.

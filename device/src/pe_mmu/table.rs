@@ -56,10 +56,7 @@ pub enum Why {
     /// The range wraps around the end of the virtual or the physical addresses.
     Wraps,
     /// The page would have more regions than one may.
-    PageFull {
-        /// Its number.
-        page: u64,
-    },
+    PageFull { page: u64 },
     /// The table would have more regions than it may.
     TableFull,
 }
@@ -106,7 +103,6 @@ impl VirtualRange {
     }
 }
 
-/// The table.
 #[derive(Debug)]
 pub struct Table {
     page_size: PageSize,
@@ -120,7 +116,6 @@ impl Table {
         Self { page_size, pages: Pages::default(), regions: 0 }
     }
 
-    /// Its page.
     pub const fn page_size(&self) -> PageSize {
         self.page_size
     }

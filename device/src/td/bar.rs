@@ -29,15 +29,11 @@ const CONSTANTS: u8 = 1;
 /// A BAR and an offset whose sum has more than 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooHigh {
-    /// The register.
     pub register: &'static str,
     /// Its record address.
     pub address: u32,
-    /// The offset in it.
     pub offset: u32,
-    /// The BAR.
     pub bar: u8,
-    /// Its value.
     pub base: Iova,
 }
 

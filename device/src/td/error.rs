@@ -8,17 +8,13 @@ use crate::refusal::Category;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DescriptorError {
     /// It ends inside its header.
-    Header {
-        /// Words that there are.
-        words: usize,
-    },
+    Header { words: usize },
     /// A record writes where no register is known.
     NoRegister {
         /// Index of the value's word in the descriptor.
         word: usize,
         /// Record address.
         address: u32,
-        /// The value.
         value: u32,
     },
     /// A word has bits that no source explains.
@@ -27,18 +23,15 @@ pub enum DescriptorError {
         register: &'static str,
         /// Its record address; of a header word, [`HEADER_AT`](super::decode::HEADER_AT) and its byte offset.
         address: u32,
-        /// The bits.
         bits: u32,
         /// The word.
         value: u32,
     },
     /// An enumeration does not have this number.
     UnknownCode {
-        /// The register.
         register: &'static str,
         /// Its record address.
         address: u32,
-        /// The field.
         field: &'static str,
         /// The field's bits in the word.
         bits: u32,

@@ -27,10 +27,7 @@ pub struct Descriptor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchError {
     /// Its address is no multiple of four.
-    Misaligned {
-        /// The address.
-        address: u64,
-    },
+    Misaligned { address: u64 },
     /// The transfer faulted; the window holds the rest.
     Fault {
         /// Low half of the address that faulted.
@@ -81,7 +78,6 @@ impl Descriptor {
         Self { len: words.len(), words }
     }
 
-    /// The words.
     pub fn words(&self) -> &[U32] {
         self.words.get(..self.len).unwrap_or_default()
     }

@@ -21,7 +21,6 @@ use crate::time::Ticks;
 /// What a task takes, in cycles of the engine's clock unless it says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// The work.
     pub work: Work,
     /// Coefficients come in.
     pub fill: u64,
@@ -142,7 +141,6 @@ impl Clock {
         Self { machine, before: None }
     }
 
-    /// The machine.
     pub const fn machine(&self) -> &Machine {
         &self.machine
     }

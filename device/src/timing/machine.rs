@@ -79,7 +79,6 @@ impl Machine {
         }
     }
 
-    /// Elements of a line.
     pub const fn line_elements(&self) -> u64 {
         (self.hierarchy.granule as u64).saturating_mul(LINE_GRANULES as u64) / 2
     }

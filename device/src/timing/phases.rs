@@ -41,9 +41,7 @@ impl Part {
 pub struct Span {
     /// Who is busy.
     pub part: Part,
-    /// From.
     pub start: u64,
-    /// To.
     pub end: u64,
 }
 

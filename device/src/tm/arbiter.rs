@@ -14,9 +14,7 @@ use ane_uapi::hw::tq::QueueId;
 /// A request that could start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its queue.
     pub queue: QueueId,
-    /// Its priority.
     pub priority: u8,
     /// Its place in the order of pushes.
     pub age: u64,

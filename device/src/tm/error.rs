@@ -162,13 +162,11 @@ impl fmt::Display for RequestError {
 /// A request that did not run to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Its queue.
     pub queue: QueueId,
     /// Its network id, if it had one.
     pub nid: Option<Nid>,
     /// Index of the task that failed.
     pub task: u16,
-    /// Why.
     pub error: RequestError,
 }
 

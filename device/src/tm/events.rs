@@ -35,7 +35,6 @@ impl Line {
     /// Both, in the order of their registers.
     pub const ALL: [Self; LINES as usize] = [Self::First, Self::Second];
 
-    /// Its number.
     pub const fn number(self) -> u8 {
         match self {
             Self::First => 0,
@@ -74,11 +73,8 @@ struct Fifo {
 /// An event that raises its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raised {
-    /// The line.
     pub line: Line,
-    /// How many wait on it.
     pub waiting: u32,
-    /// The event.
     pub entry: EventWords,
     /// When it happened.
     pub at: Ticks,

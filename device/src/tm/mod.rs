@@ -54,7 +54,6 @@ pub enum Effect {
     Dropped(StreamId),
 }
 
-/// The task manager.
 #[derive(Clone, Debug)]
 pub struct TaskManager {
     address: AddressWord,
@@ -100,7 +99,6 @@ impl TaskManager {
         self.queues.get_mut(id.index())
     }
 
-    /// One of the queues.
     pub fn queue(&self, id: QueueId) -> Option<&Queue> {
         self.queues.get(id.index())
     }
@@ -215,7 +213,6 @@ impl TaskManager {
         self.queue(id).map_or(register.register().reset, |queue| queue.read(register, offset))
     }
 
-    /// Writes a register of a queue.
     pub fn write_queue(&mut self, id: QueueId, register: tq::RegisterId, offset: u32, value: u32) -> Effect {
         let gave_up = match register {
             tq::RegisterId::TAKE_BACK => {

@@ -25,15 +25,12 @@ use super::error::PushError;
 /// A request, as it was when it was pushed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its queue.
     pub queue: QueueId,
     /// The set that it came from.
     pub slot: Slot,
-    /// Its priority.
     pub priority: u8,
     /// Its place in the order of pushes.
     pub age: u64,
-    /// Its name.
     pub nid: Nid,
     /// The stream that its transfers carry.
     pub stream: StreamId,
@@ -48,7 +45,6 @@ pub struct Request {
 /// What the manager adds to a set at the push.
 #[derive(Clone, Copy, Debug)]
 pub struct PushWords {
-    /// Priority.
     pub priority: u8,
     /// Place in the order of pushes.
     pub age: u64,
@@ -261,7 +257,6 @@ impl Queue {
         self.sets.iter().filter_map(|set| set.waiting.as_ref()).min_by_key(|request| request.age)
     }
 
-    /// Starts that request.
     pub fn start(&mut self) -> Option<Request> {
         let slot = self.next()?.slot;
         let set = self.set_mut(slot);

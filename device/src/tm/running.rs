@@ -21,7 +21,6 @@ pub type Outcome = Result<(Done, (u64, usize)), RequestError>;
 /// A request that has started.
 #[derive(Clone, Debug)]
 pub struct Running {
-    /// The request.
     pub request: Request,
     /// Index of the task that is next.
     pub task: u16,

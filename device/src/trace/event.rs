@@ -22,7 +22,6 @@ pub struct Task {
 /// Something that happened, and to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The task.
     pub task: Task,
     /// What happened.
     pub what: What,
@@ -32,10 +31,7 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A request began, and the task's index is 0; or one that gave way goes on with this task.
-    RequestBegin {
-        /// Tasks that it has.
-        tasks: u16,
-    },
+    RequestBegin { tasks: u16 },
     /// A request ended; the task is the last one that was begun.
     RequestEnd {
         /// False if it failed or was aborted.
@@ -45,7 +41,6 @@ pub enum What {
     RequestAside,
     /// A circuit moved bytes: a descriptor, a source, coefficients or a result.
     Transfer {
-        /// The circuit.
         circuit: Circuit,
         /// Bytes that it moved.
         bytes: u64,
@@ -63,35 +58,20 @@ pub enum What {
     },
     /// A part of the chip would have been busy; the stamps are virtual time since the last reset.
     Modelled {
-        /// The part.
         part: Part,
         /// Cycles of the engine's clock.
         cycles: u64,
     },
     /// A transfer faulted.
     Fault {
-        /// The circuit.
         circuit: Circuit,
         /// Low half of the address.
         address: u32,
     },
     /// No region of PE_MMU covered an address, which was therefore used as it is.
-    Fallback {
-        /// The circuit.
-        circuit: Circuit,
-        /// The address.
-        address: u64,
-        /// Bytes.
-        bytes: u64,
-    },
+    Fallback { circuit: Circuit, address: u64, bytes: u64 },
     /// A circuit did not pay for its translations, because PE_MMU was switched to leave it out.
-    Unpaid {
-        /// The circuit.
-        circuit: Circuit,
-    },
+    Unpaid { circuit: Circuit },
     /// A task's transfers waited for PE_MMU, in modelled time.
-    TranslationWait {
-        /// Picoseconds.
-        picoseconds: u64,
-    },
+    TranslationWait { picoseconds: u64 },
 }

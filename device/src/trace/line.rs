@@ -25,7 +25,6 @@ use crate::timing::phases::Part;
 #[error("line tells of no event")]
 pub struct BadLine;
 
-/// A name as one word.
 struct OneWord(&'static str);
 
 impl fmt::Display for OneWord {
@@ -74,7 +73,6 @@ impl<'a> Words<'a> {
         self.word()?.parse().map_err(|_| BadLine)
     }
 
-    /// The number behind `word`.
     fn behind<T: FromStr>(&mut self, word: &str) -> Result<T, BadLine> {
         if self.word()? == word { self.number() } else { Err(BadLine) }
     }

@@ -39,7 +39,6 @@ pub struct Record {
     pub start: Stamp,
     /// When it ended; the same for what takes no time.
     pub end: Stamp,
-    /// What it was.
     pub event: Event,
 }
 

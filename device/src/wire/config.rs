@@ -54,7 +54,6 @@ pub fn config(options: &Options) -> Result<Config, NoSuchInstance> {
     })
 }
 
-/// What there is.
 fn features(options: &Options) -> u32 {
     let pe_mmu = if options.pe_mmu.is_some() { wire::FEATURE_PE_MMU } else { 0 };
     let check = if options.check { wire::FEATURE_CHECK } else { 0 };

@@ -12,7 +12,6 @@ use crate::pe_mmu::{Mapping, Message, Range, Why};
 /// A message that had no effect, as a response says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NotDone {
-    /// Why.
     pub(super) status: Status,
     /// The entry that was refused, if it was one.
     pub(super) entry: Option<u32>,

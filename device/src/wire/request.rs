@@ -55,7 +55,6 @@ pub const NO_ANSWER: u32 = u32::MAX;
 pub struct Request<'a> {
     /// Its bytes, as far as they were copied: all, or [`REQUEST_MAX`] of them.
     pub bytes: &'a [u8],
-    /// How many it has.
     pub len: u64,
     /// Bytes of its writable part.
     pub room: u64,

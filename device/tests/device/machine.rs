@@ -44,7 +44,6 @@ pub(crate) const TASKS: Iova = Iova(0x4000);
 pub(crate) const COPY: Iova = Iova(0x8000);
 /// A surface.
 pub(crate) const SOURCE: Iova = Iova(0xc000);
-/// Another.
 pub(crate) const RESULT: Iova = Iova(0x1_0000);
 
 /// What the engine was asked to do.

@@ -11,7 +11,6 @@ use crate::rig::{Rig, isa};
 
 /// A copy of 512 units, which takes 704 cycles.
 const LONG: [u32; 4] = [0, 0x1000, 512, 3];
-/// When it ends.
 const END: u64 = 704;
 
 /// Some other copies.

@@ -109,7 +109,6 @@ impl Rig {
         self.set(0x0c, direction);
     }
 
-    /// Parameters, and the command with them.
     pub(crate) fn command(&mut self, parameters: [u32; 4], word: u32) {
         self.parameters(parameters);
         self.set(0x10, word);

@@ -24,16 +24,10 @@ const BACKLOG: i32 = 64;
 pub enum PlaceError {
     /// Somebody does.
     #[error("another daemon listens at {}; end it or choose another path", path.display())]
-    Taken {
-        /// The socket.
-        path: PathBuf,
-    },
+    Taken { path: PathBuf },
     /// Something else is there.
     #[error("{} exists and is no socket; choose another path", path.display())]
-    NoSocket {
-        /// The path.
-        path: PathBuf,
-    },
+    NoSocket { path: PathBuf },
     /// The descriptor is no socket that listens for such messages.
     #[error(
         "descriptor is no listening SOCK_SEQPACKET socket; have the service manager make one (ListenSequentialPacket=)"
@@ -41,14 +35,7 @@ pub enum PlaceError {
     NotListening,
     /// The system says no.
     #[error("{action} {}: {why}", path.display())]
-    System {
-        /// What was tried.
-        action: &'static str,
-        /// With what.
-        path: PathBuf,
-        /// What the system says.
-        why: io::Error,
-    },
+    System { action: &'static str, path: PathBuf, why: io::Error },
 }
 
 /// Who may connect, as the file system sees it.

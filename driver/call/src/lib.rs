@@ -21,6 +21,5 @@ pub struct Extent {
     pub file: Arc<OwnedFd>,
     /// First byte in it.
     pub offset: u64,
-    /// How many bytes.
     pub bytes: u64,
 }

@@ -19,7 +19,6 @@ use std::ops::Range;
 pub struct Bad {
     /// First byte that was wanted.
     pub at: u64,
-    /// How many.
     pub bytes: usize,
 }
 

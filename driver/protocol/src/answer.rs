@@ -55,7 +55,6 @@ pub struct Piece {
     pub reserved: U32,
     /// First byte of it.
     pub offset: U64,
-    /// How many bytes.
     pub bytes: U64,
 }
 
@@ -141,7 +140,6 @@ pub fn words(into: &mut Vec<u8>, text: &str) {
 pub struct Answer<'a> {
     /// The kind of the call, or nothing if it is the last message.
     pub kind: Option<Kind>,
-    /// The file.
     pub file: u32,
     /// The call.
     pub id: u64,

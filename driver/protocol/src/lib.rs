@@ -172,62 +172,31 @@ impl std::fmt::Debug for Token {
 pub enum Malformed {
     /// It ends too early.
     #[error("message of {bytes} bytes ends inside {what}")]
-    Short {
-        /// Bytes there are.
-        bytes: usize,
-        /// What is cut.
-        what: &'static str,
-    },
+    Short { bytes: usize, what: &'static str },
     /// Something is behind its end.
     #[error("message has {bytes} bytes behind its end")]
-    Long {
-        /// Bytes too many.
-        bytes: usize,
-    },
+    Long { bytes: usize },
     /// It is larger than any message.
     #[error("message is larger than {MESSAGE_MAX} bytes")]
     Huge,
     /// Its kind is none.
     #[error("kind of message {kind:#x} is not known")]
-    Kind {
-        /// The kind.
-        kind: u32,
-    },
+    Kind { kind: u32 },
     /// A reserved field is not zero, or a flag has no meaning.
     #[error("{what} is {value:#x}, which has no meaning")]
-    Reserved {
-        /// Which field.
-        what: &'static str,
-        /// Its value.
-        value: u64,
-    },
+    Reserved { what: &'static str, value: u64 },
     /// There is more of something than a message may hold.
     #[error("{count} {what}, and at most {limit} may be")]
-    Many {
-        /// Of what.
-        what: &'static str,
-        /// How many.
-        count: u32,
-        /// How many may be.
-        limit: usize,
-    },
+    Many { what: &'static str, count: u32, limit: usize },
     /// Descriptors are missing, or nobody asked for them.
     #[error("{count} descriptors came with a message that takes {takes}")]
-    Descriptors {
-        /// How many came.
-        count: usize,
-        /// How many should have.
-        takes: usize,
-    },
+    Descriptors { count: usize, takes: usize },
     /// The other end is no such daemon, or no client of one.
     #[error("it does not begin with the magic of this protocol")]
     Magic,
     /// The call has another's number.
     #[error("call {id} has the number of one that waits")]
-    Id {
-        /// The number.
-        id: u64,
-    },
+    Id { id: u64 },
     /// It is not one that may come now.
     #[error("{0} does not belong here")]
     Order(&'static str),
@@ -271,7 +240,6 @@ impl<'a> Rest<'a> {
         Ok(found)
     }
 
-    /// That many bytes.
     fn take(&mut self, bytes: usize, what: &'static str) -> Result<&'a [u8], Malformed> {
         let (found, rest) =
             self.bytes.split_at_checked(bytes).ok_or(Malformed::Short { bytes: self.all, what })?;

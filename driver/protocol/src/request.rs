@@ -17,11 +17,9 @@ pub struct Request {
     pub file: u32,
     /// The call's number.
     pub id: u64,
-    /// What it asks for.
     pub ask: Ask,
 }
 
-/// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Who speaks.
@@ -35,11 +33,8 @@ pub enum Ask {
     Attach(Token),
     /// No more of the file.
     Close,
-    /// An ioctl.
     Ioctl {
-        /// Its number.
         number: u32,
-        /// Its argument.
         argument: Vec<u8>,
         /// What the argument points at.
         memory: Segments,
@@ -48,18 +43,12 @@ pub enum Ask {
     Map {
         /// Where it is by the buffer's own word.
         offset: u64,
-        /// How many bytes.
         bytes: u64,
         /// The first extent to tell of. Only a call from zero is a mapping; others tell the rest of it.
         from: u64,
     },
     /// A mapping that is no more.
-    Unmap {
-        /// As it was asked for.
-        offset: u64,
-        /// As it was asked for.
-        bytes: u64,
-    },
+    Unmap { offset: u64, bytes: u64 },
     /// A descriptor that tells of a request's end.
     Signal {
         /// The request's fence.

@@ -16,7 +16,6 @@ use crate::usage::{self, Origin};
 /// Another mapping of a buffer, in the client's own numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Map {
-    /// What it is for.
     pub usage: u32,
     /// `ANE_BO_FIXED_ADDRESS` and `ANE_BO_PINNED`.
     pub flags: u32,

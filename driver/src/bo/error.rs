@@ -17,16 +17,10 @@ pub enum Error {
     Missing(Missing),
     /// A size that no buffer can have.
     #[error("{size:#x} bytes are none, or more than the aperture's {limit:#x}")]
-    Size {
-        /// The size.
-        size: u64,
-        /// The largest.
-        limit: u64,
-    },
+    Size { size: u64, limit: u64 },
     /// Flags without a meaning here.
     #[error("flags {0:#x} have bits without a meaning")]
     Flags(u32),
-    /// The usage.
     #[error(transparent)]
     Usage(BadUsage),
     /// A device address that is not that of a page, or was given without being asked for.
@@ -34,21 +28,13 @@ pub enum Error {
     Address(u64),
     /// A device address outside of what is given out.
     #[error("{size:#x} bytes at device address {address:#x} leave the aperture")]
-    OutsideAperture {
-        /// The address.
-        address: u64,
-        /// The bytes.
-        size: u64,
-    },
+    OutsideAperture { address: u64, size: u64 },
     /// Device addresses that something has that cannot be evicted.
     #[error("device address {0:#x} is taken by a mapping that cannot be evicted")]
     Taken(u64),
     /// No room among the device addresses, even by eviction.
     #[error("the aperture has no room for {pages} pages, even by eviction")]
-    NoRoom {
-        /// How many were wanted.
-        pages: u32,
-    },
+    NoRoom { pages: u32 },
     /// A buffer with as many mappings as it may have.
     #[error("the buffer has {0} mappings, which is all it may have")]
     Mappings(u32),
@@ -60,14 +46,7 @@ pub enum Error {
     NoMapping(u32),
     /// A mapping under another usage than the one named.
     #[error("mapping {mapping} is under usage {is}, not {named:#x}")]
-    OtherUsage {
-        /// The mapping.
-        mapping: u32,
-        /// Its usage.
-        is: Usage,
-        /// What was said.
-        named: u32,
-    },
+    OtherUsage { mapping: u32, is: Usage, named: u32 },
     /// A mapping that work uses, or a program keeps.
     #[error("mapping {0} is in use")]
     InUse(u32),
@@ -76,28 +55,12 @@ pub enum Error {
     Mapped(Iova),
     /// Bytes that the buffer does not have, or not from the start of a page.
     #[error("{size:#x} bytes from {offset:#x} are no pages of a buffer of {limit:#x} bytes")]
-    Range {
-        /// First byte.
-        offset: u64,
-        /// How many.
-        size: u64,
-        /// The buffer's.
-        limit: u64,
-    },
+    Range { offset: u64, size: u64, limit: u64 },
     /// No buffer behind an offset of the file.
     #[error("no buffer has {bytes:#x} bytes at offset {offset:#x} of the file")]
-    Nowhere {
-        /// The offset.
-        offset: u64,
-        /// The bytes.
-        bytes: u64,
-    },
-    /// Memory.
+    Nowhere { offset: u64, bytes: u64 },
     #[error("there is no memory for {pages} pages")]
-    Memory {
-        /// How many were wanted.
-        pages: u32,
-    },
+    Memory { pages: u32 },
     /// The page tables.
     #[error(transparent)]
     Tables(#[from] TableError),

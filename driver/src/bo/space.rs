@@ -64,9 +64,7 @@ pub struct Info {
 /// What was counted since the context was attached; the first three are what is there now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Buffers.
     pub buffers: u64,
-    /// Bytes of buffers.
     pub buffer_bytes: u64,
     /// Bytes of the aperture that are mapped.
     pub mapped_bytes: u64,
@@ -94,7 +92,6 @@ pub struct Space {
     pub(super) by_offset: BTreeMap<u64, BufferId>,
     /// Bytes that processes have mapped of buffers: by offset and length, how often.
     pub(super) processes: BTreeMap<(u64, u64), u32>,
-    /// How many of them there are.
     pub(super) mapped: u32,
     /// By first page, what lies in the aperture.
     pub(super) by_place: BTreeMap<u32, (BufferId, u32)>,

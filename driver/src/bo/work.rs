@@ -17,7 +17,6 @@ use crate::evict::Candidate;
 /// A mapping that work uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use {
-    /// The buffer.
     pub buffer: BufferId,
     /// The mapping's number in it.
     pub mapping: u32,

@@ -43,7 +43,6 @@ pub struct Stretch {
     pub offset: u64,
     /// Where the device knows it.
     pub at: PhysAddr,
-    /// How many bytes.
     pub bytes: u64,
 }
 
@@ -121,7 +120,6 @@ impl Arena {
         &self.0.file
     }
 
-    /// How many bytes there are.
     pub fn bytes(&self) -> u64 {
         self.0.region.size() as u64
     }

@@ -28,7 +28,6 @@ pub(crate) struct Fake {
     pub(crate) declared: Vec<Declaration>,
     /// The arenas that the device reaches.
     pub(crate) arenas: [Option<Arena>; 8],
-    /// Bytes of an arena.
     pub(crate) arena_bytes: u64,
     /// The device does not answer.
     pub(crate) is_gone: bool,

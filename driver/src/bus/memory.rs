@@ -24,17 +24,13 @@ pub enum MemoryError {
     Unavailable {
         /// How many were asked for.
         bytes: usize,
-        /// What the system says.
         why: std::io::Error,
     },
     /// The access reaches outside.
     #[error("{bytes:#x} bytes at {at} are not inside the memory of {limit:#x} bytes at {base}")]
     Outside {
-        /// First byte.
         at: PhysAddr,
-        /// How many bytes.
         bytes: usize,
-        /// Where the memory starts.
         base: PhysAddr,
         /// How many bytes it has.
         limit: usize,
@@ -42,19 +38,14 @@ pub enum MemoryError {
     /// The access reaches outside an arena.
     #[error("{bytes:#x} bytes from {offset:#x} are not inside the arena of {limit:#x} bytes")]
     OutsideArena {
-        /// First byte.
         offset: u64,
-        /// How many bytes.
         bytes: u64,
         /// How many bytes it has.
         limit: u64,
     },
     /// A word's address is no multiple of its size.
     #[error("word at {at} is not aligned")]
-    Misaligned {
-        /// The address.
-        at: PhysAddr,
-    },
+    Misaligned { at: PhysAddr },
 }
 
 /// A stretch of memory that the device reaches by physical address. Clones are the same memory.
@@ -97,7 +88,6 @@ impl DmaMemory {
         self.base
     }
 
-    /// How many bytes there are.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }

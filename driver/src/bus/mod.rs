@@ -59,45 +59,26 @@ pub enum BusError {
     /// The device refused the request. A batch was carried out up to the refused operation.
     #[error("device refuses operation {index:?} as {}, detail {detail:#x}, after {done} were done", status.name())]
     Refused {
-        /// As what.
         status: Status,
-        /// Operations that were done.
         done: u32,
         /// The refused one, if it was one.
         index: Option<u32>,
-        /// More about it.
         detail: u32,
     },
     /// The batch is longer than the device takes.
     #[error("batch of {len} operations is longer than the device's {limit}")]
-    TooLong {
-        /// Operations.
-        len: usize,
-        /// What the device takes.
-        limit: usize,
-    },
+    TooLong { len: usize, limit: usize },
     /// There are fewer places for values than reads.
     #[error("batch reads {reads} registers into {places} places")]
-    TooFewPlaces {
-        /// Reads of the batch.
-        reads: usize,
-        /// Places for values.
-        places: usize,
-    },
+    TooFewPlaces { reads: usize, places: usize },
     /// The device did not answer in time. It may still do so, so nothing more can be asked of it.
     #[error("device did not answer within {limit:?}")]
-    TimedOut {
-        /// How long was waited.
-        limit: Duration,
-    },
+    TimedOut { limit: Duration },
     /// The device takes connections, and did not say a word on this one.
     #[error(
         "device did not answer within {limit:?}: it serves one frontend at a time, and another may have it"
     )]
-    Busy {
-        /// How long was waited.
-        limit: Duration,
-    },
+    Busy { limit: Duration },
     /// An earlier failure left the bus in a state from which only a new connection helps.
     #[error("bus is out of order after an earlier failure")]
     OutOfOrder,
@@ -106,20 +87,13 @@ pub enum BusError {
     Ring(#[from] ring::Broken),
     /// The device's answer makes no sense.
     #[error("device answers {what}, which is not what was asked for")]
-    BadAnswer {
-        /// What it said.
-        what: String,
-    },
+    BadAnswer { what: String },
     /// It is not a device that this driver can speak with.
     #[error("device is not an ANE: {0}")]
     Config(#[from] BadConfig),
     /// The device lacks what this bus cannot do without.
     #[error("device does not offer {feature}")]
-    Lacks {
-        /// What.
-        feature: &'static str,
-    },
-    /// Memory.
+    Lacks { feature: &'static str },
     #[error(transparent)]
     Memory(#[from] MemoryError),
     /// The device's process has ended, it closed the connection, or it was unplugged from the machine.
@@ -127,12 +101,7 @@ pub enum BusError {
     HungUp,
     /// The transport failed.
     #[error("{action} failed: {why}")]
-    Transport {
-        /// What was tried.
-        action: &'static str,
-        /// What the transport says.
-        why: String,
-    },
+    Transport { action: &'static str, why: String },
 }
 
 /// Register accesses, events, and memory that the device reaches.

@@ -115,7 +115,6 @@ pub struct Token(pub u16);
 /// A chain that the device is done with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Which.
     pub token: Token,
     /// Bytes that the device says it wrote.
     pub written: u32,

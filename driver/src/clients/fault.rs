@@ -48,7 +48,6 @@ pub(crate) struct Record {
     pub timestamp: u64,
     /// `ANE_FAULT_` flags.
     pub flags: u32,
-    /// The context.
     pub context: ContextId,
     /// The window that caught it.
     pub window: u16,
@@ -124,7 +123,6 @@ impl Clients {
         self.park(context).is_some()
     }
 
-    /// How a context is parked.
     pub(crate) fn park(&self, context: ContextId) -> Option<Park> {
         self.faults.parked.get(context.index()).copied().flatten()
     }

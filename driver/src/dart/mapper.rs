@@ -75,17 +75,14 @@ impl Mapper {
         (OWN, &self.own)
     }
 
-    /// Whose it is.
     pub const fn context(&self) -> ContextId {
         self.context
     }
 
-    /// Its tables.
     pub const fn tables(&self) -> &Tables {
         &self.tables
     }
 
-    /// Pages that are mapped.
     pub const fn mapped_pages(&self) -> u32 {
         self.mapped
     }

@@ -25,7 +25,6 @@ pub enum TableError {
     /// The memory of the tables.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// A segment.
     #[error("page cannot be mapped: {0}")]
     Segment(BadSegment),
     /// A page that the format of the tables has no bits for.

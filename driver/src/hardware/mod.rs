@@ -69,26 +69,13 @@ pub enum ProbeError {
     Chip(u32),
     /// The device has less of something than the driver needs.
     #[error("device has {found} {what}, {needed} are needed")]
-    TooFew {
-        /// Of what.
-        what: &'static str,
-        /// How many it has.
-        found: u16,
-        /// How many are needed.
-        needed: u16,
-    },
+    TooFew { what: &'static str, found: u16, needed: u16 },
     /// The aperture is another than the hardware's.
     #[error("aperture of {size:#x} bytes at {base:#x} is not the one of this hardware")]
-    Aperture {
-        /// Where it starts.
-        base: u64,
-        /// How long it is.
-        size: u64,
-    },
+    Aperture { base: u64, size: u64 },
     /// The task manager is not idle after a reset.
     #[error("task manager is not idle after a reset: status {0:#x}")]
     NotIdle(u32),
-    /// The bus.
     #[error(transparent)]
     Bus(#[from] BusError),
     /// The memory of contexts.

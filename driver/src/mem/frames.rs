@@ -93,7 +93,6 @@ impl Frames {
         &self.arena
     }
 
-    /// How many pages are free.
     pub const fn free_pages(&self) -> u32 {
         self.free.pages()
     }

@@ -10,9 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Pages that follow each other; never none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Run {
-    /// Number of the first.
     pub first: u32,
-    /// How many.
     pub pages: u32,
 }
 

@@ -98,12 +98,7 @@ enum Stage {
         nid: Nid,
     },
     /// It is with the device since then.
-    Running {
-        /// Where.
-        place: Place,
-        /// Since when.
-        since: Time,
-    },
+    Running { place: Place, since: Time },
 }
 
 /// One request. Its lists keep their room when it ends, for the next one in its place.
@@ -211,7 +206,6 @@ pub(crate) struct Scheduler {
     requests: Requests,
     /// What each file had of the engine.
     shares: Shares,
-    /// What waits, by queue.
     waiting: [Waiting; QueueId::COUNT as usize],
     /// When the turn of a request is over that others may wait for.
     turn_ends: Time,
@@ -246,7 +240,6 @@ impl Scheduler {
         self.shares.set_limits(limits);
     }
 
-    /// A user has opened a file.
     pub(crate) fn opened(&mut self, file: FileId, user: u32) {
         self.shares.opened(file, user);
     }
@@ -342,7 +335,6 @@ impl Requests {
         *left == 0
     }
 
-    /// How many there are.
     fn count(&self) -> usize {
         self.places.len().saturating_sub(self.free.len())
     }

@@ -60,7 +60,6 @@ impl Shares {
         self.free_since
     }
 
-    /// A file that a user opened.
     pub(crate) fn opened(&mut self, file: FileId, user: u32) {
         let park = self.users.entry(user).or_default().park;
         self.files.insert(file, (user, Account { park, ..Account::default() }));

@@ -66,7 +66,6 @@ impl Waiting {
         self.turns.front().copied()
     }
 
-    /// The first request of a file.
     pub(super) fn first_of(&self, file: FileId) -> Option<RequestId> {
         self.lines.get(&file)?.front().copied()
     }

@@ -67,7 +67,6 @@ pub(crate) struct Job<'a> {
 /// A place for a request in the hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The queue.
     pub queue: QueueId,
     /// The set of its registers.
     pub slot: Slot,
@@ -105,9 +104,7 @@ pub(crate) enum Why {
 /// A request has left the hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
-    /// The request.
     pub id: RequestId,
-    /// Where it was.
     pub place: Place,
     /// How it ended.
     pub result: Result<(), Why>,

@@ -25,7 +25,6 @@ pub(crate) const fn queue_of(priority: u32) -> Option<QueueId> {
     }
 }
 
-/// The priority word of a queue.
 pub(crate) fn priority_word(queue: QueueId) -> u8 {
     tq::PRIORITIES.iter().rev().nth(queue.index()).copied().unwrap_or_default()
 }

@@ -120,7 +120,6 @@ fn submit<F: Files>(driver: &mut F, file: FileId, call: &mut Call) -> u64 {
     Request::ref_from_bytes(&call.argument).expect("argument keeps its size").out_fence
 }
 
-/// Waits for fences.
 fn wait<F: Files>(driver: &mut F, file: FileId, call: &mut Call, fences: &[u64]) {
     let place = |n: usize| FENCES + (n * size_of::<Fence>()) as u64;
     for (n, &fence) in fences.iter().enumerate() {

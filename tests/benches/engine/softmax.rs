@@ -8,7 +8,6 @@ use half::slice::HalfFloatSliceExt;
 
 /// Numbers that one softmax runs over.
 pub(crate) const OVER: usize = 512;
-/// How many there are.
 pub(crate) const TIMES: usize = 64;
 
 /// The input: `OVER * TIMES` numbers from -4 to 4.

@@ -45,7 +45,6 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Coefficients, Self::Array, Self::Planar, Self::Reduction];
 
     /// A word for tables.
@@ -68,20 +67,16 @@ pub enum FieldEffect {
     Inferred(String),
     /// Silicon hangs on it.
     Hangs(String),
-    /// It is refused: why.
     Refused(String),
 }
 
 /// One field in tasks of some kinds, in all of which it does the same.
 #[derive(Clone, Debug)]
 pub struct FieldRow {
-    /// The register.
     pub register: &'static Register,
-    /// The field.
     pub field: &'static Field,
     /// True of words of the header.
     pub is_header: bool,
-    /// The kinds.
     pub kinds: Vec<TaskKind>,
     /// What became of each value.
     pub ends: BTreeMap<u32, FieldEffect>,

@@ -54,14 +54,12 @@ pub struct Case {
     pub numerics: Numerics,
 }
 
-/// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramEnd {
     /// It ran to its end.
     Done,
     /// It would hang.
     Hangs,
-    /// It is refused.
     Refused,
     /// A transfer faulted.
     Fault,

@@ -39,7 +39,6 @@ pub struct Packing {
     pub engines: u32,
     /// Outputs of a group.
     pub outputs: u32,
-    /// Groups.
     pub groups: u32,
     /// What an output is multiplied with; as wide as a row of coefficients.
     pub kernel: Kernel,
@@ -95,7 +94,6 @@ impl Packing {
         if self.groups == 1 { slots * slot } else { self.groups * slots * slot.next_multiple_of(64) }
     }
 
-    /// The chunk of an engine.
     pub fn chunk(self, engine: u32, table: Option<&[u16]>, random: &mut Random) -> Vec<u8> {
         let mut chunk: Vec<u8> =
             table.unwrap_or_default().iter().flat_map(|halfword| halfword.to_le_bytes()).collect();

@@ -45,7 +45,6 @@ impl Shape {
 pub struct Times {
     /// Groups or batches.
     pub groups: u32,
-    /// Depths.
     pub depths: u32,
 }
 

@@ -39,7 +39,6 @@ pub struct DescriptorLayout {
 }
 
 impl DescriptorLayout {
-    /// A random one.
     pub fn random(random: &mut Random) -> Self {
         Self {
             is_extended: random.below(4) == 0,
@@ -62,7 +61,6 @@ impl DescriptorLayout {
     }
 }
 
-/// One task.
 #[derive(Clone, Debug, Default)]
 pub struct TaskDraft {
     /// How its descriptor is written.
@@ -142,7 +140,6 @@ pub fn half(random: &mut Random) -> u16 {
     }
 }
 
-/// Bytes of that many halves.
 pub fn halves(random: &mut Random, bytes: usize) -> Vec<u8> {
     (0..bytes.div_ceil(2)).flat_map(|_| half(random).to_le_bytes()).collect()
 }

@@ -79,7 +79,6 @@ pub struct Job {
     pub bars: [u32; 32],
     /// Device address of the first descriptor.
     pub first: u32,
-    /// Its bytes.
     pub first_bytes: u32,
     /// Tasks of the chain.
     pub tasks: u32,

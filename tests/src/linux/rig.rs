@@ -35,7 +35,6 @@ pub struct LinuxRig<T> {
     pub input: LinuxBuffer,
     /// Where the output goes.
     pub output: LinuxBuffer,
-    /// Elements of each.
     pub elements: u64,
 }
 

@@ -13,10 +13,8 @@ use crate::random::Random;
 
 type Registers = BTreeMap<u32, u32>;
 
-/// What was made.
 #[derive(Clone, Debug, Default)]
 pub struct MadeConstants {
-    /// The section.
     pub section: Vec<u8>,
     /// Coefficients of each layer, `[output][tap]`, and its biases.
     pub layers: Vec<(Vec<f16>, Vec<f16>)>,

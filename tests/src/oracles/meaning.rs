@@ -15,7 +15,6 @@ pub struct Meaning {
     pub values: Doubles,
     /// Absolutely.
     pub near: f64,
-    /// In parts of the value.
     pub part: f64,
 }
 

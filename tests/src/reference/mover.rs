@@ -40,7 +40,6 @@ pub struct Mover {
     pub configuration: Vec<u8>,
     /// The small core's memory.
     pub instructions: Vec<u8>,
-    /// The cycle that it is.
     pub cycle: u64,
     /// Commands and instructions that had no effect because something was wrong with them.
     pub refused: u32,
@@ -62,7 +61,6 @@ pub struct Mover {
 /// How the block is made.
 #[derive(Clone, Copy, Debug)]
 pub struct MoverBuild {
-    /// Whose account.
     pub account: Account,
     /// Others use the ports too.
     pub contended: bool,

@@ -43,7 +43,6 @@ impl FieldSpec {
     }
 }
 
-/// One decoded task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodedTask {
     /// Where the task starts in the stream, in bytes.
@@ -83,10 +82,7 @@ pub enum Refusal {
     /// A program of no tasks.
     NoTasks,
     /// More tasks than the task manager can be told of.
-    TooManyTasks {
-        /// The number asked for.
-        count: u32,
-    },
+    TooManyTasks { count: u32 },
     /// A task whose length is not a number of words.
     LengthUnaligned {
         /// Where the task starts.

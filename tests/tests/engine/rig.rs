@@ -185,7 +185,6 @@ impl TaskRig {
         self.mirror = None;
     }
 
-    /// Runs the task.
     pub(crate) fn run(&mut self) -> TaskOutcome {
         let words = self.words();
         let ReferenceMachine { mode, strict, .. } = self.machine;

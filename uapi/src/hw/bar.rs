@@ -53,7 +53,6 @@ impl AddressWord {
         Self::from_bits(address.0)
     }
 
-    /// The address.
     pub const fn address(self) -> Iova {
         Iova(self.into_bits())
     }

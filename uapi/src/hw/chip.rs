@@ -44,7 +44,6 @@ pub struct Board {
     pub marketing: &'static str,
     /// Product code.
     pub product: &'static str,
-    /// Its SoC.
     pub soc: Soc,
 }
 
@@ -83,7 +82,6 @@ pub struct PhysRange {
 pub struct Circuit {
     /// Code name.
     pub codename: &'static str,
-    /// Name of its firmware.
     pub firmware: &'static str,
     /// Where its container of registers is mapped.
     pub mmio_base: PhysAddr,
@@ -166,7 +164,6 @@ impl Circuit {
 /// One node of the device tree: a circuit under the name that drivers bind to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// Name of the node.
     pub node: &'static str,
     /// The circuit behind it.
     pub circuit: &'static Circuit,
@@ -224,7 +221,6 @@ pub const DART_ANE0: DartProfile = DartProfile {
 /// Everything that selecting a chip selects.
 #[derive(Clone, Copy, Debug)]
 pub struct Chip {
-    /// Which SoC.
     pub soc: Soc,
     /// The processor's name in the shop.
     pub product: &'static str,

@@ -136,10 +136,7 @@ pub enum BadErrorInfo {
     /// SID is no stream.
     Stream(OutOfRange),
     /// A byte that nothing describes is not zero.
-    Reserved {
-        /// Where it is.
-        offset: usize,
-    },
+    Reserved { offset: usize },
 }
 
 impl fmt::Display for BadErrorInfo {

@@ -69,7 +69,6 @@ macro_rules! generations {
         /// 16, `c` 32, `d` 64. U1 to U3 are reference profiles, not silicon. Facts A.3 prints the small
         /// embedded target once as M11 and once as X-11; M11 is taken.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[expect(missing_docs, reason = "the names are the targets' own")]
         pub enum Generation { $( $variant, )* }
 
         impl Generation {
@@ -130,7 +129,6 @@ const _: () = assert!(Generation::ALL.len() == 28);
 /// A name that is no target of the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownGeneration<'a> {
-    /// The name.
     pub name: &'a str,
 }
 
@@ -176,7 +174,6 @@ pub enum FieldBytes {
 }
 
 impl FieldBytes {
-    /// The first offset.
     pub const fn first(self) -> FieldOffset {
         match self {
             Self::At(first) | Self::Within(first, _) | Self::Each(first, _) => first,
@@ -196,7 +193,6 @@ impl FieldBytes {
 /// What kind of thing a field is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
-    /// A number.
     Number,
     /// A capability: bit 0 of a byte.
     Capability,
@@ -211,7 +207,6 @@ pub enum FieldKind {
 pub struct Stated {
     /// For which target.
     pub generation: Generation,
-    /// The value.
     pub number: u32,
     /// How well it is established.
     pub grade: Grade,
@@ -229,7 +224,6 @@ pub enum Values {
 /// One field of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// Where it is.
     pub place: FieldBytes,
     /// What it is called.
     pub name: &'static str,
@@ -237,7 +231,6 @@ pub struct Field {
     pub doc: &'static str,
     /// What kind of thing it is.
     pub kind: FieldKind,
-    /// Its values.
     pub values: Values,
     /// How well the field itself is established.
     pub grade: Grade,
@@ -248,7 +241,6 @@ pub struct Field {
 /// A value, and how well it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// The value.
     pub number: u32,
     /// How well it is established.
     pub grade: Grade,

@@ -7,9 +7,7 @@ use core::fmt;
 pub struct OutOfRange {
     /// What was to be named.
     pub what: &'static str,
-    /// The number.
     pub value: u32,
-    /// How many there are.
     pub count: u8,
 }
 
@@ -29,7 +27,6 @@ macro_rules! index {
         pub struct $name(u8);
 
         impl $name {
-            /// How many there are.
             pub const COUNT: u8 = $count;
 
             /// Every one, in order.
@@ -56,7 +53,6 @@ macro_rules! index {
                 }
             }
 
-            /// Its number.
             pub const fn number(self) -> u8 {
                 self.0
             }

@@ -18,11 +18,8 @@ use crate::register::{Access, Register};
 /// A register at its place in the container.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Where it is.
     pub at: EngineOffset,
-    /// The range that it is in.
     pub range: &'static Range,
-    /// What it is.
     pub register: &'static Register,
     /// Which instance of it in its block.
     pub index: u16,

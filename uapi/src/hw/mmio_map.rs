@@ -61,11 +61,8 @@ pub enum Region {
     MaddConfiguration,
     /// Configuration of the DMA circuits.
     DmaConfiguration,
-    /// Task manager.
     TaskManager,
-    /// Task queues.
     TaskQueues,
-    /// Kernel memory.
     KernelMemory,
     /// Tile L2, the on-chip buffer.
     TileL2,
@@ -86,7 +83,6 @@ pub enum Region {
 /// A range of the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// What it is.
     pub region: Region,
     /// Short name, as dumps print it.
     pub name: &'static str,
@@ -94,7 +90,6 @@ pub struct Range {
     pub start: EngineOffset,
     /// First offset behind it.
     pub end: EngineOffset,
-    /// What is there.
     pub doc: &'static str,
     /// What reads and writes do.
     pub access: &'static str,

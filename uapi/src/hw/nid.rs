@@ -55,7 +55,6 @@ impl Nid {
         }
     }
 
-    /// Its number.
     pub const fn number(self) -> u8 {
         self.0.get()
     }

@@ -71,15 +71,9 @@ pub enum BadPageSize {
     /// A page of no bytes.
     Zero,
     /// The number is not a power of two.
-    NotAPowerOfTwo {
-        /// Bytes.
-        bytes: u64,
-    },
+    NotAPowerOfTwo { bytes: u64 },
     /// The register does not hold it.
-    TooLarge {
-        /// Bytes.
-        bytes: u64,
-    },
+    TooLarge { bytes: u64 },
 }
 
 impl fmt::Display for BadPageSize {
@@ -115,7 +109,6 @@ impl PageSize {
         }
     }
 
-    /// Bytes.
     pub const fn bytes(self) -> u32 {
         self.0
     }

@@ -11,7 +11,6 @@
 use crate::layout;
 use crate::register::Show;
 
-/// Bytes of the window.
 pub const WINDOW_BYTES: u32 = 0x1_0000;
 
 /// Target and state of an island that is on.
@@ -64,7 +63,6 @@ impl Island {
     pub const ALL: [Self; 8] =
         [Self::System, Self::Cpu, Self::Base, Self::Set1, Self::Set2, Self::Set3, Self::Set4, Self::Set5];
 
-    /// The sets.
     pub const SETS: [Self; 5] = [Self::Set1, Self::Set2, Self::Set3, Self::Set4, Self::Set5];
 
     /// Where its word is in the window (contract 1.1; derived).

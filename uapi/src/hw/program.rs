@@ -72,7 +72,6 @@ impl Target {
 /// A record, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RegisterWrite {
-    /// The register.
     pub register: EngineOffset,
     /// What it rebases.
     pub target: Target,

@@ -189,7 +189,6 @@ codes! {
 pub struct HighAddress {
     /// The kind of buffer.
     pub buffer: ClampedBuffer,
-    /// The address.
     pub address: u64,
 }
 
@@ -231,9 +230,7 @@ pub enum BarTarget {
     },
     /// To the table in software; the register stays as it is.
     SoftwareTable {
-        /// The queue.
         queue: QueueId,
-        /// The BAR.
         bar: BarIndex,
         /// What it gets.
         value: ApertureAddr,
@@ -243,11 +240,8 @@ pub enum BarTarget {
 /// A rebased address does not fit a narrow BAR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeedsWideBar {
-    /// The queue.
     pub queue: QueueId,
-    /// The BAR.
     pub bar: BarIndex,
-    /// The address.
     pub address: ApertureAddr,
 }
 

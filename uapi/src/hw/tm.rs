@@ -108,7 +108,6 @@ impl Push {
         Self::new().with_priority(queue.priority()).with_queue(queue.number())
     }
 
-    /// The queue.
     pub const fn queue_id(self) -> QueueId {
         QueueId::ALL[self.queue() as usize]
     }

@@ -152,7 +152,6 @@ layout! {
 }
 
 impl RequestStream {
-    /// The stream.
     pub const fn stream_id(self) -> StreamId {
         StreamId::ALL[self.stream() as usize]
     }

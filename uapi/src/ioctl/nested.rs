@@ -51,7 +51,6 @@ pub struct Pointer {
     pub max: u32,
     /// What more than that means.
     pub beyond: Beyond,
-    /// Who uses it.
     pub used: Use,
     /// The pointers in each element.
     pub inner: &'static [Pointer],

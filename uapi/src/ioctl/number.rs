@@ -103,11 +103,9 @@ impl core::fmt::Display for Number {
 pub struct Refusal {
     /// What `errno` says.
     pub errno: Errno,
-    /// When.
     pub when: &'static str,
 }
 
-/// One ioctl.
 #[derive(Clone, Copy, Debug)]
 pub struct Ioctl {
     /// The command's own number.

@@ -367,7 +367,6 @@ pub struct Block {
 /// A typed word and its table row read the same raw word differently: the macros are at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disagreement {
-    /// The register.
     pub register: &'static str,
     /// The field, or what else went wrong.
     pub field: &'static str,

@@ -115,10 +115,7 @@ const _: () = assert!(size_of::<Config>() == CONFIG_SIZE as usize && u32::from_l
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadConfig {
     /// Fewer bytes than config space has.
-    Short {
-        /// How many.
-        len: usize,
-    },
+    Short { len: usize },
     /// Another device.
     Magic {
         /// What stands where the magic should.

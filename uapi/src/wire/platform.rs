@@ -72,7 +72,6 @@ impl Range {
         }
     }
 
-    /// Bytes of the BAR.
     pub const fn bar_bytes(self) -> u32 {
         self.bytes().next_power_of_two()
     }

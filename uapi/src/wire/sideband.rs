@@ -99,7 +99,6 @@ pub enum Regions<'a> {
 }
 
 impl Regions<'_> {
-    /// How many there are.
     pub const fn len(&self) -> usize {
         match self {
             Self::Map(entries) => entries.len(),

@@ -15,7 +15,6 @@ use ane_uapi::ioctl::drm_ane::{CMD_GRAN, TILE_COUNT};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Number of BARs.
 pub const BARS: usize = TILE_COUNT as usize;
 
 /// BAR of the first output or input. The other outputs and then the inputs follow (client-abi), unless the tasks are

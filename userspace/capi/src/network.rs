@@ -27,7 +27,6 @@ pub struct Network {
     pub data: *mut c_void,
     /// The header.
     pub anec: Anec,
-    /// The buffer of each BAR.
     pub chans: [Buffer; BARS],
     /// The first task, under the network id of the driver.
     pub btsp_chan: Buffer,

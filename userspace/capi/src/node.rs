@@ -73,7 +73,6 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// None.
     pub const NONE: Self = Self { map: ptr::null_mut(), size: 0, handle: 0, offset: 0 };
 
     /// A new buffer, zeroed and mapped.

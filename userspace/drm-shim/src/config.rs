@@ -11,14 +11,12 @@ use std::ffi::CStr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// What is said.
 #[derive(Debug)]
 pub(crate) struct Config {
     /// Where the daemon listens.
     pub(crate) socket: &'static [u8],
     /// The node's number.
     pub(crate) node: u8,
-    /// What is listed.
     pub(crate) listing: Option<&'static CStr>,
     /// How long the daemon may be silent; zero is without an end.
     pub(crate) patience: Duration,

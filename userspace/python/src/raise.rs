@@ -72,7 +72,6 @@ pub(crate) fn system(why: &std::io::Error, file: Option<&Path>) -> PyErr {
     PyOSError::new_err(arguments)
 }
 
-/// An error of a device.
 pub(crate) fn device(py: Python<'_>, why: &device::Error) -> PyErr {
     let hint = if why.is_device_missing() {
         "start it, check the location, or leave `location` out to use an embedded device"

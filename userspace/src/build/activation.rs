@@ -29,7 +29,6 @@ const KNOTS_UNUSED: i16 = 64;
 struct End {
     /// Where the domain ends.
     at: f64,
-    /// The value from there on.
     value: f64,
     /// Slope and intercept between the last knot and the end.
     line: (f64, f64),

@@ -54,7 +54,6 @@ impl Built {
         self.surfaces.iter().find(|surface| surface.name == name)
     }
 
-    /// Number of tasks.
     pub const fn task_count(&self) -> usize {
         self.tasks.len()
     }

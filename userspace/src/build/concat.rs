@@ -8,11 +8,8 @@ use super::shape::Shape;
 /// An axis of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Axis {
-    /// Channels.
     Channels,
-    /// Rows.
     Rows,
-    /// Columns.
     Columns,
 }
 

@@ -10,7 +10,6 @@ use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail};
 use super::shape::Shape;
 use super::tiling::{Part, Sizes};
 
-/// A convolution.
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution<'a> {
     /// Output channels.
@@ -29,7 +28,6 @@ pub struct Convolution<'a> {
     pub bias: Option<&'a [f16]>,
     /// What follows the accumulator; no table, because no source shows where that would lie.
     pub tail: Tail,
-    /// ReLU on the input.
     pub input_relu: bool,
     /// Engines at work, a power of two to 16; chosen if not given.
     pub engines: Option<u32>,
@@ -70,7 +68,6 @@ pub struct Padding {
 }
 
 impl Padding {
-    /// None.
     pub const NONE: Self = Self { left: 0, right: 0, top: 0, bottom: 0 };
 
     /// As many on every side.

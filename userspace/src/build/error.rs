@@ -116,103 +116,47 @@ pub enum BuildError {
     /// A number that some field, buffer or table has no room for.
     #[error("{operation}: {limit} is {value}, which has to be from 1 to {max}")]
     Limit {
-        /// The operation.
         operation: &'static str,
-        /// What is limited.
         limit: Limit,
-        /// What was asked for.
         value: u64,
         /// The most there may be.
         max: u64,
     },
     /// A number that the hardware knows by its logarithm.
     #[error("{operation}: {limit} is {value}, which is not a power of two")]
-    NotAPowerOfTwo {
-        /// The operation.
-        operation: &'static str,
-        /// What it is a number of.
-        limit: Limit,
-        /// What was asked for.
-        value: u32,
-    },
+    NotAPowerOfTwo { operation: &'static str, limit: Limit, value: u32 },
     /// Operands whose shapes do not go together.
     #[error("{operation}: operands of {first} and {second} (CxHxW) do not go together")]
-    Shapes {
-        /// The operation.
-        operation: &'static str,
-        /// Shape of the first.
-        first: Shape,
-        /// Shape of the second.
-        second: Shape,
-    },
+    Shapes { operation: &'static str, first: Shape, second: Shape },
     /// A number that has to divide another.
     #[error("{operation}: {divisor} {what} do not divide {value} channels")]
     Divides {
-        /// The operation.
         operation: &'static str,
-        /// What is to divide.
         what: &'static str,
-        /// How many.
         divisor: u32,
         /// What is to be divided.
         value: u32,
     },
     /// A list of values of the wrong length.
     #[error("{operation}: {what} have {given} values, the shape takes {expected}")]
-    Length {
-        /// The operation.
-        operation: &'static str,
-        /// What was given.
-        what: &'static str,
-        /// How many.
-        given: u64,
-        /// How many there have to be.
-        expected: u64,
-    },
+    Length { operation: &'static str, what: &'static str, given: u64, expected: u64 },
     /// Padding that covers the whole kernel, which no source explains.
     #[error("{operation}: padding of {padding} on one side is not narrower than the kernel of {kernel}")]
-    Padding {
-        /// The operation.
-        operation: &'static str,
-        /// The padding.
-        padding: u32,
-        /// The kernel.
-        kernel: u32,
-    },
+    Padding { operation: &'static str, padding: u32, kernel: u32 },
     /// A kernel larger than what it is to run over.
     #[error("{operation}: kernel of {kernel} is larger than the padded input of {input}")]
     KernelBeyondInput {
-        /// The operation.
         operation: &'static str,
-        /// The kernel.
         kernel: u32,
         /// The input, with its padding.
         input: u32,
     },
     /// Two features that no source shows together.
     #[error("{operation}: {first} together with {second} is not known to work")]
-    Combination {
-        /// The operation.
-        operation: &'static str,
-        /// One.
-        first: &'static str,
-        /// The other.
-        second: &'static str,
-    },
+    Combination { operation: &'static str, first: &'static str, second: &'static str },
     /// Part of a tensor that is not there.
     #[error("{operation}: {axis} {start} to {end} leave the {extent} of the tensor")]
-    Slice {
-        /// The operation.
-        operation: &'static str,
-        /// Which axis.
-        axis: &'static str,
-        /// First of the part.
-        start: u32,
-        /// First behind the part.
-        end: u32,
-        /// How many there are.
-        extent: u32,
-    },
+    Slice { operation: &'static str, axis: &'static str, start: u32, end: u32, extent: u32 },
     /// Lines that are not the tensor's.
     #[error(
         "lines: {shape} (CxHxW) from {base:#x} on by {plane:#x} and {row:#x} bytes leave the tensor's {bytes:#x}, or are \
@@ -220,76 +164,40 @@ pub enum BuildError {
         base = lines.base, plane = lines.plane, row = lines.row
     )]
     Lines {
-        /// Where they lie.
         lines: Lines,
-        /// What they make.
         shape: Shape,
         /// Bytes that the tensor has.
         bytes: u64,
     },
     /// A tensor that cannot lie where it has to.
     #[error("{operation}: a tensor that is {is} cannot be {wanted}")]
-    Place {
-        /// The operation.
-        operation: &'static str,
-        /// What it is.
-        is: &'static str,
-        /// What was asked for.
-        wanted: &'static str,
-    },
+    Place { operation: &'static str, is: &'static str, wanted: &'static str },
     /// A channel in the middle of an interleaved plane.
     #[error("{operation}: channel {channel} does not start a plane of {interleave} interleaved channels")]
-    InsidePlane {
-        /// The operation.
-        operation: &'static str,
-        /// The channel.
-        channel: u32,
-        /// The interleave.
-        interleave: u32,
-    },
+    InsidePlane { operation: &'static str, channel: u32, interleave: u32 },
     /// A task whose operands and windows do not fit on chip.
     #[error(
         "task {task} ({operation}): {what} of {bytes:#x} bytes does not fit, {live:#x} of the working set's \
          {capacity:#x} bytes are in use"
     )]
     WorkingSet {
-        /// Place in the program.
         task: usize,
-        /// The operation.
         operation: &'static str,
-        /// What does not fit.
         what: &'static str,
-        /// Its size.
         bytes: u64,
         /// What is in use already.
         live: u64,
-        /// What there is.
         capacity: u64,
     },
     /// A tensor that is used before anything was put into it.
     #[error("task {task} ({operation}): reads a tensor that no task before it writes")]
-    NotWritten {
-        /// Place in the program.
-        task: usize,
-        /// The operation.
-        operation: &'static str,
-    },
+    NotWritten { task: usize, operation: &'static str },
     /// A tensor of another graph.
     #[error("tensor {index} is not one of this graph's {count}")]
-    ForeignTensor {
-        /// Its number.
-        index: usize,
-        /// How many there are.
-        count: usize,
-    },
+    ForeignTensor { index: usize, count: usize },
     /// An operation of several passes that cannot be made.
     #[error("{operation}: {why}")]
-    Layer {
-        /// The operation.
-        operation: &'static str,
-        /// Why not.
-        why: String,
-    },
+    Layer { operation: &'static str, why: String },
     /// A graph that computes nothing that anybody could read.
     #[error("the graph has no output")]
     NoOutput,

@@ -23,7 +23,6 @@ pub enum Placement {
     /// On chip, or in scratch memory if the program does not fit otherwise.
     #[default]
     Auto,
-    /// On chip.
     Chip,
     /// In scratch memory.
     Scratch,

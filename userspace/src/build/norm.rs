@@ -9,7 +9,6 @@ use super::graph::{Graph, Tensor};
 use super::reduce::{Over, Reduce};
 use super::shape::Shape;
 
-/// The square of a difference.
 const SQUARED_DIFFERENCE: Element = Element { negate_second: true, ..Element::SUM_SQUARED };
 
 impl Graph {

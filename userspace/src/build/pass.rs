@@ -172,10 +172,8 @@ impl Tail {
     /// Nothing.
     pub const NONE: Self = Self { post_scale: f16::ONE, nonlinearity: Nonlinearity::None, transpose: false };
 
-    /// ReLU.
     pub const RELU: Self = Self { nonlinearity: Nonlinearity::Relu, ..Self::NONE };
 
-    /// An activation table.
     pub const fn table(table: ActivationTable) -> Self {
         Self { nonlinearity: Nonlinearity::Table(table), ..Self::NONE }
     }
@@ -195,9 +193,7 @@ impl Default for Tail {
 /// The nonlinearity of the neural engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Nonlinearity {
-    /// None.
     None,
-    /// ReLU.
     Relu,
     /// A table of 33 knots.
     Table(ActivationTable),

@@ -36,7 +36,6 @@ pub struct Reduce {
 }
 
 impl Reduce {
-    /// The sum.
     pub const SUM: Self =
         Self { reduction: Reduction::Sum, mean: false, epsilon: f16::ZERO, post: PostFunction::None };
     /// The sum divided by the number of elements.

@@ -84,7 +84,6 @@ fn tiles(all: u32, each: u32) -> impl Iterator<Item = Range<u32>> {
 pub(super) struct Part {
     /// Channels of the input.
     pub(super) channels: Range<u32>,
-    /// Rows of the input.
     pub(super) input_rows: Range<u32>,
     /// Rows of padding before the first of them and behind the last.
     pub(super) padding: Padding,

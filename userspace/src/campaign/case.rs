@@ -79,7 +79,6 @@ impl Default for Limits {
     }
 }
 
-/// One case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     /// The program, as the manifest names it.
@@ -92,7 +91,6 @@ pub struct Case {
     pub seed: u64,
     /// Files of inputs, by name or number.
     pub inputs: BTreeMap<String, PathBuf>,
-    /// What is expected.
     pub expect: Expect,
     /// How nearly.
     pub tolerance: Tolerance,
@@ -128,7 +126,6 @@ pub(super) fn hex<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
 pub struct Shard {
     /// Which, from 1.
     pub index: u64,
-    /// Of how many.
     pub count: u64,
 }
 

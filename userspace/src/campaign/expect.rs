@@ -13,7 +13,6 @@ use crate::tensor::Tensor;
 pub struct Got {
     /// Name of the surface.
     pub name: String,
-    /// What its elements are.
     pub element: Element,
     /// Its values.
     pub tensor: Tensor,

@@ -53,13 +53,11 @@ pub enum Error {
     File {
         /// Where it is, or should be.
         path: PathBuf,
-        /// What the system says.
         why: std::io::Error,
     },
     /// A file that is none, that is too long, or whose text is no manifest.
     #[error("{}: {what}", path.display())]
     Unfit {
-        /// Where it is.
         path: PathBuf,
         /// What is wrong with it, in words.
         what: String,

@@ -83,7 +83,6 @@ impl Verdict {
 /// What of a register is to blame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Blame {
-    /// Its name.
     pub register: String,
     /// Its record address.
     pub address: String,
@@ -173,7 +172,6 @@ impl Outcome {
         }
     }
 
-    /// One with a reason.
     pub fn because(verdict: Verdict, reason: impl std::fmt::Display) -> Self {
         let reason: String = reason.to_string().chars().take(REASON_MAX).collect();
         Self { reason: Some(reason), ..Self::of(verdict) }
@@ -185,7 +183,6 @@ impl Outcome {
 pub struct Record {
     /// The case's name for all times.
     pub id: String,
-    /// The program.
     pub program: String,
     /// What it is counted under.
     pub family: String,

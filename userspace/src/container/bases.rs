@@ -11,7 +11,6 @@ use crate::task::Task;
 /// One enabled BAR number of a header word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Base {
-    /// Name of the field.
     pub(crate) field: &'static str,
     pub(crate) bar: u8,
 }

@@ -36,13 +36,10 @@ pub enum Error {
         "task {task} at {offset:#x}: {field} names BAR {bar}, and the object does not say what that carries"
     )]
     UnknownBar {
-        /// Place in the chain.
         task: u32,
         /// Offset of the task in the stream.
         offset: u32,
-        /// Field of the header.
         field: &'static str,
-        /// The BAR.
         bar: u8,
     },
     /// Tasks that read two sections of constants.
@@ -51,15 +48,11 @@ pub enum Error {
          (BAR {second_bar}): an ANEC has one section of constants, at BAR 1"
     )]
     TwoConstantSections {
-        /// One section.
         first: String,
-        /// Its BAR.
         first_bar: u8,
         /// The first task that reads it.
         first_task: u32,
-        /// The other section.
         second: String,
-        /// Its BAR.
         second_bar: u8,
         /// The first task that reads that.
         second_task: u32,
@@ -67,34 +60,22 @@ pub enum Error {
     /// More scratch sections than there are BARs for.
     #[error("the object has {count} scratch sections, an ANEC has BARs for {max}")]
     TooMuchScratch {
-        /// How many.
         count: usize,
         /// How many there may be.
         max: usize,
     },
     /// Elements that clients of the format would take for something else.
     #[error("{direction} {name:?} has elements of {element}, an ANEC has fp16 only", direction = direction.name())]
-    NotHalf {
-        /// Who writes the surface.
-        direction: Direction,
-        /// Its name.
-        name: String,
-        /// What it holds.
-        element: Element,
-    },
+    NotHalf { direction: Direction, name: String, element: Element },
     /// A stride that follows from the others in an ANEC, and does not here.
     #[error(
         "{direction} {name:?} has {axis} stride {stride:#x}, which is {expected:#x} in an ANEC",
         direction = direction.name()
     )]
     Stride {
-        /// Who writes the surface.
         direction: Direction,
-        /// Its name.
         name: String,
-        /// The axis.
         axis: &'static str,
-        /// Its stride.
         stride: u64,
         /// What the format has for it.
         expected: u64,

@@ -35,7 +35,6 @@ pub enum Exceeded {
     Tasks {
         /// File offset of the field.
         at: u64,
-        /// The number.
         count: u32,
     },
     /// A first task longer than the task manager can be told.
@@ -45,7 +44,6 @@ pub enum Exceeded {
     FirstTask {
         /// File offset of the field.
         at: u64,
-        /// The length.
         words: u64,
     },
     /// A first task whose length is not a number of words.
@@ -53,13 +51,11 @@ pub enum Exceeded {
     FirstTaskRagged {
         /// File offset of the field.
         at: u64,
-        /// The length.
         bytes: u32,
     },
     /// A task stream that ends inside its first task.
     #[error("task stream of {stream:#x} bytes is shorter than its first task of {first:#x}")]
     StreamShorterThanFirstTask {
-        /// Length of the stream.
         stream: u64,
         /// Length of the first task.
         first: u32,

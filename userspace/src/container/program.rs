@@ -23,7 +23,6 @@ pub struct Program<'a> {
     pub stream: &'a [u8],
     /// Length of the first descriptor.
     pub first_task_bytes: u32,
-    /// Number of tasks.
     pub task_count: u32,
     /// The sections of constants.
     pub constants: Vec<Constants<'a>>,
@@ -131,11 +130,9 @@ pub struct Constants<'a> {
 pub struct Bar {
     /// Index in the table, 0 to 31.
     pub index: u8,
-    /// What has to be there.
     pub role: Role,
     /// The address at which the object was linked; the flat container has none.
     pub link: Option<u64>,
-    /// Bytes that have to be there.
     pub bytes: u64,
 }
 
@@ -189,7 +186,6 @@ pub struct Surface<'a> {
     pub direction: Direction,
     /// The BAR that carries it.
     pub bar: u8,
-    /// What one element is.
     pub element: Element,
     /// Elements along each axis; none is 0.
     pub shape: Axes<u32>,
@@ -249,7 +245,6 @@ impl Element {
     /// Code of elements of one byte (derived, delta 2.1).
     pub const BYTE_CODE: u32 = 3;
 
-    /// Bytes of one half.
     pub const HALF_BYTES: u64 = 2;
 
     /// The element type with this code.
@@ -288,49 +283,22 @@ pub enum Warning {
     #[error(
         "load command {index} at {at:#x}: command {command:#x} is not known, its {len:#x} bytes are ignored"
     )]
-    UnknownLoadCommand {
-        /// Place in the list.
-        index: u32,
-        /// File offset.
-        at: u64,
-        /// The command.
-        command: u32,
-        /// Its length.
-        len: u64,
-    },
+    UnknownLoadCommand { index: u32, at: u64, command: u32, len: u64 },
     /// A thread command of an unknown flavor.
     #[error("load command {index} at {at:#x}: thread flavor {flavor:#x} is not known and ignored")]
-    UnknownFlavor {
-        /// Place in the list.
-        index: u32,
-        /// File offset.
-        at: u64,
-        /// The flavor.
-        flavor: u32,
-    },
+    UnknownFlavor { index: u32, at: u64, flavor: u32 },
     /// A BAR that the hardware does not have.
     #[error("BAR {bar} is given link address {link:#x}, the hardware has 32 BARs")]
-    BarBeyondHardware {
-        /// Index in the table.
-        bar: u32,
-        /// Its link address.
-        link: u64,
-    },
+    BarBeyondHardware { bar: u32, link: u64 },
     /// A BAR with an address at which nothing lies.
     #[error("BAR {bar} is given link address {link:#x}, where no section starts")]
-    BarWithoutSection {
-        /// Index in the table.
-        bar: u8,
-        /// Its link address.
-        link: u64,
-    },
+    BarWithoutSection { bar: u8, link: u64 },
     /// A surface whose section is shorter than its shape and strides make it.
     #[error("{direction} {name:?}: section of {section:#x} bytes is too short, the elements end at {extent:#x}",
         direction = direction.name())]
     SectionShorterThanSurface {
         /// Who writes the surface.
         direction: Direction,
-        /// Its name.
         name: String,
         /// Length of the section.
         section: u64,
@@ -343,9 +311,7 @@ pub enum Warning {
          and inputs to follow them"
     )]
     OperandsUnclear {
-        /// Inputs by the header.
         inputs: usize,
-        /// Outputs by the header.
         outputs: usize,
         /// The first BAR of a surface.
         first: u8,
@@ -354,10 +320,7 @@ pub enum Warning {
     #[error(
         "BAR 1 has a buffer of {tiles} tiles of its own, which the driver refuses: the constants follow the tasks"
     )]
-    ConstantsWithBuffer {
-        /// Its length.
-        tiles: u32,
-    },
+    ConstantsWithBuffer { tiles: u32 },
     /// Buffer sizes that are counted in another unit than pages.
     #[error(
         "tile counts from 0x28 on are read in units of {unit:#x} bytes: in units of {TILE_BYTES:#x} BAR 0 would have \
@@ -366,9 +329,7 @@ pub enum Warning {
     TileUnit {
         /// Bytes of a tile in this file.
         unit: u64,
-        /// Tiles of BAR 0.
         tiles: u32,
-        /// Length of the payload.
         payload: u64,
     },
     /// A program for another engine, of which some part could not be read.

@@ -15,7 +15,6 @@ pub struct Entry {
     pub grade: &'static str,
     /// Where it is known from.
     pub source: &'static str,
-    /// Its fields by name.
     pub fields: BTreeMap<&'static str, FieldEntry>,
 }
 
@@ -24,7 +23,6 @@ pub struct Entry {
 pub struct FieldEntry {
     /// Its bits, as specifications print them.
     pub bits: String,
-    /// What it means.
     pub meaning: &'static str,
     /// How well that is established, where it differs from the register.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -35,13 +35,11 @@ pub struct ProgramReport {
 /// An operand that a client binds.
 #[derive(Debug, Serialize)]
 pub struct SurfaceReport {
-    /// Name.
     pub name: String,
     /// `input` or `output`.
     pub direction: &'static str,
     /// The BAR that carries it.
     pub bar: u8,
-    /// What an element is.
     pub element: String,
     /// Elements along batch, channel, height, width.
     pub shape: [u32; 4],
@@ -58,12 +56,10 @@ pub struct SurfaceReport {
 pub struct BarReport {
     /// Index in the table.
     pub index: u8,
-    /// What has to be there.
     pub role: String,
     /// Address at which the object was linked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<Address>,
-    /// Bytes that have to be there.
     pub bytes: u64,
 }
 

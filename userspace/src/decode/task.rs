@@ -37,9 +37,7 @@ pub struct TaskReport {
 /// A base address that a task uses.
 #[derive(Clone, Debug, Serialize)]
 pub struct BaseReport {
-    /// For what.
     pub what: &'static str,
-    /// The BAR.
     pub bar: u8,
     /// What the program says is there.
     pub role: String,
@@ -57,7 +55,6 @@ pub struct BlockReport {
     /// Values that would lie behind the descriptor's end, and are zero.
     #[serde(skip_serializing_if = "is_zero")]
     pub missing: u32,
-    /// The registers.
     pub registers: Vec<RegisterReport>,
 }
 
@@ -76,7 +73,6 @@ pub struct RegisterReport {
     pub index: Option<u16>,
     /// Record address; for header words, the byte offset in the descriptor.
     pub address: Address,
-    /// The word.
     pub value: Word,
     /// What the register, or word of the header, held in the previous task, where that is something else.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +100,6 @@ pub struct RegisterReport {
 /// One field of a register.
 #[derive(Debug, PartialEq)]
 pub struct FieldReport {
-    /// Name.
     pub name: &'static str,
     /// Bits, as specifications print them.
     pub bits: String,
@@ -252,7 +247,6 @@ pub(super) enum Wording {
     WholeWord,
     /// A quantity with its unit: its name would add nothing.
     Quantity,
-    /// Name and number.
     Named,
 }
 

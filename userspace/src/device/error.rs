@@ -16,23 +16,13 @@ use crate::tensor::tile;
 pub enum Error {
     /// The device cannot be opened.
     #[error("device {location} cannot be opened: {why}")]
-    Open {
-        /// Which one.
-        location: Location,
-        /// Why.
-        why: Box<dyn std::error::Error + Send + Sync>,
-    },
+    Open { location: Location, why: Box<dyn std::error::Error + Send + Sync> },
     /// No device is named.
     #[error(transparent)]
     Location(#[from] BadLocation),
     /// The driver refuses a call.
     #[error("{} fails with {}: {}", call.c_name, Name(*code), reason(call, *code))]
-    Refused {
-        /// The call.
-        call: &'static Ioctl,
-        /// Its error number.
-        code: i32,
-    },
+    Refused { call: &'static Ioctl, code: i32 },
     /// The connection is gone.
     #[error("device is gone: {why}")]
     Gone {
@@ -41,18 +31,10 @@ pub enum Error {
     },
     /// The daemon is there, and does not tell or give that to this user.
     #[error("permission denied: {what}")]
-    Forbidden {
-        /// Who may.
-        what: &'static str,
-    },
+    Forbidden { what: &'static str },
     /// Memory of a buffer cannot be mapped.
     #[error("{bytes:#x} bytes of a buffer cannot be mapped: {why}")]
-    Map {
-        /// How many bytes.
-        bytes: u64,
-        /// What the system says.
-        why: io::Error,
-    },
+    Map { bytes: u64, why: io::Error },
     /// Bytes outside a buffer.
     #[error(transparent)]
     Outside(#[from] Outside),
@@ -61,12 +43,7 @@ pub enum Error {
     Tile(#[from] tile::Error),
     /// The device cannot do that.
     #[error("device {location} cannot {what}")]
-    Unable {
-        /// Which one.
-        location: Location,
-        /// Do what.
-        what: &'static str,
-    },
+    Unable { location: Location, what: &'static str },
 }
 
 impl Error {

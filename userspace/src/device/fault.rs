@@ -11,7 +11,6 @@ use zerocopy::FromZeros;
 
 use super::{Device, Error, Fence};
 
-/// A fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault(GetFault);
 

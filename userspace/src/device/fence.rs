@@ -44,7 +44,6 @@ pub enum Outcome {
 /// Which of several fences a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitFor {
-    /// All of them.
     All,
     /// The first one.
     Any,

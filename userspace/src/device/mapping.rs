@@ -22,7 +22,6 @@ use thiserror::Error;
 pub struct Outside {
     /// First byte.
     pub at: u64,
-    /// How many bytes.
     pub bytes: usize,
     /// Bytes of the buffer.
     pub limit: usize,

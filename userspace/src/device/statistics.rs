@@ -9,7 +9,6 @@ use super::{Device, Error, address};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Scope {
-    /// For this file.
     File = stats::STATS_FILE,
     /// For the whole device, all files that were ever open included.
     Device = stats::STATS_DEVICE,

@@ -10,7 +10,6 @@ use crate::count::count;
 pub struct Tolerance {
     /// In units of the last place.
     pub ulps: u32,
-    /// In value.
     pub absolute: f64,
 }
 

@@ -16,10 +16,8 @@ use serde::Serialize;
 /// Differences that are listed; more are counted.
 pub const LISTED: usize = 64;
 
-/// One difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// Where.
     pub place: String,
     /// What the first has there.
     pub a: String,
@@ -27,7 +25,6 @@ pub struct Difference {
     pub b: String,
 }
 
-/// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     /// How many differences there are.

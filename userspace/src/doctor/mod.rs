@@ -26,11 +26,8 @@ pub enum Verdict {
 /// One layer, looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// The layer.
     pub layer: &'static str,
-    /// How it is.
     pub verdict: Verdict,
-    /// What was found.
     pub found: String,
     /// What to do about it, if something should be done.
     #[serde(skip_serializing_if = "Option::is_none")]

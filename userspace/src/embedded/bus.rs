@@ -42,7 +42,6 @@ impl InProcess {
         }
     }
 
-    /// The device.
     pub const fn device(&self) -> &Embedded {
         self.requests.carrier()
     }

@@ -36,15 +36,11 @@ pub enum Error {
     /// The chip has fewer circuits.
     #[error(transparent)]
     Instance(#[from] NoSuchInstance),
-    /// Its memory.
     #[error(transparent)]
     Memory(#[from] MemoryError),
     /// The memory does not fit where it is to be.
     #[error("memory of {bytes:#x} bytes at {MEMORY_BASE} does not fit into the address space")]
-    Place {
-        /// Bytes.
-        bytes: usize,
-    },
+    Place { bytes: usize },
 }
 
 /// What is left for the engine to do.

@@ -18,11 +18,8 @@ use super::Tables;
 /// What an address is in one space.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Meaning {
-    /// The space.
     pub space: &'static str,
-    /// It is something there.
     pub is_something: bool,
-    /// What.
     pub what: Vec<String>,
 }
 

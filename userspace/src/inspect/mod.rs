@@ -34,7 +34,6 @@ pub use timeline::Timeline;
 use crate::daemon::EmbeddedDriver;
 use crate::device::{self, Device};
 
-/// Who is asked.
 #[derive(Debug)]
 pub enum Source {
     /// The driver behind an open file, and the device as far as the driver sees it.
@@ -48,12 +47,7 @@ pub enum Source {
 pub enum Untold {
     /// Whoever is asked never tells that.
     #[error("device {whom} does not tell about its {what}")]
-    Unknown {
-        /// Who.
-        whom: String,
-        /// About what.
-        what: String,
-    },
+    Unknown { whom: String, what: String },
     /// It cannot be told just now, or not to this user.
     #[error("{0}")]
     Refused(String),
@@ -62,20 +56,10 @@ pub enum Untold {
     Device(#[from] device::Error),
     /// The control socket.
     #[error("control socket {socket}: {why}")]
-    Control {
-        /// Where it is.
-        socket: String,
-        /// What is wrong.
-        why: std::io::Error,
-    },
+    Control { socket: String, why: std::io::Error },
     /// What is told makes no sense.
     #[error("what is told about {what} makes no sense: line {line:?}")]
-    Nonsense {
-        /// About what.
-        what: &'static str,
-        /// The line.
-        line: String,
-    },
+    Nonsense { what: &'static str, line: String },
 }
 
 impl Source {

@@ -19,7 +19,6 @@ pub struct Registers {
 pub struct RegisterValue {
     /// Offset in the container.
     pub at: u32,
-    /// The range that it is in.
     pub range: &'static str,
     /// The hardware's name.
     pub name: &'static str,
@@ -37,7 +36,6 @@ pub struct RegisterValue {
 /// A field and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldValue {
-    /// Its name.
     pub name: &'static str,
     /// What it holds, for people.
     pub shown: String,

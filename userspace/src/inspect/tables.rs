@@ -10,7 +10,6 @@ use super::{Source, Untold};
 /// Every context in use, and the regions of the firmware.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Tables {
-    /// The contexts.
     pub contexts: Vec<ContextTables>,
     /// The regions of loaded programs and where the aperture has them.
     pub regions: Vec<Region>,
@@ -24,7 +23,6 @@ pub struct Tables {
 /// What begins the line of a context whose requests are put off.
 const WAITS: &str = "waits ";
 
-/// A context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ContextTables {
     /// Its name: base, or iso1 to iso7.
@@ -47,9 +45,7 @@ pub struct ContextTables {
 pub struct Mapping {
     /// First device address.
     pub address: u32,
-    /// Bytes.
     pub bytes: u32,
-    /// What it is for.
     pub usage: String,
     /// Its number in its buffer.
     pub mapping: u32,
@@ -58,7 +54,6 @@ pub struct Mapping {
 /// The tables of a stream in one window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Translation {
-    /// The window.
     pub window: &'static str,
     /// The table base, as the register has it.
     pub base: u32,
@@ -92,7 +87,6 @@ pub struct MappedRun {
 pub struct Region {
     /// First device address.
     pub dva_base: u64,
-    /// Bytes.
     pub bytes: u64,
     /// First address in the aperture.
     pub mapped_base: u64,

@@ -48,7 +48,6 @@ impl Source {
 /// A layer, compared.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    /// Its name.
     pub name: String,
     /// What it does.
     pub operation: &'static str,

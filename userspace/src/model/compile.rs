@@ -43,7 +43,6 @@ pub struct Compiled {
     pub network: Network,
     /// Inputs, as the client binds them.
     pub inputs: Vec<Port>,
-    /// Outputs.
     pub outputs: Vec<Port>,
     /// For each layer, its tasks.
     pub steps: Vec<Step>,

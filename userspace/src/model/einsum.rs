@@ -14,7 +14,6 @@ struct Lettered {
     value: ValueId,
 }
 
-/// The layers of an equation.
 pub(super) fn einsum(layers: &mut impl Layers, equation: &str, values: &[ValueId]) -> Result<ValueId, Why> {
     let equation: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
     let refused = |why: &str| Err(Why::Mode(format!("equation {equation:?} {why}")));

@@ -18,10 +18,7 @@ pub enum Error {
     File(#[from] io::Error),
     /// The file is longer than any model.
     #[error("file has {bytes} bytes, of which a model has at most {FILE_BYTES_MAX}")]
-    Long {
-        /// Its length.
-        bytes: u64,
-    },
+    Long { bytes: u64 },
     /// The file is none of the formats.
     #[error("file is no model that is read here: ONNX, .mlpackage and MIL text are")]
     Format,
@@ -37,29 +34,17 @@ pub enum Error {
     /// The text is not what the language wants.
     #[error("{what} at {line}:{column}")]
     Text {
-        /// What is wrong.
         what: String,
-        /// Line, from 1 on.
         line: usize,
         /// Byte of the line, from 1 on.
         column: usize,
     },
     /// A version that is not read.
     #[error("model has {what} of version {version}; {least} and later are read")]
-    Version {
-        /// Of what.
-        what: &'static str,
-        /// The version.
-        version: i64,
-        /// The oldest.
-        least: i64,
-    },
+    Version { what: &'static str, version: i64, least: i64 },
     /// More layers than a program has tasks.
     #[error("model has {count} layers, of which there may be {NODES_MAX}")]
-    Nodes {
-        /// How many.
-        count: usize,
-    },
+    Nodes { count: usize },
     /// A tensor of the model that makes no sense.
     #[error("{0}")]
     Fault(#[from] Fault),

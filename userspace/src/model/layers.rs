@@ -22,7 +22,6 @@ pub(super) trait Layers {
         self.add(Operation::Map(map), &[x])
     }
 
-    /// `x * scale + offset`.
     fn affine(&mut self, x: ValueId, scale: f64, offset: f64) -> Result<ValueId, Why> {
         self.map(Map::Affine { scale, offset }, x)
     }

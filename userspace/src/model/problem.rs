@@ -23,24 +23,13 @@ pub enum Why {
     Fault(#[from] Fault),
     /// An operand has to be known before the run.
     #[error("operand {operand} ({name:?}) has to be known before the run: bind it, --bind '{name}=FILE.npy'")]
-    NotKnown {
-        /// Its place.
-        operand: usize,
-        /// Its name.
-        name: String,
-    },
+    NotKnown { operand: usize, name: String },
     /// An operand that nothing makes before it is read: from nowhere, or in a circle.
     #[error("operand {name:?} is made by no layer before this one")]
-    NotMade {
-        /// Its name.
-        name: String,
-    },
+    NotMade { name: String },
     /// An operand is missing.
     #[error("operand {operand} is missing")]
-    Missing {
-        /// Its place.
-        operand: usize,
-    },
+    Missing { operand: usize },
     /// The message is damaged.
     #[error(transparent)]
     Damage(#[from] Damage),
@@ -50,7 +39,6 @@ pub enum Why {
     /// It would take too many tasks.
     #[error("it would take {tasks} tasks; one layer has at most {most}")]
     Tasks {
-        /// How many.
         tasks: u64,
         /// How many there may be.
         most: u64,
@@ -66,7 +54,6 @@ pub struct Problem {
     pub name: String,
     /// Extents of its operands, as far as they are known.
     pub shapes: Vec<Vec<usize>>,
-    /// Why.
     pub why: Why,
 }
 

@@ -6,7 +6,6 @@
 
 use thiserror::Error;
 
-/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Field<'a> {
     /// A number of variable length.
@@ -25,13 +24,10 @@ pub enum Field<'a> {
 pub struct Damage {
     /// What is wrong.
     pub what: &'static str,
-    /// Which message.
     pub message: &'static str,
-    /// Where in it.
     pub at: usize,
 }
 
-/// A message.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// For messages of errors.

@@ -24,34 +24,23 @@ pub enum Failed {
     /// The bus failed.
     #[error("line {line}: {why}")]
     Bus {
-        /// The line.
         line: usize,
-        /// Why.
         #[source]
         why: BusError,
     },
     /// Bytes are not what was expected.
     #[error("line {line}: byte {at:#x} of {} is {found:#04x}, not {expected:#04x}", memory.name())]
     Differs {
-        /// The line.
         line: usize,
-        /// Which memory.
         memory: Memory,
         /// The first byte that differs.
         at: u32,
-        /// What it is.
         found: u8,
-        /// What it was to be.
         expected: u8,
     },
     /// The mover did not come to rest.
     #[error("line {line}: mover did not come to rest within {LIMIT:?}, status {status:#x}")]
-    Busy {
-        /// The line.
-        line: usize,
-        /// Its STATUS.
-        status: u32,
-    },
+    Busy { line: usize, status: u32 },
 }
 
 fn at<T: Word>(base: EngineOffset, register: &Reg<T>) -> EngineOffset {

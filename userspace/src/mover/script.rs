@@ -16,13 +16,11 @@ const BYTES_MAX: u32 = 2 << 20;
 /// A memory of the mover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Memory {
-    /// Scratch.
     #[serde(rename = "scratch")]
     Scratch,
     /// Configuration space.
     #[serde(rename = "config")]
     Configuration,
-    /// Instruction RAM.
     #[serde(rename = "iram")]
     InstructionRam,
 }
@@ -76,23 +74,19 @@ impl Memory {
 pub enum Command {
     /// Writes bytes.
     Store {
-        /// Where to.
         memory: Memory,
         /// First byte.
         at: u32,
-        /// The bytes.
         bytes: Vec<u8>,
     },
     /// Writes a register.
     Write {
         /// Its place in the container.
         at: EngineOffset,
-        /// What.
         value: u32,
     },
     /// Reads a register.
     Read {
-        /// Its name.
         name: String,
         /// Its place in the container.
         at: EngineOffset,
@@ -101,34 +95,28 @@ pub enum Command {
     Move([u32; 4]),
     /// A thread issues an instruction.
     Xmov {
-        /// The thread.
         thread: u32,
         /// The instruction.
         word: u32,
     },
     /// A thread is to wait.
     StallWait {
-        /// The thread.
         thread: u32,
         /// Which instructions wait.
         block: u16,
-        /// What for.
         condition: u16,
     },
     /// Waits until the mover rests.
     Wait,
     /// Shows bytes.
     Show {
-        /// Where.
         memory: Memory,
         /// First byte.
         at: u32,
-        /// How many.
         len: u32,
     },
     /// Compares bytes.
     Expect {
-        /// Where.
         memory: Memory,
         /// First byte.
         at: u32,

@@ -14,7 +14,6 @@ const LINE: usize = 16;
 pub struct Shown {
     /// The line of the script.
     pub line: usize,
-    /// What.
     #[serde(flatten)]
     pub what: What,
 }
@@ -32,25 +31,18 @@ impl Shown {
 pub enum What {
     /// Bytes of a memory.
     Bytes {
-        /// Which.
         memory: Memory,
         /// The first byte.
         at: u32,
-        /// The bytes.
         bytes: Vec<u8>,
     },
-    /// A register.
     Register {
-        /// Its name.
         name: String,
         /// What it reads as.
         value: u32,
     },
     /// A command or instruction was refused.
-    Refused {
-        /// As what.
-        outcome: &'static str,
-    },
+    Refused { outcome: &'static str },
 }
 
 impl fmt::Display for Shown {

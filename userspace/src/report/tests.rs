@@ -13,7 +13,6 @@ fn built(input: &str, output: &str) -> Vec<u8> {
     graph.build().unwrap().to_anec().unwrap()
 }
 
-/// The data of a page.
 fn data(page: &str) -> Value {
     let from = page.split_once("id=\"data\">").unwrap().1;
     serde_json::from_str(from.split_once("</script>").unwrap().0).unwrap()

@@ -32,24 +32,19 @@ pub type Heat = [u64; BANKS_MAX as usize];
 /// One level of the hierarchy.
 #[derive(Clone, Debug, Serialize)]
 pub struct Level {
-    /// What it is.
     pub name: &'static str,
-    /// Its number.
     pub value: u32,
-    /// The unit.
     pub unit: &'static str,
     /// The field of the HAL table, in hexadecimal; `None` of what is derived.
     pub field: Option<String>,
     /// How well it is established.
     pub grade: &'static str,
-    /// What it is for.
     pub role: &'static str,
 }
 
 /// One operand of a task.
 #[derive(Clone, Debug, Serialize)]
 pub struct Operand {
-    /// Which one.
     pub name: &'static str,
     /// Bytes of its elements.
     pub bytes: u64,
@@ -62,14 +57,12 @@ pub struct Operand {
     pub heat: Option<Heat>,
 }
 
-/// One task.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskOccupancy {
     /// Its place in the program.
     pub index: u32,
     /// What it does.
     pub class: &'static str,
-    /// Its operands.
     pub operands: Vec<Operand>,
     /// Where a result is put together.
     pub output_buffer: &'static str,

@@ -42,7 +42,6 @@ impl Descriptor {
         &mut self.header
     }
 
-    /// Sets a register.
     pub fn set<T: Word>(&mut self, register: &Reg<T>, word: T) -> &mut Self {
         self.registers.insert(register.offset(), word.word());
         self

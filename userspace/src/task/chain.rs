@@ -18,59 +18,36 @@ pub enum ChainError {
     /// A descriptor starts or ends outside the stream.
     #[error("task {index} at {offset:#x}: its {len:#x} bytes leave the task stream of {stream:#x} bytes")]
     OutsideStream {
-        /// Place in the chain.
         index: u32,
         /// Where it was to start.
         offset: u32,
         /// How long it was to be.
         len: u64,
-        /// Length of the stream.
         stream: usize,
     },
     /// A link that is not a multiple of four.
     #[error("task {index} at {offset:#x}: its offset is not a multiple of 4")]
     Misaligned {
-        /// Place in the chain.
         index: u32,
         /// Where it was to start.
         offset: u32,
     },
     /// A descriptor shorter than its header.
     #[error("task {index} at {offset:#x}: {len:#x} bytes are shorter than the header")]
-    ShorterThanHeader {
-        /// Place in the chain.
-        index: u32,
-        /// Where it starts.
-        offset: u32,
-        /// How long it is.
-        len: u64,
-    },
+    ShorterThanHeader { index: u32, offset: u32, len: u64 },
     /// The first descriptor's length is not a number of words.
     #[error("first task: its length of {len:#x} bytes is not a multiple of 4")]
-    RaggedLength {
-        /// The length.
-        len: u32,
-    },
+    RaggedLength { len: u32 },
     /// A link leads back into a descriptor that the chain has already passed.
     #[error(
         "task {index} at {offset:#x}: overlaps task {other} at {other_offset:#x}, so the chain loops or is damaged"
     )]
-    Overlap {
-        /// Place in the chain.
-        index: u32,
-        /// Where it starts.
-        offset: u32,
-        /// The task it overlaps.
-        other: u32,
-        /// Where that one starts.
-        other_offset: u32,
-    },
+    Overlap { index: u32, offset: u32, other: u32, other_offset: u32 },
     /// The last link comes before the last task.
     #[error("task {index} at {offset:#x}: its next pointer is 0, but the program says it has {count} tasks")]
     EndsEarly {
         /// The task with the last link.
         index: u32,
-        /// Where it starts.
         offset: u32,
         /// Tasks that the program announces.
         count: u32,

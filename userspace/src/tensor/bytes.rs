@@ -15,26 +15,17 @@ use crate::tensor::elements;
 pub enum Error {
     /// Elements that share a byte, or lie outside the buffer.
     #[error("strides let elements of one byte overlap, or leave the buffer of {buffer:#x} bytes")]
-    Strides {
-        /// Length of the buffer.
-        buffer: u64,
-    },
+    Strides { buffer: u64 },
     /// A number that no byte is.
     #[error("element {place} is {value}, a byte holds whole numbers from -128 to 255")]
     Value {
         /// Place in the dense order.
         place: usize,
-        /// The number.
         value: f32,
     },
     /// Another number of values than the surface has elements.
     #[error("surface has {wanted} elements, {given} values are given")]
-    Length {
-        /// Elements of the surface.
-        wanted: u64,
-        /// Values that are given.
-        given: usize,
-    },
+    Length { wanted: u64, given: usize },
 }
 
 /// Where each byte of a surface lies.

@@ -50,7 +50,6 @@ pub const MADE_UP_MAX: u64 = 1 << 27;
 pub struct TooLarge {
     /// The surface's name.
     pub name: String,
-    /// Its elements.
     pub elements: u64,
 }
 

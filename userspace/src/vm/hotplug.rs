@@ -22,7 +22,6 @@ pub struct Plugged {
     pub id: String,
     /// The name of its socket.
     pub chardev: String,
-    /// What it is.
     pub carrier: Carrier,
 }
 

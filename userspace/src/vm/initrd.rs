@@ -14,7 +14,6 @@ const FILE: u32 = 0o100_644;
 /// A file to add: its name without a leading slash, and what is in it.
 #[derive(Clone, Debug)]
 pub struct Added {
-    /// The name.
     pub name: String,
     /// The contents.
     pub bytes: Vec<u8>,

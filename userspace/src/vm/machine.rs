@@ -56,7 +56,6 @@ pub struct Kernel {
     pub append: String,
 }
 
-/// A machine.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// Its processor.
@@ -65,7 +64,6 @@ pub struct Machine {
     pub accelerator: Accelerator,
     /// What the function is.
     pub carrier: Carrier,
-    /// MiB of memory.
     pub memory_mib: u32,
     /// Processors.
     pub cpus: u32,

@@ -65,37 +65,22 @@ pub enum NoQemu {
         "there is no {program} on the path; install QEMU {GENERIC_SINCE} or later (Debian 13: `apt-get install -t \
          trixie-backports qemu-system-x86`; without being root: tools/guest/fetch), or name one with --qemu"
     )]
-    Missing {
-        /// What was looked for.
-        program: String,
-    },
+    Missing { program: String },
     /// It does not start.
     #[error("{} --version does not say which it is: {why}", path.display())]
-    Strange {
-        /// The program.
-        path: PathBuf,
-        /// What it says.
-        why: String,
-    },
+    Strange { path: PathBuf, why: String },
     /// It is too old.
     #[error(
         "{} is QEMU {version}, and no device of it can carry this one; {GENERIC_SINCE} or later is needed \
          ({BLOCK_SINCE} as a stopgap)", path.display()
     )]
-    Old {
-        /// The program.
-        path: PathBuf,
-        /// Its version.
-        version: Version,
-    },
+    Old { path: PathBuf, version: Version },
 }
 
-/// A QEMU.
 #[derive(Clone, Debug)]
 pub struct Qemu {
     /// The program.
     pub path: PathBuf,
-    /// Its version.
     pub version: Version,
 }
 

@@ -21,31 +21,15 @@ const LINE: u64 = 1 << 20;
 pub enum QmpError {
     /// Nobody is there.
     #[error("no machine's monitor listens at {path}: {why}")]
-    Absent {
-        /// The socket.
-        path: String,
-        /// What the system says.
-        why: std::io::Error,
-    },
+    Absent { path: String, why: std::io::Error },
     /// The connection broke.
     #[error("the machine's monitor is gone: {0}")]
     Gone(String),
-    /// It refuses.
     #[error("the machine refuses {command}: {why}")]
-    Refused {
-        /// The command.
-        command: String,
-        /// What it says.
-        why: String,
-    },
+    Refused { command: String, why: String },
     /// Something did not happen.
     #[error("{event} did not come within {limit:?}")]
-    Late {
-        /// What.
-        event: &'static str,
-        /// How long was waited.
-        limit: Duration,
-    },
+    Late { event: &'static str, limit: Duration },
 }
 
 /// A connection to a monitor.

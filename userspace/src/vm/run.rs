@@ -38,36 +38,19 @@ const HOPELESS: Duration = Duration::from_secs(2);
 pub enum RunError {
     /// One cannot be started.
     #[error("{} does not start: {why}", program.display())]
-    Start {
-        /// Which.
-        program: PathBuf,
-        /// What the system says.
-        why: io::Error,
-    },
+    Start { program: PathBuf, why: io::Error },
     /// It ended, or does not listen.
     #[error("{} {what}", program.display())]
-    Failed {
-        /// Which.
-        program: PathBuf,
-        /// What it did.
-        what: String,
-    },
+    Failed { program: PathBuf, what: String },
     /// The system refuses something.
     #[error("{what}: {why}")]
-    System {
-        /// What.
-        what: String,
-        /// Why.
-        why: io::Error,
-    },
+    System { what: String, why: io::Error },
 }
 
 /// A program and its arguments.
 #[derive(Clone, Debug)]
 pub struct Invocation {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<OsString>,
 }
 
@@ -102,11 +85,8 @@ impl Invocation {
 /// A machine to run.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The device.
     pub device: Invocation,
-    /// Its socket.
     pub socket: PathBuf,
-    /// QEMU.
     pub qemu: Invocation,
     /// Where its monitor listens.
     pub monitor: PathBuf,

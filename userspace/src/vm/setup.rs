@@ -23,7 +23,6 @@ pub enum SetupError {
         Ids::OWN
     )]
     NoFunction,
-    /// There are several.
     #[error("there are several functions: {0}; name one")]
     Several(String),
     /// It cannot be given to VFIO, or the kernel's files cannot be had.
@@ -34,12 +33,7 @@ pub enum SetupError {
         "the kernel gives {found} huge pages of 2 MiB of the {wanted} wanted; reserve them at boot: hugepages={wanted} on its \
          command line"
     )]
-    FewPages {
-        /// What there are.
-        found: usize,
-        /// What was wanted.
-        wanted: usize,
-    },
+    FewPages { found: usize, wanted: usize },
 }
 
 /// Where the kernel shows itself; another folder in tests.

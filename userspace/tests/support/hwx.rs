@@ -17,7 +17,6 @@ pub(crate) const TASK_BYTES: usize = 0x274;
 /// Distance from one descriptor to the next.
 pub(crate) const TASK_STRIDE: usize = 0x300;
 
-/// One operand.
 #[derive(Clone, Debug)]
 pub(crate) struct Operand {
     pub(crate) name: &'static str,

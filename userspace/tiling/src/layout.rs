@@ -29,20 +29,9 @@ pub enum Error {
     Beyond,
     /// The memory is too short.
     #[error("surface takes {needed:#x} bytes, there are {given:#x}")]
-    Memory {
-        /// Bytes of the surface.
-        needed: usize,
-        /// Bytes that there are.
-        given: usize,
-    },
-    /// Another number of values.
+    Memory { needed: usize, given: usize },
     #[error("surface has {expected} elements, {given} values are given")]
-    Values {
-        /// Elements of the surface.
-        expected: usize,
-        /// Values that are given.
-        given: usize,
-    },
+    Values { expected: usize, given: usize },
 }
 
 impl Layout {

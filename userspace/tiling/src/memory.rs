@@ -8,7 +8,6 @@
 /// What [`Memory::start`] gives can be read, and what [`Memory::start_mut`] gives can be written, for [`Memory::bytes`] bytes as long
 /// as the memory is borrowed; no slice that does not belong to the memory overlaps it.
 pub unsafe trait Memory {
-    /// How many bytes there are.
     fn bytes(&self) -> usize;
 
     /// Where they lie; `None` if they are in several pieces.

@@ -18,7 +18,6 @@ const TABLES: f64 = 3e-2;
 /// A test and how it went.
 #[derive(Debug)]
 pub struct Case {
-    /// Its name.
     pub name: String,
     /// How it went.
     pub outcome: Outcome,

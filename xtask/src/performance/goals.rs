@@ -23,7 +23,6 @@ pub(crate) struct Goal {
     pub(crate) unit: &'static str,
     /// Which side is good.
     pub(crate) side: Side,
-    /// What has to hold.
     pub(crate) hold: f64,
     /// What would be better, if anything is asked beyond that.
     pub(crate) stretch: Option<f64>,

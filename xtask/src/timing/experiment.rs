@@ -37,10 +37,8 @@ impl Point {
     }
 }
 
-/// A curve.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// Its points.
     pub points: Vec<Point>,
     /// What the model is held to.
     pub tolerance: Tolerance,

@@ -10,7 +10,6 @@ use thiserror::Error;
 pub(crate) enum Command {
     /// Say which commands there are.
     Help,
-    /// Name the engines.
     Engines,
     /// Arm a fault.
     Inject(Injection),

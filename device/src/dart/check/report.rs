@@ -13,7 +13,6 @@ use crate::dart::stream::Circuit;
 /// What a transfer is made for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// Number of the task.
     pub task: Option<u32>,
     /// The register that holds the address.
     pub register: Option<EngineOffset>,
@@ -32,20 +31,11 @@ pub enum Misuse {
         now: Result<PhysAddr, HwError>,
     },
     /// A window has another control word or table base for the stream than dart0 has.
-    WindowsDisagree {
-        /// The window.
-        window: Window,
-    },
+    WindowsDisagree { window: Window },
     /// The engine writes to what was mapped for reading.
-    InputWritten {
-        /// The mapping.
-        mapping: IovaRange,
-    },
+    InputWritten { mapping: IovaRange },
     /// The engine reads a page of an output or intermediate that it has not written.
-    NeverWritten {
-        /// The mapping.
-        mapping: IovaRange,
-    },
+    NeverWritten { mapping: IovaRange },
     /// Nothing is mapped, and the policy lets the transfer go on: a read finds zeros, a write goes nowhere.
     Absorbed {
         /// How the tables fail.

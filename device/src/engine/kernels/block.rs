@@ -31,7 +31,6 @@ impl Offsets {
 pub(crate) struct Block<'a> {
     /// Operands of the columns: those of tap `t` are at `offsets[t]` and behind it.
     pub(crate) panel: &'a [f32],
-    /// Where.
     pub(crate) offsets: &'a Offsets,
     /// From which magnitude of its operand on a tap of a row counts, `[tap][row]`; empty if each counts.
     pub(crate) least: &'a [f32],

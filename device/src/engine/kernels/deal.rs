@@ -12,7 +12,6 @@ use super::lanes::{LONGEST, Lanes};
 pub(crate) struct Strip {
     /// The first of them.
     pub(crate) lane: usize,
-    /// How many.
     pub(crate) length: usize,
     /// Where the first tap of the first of them goes.
     pub(crate) to: usize,
@@ -58,7 +57,6 @@ impl Deal<'_> {
 /// Lanes of a vector that are rows of a tile.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
-    /// Which.
     mask: u16,
     /// Where lane zero would go.
     to: usize,

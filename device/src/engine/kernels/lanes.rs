@@ -12,7 +12,6 @@ pub(super) const ANCHOR: f32 = 192.0;
 
 /// Singles side by side.
 pub(super) trait Lanes: Copy {
-    /// How many.
     const COUNT: usize;
 
     /// Numbers that lie in a row.
@@ -125,7 +124,6 @@ pub(super) trait Fused: Lanes {
 
 /// Doubles side by side.
 pub(super) trait Doubles: Copy {
-    /// How many.
     const COUNT: usize;
 
     /// The same number everywhere.
@@ -157,7 +155,6 @@ pub(super) trait Doubles: Copy {
 
     fn magnitude(self) -> Self;
 
-    /// The smaller number.
     fn smaller(self, other: Self) -> Self;
 
     /// Numbers so many last digits above the one whose bits are given.

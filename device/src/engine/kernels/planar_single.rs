@@ -6,7 +6,6 @@
 /// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Step {
-    /// `a`.
     Copy,
     /// `a + b`.
     Add,

@@ -13,7 +13,6 @@ use super::lanes::{LONGEST, Lanes};
 pub(crate) struct Spread<'a> {
     /// Rows and columns of the channel, and behind them whatever there is.
     pub(crate) channel: &'a [u16],
-    /// How many.
     pub(crate) extents: (usize, usize),
     /// Rows and columns of zeros before them.
     pub(crate) pads: (usize, usize),

@@ -63,7 +63,6 @@ impl Packed {
         &self.small[self.index(group, tile) * self.blocks + block]
     }
 
-    /// Some taps of a tile.
     pub(super) fn tile(&self, group: usize, tile: usize, taps: Range<usize>) -> &[f32] {
         let at = self.index(group, tile) * self.size;
         &self.all[at + taps.start * self.rows..][..taps.len() * self.rows]

@@ -28,7 +28,6 @@ impl Definition<'_> {
         sum::of(numerics, self.bias(output), taps)
     }
 
-    /// The bias of an output.
     pub(super) fn bias(&self, output: usize) -> Option<u16> {
         self.bias.and_then(|bias| bias.get(output).copied())
     }

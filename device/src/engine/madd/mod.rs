@@ -68,7 +68,6 @@ const FEW: usize = 64;
 /// The coefficients of a pass.
 #[derive(Clone, Copy, Debug)]
 pub enum Coefficients<'a> {
-    /// Each is one.
     Unity,
     /// Halves, as `[plane][tap][lane]`.
     Halves(&'a [u16]),

@@ -41,7 +41,6 @@ pub(super) struct Packing<'a> {
 /// Some tiles that are to be packed.
 #[derive(Debug)]
 pub(super) struct Tiles<'a> {
-    /// The number of the first.
     pub(super) first: usize,
     /// `[tile][tap][row]`
     pub(super) all: &'a mut [f32],
@@ -111,7 +110,6 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// Outputs of a tile.
     fn outputs(&self, tile: usize) -> Range<usize> {
         let (group, row) = (tile / self.tiles(), tile % self.tiles() * self.rows);
         let first = group * self.shape.group_outputs;

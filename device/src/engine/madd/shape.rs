@@ -14,10 +14,7 @@ pub enum Reads {
     /// All.
     Dense,
     /// Those of its own group; inputs and outputs are divided evenly.
-    Grouped {
-        /// How many groups.
-        groups: u32,
-    },
+    Grouped { groups: u32 },
     /// So many of its own, one output's behind the other's.
     Unicast {
         /// Channels of each output.
@@ -110,7 +107,6 @@ pub(super) struct Shape {
     pub(super) groups: usize,
     /// Channels that each of them reads.
     pub(super) group_channels: usize,
-    /// Outputs in each of them.
     pub(super) group_outputs: usize,
     pub(super) lanes: usize,
     /// Halfwords of the input.

@@ -29,7 +29,6 @@ const SINGLES: f32 = 63.0;
 /// The magnitude from which on a half has an exponent field of 31, which kernels do not expect here.
 const SPECIAL: f32 = 65536.0;
 
-/// A pass of one pixel.
 #[derive(Debug)]
 pub(super) struct PixelPass<'a> {
     code: &'static Code,

@@ -40,7 +40,6 @@ impl Operand {
         Self { significand, exponent }
     }
 
-    /// Its value.
     #[must_use]
     pub fn value(self) -> f32 {
         // A significand has eleven digits, so that nothing is lost.

@@ -31,7 +31,6 @@ const _: () = assert!(SETS.is_power_of_two());
 /// A plan with its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costed {
-    /// The plan.
     pub plan: Plan,
     /// What it would cost on the chip; nothing where that is not modelled.
     pub cost: Cost,

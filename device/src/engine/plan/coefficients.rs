@@ -21,7 +21,6 @@ pub(super) const PADDED: u64 = 64;
 /// What a coefficient is where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A half.
     Half,
     /// A byte without a sign.
     Unsigned,
@@ -81,7 +80,6 @@ pub struct Kernel {
     pub last_lanes: u32,
     /// Rows of a plane that is not full have room for all its lanes.
     pub has_full_rows: bool,
-    /// Groups.
     pub groups: u32,
     /// How they are stored, if not one by one.
     pub sparse: Option<Sparse>,

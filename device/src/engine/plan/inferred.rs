@@ -42,7 +42,6 @@ impl Inferred {
     /// Deviation: inferred. A plane that has fewer outputs than those before it has rows as wide as it has outputs.
     pub const RAGGED: Self = Self(4096);
 
-    /// Each of them with its name.
     pub const NAMES: [(Self, &'static str); 13] = [
         (Self::PADDING, "padding below zero"),
         (Self::STRIDE, "stride 3"),

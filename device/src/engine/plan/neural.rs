@@ -42,9 +42,7 @@ pub enum Operation {
 /// The nonlinearity, and what it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nonlinearity {
-    /// None.
     None,
-    /// ReLU.
     Relu,
     /// The table that channel 0 of kernel DMA brings, in front of its coefficients if it has any.
     Table,

@@ -13,7 +13,6 @@ pub const ELEMENTS_MAX: u64 = 1 << 26;
 /// Extents of a tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// Channels.
     pub channels: u32,
     /// Rows.
     pub height: u32,
@@ -22,7 +21,6 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// How many elements there are.
     pub const fn elements(self) -> u64 {
         // 2^17 channels of 2^15 by 2^15 fit.
         (self.channels as u64).saturating_mul(self.height as u64).saturating_mul(self.width as u64)
@@ -50,7 +48,6 @@ impl Shape {
 /// What an element is, in memory and on chip. The engines compute on halves whatever it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Element {
-    /// A half.
     #[default]
     Half,
     /// A byte with a sign.
@@ -60,7 +57,6 @@ pub enum Element {
 }
 
 impl Element {
-    /// Bytes of it.
     pub const fn bytes(self) -> u32 {
         match self {
             Self::Half => 2,
@@ -116,7 +112,6 @@ pub struct ChipPlace {
     pub depth_stride: u32,
     /// Depths of a group; 0 counts as 1.
     pub depths: u32,
-    /// What elements are.
     pub element: Element,
 }
 
@@ -168,7 +163,6 @@ pub struct MemoryPlace {
     pub depths: u32,
     /// Channels side by side in one plane; at least 1.
     pub interleave: u32,
-    /// What elements are.
     pub element: Element,
 }
 
@@ -222,7 +216,6 @@ pub enum Window {
 /// Where a source comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// It is on chip.
     Chip(ChipPlace),
     /// Tile DMA brings it from memory, by way of the chip.
     Memory {
@@ -230,7 +223,6 @@ pub enum Origin {
         from: MemoryPlace,
         /// Where it passes on chip.
         by: ChipPlace,
-        /// What it leaves there.
         leaves: Window,
     },
     /// The task before has passed it on.

@@ -41,7 +41,6 @@ impl PlanarPass {
     }
 }
 
-/// Plans a planar task.
 pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<(PlanarPass, Inferred), Verdict> {
     let is_binary =
         matches!(class, TaskClass::PlanarBinary | TaskClass::PlanarNormalise | TaskClass::PlanarBinaryReduce);

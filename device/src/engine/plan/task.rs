@@ -206,7 +206,6 @@ pub(super) fn output(registers: Registers<'_>) -> Result<Shape, Verdict> {
     Ok(shape)
 }
 
-/// The class of the task.
 pub(super) fn class(registers: Registers<'_>) -> Result<TaskClass, Verdict> {
     TaskClass::try_from(registers.get(&common::CFG).class()).map_err(|_| {
         registers.verdict(

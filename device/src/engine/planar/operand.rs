@@ -26,28 +26,16 @@ pub struct Operand<'a> {
 pub enum BadOperands {
     /// The shape has no elements, or more than can be counted.
     #[error("shape {shape:?} has no elements, or too many")]
-    Shape {
-        /// The shape.
-        shape: Shape,
-    },
+    Shape { shape: Shape },
     /// Source 1 is neither as large as the shape nor broadcast to it.
     #[error("source 1 does not fit shape {shape:?}")]
-    First {
-        /// The shape.
-        shape: Shape,
-    },
+    First { shape: Shape },
     /// Source 2 does not fit, is missing, or is one too many.
     #[error("source 2 does not fit shape {shape:?}, is missing, or is one too many")]
-    Second {
-        /// The shape.
-        shape: Shape,
-    },
+    Second { shape: Shape },
     /// The operation needs two sources.
     #[error("\"{operation}\" has one source")]
-    Operation {
-        /// The operation.
-        operation: Operation,
-    },
+    Operation { operation: Operation },
     /// The result has another size than the shape.
     #[error("result has {found} elements, not {expected}")]
     Result {

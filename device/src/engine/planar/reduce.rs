@@ -114,7 +114,6 @@ trait Fold<V> {
     fn one(&mut self, number: f64);
 }
 
-/// The sum in order.
 struct OrderedSum(f64);
 
 impl<V: Vector> Fold<V> for OrderedSum {

@@ -4,7 +4,6 @@ use ane_uapi::hw::td::activation::BYTES;
 
 use super::{BadTable, Table};
 
-/// Halves that there are.
 const HALVES: usize = 1 << 16;
 
 /// What a table gives for every half; made when that pays.
@@ -64,7 +63,6 @@ pub struct Tables {
 type KnownTable = ([u8; BYTES], Table);
 
 impl Tables {
-    /// How many are kept.
     pub const KEPT: usize = 8;
 
     /// The table that these bytes describe.

@@ -79,7 +79,6 @@ pub(super) struct Bundles {
     count: u32,
     /// From one to the next.
     stride: u32,
-    /// Of each.
     parts: u32,
 }
 

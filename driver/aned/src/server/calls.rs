@@ -42,7 +42,6 @@ struct Said {
 }
 
 impl Said {
-    /// That it was done.
     const fn done(file: u32) -> Self {
         Self { file, body: Vec::new(), descriptors: Vec::new() }
     }

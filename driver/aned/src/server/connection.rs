@@ -74,7 +74,6 @@ pub(super) struct Connection {
     pub(super) is_away: bool,
     /// It has something to say and is not listened to until its user is heard again.
     pub(super) is_held: bool,
-    /// It said who it is.
     pub(super) is_welcome: bool,
     /// Open files by the client's numbers.
     pub(super) files: BTreeMap<u32, FileId>,
@@ -252,7 +251,6 @@ impl Connection {
         let _ = self.try_send(&Outgoing { message, descriptors: Vec::new() });
     }
 
-    /// Whose it is.
     pub(super) const fn user(&self) -> User {
         self.who.user
     }

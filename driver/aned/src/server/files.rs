@@ -98,7 +98,6 @@ impl Shared {
         self.files.drain().map(|(file, _)| file)
     }
 
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.files.len()
     }

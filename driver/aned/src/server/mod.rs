@@ -194,7 +194,6 @@ impl<F: Files> Server<F> {
         })
     }
 
-    /// The driver.
     pub const fn driver(&mut self) -> &mut F {
         &mut self.calls.driver
     }

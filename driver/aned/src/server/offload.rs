@@ -32,7 +32,6 @@ use aned_protocol::socket::{self, Arrival};
 /// A message that came with descriptors.
 #[derive(Debug)]
 pub(super) struct Delivery {
-    /// Whose.
     pub(super) client: u64,
     /// Its bytes, or nothing if it was larger than any.
     pub(super) message: Option<Vec<u8>>,

@@ -52,7 +52,6 @@ pub struct File(pub u32);
 /// A file that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// The file.
     pub file: File,
     /// By which other connections attach to it.
     pub token: Token,

@@ -20,7 +20,6 @@ pub struct Asking {
 /// What waiting came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// The answer is there.
     Answered,
     /// It is not there in time.
     TimedOut,

@@ -95,7 +95,6 @@ pub(super) trait Doorbell {
 /// A queue: which, where its tables are, and how many places it has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueueTables {
-    /// Which.
     pub(super) index: u16,
     /// Places.
     pub(super) size: u16,

@@ -6,12 +6,7 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadArea {
     /// It is too short.
-    Short {
-        /// Its bytes.
-        bytes: usize,
-        /// How many are needed.
-        needed: usize,
-    },
+    Short { bytes: usize, needed: usize },
     /// Its address is no multiple of 16.
     Misaligned {
         /// The address.
@@ -44,20 +39,11 @@ pub enum AddError {
     /// It has no part.
     Empty,
     /// It has more than [`PARTS_MAX`](super::PARTS_MAX) parts, or more than the ring has places.
-    TooLong {
-        /// How many.
-        parts: usize,
-    },
+    TooLong { parts: usize },
     /// A part has no bytes.
-    EmptyPart {
-        /// Which.
-        index: usize,
-    },
+    EmptyPart { index: usize },
     /// A part that the device reads follows one that it writes.
-    Order {
-        /// Which.
-        index: usize,
-    },
+    Order { index: usize },
     /// The parts have more than 2^32 - 1 bytes together.
     TooBig,
 }
@@ -90,10 +76,7 @@ pub enum Broken {
         outstanding: u16,
     },
     /// It claims to be done with a chain that it does not have.
-    Token {
-        /// Its number.
-        id: u32,
-    },
+    Token { id: u32 },
     /// It claims to have written more than it was given.
     Written {
         /// Bytes that it claims.

@@ -19,9 +19,7 @@ const MODERN: u16 = 0x1040;
 /// What a function says it is: its vendor's number and its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ids {
-    /// The vendor.
     pub vendor: u16,
-    /// The device.
     pub device: u16,
 }
 
@@ -44,21 +42,13 @@ pub enum BindError {
     Absent(Bdf),
     /// A file of the kernel's cannot be read or written.
     #[error("{} cannot be {action}: {why}", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// What was tried.
-        action: &'static str,
-        /// What the system says.
-        why: std::io::Error,
-    },
+    File { path: PathBuf, action: &'static str, why: std::io::Error },
     /// VFIO is not there.
     #[error("the kernel has no vfio-pci: it needs CONFIG_VFIO_PCI, or the module (modprobe vfio-pci)")]
     NoVfio,
     /// VFIO did not take the function.
     #[error("vfio-pci does not take {bdf}: {why}")]
     Refused {
-        /// The function.
         bdf: Bdf,
         /// Why, as far as can be told.
         why: &'static str,
@@ -194,25 +184,14 @@ impl Functions {
 /// Why a function that was lost is not found again.
 #[derive(Debug, Error)]
 pub(super) enum NotFound {
-    /// There is none.
     #[error("no function {0} is plugged in")]
     None(Ids),
     /// Nobody can tell which it is.
     #[error("none is at {was} any more, and several elsewhere are {ids}")]
-    Several {
-        /// Where it was.
-        was: Bdf,
-        /// Its numbers.
-        ids: Ids,
-    },
+    Several { was: Bdf, ids: Ids },
     /// It may be something else.
     #[error("{bdf} is {ids}, which may be a disk: if it is the device, `ane vm setup {bdf}`")]
-    Foreign {
-        /// The function.
-        bdf: Bdf,
-        /// Its numbers.
-        ids: Ids,
-    },
+    Foreign { bdf: Bdf, ids: Ids },
     /// It cannot be given to VFIO.
     #[error(transparent)]
     Bind(#[from] BindError),

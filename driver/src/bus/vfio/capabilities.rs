@@ -35,7 +35,6 @@ const BARS: u8 = 6;
 /// Bytes that the common structure has at least.
 pub(super) const COMMON_BYTES: u32 = 0x38;
 
-/// Where a structure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Structure {
     pub(super) bar: u8,

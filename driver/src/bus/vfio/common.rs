@@ -10,7 +10,6 @@ pub(super) const DRIVER_FEATURE_SELECT: usize = 0x08;
 pub(super) const DRIVER_FEATURE: usize = 0x0c;
 /// The vector for changes of config space: two bytes, as the next.
 pub(super) const CONFIG_VECTOR: usize = 0x10;
-/// Queues that there are.
 pub(super) const QUEUE_COUNT: usize = 0x12;
 /// The status: one byte.
 pub(super) const STATUS: usize = 0x14;
@@ -34,7 +33,6 @@ pub(super) const NO_VECTOR: u16 = 0xffff;
 
 /// The status: seen.
 pub(super) const ACKNOWLEDGE: u8 = 1;
-/// There is a driver for it.
 pub(super) const DRIVER: u8 = 2;
 /// The driver works.
 pub(super) const DRIVER_OK: u8 = 4;

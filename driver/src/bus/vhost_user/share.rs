@@ -20,7 +20,6 @@ const TABLE_MAX: usize = 8;
 
 pub(super) type Arenas = [Option<Arena>; ContextId::COUNT as usize];
 
-/// No context has an arena.
 pub(super) const NO_ARENAS: Arenas = [const { None }; ContextId::COUNT as usize];
 
 /// Memory that the device reaches.

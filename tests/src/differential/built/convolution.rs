@@ -102,7 +102,6 @@ pub(super) fn matmul(making: &mut GraphMaker, from: GraphOperand) -> Result<Tens
     }
 }
 
-/// The tensor as right operand.
 pub(super) fn matmul_right(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let shape = making.graph.shape(from.tensor)?;
     let most = PRODUCTS_MAX / (shape.elements() as u32).max(1);

@@ -40,7 +40,6 @@ impl GraphMaker {
         self.random.below(times) == 0
     }
 
-    /// From `low` to `high`.
     pub(super) const fn between(&mut self, low: u32, high: u32) -> u32 {
         low + self.random.below(high - low + 1)
     }
@@ -73,7 +72,6 @@ impl GraphMaker {
         Ok(tensor)
     }
 
-    /// Some operand.
     pub(super) fn any(&mut self) -> GraphOperand {
         self.operands[self.random.below(self.operands.len() as u32) as usize]
     }

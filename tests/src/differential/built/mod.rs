@@ -31,7 +31,6 @@ const PAGE: u32 = 0x4000;
 pub struct BuiltCase {
     /// Each operation with the shapes that went in and came out.
     pub steps: Vec<String>,
-    /// What was built of them.
     pub built: Built,
     /// The program with its memory.
     pub case: Case,

@@ -7,7 +7,6 @@ use half::f16;
 use super::making::{GraphMaker, GraphOperand};
 
 impl GraphMaker {
-    /// An activation table.
     fn table(&mut self) -> ActivationTable {
         const TABLES: [fn() -> ActivationTable; 10] = [
             activation::sigmoid,

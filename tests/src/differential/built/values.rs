@@ -19,12 +19,10 @@ pub(super) enum Temper {
 }
 
 impl Temper {
-    /// One of them.
     pub(super) const fn draw(random: &mut Random) -> Self {
         [Self::Calm, Self::Mixed, Self::Mixed, Self::Wild][random.below(4) as usize]
     }
 
-    /// A number.
     pub(super) fn half(self, random: &mut Random) -> f16 {
         f16::from_bits(match self {
             Self::Calm => f16::from_f32(random.below(4097) as f32 / 1024.0 - 2.0).to_bits(),

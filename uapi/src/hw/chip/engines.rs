@@ -56,7 +56,6 @@ impl Quantity {
 /// A number, and how well it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// The number.
     pub number: u16,
     /// How well it is established.
     pub grade: Grade,

@@ -20,7 +20,6 @@ impl Soc {
         }
     }
 
-    /// The chip.
     pub const fn chip(self) -> &'static Chip {
         const TABLE: &[Chip; 5] = &CHIPS;
         &TABLE[self as usize]
@@ -74,15 +73,11 @@ impl Chip {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown<'a> {
     /// No such SoC.
-    Soc {
-        /// The name.
-        name: &'a str,
-    },
+    Soc { name: &'a str },
     /// The chip has no node of that name.
     Node {
         /// The chip.
         soc: Soc,
-        /// The name of the node.
         node: &'a str,
     },
     /// The chip has fewer instances.

@@ -38,7 +38,6 @@ codes! {
 
 /// A layout of page-table entries.
 pub trait LeafFormat {
-    /// Its name.
     const FORMAT: PteFormat;
 
     /// The leaf that maps `page`.
@@ -73,7 +72,6 @@ pub trait LeafFormat {
 /// A page, as a leaf describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Leaf {
-    /// The page.
     pub page: PhysAddr,
     /// What the leaf permits.
     pub protection: Protection,
@@ -123,7 +121,6 @@ impl core::error::Error for Unencodable {}
 /// A valid entry with bits that its layout does not define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// The entry.
     pub entry: u64,
     /// The bits in question.
     pub bits: u64,

@@ -34,14 +34,12 @@ pub struct Run {
     pub iova: Iova,
     /// First physical address.
     pub page: PhysAddr,
-    /// How many pages.
     pub pages: u32,
     /// What the leaves permit.
     pub protection: Protection,
 }
 
 impl Run {
-    /// Bytes.
     pub fn bytes(&self) -> u64 {
         u64::from(self.pages) * u64::from(PAGE_SIZE)
     }
@@ -57,9 +55,7 @@ impl Run {
 /// A stream's tables in one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heading {
-    /// The window.
     pub window: Window,
-    /// The stream.
     pub stream: StreamId,
     /// The table base of every address in the aperture.
     pub base: Ttbr,

@@ -13,7 +13,6 @@ use super::aperture;
 use super::error::FaultAddress;
 use crate::hw::space::{Iova, PhysAddr};
 
-/// Bytes of one entry.
 pub const ENTRY_BYTES: u32 = 8;
 
 /// Entries of one table.

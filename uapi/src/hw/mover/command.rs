@@ -166,20 +166,11 @@ pub enum Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadCommand {
     /// No such opcode.
-    Unknown {
-        /// The word.
-        word: u32,
-    },
+    Unknown { word: u32 },
     /// A write to scratch exists in the parameterised form only.
-    CompactScratchWrite {
-        /// The word.
-        word: u32,
-    },
+    CompactScratchWrite { word: u32 },
     /// A write to scratch without both enable bits.
-    ScratchWriteDisabled {
-        /// The word.
-        word: u32,
-    },
+    ScratchWriteDisabled { word: u32 },
 }
 
 impl fmt::Display for BadCommand {

@@ -7,7 +7,6 @@
 use super::profile::Profile;
 use crate::codes;
 
-/// Bytes of a unit.
 pub const UNIT_BYTES: u32 = 16;
 
 /// Bytes of configuration space and of the window of instruction RAM (mover 1; measured).
@@ -102,7 +101,6 @@ pub struct Transfer {
 /// Where the first byte of a transfer's destination lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Destination {
-    /// In scratch.
     Scratch {
         /// Byte address there.
         at: u32,
@@ -112,7 +110,6 @@ pub enum Destination {
         /// Byte offset there.
         at: u32,
     },
-    /// In instruction RAM.
     InstructionRam {
         /// Byte offset there; beyond the window only under [`Profile::Seed`].
         at: u32,

@@ -41,7 +41,6 @@ layout! {
 /// A word that is no XMOV instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotXmov {
-    /// The word.
     pub word: u32,
 }
 

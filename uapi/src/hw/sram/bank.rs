@@ -14,7 +14,6 @@ pub const BANKS_MAX: u32 = 64;
 pub struct Axis {
     /// Bytes from one to the next; what is below a granule is ignored, as the registers do.
     pub stride: u64,
-    /// How many there are.
     pub count: u32,
 }
 

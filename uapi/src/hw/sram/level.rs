@@ -9,9 +9,7 @@ use crate::register::Grade;
 /// One row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// What it is.
     pub name: &'static str,
-    /// Its number.
     pub number: u32,
     /// The unit of the number; nothing for a count or a switch.
     pub unit: &'static str,
@@ -19,7 +17,6 @@ pub struct Level {
     pub field: Option<FieldOffset>,
     /// How well the number is established for this generation.
     pub grade: Grade,
-    /// What it is for.
     pub role: &'static str,
 }
 

@@ -69,7 +69,6 @@ pub struct Hierarchy {
     pub operand_bytes: u32,
     /// Bytes of the interleave granule.
     pub granule: u32,
-    /// Banks.
     pub banks: u32,
     /// The largest stride that the search proposes.
     pub max_stride: u32,

@@ -30,10 +30,7 @@ pub enum Residency {
     /// It stays in the pool as a whole.
     Resident,
     /// It is cut into tiles that stream from DRAM.
-    Streamed {
-        /// Tiles.
-        tiles: u64,
-    },
+    Streamed { tiles: u64 },
 }
 
 /// Where a convolution's result is put together.

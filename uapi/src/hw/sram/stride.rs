@@ -17,7 +17,6 @@ pub struct Costs(pub [f32; BANKS_MAX as usize]);
 pub struct Stride {
     /// Bytes, a multiple of the granule.
     pub bytes: u32,
-    /// What it costs.
     pub cost: f32,
 }
 

@@ -32,11 +32,8 @@ pub const fn extents(width: u32) -> (u32, u32) {
 /// What is fetched at once: a work tile, or the part of one at an edge, of up to four channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Channels.
     pub channels: u32,
-    /// Rows.
     pub rows: u32,
-    /// Granules of a row.
     pub row_granules: u32,
 }
 

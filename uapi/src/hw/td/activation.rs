@@ -32,7 +32,6 @@ pub struct ActivationTable {
     pub below: U16,
     /// Value at or above the upper end.
     pub above: U16,
-    /// The knots.
     pub knots: [U16; KNOTS],
     /// Slope below the knots.
     pub slope_low: U16,

@@ -195,7 +195,6 @@ pub struct Header {
     pub identity: Identity,
     /// Cost, and length of the next descriptor.
     pub length: Length,
-    /// Events to log.
     pub log_events: EventMask,
     /// Exceptions to raise.
     pub exceptions: EventMask,

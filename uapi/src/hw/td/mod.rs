@@ -83,9 +83,7 @@ const BLOCKS_LEN: usize = 7;
 /// Where a record address leads.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordTarget {
-    /// The block.
     pub block: &'static Block,
-    /// The register.
     pub register: &'static Register,
     /// Which instance of it.
     pub index: u16,

@@ -19,7 +19,6 @@ use super::tile_source::{self, SourceDmaConfig};
 pub struct BarSet(u32);
 
 impl BarSet {
-    /// How many there are.
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }
@@ -34,7 +33,6 @@ impl BarSet {
         (0_u8..32).filter(move |&bar| self.0 >> bar & 1 != 0)
     }
 
-    /// `count` of them from `first` on.
     pub fn of_range(first: u8, count: usize) -> Self {
         (first..32_u8).take(count).fold(Self::default(), |set, bar| set.with(bar))
     }
@@ -55,9 +53,7 @@ impl BarSet {
 /// What carries the operands of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// BARs of the outputs.
     pub outputs: BarSet,
-    /// BARs of the inputs.
     pub inputs: BarSet,
 }
 

@@ -49,7 +49,6 @@ impl RecordHeader {
 pub struct Record<'a> {
     /// Index of the record's first word in the descriptor.
     pub at: usize,
-    /// Where, and how many.
     pub header: RecordHeader,
     /// The register values, as far as the descriptor goes.
     pub values: &'a [U32],

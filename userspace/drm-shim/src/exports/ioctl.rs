@@ -25,7 +25,6 @@ unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -
     unsafe { next::ioctl(fd, request, argument) }
 }
 
-/// The result as C has it.
 pub(super) fn answer(result: Result<c_int, sys::Failure>) -> c_int {
     result.unwrap_or_else(|failure| {
         set_errno(failure.number());

@@ -14,7 +14,6 @@ pub type Sides = [(i32, i32); 3];
 /// What lies beyond the edges of a padded tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Edge {
-    /// One value.
     Value(f64),
     /// The element at the edge.
     Nearest,

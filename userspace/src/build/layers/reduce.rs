@@ -12,9 +12,7 @@ pub enum Statistic {
     Sum,
     /// Their mean.
     Mean,
-    /// The largest.
     Largest,
-    /// The smallest.
     Smallest,
     /// Their product; there may be 256 of them.
     Product,

@@ -18,70 +18,29 @@ pub struct Error {
 /// What is wrong with a line.
 #[derive(Debug, ThisError)]
 pub enum Why {
-    /// It has another form.
     #[error("has another form than {wanted:?}")]
-    Form {
-        /// The form.
-        wanted: &'static str,
-    },
-    /// No tensor has the name.
+    Form { wanted: &'static str },
     #[error("there is no tensor {name:?} before it")]
-    NoTensor {
-        /// The name.
-        name: String,
-    },
+    NoTensor { name: String },
     /// The name is taken.
     #[error("there is a tensor {name:?} already")]
-    Twice {
-        /// The name.
-        name: String,
-    },
-    /// No operation has the name.
+    Twice { name: String },
     #[error("{name:?} is no operation")]
-    NoOperation {
-        /// The name.
-        name: String,
-    },
+    NoOperation { name: String },
     /// A key that the operation does not know.
     #[error("{operation} knows no {key:?}")]
-    Key {
-        /// The operation.
-        operation: String,
-        /// The key.
-        key: String,
-    },
+    Key { operation: String, key: String },
     /// A key that is missing.
     #[error("{operation} needs {key}=")]
-    Missing {
-        /// The operation.
-        operation: String,
-        /// The key.
-        key: &'static str,
-    },
+    Missing { operation: String, key: &'static str },
     /// A value that cannot be read.
     #[error("{key}={value} is not {wanted}")]
-    Value {
-        /// The key.
-        key: String,
-        /// The value.
-        value: String,
-        /// What it should be.
-        wanted: &'static str,
-    },
-    /// Another number of operands.
+    Value { key: String, value: String, wanted: &'static str },
     #[error("{operation} takes {wanted} operands, here are {given}")]
-    Operands {
-        /// The operation.
-        operation: String,
-        /// How many it takes.
-        wanted: usize,
-        /// How many there are.
-        given: usize,
-    },
+    Operands { operation: String, wanted: usize, given: usize },
     /// More values than the budget of the whole script has left.
     #[error("{count} values are more than the {left} that are left of the script's {budget}")]
     TooMany {
-        /// How many.
         count: u64,
         /// How many the lines before have left.
         left: u64,
@@ -93,12 +52,7 @@ pub enum Why {
     TooLong,
     /// An array that the caller does not have.
     #[error("{name}: {why}")]
-    Array {
-        /// Its name.
-        name: String,
-        /// Why not.
-        why: String,
-    },
+    Array { name: String, why: String },
     /// What the builder refuses.
     #[error(transparent)]
     Build(#[from] BuildError),

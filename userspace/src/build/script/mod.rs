@@ -242,7 +242,6 @@ impl Script<'_> {
         Ok(made)
     }
 
-    /// The operands that the words name.
     fn operands<const N: usize>(&self, words: &mut Words<'_>) -> Result<[Tensor; N], Why> {
         let names = std::mem::take(&mut words.operands);
         let wrong = Why::Operands { operation: words.operation.to_owned(), wanted: N, given: names.len() };

@@ -36,7 +36,6 @@ pub struct Totals {
 /// Numbers of one family.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Counts {
-    /// Cases.
     pub cases: u64,
     /// Of these, how many ended in each way; those in which none did are left out.
     pub verdicts: BTreeMap<Verdict, u64>,

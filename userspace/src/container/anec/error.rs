@@ -19,23 +19,16 @@ pub enum Error {
     #[error(
         "payload size at 0x0 is {payload:#x}: the file of {file:#x} bytes should have 0x800 or 0x1000 more than that"
     )]
-    PayloadSize {
-        /// Length of the payload.
-        payload: u64,
-        /// Length of the file.
-        file: u64,
-    },
+    PayloadSize { payload: u64, file: u64 },
     /// Task stream and constants are not the payload.
     #[error(
         "payload size at 0x0 is {payload:#x}, but the task stream of {stream:#x} bytes (at 0x10), rounded up to 16, \
          and the constants of {constants:#x} (at 0x18) make another"
     )]
     PayloadSum {
-        /// Length of the payload.
         payload: u64,
         /// Length of the task stream.
         stream: u64,
-        /// Length of the constants.
         constants: u64,
     },
     /// A payload that does not begin with a task.
@@ -50,23 +43,16 @@ pub enum Error {
     #[error(
         "{inputs} inputs (at 0x20) and {outputs} outputs (at 0x24) are more than the {SURFACES_MAX} BARs for them"
     )]
-    TooManySurfaces {
-        /// Number of inputs.
-        inputs: u32,
-        /// Number of outputs.
-        outputs: u32,
-    },
+    TooManySurfaces { inputs: u32, outputs: u32 },
     /// A command buffer that the payload does not fit, or that the driver refuses.
     #[error(
         "buffer of BAR 0 at 0x28 is {tiles:#x} tiles of {unit:#x} bytes: it has to hold the payload of {payload:#x} \
          and be longer than the task stream of {stream:#x}"
     )]
     CommandBuffer {
-        /// Its length.
         tiles: u32,
         /// Bytes of a tile in this file.
         unit: u64,
-        /// Length of the payload.
         payload: u64,
         /// Length of the task stream.
         stream: u64,
@@ -77,11 +63,8 @@ pub enum Error {
          bytes that the engine can address"
     )]
     BufferTooLong {
-        /// The BAR.
         bar: u8,
-        /// File offset.
         at: u64,
-        /// The length.
         tiles: u32,
         /// Bytes of a tile in this file.
         unit: u64,
@@ -91,27 +74,16 @@ pub enum Error {
         "surface of BAR {bar}: shape and strides at {at:#x} need more than its buffer of {buffer:#x} bytes has"
     )]
     BufferTooShort {
-        /// The BAR.
         bar: u8,
         /// File offset of the shape.
         at: u64,
-        /// Length of the buffer.
         buffer: u64,
     },
     /// An extent that no surface has.
     #[error(
         "surface of BAR {bar}: {axis} at {at:#x} is {count:#x}, at least 1 and less than 2^32 are possible"
     )]
-    Axis {
-        /// The BAR.
-        bar: u8,
-        /// The axis.
-        axis: &'static str,
-        /// File offset.
-        at: u64,
-        /// The extent.
-        count: u64,
-    },
+    Axis { bar: u8, axis: &'static str, at: u64, count: u64 },
 }
 
 /// What an ANEC cannot say.
@@ -125,20 +97,10 @@ pub enum WriteError {
     NoTask,
     /// More surfaces than there are BARs.
     #[error("{inputs} inputs and {outputs} outputs are more than the {SURFACES_MAX} BARs for them")]
-    TooManySurfaces {
-        /// Number of inputs.
-        inputs: usize,
-        /// Number of outputs.
-        outputs: usize,
-    },
+    TooManySurfaces { inputs: usize, outputs: usize },
     /// A buffer longer than the engine can address.
     #[error(
         "buffer of BAR {bar} has {bytes:#x} bytes, more than the {BUFFER_BYTES_MAX:#x} that the engine can address"
     )]
-    BufferTooLong {
-        /// The BAR.
-        bar: u8,
-        /// Its length.
-        bytes: u64,
-    },
+    BufferTooLong { bar: u8, bytes: u64 },
 }

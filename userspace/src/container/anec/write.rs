@@ -20,7 +20,6 @@ pub struct Image<'a> {
     pub stream: Cow<'a, [u8]>,
     /// Length of the first descriptor.
     pub first_task_bytes: u32,
-    /// Number of tasks.
     pub task_count: u32,
     /// The constants, for BAR 1.
     pub constants: &'a [u8],

@@ -22,7 +22,6 @@ const STREAM_AT: u64 = 0x810;
 /// Words of the first task, minus one.
 const FIRST_TASK_AT: u64 = 0x818;
 
-/// Number of tasks.
 const TASKS_AT: u64 = 0x81c;
 
 const _: () = assert!(BARS_AT + 8 * BARS as u64 == STREAM_AT);
@@ -42,7 +41,6 @@ pub(super) struct ProgramDescriptor {
     pub(super) first_task_words: u64,
     /// File offset of that.
     pub(super) first_task_at: u64,
-    /// Number of tasks.
     pub(super) tasks: u32,
     /// File offset of that.
     pub(super) tasks_at: u64,

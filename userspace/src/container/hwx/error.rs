@@ -36,41 +36,25 @@ pub enum Error {
     Exceeded(#[from] Exceeded),
     /// A Mach-O of something else.
     #[error("cputype at 0x4 is {cputype:#x}, a program for the engine has 0x80")]
-    CpuType {
-        /// The cputype.
-        cputype: u32,
-    },
+    CpuType { cputype: u32 },
     /// An engine that is not known.
     #[error(
         "cpusubtype at 0x8 is {subtype:#x}, which is no known engine generation: \
          4 is h13, and 5, 6, 7, 9, 10 and 11 are h14 to h18g"
     )]
-    CpuSubtype {
-        /// The cpusubtype.
-        subtype: u32,
-    },
+    CpuSubtype { subtype: u32 },
     /// Not an executable program.
     #[error("filetype at 0xc is {filetype:#x}, a program has 2")]
-    FileType {
-        /// The filetype.
-        filetype: u32,
-    },
+    FileType { filetype: u32 },
     /// More load commands than any object has.
     #[error("ncmds at 0x10 is {count}, at most {max} load commands are read")]
-    TooManyCommands {
-        /// The number.
-        count: u32,
-        /// The limit.
-        max: u32,
-    },
+    TooManyCommands { count: u32, max: u32 },
     /// Fewer load commands than announced.
     #[error(
         "load command {index} at {at:#x}: the load commands end at {end:#x}, but ncmds at 0x10 is {count}"
     )]
     NoCommand {
-        /// Place in the list.
         index: u32,
-        /// File offset.
         at: u64,
         /// File offset of the end of the list.
         end: u64,
@@ -79,74 +63,37 @@ pub enum Error {
     },
     /// A load command without room for its own length.
     #[error("load command {index} at {at:#x}: cmdsize {size:#x} is shorter than its header")]
-    CommandTooShort {
-        /// Place in the list.
-        index: u32,
-        /// File offset.
-        at: u64,
-        /// The length.
-        size: u32,
-    },
+    CommandTooShort { index: u32, at: u64, size: u32 },
     /// A load command that does not end where the load commands do.
     #[error(
         "load command {index} at {at:#x}: cmdsize {size:#x} leaves the load commands, which end at {end:#x}"
     )]
     CommandTooLong {
-        /// Place in the list.
         index: u32,
-        /// File offset.
         at: u64,
-        /// The length.
         size: u32,
         /// File offset of the end of the list.
         end: u64,
     },
     /// More sections than any object has, or than the segment has room for.
     #[error("{place}: nsects is {count}, {room} sections fit")]
-    TooManySections {
-        /// The segment.
-        place: Place,
-        /// The number.
-        count: u32,
-        /// How many there is room for.
-        room: u64,
-    },
+    TooManySections { place: Place, count: u32, room: u64 },
     /// A section that ends beyond 2^64.
     #[error("section {section}: {size:#x} bytes at {what} {start:#x} wrap around", what = what.noun())]
-    SectionWraps {
-        /// The section.
-        section: SectionName,
-        /// What wraps.
-        what: AddressOf,
-        /// Where it starts.
-        start: u64,
-        /// Its length.
-        size: u64,
-    },
+    SectionWraps { section: SectionName, what: AddressOf, start: u64, size: u64 },
     /// A section whose content is not in the file.
     #[error(
         "section {section}: its {size:#x} bytes at file offset {start:#x} leave the file of {file:#x} bytes"
     )]
-    SectionOutsideFile {
-        /// The section.
-        section: SectionName,
-        /// File offset.
-        start: u64,
-        /// Its length.
-        size: u64,
-        /// Length of the file.
-        file: u64,
-    },
+    SectionOutsideFile { section: SectionName, start: u64, size: u64, file: u64 },
     /// Two sections in one place.
     #[error("sections {first} and {second} overlap at {what} {start:#x}", what = what.noun())]
     SectionsOverlap {
         /// The one that starts first.
         first: SectionName,
-        /// The other.
         second: SectionName,
         /// In which of the two spaces.
         what: AddressOf,
-        /// Where the second starts.
         start: u64,
     },
     /// No program descriptor.
@@ -159,10 +106,7 @@ pub enum Error {
     },
     /// Two program descriptors.
     #[error("{place}: second program descriptor; objects with several procedures are not read")]
-    SecondProgram {
-        /// The second one.
-        place: Place,
-    },
+    SecondProgram { place: Place },
     /// A task stream that is not there.
     #[error(
         "program descriptor: the task stream's link address {link:#x} at {at:#x} is in no section with content"
@@ -170,7 +114,6 @@ pub enum Error {
     NoStream {
         /// File offset of the field.
         at: u64,
-        /// Its link address.
         link: u64,
     },
     /// Next pointers would be relative to something else than the task stream.
@@ -178,9 +121,7 @@ pub enum Error {
     StreamIsNotBar0 {
         /// File offset of BAR 0.
         at: u64,
-        /// BAR 0.
         bar: u64,
-        /// The stream.
         stream: u64,
     },
     /// One thing in two BARs.
@@ -190,27 +131,18 @@ pub enum Error {
     BarTwice {
         /// File offset of the second.
         at: u64,
-        /// The lower index.
         first: u8,
-        /// The higher index.
         second: u8,
-        /// The address.
         link: u64,
     },
     /// Two symbols or tensors of one name.
     #[error("{place}: the name {name:?} was used before")]
-    NameTwice {
-        /// The second one.
-        place: Place,
-        /// The name.
-        name: String,
-    },
+    NameTwice { place: Place, name: String },
     /// More operands than a BAR table can bind.
     #[error("{place}: the object has more than {max} tensor descriptors")]
     TooManyTensors {
         /// The first that is too many.
         place: Place,
-        /// The limit.
         max: usize,
     },
     /// A tensor whose name has no link address.
@@ -219,82 +151,32 @@ pub enum Error {
          part of it in front of an @"
     )]
     NoSymbol {
-        /// The tensor descriptor.
         place: Place,
         /// File offset of the name offset.
         at: u64,
-        /// Its name.
         name: String,
     },
     /// A tensor that is neither input nor output.
     #[error("{place}: direction at {at:#x} is {code:#x}, 1 is input and 2 is output")]
-    Direction {
-        /// The tensor descriptor.
-        place: Place,
-        /// File offset.
-        at: u64,
-        /// The direction.
-        code: u32,
-    },
+    Direction { place: Place, at: u64, code: u32 },
     /// An extent of 0.
     #[error("{place}: {axis} of {name:?} at {at:#x} is 0")]
-    EmptyAxis {
-        /// The tensor descriptor.
-        place: Place,
-        /// Its name.
-        name: String,
-        /// The axis.
-        axis: &'static str,
-        /// File offset.
-        at: u64,
-    },
+    EmptyAxis { place: Place, name: String, axis: &'static str, at: u64 },
     /// A tensor that no BAR carries.
     #[error("{place}: {direction} {name:?}: no BAR has its link address {link:#x}", direction = direction.name())]
-    Unbound {
-        /// The tensor descriptor.
-        place: Place,
-        /// Who writes it.
-        direction: Direction,
-        /// Its name.
-        name: String,
-        /// Its link address.
-        link: u64,
-    },
+    Unbound { place: Place, direction: Direction, name: String, link: u64 },
     /// A tensor at the link address of something else.
     #[error("{place}: {direction} {name:?}: its link address {link:#x} is that of {other}", direction = direction.name())]
-    Taken {
-        /// The tensor descriptor.
-        place: Place,
-        /// Who writes it.
-        direction: Direction,
-        /// Its name.
-        name: String,
-        /// The link address.
-        link: u64,
-        /// What else is there.
-        other: &'static str,
-    },
+    Taken { place: Place, direction: Direction, name: String, link: u64, other: &'static str },
     /// A surface longer than the engine can address.
     #[error(
         "{place}: {direction} {name:?}: its buffer has more than {BUFFER_BYTES_MAX:#x} bytes, all that the engine can address",
         direction = direction.name()
     )]
-    SurfaceTooLong {
-        /// The tensor descriptor.
-        place: Place,
-        /// Who writes it.
-        direction: Direction,
-        /// Its name.
-        name: String,
-    },
+    SurfaceTooLong { place: Place, direction: Direction, name: String },
     /// A section behind a BAR that is longer than the engine can address.
     #[error(
         "section {section}: {size:#x} bytes are more than {BUFFER_BYTES_MAX:#x}, all that the engine can address"
     )]
-    SectionTooLong {
-        /// The section.
-        section: SectionName,
-        /// Its length.
-        size: u64,
-    },
+    SectionTooLong { section: SectionName, size: u64 },
 }

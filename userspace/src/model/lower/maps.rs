@@ -50,7 +50,6 @@ impl Lower<'_> {
         }
     }
 
-    /// `scale * x + offset`.
     pub(super) fn affine(&mut self, x: &Held, scale: f64, offset: f64) -> Result<Held, Why> {
         let halves = self.halves(&[scale, offset]);
         self.planar(x, Element { pre_scale: halves[0], bias: halves[1], ..Element::COPY })

@@ -37,7 +37,6 @@ pub(super) const TASKS_MAX: u64 = 4096;
 pub struct Step {
     /// The layer's place in the network.
     pub node: usize,
-    /// Its tasks.
     pub tasks: std::ops::Range<usize>,
 }
 

@@ -65,7 +65,6 @@ pub(super) struct Type {
     pub(super) dims: Vec<Option<u64>>,
 }
 
-/// What elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElementType {
     Bool,
@@ -80,7 +79,6 @@ pub(super) enum ElementType {
 }
 
 impl ElementType {
-    /// By the word of the text.
     pub(super) fn of_word(word: &str) -> Option<Self> {
         Some(match word {
             "bool" => Self::Bool,

@@ -32,7 +32,6 @@ impl Array {
         }
     }
 
-    /// One number.
     pub fn scalar(value: f64) -> Self {
         Self { dims: Vec::new(), values: Arc::new([value]) }
     }
@@ -142,7 +141,6 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// From `base` on, by `steps`.
     pub fn new(dims: &'a [usize], base: usize, steps: &'a [isize]) -> Self {
         Self { dims, steps, index: vec![0; dims.len()], at: base.cast_signed() }
     }

@@ -10,68 +10,37 @@ use crate::model::limits::OPERATIONS_MAX;
 pub enum Fault {
     /// More elements than are computed here, or than the engine has room for.
     #[error("a tensor of {dims:?} has more than 2^26 elements")]
-    Elements {
-        /// Its extents.
-        dims: Vec<usize>,
-    },
+    Elements { dims: Vec<usize> },
     /// Too many operations.
     #[error("layers become more than {OPERATIONS_MAX} operations")]
     Operations,
     /// Too many axes.
     #[error("a tensor has {rank} axes, of which there may be 12")]
-    Rank {
-        /// How many.
-        rank: usize,
-    },
+    Rank { rank: usize },
     /// Extents and elements that do not agree.
     #[error("{values} elements do not make a tensor of {dims:?}")]
     Length {
-        /// The extents.
         dims: Vec<usize>,
         /// How many elements there are.
         values: usize,
     },
     /// Extents that cannot be stretched to each other.
     #[error("tensors of {first:?} and {second:?} do not go together")]
-    Broadcast {
-        /// One.
-        first: Vec<usize>,
-        /// The other.
-        second: Vec<usize>,
-    },
+    Broadcast { first: Vec<usize>, second: Vec<usize> },
     /// A number that is wrong for its place.
     #[error("{what} of {value} does not fit a tensor of {dims:?}")]
-    Wrong {
-        /// What it is.
-        what: &'static str,
-        /// The number.
-        value: i64,
-        /// The tensor.
-        dims: Vec<usize>,
-    },
-    /// Another number of operands.
+    Wrong { what: &'static str, value: i64, dims: Vec<usize> },
     #[error("takes {wanted} operands, here are {given}")]
-    Operands {
-        /// How many.
-        wanted: &'static str,
-        /// How many there are.
-        given: usize,
-    },
+    Operands { wanted: &'static str, given: usize },
     /// An empty tensor.
     #[error("a tensor of {dims:?} has no element")]
-    Empty {
-        /// Its extents.
-        dims: Vec<usize>,
-    },
+    Empty { dims: Vec<usize> },
     /// All constants together.
     #[error("constants of the model have more than 2^27 elements together")]
     Constants,
     /// More work before the run than anybody waits for.
     #[error("computing it before the run takes {products} products; 2^32 are the most")]
-    Work {
-        /// How many.
-        products: u64,
-    },
+    Work { products: u64 },
     /// A run-time operand of whole numbers.
     #[error("an operand of whole numbers is not known before the run, and the engine computes in halves")]
     Integers,

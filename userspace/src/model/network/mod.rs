@@ -51,7 +51,6 @@ pub struct Node {
     pub name: String,
     /// What it does.
     pub operation: Operation,
-    /// Of what.
     pub inputs: Vec<ValueId>,
     /// What it makes.
     pub output: ValueId,

@@ -31,12 +31,10 @@ pub enum Operation {
     Pad {
         /// How many, before and behind.
         sides: Vec<(usize, usize)>,
-        /// Of what.
         value: f64,
     },
     /// The elements with these indices along an axis.
     Take {
-        /// The axis.
         axis: usize,
         /// The indices, each inside of the axis.
         indices: Vec<usize>,
@@ -65,7 +63,6 @@ pub enum Map {
     Abs,
     /// `x * x`.
     Square,
-    /// The square root.
     SquareRoot,
     /// One over the square root.
     ReciprocalSquareRoot,
@@ -114,7 +111,6 @@ pub enum Map {
     Step {
         /// Below zero.
         below: f64,
-        /// At zero.
         zero: f64,
         /// Above zero.
         above: f64,
@@ -229,7 +225,6 @@ pub struct Cut {
     pub start: usize,
     /// From one to the next; not 0.
     pub step: isize,
-    /// How many.
     pub count: usize,
 }
 

@@ -172,7 +172,6 @@ impl External {
     }
 }
 
-/// Bits of an element.
 const fn bits(element: u64) -> Option<usize> {
     match element {
         2 | 3 | 9 => Some(8),

@@ -51,30 +51,16 @@ pub enum BadHeader {
     },
     /// A version that is not known.
     #[error(".npy version {major}.{minor} is not known, known are 1.0, 2.0 and 3.0")]
-    Version {
-        /// Major.
-        major: u8,
-        /// Minor.
-        minor: u8,
-    },
+    Version { major: u8, minor: u8 },
     /// A dictionary that is too long.
     #[error("header of {bytes} bytes is longer than the {DICTIONARY_MAX} that are read")]
-    TooLong {
-        /// Its length.
-        bytes: u32,
-    },
+    TooLong { bytes: u32 },
     /// Something else than what has to stand there.
     #[error("header has no {wanted} at byte {at}")]
-    Syntax {
-        /// What has to.
-        wanted: &'static str,
-        /// Where in the dictionary.
-        at: usize,
-    },
+    Syntax { wanted: &'static str, at: usize },
     /// A key that does not belong there, is there twice, or is missing.
     #[error("header has {key:?} {how}")]
     Key {
-        /// The key.
         key: String,
         /// What is wrong about it.
         how: &'static str,
@@ -84,10 +70,7 @@ pub enum BadHeader {
     Axes,
     /// Elements that are no numbers that a half can stand for.
     #[error("elements are of type {descr:?}; wanted are floats or integers, such as '<f2' or '<f4'")]
-    Number {
-        /// What the file says.
-        descr: String,
-    },
+    Number { descr: String },
     /// The system.
     #[error(transparent)]
     Io(std::io::Error),

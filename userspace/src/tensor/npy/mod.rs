@@ -29,35 +29,24 @@ pub enum Error {
     /// The system.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The header.
     #[error(transparent)]
     Header(#[from] BadHeader),
     /// More elements than the caller takes.
     #[error("array of shape {shape:?} has more than the {limit} elements that are wanted")]
-    TooMany {
-        /// Its shape.
-        shape: Vec<u64>,
-        /// What the caller takes.
-        limit: u64,
-    },
+    TooMany { shape: Vec<u64>, limit: u64 },
     /// The file ends early.
     #[error("file ends {missing} bytes before the array of shape {shape:?} does")]
     Short {
-        /// Its shape.
         shape: Vec<u64>,
         /// Bytes that are not there.
         missing: u64,
     },
     /// The file goes on.
     #[error("file goes on behind the array of shape {shape:?}")]
-    Long {
-        /// Its shape.
-        shape: Vec<u64>,
-    },
+    Long { shape: Vec<u64> },
     /// Another shape than is wanted.
     #[error("array has shape {given:?}, wanted is {wanted:?} or the same without axes of length 1")]
     Shape {
-        /// Its shape.
         given: Vec<u64>,
         /// The shape that is wanted: N, C, H, W.
         wanted: [u32; 4],

@@ -23,7 +23,6 @@ pub enum NumberKind {
 /// What an element of a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Number {
-    /// Its kind.
     pub kind: NumberKind,
     bytes: usize,
     is_big_endian: bool,
