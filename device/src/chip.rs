@@ -10,7 +10,6 @@ use ane_uapi::hw::dart::pte::PteFormat;
 
 use crate::options::Options;
 
-/// One circuit of one chip.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity {
     pub chip: &'static Chip,
@@ -25,7 +24,6 @@ pub struct Identity {
 /// A chip has no circuit of that number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSuchInstance {
-    /// The chip.
     pub soc: Soc,
     pub number: usize,
 }
@@ -39,11 +37,6 @@ impl fmt::Display for NoSuchInstance {
 impl std::error::Error for NoSuchInstance {}
 
 impl Identity {
-    /// The circuit that the options name.
-    ///
-    /// # Errors
-    ///
-    /// [`NoSuchInstance`] if the chip has fewer circuits.
     pub fn of(options: &Options) -> Result<Self, NoSuchInstance> {
         let (soc, number) = (options.chip, options.instance);
         let instance = soc.chip().instance(number).map_err(|_| NoSuchInstance { soc, number })?;

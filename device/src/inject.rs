@@ -22,7 +22,6 @@ use ane_uapi::hw::tq::QueueId;
 
 use crate::time::Ticks;
 
-/// A fault to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Injection {
     /// A transfer that touches this address fails there.
@@ -46,12 +45,13 @@ pub enum Injection {
 /// A text that names no fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadInjection {
-    /// No such kind.
     Kind(String),
-    /// The kind needs an argument.
     NoArgument(&'static str),
     /// The argument is no number that the kind takes.
-    Argument { kind: &'static str, argument: String },
+    Argument {
+        kind: &'static str,
+        argument: String,
+    },
 }
 
 /// The kinds, as they are written.

@@ -23,7 +23,6 @@ pub struct KernelMemory(Sram);
 /// A transfer that kernel memory cannot take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadTransfer {
-    /// Longer than kernel memory.
     TooLong(u32),
     /// No multiple of 8 bytes.
     Ragged(u32),

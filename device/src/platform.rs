@@ -48,7 +48,6 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// The lines as they are.
     pub fn lines<M: GuestMemory, E: Engine<M>>(&self, ane: &Ane<M, E>) -> Lines {
         Lines { engine: self.engine_line, dart: ane.dart().line().is_some() }
     }

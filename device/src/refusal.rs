@@ -24,7 +24,6 @@ pub enum Category {
 }
 
 impl Category {
-    /// Every category.
     pub const ALL: [Self; 5] =
         [Self::Undefined, Self::Unpredictable, Self::Unsupported, Self::Unimplemented, Self::WouldHang];
 
@@ -123,7 +122,6 @@ impl Why {
 /// An access that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Refusal {
-    /// Who is to blame.
     pub category: Category,
     pub at: EngineOffset,
     pub why: Why,

@@ -58,7 +58,6 @@ const SLICE: Duration = Duration::from_millis(1);
 /// tasks take as long, and a virtual machine stands still meanwhile (Chosen).
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// One engine behind one socket.
 pub(crate) struct Backend {
     config: Vec<u8>,
     engine: Arc<Hold>,
@@ -77,7 +76,6 @@ pub(crate) struct Backend {
 #[derive(Clone, Copy)]
 struct Rest {
     window: Window,
-    /// When the timer fires.
     alarm: Option<Ticks>,
 }
 

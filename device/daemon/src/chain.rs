@@ -23,18 +23,15 @@ pub(crate) enum BadChain {
     /// It promises a descriptor that cannot be read, or never ends.
     #[error("chain {head} is cut off after {descriptors} descriptors, or has a loop")]
     CutOff { head: u16, descriptors: usize },
-    /// It is longer than a queue.
     #[error("chain {head} is longer than {DESCRIPTORS_MAX} descriptors")]
     TooLong { head: u16 },
     /// A descriptor that the device reads follows one that it writes.
     #[error("chain {head} goes back to reading after writing")]
     Order { head: u16 },
-    /// It names memory that is not there.
     #[error("chain {head} names {bytes:#x} bytes at {address:#x}, where no memory is")]
     NoMemory { head: u16, address: u64, bytes: u32 },
 }
 
-/// A stretch of guest memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     at: GuestAddress,
@@ -92,12 +89,10 @@ impl Chain {
         }
     }
 
-    /// Bytes of the readable part.
     pub(crate) const fn readable_bytes(&self) -> u64 {
         self.readable_bytes
     }
 
-    /// Bytes of the writable part.
     pub(crate) const fn writable_bytes(&self) -> u64 {
         self.writable_bytes
     }

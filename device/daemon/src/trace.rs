@@ -12,7 +12,6 @@ use std::time::Instant;
 use ane_device::trace::chrome::Writer;
 use ane_device::trace::{Clock, Recent, Record, Timeline};
 
-/// Where a timeline goes.
 pub(crate) struct Trace {
     file: Option<Output>,
     recent: Option<Recent>,
@@ -63,7 +62,6 @@ impl Trace {
         self.recent.as_ref().map(Recent::told)
     }
 
-    /// Takes what the timeline holds.
     pub(crate) fn take(&mut self, timeline: &mut Timeline) {
         for record in timeline.drain() {
             if let Some(file) = &mut self.file {
@@ -75,7 +73,6 @@ impl Trace {
         }
     }
 
-    /// Ends the file.
     pub(crate) fn finish(&mut self, lost: u64) {
         if let Some(file) = &mut self.file {
             let outcome = file.writer.finish(lost);

@@ -50,10 +50,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     ///
     /// Nobody translates meanwhile, so nobody can meet the state before it. Host time does not pass: how long the
     /// message travelled is [`Ane::fabric_ps`].
-    ///
-    /// # Errors
-    ///
-    /// Why nothing of it took effect.
     pub fn install(&mut self, message: Message) -> Result<(), NotInstalled> {
         if self.dart.is_dead() {
             return Err(NotInstalled::Dead);

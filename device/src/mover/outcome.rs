@@ -14,34 +14,26 @@ const KEPT: usize = 64;
 /// Where something came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// The command register, in a core's window.
     Command {
         core: Core,
-        /// The command.
         word: u32,
         /// The parameters that it took with it.
         parameters: [u32; 4],
     },
-    /// The issue port.
     Xmov {
         thread: u16,
-        /// The instruction.
         word: u32,
     },
     /// A packer, or who plays its part.
     Packer {
         packer: u16,
-        /// What was reported.
         word: u32,
     },
 }
 
-/// What is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It is no command.
     Command(BadCommand),
-    /// It is no XMOV.
     NotXmov(NotXmov),
     /// There was no parameter credit left.
     NoCredit,
@@ -55,9 +47,7 @@ pub enum Reason {
         at: u32,
         bytes: u8,
     },
-    /// The packer's queue is full.
     QueueFull,
-    /// There is no such thread.
     NoThread,
 }
 
@@ -81,9 +71,7 @@ impl Reason {
 /// A command or an instruction that had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Where it came from.
     pub unit: Unit,
-    /// What is wrong with it.
     pub reason: Reason,
     /// When it was found out, in cycles.
     pub cycle: u64,

@@ -44,7 +44,6 @@ impl Settings {
     }
 }
 
-/// A word that is no setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownSetting(String);
 

@@ -7,7 +7,6 @@ use ane_uapi::hw::pe_mmu::{BadPageSize, DEFAULT_OVERHEAD_PS, PS_PER_NS, PageSize
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
-    /// Page of the table.
     pub page_size: PageSize,
     /// What one translation costs its caller, in picoseconds.
     pub overhead_ps: u32,

@@ -13,7 +13,6 @@ use super::table::{Mapping, Range, Rejected};
 /// Transactions that the inbox holds (Chosen). A sender that waits for `done` has one under way.
 pub const INBOX: usize = 64;
 
-/// What the node understands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// Takes regions in.
@@ -55,7 +54,6 @@ pub enum Received<T> {
     Forwarded { transaction: Transaction<T>, at: u64 },
 }
 
-/// The inbox.
 #[derive(Clone, Debug)]
 pub struct Node<T> {
     inbox: VecDeque<(u64, Transaction<T>)>,

@@ -30,7 +30,6 @@ const CONSTANTS: u8 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooHigh {
     pub register: &'static str,
-    /// Its record address.
     pub address: u32,
     pub offset: u32,
     pub bar: u8,

@@ -4,11 +4,11 @@ use std::fmt;
 
 use crate::refusal::Category;
 
-/// Why a descriptor was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DescriptorError {
-    /// It ends inside its header.
-    Header { words: usize },
+    Header {
+        words: usize,
+    },
     /// A record writes where no register is known.
     NoRegister {
         /// Index of the value's word in the descriptor.
@@ -19,23 +19,19 @@ pub enum DescriptorError {
     },
     /// A word has bits that no source explains.
     Unexplained {
-        /// The register or header word.
         register: &'static str,
         /// Its record address; of a header word, [`HEADER_AT`](super::decode::HEADER_AT) and its byte offset.
         address: u32,
         bits: u32,
-        /// The word.
         value: u32,
     },
     /// An enumeration does not have this number.
     UnknownCode {
         register: &'static str,
-        /// Its record address.
         address: u32,
         field: &'static str,
         /// The field's bits in the word.
         bits: u32,
-        /// The word.
         value: u32,
     },
 }

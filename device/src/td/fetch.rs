@@ -26,8 +26,9 @@ pub struct Descriptor {
 /// Why a descriptor could not be fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchError {
-    /// Its address is no multiple of four.
-    Misaligned { address: u64 },
+    Misaligned {
+        address: u64,
+    },
     /// The transfer faulted; the window holds the rest.
     Fault {
         /// Low half of the address that faulted.

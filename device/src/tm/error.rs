@@ -26,7 +26,6 @@ pub enum PushError {
     NothingStaged,
     /// The set's earlier request has not ended.
     SetTaken,
-    /// The network id names no request.
     Nid(BadNid),
     /// The chain has no tasks.
     NoTasks,
@@ -39,9 +38,7 @@ pub enum PushError {
 pub enum RequestError {
     /// It was never taken.
     Push(PushError),
-    /// A descriptor could not be fetched.
     Fetch(FetchError),
-    /// A descriptor was not understood.
     Descriptor(DescriptorError),
     /// A descriptor carries the network id of another request.
     WrongNid {
@@ -55,7 +52,6 @@ pub enum RequestError {
         /// Tasks that the request has.
         tasks: u16,
     },
-    /// A base address is too high.
     Bar(TooHigh),
     /// The engine did not run the task.
     Engine(EngineError),
@@ -69,7 +65,6 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// True if a transfer faulted.
     pub const fn is_fault(&self) -> bool {
         self.code().is_fault()
     }
@@ -171,7 +166,6 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The three error registers.
     pub fn registers(&self) -> [u32; 3] {
         let (address, value) = self.error.detail();
         let nid = self.nid.map_or(0, Nid::number);

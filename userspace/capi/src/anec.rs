@@ -38,15 +38,10 @@ pub struct Anec {
     pub size: U64,
     /// Bytes of the first task.
     pub td_size: U32,
-    /// Tasks.
     pub td_count: U32,
-    /// Bytes of all tasks.
     pub tsk_size: U64,
-    /// Bytes of the constants.
     pub krn_size: U64,
-    /// Inputs.
     pub src_count: U32,
-    /// Outputs.
     pub dst_count: U32,
     /// Of each BAR, the tiles of its buffer.
     pub tiles: [U32; BARS],
@@ -137,9 +132,7 @@ pub fn layout([n, c, h, w, plane, row]: [u64; 6]) -> Option<Layout> {
 /// A file that was read.
 #[derive(Debug)]
 pub struct Image {
-    /// Its header.
     pub anec: Anec,
-    /// Tasks and constants.
     pub payload: Vec<u8>,
     /// Which BARs are outputs, and which inputs.
     pub roles: Roles,

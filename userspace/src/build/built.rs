@@ -49,7 +49,6 @@ impl Built {
         &self.surfaces
     }
 
-    /// The operand of this name.
     pub fn surface(&self, name: &str) -> Option<&Surface<'static>> {
         self.surfaces.iter().find(|surface| surface.name == name)
     }

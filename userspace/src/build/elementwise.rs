@@ -18,9 +18,7 @@ pub struct Element {
     pub operation: Operation,
     /// Multiplies source 1 before anything else.
     pub pre_scale: f16,
-    /// Negates source 1.
     pub negate_first: bool,
-    /// Negates source 2.
     pub negate_second: bool,
     /// Added to the operation's result.
     pub bias: f16,
@@ -28,7 +26,6 @@ pub struct Element {
     pub scale: f16,
     /// Multiplies once more, as a single.
     pub final_scale: f32,
-    /// ReLU on the result.
     pub relu: bool,
     /// Channels and columns of the result change places.
     pub transpose: bool,
@@ -53,9 +50,7 @@ impl Element {
     pub const SUBTRACT: Self = Self { negate_second: true, ..Self::ADD };
     /// `a * b`.
     pub const MULTIPLY: Self = Self { operation: Operation::Multiply, ..Self::ADD };
-    /// The larger.
     pub const MAXIMUM: Self = Self { operation: Operation::Maximum, ..Self::ADD };
-    /// The smaller.
     pub const MINIMUM: Self = Self { operation: Operation::Minimum, ..Self::ADD };
     /// `(a + b)^2`.
     pub const SUM_SQUARED: Self = Self { operation: Operation::SumSquared, ..Self::ADD };
@@ -67,7 +62,6 @@ impl Element {
         Self { bias, scale, ..self }
     }
 
-    /// The same with ReLU at the end.
     pub const fn relu(self) -> Self {
         Self { relu: true, ..self }
     }
@@ -93,11 +87,6 @@ impl Element {
 }
 
 impl Graph {
-    /// Combines two tensors.
-    ///
-    /// # Errors
-    ///
-    /// Refuses shapes that do not stretch to each other.
     pub fn binary(&mut self, a: Tensor, b: Tensor, element: Element) -> Result<Tensor, BuildError> {
         let operation = "elementwise";
         let (first, second) = (self.shape(a)?, self.shape(b)?);
@@ -173,10 +162,6 @@ impl Graph {
     }
 
     /// Fills a tensor, or a part of one, with a tensor that stretches to it: how compilers tile (delta 6).
-    ///
-    /// # Errors
-    ///
-    /// Refuses a tensor that does not stretch so.
     pub fn stretch_into(&mut self, tensor: Tensor, a: Tensor) -> Result<(), BuildError> {
         let operation = "tile";
         let (shape, first) = (self.shape(tensor)?, self.view(a)?);

@@ -62,7 +62,6 @@ impl Limit {
         }
     }
 
-    /// The words for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Channels => "number of channels",
@@ -110,33 +109,18 @@ impl std::fmt::Display for Limit {
     }
 }
 
-/// Why a program cannot be built.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum BuildError {
     /// A number that some field, buffer or table has no room for.
     #[error("{operation}: {limit} is {value}, which has to be from 1 to {max}")]
-    Limit {
-        operation: &'static str,
-        limit: Limit,
-        value: u64,
-        /// The most there may be.
-        max: u64,
-    },
+    Limit { operation: &'static str, limit: Limit, value: u64, max: u64 },
     /// A number that the hardware knows by its logarithm.
     #[error("{operation}: {limit} is {value}, which is not a power of two")]
     NotAPowerOfTwo { operation: &'static str, limit: Limit, value: u32 },
-    /// Operands whose shapes do not go together.
     #[error("{operation}: operands of {first} and {second} (CxHxW) do not go together")]
     Shapes { operation: &'static str, first: Shape, second: Shape },
-    /// A number that has to divide another.
     #[error("{operation}: {divisor} {what} do not divide {value} channels")]
-    Divides {
-        operation: &'static str,
-        what: &'static str,
-        divisor: u32,
-        /// What is to be divided.
-        value: u32,
-    },
+    Divides { operation: &'static str, what: &'static str, divisor: u32, value: u32 },
     /// A list of values of the wrong length.
     #[error("{operation}: {what} have {given} values, the shape takes {expected}")]
     Length { operation: &'static str, what: &'static str, given: u64, expected: u64 },
@@ -163,12 +147,7 @@ pub enum BuildError {
          no multiples of 64",
         base = lines.base, plane = lines.plane, row = lines.row
     )]
-    Lines {
-        lines: Lines,
-        shape: Shape,
-        /// Bytes that the tensor has.
-        bytes: u64,
-    },
+    Lines { lines: Lines, shape: Shape, bytes: u64 },
     /// A tensor that cannot lie where it has to.
     #[error("{operation}: a tensor that is {is} cannot be {wanted}")]
     Place { operation: &'static str, is: &'static str, wanted: &'static str },
@@ -185,14 +164,12 @@ pub enum BuildError {
         operation: &'static str,
         what: &'static str,
         bytes: u64,
-        /// What is in use already.
         live: u64,
         capacity: u64,
     },
     /// A tensor that is used before anything was put into it.
     #[error("task {task} ({operation}): reads a tensor that no task before it writes")]
     NotWritten { task: usize, operation: &'static str },
-    /// A tensor of another graph.
     #[error("tensor {index} is not one of this graph's {count}")]
     ForeignTensor { index: usize, count: usize },
     /// An operation of several passes that cannot be made.

@@ -28,10 +28,6 @@ fn lanes_for(rows: u32) -> u32 {
 
 impl Graph {
     /// `weights * input` for constant weights, `outputs` rows of as many values as the input has channels.
-    ///
-    /// # Errors
-    ///
-    /// As [`convolution`](Self::convolution).
     pub fn linear(
         &mut self,
         input: Tensor,
@@ -42,20 +38,12 @@ impl Graph {
     }
 
     /// `x * y` for each row: M channels of K columns times K channels of N columns gives M channels of N columns.
-    ///
-    /// # Errors
-    ///
-    /// Refuses shapes that do not go together, and activation tables.
     pub fn matmul(&mut self, x: Tensor, y: Tensor, tail: Tail) -> Result<Tensor, BuildError> {
         let rows = self.shape(x)?.c;
         self.matmul_with_lanes(x, y, tail, lanes_for(rows))
     }
 
     /// The same with a given number of lanes, a power of two to 8 that divides the channels of `x`.
-    ///
-    /// # Errors
-    ///
-    /// As [`matmul`](Self::matmul).
     pub fn matmul_with_lanes(
         &mut self,
         x: Tensor,

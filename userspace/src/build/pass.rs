@@ -11,7 +11,6 @@ use super::error::BuildError;
 use super::graph::{Graph, Tensor, View};
 use super::shape::Shape;
 
-/// One task.
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
     /// For messages.
@@ -64,7 +63,6 @@ pub(super) enum Work {
     Neural(Neural),
 }
 
-/// What the planar engine does.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planar {
     pub(super) class: TaskClass,
@@ -101,7 +99,6 @@ impl Planar {
     }
 }
 
-/// What the neural engine does.
 #[derive(Clone, Debug)]
 pub(super) struct Neural {
     pub(super) op_mode: OpMode,
@@ -113,7 +110,6 @@ pub(super) struct Neural {
     pub(super) input_relu: bool,
 }
 
-/// How the kernel lies over the input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kernel {
     pub(super) width: u32,
@@ -129,21 +125,25 @@ impl Kernel {
     pub(super) const POINT: Self = Self { width: 1, height: 1, stride: (1, 1), padding: (0, 0), lanes: 1 };
 }
 
-/// Where coefficients come from.
 #[derive(Clone, Debug)]
 pub(super) enum Coefficients {
-    /// There are none.
     Unity,
     /// The constant section: one chunk for each engine at work.
-    Packed { format: KernelFormat, bias: bool, chunks: Vec<Chunk> },
+    Packed {
+        format: KernelFormat,
+        bias: bool,
+        chunks: Vec<Chunk>,
+    },
     /// None, but an activation table in the constant section, which several engines share.
-    Table { base: u64, engines: u32 },
+    Table {
+        base: u64,
+        engines: u32,
+    },
     /// A tensor in scratch memory whose interleaved planes are the chunks.
     Runtime(View),
 }
 
 impl Coefficients {
-    /// Whether inputs are multiplied at all.
     pub(super) const fn multiply(&self) -> bool {
         matches!(self, Self::Packed { .. } | Self::Runtime(_))
     }
@@ -169,7 +169,6 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Nothing.
     pub const NONE: Self = Self { post_scale: f16::ONE, nonlinearity: Nonlinearity::None, transpose: false };
 
     pub const RELU: Self = Self { nonlinearity: Nonlinearity::Relu, ..Self::NONE };
@@ -190,7 +189,6 @@ impl Default for Tail {
     }
 }
 
-/// The nonlinearity of the neural engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Nonlinearity {
     None,

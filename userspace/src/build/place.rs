@@ -26,11 +26,6 @@ use window::Window;
 const TILE_L2_BYTES: u64 = Region::TileL2.range().len() as u64;
 
 impl Graph {
-    /// The program.
-    ///
-    /// # Errors
-    ///
-    /// Refuses a graph without output, and tasks that do not fit on chip.
     pub fn build(&self) -> Result<Built, BuildError> {
         if self.outputs.is_empty() {
             return Err(BuildError::NoOutput);
@@ -45,7 +40,6 @@ impl Graph {
     }
 }
 
-/// Where a tensor lies.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Memory { bar: u8, base: u64, layout: InMemory },
@@ -188,7 +182,6 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// The words of one operand.
     fn side(&self, pass: &Pass, view: View, window: Option<Window>) -> Result<Side, BuildError> {
         let (channel, row) = (u64::from(view.channel), u64::from(view.row));
         let batched = |stride: u64| match (pass.batches, view.shape.h) {

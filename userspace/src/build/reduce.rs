@@ -13,7 +13,6 @@ use super::graph::{Graph, Tensor, View};
 use super::pass::{Pass, Planar, Work};
 use super::shape::Shape;
 
-/// Which axes a reduction takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     /// Rows and columns.
@@ -22,10 +21,8 @@ pub enum Over {
     Columns,
 }
 
-/// How the elements become one value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reduce {
-    /// Sum or maximum.
     pub reduction: Reduction,
     /// The sum is divided by the number of elements.
     pub mean: bool,
@@ -40,7 +37,6 @@ impl Reduce {
         Self { reduction: Reduction::Sum, mean: false, epsilon: f16::ZERO, post: PostFunction::None };
     /// The sum divided by the number of elements.
     pub const MEAN: Self = Self { mean: true, ..Self::SUM };
-    /// The largest element.
     pub const MAXIMUM: Self = Self { reduction: Reduction::Maximum, ..Self::SUM };
 
     /// The same with an addend and a function behind it.
@@ -70,10 +66,6 @@ impl Graph {
     }
 
     /// Combines two tensors and reduces what comes out, without rounding in between.
-    ///
-    /// # Errors
-    ///
-    /// Refuses shapes that do not stretch to each other, and more rows than there may be batches.
     pub fn binary_reduce(
         &mut self,
         a: Tensor,
@@ -136,11 +128,6 @@ impl Graph {
         self.pass_into(tensor, pass)
     }
 
-    /// The sum of squares of each channel.
-    ///
-    /// # Errors
-    ///
-    /// As [`reduce`](Self::reduce).
     pub fn sum_of_squares(&mut self, a: Tensor, over: Over) -> Result<Tensor, BuildError> {
         self.reduce(a, Element { operation: Operation::SumSquared, ..Element::COPY }, Reduce::SUM, over)
     }

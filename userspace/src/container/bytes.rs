@@ -5,16 +5,13 @@
 
 use std::fmt;
 
-/// What a stretch of the file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The whole file.
     File,
     /// One load command of an HWX.
     LoadCommand {
         /// Place in the list, from 0.
         index: u32,
-        /// File offset.
         at: u64,
     },
 }
@@ -40,15 +37,12 @@ impl fmt::Display for Place {
 /// A field that does not lie inside the stretch of the file that should hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outside {
-    /// The stretch.
     pub place: Place,
-    /// What was read.
     pub field: &'static str,
     /// File offset at which it was to start.
     pub at: u64,
     /// How many bytes it was to have.
     pub needs: u64,
-    /// File offset at which the stretch ends.
     pub end: u64,
 }
 
@@ -62,17 +56,14 @@ impl fmt::Display for Outside {
 
 impl std::error::Error for Outside {}
 
-/// A stretch of the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
-    /// What the stretch is.
     pub(crate) place: Place,
     start: u64,
     bytes: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// The whole file.
     pub(crate) const fn file(bytes: &'a [u8]) -> Self {
         Self { place: Place::File, start: 0, bytes }
     }

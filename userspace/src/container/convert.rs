@@ -22,10 +22,8 @@ use super::limits::BARS;
 use super::program::{Direction, Element, LaterGeneration, Program, Role, Surface};
 use crate::task::ChainError;
 
-/// Why a program cannot become an ANEC.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
-    /// A program for another engine.
     #[error(transparent)]
     LaterGeneration(#[from] LaterGeneration),
     /// A chain of tasks that cannot be walked.
@@ -35,13 +33,7 @@ pub enum Error {
     #[error(
         "task {task} at {offset:#x}: {field} names BAR {bar}, and the object does not say what that carries"
     )]
-    UnknownBar {
-        task: u32,
-        /// Offset of the task in the stream.
-        offset: u32,
-        field: &'static str,
-        bar: u8,
-    },
+    UnknownBar { task: u32, offset: u32, field: &'static str, bar: u8 },
     /// Tasks that read two sections of constants.
     #[error(
         "task {first_task} reads constants from {first} (BAR {first_bar}), task {second_task} from {second} \
@@ -80,25 +72,16 @@ pub enum Error {
         /// What the format has for it.
         expected: u64,
     },
-    /// What the format has no room for.
     #[error(transparent)]
     Write(#[from] anec::WriteError),
 }
 
 /// The ANEC of `program`, as the bytes of the file.
-///
-/// # Errors
-///
-/// Says why the program cannot be one, or which task cannot be read.
 pub fn to_anec(program: &Program<'_>, form: anec::Form) -> Result<Vec<u8>, Error> {
     Ok(image(program)?.write(form)?)
 }
 
 /// The ANEC of `program`; borrows the task stream where nothing in it has to change.
-///
-/// # Errors
-///
-/// As [`to_anec`], except for what only writing finds.
 pub fn image<'a>(program: &Program<'a>) -> Result<Image<'a>, Error> {
     let uses = uses(program)?;
     let outputs = in_bar_order(program, Direction::Output);

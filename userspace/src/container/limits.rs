@@ -24,7 +24,6 @@ pub const TILE_BYTES: u64 = aperture::PAGE_SIZE as u64;
 /// A program that no task manager could be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Exceeded {
-    /// A program without tasks.
     #[error("number of tasks at {at:#x} is 0")]
     NoTasks {
         /// File offset of the field.
@@ -55,11 +54,7 @@ pub enum Exceeded {
     },
     /// A task stream that ends inside its first task.
     #[error("task stream of {stream:#x} bytes is shorter than its first task of {first:#x}")]
-    StreamShorterThanFirstTask {
-        stream: u64,
-        /// Length of the first task.
-        first: u32,
-    },
+    StreamShorterThanFirstTask { stream: u64, first: u32 },
 }
 
 /// Checks what both containers say about the task stream; `at` are the file offsets of length and count.

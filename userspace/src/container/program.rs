@@ -15,7 +15,6 @@ use crate::task::Tasks;
 /// A compiled program; task stream and constants are still the bytes of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program<'a> {
-    /// The container it came in.
     pub container: Container,
     /// The engine it was compiled for.
     pub generation: Generation,
@@ -24,7 +23,6 @@ pub struct Program<'a> {
     /// Length of the first descriptor.
     pub first_task_bytes: u32,
     pub task_count: u32,
-    /// The sections of constants.
     pub constants: Vec<Constants<'a>>,
     /// The BARs in use, by rising index.
     pub bars: Vec<Bar>,
@@ -72,7 +70,6 @@ impl<'a> Program<'a> {
 pub enum Container {
     /// The compiler's own object file.
     Hwx,
-    /// The flat file of the Linux stack.
     Anec,
 }
 
@@ -91,17 +88,11 @@ ane_uapi::codes! {
     pub enum Generation: u32, "engine generation" {
         /// A14 and M1: the generation this project models.
         H13 = 4, "h13";
-        /// M2.
         H14 = 5, "h14";
-        /// M3.
         H15 = 6, "h15";
-        /// M4.
         H16 = 7, "h16";
-        /// M5.
         H17 = 9, "h17";
-        /// A19.
         H18 = 10, "h18";
-        /// M6.
         H18g = 11, "h18g";
     }
 }
@@ -117,15 +108,12 @@ pub struct LaterGeneration {
 /// One section of constants: coefficients, tables, planar constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constants<'a> {
-    /// Name of the section.
     pub name: Cow<'static, str>,
     /// The BAR that carries it, if one does.
     pub bar: Option<u8>,
-    /// The constants.
     pub bytes: &'a [u8],
 }
 
-/// One base address that the program needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
     /// Index in the table, 0 to 31.
@@ -143,10 +131,8 @@ impl Bar {
     }
 }
 
-/// What a BAR carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The task stream.
     Tasks,
     /// Constants, by index into [`Program::constants`].
     Constants(usize),
@@ -163,12 +149,10 @@ pub enum Role {
 pub enum Direction {
     /// The client; the engine reads it.
     Input,
-    /// The engine; the client reads it.
     Output,
 }
 
 impl Direction {
-    /// The word for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -182,9 +166,7 @@ impl Direction {
 pub struct Surface<'a> {
     /// Name; made up from direction and number where the container has none.
     pub name: Cow<'a, str>,
-    /// Who writes it.
     pub direction: Direction,
-    /// The BAR that carries it.
     pub bar: u8,
     pub element: Element,
     /// Elements along each axis; none is 0.
@@ -227,10 +209,8 @@ pub(crate) fn extent(shape: Axes<u32>, strides: Axes<u64>, element_bytes: u64) -
     })
 }
 
-/// What one element of a surface is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
-    /// IEEE 754 half.
     Half,
     /// One byte: 0 or 1 of a truth value; no source says whether larger numbers have a sign.
     Byte,
@@ -247,7 +227,6 @@ impl Element {
 
     pub const HALF_BYTES: u64 = 2;
 
-    /// The element type with this code.
     pub const fn from_code(code: u32) -> Self {
         match code {
             Self::HALF_CODE => Self::Half,
@@ -284,7 +263,6 @@ pub enum Warning {
         "load command {index} at {at:#x}: command {command:#x} is not known, its {len:#x} bytes are ignored"
     )]
     UnknownLoadCommand { index: u32, at: u64, command: u32, len: u64 },
-    /// A thread command of an unknown flavor.
     #[error("load command {index} at {at:#x}: thread flavor {flavor:#x} is not known and ignored")]
     UnknownFlavor { index: u32, at: u64, flavor: u32 },
     /// A BAR that the hardware does not have.
@@ -297,10 +275,8 @@ pub enum Warning {
     #[error("{direction} {name:?}: section of {section:#x} bytes is too short, the elements end at {extent:#x}",
         direction = direction.name())]
     SectionShorterThanSurface {
-        /// Who writes the surface.
         direction: Direction,
         name: String,
-        /// Length of the section.
         section: u64,
         /// Where the last element ends.
         extent: u64,
@@ -310,12 +286,7 @@ pub enum Warning {
         "tasks do not tell {inputs} inputs and {outputs} outputs apart: outputs are taken to begin at BAR {first}, \
          and inputs to follow them"
     )]
-    OperandsUnclear {
-        inputs: usize,
-        outputs: usize,
-        /// The first BAR of a surface.
-        first: u8,
-    },
+    OperandsUnclear { inputs: usize, outputs: usize, first: u8 },
     /// A buffer for the BAR that carries the constants, which no driver accepts.
     #[error(
         "BAR 1 has a buffer of {tiles} tiles of its own, which the driver refuses: the constants follow the tasks"
@@ -337,7 +308,6 @@ pub enum Warning {
     NotUnderstood {
         /// What the program was compiled for.
         generation: Generation,
-        /// What could not be read.
         reason: String,
     },
 }

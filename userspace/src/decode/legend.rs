@@ -6,10 +6,8 @@ use serde::Serialize;
 
 use super::task::{RegisterReport, TaskReport};
 
-/// What a register does.
 #[derive(Debug, Serialize)]
 pub struct Entry {
-    /// What it does.
     pub meaning: &'static str,
     /// How well that is established.
     pub grade: &'static str,
@@ -18,7 +16,6 @@ pub struct Entry {
     pub fields: BTreeMap<&'static str, FieldEntry>,
 }
 
-/// What a field means.
 #[derive(Debug, Serialize)]
 pub struct FieldEntry {
     /// Its bits, as specifications print them.

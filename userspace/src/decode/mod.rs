@@ -30,7 +30,6 @@ pub use value::{Address, Word};
 use crate::container::{LaterGeneration, Program};
 use crate::task::{ChainError, Task};
 
-/// A program, word by word.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The container and what it says about the program as a whole.
@@ -47,10 +46,8 @@ pub struct Report {
 /// Why the tasks could not be followed to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Damage {
-    /// The chain is broken.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// The program is for another engine.
     #[error(transparent)]
     Generation(#[from] LaterGeneration),
     /// There are more tasks than one report holds.

@@ -5,10 +5,8 @@ use serde::Serialize;
 use super::value::Address;
 use crate::container::{Axes, Bar, Constants, Program, Role, Surface};
 
-/// The program as a whole.
 #[derive(Debug, Serialize)]
 pub struct ProgramReport {
-    /// The kind of file.
     pub container: &'static str,
     /// The engine it was compiled for.
     pub generation: &'static str,
@@ -22,23 +20,17 @@ pub struct ProgramReport {
     pub first_task_bytes: u32,
     /// Bytes of intermediate results.
     pub scratch_bytes: u64,
-    /// The operands that a client binds.
     pub surfaces: Vec<SurfaceReport>,
-    /// The base addresses.
     pub bars: Vec<BarReport>,
-    /// The sections of constants.
     pub constants: Vec<ConstantsReport>,
-    /// What was odd about the file.
     pub warnings: Vec<String>,
 }
 
-/// An operand that a client binds.
 #[derive(Debug, Serialize)]
 pub struct SurfaceReport {
     pub name: String,
     /// `input` or `output`.
     pub direction: &'static str,
-    /// The BAR that carries it.
     pub bar: u8,
     pub element: String,
     /// Elements along batch, channel, height, width.
@@ -51,7 +43,6 @@ pub struct SurfaceReport {
     pub buffer_bytes: u64,
 }
 
-/// A base address.
 #[derive(Debug, Serialize)]
 pub struct BarReport {
     /// Index in the table.
@@ -63,14 +54,10 @@ pub struct BarReport {
     pub bytes: u64,
 }
 
-/// A section of constants.
 #[derive(Debug, Serialize)]
 pub struct ConstantsReport {
-    /// Name of the section.
     pub name: String,
-    /// The BAR that carries it.
     pub bar: Option<u8>,
-    /// Its length.
     pub bytes: usize,
 }
 

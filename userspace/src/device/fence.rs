@@ -16,13 +16,11 @@ use super::{Device, address};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fence(pub u64);
 
-/// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 pub enum Outcome {
     /// It waits or runs.
     #[error("has not ended")]
     Pending,
-    /// It ran to its end.
     #[error("ran to its end")]
     Done,
     /// It ended otherwise.
@@ -45,7 +43,6 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitFor {
     All,
-    /// The first one.
     Any,
 }
 
@@ -90,10 +87,6 @@ impl Device {
     }
 
     /// Takes a request back; one that runs already is aborted at its next task if `running` says so.
-    ///
-    /// # Errors
-    ///
-    /// Those of `DRM_IOCTL_ANE_CANCEL`.
     pub fn cancel(&self, fence: Fence, running: bool) -> Result<(), Error> {
         let mut cancel = Cancel::new_zeroed();
         cancel.fence = fence.0;

@@ -10,7 +10,6 @@ use thiserror::Error;
 /// The variable that says which device is meant where no argument does.
 pub const VARIABLE: &str = "ANE_DEVICE";
 
-/// Where a device is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Location {
     /// In this process: driver and device are made here, and gone when it ends.
@@ -33,16 +32,11 @@ pub enum Location {
      and /dev/accel/accelN"
 )]
 pub struct BadLocation {
-    /// The words.
     pub given: String,
 }
 
 impl Location {
     /// What [`VARIABLE`] says, or the device in this process.
-    ///
-    /// # Errors
-    ///
-    /// [`BadLocation`] if it names no device.
     pub fn of_environment() -> Result<Self, BadLocation> {
         match env::var_os(VARIABLE) {
             Some(words) if !words.is_empty() => words.to_string_lossy().parse(),

@@ -93,11 +93,6 @@ pub struct Region {
 }
 
 impl Tables {
-    /// As they are now.
-    ///
-    /// # Errors
-    ///
-    /// [`Untold`].
     pub fn of(source: &Source) -> Result<Self, Untold> {
         let mut tables = Self::read(&source.tell("tables")?)?;
         tables.has_owners = matches!(source, Source::Driver(_));

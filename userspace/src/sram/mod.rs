@@ -29,7 +29,6 @@ use crate::count::count;
 /// Granules that each bank gives.
 pub type Heat = [u64; BANKS_MAX as usize];
 
-/// One level of the hierarchy.
 #[derive(Clone, Debug, Serialize)]
 pub struct Level {
     pub name: &'static str,
@@ -42,13 +41,11 @@ pub struct Level {
     pub role: &'static str,
 }
 
-/// One operand of a task.
 #[derive(Clone, Debug, Serialize)]
 pub struct Operand {
     pub name: &'static str,
     /// Bytes of its elements.
     pub bytes: u64,
-    /// Where it lies.
     pub place: &'static str,
     /// What becomes of it, and why.
     pub why: String,
@@ -61,7 +58,6 @@ pub struct Operand {
 pub struct TaskOccupancy {
     /// Its place in the program.
     pub index: u32,
-    /// What it does.
     pub class: &'static str,
     pub operands: Vec<Operand>,
     /// Where a result is put together.
@@ -86,14 +82,12 @@ pub struct TaskOccupancy {
     pub cycles: u64,
 }
 
-/// A program and the chip's memory.
 #[derive(Clone, Debug, Serialize)]
 pub struct Occupancy {
     /// The chip, if it is one that there is a device of.
     pub chip: Option<&'static str>,
     /// The compiler's target that the numbers are of.
     pub generation: &'static str,
-    /// The hierarchy.
     pub levels: Vec<Level>,
     /// The tasks, up to the first that is not understood.
     pub tasks: Vec<TaskOccupancy>,

@@ -37,7 +37,6 @@ impl Descriptor {
         Self { header: Header::default(), registers: BTreeMap::new() }
     }
 
-    /// The header, to be filled in.
     pub fn header_mut(&mut self) -> &mut Header {
         &mut self.header
     }

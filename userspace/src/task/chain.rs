@@ -12,7 +12,6 @@ use super::Task;
 /// How a chain of descriptors can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ChainError {
-    /// A program without tasks.
     #[error("program says it has no tasks")]
     NoTasks,
     /// A descriptor starts or ends outside the stream.

@@ -18,11 +18,7 @@ pub enum Error {
     Strides { buffer: u64 },
     /// A number that no byte is.
     #[error("element {place} is {value}, a byte holds whole numbers from -128 to 255")]
-    Value {
-        /// Place in the dense order.
-        place: usize,
-        value: f32,
-    },
+    Value { place: usize, value: f32 },
     /// Another number of values than the surface has elements.
     #[error("surface has {wanted} elements, {given} values are given")]
     Length { wanted: u64, given: usize },
@@ -38,10 +34,6 @@ pub struct Layout {
 
 impl Layout {
     /// That of a surface of bytes; `None` if its elements are something else.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Strides`].
     pub fn of(surface: &Surface<'_>) -> Option<Result<Self, Error>> {
         (surface.element == Element::Byte).then(|| {
             let wrong = Error::Strides { buffer: surface.buffer_bytes };
@@ -51,7 +43,6 @@ impl Layout {
         })
     }
 
-    /// N, C, H, W.
     pub const fn shape(&self) -> Axes<u32> {
         self.shape
     }

@@ -18,10 +18,8 @@ pub(super) const PORT: &str = "ane-port";
 /// The first function. One that takes its place counts on.
 pub(super) const DEVICE: &str = "ane";
 
-/// The first socket.
 pub(super) const SOCKET: &str = "ane-socket";
 
-/// What emulates the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accelerator {
     /// The processor itself.
@@ -45,10 +43,8 @@ impl Accelerator {
     }
 }
 
-/// A kernel to boot without a disk.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// The kernel.
     pub image: PathBuf,
     /// Its first root.
     pub initrd: Option<PathBuf>,
@@ -58,18 +54,14 @@ pub struct Kernel {
 
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// Its processor.
     pub arch: Arch,
     /// What emulates it.
     pub accelerator: Accelerator,
-    /// What the function is.
     pub carrier: Carrier,
     pub memory_mib: u32,
-    /// Processors.
     pub cpus: u32,
     /// Gives the machine an IOMMU, which VFIO in its guest wants.
     pub has_iommu: bool,
-    /// The device's socket.
     pub socket: PathBuf,
     /// Where the monitor listens.
     pub monitor: PathBuf,
@@ -80,7 +72,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The arguments of QEMU.
     pub fn arguments(&self) -> Vec<OsString> {
         let mut all = Vec::new();
         let mut add = |option: &str, value: OsString| all.extend([option.into(), value]);

@@ -14,10 +14,8 @@ use thiserror::Error;
 /// Huge pages that are enough for the driver and some buffers: 128 MiB.
 pub const PAGES: usize = 64;
 
-/// What stands in the way.
 #[derive(Debug, Error)]
 pub enum SetupError {
-    /// There is no function.
     #[error(
         "no PCI function of this machine is {}; one behind an older QEMU looks like a disk controller, 1af4:1042: name it",
         Ids::OWN
@@ -75,10 +73,6 @@ impl GuestKernel {
     }
 
     /// Gives the function to vfio-pci, whose module is loaded if it is one.
-    ///
-    /// # Errors
-    ///
-    /// What stands in the way.
     pub fn bind(&self, bdf: Bdf) -> Result<(), SetupError> {
         let functions = self.functions();
         if !functions.has_vfio() {

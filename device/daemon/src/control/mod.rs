@@ -36,7 +36,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A pause after a failure to accept, so that one that lasts does not become a busy loop.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The engines, by their names.
 pub(crate) type Engines = Vec<(String, Arc<Hold>)>;
 
 /// Serves clients until the program ends; the daemon itself runs as `own`.

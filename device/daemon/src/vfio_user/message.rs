@@ -62,7 +62,6 @@ impl Command {
     }
 }
 
-/// Why a connection ends.
 #[derive(Debug, Error)]
 pub(crate) enum Broken {
     #[error("socket: {0}")]
@@ -104,12 +103,10 @@ impl Body {
         Some(bytes)
     }
 
-    /// The next four bytes.
     pub(crate) fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_ne_bytes)
     }
 
-    /// The next eight.
     pub(crate) fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_ne_bytes)
     }
@@ -119,7 +116,6 @@ impl Body {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// All of it.
     pub(crate) fn whole(&self) -> &[u8] {
         &self.bytes
     }

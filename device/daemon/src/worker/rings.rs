@@ -124,7 +124,6 @@ impl Worker {
         }
     }
 
-    /// Gives a chain back.
     fn give_back(&self, vring: &Vring, head: u16, written: u32) -> Result<(), virtio_queue::Error> {
         vring.get_mut().get_queue_mut().add_used(&self.memory, head, written)
     }

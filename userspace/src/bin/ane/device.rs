@@ -37,7 +37,6 @@ pub(crate) fn location(args: &DeviceArgs) -> Result<Location> {
     }
 }
 
-/// Opens the device that the arguments say.
 pub(crate) fn open(args: &DeviceArgs) -> Result<Device> {
     let location = location(args)?;
     check_options(args, &location)?;

@@ -51,7 +51,6 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Says what to try.
 pub(crate) trait Advise<T> {
     /// The error with an exit code, and advice.
     fn advise(self, exit: Exit, advice: impl Into<Cow<'static, str>>) -> anyhow::Result<T>;

@@ -18,7 +18,6 @@ use super::pass::{Chunk, Coefficients, Neural, Pass, Work};
 use crate::container::anec::CONSTANTS_BAR;
 use crate::task::Descriptor;
 
-/// A pass whose operands have places.
 #[derive(Debug)]
 pub(super) struct PlacedPass<'p> {
     pub(super) pass: &'p Pass,
@@ -180,7 +179,6 @@ fn kernel_dma(placed: &PlacedPass<'_>, neural: &Neural, descriptor: &mut Descrip
     }
 }
 
-/// What each channel of kernel DMA moves.
 fn chunks(placed: &PlacedPass<'_>, neural: &Neural) -> Vec<Chunk> {
     match (&neural.coefficients, placed.runtime) {
         (Coefficients::Packed { chunks, .. }, _) => chunks.clone(),

@@ -66,7 +66,6 @@ const RESULT: OnChip = [
     l2::RESULT_GROUP_STRIDE,
 ];
 
-/// Tile DMA, source side.
 pub(super) fn source(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) {
     let plain = SourceFmt::new()
         .with_fmt_mode(1)
@@ -146,7 +145,6 @@ pub(super) fn on_chip(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) {
     place(&RESULT, strides, descriptor);
 }
 
-/// Tile DMA, destination side.
 pub(super) fn destination(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) {
     let fmt = DestinationFmt::new()
         .with_fmt_mode(1)

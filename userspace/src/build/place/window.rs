@@ -94,7 +94,6 @@ impl Lowering<'_> {
     }
 }
 
-/// Windows of the operands in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Windows {
     pub(super) first: Option<Window>,
@@ -103,7 +102,6 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Those that there are.
     pub(super) fn iter(&self) -> impl Iterator<Item = Window> {
         [self.first, self.second, self.result].into_iter().flatten()
     }

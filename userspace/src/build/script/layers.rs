@@ -131,7 +131,6 @@ impl Script<'_> {
         })
     }
 
-    /// Operations along one axis.
     fn along(&mut self, operation: &str, words: &mut Words<'_>) -> Result<Tensor, Why> {
         let (x, name) = self.first_and(words)?;
         let axis = axis("axis", name)?;

@@ -6,10 +6,8 @@ use super::super::bytes::Outside;
 use super::super::limits::{BUFFER_BYTES_MAX, Exceeded};
 use super::SURFACES_MAX;
 
-/// How an ANEC can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Error {
-    /// A field that is not there.
     #[error(transparent)]
     Outside(#[from] Outside),
     /// A program that no task manager could be given.
@@ -25,12 +23,7 @@ pub enum Error {
         "payload size at 0x0 is {payload:#x}, but the task stream of {stream:#x} bytes (at 0x10), rounded up to 16, \
          and the constants of {constants:#x} (at 0x18) make another"
     )]
-    PayloadSum {
-        payload: u64,
-        /// Length of the task stream.
-        stream: u64,
-        constants: u64,
-    },
+    PayloadSum { payload: u64, stream: u64, constants: u64 },
     /// A payload that does not begin with a task.
     #[error(
         "payload at {at:#x} begins with zeros where the first task has its header: the end of the file is missing"
@@ -39,7 +32,6 @@ pub enum Error {
         /// File offset of the payload.
         at: u64,
     },
-    /// More surfaces than there are BARs.
     #[error(
         "{inputs} inputs (at 0x20) and {outputs} outputs (at 0x24) are more than the {SURFACES_MAX} BARs for them"
     )]
@@ -54,7 +46,6 @@ pub enum Error {
         /// Bytes of a tile in this file.
         unit: u64,
         payload: u64,
-        /// Length of the task stream.
         stream: u64,
     },
     /// A buffer longer than the engine can address.
@@ -69,7 +60,6 @@ pub enum Error {
         /// Bytes of a tile in this file.
         unit: u64,
     },
-    /// A surface that ends behind its buffer.
     #[error(
         "surface of BAR {bar}: shape and strides at {at:#x} need more than its buffer of {buffer:#x} bytes has"
     )]
@@ -79,7 +69,6 @@ pub enum Error {
         at: u64,
         buffer: u64,
     },
-    /// An extent that no surface has.
     #[error(
         "surface of BAR {bar}: {axis} at {at:#x} is {count:#x}, at least 1 and less than 2^32 are possible"
     )]
@@ -95,7 +84,6 @@ pub enum WriteError {
     /// A task stream that begins with zeros, which readers take for a damaged file.
     #[error("task stream begins with zeros where the first task has its header")]
     NoTask,
-    /// More surfaces than there are BARs.
     #[error("{inputs} inputs and {outputs} outputs are more than the {SURFACES_MAX} BARs for them")]
     TooManySurfaces { inputs: usize, outputs: usize },
     /// A buffer longer than the engine can address.

@@ -10,9 +10,7 @@ use super::macho::SectionName;
 /// What two things of an HWX have in common that they may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressOf {
-    /// Addresses at which the object was linked.
     Link,
-    /// Offsets in the file.
     File,
 }
 
@@ -25,10 +23,8 @@ impl AddressOf {
     }
 }
 
-/// How an HWX can be wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
-    /// A field that is not there.
     #[error(transparent)]
     Outside(#[from] Outside),
     /// A program that no task manager could be given.
@@ -49,7 +45,6 @@ pub enum Error {
     /// More load commands than any object has.
     #[error("ncmds at 0x10 is {count}, at most {max} load commands are read")]
     TooManyCommands { count: u32, max: u32 },
-    /// Fewer load commands than announced.
     #[error(
         "load command {index} at {at:#x}: the load commands end at {end:#x}, but ncmds at 0x10 is {count}"
     )]
@@ -58,7 +53,6 @@ pub enum Error {
         at: u64,
         /// File offset of the end of the list.
         end: u64,
-        /// The number that was announced.
         count: u32,
     },
     /// A load command without room for its own length.
@@ -78,7 +72,6 @@ pub enum Error {
     /// More sections than any object has, or than the segment has room for.
     #[error("{place}: nsects is {count}, {room} sections fit")]
     TooManySections { place: Place, count: u32, room: u64 },
-    /// A section that ends beyond 2^64.
     #[error("section {section}: {size:#x} bytes at {what} {start:#x} wrap around", what = what.noun())]
     SectionWraps { section: SectionName, what: AddressOf, start: u64, size: u64 },
     /// A section whose content is not in the file.
@@ -86,7 +79,6 @@ pub enum Error {
         "section {section}: its {size:#x} bytes at file offset {start:#x} leave the file of {file:#x} bytes"
     )]
     SectionOutsideFile { section: SectionName, start: u64, size: u64, file: u64 },
-    /// Two sections in one place.
     #[error("sections {first} and {second} overlap at {what} {start:#x}", what = what.noun())]
     SectionsOverlap {
         /// The one that starts first.
@@ -96,18 +88,12 @@ pub enum Error {
         what: AddressOf,
         start: u64,
     },
-    /// No program descriptor.
     #[error(
         "none of the {commands} load commands from 0x20 on is a program descriptor (a thread command of flavor 1)"
     )]
-    NoProgram {
-        /// How many load commands there are.
-        commands: usize,
-    },
-    /// Two program descriptors.
+    NoProgram { commands: usize },
     #[error("{place}: second program descriptor; objects with several procedures are not read")]
     SecondProgram { place: Place },
-    /// A task stream that is not there.
     #[error(
         "program descriptor: the task stream's link address {link:#x} at {at:#x} is in no section with content"
     )]
@@ -124,7 +110,6 @@ pub enum Error {
         bar: u64,
         stream: u64,
     },
-    /// One thing in two BARs.
     #[error(
         "program descriptor: BARs {first} and {second} have the same link address {link:#x}, the second at {at:#x}"
     )]
@@ -135,7 +120,6 @@ pub enum Error {
         second: u8,
         link: u64,
     },
-    /// Two symbols or tensors of one name.
     #[error("{place}: the name {name:?} was used before")]
     NameTwice { place: Place, name: String },
     /// More operands than a BAR table can bind.
@@ -159,7 +143,6 @@ pub enum Error {
     /// A tensor that is neither input nor output.
     #[error("{place}: direction at {at:#x} is {code:#x}, 1 is input and 2 is output")]
     Direction { place: Place, at: u64, code: u32 },
-    /// An extent of 0.
     #[error("{place}: {axis} of {name:?} at {at:#x} is 0")]
     EmptyAxis { place: Place, name: String, axis: &'static str, at: u64 },
     /// A tensor that no BAR carries.

@@ -38,11 +38,6 @@ pub fn is_hwx(file: &[u8]) -> bool {
     file.starts_with(&MAGIC.to_le_bytes())
 }
 
-/// Reads an HWX.
-///
-/// # Errors
-///
-/// Names the first thing that is wrong, its offset and its field.
 pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
     let object = Object::read(Reader::file(file))?;
     let mut warnings = unknown_commands(&object)?;

@@ -162,7 +162,6 @@ pub(crate) fn run(args: &Run) -> Result<()> {
     if args.json { files::print_json(&report) } else { files::print(report.page()?.as_bytes()) }
 }
 
-/// The program in a file.
 pub(crate) fn load(path: &std::path::Path) -> Result<Model> {
     let name = files::name(path);
     let bytes = files::read(path)?;
@@ -176,7 +175,6 @@ pub(crate) fn load(path: &std::path::Path) -> Result<Model> {
     Ok(Model::of(&program))
 }
 
-/// Every output by rising BAR.
 pub(crate) fn outputs(session: &Session) -> Result<Vec<Tensor>, session::Error> {
     (0..session.outputs().len()).map(|index| session.get(&index.to_string())).collect()
 }
