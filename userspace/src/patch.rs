@@ -73,12 +73,10 @@ impl fmt::Display for Edit {
 
 #[derive(Debug, ThisError)]
 pub enum Error {
-    /// The file is no program, or is none any more.
     #[error(transparent)]
     Container(#[from] container::Error),
     #[error(transparent)]
     Generation(#[from] LaterGeneration),
-    /// The chain of tasks is broken, or would be.
     #[error(transparent)]
     Chain(#[from] ChainError),
     #[error("program has {count} tasks, from 0 on, and no task {task}")]
@@ -91,15 +89,8 @@ pub enum Error {
     },
     #[error("register {register} has no field {field:?}; its fields are {known}")]
     NoField { register: &'static str, field: String, known: String },
-    /// The task leaves the register as it is.
     #[error("task {task} does not write {register}: it keeps what {}", match last { Some(last) => format!("task {last} wrote, so patch that one"), None => "it holds after reset".to_owned() })]
-    NotWritten {
-        task: u32,
-        register: &'static str,
-        /// The task before that wrote it last.
-        last: Option<u32>,
-    },
-    /// A value that is none, or too large.
+    NotWritten { task: u32, register: &'static str, last: Option<u32> },
     #[error("{place} takes {wanted}, not {given:?}")]
     Value { place: String, wanted: String, given: String },
     #[error(

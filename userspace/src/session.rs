@@ -26,13 +26,10 @@ pub enum Error {
     Device(#[from] device::Error),
     #[error("{direction} {name:?}: {why}", direction = direction.name())]
     Surface { direction: Direction, name: String, why: tile::Error },
-    /// A surface of bytes that cannot be, or values that are none.
     #[error("{direction} {name:?}: {why}", direction = direction.name())]
     Bytes { direction: Direction, name: String, why: bytes::Error },
-    /// A program without tasks, as which none can be run.
     #[error("program has no task")]
     Empty,
-    /// A surface that is asked for by a name or number that none has.
     #[error("program has no {direction} {asked:?}", direction = direction.name())]
     Unknown { direction: Direction, asked: String },
     #[error("{direction} {name:?} has shape {wanted:?}, the tensor has {given:?}", direction = direction.name())]
@@ -43,7 +40,6 @@ pub enum Error {
         wanted: [u32; 4],
         given: [u32; 4],
     },
-    /// The request was taken back, as it had not ended.
     #[error("did not end within {0:?}")]
     TooLong(Duration),
     #[error(
@@ -51,12 +47,7 @@ pub enum Error {
         fault.as_ref().map_or(String::new(), |fault| format!(": {fault}")),
         reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"))
     )]
-    Failed {
-        outcome: Outcome,
-        fault: Option<Box<Fault>>,
-        /// What the device said of it, where that is told.
-        reason: Option<String>,
-    },
+    Failed { outcome: Outcome, fault: Option<Box<Fault>>, reason: Option<String> },
 }
 
 #[derive(Clone, Debug)]
@@ -83,7 +74,6 @@ enum Placed {
 }
 
 impl Placed {
-    /// Elements of the surface.
     const fn elements(&self) -> usize {
         match self {
             Self::Halves(layout) => layout.elements(),
@@ -96,7 +86,6 @@ impl Placed {
 struct Bound {
     surface: Surface<'static>,
     layout: Placed,
-    /// Index into the buffers.
     buffer: usize,
 }
 

@@ -108,7 +108,6 @@ impl Backend {
         handler.register_listener(self.timer.as_fd().as_raw_fd(), EventSet::IN, TIMER.into())
     }
 
-    /// There is a connection, which this ends.
     pub(crate) fn connected(&self, session: Option<ShutdownHandle>) {
         *lock(&self.session) = session;
     }
@@ -223,7 +222,6 @@ impl Backend {
     }
 }
 
-/// Makes a counter readable.
 fn ring(bell: &EventFd) {
     // Writing fails only where the counter is full, and then it is readable anyway.
     let _ = bell.write(1);

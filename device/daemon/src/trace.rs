@@ -18,7 +18,6 @@ pub(crate) struct Trace {
     start: Instant,
 }
 
-/// A file of `--trace`.
 struct Output {
     path: PathBuf,
     writer: Writer<BufWriter<File>>,

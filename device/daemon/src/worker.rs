@@ -203,7 +203,6 @@ impl Worker {
         }
     }
 
-    /// Ends the trace, if there is one.
     pub(crate) fn finish_trace(&mut self) {
         let timeline = self.ane.timeline_mut();
         self.trace.take(timeline);

@@ -71,7 +71,6 @@ impl Anec {
         told.unwrap_or_else(|| Roles::in_order(first, outputs, inputs))
     }
 
-    /// Bytes of a BAR's buffer.
     pub fn bytes(&self, bar: usize) -> u64 {
         self.tiles.get(bar).map_or(0, |tiles| u64::from(tiles.get()) << TILE_SHIFT)
     }
@@ -129,7 +128,6 @@ pub fn layout([n, c, h, w, plane, row]: [u64; 6]) -> Option<Layout> {
     Layout::new(shape, Axes { n: batch, c: plane, h: row, w: HALF }).ok()
 }
 
-/// A file that was read.
 #[derive(Debug)]
 pub struct Image {
     pub anec: Anec,

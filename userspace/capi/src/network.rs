@@ -189,7 +189,6 @@ impl Network {
         })
     }
 
-    /// Gives everything back that the network has.
     pub fn close(&mut self) {
         for buffer in self.chans.iter().chain([&self.btsp_chan]) {
             buffer.free(self.fd);

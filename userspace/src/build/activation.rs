@@ -26,7 +26,6 @@ const KNOTS_UNUSED: i16 = 64;
 
 #[derive(Clone, Copy, Debug)]
 struct End {
-    /// Where the domain ends.
     at: f64,
     value: f64,
     /// Slope and intercept between the last knot and the end.

@@ -69,6 +69,6 @@ impl Graph {
             input_relu: false,
         };
         let pass = Pass::neural(operation, first, output, neural);
-        self.pass(if tail.transpose { output.transposed() } else { output }, pass)
+        self.pass(output.transposed_if(tail.transpose), pass)
     }
 }

@@ -54,13 +54,9 @@ impl<'a> Convolution<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Padding {
-    /// Columns before the first.
     pub left: u32,
-    /// Columns behind the last.
     pub right: u32,
-    /// Rows before the first.
     pub top: u32,
-    /// Rows behind the last.
     pub bottom: u32,
 }
 
@@ -144,8 +140,7 @@ impl Graph {
         let tail = convolution.tail;
         check(convolution)?;
         let output = output_shape(first.shape, convolution)?.check(operation)?;
-        let result =
-            self.intermediate(operation, if tail.transpose { output.transposed() } else { output })?;
+        let result = self.intermediate(operation, output.transposed_if(tail.transpose))?;
         self.convolution_into(result, input, convolution)?;
         Ok(result)
     }

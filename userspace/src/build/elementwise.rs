@@ -9,7 +9,7 @@ use half::f16;
 
 use super::error::BuildError;
 use super::graph::{Graph, Tensor};
-use super::pass::{Pass, Planar, Work};
+use super::pass::Pass;
 
 /// What the planar engine does with each element.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,9 +46,7 @@ impl Element {
     };
     /// `a` alone.
     pub const COPY: Self = Self::ADD;
-    /// `a - b`.
     pub const SUBTRACT: Self = Self { negate_second: true, ..Self::ADD };
-    /// `a * b`.
     pub const MULTIPLY: Self = Self { operation: Operation::Multiply, ..Self::ADD };
     pub const MAXIMUM: Self = Self { operation: Operation::Maximum, ..Self::ADD };
     pub const MINIMUM: Self = Self { operation: Operation::Minimum, ..Self::ADD };
@@ -70,20 +68,6 @@ impl Element {
     pub const fn transposed(self) -> Self {
         Self { transpose: true, ..self }
     }
-
-    pub(super) const fn planar(self, class: TaskClass) -> Planar {
-        Planar {
-            operation: self.operation,
-            relu: self.relu,
-            negate_first: self.negate_first,
-            negate_second: self.negate_second,
-            pre_scale: self.pre_scale,
-            bias: self.bias,
-            scale: self.scale,
-            final_scale: self.final_scale,
-            ..Planar::new(class)
-        }
-    }
 }
 
 impl Graph {
@@ -91,8 +75,7 @@ impl Graph {
         let operation = "elementwise";
         let (first, second) = (self.shape(a)?, self.shape(b)?);
         let shape = first.broadcast(second).ok_or(BuildError::Shapes { operation, first, second })?;
-        let tensor =
-            self.intermediate(operation, if element.transpose { shape.transposed() } else { shape })?;
+        let tensor = self.intermediate(operation, shape.transposed_if(element.transpose))?;
         self.binary_into(tensor, a, b, element)?;
         Ok(tensor)
     }
@@ -109,18 +92,7 @@ impl Graph {
         let (first, second) = (self.view(a)?, self.view(b)?);
         let shapes = BuildError::Shapes { operation, first: first.shape, second: second.shape };
         let shape = first.shape.broadcast(second.shape).ok_or(shapes)?;
-        let pass = Pass {
-            operation,
-            input: shape,
-            output: shape,
-            batches: 1,
-            first,
-            second: Some(second),
-            result: first,
-            keep: None,
-            transpose: element.transpose,
-            work: Work::Planar(element.planar(TaskClass::PlanarBinary)),
-        };
+        let pass = Pass::planar(operation, TaskClass::PlanarBinary, shape, (first, Some(second)), element);
         self.pass_into(tensor, pass)
     }
 
@@ -131,7 +103,7 @@ impl Graph {
     /// Refuses operations that need two operands.
     pub fn unary(&mut self, a: Tensor, element: Element) -> Result<Tensor, BuildError> {
         let shape = self.shape(a)?;
-        let tensor = self.intermediate("copy", if element.transpose { shape.transposed() } else { shape })?;
+        let tensor = self.intermediate("copy", shape.transposed_if(element.transpose))?;
         self.unary_into(tensor, a, element)?;
         Ok(tensor)
     }
@@ -146,18 +118,7 @@ impl Graph {
         let operation = "copy";
         check_one(operation, element)?;
         let first = self.view(a)?;
-        let pass = Pass {
-            operation,
-            input: first.shape,
-            output: first.shape,
-            batches: 1,
-            first,
-            second: None,
-            result: first,
-            keep: None,
-            transpose: element.transpose,
-            work: Work::Planar(element.planar(TaskClass::PlanarCopy)),
-        };
+        let pass = Pass::planar(operation, TaskClass::PlanarCopy, first.shape, (first, None), element);
         self.pass_into(tensor, pass)
     }
 
@@ -168,18 +129,7 @@ impl Graph {
         if shape.broadcast(first.shape) != Some(shape) {
             return Err(BuildError::Shapes { operation, first: first.shape, second: shape });
         }
-        let pass = Pass {
-            operation,
-            input: shape,
-            output: shape,
-            batches: 1,
-            first,
-            second: None,
-            result: first,
-            keep: None,
-            transpose: false,
-            work: Work::Planar(Element::COPY.planar(TaskClass::PlanarCopy)),
-        };
+        let pass = Pass::planar(operation, TaskClass::PlanarCopy, shape, (first, None), Element::COPY);
         self.pass_into(tensor, pass)
     }
 
@@ -195,7 +145,7 @@ impl Graph {
         element: Element,
     ) -> Result<Tensor, BuildError> {
         let shape = self.shape(a)?;
-        let result = if element.transpose { shape.transposed() } else { shape };
+        let result = shape.transposed_if(element.transpose);
         let tensor = self.intermediate("normalisation", result)?;
         self.normalise_into(tensor, a, statistics, element)?;
         Ok(tensor)
@@ -219,18 +169,8 @@ impl Graph {
             let (first, second) = ("normalisation", "another operation");
             return Err(BuildError::Combination { operation, first, second });
         }
-        let pass = Pass {
-            operation,
-            input: first.shape,
-            output: first.shape,
-            batches: 1,
-            first,
-            second: Some(rows),
-            result: first,
-            keep: None,
-            transpose: element.transpose,
-            work: Work::Planar(element.planar(TaskClass::PlanarNormalise)),
-        };
+        let pass =
+            Pass::planar(operation, TaskClass::PlanarNormalise, first.shape, (first, Some(rows)), element);
         self.pass_into(tensor, pass)
     }
 }

@@ -32,7 +32,6 @@ pub enum Placement {
 /// fits on chip is known when the program is [built](Self::build).
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// What the chip's memory is taken for.
     pub(super) hierarchy: Hierarchy,
     pub(super) values: Vec<Value>,
     views: Vec<View>,
@@ -76,7 +75,6 @@ pub(super) enum Home {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
     pub(super) value: ValueId,
-    /// First channel and row.
     pub(super) channel: u32,
     pub(super) row: u32,
     pub(super) shape: Shape,
@@ -108,7 +106,6 @@ impl Graph {
         }
     }
 
-    /// The memory hierarchy that programs are built for.
     pub const fn hierarchy(&self) -> &Hierarchy {
         &self.hierarchy
     }
@@ -294,7 +291,6 @@ impl Graph {
         self.views.get(tensor.0).copied().ok_or(foreign)
     }
 
-    /// A tensor to be computed.
     pub(crate) fn intermediate(
         &mut self,
         operation: &'static str,

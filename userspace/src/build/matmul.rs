@@ -52,10 +52,7 @@ impl Graph {
         lanes: u32,
     ) -> Result<Tensor, BuildError> {
         let operation = "matrix product";
-        let (first, second) = (self.shape(x)?, self.shape(y)?);
-        if first.w != second.c || first.h != second.h {
-            return Err(BuildError::Shapes { operation, first, second });
-        }
+        let (first, second) = self.factors(x, y)?;
         Limit::Lanes.check_power(operation, lanes)?;
         if matches!(tail.nonlinearity, Nonlinearity::Table(_)) {
             let (first, second) = ("coefficients", "an activation table");
@@ -68,8 +65,7 @@ impl Graph {
         }
 
         let product = Shape { w: second.w, ..first };
-        let result =
-            self.intermediate(operation, if tail.transpose { product.transposed() } else { product })?;
+        let result = self.intermediate(operation, product.transposed_if(tail.transpose))?;
         self.heads_into(result, x, y, tail, lanes)?;
         Ok(result)
     }
@@ -97,12 +93,17 @@ impl Graph {
 
     /// `x * y` for each row, of operands that fit, into a tensor that is there already or a part of it.
     pub(crate) fn matmul_into(&mut self, place: Tensor, x: Tensor, y: Tensor) -> Result<(), BuildError> {
-        let operation = "matrix product";
-        let (first, second) = (self.shape(x)?, self.shape(y)?);
-        if first.w != second.c || first.h != second.h {
-            return Err(BuildError::Shapes { operation, first, second });
-        }
+        let (first, _) = self.factors(x, y)?;
         self.heads_into(place, x, y, Tail::NONE, lanes_for(first.c))
+    }
+
+    /// The shapes of two tensors that can be multiplied.
+    fn factors(&self, x: Tensor, y: Tensor) -> Result<(Shape, Shape), BuildError> {
+        let (first, second) = (self.shape(x)?, self.shape(y)?);
+        if first.w == second.c && first.h == second.h {
+            return Ok((first, second));
+        }
+        Err(BuildError::Shapes { operation: "matrix product", first, second })
     }
 
     /// One head: the rewrite, then a task for as many outputs as 16 engines have lanes.

@@ -3,12 +3,13 @@
 use ane_uapi::hw::td::activation::ActivationTable;
 use ane_uapi::hw::td::common::TaskClass;
 use ane_uapi::hw::td::neural::{KernelFormat, OpMode};
-use ane_uapi::hw::td::planar::{Operation, PostFunction, Reduction};
 use half::f16;
 
 use super::convolution::Channels;
+use super::elementwise::Element;
 use super::error::BuildError;
 use super::graph::{Graph, Tensor, View};
+use super::reduce::Reduce;
 use super::shape::Shape;
 
 #[derive(Clone, Debug)]
@@ -39,6 +40,28 @@ impl Pass {
         }
     }
 
+    /// A planar pass that neither reduces nor repeats; `shape` is that of the operands together.
+    pub(super) fn planar(
+        operation: &'static str,
+        class: TaskClass,
+        shape: Shape,
+        (first, second): (View, Option<View>),
+        element: Element,
+    ) -> Self {
+        Self {
+            operation,
+            input: shape,
+            output: shape,
+            batches: 1,
+            first,
+            second,
+            result: first,
+            keep: None,
+            transpose: element.transpose,
+            work: Work::Planar(Planar { class, element, reduce: Reduce::SUM }),
+        }
+    }
+
     /// A neural pass over one source, of one batch.
     pub(super) fn neural(operation: &'static str, first: View, output: Shape, neural: Neural) -> Self {
         Self {
@@ -66,37 +89,9 @@ pub(super) enum Work {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planar {
     pub(super) class: TaskClass,
-    pub(super) operation: Operation,
-    pub(super) reduction: Reduction,
-    pub(super) post: PostFunction,
-    pub(super) relu: bool,
-    pub(super) negate_first: bool,
-    pub(super) negate_second: bool,
-    pub(super) pre_scale: f16,
-    pub(super) bias: f16,
-    pub(super) scale: f16,
-    pub(super) epsilon: f16,
-    pub(super) final_scale: f32,
-}
-
-impl Planar {
-    /// A task of this class that leaves numbers alone.
-    pub(super) const fn new(class: TaskClass) -> Self {
-        Self {
-            class,
-            operation: Operation::Add,
-            reduction: Reduction::Sum,
-            post: PostFunction::None,
-            relu: false,
-            negate_first: false,
-            negate_second: false,
-            pre_scale: f16::ONE,
-            bias: f16::ZERO,
-            scale: f16::ONE,
-            epsilon: f16::ZERO,
-            final_scale: 1.0,
-        }
-    }
+    /// The division of a mean is in its final scale.
+    pub(super) element: Element,
+    pub(super) reduce: Reduce,
 }
 
 #[derive(Clone, Debug)]
@@ -193,7 +188,6 @@ impl Default for Tail {
 pub enum Nonlinearity {
     None,
     Relu,
-    /// A table of 33 knots.
     Table(ActivationTable),
 }
 

@@ -13,7 +13,7 @@ use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail, engine
 impl Graph {
     pub fn pass_through(&mut self, input: Tensor, tail: Tail) -> Result<Tensor, BuildError> {
         let shape = self.shape(input)?;
-        let result = if tail.transpose { shape.transposed() } else { shape };
+        let result = shape.transposed_if(tail.transpose);
         let tensor = self.intermediate("pass-through", result)?;
         self.pass_through_into(tensor, input, tail)?;
         Ok(tensor)

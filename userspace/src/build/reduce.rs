@@ -35,7 +35,6 @@ pub struct Reduce {
 impl Reduce {
     pub const SUM: Self =
         Self { reduction: Reduction::Sum, mean: false, epsilon: f16::ZERO, post: PostFunction::None };
-    /// The sum divided by the number of elements.
     pub const MEAN: Self = Self { mean: true, ..Self::SUM };
     pub const MAXIMUM: Self = Self { reduction: Reduction::Maximum, ..Self::SUM };
 
@@ -105,13 +104,7 @@ impl Graph {
         let class = if second.is_some() { TaskClass::PlanarBinaryReduce } else { TaskClass::PlanarReduce };
         let elements = f64::from(input.h) * f64::from(input.w);
         let mean = if reduce.mean { 1.0 / elements } else { 1.0 };
-        let planar = Planar {
-            reduction: reduce.reduction,
-            post: reduce.post,
-            epsilon: reduce.epsilon,
-            final_scale: (f64::from(element.final_scale) * mean) as f32,
-            ..element.planar(class)
-        };
+        let element = Element { final_scale: (f64::from(element.final_scale) * mean) as f32, ..element };
         let pass = Pass {
             operation,
             input,
@@ -123,7 +116,7 @@ impl Graph {
             result: first,
             keep: None,
             transpose: element.transpose,
-            work: Work::Planar(planar),
+            work: Work::Planar(Planar { class, element, reduce }),
         };
         self.pass_into(tensor, pass)
     }
@@ -138,5 +131,5 @@ fn reduced(shape: Shape, over: Over, transpose: bool) -> Shape {
         Over::Plane => Shape { h: 1, w: 1, ..shape },
         Over::Columns => Shape { w: 1, ..shape },
     };
-    if transpose { left.transposed() } else { left }
+    left.transposed_if(transpose)
 }

@@ -45,6 +45,10 @@ impl Shape {
         Self { c: self.w, h: self.h, w: self.c }
     }
 
+    pub(super) const fn transposed_if(self, transpose: bool) -> Self {
+        if transpose { self.transposed() } else { self }
+    }
+
     /// The shape of both operands together, where an extent of 1 stretches to that of the other.
     pub(super) fn broadcast(self, other: Self) -> Option<Self> {
         let axis = |a: u32, b: u32| match (a, b) {

@@ -83,7 +83,6 @@ impl<'a> Reader<'a> {
         Ok(Self { place, start: self.offset(at), bytes: self.slice(at, len, field)? })
     }
 
-    /// The `len` bytes at `at`.
     pub(crate) fn slice(&self, at: u64, len: u64, field: &'static str) -> Result<&'a [u8], Outside> {
         let range = || {
             let start = usize::try_from(at).ok()?;
@@ -99,22 +98,18 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// All bytes from `at` to the end of the stretch.
     pub(crate) fn rest(&self, at: u64, field: &'static str) -> Result<&'a [u8], Outside> {
         self.slice(at, self.len().saturating_sub(at), field)
     }
 
-    /// The little-endian 32-bit word at `at`.
     pub(crate) fn u32(&self, at: u64, field: &'static str) -> Result<u32, Outside> {
         self.array(at, field).map(u32::from_le_bytes)
     }
 
-    /// The little-endian 64-bit word at `at`.
     pub(crate) fn u64(&self, at: u64, field: &'static str) -> Result<u64, Outside> {
         self.array(at, field).map(u64::from_le_bytes)
     }
 
-    /// The `N` bytes at `at`.
     pub(crate) fn array<const N: usize>(&self, at: u64, field: &'static str) -> Result<[u8; N], Outside> {
         let bytes = self.slice(at, N as u64, field)?;
         // The slice has N bytes, so the default is never taken.

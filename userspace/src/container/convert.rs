@@ -26,15 +26,12 @@ use crate::task::ChainError;
 pub enum Error {
     #[error(transparent)]
     LaterGeneration(#[from] LaterGeneration),
-    /// A chain of tasks that cannot be walked.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// A task that names a BAR of which the object does not say what it carries.
     #[error(
         "task {task} at {offset:#x}: {field} names BAR {bar}, and the object does not say what that carries"
     )]
     UnknownBar { task: u32, offset: u32, field: &'static str, bar: u8 },
-    /// Tasks that read two sections of constants.
     #[error(
         "task {first_task} reads constants from {first} (BAR {first_bar}), task {second_task} from {second} \
          (BAR {second_bar}): an ANEC has one section of constants, at BAR 1"
@@ -42,36 +39,21 @@ pub enum Error {
     TwoConstantSections {
         first: String,
         first_bar: u8,
-        /// The first task that reads it.
         first_task: u32,
         second: String,
         second_bar: u8,
-        /// The first task that reads that.
         second_task: u32,
     },
-    /// More scratch sections than there are BARs for.
     #[error("the object has {count} scratch sections, an ANEC has BARs for {max}")]
-    TooMuchScratch {
-        count: usize,
-        /// How many there may be.
-        max: usize,
-    },
+    TooMuchScratch { count: usize, max: usize },
     /// Elements that clients of the format would take for something else.
     #[error("{direction} {name:?} has elements of {element}, an ANEC has fp16 only", direction = direction.name())]
     NotHalf { direction: Direction, name: String, element: Element },
-    /// A stride that follows from the others in an ANEC, and does not here.
     #[error(
         "{direction} {name:?} has {axis} stride {stride:#x}, which is {expected:#x} in an ANEC",
         direction = direction.name()
     )]
-    Stride {
-        direction: Direction,
-        name: String,
-        axis: &'static str,
-        stride: u64,
-        /// What the format has for it.
-        expected: u64,
-    },
+    Stride { direction: Direction, name: String, axis: &'static str, stride: u64, expected: u64 },
     #[error(transparent)]
     Write(#[from] anec::WriteError),
 }

@@ -16,11 +16,9 @@ use crate::task::Tasks;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program<'a> {
     pub container: Container,
-    /// The engine it was compiled for.
     pub generation: Generation,
     /// The task descriptors; the first is at offset 0.
     pub stream: &'a [u8],
-    /// Length of the first descriptor.
     pub first_task_bytes: u32,
     pub task_count: u32,
     pub constants: Vec<Constants<'a>>,
@@ -65,7 +63,6 @@ impl<'a> Program<'a> {
     }
 }
 
-/// The kinds of file that hold a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Container {
     /// The compiler's own object file.
@@ -74,7 +71,6 @@ pub enum Container {
 }
 
 impl Container {
-    /// The name by which people call it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hwx => "HWX",
@@ -101,7 +97,6 @@ ane_uapi::codes! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("program is for {generation}, whose task descriptors are not known here; only those of h13 are")]
 pub struct LaterGeneration {
-    /// What the program was compiled for.
     pub generation: Generation,
 }
 
@@ -140,7 +135,6 @@ pub enum Role {
     Scratch,
     /// An operand, by index into [`Program::surfaces`].
     Surface(usize),
-    /// Something that the file does not explain.
     Unassigned,
 }
 
@@ -258,29 +252,19 @@ impl std::fmt::Display for Element {
 /// What was odd about a file that could be read all the same.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Warning {
-    /// A load command that nothing is known about.
     #[error(
         "load command {index} at {at:#x}: command {command:#x} is not known, its {len:#x} bytes are ignored"
     )]
     UnknownLoadCommand { index: u32, at: u64, command: u32, len: u64 },
     #[error("load command {index} at {at:#x}: thread flavor {flavor:#x} is not known and ignored")]
     UnknownFlavor { index: u32, at: u64, flavor: u32 },
-    /// A BAR that the hardware does not have.
     #[error("BAR {bar} is given link address {link:#x}, the hardware has 32 BARs")]
     BarBeyondHardware { bar: u32, link: u64 },
-    /// A BAR with an address at which nothing lies.
     #[error("BAR {bar} is given link address {link:#x}, where no section starts")]
     BarWithoutSection { bar: u8, link: u64 },
-    /// A surface whose section is shorter than its shape and strides make it.
     #[error("{direction} {name:?}: section of {section:#x} bytes is too short, the elements end at {extent:#x}",
         direction = direction.name())]
-    SectionShorterThanSurface {
-        direction: Direction,
-        name: String,
-        section: u64,
-        /// Where the last element ends.
-        extent: u64,
-    },
+    SectionShorterThanSurface { direction: Direction, name: String, section: u64, extent: u64 },
     /// Tasks that read and write other numbers of BARs than the header counts inputs and outputs.
     #[error(
         "tasks do not tell {inputs} inputs and {outputs} outputs apart: outputs are taken to begin at BAR {first}, \
@@ -292,22 +276,11 @@ pub enum Warning {
         "BAR 1 has a buffer of {tiles} tiles of its own, which the driver refuses: the constants follow the tasks"
     )]
     ConstantsWithBuffer { tiles: u32 },
-    /// Buffer sizes that are counted in another unit than pages.
     #[error(
         "tile counts from 0x28 on are read in units of {unit:#x} bytes: in units of {TILE_BYTES:#x} BAR 0 would have \
          {tiles:#x} tiles for a payload of {payload:#x} bytes"
     )]
-    TileUnit {
-        /// Bytes of a tile in this file.
-        unit: u64,
-        tiles: u32,
-        payload: u64,
-    },
-    /// A program for another engine, of which some part could not be read.
+    TileUnit { unit: u64, tiles: u32, payload: u64 },
     #[error("program for {generation} is not fully understood: {reason}")]
-    NotUnderstood {
-        /// What the program was compiled for.
-        generation: Generation,
-        reason: String,
-    },
+    NotUnderstood { generation: Generation, reason: String },
 }

@@ -9,19 +9,15 @@ use super::task::{RegisterReport, TaskReport};
 #[derive(Debug, Serialize)]
 pub struct Entry {
     pub meaning: &'static str,
-    /// How well that is established.
     pub grade: &'static str,
-    /// Where it is known from.
     pub source: &'static str,
     pub fields: BTreeMap<&'static str, FieldEntry>,
 }
 
 #[derive(Debug, Serialize)]
 pub struct FieldEntry {
-    /// Its bits, as specifications print them.
     pub bits: String,
     pub meaning: &'static str,
-    /// How well that is established, where it differs from the register.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade: Option<&'static str>,
 }

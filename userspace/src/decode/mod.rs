@@ -36,10 +36,8 @@ pub struct Report {
     pub program: ProgramReport,
     /// The tasks, up to the first that is damaged.
     pub tasks: Vec<TaskReport>,
-    /// What stopped the walk along the tasks.
     #[serde(serialize_with = "as_text", skip_serializing_if = "Option::is_none")]
     pub damage: Option<Damage>,
-    /// What the registers mean.
     pub legend: BTreeMap<&'static str, Entry>,
 }
 
@@ -50,7 +48,6 @@ pub enum Damage {
     Chain(#[from] ChainError),
     #[error(transparent)]
     Generation(#[from] LaterGeneration),
-    /// There are more tasks than one report holds.
     #[error(
         "program has more than {TASKS_MAX} tasks, and a report holds no more: go along them with `TaskReports`"
     )]

@@ -8,15 +8,12 @@ use crate::container::{Axes, Bar, Constants, Program, Role, Surface};
 #[derive(Debug, Serialize)]
 pub struct ProgramReport {
     pub container: &'static str,
-    /// The engine it was compiled for.
     pub generation: &'static str,
     /// What the compiler says about itself, line by line.
     pub compiler: Vec<String>,
     /// Number of tasks that the container announces.
     pub task_count: u32,
-    /// Bytes of the task stream.
     pub stream_bytes: usize,
-    /// Bytes of the first descriptor.
     pub first_task_bytes: u32,
     /// Bytes of intermediate results.
     pub scratch_bytes: u64,
@@ -45,7 +42,6 @@ pub struct SurfaceReport {
 
 #[derive(Debug, Serialize)]
 pub struct BarReport {
-    /// Index in the table.
     pub index: u8,
     pub role: String,
     /// Address at which the object was linked.

@@ -82,10 +82,8 @@ pub struct RegisterReport {
     /// What the register does; in JSON, the legend says so once.
     #[serde(skip)]
     pub meaning: &'static str,
-    /// How well that is established.
     #[serde(skip)]
     pub grade: &'static str,
-    /// Where it is known from.
     #[serde(skip)]
     pub source: &'static str,
 }
@@ -93,7 +91,6 @@ pub struct RegisterReport {
 #[derive(Debug, PartialEq)]
 pub struct FieldReport {
     pub name: &'static str,
-    /// Bits, as specifications print them.
     pub bits: String,
     pub value: u32,
     pub shown: String,

@@ -55,7 +55,6 @@ impl Buffer {
         self.bytes
     }
 
-    /// What the driver says of it.
     pub fn info(&self) -> Result<BoInfo, Error> {
         let mut info = BoInfo::new_zeroed();
         info.handle = self.handle;

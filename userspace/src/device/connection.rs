@@ -10,7 +10,6 @@ use super::mapping::Mapping;
 #[derive(Debug)]
 pub(super) enum Failed {
     Code(i32),
-    /// As the connection did.
     Gone(String),
 }
 

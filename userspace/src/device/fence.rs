@@ -18,12 +18,10 @@ pub struct Fence(pub u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 pub enum Outcome {
-    /// It waits or runs.
     #[error("has not ended")]
     Pending,
     #[error("ran to its end")]
     Done,
-    /// It ended otherwise.
     #[error("ended with {}", match u32::try_from(-*result).ok().and_then(|code| Errno::try_from(code).ok()) {
         Some(errno) => errno.to_string(),
         None => format!("result {result}"),
@@ -34,12 +32,10 @@ pub enum Outcome {
         /// Sequence number of the fault that ended it, zero if none did.
         fault: u64,
     },
-    /// It ended so long ago that nobody remembers how.
     #[error("ended so long ago that nobody remembers how")]
     Forgotten,
 }
 
-/// Which of several fences a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitFor {
     All,

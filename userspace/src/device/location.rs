@@ -21,11 +21,9 @@ pub enum Location {
     VhostUser(PathBuf),
     /// A PCI function that VFIO gives to this process, by its address, with the driver in this process.
     Vfio(String),
-    /// A device node of the system.
     Node(PathBuf),
 }
 
-/// Words that name no device.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{given:?} names no device; known are embedded, aned, aned:PATH, vhost-user:PATH, vfio:DOMAIN:BUS:DEVICE.FUNCTION \

@@ -80,7 +80,6 @@ impl Device {
         Ok(Self { open: Arc::new(open) })
     }
 
-    /// A device node of the system.
     pub fn node(path: &Path) -> Result<Self, Error> {
         let location = Location::Node(path.to_owned());
         match DeviceNode::open(path) {

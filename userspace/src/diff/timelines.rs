@@ -13,7 +13,6 @@ use super::Comparison;
 pub enum Error {
     #[error("no JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// JSON of another kind.
     #[error("JSON without a list traceEvents, so no timeline")]
     NoEvents,
 }

@@ -37,7 +37,6 @@ pub enum Error {
     Instance(#[from] NoSuchInstance),
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// The memory does not fit where it is to be.
     #[error("memory of {bytes:#x} bytes at {MEMORY_BASE} does not fit into the address space")]
     Place { bytes: usize },
 }
@@ -158,7 +157,6 @@ impl Embedded {
         Some(recent.told())
     }
 
-    /// The time that the device is shown.
     pub fn now(&self) -> Ticks {
         Ticks::from_nanoseconds(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }

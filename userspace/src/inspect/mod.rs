@@ -43,7 +43,6 @@ pub enum Source {
 
 #[derive(Debug, Error)]
 pub enum Untold {
-    /// Whoever is asked never tells that.
     #[error("device {whom} does not tell about its {what}")]
     Unknown { whom: String, what: String },
     /// It cannot be told just now, or not to this user.

@@ -74,9 +74,7 @@ pub struct MappedRun {
     pub physical: u64,
     /// Bytes: whole pages.
     pub bytes: u64,
-    /// The engine may read.
     pub reads: bool,
-    /// The engine may write.
     pub writes: bool,
     /// The usage under which the driver mapped it; `None` of what is no client's, such as the driver's own pages.
     pub role: Option<String>,

@@ -81,19 +81,16 @@ pub enum Command {
     },
     /// Writes parameters and command, and the command that has to follow.
     Move([u32; 4]),
-    /// A thread issues an instruction.
     Xmov {
         thread: u32,
         word: u32,
     },
-    /// A thread is to wait.
     StallWait {
         thread: u32,
         /// Which instructions wait.
         block: u16,
         condition: u16,
     },
-    /// Waits until the mover rests.
     Wait,
     Show {
         memory: Memory,

@@ -36,7 +36,6 @@ pub struct Level {
     pub unit: &'static str,
     /// The field of the HAL table, in hexadecimal; `None` of what is derived.
     pub field: Option<String>,
-    /// How well it is established.
     pub grade: &'static str,
     pub role: &'static str,
 }
@@ -56,7 +55,6 @@ pub struct Operand {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskOccupancy {
-    /// Its place in the program.
     pub index: u32,
     pub class: &'static str,
     pub operands: Vec<Operand>,
@@ -94,11 +92,9 @@ pub struct Occupancy {
     /// Granules that each bank gives in one walk over each operand.
     #[serde(serialize_with = "heat_of_all")]
     pub heat: Heat,
-    /// Cycles of all tasks.
     pub cycles: u64,
     /// Nanoseconds of a request, from call to return.
     pub nanoseconds: u64,
-    /// Why the report ends early.
     pub damage: Option<String>,
 }
 

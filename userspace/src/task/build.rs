@@ -32,7 +32,6 @@ impl Default for Descriptor {
 }
 
 impl Descriptor {
-    /// A descriptor whose words are all zero.
     pub fn new() -> Self {
         Self { header: Header::default(), registers: BTreeMap::new() }
     }

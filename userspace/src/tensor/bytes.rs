@@ -10,21 +10,16 @@ use thiserror::Error;
 use crate::container::{Axes, Element, Surface};
 use crate::tensor::elements;
 
-/// Why values cannot be the bytes of a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum Error {
-    /// Elements that share a byte, or lie outside the buffer.
     #[error("strides let elements of one byte overlap, or leave the buffer of {buffer:#x} bytes")]
     Strides { buffer: u64 },
-    /// A number that no byte is.
     #[error("element {place} is {value}, a byte holds whole numbers from -128 to 255")]
     Value { place: usize, value: f32 },
-    /// Another number of values than the surface has elements.
     #[error("surface has {wanted} elements, {given} values are given")]
     Length { wanted: u64, given: usize },
 }
 
-/// Where each byte of a surface lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     shape: Axes<u32>,

@@ -25,7 +25,6 @@ pub struct Plugged {
     pub carrier: Carrier,
 }
 
-/// What is plugged into the machine's port.
 pub fn plugged(monitor: &mut Monitor) -> Result<Option<Plugged>, QmpError> {
     let devices = monitor.ask("qom-list", json!({"path": "/machine/peripheral"}))?;
     let names = devices.as_array().into_iter().flatten();

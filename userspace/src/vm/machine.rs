@@ -22,9 +22,7 @@ pub(super) const SOCKET: &str = "ane-socket";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accelerator {
-    /// The processor itself.
     Kvm,
-    /// QEMU.
     Tcg,
 }
 
@@ -48,14 +46,12 @@ pub struct Kernel {
     pub image: PathBuf,
     /// Its first root.
     pub initrd: Option<PathBuf>,
-    /// Its command line.
     pub append: String,
 }
 
 #[derive(Clone, Debug)]
 pub struct Machine {
     pub arch: Arch,
-    /// What emulates it.
     pub accelerator: Accelerator,
     pub carrier: Carrier,
     pub memory_mib: u32,
@@ -63,7 +59,6 @@ pub struct Machine {
     /// Gives the machine an IOMMU, which VFIO in its guest wants.
     pub has_iommu: bool,
     pub socket: PathBuf,
-    /// Where the monitor listens.
     pub monitor: PathBuf,
     /// What to boot; a disk comes in `extra`.
     pub kernel: Option<Kernel>,

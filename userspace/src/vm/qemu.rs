@@ -9,7 +9,6 @@ use thiserror::Error;
 /// The processor of a machine, and with it the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arch {
-    /// QEMU's `q35`.
     X86_64,
     /// QEMU's `virt`. With the generic device it is composed only: nobody has run it so.
     Aarch64,

@@ -77,7 +77,6 @@ impl Invocation {
     }
 }
 
-/// A machine to run.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub device: Invocation,

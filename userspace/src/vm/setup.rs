@@ -23,10 +23,8 @@ pub enum SetupError {
     NoFunction,
     #[error("there are several functions: {0}; name one")]
     Several(String),
-    /// It cannot be given to VFIO, or the kernel's files cannot be had.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// There is not enough memory that follows each other.
     #[error(
         "the kernel gives {found} huge pages of 2 MiB of the {wanted} wanted; reserve them at boot: hugepages={wanted} on its \
          command line"

@@ -21,10 +21,8 @@ pub struct Layout {
 /// A layout that is none, or memory and values that do not belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Error {
-    /// No elements, or elements that overlap.
     #[error("surface puts two elements into the same bytes")]
     Overlap,
-    /// More bytes than memory has addresses.
     #[error("surface reaches beyond the end of memory")]
     Beyond,
     #[error("surface takes {needed:#x} bytes, there are {given:#x}")]

@@ -52,10 +52,8 @@ pub(crate) enum BadLine {
     /// A word follows that the command does not take.
     #[error("command {0} takes nothing behind it")]
     Extra(&'static str),
-    /// What a switch is to be is missing or wrong.
     #[error("command {0} takes on or off behind it")]
     Switch(&'static str),
-    /// The fault to make is missing or wrong.
     #[error("{0}")]
     Injection(BadInjection),
 }

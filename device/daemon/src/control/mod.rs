@@ -122,7 +122,6 @@ fn reply(engines: &Engines, line: &[u8]) -> String {
     }
 }
 
-/// The engine that a line is for.
 fn engine<'a>(engines: &'a Engines, name: Option<&str>) -> Result<&'a (String, Arc<Hold>), String> {
     let known = || engines.iter().map(|(name, _)| format!("@{name}")).collect::<Vec<_>>().join(" ");
     match (name, engines.as_slice()) {

@@ -54,7 +54,6 @@ pub(super) struct Connection<'a> {
     engine: &'a Hold,
     function: Function,
     interrupts: Interrupts,
-    /// It has said which protocol it speaks.
     has_greeted: bool,
 }
 

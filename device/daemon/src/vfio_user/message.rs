@@ -29,7 +29,6 @@ const NO_REPLY: u32 = 1 << 4;
 /// The answer is an error.
 const ERROR: u32 = 1 << 5;
 
-/// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Version,
@@ -80,7 +79,6 @@ pub(crate) struct Message {
     id: u16,
     number: u16,
     flags: u32,
-    /// What it asks for, if that is known.
     pub(crate) command: Option<Command>,
     /// What is behind the header.
     pub(crate) body: Body,
@@ -111,7 +109,6 @@ impl Body {
         self.take().map(u64::from_ne_bytes)
     }
 
-    /// What was not taken.
     pub(crate) fn rest(&self) -> &[u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }

@@ -41,7 +41,6 @@ impl Worker {
         }
     }
 
-    /// One turn of the engine.
     pub(crate) fn ranges_turn(&mut self) -> Turn {
         if self.failed {
             return Turn::default();

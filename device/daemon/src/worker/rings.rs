@@ -96,7 +96,6 @@ impl Worker {
         self.chain.write(&self.memory, &self.answer)
     }
 
-    /// Tells the guest what happened.
     pub(super) fn deliver(&mut self, vring: &Vring, turn: &mut Turn) {
         let mut delivered = false;
         for event in self.ane.take_events() {

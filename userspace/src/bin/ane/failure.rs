@@ -52,7 +52,6 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 pub(crate) trait Advise<T> {
-    /// The error with an exit code, and advice.
     fn advise(self, exit: Exit, advice: impl Into<Cow<'static, str>>) -> anyhow::Result<T>;
 }
 
@@ -69,7 +68,6 @@ impl<T, E: Into<anyhow::Error>> Advise<T> for Result<T, E> {
     }
 }
 
-/// Says how the command ended, and with which code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         // `head` has had enough: nothing went wrong.

@@ -45,7 +45,6 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What to do with a file that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Existing {
     Keep,
@@ -191,7 +190,6 @@ impl Folder {
     }
 }
 
-/// Writes to standard output, to its end.
 pub(crate) fn print(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     printed(out.write_all(bytes).and_then(|()| out.flush()))

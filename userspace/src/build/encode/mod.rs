@@ -37,11 +37,13 @@ pub(super) struct Side {
     pub(super) memory: Option<MemoryWords>,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// Where an operand lies on chip, or the window through which it streams.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChipWords {
     pub(super) base: u64,
     pub(super) channel: u64,
     pub(super) row: u64,
+    /// From one batch or group to the next.
     pub(super) group: u64,
 }
 

@@ -129,7 +129,7 @@ pub(super) fn on_chip(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) {
         .with_alias_planar_src(true)
         .with_alias_planar_rslt(true);
     let (relu, maximum) = match &placed.pass.work {
-        Work::Planar(planar) => (false, planar.reduction == Reduction::Maximum),
+        Work::Planar(planar) => (false, planar.reduce.reduction == Reduction::Maximum),
         Work::Neural(neural) => (neural.input_relu, neural.op_mode == OpMode::Maximum),
     };
     descriptor

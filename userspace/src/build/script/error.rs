@@ -23,7 +23,6 @@ pub enum Why {
     Twice { name: String },
     #[error("{name:?} is no operation")]
     NoOperation { name: String },
-    /// A key that the operation does not know.
     #[error("{operation} knows no {key:?}")]
     Key { operation: String, key: String },
     #[error("{operation} needs {key}=")]
@@ -32,12 +31,10 @@ pub enum Why {
     Value { key: String, value: String, wanted: &'static str },
     #[error("{operation} takes {wanted} operands, here are {given}")]
     Operands { operation: String, wanted: usize, given: usize },
-    /// More values than the budget of the whole script has left.
     #[error("{count} values are more than the {left} that are left of the script's {budget}")]
     TooMany { count: u64, left: u64, budget: u64 },
     #[error("a script has at most {LINES_MAX} lines")]
     TooLong,
-    /// An array that the caller does not have.
     #[error("{name}: {why}")]
     Array { name: String, why: String },
     #[error(transparent)]

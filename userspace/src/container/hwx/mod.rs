@@ -33,7 +33,6 @@ use macho::{LoadCommand, Object};
 /// The first word of the file (derived, td 2.1).
 pub const MAGIC: u32 = 0xbeef_face;
 
-/// True if the file starts like an HWX.
 pub fn is_hwx(file: &[u8]) -> bool {
     file.starts_with(&MAGIC.to_le_bytes())
 }

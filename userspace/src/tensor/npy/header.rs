@@ -34,10 +34,8 @@ const fn looks_like(is_archive: bool) -> &'static str {
     if is_archive { "it looks like a zip archive, as .npz files are" } else { "it is something else" }
 }
 
-/// A header that says nothing that can be used.
 #[derive(Debug, Error)]
 pub enum BadHeader {
-    /// It ends.
     #[error("file ends inside the header of an array")]
     Short,
     /// Another kind of file. Its bytes are not told: who reads the message may be somebody who may not read the file.
@@ -50,15 +48,12 @@ pub enum BadHeader {
     Version { major: u8, minor: u8 },
     #[error("header of {bytes} bytes is longer than the {DICTIONARY_MAX} that are read")]
     TooLong { bytes: u32 },
-    /// Something else than what has to stand there.
     #[error("header has no {wanted} at byte {at}")]
     Syntax { wanted: &'static str, at: usize },
-    /// A key that does not belong there, is there twice, or is missing.
     #[error("header has {key:?} {how}")]
     Key { key: String, how: &'static str },
     #[error("array has more than {AXES_MAX} axes")]
     Axes,
-    /// Elements that are no numbers that a half can stand for.
     #[error("elements are of type {descr:?}; wanted are floats or integers, such as '<f2' or '<f4'")]
     Number { descr: String },
     #[error(transparent)]

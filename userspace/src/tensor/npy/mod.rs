@@ -23,22 +23,16 @@ use super::Tensor;
 
 use crate::container::Axes;
 
-/// A file that is no array that can be used.
 #[derive(Debug, Error)]
 pub enum Error {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
     Header(#[from] BadHeader),
-    /// More elements than the caller takes.
     #[error("array of shape {shape:?} has more than the {limit} elements that are wanted")]
     TooMany { shape: Vec<u64>, limit: u64 },
     #[error("file ends {missing} bytes before the array of shape {shape:?} does")]
-    Short {
-        shape: Vec<u64>,
-        /// Bytes that are not there.
-        missing: u64,
-    },
+    Short { shape: Vec<u64>, missing: u64 },
     #[error("file goes on behind the array of shape {shape:?}")]
     Long { shape: Vec<u64> },
     #[error("array has shape {given:?}, wanted is {wanted:?} or the same without axes of length 1")]

@@ -64,7 +64,6 @@ struct Demonstration {
     engine: Option<EngineReport>,
 }
 
-/// What is compared with the reference.
 #[derive(Debug, Serialize)]
 struct Check {
     what: &'static str,

@@ -89,12 +89,9 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// An input and the file that fills it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Assignment {
-    /// Name or number of the input.
     pub(crate) input: String,
-    /// The file.
     pub(crate) file: PathBuf,
 }
 
