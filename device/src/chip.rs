@@ -7,6 +7,7 @@ use std::fmt;
 
 use ane_uapi::hw::chip::{Chip, Instance, Soc, Unknown};
 use ane_uapi::hw::dart::pte::PteFormat;
+use thiserror::Error;
 
 use crate::options::Options;
 
@@ -17,24 +18,16 @@ pub struct Identity {
     pub number: usize,
     /// The circuit, under the name that drivers bind to.
     pub instance: &'static Instance,
-    /// Layout of page-table entries.
     pub pte_format: PteFormat,
 }
 
 /// A chip has no circuit of that number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{}", Unknown::Instance { soc: *soc, number: *number })]
 pub struct NoSuchInstance {
     pub soc: Soc,
     pub number: usize,
 }
-
-impl fmt::Display for NoSuchInstance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Unknown::Instance { soc: self.soc, number: self.number }.fmt(f)
-    }
-}
-
-impl std::error::Error for NoSuchInstance {}
 
 impl Identity {
     pub fn of(options: &Options) -> Result<Self, NoSuchInstance> {

@@ -55,7 +55,6 @@ pub enum Happening {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it happened.
     pub at: Ticks,
     /// The engine's status word then.
     pub engine_status: EngineStatus,

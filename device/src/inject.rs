@@ -19,6 +19,7 @@ use std::str::FromStr;
 
 use ane_uapi::hw::space::{Iova, IovaRange};
 use ane_uapi::hw::tq::QueueId;
+use thiserror::Error;
 
 use crate::time::Ticks;
 
@@ -43,15 +44,14 @@ pub enum Injection {
 }
 
 /// A text that names no fault.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadInjection {
+    #[error("fault {0:?} is not known; known: {known}", known = KINDS.join(", "))]
     Kind(String),
+    #[error("fault {0} needs an argument; write {form}", form = form(.0))]
     NoArgument(&'static str),
-    /// The argument is no number that the kind takes.
-    Argument {
-        kind: &'static str,
-        argument: String,
-    },
+    #[error("fault {kind} cannot take {argument:?}; write {form}", form = form(.kind))]
+    Argument { kind: &'static str, argument: String },
 }
 
 /// The kinds, as they are written.
@@ -65,18 +65,6 @@ pub const KINDS: [&str; 7] = [
     "slow-dma",
 ];
 
-impl fmt::Display for BadInjection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Kind(kind) => write!(f, "fault {kind:?} is not known; known: {}", KINDS.join(", ")),
-            Self::NoArgument(kind) => write!(f, "fault {kind} needs an argument; write {}", form(kind)),
-            Self::Argument { kind, argument } => {
-                write!(f, "fault {kind} cannot take {argument:?}; write {}", form(kind))
-            }
-        }
-    }
-}
-
 /// How a fault of the kind is written.
 fn form(kind: &str) -> &'static str {
     match kind {
@@ -89,8 +77,6 @@ fn form(kind: &str) -> &'static str {
         _ => "slow-dma:MICROSECONDS",
     }
 }
-
-impl std::error::Error for BadInjection {}
 
 /// A decimal number, or a hexadecimal one behind `0x`.
 fn number(text: &str) -> Option<u64> {

@@ -48,7 +48,6 @@ pub struct Options {
     pub chip: Soc,
     /// Which circuit of it, from 0.
     pub instance: usize,
-    /// Layout of page-table entries.
     pub pte_format: PteFormat,
     /// What a real fault does to the device.
     pub fault_policy: FaultPolicy,

@@ -37,7 +37,6 @@ pub const PATIENCE: Ticks = Ticks::from_milliseconds(5_000);
 pub struct Lines {
     /// Events of the task manager wait for their acknowledgement.
     pub engine: bool,
-    /// A DART holds a fault.
     pub dart: bool,
 }
 

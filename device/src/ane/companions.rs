@@ -37,7 +37,6 @@ const fn ticks(cycle: u64) -> Ticks {
 /// Why a message to PE_MMU had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotInstalled {
-    /// The device was started without a PE_MMU.
     Absent,
     /// The device declared itself dead after a fault.
     Dead,
@@ -74,7 +73,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.fabric_ps
     }
 
-    /// The firmware's share.
     pub const fn firmware(&self) -> &Firmware {
         &self.firmware
     }

@@ -213,7 +213,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         &self.registers
     }
 
-    /// What executes tasks.
     pub const fn engine_mut(&mut self) -> &mut E {
         &mut self.engine
     }

@@ -15,9 +15,7 @@ pub const INBOX: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Takes regions in.
     Map(Vec<Mapping>),
-    /// Takes regions out.
     Unmap(Vec<Range>),
 }
 
@@ -44,7 +42,6 @@ pub struct Transaction<T> {
 pub enum Received<T> {
     /// It was carried out: its `done` completes.
     Done {
-        /// The transaction's.
         done: u64,
         at: u64,
         /// Nothing of it took effect, if it was refused.

@@ -46,13 +46,9 @@ pub struct Stretch {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The message has more entries than one may.
     TooMany,
-    /// The range wraps around the end of the virtual or the physical addresses.
     Wraps,
-    /// The page would have more regions than one may.
     PageFull { page: u64 },
-    /// The table would have more regions than it may.
     TableFull,
 }
 
