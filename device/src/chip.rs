@@ -7,10 +7,10 @@ use std::fmt;
 
 use ane_uapi::hw::chip::{Chip, Instance, Soc, Unknown};
 use ane_uapi::hw::dart::pte::PteFormat;
+use thiserror::Error;
 
 use crate::options::Options;
 
-/// One circuit of one chip.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity {
     pub chip: &'static Chip,
@@ -18,32 +18,18 @@ pub struct Identity {
     pub number: usize,
     /// The circuit, under the name that drivers bind to.
     pub instance: &'static Instance,
-    /// Layout of page-table entries.
     pub pte_format: PteFormat,
 }
 
 /// A chip has no circuit of that number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{}", Unknown::Instance { soc: *soc, number: *number })]
 pub struct NoSuchInstance {
-    /// The chip.
     pub soc: Soc,
     pub number: usize,
 }
 
-impl fmt::Display for NoSuchInstance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Unknown::Instance { soc: self.soc, number: self.number }.fmt(f)
-    }
-}
-
-impl std::error::Error for NoSuchInstance {}
-
 impl Identity {
-    /// The circuit that the options name.
-    ///
-    /// # Errors
-    ///
-    /// [`NoSuchInstance`] if the chip has fewer circuits.
     pub fn of(options: &Options) -> Result<Self, NoSuchInstance> {
         let (soc, number) = (options.chip, options.instance);
         let instance = soc.chip().instance(number).map_err(|_| NoSuchInstance { soc, number })?;

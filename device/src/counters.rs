@@ -41,7 +41,6 @@ pub(crate) fn increment(count: &mut u64) {
     *count = count.saturating_add(1);
 }
 
-/// A performance report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
     /// Bytes that DMA read from memory.

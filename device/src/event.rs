@@ -29,7 +29,6 @@ pub struct Fault {
     pub window: Window,
     /// Error status, low and high half of the address, state of the translation buffer.
     pub words: [u32; 4],
-    /// The descriptor.
     pub info: IoDartErrorInfo,
 }
 
@@ -43,23 +42,19 @@ pub enum Happening {
         /// The event as its registers will show it.
         entry: EventWords,
     },
-    /// A window latched a fault.
     Dart(Fault),
     /// The device aborted a queue that was stuck.
     QueueAborted {
         queue: QueueId,
         /// The task manager's error registers.
         errors: [u32; 3],
-        /// Network id of the request.
         nid: u8,
     },
-    /// The device declared itself dead.
     Dead(Fault),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it happened.
     pub at: Ticks,
     /// The engine's status word then.
     pub engine_status: EngineStatus,
@@ -83,12 +78,10 @@ impl Waiting {
         }
     }
 
-    /// Takes everything.
     pub(crate) fn take(&mut self) -> VecDeque<Event> {
         std::mem::take(&mut self.events)
     }
 
-    /// Events that were dropped.
     pub(crate) const fn lost(&self) -> u64 {
         self.lost
     }

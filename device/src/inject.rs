@@ -19,10 +19,10 @@ use std::str::FromStr;
 
 use ane_uapi::hw::space::{Iova, IovaRange};
 use ane_uapi::hw::tq::QueueId;
+use thiserror::Error;
 
 use crate::time::Ticks;
 
-/// A fault to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Injection {
     /// A transfer that touches this address fails there.
@@ -44,13 +44,13 @@ pub enum Injection {
 }
 
 /// A text that names no fault.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadInjection {
-    /// No such kind.
+    #[error("fault {0:?} is not known; known: {known}", known = KINDS.join(", "))]
     Kind(String),
-    /// The kind needs an argument.
+    #[error("fault {0} needs an argument; write {form}", form = form(.0))]
     NoArgument(&'static str),
-    /// The argument is no number that the kind takes.
+    #[error("fault {kind} cannot take {argument:?}; write {form}", form = form(.kind))]
     Argument { kind: &'static str, argument: String },
 }
 
@@ -65,18 +65,6 @@ pub const KINDS: [&str; 7] = [
     "slow-dma",
 ];
 
-impl fmt::Display for BadInjection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Kind(kind) => write!(f, "fault {kind:?} is not known; known: {}", KINDS.join(", ")),
-            Self::NoArgument(kind) => write!(f, "fault {kind} needs an argument; write {}", form(kind)),
-            Self::Argument { kind, argument } => {
-                write!(f, "fault {kind} cannot take {argument:?}; write {}", form(kind))
-            }
-        }
-    }
-}
-
 /// How a fault of the kind is written.
 fn form(kind: &str) -> &'static str {
     match kind {
@@ -89,8 +77,6 @@ fn form(kind: &str) -> &'static str {
         _ => "slow-dma:MICROSECONDS",
     }
 }
-
-impl std::error::Error for BadInjection {}
 
 /// A decimal number, or a hexadecimal one behind `0x`.
 fn number(text: &str) -> Option<u64> {

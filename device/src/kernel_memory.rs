@@ -3,9 +3,8 @@
 //! It is a place to keep coefficients and nothing else; each task overwrites what the one before left
 //! (seed 004). A transfer fills at most all of it, in pieces of 8 bytes.
 
-use std::fmt;
-
 use ane_uapi::hw::mmio_map::Region;
+use thiserror::Error;
 
 use crate::sram::Sram;
 
@@ -21,26 +20,13 @@ const _: () = assert!(Region::KernelMemory.range().len() as usize == BYTES);
 pub struct KernelMemory(Sram);
 
 /// A transfer that kernel memory cannot take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadTransfer {
-    /// Longer than kernel memory.
+    #[error("transfer of {0:#x} bytes is longer than kernel memory of {BYTES:#x}")]
     TooLong(u32),
-    /// No multiple of 8 bytes.
+    #[error("transfer of {0:#x} bytes is no multiple of {GRANULE}")]
     Ragged(u32),
 }
-
-impl fmt::Display for BadTransfer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong(bytes) => {
-                write!(f, "transfer of {bytes:#x} bytes is longer than kernel memory of {BYTES:#x}")
-            }
-            Self::Ragged(bytes) => write!(f, "transfer of {bytes:#x} bytes is no multiple of {GRANULE}"),
-        }
-    }
-}
-
-impl std::error::Error for BadTransfer {}
 
 impl Default for KernelMemory {
     fn default() -> Self {

@@ -35,7 +35,6 @@ impl Hang {
     pub const NAMES: [(&'static str, Self); 2] = [("deadline", Self::Deadline), ("report", Self::Report)];
 }
 
-/// The names of the fault policies.
 pub const FAULT_POLICIES: [(&str, FaultPolicy); FaultPolicy::ALL.len()] = [
     (FaultPolicy::Contain.name(), FaultPolicy::Contain),
     (FaultPolicy::Panic.name(), FaultPolicy::Panic),
@@ -49,7 +48,6 @@ pub struct Options {
     pub chip: Soc,
     /// Which circuit of it, from 0.
     pub instance: usize,
-    /// Layout of page-table entries.
     pub pte_format: PteFormat,
     /// What a real fault does to the device.
     pub fault_policy: FaultPolicy,
@@ -94,38 +92,18 @@ impl Default for Options {
     }
 }
 
-/// The chip of that name.
-///
-/// # Errors
-///
-/// [`UnknownValue`], which lists the chips.
 pub fn chip(value: &str) -> Result<Soc, UnknownValue> {
     by_name("chip", value, Soc::ALL.into_iter().map(|soc| (soc.name(), soc)))
 }
 
-/// The page-table format of that name.
-///
-/// # Errors
-///
-/// [`UnknownValue`], which lists the formats.
 pub fn pte_format(value: &str) -> Result<PteFormat, UnknownValue> {
     by_name("page-table format", value, PteFormat::ALL.iter().map(|&format| (format.name(), format)))
 }
 
-/// The fault policy of that name.
-///
-/// # Errors
-///
-/// [`UnknownValue`], which lists the policies.
 pub fn fault_policy(value: &str) -> Result<FaultPolicy, UnknownValue> {
     by_name("fault policy", value, FAULT_POLICIES.into_iter())
 }
 
-/// The mover's profile of that name.
-///
-/// # Errors
-///
-/// [`UnknownValue`], which lists the profiles.
 pub fn mover_profile(value: &str) -> Result<Profile, UnknownValue> {
     by_name("mover profile", value, Profile::ALL.into_iter().map(|profile| (profile.name(), profile)))
 }

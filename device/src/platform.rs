@@ -37,7 +37,6 @@ pub const PATIENCE: Ticks = Ticks::from_milliseconds(5_000);
 pub struct Lines {
     /// Events of the task manager wait for their acknowledgement.
     pub engine: bool,
-    /// A DART holds a fault.
     pub dart: bool,
 }
 
@@ -48,7 +47,6 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// The lines as they are.
     pub fn lines<M: GuestMemory, E: Engine<M>>(&self, ane: &Ane<M, E>) -> Lines {
         Lines { engine: self.engine_line, dart: ane.dart().line().is_some() }
     }

@@ -18,7 +18,6 @@ pub enum Lost {
     Everything,
 }
 
-/// The islands.
 #[derive(Clone, Debug)]
 pub struct Power {
     words: [PowerWord; Island::ALL.len()],
@@ -49,7 +48,6 @@ impl Power {
         if has_supply && !word.reset() { word.target() } else { 0 }
     }
 
-    /// True if the island works.
     pub fn is_on(&self, island: Island) -> bool {
         self.actual(island) == ON
     }

@@ -7,6 +7,7 @@
 use core::fmt;
 
 use ane_uapi::hw::space::EngineOffset;
+use thiserror::Error;
 
 /// Who is to blame for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +25,6 @@ pub enum Category {
 }
 
 impl Category {
-    /// Every category.
     pub const ALL: [Self; 5] =
         [Self::Undefined, Self::Unpredictable, Self::Unsupported, Self::Unimplemented, Self::WouldHang];
 
@@ -47,60 +47,37 @@ impl fmt::Display for Category {
 }
 
 /// Why an access was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Why {
-    /// The offset lies behind the container.
+    #[error("offset is behind the container of {:#x} bytes", EngineOffset::CONTAINER)]
     OutsideContainer,
-    /// The offset is no multiple of the access's width.
+    #[error("offset is no multiple of the access's width")]
     Misaligned,
-    /// The access is neither 1, 2, 4 nor 8 bytes wide.
+    #[error("access of {bytes} bytes is not 1, 2, 4 or 8 bytes wide")]
     Width { bytes: u8 },
     /// The access is wider than one word and crosses from one register's rules to another's.
+    #[error("register takes whole words, not {bytes} bytes")]
     NotAWord { bytes: u8 },
     /// Seed 004's author found that touching this offset stops the machine: no range of the map holds it.
+    #[error("nothing is mapped here, and touching it stops a real machine")]
     Hole,
-    /// The range answers and holds nothing.
+    #[error("range holds nothing")]
     Empty,
-    /// The block has no register here that any source knows.
+    #[error("block {block} has no known register here")]
     NoRegister { block: &'static str },
-    /// The register is written, and no source says what reading it gives.
+    /// No source says what reading it gives.
+    #[error("register {register} can only be written")]
     WriteOnly { register: &'static str },
-    /// The value sets bits that no source explains.
+    #[error("bits {bits:#010x} of {value:#010x} in register {register} are not explained")]
     UnexplainedBits { register: &'static str, bits: u32, value: u32 },
-    /// The configuration was locked.
+    #[error("register {register} is locked")]
     Locked { register: &'static str },
-    /// The block exists in the map, and this device was started without it.
+    #[error("device was started without block {block}")]
     Absent { block: &'static str },
-    /// The island that the block is on has no power.
+    #[error("island {island} is off, and the access stops a real machine")]
     Gated { island: &'static str },
-    /// The device declared itself dead after a fault and waits for a reset.
+    #[error("device is dead after a fault until it is reset")]
     Dead,
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::OutsideContainer => {
-                write!(f, "offset is behind the container of {:#x} bytes", EngineOffset::CONTAINER)
-            }
-            Self::Misaligned => f.write_str("offset is no multiple of the access's width"),
-            Self::Width { bytes } => write!(f, "access of {bytes} bytes is not 1, 2, 4 or 8 bytes wide"),
-            Self::NotAWord { bytes } => write!(f, "register takes whole words, not {bytes} bytes"),
-            Self::Hole => f.write_str("nothing is mapped here, and touching it stops a real machine"),
-            Self::Empty => f.write_str("range holds nothing"),
-            Self::NoRegister { block } => write!(f, "block {block} has no known register here"),
-            Self::WriteOnly { register } => write!(f, "register {register} can only be written"),
-            Self::UnexplainedBits { register, bits, value } => {
-                write!(f, "bits {bits:#010x} of {value:#010x} in register {register} are not explained")
-            }
-            Self::Locked { register } => write!(f, "register {register} is locked"),
-            Self::Absent { block } => write!(f, "device was started without block {block}"),
-            Self::Gated { island } => {
-                write!(f, "island {island} is off, and the access stops a real machine")
-            }
-            Self::Dead => f.write_str("device is dead after a fault until it is reset"),
-        }
-    }
 }
 
 impl Why {
@@ -121,9 +98,9 @@ impl Why {
 }
 
 /// An access that was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[error("access at {at} refused as {category}: {why}")]
 pub struct Refusal {
-    /// Who is to blame.
     pub category: Category,
     pub at: EngineOffset,
     pub why: Why,
@@ -135,14 +112,6 @@ impl Refusal {
         Self { category: why.category(), at, why }
     }
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "access at {} refused as {}: {}", self.at, self.category, self.why)
-    }
-}
-
-impl core::error::Error for Refusal {}
 
 #[cfg(test)]
 mod tests {

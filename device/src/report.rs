@@ -11,14 +11,11 @@ use crate::time::{TICKS_PER_SECOND, Ticks};
 /// Lines of one kind in a second: enough to see what a driver does wrong, too few to fill a disk.
 const LINES_PER_SECOND: u32 = 5;
 
-/// A kind of report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// An access was refused.
     Refused(Category),
     /// An access was carried out, and is remarkable.
     Remark,
-    /// A request failed.
     Request,
     /// Checking mode found something.
     Check,
@@ -61,7 +58,6 @@ impl Reporter {
         self.0.get_mut(kind.index())?.admits(now.0)
     }
 
-    /// Logs a refusal.
     pub(crate) fn refused(&mut self, refusal: Refusal, now: Ticks) {
         self.log(Kind::Refused(refusal.category), now, || refusal.to_string());
     }

@@ -29,12 +29,10 @@ impl Sram {
         Self::new(TILE_L2_BYTES)
     }
 
-    /// All of it.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// All of it, to write.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }

@@ -13,7 +13,6 @@ const PAGE_WORDS: usize = 1024;
 /// Address bits inside a page.
 const PAGE_SHIFT: u32 = 12;
 
-/// The words.
 #[derive(Debug, Default)]
 pub(crate) struct Stored {
     pages: BTreeMap<u32, Box<[u32; PAGE_WORDS]>>,
@@ -38,7 +37,6 @@ impl Stored {
         self.pages.get(&page).and_then(|words| words.get(word)).copied().unwrap_or_default()
     }
 
-    /// Keeps a word.
     pub(crate) fn set(&mut self, at: EngineOffset, value: u32) {
         let (page, word) = place(at);
         if value == 0 && !self.pages.contains_key(&page) {

@@ -20,7 +20,6 @@ const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 pub struct Ticks(pub u64);
 
 impl Ticks {
-    /// The beginning.
     pub const ZERO: Self = Self(0);
 
     /// A time that is never reached.
@@ -60,12 +59,10 @@ impl Ticks {
         Self(self.0.saturating_sub(earlier.0))
     }
 
-    /// The low word, as registers show it.
     pub const fn low(self) -> u32 {
         halves(self.0).0
     }
 
-    /// The high word.
     pub const fn high(self) -> u32 {
         halves(self.0).1
     }

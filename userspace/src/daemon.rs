@@ -22,33 +22,21 @@ const MEMORY_BYTES: usize = 32 << 20;
 /// The driver of a device in this process.
 pub type EmbeddedDriver = Driver<embedded::InProcess>;
 
-/// A daemon that could not go on.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// There is no such device.
     #[error(transparent)]
     Device(#[from] embedded::Error),
-    /// The driver does not take it.
     #[error(transparent)]
     Probe(#[from] ProbeError),
     #[error("serving: {0}")]
     System(#[from] io::Error),
 }
 
-/// Makes a device and its driver.
-///
-/// # Errors
-///
-/// If the options name no device, or there is no memory.
 pub fn driver(options: &Options) -> Result<EmbeddedDriver, Error> {
     Ok(Driver::probe(embedded::open(options, MEMORY_BYTES)?)?)
 }
 
 /// Serves a driver at `place` until `stop` is readable, and gives the driver back.
-///
-/// # Errors
-///
-/// If the system fails.
 pub fn serve(
     driver: EmbeddedDriver,
     place: Place,
@@ -59,10 +47,6 @@ pub fn serve(
 }
 
 /// A server that has all it needs of the system but what serving needs: whoever confines itself does it now.
-///
-/// # Errors
-///
-/// If the system has no descriptors left.
 pub fn ready(
     mut driver: EmbeddedDriver,
     place: Place,

@@ -29,13 +29,11 @@ pub struct Edit {
     pub value: String,
 }
 
-/// Words that are no change.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[error(
     "{given:?} is no change; wanted is REGISTER=VALUE, REGISTER.FIELD=VALUE or REGISTER[INDEX].FIELD=VALUE"
 )]
 pub struct BadEdit {
-    /// The words.
     pub given: String,
 }
 
@@ -73,19 +71,14 @@ impl fmt::Display for Edit {
     }
 }
 
-/// Why a program cannot be patched.
 #[derive(Debug, ThisError)]
 pub enum Error {
-    /// The file is no program, or is none any more.
     #[error(transparent)]
     Container(#[from] container::Error),
-    /// The program is for another engine.
     #[error(transparent)]
     Generation(#[from] LaterGeneration),
-    /// The chain of tasks is broken, or would be.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// There is no such task.
     #[error("program has {count} tasks, from 0 on, and no task {task}")]
     NoTask { task: u32, count: u32 },
     #[error("no register or header word is called {name:?}{}", nearest.map_or(String::new(), |near| format!("; there is {near}")))]
@@ -94,29 +87,16 @@ pub enum Error {
         /// One with the same letters in other case, or one that begins so.
         nearest: Option<&'static str>,
     },
-    /// The register has no such field.
     #[error("register {register} has no field {field:?}; its fields are {known}")]
     NoField { register: &'static str, field: String, known: String },
-    /// The task leaves the register as it is.
     #[error("task {task} does not write {register}: it keeps what {}", match last { Some(last) => format!("task {last} wrote, so patch that one"), None => "it holds after reset".to_owned() })]
-    NotWritten {
-        task: u32,
-        register: &'static str,
-        /// The task before that wrote it last.
-        last: Option<u32>,
-    },
-    /// A value that is none, or too large.
+    NotWritten { task: u32, register: &'static str, last: Option<u32> },
     #[error("{place} takes {wanted}, not {given:?}")]
     Value { place: String, wanted: String, given: String },
-    /// Constants of another length.
     #[error(
         "program has {wanted:#x} bytes of constants, the file has {given:#x}; a patch keeps every length"
     )]
-    Constants {
-        /// Bytes of the program's constants.
-        wanted: usize,
-        given: usize,
-    },
+    Constants { wanted: usize, given: usize },
 }
 
 /// Changes registers of task `number` in a copy of `file`.
@@ -154,10 +134,6 @@ pub fn registers(file: &[u8], number: u32, edits: &[Edit]) -> Result<Vec<u8>, Er
 }
 
 /// Puts other constants into a copy of `file`: as many bytes as its sections have, one section behind the other.
-///
-/// # Errors
-///
-/// [`Error::Constants`] of another number of bytes.
 pub fn constants(file: &[u8], bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let program = container::open(file)?;
     let wanted = program.constants.iter().map(|section| section.bytes.len()).sum();
@@ -244,7 +220,6 @@ fn written(task: &Task<'_>, address: u32) -> Option<u64> {
     words.filter(|(_, to)| *to == address).last().map(|(word, _)| task.offset_of_word(word))
 }
 
-/// The word with the edit made.
 fn edited(edit: &Edit, register: &'static Register, word: u32) -> Result<u32, Error> {
     let Some(name) = &edit.field else {
         return number(&edit.value).ok_or_else(|| Error::Value {

@@ -19,7 +19,6 @@ use crate::container::Program;
 /// A task that is not executed, and the register to blame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    /// Its place in the program.
     pub task: u32,
     /// The register's name; `None` where no source knows a register, or where none is to blame.
     pub register: Option<&'static str>,
@@ -29,16 +28,13 @@ pub struct Refusal {
     pub address: u32,
     /// The bits to blame.
     pub bits: u32,
-    /// The register's value.
     pub value: u32,
     /// What kind of refusal it is, such as `undefined` or `unsupported`.
     pub category: &'static str,
-    /// What is wrong.
     pub why: String,
 }
 
 impl Refusal {
-    /// A descriptor that is not understood.
     pub fn of_descriptor(task: u32, error: &DescriptorError) -> Self {
         let (address, bits, value) = error.place();
         // Register, bits and value are told beside it.
@@ -51,7 +47,6 @@ impl Refusal {
         Self::new(task, (address, bits, value), error.category().name(), why)
     }
 
-    /// A pass that is not executed.
     pub fn of_verdict(task: u32, verdict: &Verdict) -> Self {
         let Verdict { category, address, bits, value, why } = *verdict;
         Self::new(task, (address, bits, value), category.name(), why.to_owned())

@@ -100,10 +100,6 @@ fn fill(root: &Path) -> io::Result<()> {
 }
 
 /// Takes the names away again; what else lies in `root` stays.
-///
-/// # Errors
-///
-/// The system's.
 pub fn remove(root: &Path) -> io::Result<()> {
     ["sys", "proc", "run", "dev"].into_iter().try_for_each(|name| match fs::remove_dir_all(root.join(name)) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),

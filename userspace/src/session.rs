@@ -22,22 +22,16 @@ use crate::tensor::{Tensor, bytes};
 /// What can go wrong with a program on a device.
 #[derive(Debug, ThisError)]
 pub enum Error {
-    /// The device, or the driver.
     #[error(transparent)]
     Device(#[from] device::Error),
-    /// A surface that cannot be tiled.
     #[error("{direction} {name:?}: {why}", direction = direction.name())]
     Surface { direction: Direction, name: String, why: tile::Error },
-    /// A surface of bytes that cannot be, or values that are none.
     #[error("{direction} {name:?}: {why}", direction = direction.name())]
     Bytes { direction: Direction, name: String, why: bytes::Error },
-    /// A program without tasks, as which none can be run.
     #[error("program has no task")]
     Empty,
-    /// A surface that is asked for by a name or number that none has.
     #[error("program has no {direction} {asked:?}", direction = direction.name())]
     Unknown { direction: Direction, asked: String },
-    /// A tensor of another shape.
     #[error("{direction} {name:?} has shape {wanted:?}, the tensor has {given:?}", direction = direction.name())]
     Shape {
         direction: Direction,
@@ -46,25 +40,16 @@ pub enum Error {
         wanted: [u32; 4],
         given: [u32; 4],
     },
-    /// The request was taken back, as it had not ended.
     #[error("did not end within {0:?}")]
     TooLong(Duration),
-    /// The request did not end well.
     #[error(
         "request {outcome}{}{}",
         fault.as_ref().map_or(String::new(), |fault| format!(": {fault}")),
         reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"))
     )]
-    Failed {
-        outcome: Outcome,
-        /// The fault that ended it.
-        fault: Option<Box<Fault>>,
-        /// What the device said of it, where that is told.
-        reason: Option<String>,
-    },
+    Failed { outcome: Outcome, fault: Option<Box<Fault>>, reason: Option<String> },
 }
 
-/// How a request is to be run.
 #[derive(Clone, Debug)]
 pub struct Submission<'a> {
     /// From 0, the most urgent, to 7.
@@ -89,7 +74,6 @@ enum Placed {
 }
 
 impl Placed {
-    /// Elements of the surface.
     const fn elements(&self) -> usize {
         match self {
             Self::Halves(layout) => layout.elements(),
@@ -98,12 +82,10 @@ impl Placed {
     }
 }
 
-/// A surface with its buffer.
 #[derive(Debug)]
 struct Bound {
     surface: Surface<'static>,
     layout: Placed,
-    /// Index into the buffers.
     buffer: usize,
 }
 
@@ -145,11 +127,6 @@ pub struct Session {
 }
 
 impl Session {
-    /// Loads a program.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Surface`], [`Error::Empty`] or [`Error::Device`].
     pub fn load(device: &Device, model: &Model) -> Result<Self, Error> {
         if model.task_count() == 0 || model.stream().is_empty() {
             return Err(Error::Empty);
@@ -202,10 +179,6 @@ impl Session {
     }
 
     /// Fills an input, by its name or its number in the order of BARs.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unknown`], [`Error::Shape`] or [`Error::Device`].
     pub fn set(&mut self, input: &str, tensor: &Tensor) -> Result<(), Error> {
         let bound = find(&self.inputs, Direction::Input, input)?;
         let (wanted, given) = (bound.surface.shape, tensor.shape());
@@ -223,30 +196,18 @@ impl Session {
     /// Fills input `index`, in the order of BARs, with dense values in the order N, C, H, W.
     ///
     /// The values go from the slice to where the engine reads them, without a copy between.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unknown`], or [`Error::Device`] of another number of values than the surface has elements.
     pub fn set_values(&mut self, index: usize, values: &[f16]) -> Result<(), Error> {
         let bound = numbered(&self.inputs, Direction::Input, index)?;
         self.put(bound, values)
     }
 
     /// Takes the values of output `index`, in the order of BARs, into a slice of as many elements.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unknown`], or [`Error::Device`] of another number of values than the surface has elements.
     pub fn get_values(&self, index: usize, into: &mut [f16]) -> Result<(), Error> {
         let bound = numbered(&self.outputs, Direction::Output, index)?;
         self.take(bound, into)
     }
 
     /// Takes an output, by its name or its number in the order of BARs.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unknown`] or [`Error::Device`].
     pub fn get(&self, output: &str) -> Result<Tensor, Error> {
         let bound = find(&self.outputs, Direction::Output, output)?;
         let mut values = vec![f16::ZERO; bound.layout.elements()];
@@ -282,21 +243,12 @@ impl Session {
         }
     }
 
-    /// Runs it to its end.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Failed`] or [`Error::Device`].
     pub fn run(&mut self) -> Result<(), Error> {
         let fence = self.submit(&Submission::default())?;
         self.finish(fence, None)
     }
 
     /// Runs it to its end, or takes it back if that lasts for longer than `limit`.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Session::run`], and [`Error::TooLong`].
     pub fn run_within(&mut self, limit: Option<Duration>) -> Result<(), Error> {
         let Some(limit) = limit else { return self.run() };
         let fence = self.submit(&Submission::default())?;
@@ -313,10 +265,6 @@ impl Session {
     /// Starts it, and does not wait.
     ///
     /// Requests of one session use the same buffers and run in the order in which they were submitted.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Device`].
     pub fn submit(&mut self, how: &Submission<'_>) -> Result<Fence, Error> {
         let mut fences: Vec<u64> = how.after.iter().map(|fence| fence.0).collect();
         let memory = fences.as_mut_bytes();

@@ -6,13 +6,11 @@ use ane_device::trace::{Record, What};
 use ane_uapi::hw::td::common::TaskClass;
 use serde::Serialize;
 
-/// All events of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// What they are: a circuit, or an engine.
     pub what: String,
     pub events: u64,
-    /// Bytes that were moved.
     pub bytes: u64,
     /// Multiplications with a coefficient.
     pub macs: u64,
@@ -20,7 +18,6 @@ pub struct Row {
     pub nanoseconds: u64,
 }
 
-/// A timeline, summed up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Requests that began.
@@ -34,7 +31,6 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The sums of these events.
     pub fn of(records: &[Record]) -> Self {
         let mut summary = Self::default();
         let mut rows: BTreeMap<(u32, &'static str), Row> = BTreeMap::new();

@@ -58,7 +58,6 @@ const SLICE: Duration = Duration::from_millis(1);
 /// tasks take as long, and a virtual machine stands still meanwhile (Chosen).
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// One engine behind one socket.
 pub(crate) struct Backend {
     config: Vec<u8>,
     engine: Arc<Hold>,
@@ -77,7 +76,6 @@ pub(crate) struct Backend {
 #[derive(Clone, Copy)]
 struct Rest {
     window: Window,
-    /// When the timer fires.
     alarm: Option<Ticks>,
 }
 
@@ -110,7 +108,6 @@ impl Backend {
         handler.register_listener(self.timer.as_fd().as_raw_fd(), EventSet::IN, TIMER.into())
     }
 
-    /// There is a connection, which this ends.
     pub(crate) fn connected(&self, session: Option<ShutdownHandle>) {
         *lock(&self.session) = session;
     }
@@ -225,7 +222,6 @@ impl Backend {
     }
 }
 
-/// Makes a counter readable.
 fn ring(bell: &EventFd) {
     // Writing fails only where the counter is full, and then it is readable anyway.
     let _ = bell.write(1);

@@ -14,27 +14,20 @@ use virtio_queue::DescriptorChain;
 /// they lie in a table of their own.
 pub(crate) const DESCRIPTORS_MAX: usize = super::vring::QUEUE_SIZE_MAX;
 
-/// Why a chain is given back unread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum BadChain {
-    /// It has no descriptor that can be read.
     #[error("chain {head} has no descriptor")]
     Empty { head: u16 },
-    /// It promises a descriptor that cannot be read, or never ends.
     #[error("chain {head} is cut off after {descriptors} descriptors, or has a loop")]
     CutOff { head: u16, descriptors: usize },
-    /// It is longer than a queue.
     #[error("chain {head} is longer than {DESCRIPTORS_MAX} descriptors")]
     TooLong { head: u16 },
-    /// A descriptor that the device reads follows one that it writes.
     #[error("chain {head} goes back to reading after writing")]
     Order { head: u16 },
-    /// It names memory that is not there.
     #[error("chain {head} names {bytes:#x} bytes at {address:#x}, where no memory is")]
     NoMemory { head: u16, address: u64, bytes: u32 },
 }
 
-/// A stretch of guest memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     at: GuestAddress,
@@ -51,7 +44,6 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// Takes a chain apart.
     pub(crate) fn gather(
         &mut self,
         chain: DescriptorChain<&GuestMemoryMmap>,
@@ -92,12 +84,10 @@ impl Chain {
         }
     }
 
-    /// Bytes of the readable part.
     pub(crate) const fn readable_bytes(&self) -> u64 {
         self.readable_bytes
     }
 
-    /// Bytes of the writable part.
     pub(crate) const fn writable_bytes(&self) -> u64 {
         self.writable_bytes
     }

@@ -47,7 +47,6 @@ static FREE: Mutex<(Vec<usize>, usize)> = Mutex::new((Vec::new(), 0));
 /// An entry of the table, while the region is in use.
 struct Listed {
     index: usize,
-    /// Where the guest knows the region.
     address: u64,
     bytes: usize,
 }

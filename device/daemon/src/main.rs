@@ -70,7 +70,6 @@ use worker::Worker;
 /// How long a task may go on after SIGTERM before it is called off, and how long that may take.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// One engine, and where it listens.
 struct Place {
     name: String,
     listener: UnixListener,

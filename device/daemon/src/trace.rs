@@ -12,14 +12,12 @@ use std::time::Instant;
 use ane_device::trace::chrome::Writer;
 use ane_device::trace::{Clock, Recent, Record, Timeline};
 
-/// Where a timeline goes.
 pub(crate) struct Trace {
     file: Option<Output>,
     recent: Option<Recent>,
     start: Instant,
 }
 
-/// A file of `--trace`.
 struct Output {
     path: PathBuf,
     writer: Writer<BufWriter<File>>,
@@ -63,7 +61,6 @@ impl Trace {
         self.recent.as_ref().map(Recent::told)
     }
 
-    /// Takes what the timeline holds.
     pub(crate) fn take(&mut self, timeline: &mut Timeline) {
         for record in timeline.drain() {
             if let Some(file) = &mut self.file {
@@ -75,7 +72,6 @@ impl Trace {
         }
     }
 
-    /// Ends the file.
     pub(crate) fn finish(&mut self, lost: u64) {
         if let Some(file) = &mut self.file {
             let outcome = file.writer.finish(lost);

@@ -131,7 +131,6 @@ impl Worker {
         })
     }
 
-    /// The time as the engine knows it.
     pub(crate) fn now(&self) -> Ticks {
         now(self.start)
     }
@@ -146,7 +145,6 @@ impl Worker {
         self.ane.is_away()
     }
 
-    /// The guest's memory.
     pub(crate) const fn memory(&self) -> &GuestMemoryMmap {
         &self.memory
     }
@@ -173,7 +171,6 @@ impl Worker {
         is_taken
     }
 
-    /// Back to the state after power-on.
     pub(crate) fn reset(&mut self) {
         if self.failed {
             self.rebuild();
@@ -206,7 +203,6 @@ impl Worker {
         }
     }
 
-    /// Ends the trace, if there is one.
     pub(crate) fn finish_trace(&mut self) {
         let timeline = self.ane.timeline_mut();
         self.trace.take(timeline);

@@ -30,11 +30,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             .map_err(|refusal| self.refuse(refusal, now))
     }
 
-    /// Writes a word.
-    ///
-    /// # Errors
-    ///
-    /// The refusal of an access that has no effect. It was counted and logged.
     pub fn write(&mut self, at: EngineOffset, value: u32, now: Ticks) -> Result<(), Refusal> {
         self.find(at, now)
             .and_then(|target| self.write_target(target, at, value, now))
@@ -42,10 +37,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     }
 
     /// Reads 1, 2, 4 or 8 bytes, by the rules of [`bus`](crate::bus).
-    ///
-    /// # Errors
-    ///
-    /// The refusal of an access that has no answer.
     pub fn read_wide(&mut self, at: EngineOffset, bytes: u8, now: Ticks) -> Result<u64, Refusal> {
         match Span::new(at, bytes, false).map_err(|refusal| self.refuse(refusal, now))? {
             Span::Word(word) => self.read(word, now).map(u64::from),

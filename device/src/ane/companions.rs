@@ -37,7 +37,6 @@ const fn ticks(cycle: u64) -> Ticks {
 /// Why a message to PE_MMU had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotInstalled {
-    /// The device was started without a PE_MMU.
     Absent,
     /// The device declared itself dead after a fault.
     Dead,
@@ -50,10 +49,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     ///
     /// Nobody translates meanwhile, so nobody can meet the state before it. Host time does not pass: how long the
     /// message travelled is [`Ane::fabric_ps`].
-    ///
-    /// # Errors
-    ///
-    /// Why nothing of it took effect.
     pub fn install(&mut self, message: Message) -> Result<(), NotInstalled> {
         if self.dart.is_dead() {
             return Err(NotInstalled::Dead);
@@ -78,7 +73,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.fabric_ps
     }
 
-    /// The firmware's share.
     pub const fn firmware(&self) -> &Firmware {
         &self.firmware
     }

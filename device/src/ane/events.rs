@@ -53,7 +53,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.flush(now);
     }
 
-    /// Ends every request of a queue.
     fn abort(&mut self, queue: QueueId, now: Ticks) {
         if self.armed.ignores_abort() {
             return;

@@ -54,7 +54,6 @@ use crate::trace::Timeline;
 use self::aside::Chip;
 use self::task::Away;
 
-/// What is left to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
     /// There is more to do now: call again.
@@ -63,7 +62,6 @@ pub struct Work {
     pub at: Option<Ticks>,
 }
 
-/// One neural processor circuit.
 pub struct Ane<M, E = Executor<M>> {
     identity: Identity,
     hang: Hang,
@@ -105,11 +103,6 @@ pub struct Ane<M, E = Executor<M>> {
 }
 
 impl<M: GuestMemory + Clone + Send + 'static> Ane<M> {
-    /// An engine that executes tasks.
-    ///
-    /// # Errors
-    ///
-    /// [`NoSuchInstance`] if the chip has fewer circuits.
     pub fn new(options: &Options, memory: M) -> Result<Self, NoSuchInstance> {
         Self::with_engine(options, memory, Executor::new(options))
     }
@@ -117,10 +110,6 @@ impl<M: GuestMemory + Clone + Send + 'static> Ane<M> {
 
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// An engine that executes tasks by `engine`.
-    ///
-    /// # Errors
-    ///
-    /// [`NoSuchInstance`] if the chip has fewer circuits.
     pub fn with_engine(options: &Options, memory: M, engine: E) -> Result<Self, NoSuchInstance> {
         let mut dart = Dart::new(options.pte_format);
         dart.set_policy(options.fault_policy);
@@ -167,7 +156,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         Ok(ane)
     }
 
-    /// Which chip and circuit this is.
     pub const fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -216,7 +204,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         &mut self.dart
     }
 
-    /// The task manager, as it stands.
     pub const fn task_manager(&self) -> &TaskManager {
         &self.tm
     }
@@ -226,22 +213,18 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         &self.registers
     }
 
-    /// What executes tasks.
     pub const fn engine_mut(&mut self) -> &mut E {
         &mut self.engine
     }
 
-    /// Arms a fault.
     pub fn inject(&mut self, injection: Injection) {
         self.armed.arm(injection, &mut self.dart.trap);
     }
 
-    /// The faults that are armed.
     pub fn injections(&self) -> Vec<Injection> {
         self.armed.list(&self.dart.trap)
     }
 
-    /// Disarms every fault.
     pub fn clear_injections(&mut self) {
         self.armed = Armed::default();
         self.dart.trap = Trap::default();
@@ -259,12 +242,10 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.memory = memory;
     }
 
-    /// The guest's memory.
     pub const fn memory(&self) -> &M {
         &self.memory
     }
 
-    /// The engine's status word.
     pub fn status(&self) -> EngineStatus {
         if self.tm.is_idle() { EngineStatus::POWERED_IDLE } else { RUNNING }
     }
@@ -329,7 +310,6 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
     }
 
-    /// What a performance report says.
     pub fn report(&self, report: Report) -> u64 {
         match report {
             Report::BytesRead => self.dart.bytes_read(),

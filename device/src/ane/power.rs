@@ -21,7 +21,6 @@ use crate::time::Ticks;
 use crate::tm::TaskManager;
 
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
-    /// The islands.
     pub const fn power(&self) -> &Power {
         &self.power
     }

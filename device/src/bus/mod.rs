@@ -24,18 +24,14 @@ pub use self::span::Span;
 use crate::counters::Report;
 use crate::refusal::{Refusal, Why};
 
-/// What an offset is.
 #[derive(Clone, Copy, Debug)]
 pub enum Target {
     /// A word of a DART window, by its offset in the window.
     Dart(Window, u32),
-    /// A register of the task manager.
     Manager {
         register: tm::RegisterId,
-        /// Which instance.
         index: u16,
     },
-    /// A register of a task queue.
     Queue {
         queue: QueueId,
         register: tq::RegisterId,
@@ -45,7 +41,6 @@ pub enum Target {
     /// A register that descriptors write, by its record address.
     Configuration {
         row: &'static Register,
-        /// Record address.
         address: u32,
     },
     /// A word without a function.
@@ -55,12 +50,9 @@ pub enum Target {
         /// The upper half.
         high: bool,
     },
-    /// The version code.
     Version,
-    /// Half of a performance report.
     Performance {
         report: Report,
-        /// The upper half.
         high: bool,
     },
     /// A word of kernel memory, by its offset there.
@@ -71,39 +63,32 @@ pub enum Target {
     Mover {
         core: Core,
         register: regs::RegisterId,
-        /// Which instance.
         index: u16,
     },
     /// A register of what the virtual engine adds to the mover.
     MoverModel {
         register: model::RegisterId,
-        /// Which instance.
         index: u16,
     },
     /// A word of the mover's configuration space, by its offset there.
     MoverConfiguration(u32),
     /// A word of the port of a thread.
-    XmovPort { register: xmov::RegisterId, thread: u16 },
+    XmovPort {
+        register: xmov::RegisterId,
+        thread: u16,
+    },
     /// A register that stands for the firmware.
     Firmware {
         register: firmware::RegisterId,
-        /// Which instance.
         index: u16,
     },
-    /// A register of PE_MMU.
     PeMmu {
         register: pe_mmu::RegisterId,
-        /// Which instance.
         index: u16,
     },
 }
 
 impl Target {
-    /// Finds what a word's offset is.
-    ///
-    /// # Errors
-    ///
-    /// Refuses an offset that is no word's, and one where the model has nothing.
     pub fn find(at: EngineOffset) -> Result<Self, Refusal> {
         Self::at(at).map_err(|why| Refusal::new(at, why))
     }

@@ -28,13 +28,10 @@ use crate::halves::halves;
 /// A register write that follows from an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarWrite {
-    /// The register.
     pub at: EngineOffset,
-    /// What it gets.
     pub value: u32,
 }
 
-/// The block.
 #[derive(Debug, Default)]
 pub struct Firmware {
     config: ApertureConfig,
@@ -75,7 +72,6 @@ const fn refused(error: &RebaseError) -> Answer {
 }
 
 impl Firmware {
-    /// What a register reads as.
     pub fn read(&self, register: RegisterId, index: u16) -> u32 {
         match register {
             RegisterId::ORDER => 0,

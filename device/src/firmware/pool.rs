@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use ane_uapi::hw::firmware::{Answer, BUFFERS, IN_FLIGHT_MAX, POOLS};
 use ane_uapi::hw::space::ApertureAddr;
 
-/// What a buffer is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BufferState {
     Available,

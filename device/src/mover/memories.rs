@@ -11,7 +11,6 @@ use ane_uapi::hw::mover::transfer::WINDOW_BYTES;
 #[derive(Debug)]
 pub struct Memories<'a> {
     pub scratch: &'a mut [u8],
-    /// Configuration space.
     pub configuration: &'a mut [u8],
     pub instruction_ram: &'a mut [u8],
 }
@@ -50,7 +49,6 @@ impl Memories<'_> {
         Ok(())
     }
 
-    /// Fills with zeros.
     pub(super) fn fill(&mut self, to: Destination, bytes: u32) -> Result<(), Outside> {
         match to {
             Destination::Scratch { at } => part(self.scratch, at, bytes)?.fill(0),

@@ -11,7 +11,6 @@ use ane_uapi::hw::mover::regs::{InitialPack, PACKERS, PackedTotal, TileQueues};
 /// Threads that have counts of their own.
 const THREADS: usize = 3;
 
-/// A finished tile.
 #[derive(Clone, Copy, Debug)]
 struct Finished {
     bytes: u16,
@@ -41,9 +40,7 @@ pub(super) struct Packers {
 /// Why a tile was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lost {
-    /// The queue is full.
     Full,
-    /// There is no such packer or thread.
     Nobody,
 }
 

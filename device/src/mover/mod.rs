@@ -40,7 +40,6 @@ use self::processor::Queue;
 use self::registers::KeptRegisters;
 use self::threads::Threads;
 
-/// What is counted; it only observes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counters {
     /// Transfers that were carried out.
@@ -50,7 +49,6 @@ pub struct Counters {
     pub busy_cycles: u64,
     /// Cycles for which writers waited.
     pub waited_cycles: u64,
-    /// Commands and instructions that were refused.
     pub refused: u32,
     /// What became of the last of those.
     pub last_outcome: Outcome,
@@ -67,7 +65,6 @@ impl Counters {
     };
 }
 
-/// The block.
 #[derive(Debug)]
 pub struct Mover {
     settings: Settings,
@@ -86,7 +83,6 @@ pub struct Mover {
 }
 
 impl Mover {
-    /// A mover as after a reset.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -104,7 +100,6 @@ impl Mover {
         }
     }
 
-    /// What it was made with.
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -119,7 +114,6 @@ impl Mover {
         self.clock.now()
     }
 
-    /// True if a transfer runs.
     pub const fn is_busy(&self) -> bool {
         self.clock.now() < self.busy_until
     }

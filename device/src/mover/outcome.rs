@@ -7,57 +7,43 @@ use ane_uapi::hw::mover::command::BadCommand;
 use ane_uapi::hw::mover::model::Outcome;
 use ane_uapi::hw::mover::regs::Core;
 use ane_uapi::hw::mover::xmov::NotXmov;
+use thiserror::Error;
 
 /// Refusals and notes that are kept until somebody takes them.
 const KEPT: usize = 64;
 
-/// Where something came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where a command, an instruction or a tile came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unit {
-    /// The command register, in a core's window.
-    Command {
-        core: Core,
-        /// The command.
-        word: u32,
-        /// The parameters that it took with it.
-        parameters: [u32; 4],
-    },
-    /// The issue port.
-    Xmov {
-        thread: u16,
-        /// The instruction.
-        word: u32,
-    },
+    /// `parameters` are those that the command took with it: source, destination, size, direction.
+    #[error("mover command {word:#010x} of core {core} ({})", parameters.map(|word| format!("{word:#x}")).join(", "))]
+    Command { core: Core, word: u32, parameters: [u32; 4] },
+    #[error("instruction {word:#010x} of thread {thread}")]
+    Xmov { thread: u16, word: u32 },
     /// A packer, or who plays its part.
-    Packer {
-        packer: u16,
-        /// What was reported.
-        word: u32,
-    },
+    #[error("tile {word:#010x} of packer {packer}")]
+    Packer { packer: u16, word: u32 },
 }
 
-/// What is wrong with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Reason {
-    /// It is no command.
+    #[error("{0}")]
     Command(BadCommand),
-    /// It is no XMOV.
+    #[error("{0}")]
     NotXmov(NotXmov),
-    /// There was no parameter credit left.
+    #[error("parameter credits exhausted")]
     NoCredit,
-    /// The transfer reads, or writes, scratch that does not exist.
+    #[error("{} leaves scratch", Described(*.0))]
     OutsideScratch(Transfer),
     /// The transfer leaves configuration space or instruction RAM.
+    #[error("{} leaves its window", Described(*.0))]
     OutsideWindow(Transfer),
-    /// The write is to scratch that does not exist.
-    WriteOutsideScratch {
-        /// Byte address.
-        at: u32,
-        bytes: u8,
-    },
-    /// The packer's queue is full.
+    /// `at` is a byte address.
+    #[error("write of {bytes} bytes at {at:#x} leaves scratch")]
+    WriteOutsideScratch { at: u32, bytes: u8 },
+    #[error("queue of tiles is full")]
     QueueFull,
-    /// There is no such thread.
+    #[error("there is no such thread")]
     NoThread,
 }
 
@@ -79,38 +65,27 @@ impl Reason {
 }
 
 /// A command or an instruction that had no effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{unit} refused: {reason}")]
 pub struct Refused {
-    /// Where it came from.
     pub unit: Unit,
-    /// What is wrong with it.
     pub reason: Reason,
     /// When it was found out, in cycles.
     pub cycle: u64,
 }
 
 /// Something that silicon lets pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Note {
     /// Source and destination share bytes; the copy is as if by way of a snapshot.
+    #[error("mover: {} overlaps itself", Described(*.0))]
     Overlap(Transfer),
     /// STATUS was read while the mover was idle and commands were queued: a loop that looks at bit 0 alone ends here.
+    #[error("mover: idle with {queued} commands queued, which bit 0 of STATUS alone does not tell")]
     IdleWithCommandsQueued { queued: u8 },
     /// The queue of a packer was asked for its oldest tile, and was empty.
+    #[error("mover: packer {packer} has no finished tile")]
     NoTile { packer: u16 },
-}
-
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Command { core, word, parameters: [source, destination, size, direction] } => write!(
-                f,
-                "mover command {word:#010x} of core {core} ({source:#x}, {destination:#x}, {size:#x}, {direction:#x})"
-            ),
-            Self::Xmov { thread, word } => write!(f, "instruction {word:#010x} of thread {thread}"),
-            Self::Packer { packer, word } => write!(f, "tile {word:#010x} of packer {packer}"),
-        }
-    }
 }
 
 /// A transfer in words.
@@ -120,44 +95,6 @@ impl fmt::Display for Described {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Transfer { source, destination, size, direction } = self.0;
         write!(f, "{direction} of {size} units from {source} to {destination}")
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Command(bad) => bad.fmt(f),
-            Self::NotXmov(bad) => bad.fmt(f),
-            Self::NoCredit => f.write_str("parameter credits exhausted"),
-            Self::OutsideScratch(transfer) => write!(f, "{} leaves scratch", Described(*transfer)),
-            Self::OutsideWindow(transfer) => write!(f, "{} leaves its window", Described(*transfer)),
-            Self::WriteOutsideScratch { at, bytes } => {
-                write!(f, "write of {bytes} bytes at {at:#x} leaves scratch")
-            }
-            Self::QueueFull => f.write_str("queue of tiles is full"),
-            Self::NoThread => f.write_str("there is no such thread"),
-        }
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} refused: {}", self.unit, self.reason)
-    }
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Overlap(transfer) => write!(f, "mover: {} overlaps itself", Described(*transfer)),
-            Self::IdleWithCommandsQueued { queued } => {
-                write!(
-                    f,
-                    "mover: idle with {queued} commands queued, which bit 0 of STATUS alone does not tell"
-                )
-            }
-            Self::NoTile { packer } => write!(f, "mover: packer {packer} has no finished tile"),
-        }
     }
 }
 

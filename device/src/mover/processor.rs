@@ -163,14 +163,12 @@ impl Mover {
         }
     }
 
-    /// Notes what was refused.
     pub(super) fn refuse(&mut self, unit: Unit, reason: Reason) {
         self.counters.refused = self.counters.refused.wrapping_add(1);
         self.counters.last_outcome = reason.outcome();
         self.log.refused(Refused { unit, reason, cycle: self.clock.now() });
     }
 
-    /// What STATUS reads as.
     pub(super) fn status(&mut self) -> u32 {
         let state = State {
             busy: self.is_busy(),

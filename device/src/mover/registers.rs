@@ -26,7 +26,6 @@ pub(super) struct KeptRegisters {
 const SCALERS_STORED: u32 = 0x07ff_ffff;
 
 impl Mover {
-    /// The base of a core's thread.
     pub(super) fn base(&self, core: Core) -> u32 {
         self.bases.get(core.base()).copied().unwrap_or_default()
     }

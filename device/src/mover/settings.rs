@@ -1,12 +1,12 @@
 //! What a mover is made with.
 
-use std::fmt;
 use std::str::FromStr;
 
 use ane_uapi::hw::mover::Profile;
 use ane_uapi::hw::mover::model::Control;
 use ane_uapi::hw::mover::transfer::Contention;
 use ane_uapi::hw::mover::xmov::Tensix;
+use thiserror::Error;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -44,22 +44,12 @@ impl Settings {
     }
 }
 
-/// A word that is no setting.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "mover setting {0:?} is not known; known: seed, isa, blackhole, wormhole, ideal, contended, refuse-without-credit, \
+     wait-for-credit"
+)]
 pub struct UnknownSetting(String);
-
-impl fmt::Display for UnknownSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(word) = self;
-        write!(
-            f,
-            "mover setting {word:?} is not known; known: seed, isa, blackhole, wormhole, ideal, contended, refuse-without-\
-             credit, wait-for-credit"
-        )
-    }
-}
-
-impl std::error::Error for UnknownSetting {}
 
 impl FromStr for Settings {
     type Err = UnknownSetting;

@@ -39,7 +39,6 @@ impl Mover {
         }
     }
 
-    /// A thread issues an instruction.
     pub(super) fn issue(&mut self, thread: u16, word: u32, memories: &mut Memories<'_>) {
         let unit = Unit::Xmov { thread, word };
         if let Err(bad) = Instruction::decode(word) {

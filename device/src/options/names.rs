@@ -1,9 +1,10 @@
 //! Values of an option by their names, and the answer to a word that is none of them.
 
-use std::fmt;
+use thiserror::Error;
 
 /// A word that names none of the values of an option.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{option} {value:?} is not known; known: {}", known.join(", "))]
 pub struct UnknownValue {
     pub option: &'static str,
     /// The word.
@@ -11,14 +12,6 @@ pub struct UnknownValue {
     /// The values that there are.
     pub known: Vec<&'static str>,
 }
-
-impl fmt::Display for UnknownValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?} is not known; known: {}", self.option, self.value, self.known.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownValue {}
 
 pub(crate) fn by_name<T: Copy>(
     option: &'static str,

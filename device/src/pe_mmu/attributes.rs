@@ -1,13 +1,12 @@
 //! What a PE_MMU is made with: the two attributes of seed 001, and how long its messages travel.
 
-use std::fmt;
 use std::str::FromStr;
 
 use ane_uapi::hw::pe_mmu::{BadPageSize, DEFAULT_OVERHEAD_PS, PS_PER_NS, PageSize};
+use thiserror::Error;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
-    /// Page of the table.
     pub page_size: PageSize,
     /// What one translation costs its caller, in picoseconds.
     pub overhead_ps: u32,
@@ -24,31 +23,17 @@ impl Default for Attributes {
 }
 
 /// Text that describes no attributes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadAttributes {
-    /// The words are `page=BYTES`, `overhead-ns=N` and `fabric-ns=N`.
+    #[error("attribute {0:?} is not known; known: page=BYTES, overhead-ns=N, fabric-ns=N")]
     Unknown(String),
+    #[error("attribute {0:?} has no number")]
     NoNumber(String),
-    /// The number of bytes is no page size.
+    #[error("{0}")]
     Page(BadPageSize),
-    /// The time does not fit its register.
+    #[error("attribute {0:?} is longer than {max} ns", max = u32::MAX / PS_PER_NS)]
     TooLong(String),
 }
-
-impl fmt::Display for BadAttributes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(word) => {
-                write!(f, "attribute {word:?} is not known; known: page=BYTES, overhead-ns=N, fabric-ns=N")
-            }
-            Self::NoNumber(word) => write!(f, "attribute {word:?} has no number"),
-            Self::Page(bad) => bad.fmt(f),
-            Self::TooLong(word) => write!(f, "attribute {word:?} is longer than {} ns", u32::MAX / PS_PER_NS),
-        }
-    }
-}
-
-impl std::error::Error for BadAttributes {}
 
 /// A whole number, decimal or hexadecimal behind `0x`.
 fn number(text: &str) -> Option<u64> {

@@ -37,7 +37,6 @@ impl Path {
 /// A stretch as the circuit uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The address to use.
     pub pa: u64,
     /// Bytes; never zero.
     pub len: u64,
@@ -49,7 +48,6 @@ pub enum Note {
     /// No region covered the address, so it was used as it is.
     Fallback {
         circuit: Circuit,
-        /// The address.
         va: u64,
         /// Bytes.
         len: u64,

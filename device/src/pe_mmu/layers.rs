@@ -20,7 +20,6 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// True if it covers the byte.
     #[inline]
     pub(super) const fn covers(&self, offset: u32) -> bool {
         self.start <= offset && offset < self.end
@@ -82,7 +81,6 @@ impl Layers {
         layers
     }
 
-    /// True if no region is left.
     pub(super) const fn is_empty(&self) -> bool {
         self.all.is_empty()
     }

@@ -34,10 +34,8 @@ pub use self::table::{Mapping, PageFault, Range, Rejected, Stretch, Table, Why};
 use self::caller::Ledger;
 use self::registers::Latched;
 
-/// What is counted; it only observes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Entries mapped.
     pub maps: u64,
     /// Entries unmapped, whether or not they took out a region.
     pub unmaps: u64,
@@ -47,7 +45,6 @@ pub struct Counters {
     pub fallbacks: u64,
 }
 
-/// The block.
 #[derive(Debug)]
 pub struct PeMmu {
     attributes: Attributes,
@@ -59,7 +56,6 @@ pub struct PeMmu {
 }
 
 impl PeMmu {
-    /// A block with an empty table.
     pub fn new(attributes: Attributes) -> Self {
         Self {
             attributes,
@@ -71,7 +67,6 @@ impl PeMmu {
         }
     }
 
-    /// What it was made with.
     pub const fn attributes(&self) -> &Attributes {
         &self.attributes
     }
@@ -87,10 +82,6 @@ impl PeMmu {
     }
 
     /// Maps all entries in order, or none.
-    ///
-    /// # Errors
-    ///
-    /// Which entry is refused, and why.
     pub fn map(&mut self, entries: &[Mapping]) -> Result<(), Rejected> {
         self.table.map(entries)?;
         self.counters.maps = self.counters.maps.saturating_add(entries.len() as u64);
@@ -98,10 +89,6 @@ impl PeMmu {
     }
 
     /// Unmaps all ranges in order, or none.
-    ///
-    /// # Errors
-    ///
-    /// Which range is refused, and why.
     pub fn unmap(&mut self, ranges: &[Range]) -> Result<(), Rejected> {
         self.table.unmap(ranges)?;
         self.counters.unmaps = self.counters.unmaps.saturating_add(ranges.len() as u64);

@@ -13,12 +13,9 @@ use super::table::{Mapping, Range, Rejected};
 /// Transactions that the inbox holds (Chosen). A sender that waits for `done` has one under way.
 pub const INBOX: usize = 64;
 
-/// What the node understands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Takes regions in.
     Map(Vec<Mapping>),
-    /// Takes regions out.
     Unmap(Vec<Range>),
 }
 
@@ -45,7 +42,6 @@ pub struct Transaction<T> {
 pub enum Received<T> {
     /// It was carried out: its `done` completes.
     Done {
-        /// The transaction's.
         done: u64,
         at: u64,
         /// Nothing of it took effect, if it was refused.
@@ -55,7 +51,6 @@ pub enum Received<T> {
     Forwarded { transaction: Transaction<T>, at: u64 },
 }
 
-/// The inbox.
 #[derive(Clone, Debug)]
 pub struct Node<T> {
     inbox: VecDeque<(u64, Transaction<T>)>,

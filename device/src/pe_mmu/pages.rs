@@ -74,7 +74,6 @@ impl Page {
     }
 }
 
-/// The pages that have regions.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     by_number: HashMap<u64, Page, RandomState>,

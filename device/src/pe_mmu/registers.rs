@@ -11,7 +11,6 @@ use crate::halves::halves;
 pub(super) struct Latched(Option<(RegisterId, u32)>);
 
 impl PeMmu {
-    /// What a register reads as.
     pub fn read(&mut self, register: RegisterId, index: u16) -> u32 {
         match register {
             RegisterId::PAGE_SIZE => self.attributes.page_size.bytes(),
@@ -56,7 +55,6 @@ impl PeMmu {
         }
     }
 
-    /// Sets the switches.
     pub const fn set_control(&mut self, control: Control) {
         self.control = control;
     }

@@ -12,18 +12,15 @@ use ane_uapi::hw::pe_mmu::{MAX_ENTRIES, MAX_REGIONS, MAX_REGIONS_PER_PAGE, PageS
 use super::layers::{Region, Spot};
 use super::pages::Pages;
 
-/// An entry of a map message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// First virtual address.
     pub va: u64,
-    /// Where it leads.
     pub pa: u64,
     /// Bytes; zero maps nothing.
     pub size: u64,
 }
 
-/// An entry of an unmap message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// First virtual address.
@@ -35,7 +32,6 @@ pub struct Range {
 /// No region covers the address: a signal to use it as a physical one, and not an error (seed 001, D4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageFault {
-    /// The address.
     pub va: u64,
 }
 
@@ -48,25 +44,18 @@ pub struct Stretch {
     pub len: u64,
 }
 
-/// Why a message is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The message has more entries than one may.
     TooMany,
-    /// The range wraps around the end of the virtual or the physical addresses.
     Wraps,
-    /// The page would have more regions than one may.
     PageFull { page: u64 },
-    /// The table would have more regions than it may.
     TableFull,
 }
 
 /// A message that was refused: nothing of it took effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// The entry, from 0.
     pub entry: usize,
-    /// What is wrong with it.
     pub why: Why,
 }
 
@@ -111,7 +100,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without regions.
     pub(super) fn new(page_size: PageSize) -> Self {
         Self { page_size, pages: Pages::default(), regions: 0 }
     }
@@ -120,16 +108,11 @@ impl Table {
         self.page_size
     }
 
-    /// Regions that it holds.
     pub const fn regions(&self) -> usize {
         self.regions
     }
 
     /// Where an address leads: the newest region that covers it says so.
-    ///
-    /// # Errors
-    ///
-    /// [`PageFault`] if no region does.
     #[inline]
     pub fn translate(&self, va: u64) -> Result<u64, PageFault> {
         let offset = self.page_size.offset(va);

@@ -11,14 +11,13 @@
 //! the register keeps the offset alone. A sum above 32 bits is none that the engine could use: an error of a port that moves
 //! something, and nothing of one that does not (delta 14; an M1 was seen to run with a base of ones there).
 
-use std::fmt;
-
 use ane_uapi::hw::bar::{BarIndex, BarTable};
 use ane_uapi::hw::space::Iova;
 use ane_uapi::hw::td::header::Header;
 use ane_uapi::hw::td::words::DmaBytes;
 use ane_uapi::hw::td::{kernel_dma, tile_destination, tile_source};
 use ane_uapi::register::{Reg, Word};
+use thiserror::Error;
 
 use super::register_file::{BASES, RegisterFile};
 use super::used::Used;
@@ -27,27 +26,15 @@ use super::used::Used;
 const CONSTANTS: u8 = 1;
 
 /// A BAR and an offset whose sum has more than 32 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{register} at {address:#x} with {offset:#x} and bar {bar} with {base} add up to more than 32 bits")]
 pub struct TooHigh {
     pub register: &'static str,
-    /// Its record address.
     pub address: u32,
     pub offset: u32,
     pub bar: u8,
     pub base: Iova,
 }
-
-impl fmt::Display for TooHigh {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} at {:#x} with {:#x} and bar {} with {} add up to more than 32 bits",
-            self.register, self.address, self.offset, self.bar, self.base
-        )
-    }
-}
-
-impl std::error::Error for TooHigh {}
 
 /// Puts the sums of one task into the registers.
 ///

@@ -37,10 +37,6 @@ pub(super) const INERT: [(u32, u32); 6] = [
 ];
 
 /// Decodes a descriptor on top of what the tasks before left in the registers.
-///
-/// # Errors
-///
-/// The first word that is not understood.
 pub fn decode(
     descriptor: &Descriptor,
     before: &RegisterFile,
@@ -127,7 +123,6 @@ fn check_words(file: &RegisterFile) -> Result<(), DescriptorError> {
     Ok(())
 }
 
-/// Checks the enumerations of a word.
 fn check_codes(register: &Register, address: u32, value: u32, used: &Used) -> Result<(), DescriptorError> {
     let enumerated = |field: &&Field| matches!(field.show, Show::Codes(_));
     for field in register.fields.iter().filter(enumerated) {

@@ -1,43 +1,28 @@
 //! Why a descriptor is refused: the word, and what of it is not understood.
 
-use std::fmt;
+use thiserror::Error;
 
 use crate::refusal::Category;
 
-/// Why a descriptor was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// `address` is the record address of the register; of a header word, [`HEADER_AT`](super::decode::HEADER_AT) and its byte
+/// offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DescriptorError {
-    /// It ends inside its header.
+    #[error("descriptor of {words} words ends inside its header")]
     Header { words: usize },
-    /// A record writes where no register is known.
+    #[error("word {word} writes {value:#010x} to {address:#x}, where no register is known")]
     NoRegister {
         /// Index of the value's word in the descriptor.
         word: usize,
-        /// Record address.
         address: u32,
         value: u32,
     },
-    /// A word has bits that no source explains.
-    Unexplained {
-        /// The register or header word.
-        register: &'static str,
-        /// Its record address; of a header word, [`HEADER_AT`](super::decode::HEADER_AT) and its byte offset.
-        address: u32,
-        bits: u32,
-        /// The word.
-        value: u32,
-    },
-    /// An enumeration does not have this number.
-    UnknownCode {
-        register: &'static str,
-        /// Its record address.
-        address: u32,
-        field: &'static str,
-        /// The field's bits in the word.
-        bits: u32,
-        /// The word.
-        value: u32,
-    },
+    #[error("bits {bits:#010x} of {value:#010x} in {register} at {address:#x} are not explained")]
+    Unexplained { register: &'static str, address: u32, bits: u32, value: u32 },
+    #[error(
+        "field {field}, bits {bits:#010x} of {value:#010x} in {register} at {address:#x}, holds no known code"
+    )]
+    UnknownCode { register: &'static str, address: u32, field: &'static str, bits: u32, value: u32 },
 }
 
 impl DescriptorError {
@@ -61,29 +46,3 @@ impl DescriptorError {
         }
     }
 }
-
-impl fmt::Display for DescriptorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Header { words } => write!(f, "descriptor of {words} words ends inside its header"),
-            Self::NoRegister { word, address, value } => {
-                write!(f, "word {word} writes {value:#010x} to {address:#x}, where no register is known")
-            }
-            Self::Unexplained { register, address, bits, value } => {
-                write!(
-                    f,
-                    "bits {bits:#010x} of {value:#010x} in {register} at {address:#x} are not explained"
-                )
-            }
-            Self::UnknownCode { register, address, field, bits, value } => {
-                write!(
-                    f,
-                    "field {field}, bits {bits:#010x} of {value:#010x} in {register} at {address:#x}, "
-                )?;
-                f.write_str("holds no known code")
-            }
-        }
-    }
-}
-
-impl std::error::Error for DescriptorError {}

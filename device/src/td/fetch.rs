@@ -3,9 +3,8 @@
 //! It reads what the request, or the task before, said how long it is: the descriptor says nothing of its own
 //! length, so a wrong length shows as a record cut short or as records that are none.
 
-use std::fmt;
-
 use ane_uapi::hw::space::IovaRange;
+use thiserror::Error;
 use vm_memory::GuestMemory;
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U32;
@@ -23,28 +22,14 @@ pub struct Descriptor {
     len: usize,
 }
 
-/// Why a descriptor could not be fetched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FetchError {
-    /// Its address is no multiple of four.
+    #[error("descriptor at iova {address:#x} is no multiple of 4")]
     Misaligned { address: u64 },
-    /// The transfer faulted; the window holds the rest.
-    Fault {
-        /// Low half of the address that faulted.
-        address: u32,
-    },
+    /// The window holds the rest; `address` is the low half of the one that faulted.
+    #[error("descriptor's transfer faulted at {address:#x}")]
+    Fault { address: u32 },
 }
-
-impl fmt::Display for FetchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Misaligned { address } => write!(f, "descriptor at iova {address:#x} is no multiple of 4"),
-            Self::Fault { address } => write!(f, "descriptor's transfer faulted at {address:#x}"),
-        }
-    }
-}
-
-impl std::error::Error for FetchError {}
 
 impl Descriptor {
     /// Reads `words` words from `address`, which may be beyond what the engine can address, in place of what it held.

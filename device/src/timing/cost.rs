@@ -41,12 +41,10 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The cost of a pass.
     pub fn of(machine: &Machine, pass: &Pass) -> Self {
         Self::of_work(machine, Work::of(machine, pass))
     }
 
-    /// The cost of work.
     pub fn of_work(machine: &Machine, work: Work) -> Self {
         let hierarchy = &machine.hierarchy;
         let tiles = match hierarchy.crossing {

@@ -15,9 +15,7 @@ pub const M5_WORKING_SET: u64 = 472 * (1 << 20) / 100;
 pub struct Product {
     /// Rows of the batch.
     pub rows: u64,
-    /// Input channels.
     pub inputs: u64,
-    /// Output channels.
     pub outputs: u64,
 }
 

@@ -42,7 +42,6 @@ const M5: Rates =
 pub struct Machine {
     /// The on-chip memory.
     pub hierarchy: Hierarchy,
-    /// Cycles in a second.
     pub clock_hz: u64,
     /// Bytes in a second between DRAM and the chip, in both directions together.
     pub memory_bytes_per_second: u64,

@@ -22,7 +22,6 @@ pub enum Part {
 }
 
 impl Part {
-    /// Every part.
     pub const ALL: [Self; 4] = [Self::KernelFill, Self::TileRead, Self::Array, Self::TileWrite];
 
     /// What it is called: the levels of the hierarchy that it joins.

@@ -25,12 +25,10 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// A request was dispatched.
     pub const fn dispatched(&mut self, cycles: u64) {
         self.cycles = self.cycles.saturating_add(cycles);
     }
 
-    /// A task was run.
     pub const fn add(&mut self, cost: &Cost, spent: &Spent) {
         let work = &cost.work;
         self.cycles = self.cycles.saturating_add(spent.cycles);

@@ -54,7 +54,6 @@ fn moved(machine: &Machine, place: &MemoryPlace, shape: Shape) -> (u64, bool) {
 }
 
 impl Work {
-    /// The work of a pass.
     pub fn of(machine: &Machine, pass: &Pass) -> Self {
         match pass {
             Pass::Neural(pass) => Self::neural(machine, pass),

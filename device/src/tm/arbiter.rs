@@ -11,7 +11,6 @@
 
 use ane_uapi::hw::tq::QueueId;
 
-/// A request that could start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     pub queue: QueueId,

@@ -8,6 +8,7 @@ use ane_uapi::hw::nid::{BadNid, Nid};
 pub use ane_uapi::hw::tm::error::ErrorCode;
 use ane_uapi::hw::tm::error::ErrorWord;
 use ane_uapi::hw::tq::QueueId;
+use thiserror::Error;
 
 use crate::engine::EngineError;
 use crate::engine::plan::verdict::Verdict;
@@ -18,58 +19,55 @@ use crate::td::error::DescriptorError;
 use crate::td::fetch::FetchError;
 
 /// Why a push started nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PushError {
-    /// The queue's status does not say that it is in use.
+    #[error("queue's status does not say in use")]
     QueueNotInUse,
-    /// Neither set holds a valid request.
+    #[error("neither set holds a valid request")]
     NothingStaged,
-    /// The set's earlier request has not ended.
+    #[error("set's earlier request has not ended")]
     SetTaken,
-    /// The network id names no request.
+    #[error("{0}")]
     Nid(BadNid),
-    /// The chain has no tasks.
+    #[error("request has no tasks")]
     NoTasks,
-    /// A request is to go on that its stream has not put aside.
+    #[error("stream has put no such request aside")]
     NothingAside,
 }
 
 /// Why a request did not run to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RequestError {
-    /// It was never taken.
+    #[error("{0}")]
     Push(PushError),
-    /// A descriptor could not be fetched.
+    #[error("{0}")]
     Fetch(FetchError),
-    /// A descriptor was not understood.
+    #[error("{0} ({category})", category = .0.category())]
     Descriptor(DescriptorError),
-    /// A descriptor carries the network id of another request.
-    WrongNid {
-        /// The id in the descriptor.
-        found: u8,
-        /// That of the request.
-        expected: Nid,
-    },
-    /// A chain ends before its last task.
-    ChainEnds {
-        /// Tasks that the request has.
-        tasks: u16,
-    },
-    /// A base address is too high.
+    #[error("descriptor carries network id {found:#x}, the request is {expected}")]
+    WrongNid { found: u8, expected: Nid },
+    #[error("chain ends here, the request has {tasks} tasks")]
+    ChainEnds { tasks: u16 },
+    #[error("{0}")]
     Bar(TooHigh),
-    /// The engine did not run the task.
+    #[error("{0}")]
     Engine(EngineError),
-    /// The queue got nowhere for too long.
+    #[error("queue got nowhere before its deadline{}", culprit(*.hung))]
     Deadline {
         /// What hung the engine, where the model knows: record address and value of the register.
         hung: Option<(u32, u32)>,
     },
-    /// The driver took the queue back.
+    #[error("driver took the queue back")]
     Aborted,
 }
 
+fn culprit(hung: Option<(u32, u32)>) -> String {
+    hung.map_or_else(String::new, |(address, value)| {
+        format!(": register {address:#x} with {value:#010x} hung the engine")
+    })
+}
+
 impl RequestError {
-    /// True if a transfer faulted.
     pub const fn is_fault(&self) -> bool {
         self.code().is_fault()
     }
@@ -129,36 +127,6 @@ impl RequestError {
     }
 }
 
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Push(PushError::QueueNotInUse) => f.write_str("queue's status does not say in use"),
-            Self::Push(PushError::NothingStaged) => f.write_str("neither set holds a valid request"),
-            Self::Push(PushError::SetTaken) => f.write_str("set's earlier request has not ended"),
-            Self::Push(PushError::Nid(nid)) => nid.fmt(f),
-            Self::Push(PushError::NoTasks) => f.write_str("request has no tasks"),
-            Self::Push(PushError::NothingAside) => f.write_str("stream has put no such request aside"),
-            Self::Fetch(error) => error.fmt(f),
-            Self::Descriptor(error) => write!(f, "{error} ({})", error.category()),
-            Self::WrongNid { found, expected } => {
-                write!(f, "descriptor carries network id {found:#x}, the request is {expected}")
-            }
-            Self::ChainEnds { tasks } => write!(f, "chain ends here, the request has {tasks} tasks"),
-            Self::Bar(error) => error.fmt(f),
-            Self::Engine(error) => error.fmt(f),
-            Self::Deadline { hung: None } => f.write_str("queue got nowhere before its deadline"),
-            Self::Deadline { hung: Some((address, value)) } => {
-                write!(
-                    f,
-                    "queue got nowhere before its deadline: register {address:#x} with {value:#010x} "
-                )?;
-                f.write_str("hung the engine")
-            }
-            Self::Aborted => f.write_str("driver took the queue back"),
-        }
-    }
-}
-
 /// A request that did not run to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -171,7 +139,6 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The three error registers.
     pub fn registers(&self) -> [u32; 3] {
         let (address, value) = self.error.detail();
         let nid = self.nid.map_or(0, Nid::number);

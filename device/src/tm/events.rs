@@ -25,7 +25,6 @@ pub const DEPTH: usize = 64;
 /// An event line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Line {
-    /// Line 0.
     First,
     /// Line 1, which says the same.
     Second,
@@ -130,7 +129,6 @@ impl Events {
         fifo.shown.info
     }
 
-    /// The event that was taken last.
     pub const fn shown(&self, line: Line) -> EventWords {
         self.fifo(line).shown
     }
@@ -140,22 +138,18 @@ impl Events {
         self.fifo(line).lost
     }
 
-    /// The first word of enables.
     pub const fn enable(&self) -> InterruptEnable {
         self.enable
     }
 
-    /// The second word of enables.
     pub const fn lines(&self) -> LineEnable {
         self.lines
     }
 
-    /// Writes the first word of enables.
     pub const fn set_enable(&mut self, enable: InterruptEnable) {
         self.enable = enable;
     }
 
-    /// Writes the second word of enables.
     pub const fn set_lines(&mut self, lines: LineEnable) {
         self.lines = lines;
     }
@@ -165,7 +159,6 @@ impl Events {
         self.unacknowledged
     }
 
-    /// The driver acknowledges.
     pub const fn acknowledge(&mut self) {
         self.unacknowledged = false;
     }

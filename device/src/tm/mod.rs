@@ -44,7 +44,6 @@ use crate::time::Ticks;
 /// What follows from a register write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
     None,
     /// A request was taken, or could not be.
     Pushed(Result<(QueueId, Nid), Failure>),
@@ -103,7 +102,6 @@ impl TaskManager {
         self.queues.get(id.index())
     }
 
-    /// The event lines.
     pub const fn events(&self) -> &Events {
         &self.events
     }
@@ -113,7 +111,6 @@ impl TaskManager {
         &mut self.events
     }
 
-    /// The request that has started.
     pub const fn running(&self) -> Option<&Running> {
         self.running.as_ref()
     }
@@ -123,7 +120,6 @@ impl TaskManager {
         self.running.as_mut()
     }
 
-    /// The three error registers.
     pub const fn errors(&self) -> [u32; 3] {
         self.errors
     }
@@ -203,7 +199,6 @@ impl TaskManager {
         Effect::None
     }
 
-    /// Reads a register of a queue.
     pub fn read_queue(&self, id: QueueId, register: tq::RegisterId, offset: u32) -> u32 {
         if register == tq::RegisterId::GIVE_WAY {
             let asked =

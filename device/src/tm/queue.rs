@@ -26,15 +26,12 @@ use super::error::PushError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub queue: QueueId,
-    /// The set that it came from.
     pub slot: Slot,
     pub priority: u8,
     /// Its place in the order of pushes.
     pub age: u64,
     pub nid: Nid,
-    /// The stream that its transfers carry.
     pub stream: StreamId,
-    /// Its base addresses.
     pub bars: BarTable,
     /// Device address of its first descriptor.
     pub address: Iova,
@@ -73,7 +70,6 @@ impl Set {
 
 const WORDS: usize = (STRIDE / 4) as usize;
 
-/// One task queue.
 #[derive(Clone, Debug)]
 pub struct Queue {
     id: QueueId,
@@ -83,7 +79,6 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A queue after reset.
     pub fn new(id: QueueId) -> Self {
         Self { id, words: [0; WORDS], sets: [Set::default(), Set::default()], stagings: 0 }
     }
@@ -207,10 +202,6 @@ impl Queue {
 
     /// Latches a request from the set that is next. `aside` has the request that a stream put aside, if the push is to have it go
     /// on.
-    ///
-    /// # Errors
-    ///
-    /// Why there is none.
     pub fn push(
         &mut self,
         words: PushWords,

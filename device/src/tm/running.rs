@@ -28,7 +28,6 @@ pub struct Running {
     pub address: u64,
     /// Words of its descriptor.
     pub words: usize,
-    /// Its deadline.
     pub watch: Watch,
     /// When the end of its task shows, if that was delayed.
     pub resume: Option<Ticks>,
@@ -49,22 +48,17 @@ pub struct Running {
 /// What a task's end means for its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// It has another task.
     GoesOn,
-    /// That was its last task.
     Ended,
-    /// It was put aside.
     Aside,
 }
 
 /// What is to be done next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Nothing.
     Idle,
     /// Nothing before this time.
     Wait(Ticks),
-    /// The next task of the running request.
     Task,
 }
 

@@ -45,7 +45,6 @@ impl Track {
         queues.map(Self::Queue).chain(circuits).chain(engines).chain(Part::ALL.map(Self::Part))
     }
 
-    /// The row of an event.
     fn of(event: &Event) -> Self {
         match event.what {
             What::RequestBegin { .. }
@@ -109,10 +108,6 @@ enum State {
 
 impl<W: Write> Writer<W> {
     /// Begins a file with the names of the rows.
-    ///
-    /// # Errors
-    ///
-    /// Those of the sink.
     pub fn new(sink: W) -> io::Result<Self> {
         let mut writer = Self {
             sink,
@@ -211,19 +206,11 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes what a timeline holds.
-    ///
-    /// # Errors
-    ///
-    /// Those of the sink; the file is given up then.
     pub fn drain(&mut self, timeline: &mut Timeline) -> io::Result<()> {
         timeline.drain().try_for_each(|record| self.write(&record))
     }
 
     /// Ends open requests and the file, which says how many events were lost. Done again, it does nothing.
-    ///
-    /// # Errors
-    ///
-    /// Those of the sink.
     pub fn finish(&mut self, lost: u64) -> io::Result<()> {
         if self.state == State::Over {
             return Ok(());

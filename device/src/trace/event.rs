@@ -8,26 +8,20 @@ use crate::dart::Circuit;
 use crate::engine::numerics::Numerics;
 use crate::timing::phases::Part;
 
-/// Which task an event belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Task {
-    /// The queue that its request came from.
     pub queue: QueueId,
-    /// The request.
     pub nid: Nid,
     /// Which task of the request, from 0.
     pub index: u16,
 }
 
-/// Something that happened, and to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     pub task: Task,
-    /// What happened.
     pub what: What,
 }
 
-/// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A request began, and the task's index is 0; or one that gave way goes on with this task.
@@ -45,7 +39,6 @@ pub enum What {
         /// Bytes that it moved.
         bytes: u64,
     },
-    /// An engine computed.
     Pass {
         /// The task's class, which says which engine.
         class: TaskClass,
@@ -62,7 +55,6 @@ pub enum What {
         /// Cycles of the engine's clock.
         cycles: u64,
     },
-    /// A transfer faulted.
     Fault {
         circuit: Circuit,
         /// Low half of the address.

@@ -35,7 +35,6 @@ pub struct Stamp(pub u64);
 /// An event with the time that it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When it began.
     pub start: Stamp,
     /// When it ended; the same for what takes no time.
     pub end: Stamp,
@@ -74,7 +73,6 @@ impl Timeline {
     /// Records that a timeline holds unless told otherwise: a hundred requests of a hundred tasks, in four megabytes.
     pub const CAPACITY: usize = 1 << 16;
 
-    /// A timeline that is off.
     pub const fn off() -> Self {
         Self { recording: None }
     }
@@ -86,7 +84,6 @@ impl Timeline {
         Self { recording: Some(Box::new(recording)) }
     }
 
-    /// True if events are kept.
     pub const fn is_on(&self) -> bool {
         self.recording.is_some()
     }

@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 
 use super::{Record, Timeline};
 
-/// The last records.
 #[derive(Debug, Default)]
 pub struct Recent {
     records: VecDeque<Record>,
@@ -21,7 +20,6 @@ impl Recent {
     /// Records that are kept: as many as a timeline holds, and some six megabytes as text.
     pub const CAPACITY: usize = Timeline::CAPACITY;
 
-    /// Notes records, the latest last.
     pub fn note(&mut self, records: impl IntoIterator<Item = Record>) {
         for record in records {
             if self.records.len() >= Self::CAPACITY {

@@ -17,10 +17,6 @@ use crate::options::FaultPolicy;
 use crate::pe_mmu::Attributes;
 
 /// What the device with these options says of itself.
-///
-/// # Errors
-///
-/// [`NoSuchInstance`] if the chip has fewer circuits.
 pub fn config(options: &Options) -> Result<Config, NoSuchInstance> {
     let identity = Identity::of(options)?;
     let chip = identity.chip;

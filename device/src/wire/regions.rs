@@ -18,10 +18,6 @@ pub(super) struct NotDone {
 }
 
 /// Carries a message out; when this returns, its regions are installed.
-///
-/// # Errors
-///
-/// Why nothing of it took effect.
 pub(super) fn install<M: GuestMemory, E: Engine<M>>(
     ane: &mut Ane<M, E>,
     regions: Regions<'_>,

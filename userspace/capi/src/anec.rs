@@ -38,15 +38,10 @@ pub struct Anec {
     pub size: U64,
     /// Bytes of the first task.
     pub td_size: U32,
-    /// Tasks.
     pub td_count: U32,
-    /// Bytes of all tasks.
     pub tsk_size: U64,
-    /// Bytes of the constants.
     pub krn_size: U64,
-    /// Inputs.
     pub src_count: U32,
-    /// Outputs.
     pub dst_count: U32,
     /// Of each BAR, the tiles of its buffer.
     pub tiles: [U32; BARS],
@@ -76,7 +71,6 @@ impl Anec {
         told.unwrap_or_else(|| Roles::in_order(first, outputs, inputs))
     }
 
-    /// Bytes of a BAR's buffer.
     pub fn bytes(&self, bar: usize) -> u64 {
         self.tiles.get(bar).map_or(0, |tiles| u64::from(tiles.get()) << TILE_SHIFT)
     }
@@ -134,12 +128,9 @@ pub fn layout([n, c, h, w, plane, row]: [u64; 6]) -> Option<Layout> {
     Layout::new(shape, Axes { n: batch, c: plane, h: row, w: HALF }).ok()
 }
 
-/// A file that was read.
 #[derive(Debug)]
 pub struct Image {
-    /// Its header.
     pub anec: Anec,
-    /// Tasks and constants.
     pub payload: Vec<u8>,
     /// Which BARs are outputs, and which inputs.
     pub roles: Roles,

@@ -21,11 +21,9 @@ use crate::node::{self, Buffer};
 #[derive(Debug)]
 #[repr(C)]
 pub struct Network {
-    /// The node.
     pub fd: RawFd,
     /// The payload, as it is in the file.
     pub data: *mut c_void,
-    /// The header.
     pub anec: Anec,
     pub chans: [Buffer; BARS],
     /// The first task, under the network id of the driver.
@@ -52,10 +50,6 @@ impl Network {
     pub const C_BYTES: usize = offset_of!(Self, roles);
 
     /// Opens the device, loads a program, and makes its buffers.
-    ///
-    /// # Errors
-    ///
-    /// What file, driver or system say, as [`anec::read`] and [`node::open`] do.
     pub fn open(path: &Path, device: usize) -> io::Result<Box<Self>> {
         let image = anec::read(path)?;
         let node = node::open(device)?;
@@ -104,11 +98,6 @@ impl Network {
         if is_loaded { Ok(()) } else { Err(nowhere()) }
     }
 
-    /// Runs the program and waits for it.
-    ///
-    /// # Errors
-    ///
-    /// What the driver says.
     pub fn execute(&self) -> io::Result<()> {
         let mut submit = Submit {
             tsk_size: self.anec.tsk_size.get(),
@@ -133,12 +122,10 @@ impl Network {
         nth(self.roles.outputs, index, self.anec.dst_count.get())
     }
 
-    /// The buffer of an input.
     pub fn source(&self, index: usize) -> Option<&Buffer> {
         self.chans.get(self.source_bar(index)?)
     }
 
-    /// The buffer of an output.
     pub fn destination(&self, index: usize) -> Option<&Buffer> {
         self.chans.get(self.destination_bar(index)?)
     }
@@ -202,7 +189,6 @@ impl Network {
         })
     }
 
-    /// Gives everything back that the network has.
     pub fn close(&mut self) {
         for buffer in self.chans.iter().chain([&self.btsp_chan]) {
             buffer.free(self.fd);

@@ -58,13 +58,11 @@ fn is_ours(fd: RawFd) -> bool {
     call(fd, VERSION.number, &mut version).is_ok() && name == DRIVER_NAME.as_bytes()
 }
 
-/// A buffer as C sees it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Buffer {
     /// Where it is mapped; null if there is none.
     pub map: *mut c_void,
-    /// Bytes.
     pub size: u64,
     /// The driver's name of it.
     pub handle: u32,
@@ -76,10 +74,6 @@ impl Buffer {
     pub const NONE: Self = Self { map: ptr::null_mut(), size: 0, handle: 0, offset: 0 };
 
     /// A new buffer, zeroed and mapped.
-    ///
-    /// # Errors
-    ///
-    /// What driver or system say.
     pub fn new(fd: RawFd, size: u64) -> io::Result<Self> {
         let mut init = BoInit { size, ..BoInit::new_zeroed() };
         call(fd, BO_INIT.number, &mut init)?;
@@ -87,7 +81,6 @@ impl Buffer {
         map(fd, size, init.offset).map(|map| Self { map, ..buffer }).inspect_err(|_| buffer.free(fd))
     }
 
-    /// Gives it back.
     pub fn free(&self, fd: RawFd) {
         if !self.map.is_null() {
             // SAFETY: the mapping was made with this address and length, and its owner gives it up.
@@ -121,7 +114,6 @@ pub fn submit(fd: RawFd, submit: &mut Submit) -> io::Result<()> {
     call(fd, SUBMIT.number, submit)
 }
 
-/// An ioctl.
 fn call<T>(fd: RawFd, number: u32, argument: &mut T) -> io::Result<()> {
     // SAFETY: the number holds the length of the argument, which is borrowed for the call; what it points at is as well.
     let result = unsafe { libc::ioctl(fd, libc::Ioctl::from(number), ptr::from_mut(argument)) };

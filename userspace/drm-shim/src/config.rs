@@ -15,7 +15,6 @@ use std::time::Duration;
 pub(crate) struct Config {
     /// Where the daemon listens.
     pub(crate) socket: &'static [u8],
-    /// The node's number.
     pub(crate) node: u8,
     pub(crate) listing: Option<&'static CStr>,
     /// How long the daemon may be silent; zero is without an end.

@@ -40,7 +40,6 @@ pub(crate) fn find(identity: Identity) -> Option<File> {
     all().find_map(|(file, other)| (other == identity).then_some(file))
 }
 
-/// Every open file, with its arena.
 pub(crate) fn all() -> impl Iterator<Item = (File, Identity)> {
     TABLE.iter().enumerate().filter_map(|(index, slot)| {
         let serial = slot.serial.load(Ordering::Acquire);
@@ -72,7 +71,6 @@ pub(crate) fn remove(file: File) -> bool {
     })
 }
 
-/// Is it still in the table?
 pub(crate) fn is_open(file: File) -> bool {
     TABLE.get(file.slot).is_some_and(|slot| slot.serial.load(Ordering::Acquire) == file.serial)
 }

@@ -24,7 +24,6 @@ pub(crate) struct Written {
     pub(crate) bytes: usize,
     /// Where the argument begins.
     argument_at: usize,
-    /// How long it is.
     argument: usize,
 }
 

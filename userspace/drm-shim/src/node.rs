@@ -15,12 +15,9 @@ const DIRECTORY: &[u8] = b"/dev/accel";
 /// The major number of accelerators (Linux, `drivers/accel`).
 const MAJOR: u32 = 261;
 
-/// What lies at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The directory of the nodes.
     Directory,
-    /// The device.
     Node,
     /// Nothing, though a real device might be there.
     Nothing,
@@ -73,7 +70,6 @@ pub(crate) const fn mode() -> mode_t {
     libc::S_IFCHR | 0o666
 }
 
-/// The node's numbers.
 pub(crate) const fn numbers(config: &Config) -> (u32, u32) {
     (MAJOR, config.node as u32)
 }

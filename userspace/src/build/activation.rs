@@ -24,10 +24,8 @@ pub(super) const LOG2_E: f16 = f16::LOG2_E;
 /// A spacing at which every number but zero lies beyond the knots.
 const KNOTS_UNUSED: i16 = 64;
 
-/// One end of a table.
 #[derive(Clone, Copy, Debug)]
 struct End {
-    /// Where the domain ends.
     at: f64,
     value: f64,
     /// Slope and intercept between the last knot and the end.
@@ -35,7 +33,6 @@ struct End {
 }
 
 impl End {
-    /// An end right at the knots.
     const fn constant(at: f64, value: f64) -> Self {
         Self { at, value, line: (0.0, value) }
     }
@@ -218,29 +215,16 @@ const INFINITE_ABOVE: End = End::constant(f64::INFINITY, f64::INFINITY);
 const IDENTITY_ABOVE: End = End { at: f64::INFINITY, value: f64::INFINITY, line: (1.0, 0.0) };
 
 impl Graph {
-    /// Sends a tensor through an activation table.
-    ///
-    /// # Errors
-    ///
-    /// As [`pass_through`](Self::pass_through).
     pub fn activation(&mut self, input: Tensor, table: ActivationTable) -> Result<Tensor, BuildError> {
         self.pass_through(input, Tail::table(table))
     }
 
     /// `e^x`: the base-2 exponential of `x * log2(e)`; infinity from about 11.094 on.
-    ///
-    /// # Errors
-    ///
-    /// As [`pass_through`](Self::pass_through).
     pub fn exp(&mut self, input: Tensor) -> Result<Tensor, BuildError> {
         self.pass_through(input, Tail { post_scale: LOG2_E, ..Tail::table(exp2()) })
     }
 
     /// The natural logarithm: the base-2 logarithm, then times `ln 2` on the planar engine.
-    ///
-    /// # Errors
-    ///
-    /// As [`pass_through`](Self::pass_through).
     pub fn ln(&mut self, input: Tensor) -> Result<Tensor, BuildError> {
         let logarithm = self.activation(input, log2())?;
         self.unary(logarithm, super::Element::COPY.then(f16::ZERO, f16::LN_2))

@@ -10,8 +10,8 @@ use zerocopy::little_endian::U32;
 
 use super::graph::{Graph, ValueId};
 use super::shape::{HALF, InMemory};
-use crate::container::anec::{self, CONSTANTS_BAR, Form, Image, Layout, SCRATCH_BARS, TASKS_BAR, WriteError};
-use crate::container::limits::{BARS, TILE_BYTES};
+use crate::container::anec::{self, CONSTANTS_BAR, Form, Image, SCRATCH_BARS, TASKS_BAR, WriteError};
+use crate::container::limits::TILE_BYTES;
 use crate::container::{
     Axes, Bar, Constants, Container, Direction, Element, Generation, Program, Role, Surface,
 };
@@ -49,7 +49,6 @@ impl Built {
         &self.surfaces
     }
 
-    /// The operand of this name.
     pub fn surface(&self, name: &str) -> Option<&Surface<'static>> {
         self.surfaces.iter().find(|surface| surface.name == name)
     }
@@ -103,24 +102,7 @@ impl Built {
 
     /// What the `.anec` writer takes.
     pub fn image(&self) -> Image<'_> {
-        let layouts = |direction| {
-            let surfaces = self.surfaces.iter().filter(move |surface| surface.direction == direction);
-            surfaces.map(Layout::of).collect()
-        };
-        let mut buffers = [0; BARS];
-        for bar in self.bars().iter().filter(|bar| !matches!(bar.role, Role::Constants(_))) {
-            buffers[usize::from(bar.index)] = bar.bytes;
-        }
-        Image {
-            stream: Cow::Borrowed(&self.stream),
-            first_task_bytes: self.first_task_bytes(),
-            task_count: self.tasks.len() as u32,
-            constants: &self.constants,
-            buffers,
-            outputs: layouts(Direction::Output),
-            inputs: layouts(Direction::Input),
-            names: self.surfaces.iter().map(|surface| surface.name.to_string()).collect(),
-        }
+        Image::of_anec(&self.program())
     }
 
     /// The bytes of an `.anec` file.

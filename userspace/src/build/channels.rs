@@ -13,18 +13,11 @@ use super::shape::Shape;
 /// What becomes of the channels that an output reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Across {
-    /// Their sum.
     Sum,
-    /// The largest.
     Maximum,
 }
 
 impl Graph {
-    /// The sum over all channels.
-    ///
-    /// # Errors
-    ///
-    /// Refuses a transposition that registers have no room for.
     pub fn channel_sum(&mut self, input: Tensor, tail: Tail) -> Result<Tensor, BuildError> {
         let reads = self.shape(input)?.c;
         self.across_channels(input, Across::Sum, reads, tail)
@@ -76,6 +69,6 @@ impl Graph {
             input_relu: false,
         };
         let pass = Pass::neural(operation, first, output, neural);
-        self.pass(if tail.transpose { output.transposed() } else { output }, pass)
+        self.pass(output.transposed_if(tail.transpose), pass)
     }
 }

@@ -5,7 +5,6 @@ use super::graph::{Graph, Tensor};
 use super::pass::Tail;
 use super::shape::Shape;
 
-/// An axis of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Axis {
     Channels,

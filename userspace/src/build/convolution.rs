@@ -12,7 +12,6 @@ use super::tiling::{Part, Sizes};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution<'a> {
-    /// Output channels.
     pub outputs: u32,
     /// Columns and rows of the kernel, 1 to 31 each.
     pub kernel: (u32, u32),
@@ -20,7 +19,6 @@ pub struct Convolution<'a> {
     pub stride: (u32, u32),
     /// Zeros around the input. Deviation: inferred unless 0.
     pub padding: Padding,
-    /// Which input channels an output channel reads.
     pub channels: Channels,
     /// The coefficients, for each output channel those of its input channels, each row by row.
     pub weights: Weights<'a>,
@@ -54,16 +52,11 @@ impl<'a> Convolution<'a> {
     }
 }
 
-/// Zeros around an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Padding {
-    /// Columns before the first.
     pub left: u32,
-    /// Columns behind the last.
     pub right: u32,
-    /// Rows before the first.
     pub top: u32,
-    /// Rows behind the last.
     pub bottom: u32,
 }
 
@@ -79,7 +72,6 @@ impl Padding {
 /// Which input channels an output channel reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channels {
-    /// All.
     Dense,
     /// Those of its group, of which there are so many.
     Grouped(u32),
@@ -96,7 +88,6 @@ impl Channels {
         }
     }
 
-    /// Input channels for each output channel.
     fn reads(self, inputs: u32, outputs: u32) -> Result<u32, BuildError> {
         let operation = "convolution";
         match self {
@@ -121,10 +112,8 @@ impl Channels {
     }
 }
 
-/// Coefficients.
 #[derive(Clone, Copy, Debug)]
 pub enum Weights<'a> {
-    /// Halves.
     Half(&'a [f16]),
     /// Unsigned bytes, each the number that it says.
     Bytes(&'a [u8]),
@@ -141,11 +130,6 @@ impl Weights<'_> {
 
 impl Graph {
     /// Convolves a tensor; in several tasks where an operand is larger than the pool holds.
-    ///
-    /// # Errors
-    ///
-    /// Refuses geometry that registers have no room for, lists of the wrong length, and combinations that no source
-    /// shows to work.
     pub fn convolution(
         &mut self,
         input: Tensor,
@@ -156,8 +140,7 @@ impl Graph {
         let tail = convolution.tail;
         check(convolution)?;
         let output = output_shape(first.shape, convolution)?.check(operation)?;
-        let result =
-            self.intermediate(operation, if tail.transpose { output.transposed() } else { output })?;
+        let result = self.intermediate(operation, output.transposed_if(tail.transpose))?;
         self.convolution_into(result, input, convolution)?;
         Ok(result)
     }
@@ -314,7 +297,6 @@ fn output_shape(input: Shape, convolution: &Convolution<'_>) -> Result<Shape, Bu
     Ok(Shape::new(convolution.outputs, h, w))
 }
 
-/// Refuses a divisor that leaves a remainder.
 pub(super) fn divides(
     operation: &'static str,
     what: &'static str,

@@ -9,7 +9,7 @@ use half::f16;
 
 use super::error::BuildError;
 use super::graph::{Graph, Tensor};
-use super::pass::{Pass, Planar, Work};
+use super::pass::Pass;
 
 /// What the planar engine does with each element.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,9 +18,7 @@ pub struct Element {
     pub operation: Operation,
     /// Multiplies source 1 before anything else.
     pub pre_scale: f16,
-    /// Negates source 1.
     pub negate_first: bool,
-    /// Negates source 2.
     pub negate_second: bool,
     /// Added to the operation's result.
     pub bias: f16,
@@ -28,7 +26,6 @@ pub struct Element {
     pub scale: f16,
     /// Multiplies once more, as a single.
     pub final_scale: f32,
-    /// ReLU on the result.
     pub relu: bool,
     /// Channels and columns of the result change places.
     pub transpose: bool,
@@ -49,13 +46,9 @@ impl Element {
     };
     /// `a` alone.
     pub const COPY: Self = Self::ADD;
-    /// `a - b`.
     pub const SUBTRACT: Self = Self { negate_second: true, ..Self::ADD };
-    /// `a * b`.
     pub const MULTIPLY: Self = Self { operation: Operation::Multiply, ..Self::ADD };
-    /// The larger.
     pub const MAXIMUM: Self = Self { operation: Operation::Maximum, ..Self::ADD };
-    /// The smaller.
     pub const MINIMUM: Self = Self { operation: Operation::Minimum, ..Self::ADD };
     /// `(a + b)^2`.
     pub const SUM_SQUARED: Self = Self { operation: Operation::SumSquared, ..Self::ADD };
@@ -67,7 +60,6 @@ impl Element {
         Self { bias, scale, ..self }
     }
 
-    /// The same with ReLU at the end.
     pub const fn relu(self) -> Self {
         Self { relu: true, ..self }
     }
@@ -76,34 +68,14 @@ impl Element {
     pub const fn transposed(self) -> Self {
         Self { transpose: true, ..self }
     }
-
-    pub(super) const fn planar(self, class: TaskClass) -> Planar {
-        Planar {
-            operation: self.operation,
-            relu: self.relu,
-            negate_first: self.negate_first,
-            negate_second: self.negate_second,
-            pre_scale: self.pre_scale,
-            bias: self.bias,
-            scale: self.scale,
-            final_scale: self.final_scale,
-            ..Planar::new(class)
-        }
-    }
 }
 
 impl Graph {
-    /// Combines two tensors.
-    ///
-    /// # Errors
-    ///
-    /// Refuses shapes that do not stretch to each other.
     pub fn binary(&mut self, a: Tensor, b: Tensor, element: Element) -> Result<Tensor, BuildError> {
         let operation = "elementwise";
         let (first, second) = (self.shape(a)?, self.shape(b)?);
         let shape = first.broadcast(second).ok_or(BuildError::Shapes { operation, first, second })?;
-        let tensor =
-            self.intermediate(operation, if element.transpose { shape.transposed() } else { shape })?;
+        let tensor = self.intermediate(operation, shape.transposed_if(element.transpose))?;
         self.binary_into(tensor, a, b, element)?;
         Ok(tensor)
     }
@@ -120,18 +92,7 @@ impl Graph {
         let (first, second) = (self.view(a)?, self.view(b)?);
         let shapes = BuildError::Shapes { operation, first: first.shape, second: second.shape };
         let shape = first.shape.broadcast(second.shape).ok_or(shapes)?;
-        let pass = Pass {
-            operation,
-            input: shape,
-            output: shape,
-            batches: 1,
-            first,
-            second: Some(second),
-            result: first,
-            keep: None,
-            transpose: element.transpose,
-            work: Work::Planar(element.planar(TaskClass::PlanarBinary)),
-        };
+        let pass = Pass::planar(operation, TaskClass::PlanarBinary, shape, (first, Some(second)), element);
         self.pass_into(tensor, pass)
     }
 
@@ -142,7 +103,7 @@ impl Graph {
     /// Refuses operations that need two operands.
     pub fn unary(&mut self, a: Tensor, element: Element) -> Result<Tensor, BuildError> {
         let shape = self.shape(a)?;
-        let tensor = self.intermediate("copy", if element.transpose { shape.transposed() } else { shape })?;
+        let tensor = self.intermediate("copy", shape.transposed_if(element.transpose))?;
         self.unary_into(tensor, a, element)?;
         Ok(tensor)
     }
@@ -157,44 +118,18 @@ impl Graph {
         let operation = "copy";
         check_one(operation, element)?;
         let first = self.view(a)?;
-        let pass = Pass {
-            operation,
-            input: first.shape,
-            output: first.shape,
-            batches: 1,
-            first,
-            second: None,
-            result: first,
-            keep: None,
-            transpose: element.transpose,
-            work: Work::Planar(element.planar(TaskClass::PlanarCopy)),
-        };
+        let pass = Pass::planar(operation, TaskClass::PlanarCopy, first.shape, (first, None), element);
         self.pass_into(tensor, pass)
     }
 
     /// Fills a tensor, or a part of one, with a tensor that stretches to it: how compilers tile (delta 6).
-    ///
-    /// # Errors
-    ///
-    /// Refuses a tensor that does not stretch so.
     pub fn stretch_into(&mut self, tensor: Tensor, a: Tensor) -> Result<(), BuildError> {
         let operation = "tile";
         let (shape, first) = (self.shape(tensor)?, self.view(a)?);
         if shape.broadcast(first.shape) != Some(shape) {
             return Err(BuildError::Shapes { operation, first: first.shape, second: shape });
         }
-        let pass = Pass {
-            operation,
-            input: shape,
-            output: shape,
-            batches: 1,
-            first,
-            second: None,
-            result: first,
-            keep: None,
-            transpose: false,
-            work: Work::Planar(Element::COPY.planar(TaskClass::PlanarCopy)),
-        };
+        let pass = Pass::planar(operation, TaskClass::PlanarCopy, shape, (first, None), Element::COPY);
         self.pass_into(tensor, pass)
     }
 
@@ -210,7 +145,7 @@ impl Graph {
         element: Element,
     ) -> Result<Tensor, BuildError> {
         let shape = self.shape(a)?;
-        let result = if element.transpose { shape.transposed() } else { shape };
+        let result = shape.transposed_if(element.transpose);
         let tensor = self.intermediate("normalisation", result)?;
         self.normalise_into(tensor, a, statistics, element)?;
         Ok(tensor)
@@ -234,18 +169,8 @@ impl Graph {
             let (first, second) = ("normalisation", "another operation");
             return Err(BuildError::Combination { operation, first, second });
         }
-        let pass = Pass {
-            operation,
-            input: first.shape,
-            output: first.shape,
-            batches: 1,
-            first,
-            second: Some(rows),
-            result: first,
-            keep: None,
-            transpose: element.transpose,
-            work: Work::Planar(element.planar(TaskClass::PlanarNormalise)),
-        };
+        let pass =
+            Pass::planar(operation, TaskClass::PlanarNormalise, first.shape, (first, Some(rows)), element);
         self.pass_into(tensor, pass)
     }
 }

@@ -41,46 +41,30 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// The largest value; the smallest is 1.
-    pub const fn max(self) -> u64 {
+    /// The words for messages, and the largest value; the smallest is 1.
+    const fn row(self) -> (&'static str, u64) {
         match self {
-            Self::Channels => (1 << 17) - 1,
-            Self::Rows | Self::Columns => (1 << 15) - 1,
-            Self::Kernel => 31,
-            Self::Stride => 3,
-            Self::Groups => (1 << 13) - 1,
-            Self::UnicastChannels => (1 << 16) - 1,
-            Self::Engines => 16,
-            Self::Lanes => 32,
-            Self::TransposedOutputs => 128,
-            Self::Interleave => 15,
+            Self::Channels => ("number of channels", (1 << 17) - 1),
+            Self::Rows => ("number of rows", (1 << 15) - 1),
+            Self::Columns => ("number of columns", (1 << 15) - 1),
+            Self::Kernel => ("kernel extent", 31),
+            Self::Stride => ("stride", 3),
+            Self::Groups => ("number of groups or batches", (1 << 13) - 1),
+            Self::UnicastChannels => ("number of channels that an output reads", (1 << 16) - 1),
+            Self::Engines => ("number of engines", 16),
+            Self::Lanes => ("number of lanes", 32),
+            Self::TransposedOutputs => ("number of transposed outputs", 128),
+            Self::Interleave => ("interleave", 15),
             // The largest multiple of 64 that a register holds.
-            Self::MemoryBytes => (1 << 32) - 64,
-            Self::CoefficientBytes => 16 << 20,
-            Self::Tasks => 0xffff,
-            Self::Surfaces => 28,
+            Self::MemoryBytes => ("size in memory", (1 << 32) - 64),
+            Self::CoefficientBytes => ("size of the coefficients", 16 << 20),
+            Self::Tasks => ("number of tasks", 0xffff),
+            Self::Surfaces => ("number of surfaces", 28),
         }
     }
 
-    /// The words for messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Channels => "number of channels",
-            Self::Rows => "number of rows",
-            Self::Columns => "number of columns",
-            Self::Kernel => "kernel extent",
-            Self::Stride => "stride",
-            Self::Groups => "number of groups or batches",
-            Self::UnicastChannels => "number of channels that an output reads",
-            Self::Engines => "number of engines",
-            Self::Lanes => "number of lanes",
-            Self::TransposedOutputs => "number of transposed outputs",
-            Self::Interleave => "interleave",
-            Self::MemoryBytes => "size in memory",
-            Self::CoefficientBytes => "size of the coefficients",
-            Self::Tasks => "number of tasks",
-            Self::Surfaces => "number of surfaces",
-        }
+    pub const fn max(self) -> u64 {
+        self.row().1
     }
 
     /// Refuses 0 and what is above the limit.
@@ -106,76 +90,41 @@ impl Limit {
 
 impl std::fmt::Display for Limit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.row().0)
     }
 }
 
-/// Why a program cannot be built.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum BuildError {
-    /// A number that some field, buffer or table has no room for.
     #[error("{operation}: {limit} is {value}, which has to be from 1 to {max}")]
-    Limit {
-        operation: &'static str,
-        limit: Limit,
-        value: u64,
-        /// The most there may be.
-        max: u64,
-    },
-    /// A number that the hardware knows by its logarithm.
+    Limit { operation: &'static str, limit: Limit, value: u64, max: u64 },
     #[error("{operation}: {limit} is {value}, which is not a power of two")]
     NotAPowerOfTwo { operation: &'static str, limit: Limit, value: u32 },
-    /// Operands whose shapes do not go together.
     #[error("{operation}: operands of {first} and {second} (CxHxW) do not go together")]
     Shapes { operation: &'static str, first: Shape, second: Shape },
-    /// A number that has to divide another.
     #[error("{operation}: {divisor} {what} do not divide {value} channels")]
-    Divides {
-        operation: &'static str,
-        what: &'static str,
-        divisor: u32,
-        /// What is to be divided.
-        value: u32,
-    },
-    /// A list of values of the wrong length.
+    Divides { operation: &'static str, what: &'static str, divisor: u32, value: u32 },
     #[error("{operation}: {what} have {given} values, the shape takes {expected}")]
     Length { operation: &'static str, what: &'static str, given: u64, expected: u64 },
     /// Padding that covers the whole kernel, which no source explains.
     #[error("{operation}: padding of {padding} on one side is not narrower than the kernel of {kernel}")]
     Padding { operation: &'static str, padding: u32, kernel: u32 },
-    /// A kernel larger than what it is to run over.
     #[error("{operation}: kernel of {kernel} is larger than the padded input of {input}")]
-    KernelBeyondInput {
-        operation: &'static str,
-        kernel: u32,
-        /// The input, with its padding.
-        input: u32,
-    },
-    /// Two features that no source shows together.
+    KernelBeyondInput { operation: &'static str, kernel: u32, input: u32 },
     #[error("{operation}: {first} together with {second} is not known to work")]
     Combination { operation: &'static str, first: &'static str, second: &'static str },
-    /// Part of a tensor that is not there.
     #[error("{operation}: {axis} {start} to {end} leave the {extent} of the tensor")]
     Slice { operation: &'static str, axis: &'static str, start: u32, end: u32, extent: u32 },
-    /// Lines that are not the tensor's.
     #[error(
         "lines: {shape} (CxHxW) from {base:#x} on by {plane:#x} and {row:#x} bytes leave the tensor's {bytes:#x}, or are \
          no multiples of 64",
         base = lines.base, plane = lines.plane, row = lines.row
     )]
-    Lines {
-        lines: Lines,
-        shape: Shape,
-        /// Bytes that the tensor has.
-        bytes: u64,
-    },
-    /// A tensor that cannot lie where it has to.
+    Lines { lines: Lines, shape: Shape, bytes: u64 },
     #[error("{operation}: a tensor that is {is} cannot be {wanted}")]
     Place { operation: &'static str, is: &'static str, wanted: &'static str },
-    /// A channel in the middle of an interleaved plane.
     #[error("{operation}: channel {channel} does not start a plane of {interleave} interleaved channels")]
     InsidePlane { operation: &'static str, channel: u32, interleave: u32 },
-    /// A task whose operands and windows do not fit on chip.
     #[error(
         "task {task} ({operation}): {what} of {bytes:#x} bytes does not fit, {live:#x} of the working set's \
          {capacity:#x} bytes are in use"
@@ -185,20 +134,15 @@ pub enum BuildError {
         operation: &'static str,
         what: &'static str,
         bytes: u64,
-        /// What is in use already.
         live: u64,
         capacity: u64,
     },
-    /// A tensor that is used before anything was put into it.
     #[error("task {task} ({operation}): reads a tensor that no task before it writes")]
     NotWritten { task: usize, operation: &'static str },
-    /// A tensor of another graph.
     #[error("tensor {index} is not one of this graph's {count}")]
     ForeignTensor { index: usize, count: usize },
-    /// An operation of several passes that cannot be made.
     #[error("{operation}: {why}")]
     Layer { operation: &'static str, why: String },
-    /// A graph that computes nothing that anybody could read.
     #[error("the graph has no output")]
     NoOutput,
 }

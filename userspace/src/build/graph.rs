@@ -17,14 +17,12 @@ use super::shape::{InMemory, MEMORY_ALIGN, Shape};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tensor(usize);
 
-/// Where an intermediate tensor shall lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Placement {
     /// On chip, or in scratch memory if the program does not fit otherwise.
     #[default]
     Auto,
     Chip,
-    /// In scratch memory.
     Scratch,
 }
 
@@ -34,7 +32,6 @@ pub enum Placement {
 /// fits on chip is known when the program is [built](Self::build).
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// What the chip's memory is taken for.
     pub(super) hierarchy: Hierarchy,
     pub(super) values: Vec<Value>,
     views: Vec<View>,
@@ -65,7 +62,6 @@ pub(super) struct Value {
     pub(super) folded: bool,
 }
 
-/// Who says where a tensor lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
     Input(usize),
@@ -79,7 +75,6 @@ pub(super) enum Home {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
     pub(super) value: ValueId,
-    /// First channel and row.
     pub(super) channel: u32,
     pub(super) row: u32,
     pub(super) shape: Shape,
@@ -98,7 +93,6 @@ pub(super) struct Mark {
 }
 
 impl Graph {
-    /// A graph without tensors.
     pub fn new() -> Self {
         Self {
             hierarchy: Hierarchy::of(Generation::H13),
@@ -112,7 +106,6 @@ impl Graph {
         }
     }
 
-    /// The memory hierarchy that programs are built for.
     pub const fn hierarchy(&self) -> &Hierarchy {
         &self.hierarchy
     }
@@ -132,10 +125,6 @@ impl Graph {
     }
 
     /// A tensor that the client fills.
-    ///
-    /// # Errors
-    ///
-    /// Refuses a shape that registers have no room for.
     pub fn input(&mut self, name: &str, shape: Shape) -> Result<Tensor, BuildError> {
         let home = Home::Input(self.inputs.len());
         let tensor = self.value("input", shape, home)?;
@@ -144,10 +133,6 @@ impl Graph {
     }
 
     /// A tensor of constants, which lies with the coefficients.
-    ///
-    /// # Errors
-    ///
-    /// Refuses a shape that registers have no room for, and another number of values.
     pub fn constant(&mut self, shape: Shape, values: &[f16]) -> Result<Tensor, BuildError> {
         let operation = "constant";
         let layout = InMemory::of(shape.check(operation)?, 1);
@@ -163,10 +148,6 @@ impl Graph {
     }
 
     /// One constant, which stretches to any shape as an operand.
-    ///
-    /// # Errors
-    ///
-    /// Refuses it where the constants take more bytes than an offset reaches.
     pub fn scalar(&mut self, value: f16) -> Result<Tensor, BuildError> {
         self.constant(Shape::new(1, 1, 1), &[value])
     }
@@ -202,11 +183,6 @@ impl Graph {
         Ok(())
     }
 
-    /// Says where an intermediate tensor shall lie.
-    ///
-    /// # Errors
-    ///
-    /// Refuses tensors that have a place, and those that cannot lie there.
     pub fn place(&mut self, tensor: Tensor, placement: Placement) -> Result<(), BuildError> {
         let view = self.view(tensor)?;
         let value = self.values[view.value];
@@ -222,10 +198,6 @@ impl Graph {
     }
 
     /// Lets an intermediate tensor lie in scratch memory with `interleave` channels side by side in one plane.
-    ///
-    /// # Errors
-    ///
-    /// Refuses tensors that have a place, and interleaves that four bits do not hold.
     pub fn interleave(&mut self, tensor: Tensor, interleave: u32) -> Result<(), BuildError> {
         let operation = "interleave";
         Limit::Interleave.check(operation, interleave)?;
@@ -243,10 +215,6 @@ impl Graph {
     }
 
     /// Some channels and rows of a tensor. A part in width is not offered: it takes another path (numerics 13).
-    ///
-    /// # Errors
-    ///
-    /// Refuses what leaves the tensor, and what is empty.
     pub fn slice(
         &mut self,
         tensor: Tensor,
@@ -291,21 +259,14 @@ impl Graph {
         Ok(self.view_of(View { shape: Shape::new(1, c * h, w), ..view }))
     }
 
-    /// Number of tasks so far.
     pub const fn task_count(&self) -> usize {
         self.passes.len()
     }
 
-    /// The shape of a tensor.
-    ///
-    /// # Errors
-    ///
-    /// Refuses a tensor of another graph, as far as that shows.
     pub fn shape(&self, tensor: Tensor) -> Result<Shape, BuildError> {
         Ok(self.view(tensor)?.shape)
     }
 
-    /// What the graph has so far.
     pub(super) const fn mark(&self) -> Mark {
         Mark {
             values: self.values.len(),
@@ -330,7 +291,6 @@ impl Graph {
         self.views.get(tensor.0).copied().ok_or(foreign)
     }
 
-    /// A tensor to be computed.
     pub(crate) fn intermediate(
         &mut self,
         operation: &'static str,
@@ -353,7 +313,6 @@ impl Graph {
         Ok(())
     }
 
-    /// Puts bytes into the constant section.
     pub(super) fn store(&mut self, operation: &'static str, bytes: &[u8]) -> Result<u64, BuildError> {
         let base = self.constants.len();
         Limit::MemoryBytes.check(operation, (base + bytes.len()) as u64)?;

@@ -12,7 +12,6 @@ use super::shape::{HALF, InMemory, MEMORY_ALIGN, Shape};
 /// Where the rows of a part of a tensor lie, in bytes from the tensor's first. Each is a multiple of 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lines {
-    /// The first row of the first channel.
     pub base: u64,
     /// From one channel to the next; 0 repeats it.
     pub plane: u64,

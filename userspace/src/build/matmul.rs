@@ -28,10 +28,6 @@ fn lanes_for(rows: u32) -> u32 {
 
 impl Graph {
     /// `weights * input` for constant weights, `outputs` rows of as many values as the input has channels.
-    ///
-    /// # Errors
-    ///
-    /// As [`convolution`](Self::convolution).
     pub fn linear(
         &mut self,
         input: Tensor,
@@ -42,20 +38,12 @@ impl Graph {
     }
 
     /// `x * y` for each row: M channels of K columns times K channels of N columns gives M channels of N columns.
-    ///
-    /// # Errors
-    ///
-    /// Refuses shapes that do not go together, and activation tables.
     pub fn matmul(&mut self, x: Tensor, y: Tensor, tail: Tail) -> Result<Tensor, BuildError> {
         let rows = self.shape(x)?.c;
         self.matmul_with_lanes(x, y, tail, lanes_for(rows))
     }
 
     /// The same with a given number of lanes, a power of two to 8 that divides the channels of `x`.
-    ///
-    /// # Errors
-    ///
-    /// As [`matmul`](Self::matmul).
     pub fn matmul_with_lanes(
         &mut self,
         x: Tensor,
@@ -64,10 +52,7 @@ impl Graph {
         lanes: u32,
     ) -> Result<Tensor, BuildError> {
         let operation = "matrix product";
-        let (first, second) = (self.shape(x)?, self.shape(y)?);
-        if first.w != second.c || first.h != second.h {
-            return Err(BuildError::Shapes { operation, first, second });
-        }
+        let (first, second) = self.factors(x, y)?;
         Limit::Lanes.check_power(operation, lanes)?;
         if matches!(tail.nonlinearity, Nonlinearity::Table(_)) {
             let (first, second) = ("coefficients", "an activation table");
@@ -80,8 +65,7 @@ impl Graph {
         }
 
         let product = Shape { w: second.w, ..first };
-        let result =
-            self.intermediate(operation, if tail.transpose { product.transposed() } else { product })?;
+        let result = self.intermediate(operation, product.transposed_if(tail.transpose))?;
         self.heads_into(result, x, y, tail, lanes)?;
         Ok(result)
     }
@@ -109,12 +93,17 @@ impl Graph {
 
     /// `x * y` for each row, of operands that fit, into a tensor that is there already or a part of it.
     pub(crate) fn matmul_into(&mut self, place: Tensor, x: Tensor, y: Tensor) -> Result<(), BuildError> {
-        let operation = "matrix product";
-        let (first, second) = (self.shape(x)?, self.shape(y)?);
-        if first.w != second.c || first.h != second.h {
-            return Err(BuildError::Shapes { operation, first, second });
-        }
+        let (first, _) = self.factors(x, y)?;
         self.heads_into(place, x, y, Tail::NONE, lanes_for(first.c))
+    }
+
+    /// The shapes of two tensors that can be multiplied.
+    fn factors(&self, x: Tensor, y: Tensor) -> Result<(Shape, Shape), BuildError> {
+        let (first, second) = (self.shape(x)?, self.shape(y)?);
+        if first.w == second.c && first.h == second.h {
+            return Ok((first, second));
+        }
+        Err(BuildError::Shapes { operation: "matrix product", first, second })
     }
 
     /// One head: the rewrite, then a task for as many outputs as 16 engines have lanes.

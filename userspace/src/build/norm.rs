@@ -29,10 +29,6 @@ impl Graph {
     }
 
     /// Instance norm: a mean and a deviation for each channel.
-    ///
-    /// # Errors
-    ///
-    /// Refuses nothing but tensors of another graph.
     pub fn instance_norm(&mut self, x: Tensor, epsilon: f16) -> Result<Tensor, BuildError> {
         let shape = self.shape(x)?;
         let result = self.intermediate("instance norm", shape)?;

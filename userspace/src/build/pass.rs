@@ -3,15 +3,15 @@
 use ane_uapi::hw::td::activation::ActivationTable;
 use ane_uapi::hw::td::common::TaskClass;
 use ane_uapi::hw::td::neural::{KernelFormat, OpMode};
-use ane_uapi::hw::td::planar::{Operation, PostFunction, Reduction};
 use half::f16;
 
 use super::convolution::Channels;
+use super::elementwise::Element;
 use super::error::BuildError;
 use super::graph::{Graph, Tensor, View};
+use super::reduce::Reduce;
 use super::shape::Shape;
 
-/// One task.
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
     /// For messages.
@@ -40,6 +40,28 @@ impl Pass {
         }
     }
 
+    /// A planar pass that neither reduces nor repeats; `shape` is that of the operands together.
+    pub(super) fn planar(
+        operation: &'static str,
+        class: TaskClass,
+        shape: Shape,
+        (first, second): (View, Option<View>),
+        element: Element,
+    ) -> Self {
+        Self {
+            operation,
+            input: shape,
+            output: shape,
+            batches: 1,
+            first,
+            second,
+            result: first,
+            keep: None,
+            transpose: element.transpose,
+            work: Work::Planar(Planar { class, element, reduce: Reduce::SUM }),
+        }
+    }
+
     /// A neural pass over one source, of one batch.
     pub(super) fn neural(operation: &'static str, first: View, output: Shape, neural: Neural) -> Self {
         Self {
@@ -64,44 +86,14 @@ pub(super) enum Work {
     Neural(Neural),
 }
 
-/// What the planar engine does.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planar {
     pub(super) class: TaskClass,
-    pub(super) operation: Operation,
-    pub(super) reduction: Reduction,
-    pub(super) post: PostFunction,
-    pub(super) relu: bool,
-    pub(super) negate_first: bool,
-    pub(super) negate_second: bool,
-    pub(super) pre_scale: f16,
-    pub(super) bias: f16,
-    pub(super) scale: f16,
-    pub(super) epsilon: f16,
-    pub(super) final_scale: f32,
+    /// The division of a mean is in its final scale.
+    pub(super) element: Element,
+    pub(super) reduce: Reduce,
 }
 
-impl Planar {
-    /// A task of this class that leaves numbers alone.
-    pub(super) const fn new(class: TaskClass) -> Self {
-        Self {
-            class,
-            operation: Operation::Add,
-            reduction: Reduction::Sum,
-            post: PostFunction::None,
-            relu: false,
-            negate_first: false,
-            negate_second: false,
-            pre_scale: f16::ONE,
-            bias: f16::ZERO,
-            scale: f16::ONE,
-            epsilon: f16::ZERO,
-            final_scale: 1.0,
-        }
-    }
-}
-
-/// What the neural engine does.
 #[derive(Clone, Debug)]
 pub(super) struct Neural {
     pub(super) op_mode: OpMode,
@@ -113,7 +105,6 @@ pub(super) struct Neural {
     pub(super) input_relu: bool,
 }
 
-/// How the kernel lies over the input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kernel {
     pub(super) width: u32,
@@ -129,21 +120,25 @@ impl Kernel {
     pub(super) const POINT: Self = Self { width: 1, height: 1, stride: (1, 1), padding: (0, 0), lanes: 1 };
 }
 
-/// Where coefficients come from.
 #[derive(Clone, Debug)]
 pub(super) enum Coefficients {
-    /// There are none.
     Unity,
     /// The constant section: one chunk for each engine at work.
-    Packed { format: KernelFormat, bias: bool, chunks: Vec<Chunk> },
+    Packed {
+        format: KernelFormat,
+        bias: bool,
+        chunks: Vec<Chunk>,
+    },
     /// None, but an activation table in the constant section, which several engines share.
-    Table { base: u64, engines: u32 },
+    Table {
+        base: u64,
+        engines: u32,
+    },
     /// A tensor in scratch memory whose interleaved planes are the chunks.
     Runtime(View),
 }
 
 impl Coefficients {
-    /// Whether inputs are multiplied at all.
     pub(super) const fn multiply(&self) -> bool {
         matches!(self, Self::Packed { .. } | Self::Runtime(_))
     }
@@ -169,7 +164,6 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Nothing.
     pub const NONE: Self = Self { post_scale: f16::ONE, nonlinearity: Nonlinearity::None, transpose: false };
 
     pub const RELU: Self = Self { nonlinearity: Nonlinearity::Relu, ..Self::NONE };
@@ -190,12 +184,10 @@ impl Default for Tail {
     }
 }
 
-/// The nonlinearity of the neural engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Nonlinearity {
     None,
     Relu,
-    /// A table of 33 knots.
     Table(ActivationTable),
 }
 

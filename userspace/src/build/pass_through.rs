@@ -11,33 +11,18 @@ use super::graph::{Graph, Tensor};
 use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail, engines};
 
 impl Graph {
-    /// Passes a tensor through the neural engine.
-    ///
-    /// # Errors
-    ///
-    /// Refuses a tensor whose transposition has more channels or columns than registers have room for.
     pub fn pass_through(&mut self, input: Tensor, tail: Tail) -> Result<Tensor, BuildError> {
         let shape = self.shape(input)?;
-        let result = if tail.transpose { shape.transposed() } else { shape };
+        let result = shape.transposed_if(tail.transpose);
         let tensor = self.intermediate("pass-through", result)?;
         self.pass_through_into(tensor, input, tail)?;
         Ok(tensor)
     }
 
-    /// ReLU.
-    ///
-    /// # Errors
-    ///
-    /// As [`pass_through`](Self::pass_through).
     pub fn relu(&mut self, input: Tensor) -> Result<Tensor, BuildError> {
         self.pass_through(input, Tail::RELU)
     }
 
-    /// Exchanges channels and columns.
-    ///
-    /// # Errors
-    ///
-    /// As [`pass_through`](Self::pass_through).
     pub fn transpose(&mut self, input: Tensor) -> Result<Tensor, BuildError> {
         self.pass_through(input, Tail::NONE.transposed())
     }

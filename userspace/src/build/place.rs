@@ -20,17 +20,11 @@ use super::{Built, built};
 use crate::container::Direction;
 use crate::container::anec::{self, CONSTANTS_BAR, SCRATCH_BARS};
 use crate::task::Descriptor;
-use window::Window;
 
 /// Bytes of the on-chip buffer (td 4.2), whatever bound the graph sets for one operand.
 const TILE_L2_BYTES: u64 = Region::TileL2.range().len() as u64;
 
 impl Graph {
-    /// The program.
-    ///
-    /// # Errors
-    ///
-    /// Refuses a graph without output, and tasks that do not fit on chip.
     pub fn build(&self) -> Result<Built, BuildError> {
         if self.outputs.is_empty() {
             return Err(BuildError::NoOutput);
@@ -45,7 +39,6 @@ impl Graph {
     }
 }
 
-/// Where a tensor lies.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Memory { bar: u8, base: u64, layout: InMemory },
@@ -57,7 +50,6 @@ struct Lowering<'g> {
     /// Where intermediate tensors lie whose place is nobody's wish.
     default: Placement,
     places: Vec<Option<Place>>,
-    /// The last pass that touches each tensor.
     last: Vec<usize>,
     /// The last pass so far that wrote each tensor.
     writer: Vec<Option<usize>>,
@@ -88,10 +80,9 @@ impl<'g> Lowering<'g> {
         for (index, pass) in self.graph.passes.iter().enumerate() {
             tasks.push(self.task(index, pass)?);
         }
-        Ok(built::link(self.graph, tasks, self.scratch.peak()))
+        Ok(built::link(self.graph, tasks, self.scratch.peak))
     }
 
-    /// Surfaces and constants have places from the start.
     fn place_fixed(&mut self) {
         let outputs = self.graph.outputs.len();
         for (value, place) in self.graph.values.iter().zip(&mut self.places) {
@@ -180,7 +171,7 @@ impl<'g> Lowering<'g> {
     }
 
     /// The words of source 1, which may stay on chip.
-    fn first(&self, pass: &Pass, window: Option<Window>) -> Result<Side, BuildError> {
+    fn first(&self, pass: &Pass, window: Option<ChipWords>) -> Result<Side, BuildError> {
         let side = self.side(pass, pass.first, window)?;
         match pass.keep {
             Some(keep) => Ok(Side { chip: self.side(pass, keep, None)?.chip, ..side }),
@@ -188,8 +179,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// The words of one operand.
-    fn side(&self, pass: &Pass, view: View, window: Option<Window>) -> Result<Side, BuildError> {
+    fn side(&self, pass: &Pass, view: View, window: Option<ChipWords>) -> Result<Side, BuildError> {
         let (channel, row) = (u64::from(view.channel), u64::from(view.row));
         let batched = |stride: u64| match (pass.batches, view.shape.h) {
             (1, _) => None,
@@ -212,7 +202,6 @@ impl<'g> Lowering<'g> {
                     let (operation, channel) = (pass.operation, view.channel);
                     return Err(BuildError::InsidePlane { operation, channel, interleave });
                 }
-                let window = window.unwrap_or_default();
                 let plane = channel / u64::from(layout.interleave);
                 let lines = view.lines.unwrap_or(Lines {
                     base: plane * layout.plane + row * layout.row,
@@ -220,12 +209,7 @@ impl<'g> Lowering<'g> {
                     row: layout.row,
                 });
                 Ok(Side {
-                    chip: ChipWords {
-                        base: window.base,
-                        channel: window.channel,
-                        row: window.row,
-                        group: window.group,
-                    },
+                    chip: window.unwrap_or_default(),
                     memory: Some(MemoryWords {
                         bar,
                         base: base + lines.base,
@@ -277,7 +261,6 @@ fn assembled(pass: &Pass) -> bool {
     pass.transpose && reduces
 }
 
-/// Every tensor that a pass reads or writes.
 fn touched(pass: &Pass) -> impl Iterator<Item = ValueId> {
     let coefficients = match &pass.work {
         Work::Neural(neural) => match neural.coefficients {
@@ -297,7 +280,7 @@ fn take(
     what: &'static str,
     bytes: u64,
 ) -> Result<u64, BuildError> {
-    let (operation, capacity) = (pass.operation, arena.capacity());
+    let (operation, capacity) = (pass.operation, arena.capacity);
     let full = BuildError::WorkingSet { task, operation, what, bytes, live: arena.live(), capacity };
     arena.take(bytes).ok_or(full)
 }

@@ -13,7 +13,6 @@ use super::graph::{Graph, Tensor, View};
 use super::pass::{Pass, Planar, Work};
 use super::shape::Shape;
 
-/// Which axes a reduction takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     /// Rows and columns.
@@ -22,10 +21,8 @@ pub enum Over {
     Columns,
 }
 
-/// How the elements become one value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reduce {
-    /// Sum or maximum.
     pub reduction: Reduction,
     /// The sum is divided by the number of elements.
     pub mean: bool,
@@ -38,9 +35,7 @@ pub struct Reduce {
 impl Reduce {
     pub const SUM: Self =
         Self { reduction: Reduction::Sum, mean: false, epsilon: f16::ZERO, post: PostFunction::None };
-    /// The sum divided by the number of elements.
     pub const MEAN: Self = Self { mean: true, ..Self::SUM };
-    /// The largest element.
     pub const MAXIMUM: Self = Self { reduction: Reduction::Maximum, ..Self::SUM };
 
     /// The same with an addend and a function behind it.
@@ -70,10 +65,6 @@ impl Graph {
     }
 
     /// Combines two tensors and reduces what comes out, without rounding in between.
-    ///
-    /// # Errors
-    ///
-    /// Refuses shapes that do not stretch to each other, and more rows than there may be batches.
     pub fn binary_reduce(
         &mut self,
         a: Tensor,
@@ -113,13 +104,7 @@ impl Graph {
         let class = if second.is_some() { TaskClass::PlanarBinaryReduce } else { TaskClass::PlanarReduce };
         let elements = f64::from(input.h) * f64::from(input.w);
         let mean = if reduce.mean { 1.0 / elements } else { 1.0 };
-        let planar = Planar {
-            reduction: reduce.reduction,
-            post: reduce.post,
-            epsilon: reduce.epsilon,
-            final_scale: (f64::from(element.final_scale) * mean) as f32,
-            ..element.planar(class)
-        };
+        let element = Element { final_scale: (f64::from(element.final_scale) * mean) as f32, ..element };
         let pass = Pass {
             operation,
             input,
@@ -131,16 +116,11 @@ impl Graph {
             result: first,
             keep: None,
             transpose: element.transpose,
-            work: Work::Planar(planar),
+            work: Work::Planar(Planar { class, element, reduce }),
         };
         self.pass_into(tensor, pass)
     }
 
-    /// The sum of squares of each channel.
-    ///
-    /// # Errors
-    ///
-    /// As [`reduce`](Self::reduce).
     pub fn sum_of_squares(&mut self, a: Tensor, over: Over) -> Result<Tensor, BuildError> {
         self.reduce(a, Element { operation: Operation::SumSquared, ..Element::COPY }, Reduce::SUM, over)
     }
@@ -151,5 +131,5 @@ fn reduced(shape: Shape, over: Over, transpose: bool) -> Shape {
         Over::Plane => Shape { h: 1, w: 1, ..shape },
         Over::Columns => Shape { w: 1, ..shape },
     };
-    if transpose { left.transposed() } else { left }
+    left.transposed_if(transpose)
 }

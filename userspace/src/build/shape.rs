@@ -9,7 +9,6 @@ use ane_uapi::hw::sram::stride::Costs;
 
 use super::error::{BuildError, Limit};
 
-/// Bytes of an fp16 element.
 pub(super) const HALF: u64 = 2;
 
 /// The engine ignores the low six bits of an address in memory (td 4.5).
@@ -42,9 +41,12 @@ impl Shape {
         (self.c as u64 * self.h as u64).saturating_mul(self.w as u64)
     }
 
-    /// Channels and columns change places.
     pub const fn transposed(self) -> Self {
         Self { c: self.w, h: self.h, w: self.c }
+    }
+
+    pub(super) const fn transposed_if(self, transpose: bool) -> Self {
+        if transpose { self.transposed() } else { self }
     }
 
     /// The shape of both operands together, where an extent of 1 stretches to that of the other.
@@ -71,7 +73,6 @@ impl std::fmt::Display for Shape {
     }
 }
 
-/// Strides of a tensor in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InMemory {
     /// Channels side by side in one plane.
@@ -89,7 +90,6 @@ impl InMemory {
     }
 }
 
-/// Strides of a tensor on chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OnChip {
     pub(super) channel: u64,
@@ -98,7 +98,6 @@ pub(super) struct OnChip {
 }
 
 impl OnChip {
-    /// Without room between rows.
     pub(super) fn dense(shape: Shape) -> Self {
         let channel = (HALF * u64::from(shape.w)).next_multiple_of(CHIP_ALIGN);
         let row = channel * u64::from(shape.c);

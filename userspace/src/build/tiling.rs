@@ -82,7 +82,6 @@ fn tiles(all: u32, each: u32) -> impl Iterator<Item = Range<u32>> {
 /// One task of a convolution: the parts of input, coefficients and output that it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
-    /// Channels of the input.
     pub(super) channels: Range<u32>,
     pub(super) input_rows: Range<u32>,
     /// Rows of padding before the first of them and behind the last.
@@ -134,7 +133,6 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// Bytes of one coefficient.
     pub(super) const fn size(self) -> u64 {
         match self {
             Self::Half(_) => HALF,

@@ -59,7 +59,6 @@ impl BaseWord {
         })
     }
 
-    /// The enabled BAR numbers.
     pub(crate) fn bases(&self) -> impl Iterator<Item = Base> + use<> {
         let word = self.word;
         // Five bits each.

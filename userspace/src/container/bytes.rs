@@ -5,16 +5,13 @@
 
 use std::fmt;
 
-/// What a stretch of the file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The whole file.
     File,
     /// One load command of an HWX.
     LoadCommand {
         /// Place in the list, from 0.
         index: u32,
-        /// File offset.
         at: u64,
     },
 }
@@ -40,15 +37,12 @@ impl fmt::Display for Place {
 /// A field that does not lie inside the stretch of the file that should hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outside {
-    /// The stretch.
     pub place: Place,
-    /// What was read.
     pub field: &'static str,
     /// File offset at which it was to start.
     pub at: u64,
     /// How many bytes it was to have.
     pub needs: u64,
-    /// File offset at which the stretch ends.
     pub end: u64,
 }
 
@@ -62,17 +56,14 @@ impl fmt::Display for Outside {
 
 impl std::error::Error for Outside {}
 
-/// A stretch of the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
-    /// What the stretch is.
     pub(crate) place: Place,
     start: u64,
     bytes: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// The whole file.
     pub(crate) const fn file(bytes: &'a [u8]) -> Self {
         Self { place: Place::File, start: 0, bytes }
     }
@@ -92,7 +83,6 @@ impl<'a> Reader<'a> {
         Ok(Self { place, start: self.offset(at), bytes: self.slice(at, len, field)? })
     }
 
-    /// The `len` bytes at `at`.
     pub(crate) fn slice(&self, at: u64, len: u64, field: &'static str) -> Result<&'a [u8], Outside> {
         let range = || {
             let start = usize::try_from(at).ok()?;
@@ -108,22 +98,18 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// All bytes from `at` to the end of the stretch.
     pub(crate) fn rest(&self, at: u64, field: &'static str) -> Result<&'a [u8], Outside> {
         self.slice(at, self.len().saturating_sub(at), field)
     }
 
-    /// The little-endian 32-bit word at `at`.
     pub(crate) fn u32(&self, at: u64, field: &'static str) -> Result<u32, Outside> {
         self.array(at, field).map(u32::from_le_bytes)
     }
 
-    /// The little-endian 64-bit word at `at`.
     pub(crate) fn u64(&self, at: u64, field: &'static str) -> Result<u64, Outside> {
         self.array(at, field).map(u64::from_le_bytes)
     }
 
-    /// The `N` bytes at `at`.
     pub(crate) fn array<const N: usize>(&self, at: u64, field: &'static str) -> Result<[u8; N], Outside> {
         let bytes = self.slice(at, N as u64, field)?;
         // The slice has N bytes, so the default is never taken.

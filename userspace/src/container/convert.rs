@@ -22,27 +22,16 @@ use super::limits::BARS;
 use super::program::{Direction, Element, LaterGeneration, Program, Role, Surface};
 use crate::task::ChainError;
 
-/// Why a program cannot become an ANEC.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
-    /// A program for another engine.
     #[error(transparent)]
     LaterGeneration(#[from] LaterGeneration),
-    /// A chain of tasks that cannot be walked.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// A task that names a BAR of which the object does not say what it carries.
     #[error(
         "task {task} at {offset:#x}: {field} names BAR {bar}, and the object does not say what that carries"
     )]
-    UnknownBar {
-        task: u32,
-        /// Offset of the task in the stream.
-        offset: u32,
-        field: &'static str,
-        bar: u8,
-    },
-    /// Tasks that read two sections of constants.
+    UnknownBar { task: u32, offset: u32, field: &'static str, bar: u8 },
     #[error(
         "task {first_task} reads constants from {first} (BAR {first_bar}), task {second_task} from {second} \
          (BAR {second_bar}): an ANEC has one section of constants, at BAR 1"
@@ -50,55 +39,31 @@ pub enum Error {
     TwoConstantSections {
         first: String,
         first_bar: u8,
-        /// The first task that reads it.
         first_task: u32,
         second: String,
         second_bar: u8,
-        /// The first task that reads that.
         second_task: u32,
     },
-    /// More scratch sections than there are BARs for.
     #[error("the object has {count} scratch sections, an ANEC has BARs for {max}")]
-    TooMuchScratch {
-        count: usize,
-        /// How many there may be.
-        max: usize,
-    },
+    TooMuchScratch { count: usize, max: usize },
     /// Elements that clients of the format would take for something else.
     #[error("{direction} {name:?} has elements of {element}, an ANEC has fp16 only", direction = direction.name())]
     NotHalf { direction: Direction, name: String, element: Element },
-    /// A stride that follows from the others in an ANEC, and does not here.
     #[error(
         "{direction} {name:?} has {axis} stride {stride:#x}, which is {expected:#x} in an ANEC",
         direction = direction.name()
     )]
-    Stride {
-        direction: Direction,
-        name: String,
-        axis: &'static str,
-        stride: u64,
-        /// What the format has for it.
-        expected: u64,
-    },
-    /// What the format has no room for.
+    Stride { direction: Direction, name: String, axis: &'static str, stride: u64, expected: u64 },
     #[error(transparent)]
     Write(#[from] anec::WriteError),
 }
 
 /// The ANEC of `program`, as the bytes of the file.
-///
-/// # Errors
-///
-/// Says why the program cannot be one, or which task cannot be read.
 pub fn to_anec(program: &Program<'_>, form: anec::Form) -> Result<Vec<u8>, Error> {
     Ok(image(program)?.write(form)?)
 }
 
 /// The ANEC of `program`; borrows the task stream where nothing in it has to change.
-///
-/// # Errors
-///
-/// As [`to_anec`], except for what only writing finds.
 pub fn image<'a>(program: &Program<'a>) -> Result<Image<'a>, Error> {
     let uses = uses(program)?;
     let outputs = in_bar_order(program, Direction::Output);

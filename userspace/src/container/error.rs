@@ -9,13 +9,10 @@ use super::{anec, hwx};
 /// Why a file could not be read as a program.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
-    /// The file is of another kind.
     #[error(transparent)]
     Unrecognised(Unrecognised),
-    /// A damaged HWX.
     #[error(transparent)]
     Hwx(#[from] hwx::Error),
-    /// A damaged ANEC.
     #[error(transparent)]
     Anec(#[from] anec::Error),
 }
@@ -23,7 +20,6 @@ pub enum Error {
 /// What a file that is no container looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unrecognised {
-    /// Length of the file.
     pub len: u64,
     /// What its first bytes say that it is, if that is known. The bytes themselves are not told: messages end up in logs, and
     /// the file may be one that their readers may not read.

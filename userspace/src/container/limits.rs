@@ -24,42 +24,18 @@ pub const TILE_BYTES: u64 = aperture::PAGE_SIZE as u64;
 /// A program that no task manager could be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Exceeded {
-    /// A program without tasks.
     #[error("number of tasks at {at:#x} is 0")]
-    NoTasks {
-        /// File offset of the field.
-        at: u64,
-    },
-    /// More tasks than the task manager can be told.
+    NoTasks { at: u64 },
     #[error("number of tasks at {at:#x} is {count}, the task manager takes at most {TASKS_MAX}")]
-    Tasks {
-        /// File offset of the field.
-        at: u64,
-        count: u32,
-    },
-    /// A first task longer than the task manager can be told.
+    Tasks { at: u64, count: u32 },
     #[error(
         "first task's length at {at:#x} is {words} words, the task manager takes at most {TASK_WORDS_MAX}"
     )]
-    FirstTask {
-        /// File offset of the field.
-        at: u64,
-        words: u64,
-    },
-    /// A first task whose length is not a number of words.
+    FirstTask { at: u64, words: u64 },
     #[error("first task's length at {at:#x} is {bytes:#x} bytes, which is no positive multiple of 4")]
-    FirstTaskRagged {
-        /// File offset of the field.
-        at: u64,
-        bytes: u32,
-    },
-    /// A task stream that ends inside its first task.
+    FirstTaskRagged { at: u64, bytes: u32 },
     #[error("task stream of {stream:#x} bytes is shorter than its first task of {first:#x}")]
-    StreamShorterThanFirstTask {
-        stream: u64,
-        /// Length of the first task.
-        first: u32,
-    },
+    StreamShorterThanFirstTask { stream: u64, first: u32 },
 }
 
 /// Checks what both containers say about the task stream; `at` are the file offsets of length and count.

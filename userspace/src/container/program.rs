@@ -15,16 +15,12 @@ use crate::task::Tasks;
 /// A compiled program; task stream and constants are still the bytes of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program<'a> {
-    /// The container it came in.
     pub container: Container,
-    /// The engine it was compiled for.
     pub generation: Generation,
     /// The task descriptors; the first is at offset 0.
     pub stream: &'a [u8],
-    /// Length of the first descriptor.
     pub first_task_bytes: u32,
     pub task_count: u32,
-    /// The sections of constants.
     pub constants: Vec<Constants<'a>>,
     /// The BARs in use, by rising index.
     pub bars: Vec<Bar>,
@@ -67,17 +63,14 @@ impl<'a> Program<'a> {
     }
 }
 
-/// The kinds of file that hold a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Container {
     /// The compiler's own object file.
     Hwx,
-    /// The flat file of the Linux stack.
     Anec,
 }
 
 impl Container {
-    /// The name by which people call it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hwx => "HWX",
@@ -91,17 +84,11 @@ ane_uapi::codes! {
     pub enum Generation: u32, "engine generation" {
         /// A14 and M1: the generation this project models.
         H13 = 4, "h13";
-        /// M2.
         H14 = 5, "h14";
-        /// M3.
         H15 = 6, "h15";
-        /// M4.
         H16 = 7, "h16";
-        /// M5.
         H17 = 9, "h17";
-        /// A19.
         H18 = 10, "h18";
-        /// M6.
         H18g = 11, "h18g";
     }
 }
@@ -110,22 +97,18 @@ ane_uapi::codes! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("program is for {generation}, whose task descriptors are not known here; only those of h13 are")]
 pub struct LaterGeneration {
-    /// What the program was compiled for.
     pub generation: Generation,
 }
 
 /// One section of constants: coefficients, tables, planar constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constants<'a> {
-    /// Name of the section.
     pub name: Cow<'static, str>,
     /// The BAR that carries it, if one does.
     pub bar: Option<u8>,
-    /// The constants.
     pub bytes: &'a [u8],
 }
 
-/// One base address that the program needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
     /// Index in the table, 0 to 31.
@@ -143,10 +126,8 @@ impl Bar {
     }
 }
 
-/// What a BAR carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The task stream.
     Tasks,
     /// Constants, by index into [`Program::constants`].
     Constants(usize),
@@ -154,7 +135,6 @@ pub enum Role {
     Scratch,
     /// An operand, by index into [`Program::surfaces`].
     Surface(usize),
-    /// Something that the file does not explain.
     Unassigned,
 }
 
@@ -163,12 +143,10 @@ pub enum Role {
 pub enum Direction {
     /// The client; the engine reads it.
     Input,
-    /// The engine; the client reads it.
     Output,
 }
 
 impl Direction {
-    /// The word for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -182,9 +160,7 @@ impl Direction {
 pub struct Surface<'a> {
     /// Name; made up from direction and number where the container has none.
     pub name: Cow<'a, str>,
-    /// Who writes it.
     pub direction: Direction,
-    /// The BAR that carries it.
     pub bar: u8,
     pub element: Element,
     /// Elements along each axis; none is 0.
@@ -227,10 +203,8 @@ pub(crate) fn extent(shape: Axes<u32>, strides: Axes<u64>, element_bytes: u64) -
     })
 }
 
-/// What one element of a surface is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
-    /// IEEE 754 half.
     Half,
     /// One byte: 0 or 1 of a truth value; no source says whether larger numbers have a sign.
     Byte,
@@ -247,7 +221,6 @@ impl Element {
 
     pub const HALF_BYTES: u64 = 2;
 
-    /// The element type with this code.
     pub const fn from_code(code: u32) -> Self {
         match code {
             Self::HALF_CODE => Self::Half,
@@ -279,65 +252,35 @@ impl std::fmt::Display for Element {
 /// What was odd about a file that could be read all the same.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Warning {
-    /// A load command that nothing is known about.
     #[error(
         "load command {index} at {at:#x}: command {command:#x} is not known, its {len:#x} bytes are ignored"
     )]
     UnknownLoadCommand { index: u32, at: u64, command: u32, len: u64 },
-    /// A thread command of an unknown flavor.
     #[error("load command {index} at {at:#x}: thread flavor {flavor:#x} is not known and ignored")]
     UnknownFlavor { index: u32, at: u64, flavor: u32 },
-    /// A BAR that the hardware does not have.
     #[error("BAR {bar} is given link address {link:#x}, the hardware has 32 BARs")]
     BarBeyondHardware { bar: u32, link: u64 },
-    /// A BAR with an address at which nothing lies.
     #[error("BAR {bar} is given link address {link:#x}, where no section starts")]
     BarWithoutSection { bar: u8, link: u64 },
-    /// A surface whose section is shorter than its shape and strides make it.
     #[error("{direction} {name:?}: section of {section:#x} bytes is too short, the elements end at {extent:#x}",
         direction = direction.name())]
-    SectionShorterThanSurface {
-        /// Who writes the surface.
-        direction: Direction,
-        name: String,
-        /// Length of the section.
-        section: u64,
-        /// Where the last element ends.
-        extent: u64,
-    },
+    SectionShorterThanSurface { direction: Direction, name: String, section: u64, extent: u64 },
     /// Tasks that read and write other numbers of BARs than the header counts inputs and outputs.
     #[error(
         "tasks do not tell {inputs} inputs and {outputs} outputs apart: outputs are taken to begin at BAR {first}, \
          and inputs to follow them"
     )]
-    OperandsUnclear {
-        inputs: usize,
-        outputs: usize,
-        /// The first BAR of a surface.
-        first: u8,
-    },
+    OperandsUnclear { inputs: usize, outputs: usize, first: u8 },
     /// A buffer for the BAR that carries the constants, which no driver accepts.
     #[error(
         "BAR 1 has a buffer of {tiles} tiles of its own, which the driver refuses: the constants follow the tasks"
     )]
     ConstantsWithBuffer { tiles: u32 },
-    /// Buffer sizes that are counted in another unit than pages.
     #[error(
         "tile counts from 0x28 on are read in units of {unit:#x} bytes: in units of {TILE_BYTES:#x} BAR 0 would have \
          {tiles:#x} tiles for a payload of {payload:#x} bytes"
     )]
-    TileUnit {
-        /// Bytes of a tile in this file.
-        unit: u64,
-        tiles: u32,
-        payload: u64,
-    },
-    /// A program for another engine, of which some part could not be read.
+    TileUnit { unit: u64, tiles: u32, payload: u64 },
     #[error("program for {generation} is not fully understood: {reason}")]
-    NotUnderstood {
-        /// What the program was compiled for.
-        generation: Generation,
-        /// What could not be read.
-        reason: String,
-    },
+    NotUnderstood { generation: Generation, reason: String },
 }

@@ -6,25 +6,18 @@ use serde::Serialize;
 
 use super::task::{RegisterReport, TaskReport};
 
-/// What a register does.
 #[derive(Debug, Serialize)]
 pub struct Entry {
-    /// What it does.
     pub meaning: &'static str,
-    /// How well that is established.
     pub grade: &'static str,
-    /// Where it is known from.
     pub source: &'static str,
     pub fields: BTreeMap<&'static str, FieldEntry>,
 }
 
-/// What a field means.
 #[derive(Debug, Serialize)]
 pub struct FieldEntry {
-    /// Its bits, as specifications print them.
     pub bits: String,
     pub meaning: &'static str,
-    /// How well that is established, where it differs from the register.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade: Option<&'static str>,
 }

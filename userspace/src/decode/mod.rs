@@ -30,30 +30,24 @@ pub use value::{Address, Word};
 use crate::container::{LaterGeneration, Program};
 use crate::task::{ChainError, Task};
 
-/// A program, word by word.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The container and what it says about the program as a whole.
     pub program: ProgramReport,
     /// The tasks, up to the first that is damaged.
     pub tasks: Vec<TaskReport>,
-    /// What stopped the walk along the tasks.
     #[serde(serialize_with = "as_text", skip_serializing_if = "Option::is_none")]
     pub damage: Option<Damage>,
-    /// What the registers mean.
     pub legend: BTreeMap<&'static str, Entry>,
 }
 
 /// Why the tasks could not be followed to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Damage {
-    /// The chain is broken.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// The program is for another engine.
     #[error(transparent)]
     Generation(#[from] LaterGeneration),
-    /// There are more tasks than one report holds.
     #[error(
         "program has more than {TASKS_MAX} tasks, and a report holds no more: go along them with `TaskReports`"
     )]

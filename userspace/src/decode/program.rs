@@ -5,40 +5,29 @@ use serde::Serialize;
 use super::value::Address;
 use crate::container::{Axes, Bar, Constants, Program, Role, Surface};
 
-/// The program as a whole.
 #[derive(Debug, Serialize)]
 pub struct ProgramReport {
-    /// The kind of file.
     pub container: &'static str,
-    /// The engine it was compiled for.
     pub generation: &'static str,
     /// What the compiler says about itself, line by line.
     pub compiler: Vec<String>,
     /// Number of tasks that the container announces.
     pub task_count: u32,
-    /// Bytes of the task stream.
     pub stream_bytes: usize,
-    /// Bytes of the first descriptor.
     pub first_task_bytes: u32,
     /// Bytes of intermediate results.
     pub scratch_bytes: u64,
-    /// The operands that a client binds.
     pub surfaces: Vec<SurfaceReport>,
-    /// The base addresses.
     pub bars: Vec<BarReport>,
-    /// The sections of constants.
     pub constants: Vec<ConstantsReport>,
-    /// What was odd about the file.
     pub warnings: Vec<String>,
 }
 
-/// An operand that a client binds.
 #[derive(Debug, Serialize)]
 pub struct SurfaceReport {
     pub name: String,
     /// `input` or `output`.
     pub direction: &'static str,
-    /// The BAR that carries it.
     pub bar: u8,
     pub element: String,
     /// Elements along batch, channel, height, width.
@@ -51,10 +40,8 @@ pub struct SurfaceReport {
     pub buffer_bytes: u64,
 }
 
-/// A base address.
 #[derive(Debug, Serialize)]
 pub struct BarReport {
-    /// Index in the table.
     pub index: u8,
     pub role: String,
     /// Address at which the object was linked.
@@ -63,14 +50,10 @@ pub struct BarReport {
     pub bytes: u64,
 }
 
-/// A section of constants.
 #[derive(Debug, Serialize)]
 pub struct ConstantsReport {
-    /// Name of the section.
     pub name: String,
-    /// The BAR that carries it.
     pub bar: Option<u8>,
-    /// Its length.
     pub bytes: usize,
 }
 

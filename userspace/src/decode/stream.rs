@@ -24,7 +24,6 @@ pub struct TaskReports<'a> {
 }
 
 impl<'a> TaskReports<'a> {
-    /// Starts at the first task.
     pub fn of(program: &Program<'a>) -> Self {
         let (tasks, damage) = match program.tasks() {
             Ok(tasks) => (Some(tasks), None),

@@ -13,7 +13,6 @@ use super::summary::summary;
 use super::value::{Address, Word, shown};
 use crate::task::Task;
 
-/// One task of a program.
 #[derive(Debug, Serialize)]
 pub struct TaskReport {
     /// Place in the chain.
@@ -22,11 +21,8 @@ pub struct TaskReport {
     pub offset: Address,
     /// Length of the descriptor.
     pub bytes: u32,
-    /// What the task does, in one line.
     pub summary: String,
-    /// The base addresses that the task uses.
     pub bases: Vec<BaseReport>,
-    /// The header's words.
     pub header: Vec<RegisterReport>,
     /// The register writes, by block, in stream order.
     pub blocks: Vec<BlockReport>,
@@ -34,7 +30,6 @@ pub struct TaskReport {
     pub changed: Option<u32>,
 }
 
-/// A base address that a task uses.
 #[derive(Clone, Debug, Serialize)]
 pub struct BaseReport {
     pub what: &'static str,
@@ -43,7 +38,6 @@ pub struct BaseReport {
     pub role: String,
 }
 
-/// The registers that one record writes.
 #[derive(Debug, Serialize)]
 pub struct BlockReport {
     /// The block, or `unknown` for an address that belongs to none.
@@ -68,7 +62,6 @@ const fn is_zero(count: &u32) -> bool {
 pub struct RegisterReport {
     /// The hardware's name; `None` where no source knows a register.
     pub name: Option<&'static str>,
-    /// Instance, for arrays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u16>,
     /// Record address; for header words, the byte offset in the descriptor.
@@ -89,25 +82,18 @@ pub struct RegisterReport {
     /// What the register does; in JSON, the legend says so once.
     #[serde(skip)]
     pub meaning: &'static str,
-    /// How well that is established.
     #[serde(skip)]
     pub grade: &'static str,
-    /// Where it is known from.
     #[serde(skip)]
     pub source: &'static str,
 }
 
-/// One field of a register.
 #[derive(Debug, PartialEq)]
 pub struct FieldReport {
     pub name: &'static str,
-    /// Bits, as specifications print them.
     pub bits: String,
-    /// The number in the field.
     pub value: u32,
-    /// The same for people.
     pub shown: String,
-    /// What the field means.
     pub meaning: &'static str,
     /// What this value means, for an enumeration.
     pub value_meaning: Option<&'static str>,

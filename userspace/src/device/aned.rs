@@ -13,7 +13,6 @@ use super::error::Error;
 use super::in_process::copy_back;
 use super::mapping::Mapping;
 
-/// A file of the daemon's driver.
 pub(super) struct Aned {
     client: Arc<Client>,
     file: File,

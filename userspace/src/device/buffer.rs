@@ -27,19 +27,11 @@ pub struct Buffer {
 
 impl Buffer {
     /// A buffer of at least `bytes` bytes, for the use that is said.
-    ///
-    /// # Errors
-    ///
-    /// Those of `DRM_IOCTL_ANE_BO_CREATE`.
     pub fn new(device: &Device, bytes: u64, usage: Usage) -> Result<Self, Error> {
         Self::with_flags(device, bytes, usage, 0)
     }
 
     /// The same with flags of [`ane_uapi::ioctl::buffer`], such as `BO_SCATTERED`.
-    ///
-    /// # Errors
-    ///
-    /// Those of `DRM_IOCTL_ANE_BO_CREATE`.
     pub fn with_flags(device: &Device, bytes: u64, usage: Usage, flags: u32) -> Result<Self, Error> {
         let mut create = BoCreate::new_zeroed();
         (create.size, create.usage, create.flags) = (bytes, usage as u32, flags);
@@ -63,11 +55,6 @@ impl Buffer {
         self.bytes
     }
 
-    /// What the driver says of it.
-    ///
-    /// # Errors
-    ///
-    /// Those of `DRM_IOCTL_ANE_BO_INFO`.
     pub fn info(&self) -> Result<BoInfo, Error> {
         let mut info = BoInfo::new_zeroed();
         info.handle = self.handle;
@@ -75,38 +62,20 @@ impl Buffer {
         Ok(info)
     }
 
-    /// Copies bytes in.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Outside`], or [`Error::Map`] the first time.
     pub fn write(&self, at: u64, from: &[u8]) -> Result<(), Error> {
         Ok(self.mapping()?.write(at, from)?)
     }
 
-    /// Copies bytes out.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Outside`], or [`Error::Map`] the first time.
     pub fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Error> {
         Ok(self.mapping()?.read(at, into)?)
     }
 
     /// Puts dense values where the engine looks for them.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Tile`], or [`Error::Map`] the first time.
     pub fn tile(&self, layout: &Layout, from: &[f16]) -> Result<(), Error> {
         Ok(layout.tile(from.as_bytes(), &mut self.mapping()?).map_err(tile::Error::from)?)
     }
 
     /// Takes dense values from where the engine put them.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Tile`], or [`Error::Map`] the first time.
     pub fn untile(&self, layout: &Layout, into: &mut [f16]) -> Result<(), Error> {
         Ok(layout.untile(&self.mapping()?, into.as_mut_bytes()).map_err(tile::Error::from)?)
     }

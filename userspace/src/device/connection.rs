@@ -7,12 +7,9 @@ use ane_uapi::ioctl::errno::Errno;
 use super::error::Error;
 use super::mapping::Mapping;
 
-/// A call that failed.
 #[derive(Debug)]
 pub(super) enum Failed {
-    /// With this error number.
     Code(i32),
-    /// As the connection did.
     Gone(String),
 }
 
@@ -27,7 +24,6 @@ pub(super) trait Connection: Send + Sync {
     /// Makes a call. Pointers in the argument are those of the slices in `memory`, which the driver may write to.
     fn ioctl(&self, number: u32, argument: &mut [u8], memory: &mut [&mut [u8]]) -> Result<(), Failed>;
 
-    /// Maps a buffer.
     fn map(&self, offset: u64, bytes: u64) -> Result<Mapping, Error>;
 
     /// A mapping is no more.

@@ -11,37 +11,25 @@ use super::location::{BadLocation, Location};
 use super::mapping::Outside;
 use crate::tensor::tile;
 
-/// What can go wrong.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The device cannot be opened.
     #[error("device {location} cannot be opened: {why}")]
     Open { location: Location, why: Box<dyn std::error::Error + Send + Sync> },
-    /// No device is named.
     #[error(transparent)]
     Location(#[from] BadLocation),
-    /// The driver refuses a call.
     #[error("{} fails with {}: {}", call.c_name, Name(*code), reason(call, *code))]
     Refused { call: &'static Ioctl, code: i32 },
-    /// The connection is gone.
     #[error("device is gone: {why}")]
-    Gone {
-        /// Why, as far as that is known.
-        why: String,
-    },
+    Gone { why: String },
     /// The daemon is there, and does not tell or give that to this user.
     #[error("permission denied: {what}")]
     Forbidden { what: &'static str },
-    /// Memory of a buffer cannot be mapped.
     #[error("{bytes:#x} bytes of a buffer cannot be mapped: {why}")]
     Map { bytes: u64, why: io::Error },
-    /// Bytes outside a buffer.
     #[error(transparent)]
     Outside(#[from] Outside),
-    /// A surface that cannot be tiled.
     #[error(transparent)]
     Tile(#[from] tile::Error),
-    /// The device cannot do that.
     #[error("device {location} cannot {what}")]
     Unable { location: Location, what: &'static str },
 }

@@ -15,7 +15,6 @@ use super::{Device, Error, Fence};
 pub struct Fault(GetFault);
 
 impl Fault {
-    /// Its number in the file.
     pub const fn sequence(&self) -> u64 {
         self.0.sequence
     }
@@ -35,7 +34,6 @@ impl Fault {
         self.0.flags & FAULT_LOST != 0
     }
 
-    /// All that the driver says of it.
     pub const fn raw(&self) -> &GetFault {
         &self.0
     }
@@ -78,19 +76,11 @@ impl fmt::Display for Fault {
 
 impl Device {
     /// The oldest fault that was not fetched, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// Those of `DRM_IOCTL_ANE_GET_FAULT`.
     pub fn fault(&self) -> Result<Option<Fault>, Error> {
         self.fault_of(0)
     }
 
     /// The fault of that sequence number, if it is kept.
-    ///
-    /// # Errors
-    ///
-    /// Those of `DRM_IOCTL_ANE_GET_FAULT`.
     pub fn fault_of(&self, sequence: u64) -> Result<Option<Fault>, Error> {
         let mut fault = GetFault::new_zeroed();
         fault.sequence = sequence;
@@ -102,19 +92,11 @@ impl Device {
     }
 
     /// Lets work go on after a fault, without the request that faulted.
-    ///
-    /// # Errors
-    ///
-    /// Those of `DRM_IOCTL_ANE_RECOVER`.
     pub fn resume(&self) -> Result<(), Error> {
         self.recover(RECOVER_RESUME)
     }
 
     /// Resets the device: every request of every file ends, buffers keep what they hold.
-    ///
-    /// # Errors
-    ///
-    /// Those of `DRM_IOCTL_ANE_RECOVER`.
     pub fn reset(&self) -> Result<(), Error> {
         self.recover(RECOVER_RESET)
     }

@@ -16,16 +16,12 @@ use super::{Device, address};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fence(pub u64);
 
-/// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 pub enum Outcome {
-    /// It waits or runs.
     #[error("has not ended")]
     Pending,
-    /// It ran to its end.
     #[error("ran to its end")]
     Done,
-    /// It ended otherwise.
     #[error("ended with {}", match u32::try_from(-*result).ok().and_then(|code| Errno::try_from(code).ok()) {
         Some(errno) => errno.to_string(),
         None => format!("result {result}"),
@@ -36,16 +32,13 @@ pub enum Outcome {
         /// Sequence number of the fault that ended it, zero if none did.
         fault: u64,
     },
-    /// It ended so long ago that nobody remembers how.
     #[error("ended so long ago that nobody remembers how")]
     Forgotten,
 }
 
-/// Which of several fences a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitFor {
     All,
-    /// The first one.
     Any,
 }
 
@@ -90,10 +83,6 @@ impl Device {
     }
 
     /// Takes a request back; one that runs already is aborted at its next task if `running` says so.
-    ///
-    /// # Errors
-    ///
-    /// Those of `DRM_IOCTL_ANE_CANCEL`.
     pub fn cancel(&self, fence: Fence, running: bool) -> Result<(), Error> {
         let mut cancel = Cancel::new_zeroed();
         cancel.fence = fence.0;

@@ -73,7 +73,6 @@ pub(super) struct InProcess<F: Files> {
 }
 
 impl<F: Files + Send + 'static> InProcess<F> {
-    /// Opens a file.
     pub(super) fn open(shared: Arc<Shared<F>>) -> Result<Self, Errno> {
         let user = User { id: getuid().as_raw(), is_privileged: true };
         let who = Credentials { process: std::process::id(), user };

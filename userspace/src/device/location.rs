@@ -10,7 +10,6 @@ use thiserror::Error;
 /// The variable that says which device is meant where no argument does.
 pub const VARIABLE: &str = "ANE_DEVICE";
 
-/// Where a device is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Location {
     /// In this process: driver and device are made here, and gone when it ends.
@@ -22,27 +21,20 @@ pub enum Location {
     VhostUser(PathBuf),
     /// A PCI function that VFIO gives to this process, by its address, with the driver in this process.
     Vfio(String),
-    /// A device node of the system.
     Node(PathBuf),
 }
 
-/// Words that name no device.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{given:?} names no device; known are embedded, aned, aned:PATH, vhost-user:PATH, vfio:DOMAIN:BUS:DEVICE.FUNCTION \
      and /dev/accel/accelN"
 )]
 pub struct BadLocation {
-    /// The words.
     pub given: String,
 }
 
 impl Location {
     /// What [`VARIABLE`] says, or the device in this process.
-    ///
-    /// # Errors
-    ///
-    /// [`BadLocation`] if it names no device.
     pub fn of_environment() -> Result<Self, BadLocation> {
         match env::var_os(VARIABLE) {
             Some(words) if !words.is_empty() => words.to_string_lossy().parse(),

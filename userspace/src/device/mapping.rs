@@ -20,21 +20,18 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{bytes:#x} bytes at {at:#x} are not inside a buffer of {limit:#x} bytes")]
 pub struct Outside {
-    /// First byte.
     pub at: u64,
     pub bytes: usize,
     /// Bytes of the buffer.
     pub limit: usize,
 }
 
-/// A buffer's memory.
 #[derive(Debug)]
 pub(super) struct Mapping {
     pieces: Vec<Piece>,
     bytes: usize,
 }
 
-/// Pages that follow each other.
 #[derive(Debug)]
 struct Piece {
     /// What the system mapped, which is whole blocks of the file.
@@ -67,20 +64,17 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Maps a stretch of one file.
     pub(super) fn of_file(file: impl AsFd, offset: u64, bytes: u64) -> io::Result<Self> {
         let bytes = usize::try_from(bytes).map_err(io::Error::other)?;
         Ok(Self { pieces: vec![Piece::map(file, offset, bytes, 0)?], bytes })
     }
 
-    /// Copies bytes in.
     pub(super) fn write(&self, at: u64, from: &[u8]) -> Result<(), Outside> {
         let start = self.check(at, from.len())?;
         self.copy_in(start, from);
         Ok(())
     }
 
-    /// Copies bytes out.
     pub(super) fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Outside> {
         let start = self.check(at, into.len())?;
         self.copy_out(start, into);

@@ -68,10 +68,6 @@ impl Device {
     }
 
     /// Another file of the same device, with a context, buffers and fences of its own.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Open`] or [`Error::Gone`].
     pub fn again(&self) -> Result<Self, Error> {
         let open = Open {
             location: self.open.location.clone(),
@@ -81,7 +77,6 @@ impl Device {
         Ok(Self { open: Arc::new(open) })
     }
 
-    /// Where the device is.
     pub fn location(&self) -> &Location {
         &self.open.location
     }

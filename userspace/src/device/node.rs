@@ -13,7 +13,6 @@ use super::error::Error;
 use super::location::Location;
 use super::mapping::Mapping;
 
-/// An open node.
 pub(super) struct DeviceNode {
     path: PathBuf,
     file: File,

@@ -25,10 +25,6 @@ impl Device {
     /// Opens a file of the device at `location`. The options are those of a device that is made for it; one that is
     /// there already has its own.
     ///
-    /// # Errors
-    ///
-    /// [`Error::Open`].
-    ///
     /// # Examples
     ///
     /// ```
@@ -65,10 +61,6 @@ impl Device {
     }
 
     /// A file of a driver in this process.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Open`] if the driver gives none.
     pub fn over(location: Location, files: impl Files + Send + 'static) -> Result<Self, Error> {
         let opened = file_of(&location, Arc::new(Shared::new(files, None)))?;
         Ok(Self::new(location, opened))
@@ -88,11 +80,6 @@ impl Device {
         Ok(Self { open: Arc::new(open) })
     }
 
-    /// A device node of the system.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Open`].
     pub fn node(path: &Path) -> Result<Self, Error> {
         let location = Location::Node(path.to_owned());
         match DeviceNode::open(path) {

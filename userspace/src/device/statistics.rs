@@ -5,7 +5,6 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use super::{Device, Error, address};
 
-/// What is counted for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Scope {
@@ -32,11 +31,6 @@ impl Statistics {
 }
 
 impl Device {
-    /// The counters.
-    ///
-    /// # Errors
-    ///
-    /// Those of `DRM_IOCTL_ANE_GET_STATS`.
     pub fn statistics(&self, scope: Scope) -> Result<Statistics, Error> {
         let mut counters = [0_u64; Counter::CODES.len()];
         let memory = counters.as_mut_bytes();

@@ -19,15 +19,12 @@ pub const LISTED: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     pub place: String,
-    /// What the first has there.
     pub a: String,
-    /// What the second has there.
     pub b: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Comparison {
-    /// How many differences there are.
     pub count: u64,
     /// The first [`LISTED`] of them.
     pub differences: Vec<Difference>,
@@ -36,7 +33,6 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// True if nothing differs.
     pub const fn is_same(&self) -> bool {
         self.count == 0
     }
@@ -53,7 +49,6 @@ impl Comparison {
         self.notes.extend(other.notes.into_iter().map(|note| format!("{name}: {note}")));
     }
 
-    /// Notes a difference.
     pub fn differs(&mut self, place: impl Into<String>, a: impl ToString, b: impl ToString) {
         self.count += 1;
         if self.differences.len() < LISTED {
@@ -61,7 +56,6 @@ impl Comparison {
         }
     }
 
-    /// Notes a difference if there is one.
     fn expect<T: PartialEq + ToString>(&mut self, place: impl FnOnce() -> String, a: &T, b: &T) {
         if a != b {
             self.differs(place(), a.to_string(), b.to_string());

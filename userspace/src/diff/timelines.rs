@@ -9,18 +9,14 @@ use thiserror::Error;
 
 use super::Comparison;
 
-/// A file that is no timeline.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// No JSON.
     #[error("no JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// JSON of another kind.
     #[error("JSON without a list traceEvents, so no timeline")]
     NoEvents,
 }
 
-/// One event, without its times.
 #[derive(Clone, Debug, PartialEq)]
 struct Event {
     what: String,
@@ -28,10 +24,6 @@ struct Event {
 }
 
 /// Compares the events of two timelines, row by row.
-///
-/// # Errors
-///
-/// [`enum@Error`] if a file is none.
 pub fn compare(a: &[u8], b: &[u8]) -> Result<Comparison, Error> {
     let (a, b) = (rows(a)?, rows(b)?);
     let mut found = Comparison::default();

@@ -11,19 +11,15 @@ mod layers;
 
 use serde::Serialize;
 
-/// How a layer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It works.
     Fine,
     /// It is not there, and is needed by some ways of working only.
     Absent,
-    /// It is there and does not work.
     Broken,
 }
 
-/// One layer, looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
     pub layer: &'static str,
@@ -35,23 +31,19 @@ pub struct Check {
 }
 
 impl Check {
-    /// It works.
     pub fn fine(layer: &'static str, found: impl Into<String>) -> Self {
         Self { layer, verdict: Verdict::Fine, found: found.into(), advice: None }
     }
 
-    /// It is not there.
     pub fn absent(layer: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { layer, verdict: Verdict::Absent, found: found.into(), advice: Some(advice.into()) }
     }
 
-    /// It does not work.
     pub fn broken(layer: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { layer, verdict: Verdict::Broken, found: found.into(), advice: Some(advice.into()) }
     }
 }
 
-/// Looks at each layer.
 pub fn checks() -> Vec<Check> {
     let mut checks = layers::checks();
     if guest::is_virtual() {

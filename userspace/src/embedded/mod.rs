@@ -33,12 +33,10 @@ pub use bus::{InProcess, MEMORY_BASE};
 /// A device in this process that cannot be had.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The chip has fewer circuits.
     #[error(transparent)]
     Instance(#[from] NoSuchInstance),
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// The memory does not fit where it is to be.
     #[error("memory of {bytes:#x} bytes at {MEMORY_BASE} does not fit into the address space")]
     Place { bytes: usize },
 }
@@ -46,7 +44,6 @@ pub enum Error {
 /// What is left for the engine to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// There is more to do now.
     pub pending: bool,
     /// When there will be, if nothing else happens until then.
     pub after: Option<Duration>,
@@ -94,10 +91,6 @@ impl Bell {
 }
 
 /// Makes a device with `bytes` bytes of memory.
-///
-/// # Errors
-///
-/// If the options name no device, or there is no memory.
 pub fn open(options: &Options, bytes: usize) -> Result<InProcess, Error> {
     let memory = DmaMemory::new(MEMORY_BASE, bytes)?;
     let seen = seen(vec![(MEMORY_BASE, memory.shared_region())]).map_err(|_| Error::Place { bytes })?;
@@ -133,10 +126,6 @@ impl Embedded {
 
     /// Has long passes computed beside the thread that waits for them, so that it may do something else meanwhile. That
     /// costs a long task two wake-ups, and a short one nothing.
-    ///
-    /// # Errors
-    ///
-    /// If the system has no descriptors left.
     pub fn compute_beside(&mut self) -> io::Result<()> {
         let bell = Arc::new(Bell::new()?);
         self.bell = Some(Arc::clone(&bell));
@@ -168,7 +157,6 @@ impl Embedded {
         Some(recent.told())
     }
 
-    /// The time that the device is shown.
     pub fn now(&self) -> Ticks {
         Ticks::from_nanoseconds(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
@@ -222,7 +210,6 @@ impl Embedded {
         self.bell.as_ref().map(|bell| bell.counter.as_fd())
     }
 
-    /// The next event that has happened.
     fn event(&mut self) -> Option<Event> {
         self.events.extend(self.ane.take_events());
         let event = self.events.pop_front()?;

@@ -26,7 +26,6 @@ impl Control {
         Self { path: path.as_ref().to_owned(), engine: engine.map(str::to_owned) }
     }
 
-    /// What is answered to a line.
     pub(super) fn ask(&self, line: &str) -> Result<String, Untold> {
         let failed = |why| Untold::Control { socket: self.path.display().to_string(), why };
         let line = match &self.engine {

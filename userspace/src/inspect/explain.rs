@@ -15,7 +15,6 @@ use serde::Serialize;
 
 use super::Tables;
 
-/// What an address is in one space.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Meaning {
     pub space: &'static str,

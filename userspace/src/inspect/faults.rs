@@ -4,25 +4,18 @@ use serde::Serialize;
 
 use super::{Source, Untold};
 
-/// What there is to tell about faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Faults {
     /// A fault waits for somebody: in the driver for recovery, in a window of the device to be cleared.
     pub is_latched: bool,
     /// What was mapped and what the device did at the last fault, by the driver.
     pub dump: Option<String>,
-    /// Why the last request failed.
     pub failure: Option<String>,
     /// The device's state in words, by the device.
     pub device: Option<String>,
 }
 
 impl Faults {
-    /// What there is to tell now.
-    ///
-    /// # Errors
-    ///
-    /// [`Untold`].
     pub fn of(source: &Source) -> Result<Self, Untold> {
         Self::read(&source.tell("faults")?)
     }

@@ -38,36 +38,26 @@ use crate::device::{self, Device};
 pub enum Source {
     /// The driver behind an open file, and the device as far as the driver sees it.
     Driver(Device),
-    /// The device.
     Control(Control),
 }
 
-/// What was not told, and why.
 #[derive(Debug, Error)]
 pub enum Untold {
-    /// Whoever is asked never tells that.
     #[error("device {whom} does not tell about its {what}")]
     Unknown { whom: String, what: String },
     /// It cannot be told just now, or not to this user.
     #[error("{0}")]
     Refused(String),
-    /// The driver is gone.
     #[error(transparent)]
     Device(#[from] device::Error),
-    /// The control socket.
     #[error("control socket {socket}: {why}")]
     Control { socket: String, why: std::io::Error },
-    /// What is told makes no sense.
     #[error("what is told about {what} makes no sense: line {line:?}")]
     Nonsense { what: &'static str, line: String },
 }
 
 impl Source {
     /// What is told about `what`, in lines. Whoever tells it is another process, so nothing in it drives a terminal.
-    ///
-    /// # Errors
-    ///
-    /// [`Untold`].
     pub fn tell(&self, what: &str) -> Result<String, Untold> {
         let told = match self {
             Self::Control(control) => control.ask(what)?,
@@ -83,10 +73,6 @@ impl Source {
     }
 
     /// Who tells of time: a daemon that stands before a device in another process names that one's control socket.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Source::tell`].
     pub fn timekeeper(self) -> Result<Self, Untold> {
         if matches!(self, Self::Control(_)) {
             return Ok(self);
@@ -101,10 +87,6 @@ impl Source {
 
 /// Tells about `what`, where driver and device are in one process: what a driver tells anywhere, what the device says of
 /// a request that failed, and the device's timeline.
-///
-/// # Errors
-///
-/// What is known, if that is not.
 pub fn report(driver: &mut EmbeddedDriver, what: &str) -> Result<String, String> {
     let told = match what {
         "trace on" | "trace off" => {

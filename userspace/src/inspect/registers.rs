@@ -7,46 +7,34 @@ use serde::Serialize;
 use super::{Source, Untold};
 use crate::decode::shown;
 
-/// The registers of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Registers {
     /// In the order of the container; those whose reading would change something are left out.
     pub registers: Vec<RegisterValue>,
 }
 
-/// A register and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RegisterValue {
     /// Offset in the container.
     pub at: u32,
     pub range: &'static str,
-    /// The hardware's name.
     pub name: &'static str,
     /// Which of those of that name, where its block has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u16>,
-    /// What it holds.
     pub value: u32,
     /// What it holds after a reset.
     pub reset: u32,
-    /// The fields that are not zero.
     pub fields: Vec<FieldValue>,
 }
 
-/// A field and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldValue {
     pub name: &'static str,
-    /// What it holds, for people.
     pub shown: String,
 }
 
 impl Registers {
-    /// As they are now.
-    ///
-    /// # Errors
-    ///
-    /// [`Untold`].
     pub fn of(source: &Source) -> Result<Self, Untold> {
         Self::read(&source.tell("registers")?)
     }

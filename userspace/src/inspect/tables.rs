@@ -74,9 +74,7 @@ pub struct MappedRun {
     pub physical: u64,
     /// Bytes: whole pages.
     pub bytes: u64,
-    /// The engine may read.
     pub reads: bool,
-    /// The engine may write.
     pub writes: bool,
     /// The usage under which the driver mapped it; `None` of what is no client's, such as the driver's own pages.
     pub role: Option<String>,
@@ -93,11 +91,6 @@ pub struct Region {
 }
 
 impl Tables {
-    /// As they are now.
-    ///
-    /// # Errors
-    ///
-    /// [`Untold`].
     pub fn of(source: &Source) -> Result<Self, Untold> {
         let mut tables = Self::read(&source.tell("tables")?)?;
         tables.has_owners = matches!(source, Source::Driver(_));

@@ -7,7 +7,6 @@ use super::{Source, Untold};
 /// What happened last, the latest at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// The events that are still known.
     pub records: Vec<Record>,
     /// Those before them that are not.
     pub lost: u64,
@@ -15,10 +14,6 @@ pub struct Timeline {
 
 impl Timeline {
     /// Keeps what happens from now on, or forgets it.
-    ///
-    /// # Errors
-    ///
-    /// [`Untold`].
     pub fn keep(source: &Source, is_wanted: bool) -> Result<(), Untold> {
         source.tell(if is_wanted { "trace on" } else { "trace off" }).map(|_| ())
     }

@@ -21,24 +21,14 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// A script that did not come to its end.
 #[derive(Debug, Error)]
 pub enum Failed {
-    /// The bus failed.
     #[error("line {line}: {why}")]
     Bus {
         line: usize,
         #[source]
         why: BusError,
     },
-    /// Bytes are not what was expected.
     #[error("line {line}: byte {at:#x} of {} is {found:#04x}, not {expected:#04x}", memory.name())]
-    Differs {
-        line: usize,
-        memory: Memory,
-        /// The first byte that differs.
-        at: u32,
-        found: u8,
-        expected: u8,
-    },
-    /// The mover did not come to rest.
+    Differs { line: usize, memory: Memory, at: u32, found: u8, expected: u8 },
     #[error("line {line}: mover did not come to rest within {LIMIT:?}, status {status:#x}")]
     Busy { line: usize, status: u32 },
 }
@@ -47,7 +37,6 @@ fn at<T: Word>(base: EngineOffset, register: &Reg<T>) -> EngineOffset {
     EngineOffset(base.0 + register.offset())
 }
 
-/// A script while it runs.
 struct RunningScript<'a, B> {
     bus: &'a mut B,
     shown: &'a mut Vec<Shown>,
@@ -56,10 +45,6 @@ struct RunningScript<'a, B> {
 }
 
 /// Carries a script out; tells what it shows, as far as it came.
-///
-/// # Errors
-///
-/// Where and why it ended.
 pub fn run(script: &Script, bus: &mut impl Bus, shown: &mut Vec<Shown>) -> Result<(), Failed> {
     let counted = at(MODEL.base, &model::REFUSED);
     let refused = bus.read(counted).map_err(|why| Failed::Bus { line: 0, why })?;

@@ -13,12 +13,10 @@ use thiserror::Error;
 /// Most bytes that one line shows, fills or holds: all of scratch.
 const BYTES_MAX: u32 = 2 << 20;
 
-/// A memory of the mover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Memory {
     #[serde(rename = "scratch")]
     Scratch,
-    /// Configuration space.
     #[serde(rename = "config")]
     Configuration,
     #[serde(rename = "iram")]
@@ -35,7 +33,6 @@ impl Memory {
         }
     }
 
-    /// The name that scripts have for it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Scratch => "scratch",
@@ -53,12 +50,10 @@ impl Memory {
         .range()
     }
 
-    /// Where it begins in the container.
     pub fn start(self) -> EngineOffset {
         self.range().start
     }
 
-    /// Its bytes.
     pub fn len(self) -> u32 {
         self.range().len()
     }
@@ -69,69 +64,51 @@ impl Memory {
     }
 }
 
-/// What a line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Writes bytes.
     Store {
         memory: Memory,
-        /// First byte.
         at: u32,
         bytes: Vec<u8>,
     },
-    /// Writes a register.
     Write {
-        /// Its place in the container.
         at: EngineOffset,
         value: u32,
     },
-    /// Reads a register.
     Read {
         name: String,
-        /// Its place in the container.
         at: EngineOffset,
     },
     /// Writes parameters and command, and the command that has to follow.
     Move([u32; 4]),
-    /// A thread issues an instruction.
     Xmov {
         thread: u32,
-        /// The instruction.
         word: u32,
     },
-    /// A thread is to wait.
     StallWait {
         thread: u32,
         /// Which instructions wait.
         block: u16,
         condition: u16,
     },
-    /// Waits until the mover rests.
     Wait,
-    /// Shows bytes.
     Show {
         memory: Memory,
-        /// First byte.
         at: u32,
         len: u32,
     },
-    /// Compares bytes.
     Expect {
         memory: Memory,
-        /// First byte.
         at: u32,
-        /// What they are to be.
         bytes: Vec<u8>,
     },
 }
 
-/// A line that cannot be understood.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("line {line}: {what}")]
 pub struct BadLine {
     /// Its number, from 1.
     pub line: usize,
-    /// What is wrong with it.
     pub what: String,
 }
 
@@ -140,7 +117,6 @@ pub struct BadLine {
 pub struct Script(pub Vec<(usize, Command)>);
 
 impl Script {
-    /// How many transfers it asks for.
     pub fn transfers(&self) -> usize {
         self.0
             .iter()
@@ -289,10 +265,6 @@ fn command(words: &[&str]) -> Result<Command, String> {
 
 impl Script {
     /// Reads a script.
-    ///
-    /// # Errors
-    ///
-    /// The first line that cannot be understood.
     ///
     /// # Examples
     ///

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::script::Memory;
 
-/// Bytes of a line.
 const LINE: usize = 16;
 
 /// Something that a script shows.
@@ -25,24 +24,23 @@ impl Shown {
     }
 }
 
-/// What is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum What {
     /// Bytes of a memory.
     Bytes {
         memory: Memory,
-        /// The first byte.
         at: u32,
         bytes: Vec<u8>,
     },
     Register {
         name: String,
-        /// What it reads as.
         value: u32,
     },
     /// A command or instruction was refused.
-    Refused { outcome: &'static str },
+    Refused {
+        outcome: &'static str,
+    },
 }
 
 impl fmt::Display for Shown {

@@ -29,7 +29,6 @@ use crate::count::count;
 /// Granules that each bank gives.
 pub type Heat = [u64; BANKS_MAX as usize];
 
-/// One level of the hierarchy.
 #[derive(Clone, Debug, Serialize)]
 pub struct Level {
     pub name: &'static str,
@@ -37,18 +36,15 @@ pub struct Level {
     pub unit: &'static str,
     /// The field of the HAL table, in hexadecimal; `None` of what is derived.
     pub field: Option<String>,
-    /// How well it is established.
     pub grade: &'static str,
     pub role: &'static str,
 }
 
-/// One operand of a task.
 #[derive(Clone, Debug, Serialize)]
 pub struct Operand {
     pub name: &'static str,
     /// Bytes of its elements.
     pub bytes: u64,
-    /// Where it lies.
     pub place: &'static str,
     /// What becomes of it, and why.
     pub why: String,
@@ -59,9 +55,7 @@ pub struct Operand {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskOccupancy {
-    /// Its place in the program.
     pub index: u32,
-    /// What it does.
     pub class: &'static str,
     pub operands: Vec<Operand>,
     /// Where a result is put together.
@@ -86,25 +80,21 @@ pub struct TaskOccupancy {
     pub cycles: u64,
 }
 
-/// A program and the chip's memory.
 #[derive(Clone, Debug, Serialize)]
 pub struct Occupancy {
     /// The chip, if it is one that there is a device of.
     pub chip: Option<&'static str>,
     /// The compiler's target that the numbers are of.
     pub generation: &'static str,
-    /// The hierarchy.
     pub levels: Vec<Level>,
     /// The tasks, up to the first that is not understood.
     pub tasks: Vec<TaskOccupancy>,
     /// Granules that each bank gives in one walk over each operand.
     #[serde(serialize_with = "heat_of_all")]
     pub heat: Heat,
-    /// Cycles of all tasks.
     pub cycles: u64,
     /// Nanoseconds of a request, from call to return.
     pub nanoseconds: u64,
-    /// Why the report ends early.
     pub damage: Option<String>,
 }
 

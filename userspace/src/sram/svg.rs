@@ -37,11 +37,6 @@ fn row(to: &mut impl Write, index: usize, label: &str, heat: &Heat) -> fmt::Resu
     Ok(())
 }
 
-/// Writes the picture.
-///
-/// # Errors
-///
-/// Those of the writer.
 pub fn write(to: &mut impl Write, report: &Occupancy) -> fmt::Result {
     let operands = report.tasks.iter().flat_map(|task| {
         let named = move |operand: &super::Operand| {

@@ -19,11 +19,6 @@ pub fn bar(heat: &Heat) -> String {
     heat.iter().map(block).collect()
 }
 
-/// Writes the hierarchy.
-///
-/// # Errors
-///
-/// Those of the writer.
 pub fn levels(to: &mut impl Write, levels: &[Level]) -> fmt::Result {
     for Level { name, value, unit, field, grade, role } in levels {
         let field = field.as_deref().unwrap_or("-");
@@ -59,11 +54,6 @@ fn task(to: &mut impl Write, task: &TaskOccupancy) -> fmt::Result {
     )
 }
 
-/// Writes the report.
-///
-/// # Errors
-///
-/// Those of the writer.
 pub fn write(to: &mut impl Write, report: &Occupancy) -> fmt::Result {
     writeln!(to, "{} ({}): DRAM, pool, 64 banks, array", report.chip.unwrap_or("target"), report.generation)?;
     levels(to, &report.levels)?;

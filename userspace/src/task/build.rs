@@ -32,12 +32,10 @@ impl Default for Descriptor {
 }
 
 impl Descriptor {
-    /// A descriptor whose words are all zero.
     pub fn new() -> Self {
         Self { header: Header::default(), registers: BTreeMap::new() }
     }
 
-    /// The header, to be filled in.
     pub fn header_mut(&mut self) -> &mut Header {
         &mut self.header
     }

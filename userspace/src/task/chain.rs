@@ -9,33 +9,16 @@ use zerocopy::little_endian::U32;
 
 use super::Task;
 
-/// How a chain of descriptors can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ChainError {
-    /// A program without tasks.
     #[error("program says it has no tasks")]
     NoTasks,
-    /// A descriptor starts or ends outside the stream.
     #[error("task {index} at {offset:#x}: its {len:#x} bytes leave the task stream of {stream:#x} bytes")]
-    OutsideStream {
-        index: u32,
-        /// Where it was to start.
-        offset: u32,
-        /// How long it was to be.
-        len: u64,
-        stream: usize,
-    },
-    /// A link that is not a multiple of four.
+    OutsideStream { index: u32, offset: u32, len: u64, stream: usize },
     #[error("task {index} at {offset:#x}: its offset is not a multiple of 4")]
-    Misaligned {
-        index: u32,
-        /// Where it was to start.
-        offset: u32,
-    },
-    /// A descriptor shorter than its header.
+    Misaligned { index: u32, offset: u32 },
     #[error("task {index} at {offset:#x}: {len:#x} bytes are shorter than the header")]
     ShorterThanHeader { index: u32, offset: u32, len: u64 },
-    /// The first descriptor's length is not a number of words.
     #[error("first task: its length of {len:#x} bytes is not a multiple of 4")]
     RaggedLength { len: u32 },
     /// A link leads back into a descriptor that the chain has already passed.
@@ -43,15 +26,8 @@ pub enum ChainError {
         "task {index} at {offset:#x}: overlaps task {other} at {other_offset:#x}, so the chain loops or is damaged"
     )]
     Overlap { index: u32, offset: u32, other: u32, other_offset: u32 },
-    /// The last link comes before the last task.
     #[error("task {index} at {offset:#x}: its next pointer is 0, but the program says it has {count} tasks")]
-    EndsEarly {
-        /// The task with the last link.
-        index: u32,
-        offset: u32,
-        /// Tasks that the program announces.
-        count: u32,
-    },
+    EndsEarly { index: u32, offset: u32, count: u32 },
 }
 
 /// Walks the descriptors of a task stream; ends after the first error.

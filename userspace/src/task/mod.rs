@@ -16,16 +16,13 @@ use ane_uapi::hw::td::header::Header;
 use ane_uapi::hw::td::record::Records;
 use zerocopy::little_endian::U32;
 
-/// One descriptor of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
     /// Place in the chain, from 0.
     pub index: u32,
     /// Byte offset of the descriptor in the task stream.
     pub offset: u32,
-    /// The descriptor.
     pub words: &'a [U32],
-    /// Its decoded header.
     pub header: Header,
 }
 
@@ -36,7 +33,6 @@ impl<'a> Task<'a> {
         (self.words.len() * 4) as u32
     }
 
-    /// The records, in stream order.
     pub fn records(&self) -> Records<'a> {
         Records::new(self.words, self.header.words())
     }

@@ -10,25 +10,16 @@ use thiserror::Error;
 use crate::container::{Axes, Element, Surface};
 use crate::tensor::elements;
 
-/// Why values cannot be the bytes of a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum Error {
-    /// Elements that share a byte, or lie outside the buffer.
     #[error("strides let elements of one byte overlap, or leave the buffer of {buffer:#x} bytes")]
     Strides { buffer: u64 },
-    /// A number that no byte is.
     #[error("element {place} is {value}, a byte holds whole numbers from -128 to 255")]
-    Value {
-        /// Place in the dense order.
-        place: usize,
-        value: f32,
-    },
-    /// Another number of values than the surface has elements.
+    Value { place: usize, value: f32 },
     #[error("surface has {wanted} elements, {given} values are given")]
     Length { wanted: u64, given: usize },
 }
 
-/// Where each byte of a surface lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     shape: Axes<u32>,
@@ -38,10 +29,6 @@ pub struct Layout {
 
 impl Layout {
     /// That of a surface of bytes; `None` if its elements are something else.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Strides`].
     pub fn of(surface: &Surface<'_>) -> Option<Result<Self, Error>> {
         (surface.element == Element::Byte).then(|| {
             let wrong = Error::Strides { buffer: surface.buffer_bytes };
@@ -51,7 +38,6 @@ impl Layout {
         })
     }
 
-    /// N, C, H, W.
     pub const fn shape(&self) -> Axes<u32> {
         self.shape
     }

@@ -30,11 +30,8 @@ pub struct Tensor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{given} values for {expected} elements of shape {shape:?}")]
 pub struct WrongLength {
-    /// Values that were given.
     pub given: usize,
-    /// Elements of the shape.
     pub expected: u64,
-    /// The shape: N, C, H, W.
     pub shape: [u32; 4],
 }
 
@@ -48,17 +45,12 @@ pub const MADE_UP_MAX: u64 = 1 << 27;
     "input {name:?} has {elements} elements, more than the {MADE_UP_MAX} that are made up for an input without a file"
 )]
 pub struct TooLarge {
-    /// The surface's name.
     pub name: String,
     pub elements: u64,
 }
 
 impl Tensor {
     /// A tensor of these values.
-    ///
-    /// # Errors
-    ///
-    /// [`WrongLength`].
     ///
     /// # Examples
     ///
@@ -102,20 +94,12 @@ impl Tensor {
     }
 
     /// The same value for every element of `surface`.
-    ///
-    /// # Errors
-    ///
-    /// [`TooLarge`].
     pub fn constant_for(surface: &Surface<'_>, value: f16) -> Result<Self, TooLarge> {
         check_size(surface)?;
         Ok(Self::from_fn(surface.shape, |_| value))
     }
 
     /// Random values for `surface`: truth values where its elements are bytes, else as [`random`](Self::random).
-    ///
-    /// # Errors
-    ///
-    /// [`TooLarge`].
     pub fn random_for(surface: &Surface<'_>, seed: u64) -> Result<Self, TooLarge> {
         check_size(surface)?;
         let mut tensor = Self::random(surface.shape, seed);
@@ -127,17 +111,14 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// N, C, H, W.
     pub const fn shape(&self) -> Axes<u32> {
         self.shape
     }
 
-    /// The elements.
     pub fn values(&self) -> &[f16] {
         &self.values
     }
 
-    /// The elements.
     pub fn into_values(self) -> Vec<f16> {
         self.values
     }

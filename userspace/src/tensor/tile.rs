@@ -13,19 +13,13 @@ pub use ane_tiling::Layout;
 /// A surface that cannot be tiled, or memory and values that do not belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Error {
-    /// Elements other than halves.
     #[error("surface has elements of {0}, only fp16 is known")]
     Element(Element),
-    /// What the layout says.
     #[error(transparent)]
     Layout(#[from] ane_tiling::Error),
 }
 
 /// How `surface` lies in memory.
-///
-/// # Errors
-///
-/// [`Error::Element`], or [`Error::Layout`] of elements that overlap or have no address.
 pub fn layout(surface: &Surface<'_>) -> Result<Layout, Error> {
     if surface.element != Element::Half {
         return Err(Error::Element(surface.element));
@@ -34,19 +28,11 @@ pub fn layout(surface: &Surface<'_>) -> Result<Layout, Error> {
 }
 
 /// Puts dense values, in the order N, C, H, W, where the engine looks for them. What is in the gaps stays.
-///
-/// # Errors
-///
-/// [`Error::Layout`] of another number of values, or memory that is too short.
 pub fn tile(layout: &Layout, from: &[f16], into: &mut [u8]) -> Result<(), Error> {
     Ok(layout.tile(from.as_bytes(), into)?)
 }
 
 /// Takes values from where the engine put them.
-///
-/// # Errors
-///
-/// As [`tile`].
 pub fn untile(layout: &Layout, from: &[u8], into: &mut [f16]) -> Result<(), Error> {
     Ok(layout.untile(from, into.as_mut_bytes())?)
 }

@@ -25,11 +25,6 @@ pub struct Plugged {
     pub carrier: Carrier,
 }
 
-/// What is plugged into the machine's port.
-///
-/// # Errors
-///
-/// If the machine does not answer.
 pub fn plugged(monitor: &mut Monitor) -> Result<Option<Plugged>, QmpError> {
     let devices = monitor.ask("qom-list", json!({"path": "/machine/peripheral"}))?;
     let names = devices.as_array().into_iter().flatten();
@@ -52,10 +47,6 @@ pub fn plugged(monitor: &mut Monitor) -> Result<Option<Plugged>, QmpError> {
 }
 
 /// Unplugs the function, and waits until the guest has let go.
-///
-/// # Errors
-///
-/// If the guest does not, or the machine refuses.
 pub fn unplug(monitor: &mut Monitor, plugged: &Plugged) -> Result<(), QmpError> {
     monitor.ask("device_del", json!({"id": plugged.id}))?;
     monitor.wait_for("DEVICE_DELETED", UNPLUG, |event| {
@@ -100,10 +91,6 @@ pub fn plug(monitor: &mut Monitor, carrier: Carrier, number: u32, socket: &Path)
 }
 
 /// Unplugs what is plugged in, and plugs the device that listens at `socket`; gives the new function's name.
-///
-/// # Errors
-///
-/// As [`unplug`] and [`plug`].
 pub fn recover(monitor: &mut Monitor, carrier: Carrier, socket: &Path) -> Result<String, QmpError> {
     let before = plugged(monitor)?;
     let (carrier, number) = match &before {
@@ -120,10 +107,6 @@ pub fn recover(monitor: &mut Monitor, carrier: Carrier, socket: &Path) -> Result
 
 /// The memory of the machine that no other process can map, by name: a device cannot reach it, and QEMU does not
 /// say so.
-///
-/// # Errors
-///
-/// If the machine does not answer.
 pub fn unshared(monitor: &mut Monitor) -> Result<Vec<String>, QmpError> {
     let backends = monitor.ask("query-memdev", json!({}))?;
     let is_unshared = |backend: &&Value| backend.get("share").and_then(Value::as_bool) != Some(true);

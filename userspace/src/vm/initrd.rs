@@ -15,7 +15,6 @@ const FILE: u32 = 0o100_644;
 #[derive(Clone, Debug)]
 pub struct Added {
     pub name: String,
-    /// The contents.
     pub bytes: Vec<u8>,
 }
 

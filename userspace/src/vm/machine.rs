@@ -18,15 +18,11 @@ pub(super) const PORT: &str = "ane-port";
 /// The first function. One that takes its place counts on.
 pub(super) const DEVICE: &str = "ane";
 
-/// The first socket.
 pub(super) const SOCKET: &str = "ane-socket";
 
-/// What emulates the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accelerator {
-    /// The processor itself.
     Kvm,
-    /// QEMU.
     Tcg,
 }
 
@@ -45,33 +41,24 @@ impl Accelerator {
     }
 }
 
-/// A kernel to boot without a disk.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// The kernel.
     pub image: PathBuf,
     /// Its first root.
     pub initrd: Option<PathBuf>,
-    /// Its command line.
     pub append: String,
 }
 
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// Its processor.
     pub arch: Arch,
-    /// What emulates it.
     pub accelerator: Accelerator,
-    /// What the function is.
     pub carrier: Carrier,
     pub memory_mib: u32,
-    /// Processors.
     pub cpus: u32,
     /// Gives the machine an IOMMU, which VFIO in its guest wants.
     pub has_iommu: bool,
-    /// The device's socket.
     pub socket: PathBuf,
-    /// Where the monitor listens.
     pub monitor: PathBuf,
     /// What to boot; a disk comes in `extra`.
     pub kernel: Option<Kernel>,
@@ -80,7 +67,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The arguments of QEMU.
     pub fn arguments(&self) -> Vec<OsString> {
         let mut all = Vec::new();
         let mut add = |option: &str, value: OsString| all.extend([option.into(), value]);

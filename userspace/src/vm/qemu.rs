@@ -9,14 +9,12 @@ use thiserror::Error;
 /// The processor of a machine, and with it the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arch {
-    /// QEMU's `q35`.
     X86_64,
     /// QEMU's `virt`. With the generic device it is composed only: nobody has run it so.
     Aarch64,
 }
 
 impl Arch {
-    /// The program that emulates it.
     pub const fn program(self) -> &'static str {
         match self {
             Self::X86_64 => "qemu-system-x86_64",
@@ -25,12 +23,9 @@ impl Arch {
     }
 }
 
-/// A version of QEMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// The first number.
     pub major: u32,
-    /// The second.
     pub minor: u32,
 }
 
@@ -60,16 +55,13 @@ pub enum Carrier {
 /// No QEMU that can carry the device.
 #[derive(Debug, Error)]
 pub enum NoQemu {
-    /// There is none.
     #[error(
         "there is no {program} on the path; install QEMU {GENERIC_SINCE} or later (Debian 13: `apt-get install -t \
          trixie-backports qemu-system-x86`; without being root: tools/guest/fetch), or name one with --qemu"
     )]
     Missing { program: String },
-    /// It does not start.
     #[error("{} --version does not say which it is: {why}", path.display())]
     Strange { path: PathBuf, why: String },
-    /// It is too old.
     #[error(
         "{} is QEMU {version}, and no device of it can carry this one; {GENERIC_SINCE} or later is needed \
          ({BLOCK_SINCE} as a stopgap)", path.display()
@@ -79,17 +71,12 @@ pub enum NoQemu {
 
 #[derive(Clone, Debug)]
 pub struct Qemu {
-    /// The program.
     pub path: PathBuf,
     pub version: Version,
 }
 
 impl Qemu {
     /// The one at `path`, else the one that `ANE_QEMU` names, that is on the path, or that tools/guest/fetch fetched.
-    ///
-    /// # Errors
-    ///
-    /// [`NoQemu`].
     pub fn find(path: Option<&Path>, arch: Arch) -> Result<Self, NoQemu> {
         let program = arch.program();
         let named = path.map(Path::to_owned).or_else(|| std::env::var_os("ANE_QEMU").map(PathBuf::from));
@@ -110,10 +97,6 @@ impl Qemu {
     }
 
     /// The QEMU at `path`.
-    ///
-    /// # Errors
-    ///
-    /// [`NoQemu`].
     pub fn at(path: PathBuf) -> Result<Self, NoQemu> {
         match Command::new(&path).arg("--version").output() {
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
@@ -138,10 +121,6 @@ impl Qemu {
     }
 
     /// What carries the device in it; the version if nothing does.
-    ///
-    /// # Errors
-    ///
-    /// The version, which is too old.
     pub fn carrier(&self) -> Result<Carrier, Version> {
         if self.version >= GENERIC_SINCE {
             Ok(Carrier::Generic)

@@ -16,23 +16,18 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// Longest line that is read: a monitor says less.
 const LINE: u64 = 1 << 20;
 
-/// What goes wrong with a monitor.
 #[derive(Debug, Error)]
 pub enum QmpError {
-    /// Nobody is there.
     #[error("no machine's monitor listens at {path}: {why}")]
     Absent { path: String, why: std::io::Error },
-    /// The connection broke.
     #[error("the machine's monitor is gone: {0}")]
     Gone(String),
     #[error("the machine refuses {command}: {why}")]
     Refused { command: String, why: String },
-    /// Something did not happen.
     #[error("{event} did not come within {limit:?}")]
     Late { event: &'static str, limit: Duration },
 }
 
-/// A connection to a monitor.
 pub struct Monitor {
     lines: BufReader<UnixStream>,
     events: Vec<Value>,
@@ -69,11 +64,6 @@ impl Monitor {
         }
     }
 
-    /// Carries out a command.
-    ///
-    /// # Errors
-    ///
-    /// If the machine refuses.
     pub fn ask(&mut self, command: &str, arguments: Value) -> Result<Value, QmpError> {
         let request = json!({"execute": command, "arguments": arguments});
         writeln!(self.lines.get_mut(), "{request}").map_err(|why| QmpError::Gone(why.to_string()))?;
@@ -91,10 +81,6 @@ impl Monitor {
     }
 
     /// Waits for an event for which `is_it` holds; those before it are forgotten.
-    ///
-    /// # Errors
-    ///
-    /// If none comes in time.
     pub fn wait_for(
         &mut self,
         event: &'static str,

@@ -33,21 +33,16 @@ const TICK: Duration = Duration::from_millis(20);
 /// Devices that may die one after the other before it is taken for hopeless: each within this time of its start.
 const HOPELESS: Duration = Duration::from_secs(2);
 
-/// What goes wrong with the processes.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// One cannot be started.
     #[error("{} does not start: {why}", program.display())]
     Start { program: PathBuf, why: io::Error },
-    /// It ended, or does not listen.
     #[error("{} {what}", program.display())]
     Failed { program: PathBuf, what: String },
-    /// The system refuses something.
     #[error("{what}: {why}")]
     System { what: String, why: io::Error },
 }
 
-/// A program and its arguments.
 #[derive(Clone, Debug)]
 pub struct Invocation {
     pub program: PathBuf,
@@ -82,7 +77,6 @@ impl Invocation {
     }
 }
 
-/// A machine to run.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub device: Invocation,
@@ -95,10 +89,6 @@ pub struct Launch {
 }
 
 /// A folder for sockets that only this user can look into.
-///
-/// # Errors
-///
-/// If it cannot be made.
 pub fn folder(wanted: Option<&Path>) -> Result<PathBuf, RunError> {
     let folder = match wanted {
         Some(folder) => folder.to_owned(),
@@ -214,7 +204,6 @@ impl Drop for Guard {
     }
 }
 
-/// The device's process.
 struct Device {
     process: Guard,
     since: Instant,

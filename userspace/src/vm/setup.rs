@@ -14,10 +14,8 @@ use thiserror::Error;
 /// Huge pages that are enough for the driver and some buffers: 128 MiB.
 pub const PAGES: usize = 64;
 
-/// What stands in the way.
 #[derive(Debug, Error)]
 pub enum SetupError {
-    /// There is no function.
     #[error(
         "no PCI function of this machine is {}; one behind an older QEMU looks like a disk controller, 1af4:1042: name it",
         Ids::OWN
@@ -25,10 +23,8 @@ pub enum SetupError {
     NoFunction,
     #[error("there are several functions: {0}; name one")]
     Several(String),
-    /// It cannot be given to VFIO, or the kernel's files cannot be had.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// There is not enough memory that follows each other.
     #[error(
         "the kernel gives {found} huge pages of 2 MiB of the {wanted} wanted; reserve them at boot: hugepages={wanted} on its \
          command line"
@@ -75,10 +71,6 @@ impl GuestKernel {
     }
 
     /// Gives the function to vfio-pci, whose module is loaded if it is one.
-    ///
-    /// # Errors
-    ///
-    /// What stands in the way.
     pub fn bind(&self, bdf: Bdf) -> Result<(), SetupError> {
         let functions = self.functions();
         if !functions.has_vfio() {

@@ -21,13 +21,10 @@ pub struct Layout {
 /// A layout that is none, or memory and values that do not belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Error {
-    /// No elements, or elements that overlap.
     #[error("surface puts two elements into the same bytes")]
     Overlap,
-    /// More bytes than memory has addresses.
     #[error("surface reaches beyond the end of memory")]
     Beyond,
-    /// The memory is too short.
     #[error("surface takes {needed:#x} bytes, there are {given:#x}")]
     Memory { needed: usize, given: usize },
     #[error("surface has {expected} elements, {given} values are given")]
@@ -37,10 +34,6 @@ pub enum Error {
 impl Layout {
     /// A layout by its numbers: elements along each axis, and bytes from one to the next. The stride of an axis of one is
     /// not looked at.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Overlap`] or [`Error::Beyond`].
     ///
     /// # Examples
     ///
@@ -80,7 +73,6 @@ impl Layout {
         Ok(Self { shape, strides, elements: elements as usize, bytes })
     }
 
-    /// N, C, H, W.
     pub const fn shape(&self) -> Axes<u32> {
         self.shape
     }
@@ -112,10 +104,6 @@ impl Layout {
     }
 
     /// The same, with zeros in the gaps: the bytes up to the last element depend on the array only.
-    ///
-    /// # Errors
-    ///
-    /// As [`Layout::tile`].
     pub fn tile_clearing(&self, dense: &[u8], memory: &mut [u8]) -> Result<(), Error> {
         self.check(dense.len(), memory.len())?;
         let mut end = 0;

@@ -5,29 +5,20 @@ use std::str::FromStr;
 use ane_device::inject::{BadInjection, Injection};
 use thiserror::Error;
 
-/// Something to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// Say which commands there are.
     Help,
     Engines,
-    /// Arm a fault.
     Inject(Injection),
-    /// Disarm every fault.
     Clear,
-    /// Say which faults are armed.
     Armed,
-    /// Tell what was counted.
     Counters,
-    /// Tell the state.
     Dump,
     /// Tell what checking mode found, once.
     Findings,
     /// Tell every register that can be looked at.
     Registers,
-    /// Tell what the tables map.
     Tables,
-    /// Tell what faulted.
     Faults,
     /// Keep what happens, or forget it.
     Trace(bool),
@@ -52,22 +43,17 @@ pub(crate) const HELP: [(&str, &str); 13] = [
     ("timeline", "what happened last, an event a line, while trace is on"),
 ];
 
-/// A line that asks for nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum BadLine {
-    /// It has no word.
     #[error("line is empty; \"help\" lists the commands")]
     Empty,
-    /// Its first word is no command.
     #[error("command {0:?} is not known; \"help\" lists those that are")]
     Unknown(String),
     /// A word follows that the command does not take.
     #[error("command {0} takes nothing behind it")]
     Extra(&'static str),
-    /// What a switch is to be is missing or wrong.
     #[error("command {0} takes on or off behind it")]
     Switch(&'static str),
-    /// The fault to make is missing or wrong.
     #[error("{0}")]
     Injection(BadInjection),
 }
@@ -77,7 +63,6 @@ pub(crate) enum BadLine {
 pub(crate) struct Line {
     /// The engine's name, if the line begins with `@` and one.
     pub(crate) engine: Option<String>,
-    /// What to do with it.
     pub(crate) command: Command,
 }
 

@@ -36,7 +36,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A pause after a failure to accept, so that one that lasts does not become a busy loop.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The engines, by their names.
 pub(crate) type Engines = Vec<(String, Arc<Hold>)>;
 
 /// Serves clients until the program ends; the daemon itself runs as `own`.
@@ -123,7 +122,6 @@ fn reply(engines: &Engines, line: &[u8]) -> String {
     }
 }
 
-/// The engine that a line is for.
 fn engine<'a>(engines: &'a Engines, name: Option<&str>) -> Result<&'a (String, Arc<Hold>), String> {
     let known = || engines.iter().map(|(name, _)| format!("@{name}")).collect::<Vec<_>>().join(" ");
     match (name, engines.as_slice()) {

@@ -27,7 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Regions that VFIO numbers: six BARs, the ROM, configuration space, VGA.
 const REGIONS: u32 = 9;
-/// Configuration space.
 const CONFIGURATION: u32 = 7;
 
 /// Flags of the function: it can be reset, and it is one of PCI.
@@ -50,13 +49,11 @@ const _: () = assert!(ACCESS_MAX == 256 && CAPABILITIES.len() < BODY_MAX);
 /// What comes of a message: the body of its answer, or why not.
 type Answer = Result<Vec<u8>, Errno>;
 
-/// One client.
 pub(super) struct Connection<'a> {
     stream: UnixStream,
     engine: &'a Hold,
     function: Function,
     interrupts: Interrupts,
-    /// It has said which protocol it speaks.
     has_greeted: bool,
 }
 
@@ -65,7 +62,6 @@ fn words(words: &[u32]) -> Vec<u8> {
 }
 
 impl<'a> Connection<'a> {
-    /// A client that has just connected.
     pub(super) fn new(stream: UnixStream, engine: &'a Hold) -> Result<Self, Broken> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;

@@ -14,7 +14,6 @@ const MSI: usize = 0x50;
 /// The interrupt status in the status word.
 const INTX_PENDING: u8 = 1 << 3;
 
-/// Configuration space.
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
     bytes: [u8; BYTES],
@@ -48,7 +47,6 @@ impl Default for Function {
     }
 }
 
-/// The same as a byte.
 const MSI_AT: u8 = 0x50;
 const _: () = assert!(MSI_AT as usize == MSI);
 
@@ -73,7 +71,6 @@ impl Function {
         }
     }
 
-    /// Writes bytes, where they may change.
     pub(crate) fn write(&mut self, at: u64, from: &[u8]) {
         let at = usize::try_from(at).unwrap_or(usize::MAX);
         let places = self.bytes.iter_mut().zip(&self.writable).skip(at);

@@ -69,11 +69,6 @@ fn raise(file: Option<&File>) {
 }
 
 impl Interrupts {
-    /// Carries a change out.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` for what no kind has.
     pub(crate) fn change(&mut self, change: Change) -> Result<(), Errno> {
         let Change { flags, index, start, count, descriptors } = change;
         let (_, number) = info(index).ok_or(Errno::EINVAL)?;

@@ -24,7 +24,6 @@ const READ_WRITE: u32 = 0b11;
 /// Unmap everything, in an unmapping's flags.
 const ALL: u32 = 1 << 2;
 
-/// A range to map.
 #[derive(Debug)]
 pub(crate) struct Map {
     pub(crate) flags: u32,

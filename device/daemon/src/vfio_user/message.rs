@@ -29,7 +29,6 @@ const NO_REPLY: u32 = 1 << 4;
 /// The answer is an error.
 const ERROR: u32 = 1 << 5;
 
-/// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Version,
@@ -62,7 +61,6 @@ impl Command {
     }
 }
 
-/// Why a connection ends.
 #[derive(Debug, Error)]
 pub(crate) enum Broken {
     #[error("socket: {0}")]
@@ -81,7 +79,6 @@ pub(crate) struct Message {
     id: u16,
     number: u16,
     flags: u32,
-    /// What it asks for, if that is known.
     pub(crate) command: Option<Command>,
     /// What is behind the header.
     pub(crate) body: Body,
@@ -104,22 +101,18 @@ impl Body {
         Some(bytes)
     }
 
-    /// The next four bytes.
     pub(crate) fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_ne_bytes)
     }
 
-    /// The next eight.
     pub(crate) fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_ne_bytes)
     }
 
-    /// What was not taken.
     pub(crate) fn rest(&self) -> &[u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// All of it.
     pub(crate) fn whole(&self) -> &[u8] {
         &self.bytes
     }

@@ -13,7 +13,6 @@ use ane_uapi::hw::space::EngineOffset;
 use super::Worker;
 
 impl Worker {
-    /// The state in words.
     pub(crate) fn dump(&self) -> String {
         let health = if self.failed { "failed, waits for a reset" } else { "sound" };
         format!(
@@ -35,12 +34,10 @@ impl Worker {
         self.options.check
     }
 
-    /// Disarms every fault.
     pub(crate) fn clear_injections(&mut self) {
         self.ane.clear_injections();
     }
 
-    /// The faults that are armed.
     pub(crate) fn injections(&self) -> Vec<Injection> {
         self.ane.injections()
     }

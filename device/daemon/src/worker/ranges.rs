@@ -10,7 +10,6 @@ use ane_device::time::Ticks;
 use super::{Turn, Worker, now};
 
 impl Worker {
-    /// The lines as they are.
     pub(crate) fn lines(&self) -> Lines {
         if self.failed { Lines::default() } else { self.platform.lines(&self.ane) }
     }
@@ -30,7 +29,6 @@ impl Worker {
         })
     }
 
-    /// Writes so many bytes of a range.
     pub(crate) fn write_range(&mut self, at: (Range, u64, u8), value: u64) {
         if self.failed {
             return;
@@ -43,7 +41,6 @@ impl Worker {
         }
     }
 
-    /// One turn of the engine.
     pub(crate) fn ranges_turn(&mut self) -> Turn {
         if self.failed {
             return Turn::default();

@@ -96,7 +96,6 @@ impl Worker {
         self.chain.write(&self.memory, &self.answer)
     }
 
-    /// Tells the guest what happened.
     pub(super) fn deliver(&mut self, vring: &Vring, turn: &mut Turn) {
         let mut delivered = false;
         for event in self.ane.take_events() {
@@ -124,7 +123,6 @@ impl Worker {
         }
     }
 
-    /// Gives a chain back.
     fn give_back(&self, vring: &Vring, head: u16, written: u32) -> Result<(), virtio_queue::Error> {
         vring.get_mut().get_queue_mut().add_used(&self.memory, head, written)
     }

@@ -23,13 +23,11 @@ pub unsafe extern "C" fn pyane_init(path: *const c_char, dev_id: c_int) -> *mut 
     unsafe { call::open(path, dev_id) }.map_or(ptr::null_mut(), table::add)
 }
 
-/// Gives a program back.
 #[unsafe(no_mangle)]
 pub extern "C" fn pyane_free(handle: *mut c_void) -> c_int {
     answer(table::remove(handle))
 }
 
-/// Runs a program.
 #[unsafe(no_mangle)]
 pub extern "C" fn pyane_exec(handle: *mut c_void) -> c_int {
     answer(table::with(handle, Network::execute))

@@ -32,7 +32,6 @@ struct Lane {
 // SAFETY: the state is touched only by whoever set `is_taken`, until he clears it.
 unsafe impl Sync for Lane {}
 
-/// What a lane has.
 struct State {
     link: Option<Link>,
     /// Room for the message and for its answer.

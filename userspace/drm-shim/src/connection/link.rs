@@ -25,11 +25,9 @@ const SLEEP: Duration = Duration::from_millis(50);
 pub(crate) enum Signals {
     /// The call is given up, and says so.
     Interrupt,
-    /// The call goes on.
     Wait,
 }
 
-/// A connection.
 #[derive(Debug)]
 pub(crate) struct Link {
     socket: Socket,
@@ -57,7 +55,6 @@ impl Link {
         Ok(link)
     }
 
-    /// The number of the next call.
     pub(crate) const fn next_id(&mut self) -> u64 {
         self.last_id = self.last_id.wrapping_add(1);
         self.last_id

@@ -18,9 +18,7 @@ static IS_SILENT: AtomicBool = AtomicBool::new(false);
 pub(crate) enum Next {
     /// Wait, for so long at most; without an end if nothing is said.
     Wait(Option<Duration>),
-    /// Ask whether the daemon lives.
     Ask,
-    /// Give the connection up.
     GiveUp,
 }
 
@@ -39,7 +37,6 @@ impl Silence {
         Self { patience, since: Instant::now(), is_asked: false }
     }
 
-    /// What is to be done now.
     pub(crate) fn next(&mut self) -> Next {
         if self.patience.is_zero() {
             return Next::Wait(None);

@@ -58,7 +58,6 @@ pub(crate) fn plain(kind: Kind, file: u32, id: u64) -> [u8; HEADER] {
     message
 }
 
-/// The first message.
 pub(crate) fn hello(id: u64) -> [u8; HEADER + 16] {
     let mut message = [0; HEADER + 16];
     begin(&mut message, Kind::Hello, 0, id);

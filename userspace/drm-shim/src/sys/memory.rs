@@ -203,12 +203,10 @@ impl Mapping {
         Ok(Self { at: ptr::with_exposed_provenance_mut(result as usize), bytes })
     }
 
-    /// Its first byte.
     pub(crate) const fn start(&self) -> *mut u8 {
         self.at
     }
 
-    /// How long it is.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
     }

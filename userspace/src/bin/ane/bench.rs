@@ -162,7 +162,6 @@ fn smallest() -> Result<Model> {
     Ok(Model::from(&graph.build()?))
 }
 
-/// Tiling, untiling and a plain copy of the same elements.
 fn tiling(limit: Duration) -> Result<Vec<Figure>> {
     // Rows of an image of 224 columns: they do not fill their last 64 bytes.
     let shape = Axes { n: 1, c: 64, h: 56, w: 56 };

@@ -88,7 +88,6 @@ pub(crate) fn run(args: &Compile) -> Result<()> {
     files::print(page.as_bytes())
 }
 
-/// The program of a model, as the command line has it.
 pub(crate) fn compiled(args: &ModelArgs) -> Result<Compiled> {
     let mut options = Options::default();
     for bind in &args.bind {

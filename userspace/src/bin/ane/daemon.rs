@@ -95,7 +95,6 @@ pub(crate) fn listen(path: &Path) -> Result<Place> {
         .advise(Exit::NoDevice, "use the daemon that is there, or give another --socket-path")
 }
 
-/// A device and its driver.
 pub(crate) fn driver(options: &Options) -> Result<EmbeddedDriver> {
     daemon::driver(options).advise(Exit::NoDevice, "see `ane help daemon` for the chips and their engines")
 }

@@ -37,7 +37,6 @@ pub(crate) fn location(args: &DeviceArgs) -> Result<Location> {
     }
 }
 
-/// Opens the device that the arguments say.
 pub(crate) fn open(args: &DeviceArgs) -> Result<Device> {
     let location = location(args)?;
     check_options(args, &location)?;
@@ -65,7 +64,6 @@ pub(crate) fn check_options(args: &DeviceArgs, location: &Location) -> Result<()
     Err(Failure::new(Exit::CommandLine, what, advice).into())
 }
 
-/// An error of the device as one of the command.
 pub(crate) fn failure(why: &device::Error, location: &Location) -> anyhow::Error {
     let exit = if why.is_device_missing() { Exit::NoDevice } else { Exit::NotRun };
     Failure::new(exit, why, advice(why, location)).into()
@@ -87,7 +85,6 @@ fn advice(why: &device::Error, location: &Location) -> &'static str {
     }
 }
 
-/// An error of a session as one of the command.
 pub(crate) fn session_failure(why: &session::Error, device: &Device) -> anyhow::Error {
     match why {
         session::Error::Device(why) => failure(why, device.location()),

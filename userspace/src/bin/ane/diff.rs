@@ -137,7 +137,6 @@ fn array(path: &Path, bytes: &[u8]) -> Result<Array> {
         .advise(Exit::Refused, "write it again with numpy.save")
 }
 
-/// Compares the outputs that either folder lists.
 fn folders(a: &Path, b: &Path, tolerance: Tolerance) -> Result<Comparison> {
     let (first, second) = (listed(a)?, listed(b)?);
     let mut found = Comparison::default();

@@ -80,7 +80,6 @@ pub(crate) struct Exec {
     pub(crate) device: DeviceArgs,
 }
 
-/// The preload library's file.
 const SHIM: &str = "libane_drm_shim.so";
 
 /// How long the private daemon looks for messages before it sleeps: there is nobody else to serve.
@@ -301,7 +300,6 @@ fn preload(shim: &Path) -> OsString {
     list
 }
 
-/// Where the preload library is.
 fn shim() -> Result<PathBuf> {
     if let Some(named) = env::var_os("ANE_SHIM").filter(|named| !named.is_empty()) {
         let path = PathBuf::from(named);

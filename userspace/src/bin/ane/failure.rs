@@ -51,9 +51,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Says what to try.
 pub(crate) trait Advise<T> {
-    /// The error with an exit code, and advice.
     fn advise(self, exit: Exit, advice: impl Into<Cow<'static, str>>) -> anyhow::Result<T>;
 }
 
@@ -70,7 +68,6 @@ impl<T, E: Into<anyhow::Error>> Advise<T> for Result<T, E> {
     }
 }
 
-/// Says how the command ended, and with which code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         // `head` has had enough: nothing went wrong.

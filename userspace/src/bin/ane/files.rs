@@ -17,7 +17,6 @@ use crate::failure::{Advise, Exit, Failure};
 /// What comes through a pipe is kept up to here: enough for a program of this size, and for an endless pipe to end.
 const PIPE_MAX: u64 = 256 << 20;
 
-/// The name of a file for messages.
 pub(crate) fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { printable(&path.display().to_string()) }
 }
@@ -46,12 +45,9 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What to do with a file that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Existing {
-    /// Keep it, and fail.
     Keep,
-    /// Put the new one in its place.
     Replace,
 }
 
@@ -194,7 +190,6 @@ impl Folder {
     }
 }
 
-/// Writes to standard output, to its end.
 pub(crate) fn print(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     printed(out.write_all(bytes).and_then(|()| out.flush()))

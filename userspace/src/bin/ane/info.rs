@@ -49,7 +49,6 @@ pub(crate) fn run(args: &Info) -> Result<()> {
     }
 }
 
-/// A program at a glance.
 #[derive(Debug, Serialize)]
 struct Overview {
     file: String,
@@ -116,7 +115,6 @@ impl Overview {
     }
 }
 
-/// A device at a glance.
 #[derive(Debug, Serialize)]
 struct Description {
     device: String,
@@ -135,7 +133,6 @@ struct Parameter {
     value: u64,
 }
 
-/// How a PE_MMU was made.
 #[derive(Debug, Serialize)]
 struct PeMmu {
     page_bytes: u64,
@@ -168,7 +165,6 @@ impl fmt::Display for PeMmu {
     }
 }
 
-/// How a mover was made.
 #[derive(Debug, Serialize)]
 struct Mover {
     profile: &'static str,

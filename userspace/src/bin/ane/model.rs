@@ -20,12 +20,9 @@ pub(crate) struct ModelArgs {
     pub(crate) dim: Vec<Extent>,
 }
 
-/// An extent by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// Its name.
     pub(crate) name: String,
-    /// Its number.
     pub(crate) extent: usize,
 }
 

@@ -43,7 +43,6 @@ pub(crate) struct Mover {
 /// Memory of a device that is made for a script, which uses none of it.
 const MEMORY: usize = 1 << 20;
 
-/// What became of a script, for programs.
 #[derive(Debug, Serialize)]
 struct Transcript<'a> {
     script: &'a str,

@@ -9,29 +9,30 @@ use super::PlacedPass;
 use crate::task::Descriptor;
 
 pub(super) fn planar(placed: &PlacedPass<'_>, planar: &Planar, descriptor: &mut Descriptor) {
+    let &Planar { class, element, reduce } = planar;
     // A normalising task subtracts the first row of source 2.
-    let negates_second = planar.negate_second || planar.class == TaskClass::PlanarNormalise;
+    let negates_second = element.negate_second || class == TaskClass::PlanarNormalise;
     let second = match (placed.second, negates_second) {
         (None, _) => SecondSource::Absent,
         (Some(_), false) => SecondSource::AsIs,
         (Some(_), true) => SecondSource::Negated,
     };
     let pe_cfg = PeCfg::new()
-        .with_reduction(planar.reduction as u8)
-        .with_operation(planar.operation as u8)
-        .with_relu(planar.relu)
-        .with_post_function(planar.post as u8)
-        .with_negate_src1(planar.negate_first)
+        .with_reduction(reduce.reduction as u8)
+        .with_operation(element.operation as u8)
+        .with_relu(element.relu)
+        .with_post_function(reduce.post as u8)
+        .with_negate_src1(element.negate_first)
         .with_second_source(second as u8);
-    let bias_scale = BiasScale::new().with_bias(planar.bias.to_bits()).with_scale(planar.scale.to_bits());
+    let bias_scale = BiasScale::new().with_bias(element.bias.to_bits()).with_scale(element.scale.to_bits());
     let pre_scale = EpsilonPreScale::new()
-        .with_epsilon(planar.epsilon.to_bits())
-        .with_pre_scale(planar.pre_scale.to_bits());
+        .with_epsilon(reduce.epsilon.to_bits())
+        .with_pre_scale(element.pre_scale.to_bits());
     descriptor
         .set(&planar::PE_CFG, pe_cfg)
         .set(&planar::BIAS_SCALE, bias_scale)
         .set(&planar::EPSILON_PRE_SCALE, pre_scale)
-        .set(&planar::FINAL_SCALE, FinalScale::new().with_scale(planar.final_scale.to_bits()));
+        .set(&planar::FINAL_SCALE, FinalScale::new().with_scale(element.final_scale.to_bits()));
 }
 
 pub(super) fn neural(neural: &Neural, descriptor: &mut Descriptor) {

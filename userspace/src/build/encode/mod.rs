@@ -18,7 +18,6 @@ use super::pass::{Chunk, Coefficients, Neural, Pass, Work};
 use crate::container::anec::CONSTANTS_BAR;
 use crate::task::Descriptor;
 
-/// A pass whose operands have places.
 #[derive(Debug)]
 pub(super) struct PlacedPass<'p> {
     pub(super) pass: &'p Pass,
@@ -38,11 +37,13 @@ pub(super) struct Side {
     pub(super) memory: Option<MemoryWords>,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// Where an operand lies on chip, or the window through which it streams.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChipWords {
     pub(super) base: u64,
     pub(super) channel: u64,
     pub(super) row: u64,
+    /// From one batch or group to the next.
     pub(super) group: u64,
 }
 
@@ -180,7 +181,6 @@ fn kernel_dma(placed: &PlacedPass<'_>, neural: &Neural, descriptor: &mut Descrip
     }
 }
 
-/// What each channel of kernel DMA moves.
 fn chunks(placed: &PlacedPass<'_>, neural: &Neural) -> Vec<Chunk> {
     match (&neural.coefficients, placed.runtime) {
         (Coefficients::Packed { chunks, .. }, _) => chunks.clone(),

@@ -66,7 +66,6 @@ const RESULT: OnChip = [
     l2::RESULT_GROUP_STRIDE,
 ];
 
-/// Tile DMA, source side.
 pub(super) fn source(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) {
     let plain = SourceFmt::new()
         .with_fmt_mode(1)
@@ -130,7 +129,7 @@ pub(super) fn on_chip(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) {
         .with_alias_planar_src(true)
         .with_alias_planar_rslt(true);
     let (relu, maximum) = match &placed.pass.work {
-        Work::Planar(planar) => (false, planar.reduction == Reduction::Maximum),
+        Work::Planar(planar) => (false, planar.reduce.reduction == Reduction::Maximum),
         Work::Neural(neural) => (neural.input_relu, neural.op_mode == OpMode::Maximum),
     };
     descriptor
@@ -146,7 +145,6 @@ pub(super) fn on_chip(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) {
     place(&RESULT, strides, descriptor);
 }
 
-/// Tile DMA, destination side.
 pub(super) fn destination(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) {
     let fmt = DestinationFmt::new()
         .with_fmt_mode(1)

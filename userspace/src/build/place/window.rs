@@ -5,7 +5,7 @@
 use ane_uapi::hw::sram::Hierarchy;
 
 use super::{Lowering, Place, assembled, take};
-use crate::build::encode;
+use crate::build::encode::{self, ChipWords};
 use crate::build::error::BuildError;
 use crate::build::graph::View;
 use crate::build::pass::{Pass, Work};
@@ -23,16 +23,16 @@ impl Lowering<'_> {
         // A batch passes where the one before it did.
         let streams = |channel: u64, channels: u32| {
             let row = channel * u64::from(channels);
-            Window { base: 0, channel, row, group: if pass.batches == 1 { row } else { 0 } }
+            ChipWords { base: 0, channel, row, group: if pass.batches == 1 { row } else { 0 } }
         };
         let source = |view: View| in_memory(view).then(|| streams(channel(pass.input.w), view.shape.c));
         let result = in_memory(pass.result).then(|| {
             if assembled(pass) {
                 // The batches of what is put together on chip lie beside each other: each makes one row.
                 let OnChip { channel, row, .. } = OnChip::dense(pass.result.shape);
-                return Window { base: 0, channel, row, group: row };
+                return ChipWords { base: 0, channel, row, group: row };
             }
-            let stored = if pass.transpose { pass.output.transposed() } else { pass.output };
+            let stored = pass.output.transposed_if(pass.transpose);
             streams(channel(stored.w), stored.c)
         });
         let first = if pass.keep.is_some() { None } else { source(pass.first) };
@@ -94,31 +94,20 @@ impl Lowering<'_> {
     }
 }
 
-/// Windows of the operands in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Windows {
-    pub(super) first: Option<Window>,
-    pub(super) second: Option<Window>,
-    pub(super) result: Option<Window>,
+    pub(super) first: Option<ChipWords>,
+    pub(super) second: Option<ChipWords>,
+    pub(super) result: Option<ChipWords>,
 }
 
 impl Windows {
-    /// Those that there are.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Window> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = ChipWords> {
         [self.first, self.second, self.result].into_iter().flatten()
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Window {
-    pub(super) base: u64,
-    pub(super) channel: u64,
-    pub(super) row: u64,
-    /// From one batch to the next.
-    pub(super) group: u64,
-}
-
-impl Window {
+impl ChipWords {
     /// Leaves room between `rows` rows, so that they lie in different banks.
     fn spread(&mut self, hierarchy: &Hierarchy, rows: u32) {
         let (channels, columns) = (self.row / self.channel.max(1), self.channel / HALF);

@@ -5,55 +5,38 @@ use thiserror::Error as ThisError;
 use super::super::BuildError;
 use super::LINES_MAX;
 
-/// A script that makes no program.
 #[derive(Debug, ThisError)]
 #[error("line {line}: {why}")]
 pub struct Error {
     /// Counted from 1; the one behind the last if something is missing.
     pub line: usize,
-    /// What is wrong there.
     pub why: Why,
 }
 
-/// What is wrong with a line.
 #[derive(Debug, ThisError)]
 pub enum Why {
     #[error("has another form than {wanted:?}")]
     Form { wanted: &'static str },
     #[error("there is no tensor {name:?} before it")]
     NoTensor { name: String },
-    /// The name is taken.
     #[error("there is a tensor {name:?} already")]
     Twice { name: String },
     #[error("{name:?} is no operation")]
     NoOperation { name: String },
-    /// A key that the operation does not know.
     #[error("{operation} knows no {key:?}")]
     Key { operation: String, key: String },
-    /// A key that is missing.
     #[error("{operation} needs {key}=")]
     Missing { operation: String, key: &'static str },
-    /// A value that cannot be read.
     #[error("{key}={value} is not {wanted}")]
     Value { key: String, value: String, wanted: &'static str },
     #[error("{operation} takes {wanted} operands, here are {given}")]
     Operands { operation: String, wanted: usize, given: usize },
-    /// More values than the budget of the whole script has left.
     #[error("{count} values are more than the {left} that are left of the script's {budget}")]
-    TooMany {
-        count: u64,
-        /// How many the lines before have left.
-        left: u64,
-        /// How many there were for all lines.
-        budget: u64,
-    },
-    /// Too many lines.
+    TooMany { count: u64, left: u64, budget: u64 },
     #[error("a script has at most {LINES_MAX} lines")]
     TooLong,
-    /// An array that the caller does not have.
     #[error("{name}: {why}")]
     Array { name: String, why: String },
-    /// What the builder refuses.
     #[error(transparent)]
     Build(#[from] BuildError),
 }

@@ -2,7 +2,7 @@
 
 use super::words::{Words, axes, axis, count, double, extents, list, range, shape, wrong, zeros};
 use super::{Script, Why};
-use crate::build::{Axis, Comparison, Cut, Edge, Map, Padding, Pool, Reduce, Sides, Statistic, Tensor};
+use crate::build::{Axis, Comparison, Cut, Edge, Map, Padding, Pool, Sides, Statistic, Tensor};
 
 /// Factors of the self-normalising unit, as they were published.
 const SELU: Map = Map::Elu { alpha: 1.673_263_2, beta: 1.0, gamma: 1.050_701 };
@@ -63,51 +63,49 @@ impl Script<'_> {
                     self.graph.expand(x, shape)?
                 }
             }
-            _ => return self.whole(operation, words),
-        }))
-    }
-
-    /// Operations of one tensor and numbers.
-    fn whole(&mut self, operation: &str, words: &mut Words<'_>) -> Result<Option<Tensor>, Why> {
-        let is_one = ["hard_swish", "not", "copy", "to_power", "permute", "tile", "pad", "cut"];
-        let blocks = ["depth_to_space", "space_to_depth"];
-        if !is_one.contains(&operation) && !blocks.contains(&operation) {
-            return Ok(None);
-        }
-        let [x] = self.operands(words)?;
-        let extents = self.graph.shape(x)?;
-        let graph = &mut self.graph;
-        Ok(Some(match operation {
-            "hard_swish" => graph.hard_swish(x)?,
-            "not" => graph.not(x)?,
-            "copy" => graph.copy(x)?,
-            "to_power" => graph.to_power(x, double("exponent", words.need("exponent")?)?)?,
+            "to_power" => {
+                let [x] = self.operands(words)?;
+                self.graph.to_power(x, double("exponent", words.need("exponent")?)?)?
+            }
             "permute" => {
+                let [x] = self.operands(words)?;
                 let order = words.need("order")?;
                 let order: [Axis; 3] = axes("order", order)?
                     .try_into()
                     .map_err(|_| wrong("order", order, "channels, rows and columns in some order"))?;
-                graph.permute(x, order)?
+                self.graph.permute(x, order)?
             }
             "tile" => {
+                let [x] = self.operands(words)?;
                 let mut times = |key| words.take(key).map_or(Ok(1), |value| count(key, value));
                 let times = [times("channels")?, times("rows")?, times("columns")?];
-                graph.tile(x, times)?
+                self.graph.tile(x, times)?
             }
             "pad" => {
+                let [x] = self.operands(words)?;
                 let (sides, edge) = padding(words)?;
-                graph.pad(x, sides, edge)?
+                self.graph.pad(x, sides, edge)?
             }
             "cut" => {
+                let [x] = self.operands(words)?;
+                let extents = self.graph.shape(x)?;
                 let mut part = |key, extent| {
                     words.take(key).map_or(Ok(Cut::all(extent as usize)), |value| cut(key, value))
                 };
                 let parts =
                     [part("channels", extents.c)?, part("rows", extents.h)?, part("columns", extents.w)?];
-                graph.cut(x, parts)?
+                self.graph.cut(x, parts)?
             }
-            "depth_to_space" => graph.depth_to_space(x, count("block", words.need("block")?)?)?,
-            _ => graph.space_to_depth(x, count("block", words.need("block")?)?)?,
+            "depth_to_space" | "space_to_depth" => {
+                let [x] = self.operands(words)?;
+                let block = count("block", words.need("block")?)?;
+                if operation == "depth_to_space" {
+                    self.graph.depth_to_space(x, block)?
+                } else {
+                    self.graph.space_to_depth(x, block)?
+                }
+            }
+            _ => return Ok(None),
         }))
     }
 
@@ -131,7 +129,6 @@ impl Script<'_> {
         })
     }
 
-    /// Operations along one axis.
     fn along(&mut self, operation: &str, words: &mut Words<'_>) -> Result<Tensor, Why> {
         let (x, name) = self.first_and(words)?;
         let axis = axis("axis", name)?;
@@ -208,17 +205,6 @@ fn other_statistic(operation: &str) -> Option<Statistic> {
         "log_sum_exp" => Statistic::LogSumExp,
         _ => return None,
     })
-}
-
-/// What a reduction of one pass is over any axes.
-pub(super) fn statistic(reduce: &Reduce) -> Statistic {
-    if *reduce == Reduce::MEAN {
-        Statistic::Mean
-    } else if *reduce == Reduce::MAXIMUM {
-        Statistic::Largest
-    } else {
-        Statistic::Sum
-    }
 }
 
 fn pool(words: &mut Words<'_>) -> Result<Pool, Why> {

@@ -125,10 +125,6 @@ pub const OPERATIONS: &[(&str, &str)] = &[
 
 /// Builds the program that `text` describes. `array` is asked for values by name, and told how many are wanted.
 ///
-/// # Errors
-///
-/// [`Error`] says in which line.
-///
 /// # Examples
 ///
 /// ```
@@ -142,10 +138,6 @@ pub fn build(text: &str, array: impl FnMut(&str, u64) -> Result<Vec<f16>, String
 }
 
 /// The same, with so many values in all for every line together.
-///
-/// # Errors
-///
-/// Those of [`build`].
 pub fn build_within(
     text: &str,
     budget: u64,

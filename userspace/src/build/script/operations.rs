@@ -4,9 +4,10 @@ use ane_uapi::hw::td::activation::ActivationTable;
 use half::f16;
 
 use super::words::{Words, axes, axis, count, extents, number, range, shape, zeros};
-use super::{Script, Why, layers};
+use super::{Script, Why};
 use crate::build::{
-    Axis, Channels, Convolution, Element, Over, Padding, Reduce, Tail, Tensor, Weights, activation,
+    BuildError, Channels, Convolution, Element, Graph, Over, Padding, Reduce, Statistic, Tail, Tensor,
+    Weights, activation,
 };
 
 impl Script<'_> {
@@ -19,70 +20,61 @@ impl Script<'_> {
             let [x] = self.operands(words)?;
             return Ok(self.graph.activation(x, table())?);
         }
-        let graph = match operation {
-            "input" => {
-                let shape = shape("shape", words.only()?)?;
-                return Ok(self.graph.input(name, shape)?);
-            }
-            "scalar" => {
-                let value = number("value", words.only()?)?;
-                return Ok(self.graph.scalar(value)?);
-            }
+        if let Some(pass) = pass(operation) {
+            let [x] = self.operands(words)?;
+            return Ok(pass(&mut self.graph, x)?);
+        }
+        let epsilon = f16::from_f32(1e-5);
+        Ok(match operation {
+            "input" => self.graph.input(name, shape("shape", words.only()?)?)?,
+            "scalar" => self.graph.scalar(number("value", words.only()?)?)?,
             "constant" => {
                 let shape = shape("shape", words.only()?)?;
                 let values = self.values("values", words.need("values")?, shape.elements())?;
-                return Ok(self.graph.constant(shape, &values)?);
+                self.graph.constant(shape, &values)?
             }
-            "convolution" | "linear" | "transposed_convolution" => return self.convolution(operation, words),
-            "concat" => return self.concat(words),
-            "slice" => return self.slice(words),
-            "leaky_relu" => activation::leaky_relu(number("slope", words.need("slope")?)?),
-            "clamp" => {
-                activation::clamp(number("low", words.need("low")?)?, number("high", words.need("high")?)?)
+            "convolution" | "linear" | "transposed_convolution" => self.convolution(operation, words)?,
+            "concat" => self.concat(words)?,
+            "slice" => self.slice(words)?,
+            "leaky_relu" | "clamp" => {
+                let table = match operation {
+                    "clamp" => {
+                        let low = number("low", words.need("low")?)?;
+                        activation::clamp(low, number("high", words.need("high")?)?)
+                    }
+                    _ => activation::leaky_relu(number("slope", words.need("slope")?)?),
+                };
+                let [x] = self.operands(words)?;
+                self.graph.activation(x, table)?
             }
-            _ => match self.layer(operation, words)? {
-                Some(made) => return Ok(made),
-                None => return self.rest(operation, words),
-            },
-        };
-        let [x] = self.operands(words)?;
-        Ok(self.graph.activation(x, graph)?)
-    }
-
-    /// Operations of whole tensors.
-    fn rest(&mut self, operation: &str, words: &mut Words<'_>) -> Result<Tensor, Why> {
-        if operation == "matmul" {
-            let [x, y] = self.operands(words)?;
-            return Ok(self.graph.matmul(x, y, tail(words))?);
-        }
-        let epsilon = f16::from_f32(1e-5);
-        let reduce = match operation {
-            "sum" => Some(Reduce::SUM),
-            "mean" => Some(Reduce::MEAN),
-            "largest" => Some(Reduce::MAXIMUM),
-            _ => None,
-        };
-        let [x] = match operation {
-            "square" | "relu" | "exp" | "ln" | "transpose" | "softmax" | "softmax_columns" | "layer_norm"
-            | "instance_norm" => self.operands(words)?,
-            _ if reduce.is_some() => self.operands(words)?,
-            _ => return Err(Why::NoOperation { name: operation.to_owned() }),
-        };
-        let graph = &mut self.graph;
-        Ok(match (operation, reduce) {
-            (_, Some(reduce)) => match over(words)? {
-                Sums::Pass(over) => graph.reduce(x, Element::COPY, reduce, over)?,
-                Sums::Axes(axes) => graph.statistic(x, layers::statistic(&reduce), &axes)?,
-            },
-            ("square", _) => graph.unary(x, Element::SQUARE)?,
-            ("relu", _) => graph.relu(x)?,
-            ("exp", _) => graph.exp(x)?,
-            ("ln", _) => graph.ln(x)?,
-            ("transpose", _) => graph.transpose(x)?,
-            ("softmax", _) => graph.softmax(x)?,
-            ("softmax_columns", _) => graph.softmax_columns(x)?,
-            ("layer_norm", _) => graph.layer_norm(x, words.number("epsilon", epsilon)?)?,
-            _ => graph.instance_norm(x, words.number("epsilon", epsilon)?)?,
+            "matmul" => {
+                let [x, y] = self.operands(words)?;
+                self.graph.matmul(x, y, tail(words))?
+            }
+            "sum" | "mean" | "largest" => {
+                let (reduce, statistic) = match operation {
+                    "sum" => (Reduce::SUM, Statistic::Sum),
+                    "mean" => (Reduce::MEAN, Statistic::Mean),
+                    _ => (Reduce::MAXIMUM, Statistic::Largest),
+                };
+                let [x] = self.operands(words)?;
+                match words.take("over") {
+                    None | Some("plane") => self.graph.reduce(x, Element::COPY, reduce, Over::Plane)?,
+                    Some("columns") => self.graph.reduce(x, Element::COPY, reduce, Over::Columns)?,
+                    Some(value) => self.graph.statistic(x, statistic, &axes("over", value)?)?,
+                }
+            }
+            "layer_norm" => {
+                let [x] = self.operands(words)?;
+                self.graph.layer_norm(x, words.number("epsilon", epsilon)?)?
+            }
+            "instance_norm" => {
+                let [x] = self.operands(words)?;
+                self.graph.instance_norm(x, words.number("epsilon", epsilon)?)?
+            }
+            _ => self
+                .layer(operation, words)?
+                .ok_or_else(|| Why::NoOperation { name: operation.to_owned() })?,
         })
     }
 
@@ -167,6 +159,25 @@ fn element(operation: &str) -> Option<Element> {
     })
 }
 
+type Pass = fn(&mut Graph, Tensor) -> Result<Tensor, BuildError>;
+
+/// Operations of one tensor and nothing else.
+fn pass(operation: &str) -> Option<Pass> {
+    Some(match operation {
+        "square" => |graph, x| graph.unary(x, Element::SQUARE),
+        "relu" => Graph::relu,
+        "exp" => Graph::exp,
+        "ln" => Graph::ln,
+        "transpose" => Graph::transpose,
+        "softmax" => Graph::softmax,
+        "softmax_columns" => Graph::softmax_columns,
+        "hard_swish" => Graph::hard_swish,
+        "not" => Graph::not,
+        "copy" => Graph::copy,
+        _ => return None,
+    })
+}
+
 fn table(operation: &str) -> Option<fn() -> ActivationTable> {
     Some(match operation {
         "sigmoid" => activation::sigmoid,
@@ -187,18 +198,4 @@ fn table(operation: &str) -> Option<fn() -> ActivationTable> {
 
 fn tail(words: &mut Words<'_>) -> Tail {
     if words.has("relu") { Tail::RELU } else { Tail::NONE }
-}
-
-/// What a sum, a mean or a maximum goes over: what one pass does, or any axes.
-enum Sums {
-    Pass(Over),
-    Axes(Vec<Axis>),
-}
-
-fn over(words: &mut Words<'_>) -> Result<Sums, Why> {
-    Ok(match words.take("over") {
-        None | Some("plane") => Sums::Pass(Over::Plane),
-        Some("columns") => Sums::Pass(Over::Columns),
-        Some(value) => Sums::Axes(axes("over", value)?),
-    })
 }

@@ -8,7 +8,6 @@ use half::f16;
 use super::super::{Axis, Padding, Shape};
 use super::Why;
 
-/// The words behind an operation.
 pub(super) struct Words<'a> {
     pub(super) operation: &'a str,
     pub(super) operands: Vec<&'a str>,

@@ -28,7 +28,6 @@ pub use write::{Image, Layout};
 use super::limits::BARS;
 use super::program::Direction;
 
-/// BAR of the task stream.
 pub const TASKS_BAR: u8 = 0;
 
 /// BAR of the constants; the driver computes it, so it has no buffer of its own.
@@ -55,7 +54,6 @@ pub fn bar_of(direction: Direction, index: usize, outputs: usize) -> Option<u8> 
     Some(SURFACES_BAR + surface as u8)
 }
 
-/// How many bytes the header takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Form {
     /// 0x800 bytes, as the first reader expects.
@@ -66,7 +64,6 @@ pub enum Form {
 }
 
 impl Form {
-    /// Both forms.
     pub const ALL: [Self; 2] = [Self::Short, Self::Long];
 
     /// Bytes in front of the payload.

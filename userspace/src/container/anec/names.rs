@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 
 use super::{Direction, Form, Header};
 
-/// What says that names follow.
 const MARK: &[u8] = b"ANENAMES";
 
 /// Bytes for the mark and all names.

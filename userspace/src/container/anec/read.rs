@@ -29,11 +29,6 @@ pub fn is_anec(file: &[u8]) -> bool {
     Form::ALL.iter().any(|form| left == Some(form.bytes())) || (adds_up && header.stream_bytes.get() > 0)
 }
 
-/// Reads an ANEC.
-///
-/// # Errors
-///
-/// Names the first thing that is wrong, its offset and its field.
 pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
     let reader = Reader::file(file);
     // The prefix has the header's length.

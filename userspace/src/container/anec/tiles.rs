@@ -17,11 +17,9 @@ use super::{Error, Header, SURFACES_BAR, TASKS_BAR};
 /// The smaller unit (derived, delta C12).
 const SMALL_BYTES: u64 = 512;
 
-/// What a tile is in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tiles {
     Page,
-    /// 512 bytes.
     Small,
 }
 

@@ -16,7 +16,6 @@ const HEADER_BYTES: usize = 4 * ane_uapi::hw::td::header::WORDS;
 /// What an ANEC can say about a program. Its tasks are bound to the BARs of [`bar_of`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image<'a> {
-    /// The task stream.
     pub stream: Cow<'a, [u8]>,
     /// Length of the first descriptor.
     pub first_task_bytes: u32,
@@ -36,13 +35,9 @@ pub struct Image<'a> {
 /// Shape and strides of one surface of halves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Batch.
     pub n: u32,
-    /// Channels.
     pub c: u32,
-    /// Height.
     pub h: u32,
-    /// Width.
     pub w: u32,
     /// Bytes from one channel to the next.
     pub plane: u64,
@@ -97,11 +92,6 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// The bytes of the file.
-    ///
-    /// # Errors
-    ///
-    /// Refuses what the header has no room for and what no driver accepts.
     pub fn write(&self, form: Form) -> Result<Vec<u8>, WriteError> {
         let stream_bytes = self.stream.len() as u64;
         // Offsets as a reader of the file would name them.

@@ -26,7 +26,6 @@ const TASKS_AT: u64 = 0x81c;
 
 const _: () = assert!(BARS_AT + 8 * BARS as u64 == STREAM_AT);
 
-/// What the program descriptor says.
 #[derive(Clone, Debug)]
 pub(super) struct ProgramDescriptor {
     /// Index and link address of the BARs in use.

@@ -10,9 +10,7 @@ use super::macho::SectionName;
 /// What two things of an HWX have in common that they may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressOf {
-    /// Addresses at which the object was linked.
     Link,
-    /// Offsets in the file.
     File,
 }
 
@@ -25,156 +23,88 @@ impl AddressOf {
     }
 }
 
-/// How an HWX can be wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
-    /// A field that is not there.
     #[error(transparent)]
     Outside(#[from] Outside),
-    /// A program that no task manager could be given.
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
-    /// A Mach-O of something else.
     #[error("cputype at 0x4 is {cputype:#x}, a program for the engine has 0x80")]
     CpuType { cputype: u32 },
-    /// An engine that is not known.
     #[error(
         "cpusubtype at 0x8 is {subtype:#x}, which is no known engine generation: \
          4 is h13, and 5, 6, 7, 9, 10 and 11 are h14 to h18g"
     )]
     CpuSubtype { subtype: u32 },
-    /// Not an executable program.
     #[error("filetype at 0xc is {filetype:#x}, a program has 2")]
     FileType { filetype: u32 },
-    /// More load commands than any object has.
     #[error("ncmds at 0x10 is {count}, at most {max} load commands are read")]
     TooManyCommands { count: u32, max: u32 },
-    /// Fewer load commands than announced.
     #[error(
         "load command {index} at {at:#x}: the load commands end at {end:#x}, but ncmds at 0x10 is {count}"
     )]
-    NoCommand {
-        index: u32,
-        at: u64,
-        /// File offset of the end of the list.
-        end: u64,
-        /// The number that was announced.
-        count: u32,
-    },
-    /// A load command without room for its own length.
+    NoCommand { index: u32, at: u64, end: u64, count: u32 },
     #[error("load command {index} at {at:#x}: cmdsize {size:#x} is shorter than its header")]
     CommandTooShort { index: u32, at: u64, size: u32 },
-    /// A load command that does not end where the load commands do.
     #[error(
         "load command {index} at {at:#x}: cmdsize {size:#x} leaves the load commands, which end at {end:#x}"
     )]
-    CommandTooLong {
-        index: u32,
-        at: u64,
-        size: u32,
-        /// File offset of the end of the list.
-        end: u64,
-    },
-    /// More sections than any object has, or than the segment has room for.
+    CommandTooLong { index: u32, at: u64, size: u32, end: u64 },
     #[error("{place}: nsects is {count}, {room} sections fit")]
     TooManySections { place: Place, count: u32, room: u64 },
-    /// A section that ends beyond 2^64.
     #[error("section {section}: {size:#x} bytes at {what} {start:#x} wrap around", what = what.noun())]
     SectionWraps { section: SectionName, what: AddressOf, start: u64, size: u64 },
-    /// A section whose content is not in the file.
     #[error(
         "section {section}: its {size:#x} bytes at file offset {start:#x} leave the file of {file:#x} bytes"
     )]
     SectionOutsideFile { section: SectionName, start: u64, size: u64, file: u64 },
-    /// Two sections in one place.
     #[error("sections {first} and {second} overlap at {what} {start:#x}", what = what.noun())]
     SectionsOverlap {
-        /// The one that starts first.
         first: SectionName,
         second: SectionName,
         /// In which of the two spaces.
         what: AddressOf,
         start: u64,
     },
-    /// No program descriptor.
     #[error(
         "none of the {commands} load commands from 0x20 on is a program descriptor (a thread command of flavor 1)"
     )]
-    NoProgram {
-        /// How many load commands there are.
-        commands: usize,
-    },
-    /// Two program descriptors.
+    NoProgram { commands: usize },
     #[error("{place}: second program descriptor; objects with several procedures are not read")]
     SecondProgram { place: Place },
-    /// A task stream that is not there.
     #[error(
         "program descriptor: the task stream's link address {link:#x} at {at:#x} is in no section with content"
     )]
-    NoStream {
-        /// File offset of the field.
-        at: u64,
-        link: u64,
-    },
+    NoStream { at: u64, link: u64 },
     /// Next pointers would be relative to something else than the task stream.
     #[error("program descriptor: BAR 0 at {at:#x} has link address {bar:#x}, the task stream {stream:#x}")]
-    StreamIsNotBar0 {
-        /// File offset of BAR 0.
-        at: u64,
-        bar: u64,
-        stream: u64,
-    },
-    /// One thing in two BARs.
+    StreamIsNotBar0 { at: u64, bar: u64, stream: u64 },
     #[error(
         "program descriptor: BARs {first} and {second} have the same link address {link:#x}, the second at {at:#x}"
     )]
-    BarTwice {
-        /// File offset of the second.
-        at: u64,
-        first: u8,
-        second: u8,
-        link: u64,
-    },
-    /// Two symbols or tensors of one name.
+    BarTwice { at: u64, first: u8, second: u8, link: u64 },
     #[error("{place}: the name {name:?} was used before")]
     NameTwice { place: Place, name: String },
-    /// More operands than a BAR table can bind.
     #[error("{place}: the object has more than {max} tensor descriptors")]
-    TooManyTensors {
-        /// The first that is too many.
-        place: Place,
-        max: usize,
-    },
-    /// A tensor whose name has no link address.
+    TooManyTensors { place: Place, max: usize },
     #[error(
         "{place}: no symbol gives the link address of {name:?}, to which the name offset at {at:#x} leads, nor of the \
          part of it in front of an @"
     )]
-    NoSymbol {
-        place: Place,
-        /// File offset of the name offset.
-        at: u64,
-        name: String,
-    },
-    /// A tensor that is neither input nor output.
+    NoSymbol { place: Place, at: u64, name: String },
     #[error("{place}: direction at {at:#x} is {code:#x}, 1 is input and 2 is output")]
     Direction { place: Place, at: u64, code: u32 },
-    /// An extent of 0.
     #[error("{place}: {axis} of {name:?} at {at:#x} is 0")]
     EmptyAxis { place: Place, name: String, axis: &'static str, at: u64 },
-    /// A tensor that no BAR carries.
     #[error("{place}: {direction} {name:?}: no BAR has its link address {link:#x}", direction = direction.name())]
     Unbound { place: Place, direction: Direction, name: String, link: u64 },
-    /// A tensor at the link address of something else.
     #[error("{place}: {direction} {name:?}: its link address {link:#x} is that of {other}", direction = direction.name())]
     Taken { place: Place, direction: Direction, name: String, link: u64, other: &'static str },
-    /// A surface longer than the engine can address.
     #[error(
         "{place}: {direction} {name:?}: its buffer has more than {BUFFER_BYTES_MAX:#x} bytes, all that the engine can address",
         direction = direction.name()
     )]
     SurfaceTooLong { place: Place, direction: Direction, name: String },
-    /// A section behind a BAR that is longer than the engine can address.
     #[error(
         "section {section}: {size:#x} bytes are more than {BUFFER_BYTES_MAX:#x}, all that the engine can address"
     )]

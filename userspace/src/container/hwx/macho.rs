@@ -21,9 +21,7 @@ pub(super) const LC_SYMTAB: u32 = 0x02;
 pub(super) const LC_THREAD: u32 = 0x04;
 /// Name and 32-bit link address of an operand (older compilers).
 pub(super) const LC_SURFACE_32: u32 = 0x06;
-/// The compiler's text about itself.
 pub(super) const LC_BANNER: u32 = 0x08;
-/// Segment with its sections.
 pub(super) const LC_SEGMENT_64: u32 = 0x19;
 /// Name and 64-bit link address of an operand (macOS 14 and later).
 pub(super) const LC_SURFACE_64: u32 = 0x40;
@@ -50,7 +48,6 @@ pub(super) struct LoadCommand<'a> {
     pub(super) body: Reader<'a>,
 }
 
-/// Where a load command is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Located {
     pub(super) index: u32,
@@ -61,7 +58,6 @@ impl LoadCommand<'_> {
     /// Bytes of a load command's header: what it is and how long.
     pub(super) const HEADER: u64 = 8;
 
-    /// Index and file offset.
     pub(super) const fn located(&self) -> Located {
         match self.body.place {
             Place::LoadCommand { index, at } => Located { index, at },
@@ -132,7 +128,6 @@ impl<'a> Object<'a> {
         Ok(Self { generation, commands, sections })
     }
 
-    /// The load commands of one kind.
     pub(super) fn commands_of(&self, command: u32) -> impl Iterator<Item = &LoadCommand<'a>> {
         self.commands.iter().filter(move |candidate| candidate.command == command)
     }

@@ -33,16 +33,10 @@ use macho::{LoadCommand, Object};
 /// The first word of the file (derived, td 2.1).
 pub const MAGIC: u32 = 0xbeef_face;
 
-/// True if the file starts like an HWX.
 pub fn is_hwx(file: &[u8]) -> bool {
     file.starts_with(&MAGIC.to_le_bytes())
 }
 
-/// Reads an HWX.
-///
-/// # Errors
-///
-/// Names the first thing that is wrong, its offset and its field.
 pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
     let object = Object::read(Reader::file(file))?;
     let mut warnings = unknown_commands(&object)?;

@@ -67,7 +67,6 @@ pub(super) fn tensors<'a>(object: &Object<'a>) -> Result<Vec<UnresolvedTensor<'a
     Ok(tensors)
 }
 
-/// Link addresses by name.
 fn symbols<'a>(object: &Object<'a>) -> Result<BTreeMap<&'a [u8], u64>, Error> {
     /// The same place for either width.
     const LINK_AT: u64 = 0x10;

@@ -7,7 +7,6 @@ use std::fmt::{self, Write};
 
 use super::{ProgramReport, Report, TaskReport};
 
-/// What the text holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// Fields that are zero, too.
@@ -24,30 +23,16 @@ const GLUE: &str = "\u{a0}";
 /// Columns of explanatory text.
 const WIDTH: usize = 110;
 
-/// Writes the report.
-///
-/// # Errors
-///
-/// Only what `out` reports.
 pub fn write(out: &mut impl Write, report: &Report, style: Style) -> fmt::Result {
     program(out, &report.program)?;
     report.tasks.iter().try_for_each(|one| task(out, one, style))
 }
 
-/// Writes what stands before the tasks.
-///
-/// # Errors
-///
-/// Only what `out` reports.
 pub fn program(out: &mut impl Write, report: &ProgramReport) -> fmt::Result {
     program::write(out, report)
 }
 
 /// Writes a task, behind an empty line.
-///
-/// # Errors
-///
-/// Only what `out` reports.
 pub fn task(out: &mut impl Write, report: &TaskReport, style: Style) -> fmt::Result {
     writeln!(out)?;
     task::write(out, report, style)

@@ -21,14 +21,11 @@ const AXES_MAX: usize = 64;
 /// A whole header is a multiple of this, so that the data is aligned when the file is mapped.
 const ALIGN: usize = 64;
 
-/// What the header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What an element is.
     pub number: Number,
     /// The first axis is the fastest.
     pub is_fortran: bool,
-    /// Elements along each axis.
     pub shape: Vec<u64>,
 }
 
@@ -37,10 +34,8 @@ const fn looks_like(is_archive: bool) -> &'static str {
     if is_archive { "it looks like a zip archive, as .npz files are" } else { "it is something else" }
 }
 
-/// A header that says nothing that can be used.
 #[derive(Debug, Error)]
 pub enum BadHeader {
-    /// It ends.
     #[error("file ends inside the header of an array")]
     Short,
     /// Another kind of file. Its bytes are not told: who reads the message may be somebody who may not read the file.
@@ -49,29 +44,18 @@ pub enum BadHeader {
         /// It begins as an archive of arrays does, a `.npz` file.
         is_archive: bool,
     },
-    /// A version that is not known.
     #[error(".npy version {major}.{minor} is not known, known are 1.0, 2.0 and 3.0")]
     Version { major: u8, minor: u8 },
-    /// A dictionary that is too long.
     #[error("header of {bytes} bytes is longer than the {DICTIONARY_MAX} that are read")]
     TooLong { bytes: u32 },
-    /// Something else than what has to stand there.
     #[error("header has no {wanted} at byte {at}")]
     Syntax { wanted: &'static str, at: usize },
-    /// A key that does not belong there, is there twice, or is missing.
     #[error("header has {key:?} {how}")]
-    Key {
-        key: String,
-        /// What is wrong about it.
-        how: &'static str,
-    },
-    /// Too many axes.
+    Key { key: String, how: &'static str },
     #[error("array has more than {AXES_MAX} axes")]
     Axes,
-    /// Elements that are no numbers that a half can stand for.
     #[error("elements are of type {descr:?}; wanted are floats or integers, such as '<f2' or '<f4'")]
     Number { descr: String },
-    /// The system.
     #[error(transparent)]
     Io(std::io::Error),
 }
@@ -83,7 +67,6 @@ impl From<std::io::Error> for BadHeader {
 }
 
 impl Header {
-    /// That of a tensor.
     pub fn of_halves(shape: Axes<u32>) -> Self {
         let shape = [shape.n, shape.c, shape.h, shape.w].map(u64::from).to_vec();
         Self { number: Number::HALF, is_fortran: false, shape }
@@ -99,10 +82,6 @@ impl Header {
     }
 
     /// Reads a header, and not a byte more.
-    ///
-    /// # Errors
-    ///
-    /// [`BadHeader`].
     pub fn read(mut from: impl Read) -> Result<Self, BadHeader> {
         let mut seen = [0; 6];
         from.read_exact(&mut seen)?;

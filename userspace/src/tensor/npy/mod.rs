@@ -23,28 +23,18 @@ use super::Tensor;
 
 use crate::container::Axes;
 
-/// A file that is no array that can be used.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The system.
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
     Header(#[from] BadHeader),
-    /// More elements than the caller takes.
     #[error("array of shape {shape:?} has more than the {limit} elements that are wanted")]
     TooMany { shape: Vec<u64>, limit: u64 },
-    /// The file ends early.
     #[error("file ends {missing} bytes before the array of shape {shape:?} does")]
-    Short {
-        shape: Vec<u64>,
-        /// Bytes that are not there.
-        missing: u64,
-    },
-    /// The file goes on.
+    Short { shape: Vec<u64>, missing: u64 },
     #[error("file goes on behind the array of shape {shape:?}")]
     Long { shape: Vec<u64> },
-    /// Another shape than is wanted.
     #[error("array has shape {given:?}, wanted is {wanted:?} or the same without axes of length 1")]
     Shape {
         given: Vec<u64>,
@@ -75,10 +65,6 @@ pub struct Array {
 
 impl Array {
     /// Reads an array of at most `limit` elements.
-    ///
-    /// # Errors
-    ///
-    /// Whatever keeps it from being one, [`Error::Shape`] excepted.
     pub fn read(mut from: impl Read, limit: u64) -> Result<Self, Error> {
         let header = Header::read(&mut from)?;
         let shape = || header.shape.clone();
@@ -98,7 +84,6 @@ impl Array {
         }
     }
 
-    /// What the file says of it.
     pub const fn header(&self) -> &Header {
         &self.header
     }
@@ -109,10 +94,6 @@ impl Array {
     }
 
     /// The array as a tensor of `shape`; axes of length 1 count for nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Shape`].
     pub fn to_tensor(&self, shape: Axes<u32>) -> Result<(Tensor, Conversion), Error> {
         let wanted = [shape.n, shape.c, shape.h, shape.w];
         let squeezed = wanted.iter().map(|&extent| u64::from(extent)).filter(|&extent| extent != 1);
@@ -167,10 +148,6 @@ fn in_order_of_c(shape: &[u64], fortran: &[f16]) -> Vec<f16> {
 
 /// Writes a tensor: version 1.0, little-endian halves, the order of C.
 ///
-/// # Errors
-///
-/// Those of the sink.
-///
 /// # Examples
 ///
 /// ```
@@ -191,10 +168,6 @@ pub fn write(mut into: impl Write, tensor: &Tensor) -> io::Result<()> {
 }
 
 /// Writes a tensor whose values are bytes: version 1.0, unsigned, the order of C.
-///
-/// # Errors
-///
-/// Those of the sink.
 pub fn write_bytes(mut into: impl Write, tensor: &Tensor) -> io::Result<()> {
     let header = Header { number: Number::BYTE, ..Header::of_halves(tensor.shape()) };
     into.write_all(&header.encode())?;

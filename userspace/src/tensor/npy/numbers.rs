@@ -7,7 +7,6 @@ use half::f16;
 
 use super::Conversion;
 
-/// The kinds of number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NumberKind {
     /// IEEE 754.
@@ -20,7 +19,6 @@ pub enum NumberKind {
     Boolean,
 }
 
-/// What an element of a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Number {
     pub kind: NumberKind,
@@ -35,7 +33,6 @@ impl Number {
     /// Bytes without a sign.
     pub const BYTE: Self = Self { kind: NumberKind::Unsigned, bytes: 1, is_big_endian: false };
 
-    /// Bytes of an element.
     pub const fn bytes(self) -> usize {
         self.bytes
     }

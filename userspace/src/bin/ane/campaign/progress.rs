@@ -28,7 +28,6 @@ impl Progress {
         Self { whole, done: 0, refused: 0, failed: 0, is_shown, start: Instant::now(), last: None }
     }
 
-    /// One more is done.
     pub(crate) fn step(&mut self, record: &Record) {
         self.done += 1;
         let verdict = record.outcome.verdict;

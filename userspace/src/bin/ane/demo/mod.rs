@@ -53,7 +53,6 @@ pub(crate) struct Demo {
 /// halves; probabilities of sixteen channels are around a sixteenth.
 const TOLERANCE: f64 = 0.001;
 
-/// A demonstration, for people and for programs.
 #[derive(Debug, Serialize)]
 struct Demonstration {
     device: String,
@@ -65,7 +64,6 @@ struct Demonstration {
     engine: Option<EngineReport>,
 }
 
-/// What is compared with the reference.
 #[derive(Debug, Serialize)]
 struct Check {
     what: &'static str,
@@ -144,7 +142,6 @@ pub(crate) fn run(args: &Demo) -> Result<()> {
     }
 }
 
-/// Both outputs of the network.
 fn compute(
     device: &ane::device::Device,
     model: &Model,

@@ -10,11 +10,8 @@ use half::f16;
 
 /// Rows of the image, which the convolution shortens by two.
 pub(super) const ROWS: u32 = 6;
-/// Columns of the image.
 pub(super) const COLUMNS: u32 = 18;
-/// Channels of the image.
 pub(super) const CHANNELS: u32 = 4;
-/// Channels that the convolution makes.
 pub(super) const FEATURES: u32 = 16;
 /// Columns of the second factor of the matrix product.
 pub(super) const CLASSES: u32 = 10;

@@ -4,15 +4,12 @@ use ane::tensor::Tensor;
 
 use super::network::{CHANNELS, CLASSES, COLUMNS, FEATURES, ROWS};
 
-/// What comes out of the parts.
 pub(super) struct Reference {
     /// After convolution and ReLU: whole numbers.
     pub(super) features: Vec<f64>,
-    /// After softmax.
     pub(super) probabilities: Vec<f64>,
 }
 
-/// Computes the network.
 pub(super) fn compute(image: &Tensor, weights: &[half::f16], projection: &Tensor) -> Reference {
     let (rows, columns) = (ROWS as usize - 2, COLUMNS as usize - 2);
     let (channels, features, classes) = (CHANNELS as usize, FEATURES as usize, CLASSES as usize);

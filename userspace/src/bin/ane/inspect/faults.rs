@@ -30,7 +30,6 @@ pub(crate) struct Faults {
     pub(crate) subject: Subject,
 }
 
-/// Faults, for programs.
 #[derive(Debug, Serialize)]
 struct RunFaults {
     /// How the run ended, if it did not end well.

@@ -47,13 +47,11 @@ pub(crate) struct Subject {
 
 /// A device to look into, and what was run on it.
 pub(crate) struct Seen {
-    /// Who is asked.
     pub(crate) source: Source,
     /// The file on which the program was run; nothing is opened at a control socket.
     pub(crate) device: Option<Device>,
     /// Keeps what is mapped.
     _session: Option<Session>,
-    /// Why the run did not end well.
     pub(crate) failure: Option<session::Error>,
 }
 

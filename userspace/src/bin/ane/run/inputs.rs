@@ -19,7 +19,6 @@ use crate::device;
 use crate::failure::{Advise, Exit, Failure};
 use crate::files;
 
-/// An input, and how it came about.
 pub(crate) struct Input {
     /// Number in the order of BARs.
     pub(crate) index: usize,
@@ -28,7 +27,6 @@ pub(crate) struct Input {
     pub(crate) source: String,
 }
 
-/// Every input of the session's program.
 pub(crate) fn gather(args: &Run, session: &Session) -> Result<Vec<Input>> {
     let surfaces: Vec<&Surface<'_>> = session.inputs().collect();
     let mut files = vec![None; surfaces.len()];
@@ -60,7 +58,6 @@ pub(crate) fn gather(args: &Run, session: &Session) -> Result<Vec<Input>> {
     .collect()
 }
 
-/// Gives every input random values.
 pub(crate) fn set_random(session: &mut Session, device: &Device) -> Result<()> {
     let surfaces: Vec<Surface<'_>> = session.inputs().cloned().collect();
     for (index, surface) in surfaces.iter().enumerate() {

@@ -89,12 +89,9 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// An input and the file that fills it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Assignment {
-    /// Name or number of the input.
     pub(crate) input: String,
-    /// The file.
     pub(crate) file: PathBuf,
 }
 
@@ -162,7 +159,6 @@ pub(crate) fn run(args: &Run) -> Result<()> {
     if args.json { files::print_json(&report) } else { files::print(report.page()?.as_bytes()) }
 }
 
-/// The program in a file.
 pub(crate) fn load(path: &std::path::Path) -> Result<Model> {
     let name = files::name(path);
     let bytes = files::read(path)?;
@@ -176,7 +172,6 @@ pub(crate) fn load(path: &std::path::Path) -> Result<Model> {
     Ok(Model::of(&program))
 }
 
-/// Every output by rising BAR.
 pub(crate) fn outputs(session: &Session) -> Result<Vec<Tensor>, session::Error> {
     (0..session.outputs().len()).map(|index| session.get(&index.to_string())).collect()
 }

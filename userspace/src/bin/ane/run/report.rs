@@ -15,7 +15,6 @@ use serde::Serialize;
 /// Elements of an output that are shown.
 const SHOWN: usize = 8;
 
-/// A run, for people and for programs.
 #[derive(Debug, Serialize)]
 pub(crate) struct RunReport {
     pub(crate) model: String,
@@ -64,7 +63,6 @@ pub(crate) struct EngineReport {
     pub(crate) findings: Option<Vec<String>>,
 }
 
-/// A counter.
 #[derive(Debug, Serialize)]
 pub(crate) struct Counted {
     pub(crate) name: &'static str,
@@ -113,7 +111,6 @@ pub(crate) fn counted(device: &Device) -> Vec<Counted> {
 }
 
 impl RunReport {
-    /// For people.
     pub(crate) fn page(&self) -> Result<String, fmt::Error> {
         let mut page = String::new();
         let Self { model, device, chip, tasks, .. } = self;
@@ -169,7 +166,6 @@ impl OutputReport {
 }
 
 impl EngineReport {
-    /// For people.
     pub(crate) fn write(&self, page: &mut String) -> fmt::Result {
         writeln!(
             page,

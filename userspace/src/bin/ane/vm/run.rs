@@ -107,7 +107,6 @@ pub(crate) struct VmRun {
     pub(crate) extra: Vec<OsString>,
 }
 
-/// The device's program.
 const DEVICE: &str = "vhost-device-ane";
 
 /// The command line of the kernel, for each machine.
