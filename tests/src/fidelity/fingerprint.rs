@@ -1,14 +1,17 @@
 //! Relative errors that M1s printed, for inputs made from a seed.
 
 use ane::build::{
-    BuildError, Convolution, Element, Graph, Over, Padding, Reduce, Shape, Tail, Tensor, Weights, activation,
+    BuildError, Convolution, Element, Graph, Over, Padding, Reduce, Shape, Tail, Tensor, Weights,
 };
 use ane_device::options::Numerics;
+use ane_uapi::hw::td::activation::ActivationTable;
 use half::f16;
+use zerocopy::FromBytes as _;
 
 use super::{Row, shortest};
 use crate::differential::built::surface::{of_graph, take};
 use crate::numpy::Generator;
+use crate::oracles::constants;
 
 fn row(what: &str, published: &str, error: f64) -> Row {
     Row { what: what.to_owned(), published: published.to_owned(), ours: shortest(error), source: "a" }
@@ -30,7 +33,11 @@ pub(super) fn rows() -> Vec<Row> {
 /// What is not: no rule is known that gives these, and double precision inside does not.
 pub(super) fn open_rows() -> Vec<Row> {
     vec![
-        row("GELU by its table, 256 x 4096, seed 11", "0.002399125839984875", elementwise(gelu, tanh_gelu)),
+        row(
+            "GELU by the compiler's table, 256 x 4096, seed 11",
+            "0.002399125839984875",
+            elementwise(gelu, tanh_gelu),
+        ),
         row("planar sums of 4096, 256 of them, seed 11", "0.0007224221", sums()),
     ]
 }
@@ -81,7 +88,8 @@ fn relu(graph: &mut Graph, input: Tensor) -> Result<Tensor, BuildError> {
 }
 
 fn gelu(graph: &mut Graph, input: Tensor) -> Result<Tensor, BuildError> {
-    graph.activation(input, activation::gelu())
+    let table = ActivationTable::read_from_bytes(&constants::table("gelu")).expect("a table is 128 bytes");
+    graph.activation(input, table)
 }
 
 fn tanh_gelu(x: f64) -> f64 {

@@ -108,10 +108,11 @@ fn programs() -> Option<Vec<Row>> {
 
 /// All rows that have to agree; `None` without the folder of compiled programs.
 pub fn rows() -> Option<[(&'static str, Vec<Row>); 3]> {
+    let programs = programs()?;
     Some([
         ("Fingerprints", fingerprint::rows()),
         ("Single results", single::rows()),
-        ("Compiled programs", programs()?),
+        ("Compiled programs", programs),
     ])
 }
 

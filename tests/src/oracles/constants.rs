@@ -46,7 +46,7 @@ fn bytes(values: &[f16]) -> Vec<u8> {
 }
 
 /// A published table by name.
-fn table(name: &str) -> Vec<u8> {
+pub(crate) fn table(name: &str) -> Vec<u8> {
     let file = data::folder().join("oracles/luts.txt");
     let text = std::fs::read_to_string(file).expect("tables lie beside the programs");
     let line = text.lines().find(|line| line.split_whitespace().next() == Some(name)).expect("a known table");
