@@ -14,7 +14,6 @@ use nix::time::{ClockId, clock_gettime};
 pub struct Time(pub u64);
 
 impl Time {
-    /// The time that never comes.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// A client's point in time: what lies before the clock's start has passed, and `INT64_MAX` never comes.
@@ -37,7 +36,6 @@ impl Time {
     }
 }
 
-/// Tells the time.
 pub trait Clock: Send {
     /// The time now; it never goes back.
     fn now(&self) -> Time;
@@ -60,7 +58,6 @@ impl Clock for Monotonic {
 pub struct Manual(Arc<AtomicU64>);
 
 impl Manual {
-    /// Lets time pass.
     pub fn advance(&self, span: Duration) {
         self.0.fetch_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }

@@ -34,40 +34,29 @@ const MOVE: u32 = 0x40;
 /// Why a companion block did not do what was asked.
 #[derive(Debug, Error)]
 pub enum CompanionError {
-    /// The device has no such block.
     #[error("device has no {block}")]
     Absent { block: &'static str },
-    /// A message has more entries than the device takes.
     #[error("message of {count} entries is longer than the device's {limit}")]
     TooMany { count: usize, limit: usize },
-    /// An entry wraps around the end of the address space.
     #[error("entry {entry:?} wraps around the end of the address space")]
     Wraps { entry: Option<u32> },
-    /// A page, or the table, would have more regions than the device keeps.
     #[error("entry {entry:?} needs more regions than the device keeps")]
     NoRegions { entry: Option<u32> },
-    /// A word of the request that has to be zero is not.
     #[error("reserved word of a transfer is {value:#x}, not zero")]
     Reserved { value: u64 },
-    /// No direction has that number.
     #[error("direction {direction} is not known")]
     Direction { direction: u32 },
-    /// A size has sixteen bits.
     #[error("transfer of {size:#x} units is longer than {SIZE_MASK:#x}")]
     Size { size: u32 },
-    /// The mover refused the transfer.
     #[error("mover refuses the transfer as {}", outcome.name())]
     Refused { outcome: Outcome },
-    /// The mover did not come to rest.
     #[error("mover did not come to rest within {LIMIT:?}, status {status:#x}")]
     Stuck { status: u32 },
-    /// The way to the device.
     #[error(transparent)]
     Bus(#[from] BusError),
 }
 
 impl CompanionError {
-    /// The error number that the call ends with.
     pub fn errno(&self) -> Errno {
         match self {
             Self::Absent { .. } => Errno::EOPNOTSUPP,
@@ -81,10 +70,6 @@ impl CompanionError {
 }
 
 /// Maps regions: all of them, or none. They are in force when this returns.
-///
-/// # Errors
-///
-/// Why none is.
 pub fn pe_mmu_map(bus: &mut impl Bus, entries: &[PeMmuMapEntry]) -> Result<(), CompanionError> {
     room(bus, entries.len())?;
     let entries: Vec<_> = entries
@@ -95,10 +80,6 @@ pub fn pe_mmu_map(bus: &mut impl Bus, entries: &[PeMmuMapEntry]) -> Result<(), C
 }
 
 /// Unmaps ranges: all of them, or none. Unmapping what is not mapped is no error.
-///
-/// # Errors
-///
-/// Why none is.
 pub fn pe_mmu_unmap(bus: &mut impl Bus, ranges: &[PeMmuUnmapEntry]) -> Result<(), CompanionError> {
     room(bus, ranges.len())?;
     let ranges: Vec<_> =
@@ -106,7 +87,6 @@ pub fn pe_mmu_unmap(bus: &mut impl Bus, ranges: &[PeMmuUnmapEntry]) -> Result<()
     tell(bus, Regions::Unmap(&ranges))
 }
 
-/// Refuses more entries than the device takes.
 fn room(bus: &impl Bus, count: usize) -> Result<(), CompanionError> {
     let config = bus.config();
     if config.features.get() & FEATURE_PE_MMU == 0 {
@@ -138,10 +118,6 @@ fn model_at<T: Word>(register: &Reg<T>) -> EngineOffset {
 }
 
 /// Runs one transfer of the mover to its end; tells how many cycles it took by the model.
-///
-/// # Errors
-///
-/// Why it moved nothing.
 pub fn mover(bus: &mut impl Bus, request: &Mover) -> Result<u64, CompanionError> {
     if bus.config().features.get() & FEATURE_MOVER == 0 {
         return Err(CompanionError::Absent { block: "mover" });

@@ -24,19 +24,11 @@ pub struct Driver<B> {
 
 impl<B: Bus> Driver<B> {
     /// Takes charge of the device behind `bus`.
-    ///
-    /// # Errors
-    ///
-    /// Why it cannot be used; nothing of it runs then.
     pub fn probe(bus: B) -> Result<Self, ProbeError> {
         Self::with_clock(bus, Box::new(Monotonic))
     }
 
     /// The same, by another clock.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Driver::probe`].
     pub fn with_clock(bus: B, clock: Box<dyn Clock>) -> Result<Self, ProbeError> {
         Ok(Self {
             hardware: Hardware::probe(bus, clock)?,
@@ -89,7 +81,6 @@ impl<B: Bus> Driver<B> {
         self.clients.last_dump()
     }
 
-    /// True from a real fault until recovery.
     pub const fn is_latched(&self) -> bool {
         self.clients.is_latched()
     }

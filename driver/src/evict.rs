@@ -22,7 +22,6 @@ pub struct Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     pub last_use: u64,
-    /// How large it is.
     pub pages: u32,
     pub key: Key,
 }
@@ -49,12 +48,10 @@ impl Queue {
         self.order.len()
     }
 
-    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// Adds one.
     pub fn insert(&mut self, candidate: Candidate) {
         self.order.insert((candidate.last_use, Reverse(candidate.pages), candidate.key));
     }

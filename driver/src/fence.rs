@@ -14,7 +14,6 @@ use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fence::FenceState;
 use ane_uapi::ioctl::param::FENCE_HISTORY;
 
-/// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ending {
     /// With which error, if not well.
@@ -32,7 +31,6 @@ impl Ending {
     }
 }
 
-/// How far a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Waits for its turn.
@@ -45,7 +43,6 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// True if the request has ended.
     pub(crate) const fn has_ended(self) -> bool {
         matches!(self, Self::Complete(_) | Self::Forgotten)
     }
@@ -68,7 +65,6 @@ struct Fence {
     signals: Vec<OwnedFd>,
 }
 
-/// The fences of one file.
 #[derive(Debug)]
 pub(crate) struct Fences {
     /// The number of the first that is kept.

@@ -33,7 +33,6 @@ pub struct ContextInfo {
 /// A mapping, for whoever wants to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappingInfo {
-    /// Where it lies.
     pub range: IovaRange,
     pub usage: Usage,
     /// Number of the mapping in its buffer.

@@ -33,7 +33,6 @@ pub struct FileId(pub u64);
 pub struct Credentials {
     /// The process, for dumps and logs.
     pub process: u32,
-    /// Whose process.
     pub user: User,
 }
 
@@ -53,7 +52,6 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call that has not been tried.
     pub const fn new(number: u32, argument: Vec<u8>, memory: Segments) -> Self {
         Self { number, argument, memory, ticket: None }
     }

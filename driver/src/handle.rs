@@ -37,7 +37,6 @@ impl Missing {
 pub struct Full;
 
 impl Full {
-    /// What a client is told.
     pub const fn errno(self) -> Errno {
         Errno::ENOSPC
     }
@@ -68,17 +67,14 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// No objects.
     pub const fn new() -> Self {
         Self { entries: Vec::new(), free: BinaryHeap::new(), len: 0 }
     }
 
-    /// How many objects there are.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True if there is none.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -88,11 +84,6 @@ impl<T> Table<T> {
         self.free.is_empty() && self.entries.len() >= INDEX_MASK as usize
     }
 
-    /// Gives an object a handle.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`]; the object is dropped.
     pub fn insert(&mut self, object: T) -> Result<Handle, Full> {
         let index = match self.free.peek() {
             Some(&Reverse(index)) => index,
@@ -111,7 +102,6 @@ impl<T> Table<T> {
         Ok(handle)
     }
 
-    /// One more entry; its index.
     fn grow(&mut self) -> Result<u32, Full> {
         let index = u32::try_from(self.entries.len()).map_err(|_| Full)?.saturating_add(1);
         if self.is_full() {
@@ -123,10 +113,6 @@ impl<T> Table<T> {
     }
 
     /// The object of a client's handle.
-    ///
-    /// # Errors
-    ///
-    /// Says why there is none.
     pub fn get(&self, raw: u32) -> Result<&T, Missing> {
         let handle = Handle::from_raw(raw).ok_or(Missing::Never)?;
         let entry = self.entries.get(position_of(handle.index())).ok_or(Missing::Never)?;
@@ -134,10 +120,6 @@ impl<T> Table<T> {
     }
 
     /// The object of a client's handle, to change it.
-    ///
-    /// # Errors
-    ///
-    /// Says why there is none.
     pub fn get_mut(&mut self, raw: u32) -> Result<&mut T, Missing> {
         let handle = Handle::from_raw(raw).ok_or(Missing::Never)?;
         let entry = self.entries.get_mut(position_of(handle.index())).ok_or(Missing::Never)?;
@@ -146,28 +128,16 @@ impl<T> Table<T> {
     }
 
     /// What `kind` finds in the object of a client's handle; nothing if it is of another kind.
-    ///
-    /// # Errors
-    ///
-    /// Says why there is no such object.
     pub fn get_as<'a, K>(&'a self, raw: u32, kind: impl FnOnce(&'a T) -> Option<K>) -> Result<K, Missing> {
         self.get(raw).and_then(|object| kind(object).ok_or(Missing::OtherKind))
     }
 
     /// Takes a handle back; its index will name other objects, in later generations.
-    ///
-    /// # Errors
-    ///
-    /// Says why it names none.
     pub fn remove(&mut self, raw: u32) -> Result<T, Missing> {
         self.remove_if(raw, |_| true)
     }
 
     /// Takes a handle back if its object is of a kind.
-    ///
-    /// # Errors
-    ///
-    /// Says why it names none of it.
     pub fn remove_if(&mut self, raw: u32, is_kind: impl FnOnce(&T) -> bool) -> Result<T, Missing> {
         if !is_kind(self.get(raw)?) {
             return Err(Missing::OtherKind);

@@ -30,34 +30,25 @@ use line::Line;
 /// A context that cannot be had or given back.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The file has one.
     #[error("the file has {0} already")]
     Attached(ContextId),
-    /// The file has none.
     #[error("the file has no context")]
     Detached,
-    /// The device has fewer.
     #[error("{0} does not exist, the device has {1}")]
     Unknown(ContextId, u32),
-    /// None is free that the file could have, or not the one asked for.
     #[error("all {0} contexts are in use: close another file, or ask to wait or to share")]
     NoneFree(u32),
-    /// Its user has as many as are free.
     #[error("user {0} has {1} contexts, and no more than that are free for all others")]
     Share(u32, usize),
-    /// The device has other page tables than this driver can write.
     #[error("device has page tables of format {0}, which this driver does not know")]
     Format(u8),
-    /// The driver's memory, which has no room for page tables.
     #[error(transparent)]
     Tables(TableError),
-    /// The device.
     #[error(transparent)]
     Bus(#[from] BusError),
 }
 
 impl Error {
-    /// What a client is told.
     pub const fn errno(&self) -> Errno {
         match self {
             Self::Attached(_) => Errno::EALREADY,
@@ -85,21 +76,18 @@ pub struct Attached {
     pub sharers: u32,
 }
 
-/// The contexts of a device.
 #[derive(Debug)]
 pub struct Contexts {
     controller: Controller,
     nub: Nub,
     rules: Rules,
     is_checking: bool,
-    /// How many the device has.
     count: u32,
     slots: [Option<Slot>; ContextId::COUNT as usize],
     of: BTreeMap<FileId, ContextId>,
     line: Line,
 }
 
-/// A context that is in use.
 #[derive(Debug)]
 struct Slot {
     /// The user of all its files.
@@ -112,10 +100,6 @@ struct Slot {
 
 impl Contexts {
     /// The contexts of the device behind a bus, all free.
-    ///
-    /// # Errors
-    ///
-    /// If the device has page tables that this driver cannot write.
     pub fn new(bus: &impl Bus) -> Result<Self, Error> {
         let config = bus.config();
         let format: PteFormat = config.pte_format().map_err(|_| Error::Format(config.pte_format))?;
@@ -173,7 +157,6 @@ impl Contexts {
         self.slots.get(context.index())?.as_ref()
     }
 
-    /// Every context that the device has.
     fn all(&self) -> impl Iterator<Item = ContextId> + use<> {
         let count = self.count;
         ContextId::ALL.into_iter().filter(move |context| u32::from(context.number()) < count)
@@ -210,10 +193,6 @@ impl Contexts {
     }
 
     /// The same for who has a place in the line, or none: those before it are to be served first.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Contexts::attach`].
     pub(crate) fn attach_in_turn(
         &mut self,
         bus: &mut impl Bus,
@@ -296,10 +275,6 @@ impl Contexts {
 
     /// Gives a file's context back. If no other file has it, everything in it goes: buffers, addresses, arena.
     /// Nothing of it may be in flight.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Detached`].
     pub fn detach(&mut self, bus: &mut impl Bus, file: FileId) -> Result<(), Error> {
         let context = self.of.remove(&file).ok_or(Error::Detached)?;
         let Some(place) = self.slots.get_mut(context.index()) else {

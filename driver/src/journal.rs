@@ -20,7 +20,6 @@ const DUMPS: u32 = 2;
 /// A kind of line, of those that a client can bring about as often as it likes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
-    /// A request failed.
     Request,
     /// A fault that is no context's.
     Stray,

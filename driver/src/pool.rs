@@ -14,7 +14,6 @@
 
 use ane_uapi::ioctl::errno::Errno;
 
-/// What a buffer of a pool is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// The pool may hand it out.
@@ -46,7 +45,6 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// An empty pool.
     pub(crate) const fn new(capacity: u32) -> Self {
         Self { capacity, members: Vec::new(), order: 0, programs: 0 }
     }
@@ -55,7 +53,6 @@ impl Pool {
         self.members.iter_mut().find(|member| member.handle == handle)
     }
 
-    /// True if there is room for one more.
     pub(crate) fn has_room(&self) -> bool {
         u32::try_from(self.members.len()).is_ok_and(|count| count < self.capacity)
     }
@@ -70,12 +67,10 @@ impl Pool {
         self.members.retain(|member| member.handle != handle);
     }
 
-    /// The handles of its buffers.
     pub(crate) fn handles(&self) -> impl Iterator<Item = u32> {
         self.members.iter().map(|member| member.handle)
     }
 
-    /// What a buffer is doing.
     pub(crate) fn state(&self, handle: u32) -> Option<State> {
         let member = self.members.iter().find(|member| member.handle == handle)?;
         Some(match member {

@@ -33,7 +33,6 @@ const APERTURE: u64 = 0x1bc4_0000_0000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(crate) usage: Usage,
-    /// Its mapping.
     pub(crate) used: Use,
     /// The mapping was made for the program alone.
     pub(crate) is_own_mapping: bool,
@@ -71,7 +70,6 @@ pub struct Load {
     pub records: Vec<Record>,
 }
 
-/// All programs.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
     places: Vec<Option<Program>>,
@@ -91,7 +89,6 @@ impl Programs {
         ProgramId(u32::try_from(index).unwrap_or(u32::MAX))
     }
 
-    /// What the firmware keeps of every program.
     pub(crate) fn loads(&self) -> impl Iterator<Item = &Load> {
         self.places.iter().flatten().map(|program| &program.load)
     }

@@ -31,7 +31,6 @@ impl Counters {
         }
     }
 
-    /// Raises a peak.
     pub(crate) fn raise(&mut self, counter: Counter, value: u64) {
         if let Some(peak) = self.0.get_mut(counter as usize) {
             *peak = value.max(*peak);

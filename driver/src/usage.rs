@@ -49,10 +49,6 @@ pub enum Origin {
 }
 
 /// The role that a number names.
-///
-/// # Errors
-///
-/// Refuses numbers without meaning, and the firmware's from a client.
 pub fn named(code: u32, origin: Origin) -> Result<Usage, BadUsage> {
     match origin {
         Origin::Client => Usage::for_client(code),

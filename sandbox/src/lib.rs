@@ -33,7 +33,6 @@ const KNOWN: ABI = ABI::V6;
 /// Most calls that a daemon may keep (Chosen).
 pub const CALLS_MAX: usize = 40;
 
-/// The number of a system call.
 pub type Call = libc::c_long;
 
 /// What a daemon needs of the system once it listens, besides [`EVERYBODY`]'s calls.

@@ -34,7 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 ];
 
 /// The crates from elsewhere that the ABI may use.
-const UAPI_DEPENDENCIES: &[&str] = &["bitfield-struct", "pastey", "zerocopy"];
+const UAPI_DEPENDENCIES: &[&str] = &["bitfield-struct", "pastey", "thiserror", "zerocopy"];
 
 /// Folders whose code may not name a contract, in whatever form of path.
 const APART: &[(&str, &[&str])] =

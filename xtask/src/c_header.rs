@@ -13,7 +13,6 @@ use ane_uapi::wire;
 pub use registers::expressions as register_expressions;
 use text::{Comment, macro_name, number};
 
-/// A generated header.
 pub struct Header {
     /// Path from the root of the tree.
     pub path: &'static str,

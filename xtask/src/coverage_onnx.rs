@@ -13,12 +13,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 pub use case::{Case, Outcome};
+pub use page::render;
 
 /// Runs every test below a folder.
-///
-/// # Errors
-///
-/// Returns what cannot be read.
 pub fn run(folder: &Path) -> Result<Vec<Case>> {
     let mut folders: Vec<_> = fs::read_dir(folder)
         .with_context(|| folder.display().to_string())?
@@ -31,16 +28,7 @@ pub fn run(folder: &Path) -> Result<Vec<Case>> {
     folders.iter().map(|folder| case::run(folder)).collect()
 }
 
-/// The page.
-pub fn render(cases: &[Case]) -> String {
-    page::render(cases)
-}
-
 /// Fails if a test that the page says runs does not.
-///
-/// # Errors
-///
-/// Names them.
 pub fn check(page: &str, cases: &[Case]) -> Result<()> {
     let runs: BTreeSet<&str> = cases
         .iter()

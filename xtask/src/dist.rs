@@ -9,11 +9,10 @@ use std::env;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::output::root;
+use crate::output::{cargo, root};
 
 /// The packages with something to install.
 const PACKAGES: [&str; 6] = ["ane", "aned", "vhost-device-ane", "ane-drm-shim", "libane", "libane_python"];
@@ -60,7 +59,6 @@ const SINGLE: [(&str, &str); 4] = [
     ("LICENSE-APACHE", "share/doc/ane/LICENSE-APACHE"),
 ];
 
-/// A file to install.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// Where it comes from.
@@ -72,10 +70,6 @@ pub struct Item {
 }
 
 /// Every file that is committed and installed.
-///
-/// # Errors
-///
-/// If a folder of the tree cannot be read.
 pub fn committed() -> Result<Vec<Item>> {
     let mut items = Vec::new();
     for (folder, ending, to) in COMMITTED {
@@ -107,15 +101,8 @@ fn item(from: &str, to: &str) -> Item {
     Item { from: root().join(from), to: to.into(), is_program: false }
 }
 
-/// Builds and installs.
-///
-/// # Errors
-///
-/// If something does not build, or a file cannot be written.
 pub fn install(prefix: &Path, profile: &str) -> Result<()> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--locked", "--profile", profile]).current_dir(root());
+    let mut build = cargo(&["build", "--locked", "--profile", profile]);
     build.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
     let status = build.status().context("starting cargo")?;
     ensure!(status.success(), "cargo build {status}");

@@ -36,11 +36,6 @@ const INPUT_A: u8 = 5;
 /// BAR of the second input.
 const INPUT_B: u8 = 6;
 
-/// The file.
-///
-/// # Errors
-///
-/// What the writer refuses, which would be a mistake here.
 pub fn render() -> Result<Vec<u8>, WriteError> {
     let surface = Layout { n: 1, c: CHANNELS, h: 1, w: WIDTH.into(), plane: ROW.into(), row: ROW.into() };
     let mut buffers = [0; 32];

@@ -1,12 +1,12 @@
 //! `dist/`: man pages and shell completions, from the same declarations that parse arguments.
 
-use std::process;
+use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate};
 
-use crate::output::root;
+use crate::output::cargo;
 
 /// The programs' own files: a program cannot be a dependency, so its declaration is compiled here once more. `ane` makes its
 /// pages itself.
@@ -31,11 +31,6 @@ fn completions(program: &str) -> [(Shell, String); 3] {
     ]
 }
 
-/// The files, by their paths.
-///
-/// # Errors
-///
-/// If `ane` cannot be built, or does not write its pages.
 pub fn render() -> Result<Vec<(String, Vec<u8>)>> {
     let mut files = of_ane()?;
     for (program, mut command) in daemons() {
@@ -72,9 +67,8 @@ fn of_ane() -> Result<Vec<(String, Vec<u8>)>> {
 
 /// Runs `ane`, built from the sources as they are; what it printed.
 fn ane(arguments: &[&str]) -> Result<Vec<u8>> {
-    let mut cargo = process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(root()).args(["run", "--quiet", "--locked", "--package", "ane", "--bin", "ane", "--"]);
-    let output = cargo.args(arguments).stderr(process::Stdio::inherit()).output().context("running cargo")?;
+    let mut run = cargo(&["run", "--quiet", "--locked", "--package", "ane", "--bin", "ane", "--"]);
+    let output = run.args(arguments).stderr(Stdio::inherit()).output().context("running cargo")?;
     ensure!(output.status.success(), "ane {}: {}", arguments.join(" "), output.status);
     Ok(output.stdout)
 }

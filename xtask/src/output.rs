@@ -1,10 +1,10 @@
 //! Writing a generated file, or checking that the committed one is current.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// The root of the tree.
 pub fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_owned()
@@ -28,6 +28,20 @@ pub fn write_or_check(path: &str, contents: impl AsRef<[u8]>, check: bool, comma
         std::fs::create_dir_all(folder).with_context(|| path.to_owned())?;
     }
     std::fs::write(&full, contents).with_context(|| path.to_owned())
+}
+
+/// The cargo that runs this, in the root of the tree.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).args(arguments);
+    command
+}
+
+/// What a program prints in the root of the tree, without the end of its last line.
+pub(crate) fn printed(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(program).args(arguments).current_dir(root()).output();
+    let output = output.with_context(|| program.to_owned())?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// A doc comment as one line of a table, with the characters escaped that would end a cell.

@@ -181,10 +181,6 @@ fn convolve(
 }
 
 /// The files of the folder: a program for each probe, and the list that the script reads.
-///
-/// # Errors
-///
-/// What the builder refuses, which would be a mistake here.
 pub fn render() -> Result<Vec<(String, Vec<u8>)>> {
     let mut list = String::from(
         "# row | program | channels x rows x columns | operand | rules | otherwise | question\n",

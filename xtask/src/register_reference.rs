@@ -22,7 +22,6 @@ Bits that are not listed are explained by no source.
 
 ";
 
-/// The whole document.
 pub fn render() -> String {
     let mut out = String::from(HEAD);
     for block in hw::blocks() {

@@ -21,7 +21,6 @@ unless its description says otherwise. Any of them may fail like this:
 
 ";
 
-/// The whole document.
 pub fn render() -> String {
     let mut out = String::from(HEAD);
     refusals(&mut out, ALWAYS);

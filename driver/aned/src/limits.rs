@@ -27,7 +27,6 @@ pub struct LimitArgs {
 }
 
 impl LimitArgs {
-    /// The limits, as the driver takes them.
     pub fn limits(&self) -> Limits {
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         Limits {

@@ -19,21 +19,16 @@ use aned_protocol::socket;
 /// Connections that wait to be accepted; the kernel's own limit is more as a rule.
 const BACKLOG: i32 = 64;
 
-/// A place where nobody can listen.
 #[derive(Debug, Error)]
 pub enum PlaceError {
-    /// Somebody does.
     #[error("another daemon listens at {}; end it or choose another path", path.display())]
     Taken { path: PathBuf },
-    /// Something else is there.
     #[error("{} exists and is no socket; choose another path", path.display())]
     NoSocket { path: PathBuf },
-    /// The descriptor is no socket that listens for such messages.
     #[error(
         "descriptor is no listening SOCK_SEQPACKET socket; have the service manager make one (ListenSequentialPacket=)"
     )]
     NotListening,
-    /// The system says no.
     #[error("{action} {}: {why}", path.display())]
     System { action: &'static str, path: PathBuf, why: io::Error },
 }
@@ -65,10 +60,6 @@ pub struct Place {
 
 impl Place {
     /// Listens at `path`, in the place of a daemon that is gone. The last folder of the path is made if it is missing.
-    ///
-    /// # Errors
-    ///
-    /// [`PlaceError`].
     pub fn listen(path: &Path, access: Access) -> Result<Self, PlaceError> {
         let system = |action, path: &Path| {
             let path = path.to_owned();
@@ -107,10 +98,6 @@ impl Place {
     }
 
     /// A socket that somebody else listens on and passed.
-    ///
-    /// # Errors
-    ///
-    /// [`PlaceError::NotListening`].
     pub fn passed(listener: OwnedFd) -> Result<Self, PlaceError> {
         let is_listening = sockopt::socket_acceptconn(&listener).unwrap_or(false);
         let is_seqpacket =
@@ -124,7 +111,6 @@ impl Place {
         Ok(Self { listener, path: None, _lock: None })
     }
 
-    /// Where it is, if it has a name.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -146,7 +132,6 @@ impl Drop for Place {
     }
 }
 
-/// The lock of the socket at `path`.
 fn lock(path: &Path) -> Result<File, PlaceError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");

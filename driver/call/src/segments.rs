@@ -26,7 +26,6 @@ pub struct Bad {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segments(Vec<Segment>);
 
-/// One stretch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Segment {
     at: u64,
@@ -35,7 +34,6 @@ struct Segment {
 }
 
 impl Segments {
-    /// None.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
@@ -46,10 +44,6 @@ impl Segments {
     }
 
     /// The `bytes` bytes at `at`, which have to lie in one stretch.
-    ///
-    /// # Errors
-    ///
-    /// [`Bad`] if they do not.
     pub fn read(&self, at: u64, bytes: usize) -> Result<&[u8], Bad> {
         let bad = Bad { at, bytes };
         let (segment, range) = self.find(at, bytes).ok_or(bad)?;

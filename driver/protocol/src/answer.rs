@@ -141,7 +141,6 @@ pub struct Answer<'a> {
     /// The kind of the call, or nothing if it is the last message.
     pub kind: Option<Kind>,
     pub file: u32,
-    /// The call.
     pub id: u64,
     /// Zero, or the negative error number.
     pub result: i32,
@@ -150,10 +149,6 @@ pub struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     /// Reads a message up to where its kind matters.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`].
     pub fn read(message: &'a [u8]) -> Result<Self, Malformed> {
         let mut rest = Rest::new(message);
         let header = *rest.next::<Header>("its header")?;
@@ -169,11 +164,6 @@ impl<'a> Answer<'a> {
         Ok(Self { kind, file: header.file.get(), id: header.id.get(), result, rest })
     }
 
-    /// What it says to a greeting.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`].
     pub fn welcome(mut self) -> Result<Welcome, Malformed> {
         let welcome = *self.rest.next("its greeting")?;
         self.rest.end()?;
@@ -181,10 +171,6 @@ impl<'a> Answer<'a> {
     }
 
     /// By which to attach to the file that was opened.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`].
     pub fn token(mut self) -> Result<Token, Malformed> {
         let token = *self.rest.next("its token")?;
         self.rest.end()?;
@@ -192,10 +178,6 @@ impl<'a> Answer<'a> {
     }
 
     /// Puts what an ioctl wrote where the caller has it: the argument, and the stretches that changed.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`]; then what was written so far stays.
     pub fn ioctl(mut self, argument: &mut [u8], memory: &mut Segments) -> Result<(), Malformed> {
         let wrong = Malformed::Order("an argument of another size, or memory that nobody brought,");
         let found = stretches::read(&mut self.rest, |at, bytes| memory.write(at, bytes).map_err(|_| wrong))?;
@@ -208,10 +190,6 @@ impl<'a> Answer<'a> {
     }
 
     /// Extents, and how many there are in all; `descriptors` came along.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`].
     pub fn pieces(mut self, descriptors: usize) -> Result<(&'a [Piece], u64), Malformed> {
         let head = *self.rest.next::<Pieces>("its counts")?;
         let files = bounded("descriptors", head.files, DESCRIPTORS_MAX)?;
@@ -231,10 +209,6 @@ impl<'a> Answer<'a> {
     }
 
     /// A part of a report, and how many bytes the whole has.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`].
     pub fn report(mut self) -> Result<(&'a [u8], usize), Malformed> {
         let told = *self.rest.next::<Told>("its length")?;
         let text = self.rest.take(bounded("bytes of text", told.bytes, REPORT_BYTES)?, "its text")?;
@@ -243,10 +217,6 @@ impl<'a> Answer<'a> {
     }
 
     /// A short text: why a request failed, or why the daemon will say no more.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`].
     pub fn words(mut self) -> Result<&'a str, Malformed> {
         let bytes = bounded("bytes of text", *self.rest.next("its length")?, TEXT_MAX)?;
         let text = self.rest.take(bytes, "its text")?;

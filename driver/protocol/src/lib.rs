@@ -167,40 +167,28 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// A message that is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Malformed {
-    /// It ends too early.
     #[error("message of {bytes} bytes ends inside {what}")]
     Short { bytes: usize, what: &'static str },
-    /// Something is behind its end.
     #[error("message has {bytes} bytes behind its end")]
     Long { bytes: usize },
-    /// It is larger than any message.
     #[error("message is larger than {MESSAGE_MAX} bytes")]
     Huge,
-    /// Its kind is none.
     #[error("kind of message {kind:#x} is not known")]
     Kind { kind: u32 },
-    /// A reserved field is not zero, or a flag has no meaning.
     #[error("{what} is {value:#x}, which has no meaning")]
     Reserved { what: &'static str, value: u64 },
-    /// There is more of something than a message may hold.
     #[error("{count} {what}, and at most {limit} may be")]
     Many { what: &'static str, count: u32, limit: usize },
-    /// Descriptors are missing, or nobody asked for them.
     #[error("{count} descriptors came with a message that takes {takes}")]
     Descriptors { count: usize, takes: usize },
-    /// The other end is no such daemon, or no client of one.
     #[error("it does not begin with the magic of this protocol")]
     Magic,
-    /// The call has another's number.
     #[error("call {id} has the number of one that waits")]
     Id { id: u64 },
-    /// It is not one that may come now.
     #[error("{0} does not belong here")]
     Order(&'static str),
-    /// Text is no UTF-8.
     #[error("text is no UTF-8")]
     Text,
 }
@@ -247,7 +235,6 @@ impl<'a> Rest<'a> {
         Ok(found)
     }
 
-    /// There is no more.
     const fn end(self) -> Result<(), Malformed> {
         match self.bytes.len() {
             0 => Ok(()),

@@ -10,12 +10,10 @@ use super::{
 };
 use ane_call::Segments;
 
-/// A message of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The open file, zero where it is about none.
     pub file: u32,
-    /// The call's number.
     pub id: u64,
     pub ask: Ask,
 }
@@ -27,11 +25,9 @@ pub enum Ask {
         /// The highest version that it knows.
         version: u32,
     },
-    /// A file.
     Open,
     /// A file that has been opened.
     Attach(Token),
-    /// No more of the file.
     Close,
     Ioctl {
         number: u32,
@@ -48,22 +44,22 @@ pub enum Ask {
         from: u64,
     },
     /// A mapping that is no more.
-    Unmap { offset: u64, bytes: u64 },
+    Unmap {
+        offset: u64,
+        bytes: u64,
+    },
     /// A descriptor that tells of a request's end.
     Signal {
-        /// The request's fence.
         fence: u64,
     },
     /// Why a request failed.
     Failure {
-        /// The request's fence.
         fence: u64,
     },
     /// The memory object of the file.
     Arena,
     /// No answer to a call but that it was given up.
     Abandon {
-        /// The call's number.
         call: u64,
     },
     /// Whether the file has something to tell.
@@ -81,7 +77,6 @@ pub enum Ask {
     Report {
         /// The first byte of it to tell.
         from: u32,
-        /// About what.
         what: String,
     },
 }
@@ -119,7 +114,6 @@ struct Pair {
 const READABLE_WAIT: u32 = 1;
 
 impl Ask {
-    /// The kind of message that asks for it.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Hello { .. } => Kind::Hello,
@@ -234,12 +228,10 @@ impl Ask {
 }
 
 impl Request {
-    /// The greeting.
     pub const fn hello(id: u64) -> Self {
         Self { file: 0, id, ask: Ask::Hello { version: VERSION } }
     }
 
-    /// The bytes of the message.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         begin(&mut bytes, self.ask.kind(), self.file, self.id);
@@ -247,11 +239,6 @@ impl Request {
         bytes
     }
 
-    /// Reads a message.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`].
     pub fn read(message: &[u8]) -> Result<Self, Malformed> {
         if message.len() > MESSAGE_MAX {
             return Err(Malformed::Huge);

@@ -41,22 +41,14 @@ setsockopt_impl!(PassRights, libc::SOL_SOCKET, SO_PASSRIGHTS, bool, SetBool);
 pub enum Arrival {
     /// A message; it lies in the buffer.
     Message {
-        /// How many bytes of the buffer.
         bytes: usize,
-        /// What came with it.
         descriptors: Vec<OwnedFd>,
     },
     /// A message that is larger than any, or had more descriptors than could be taken.
     Cut,
-    /// The other end is closed.
     End,
 }
 
-/// Connects to a daemon.
-///
-/// # Errors
-///
-/// What the system says, such as that nobody listens there.
 pub fn dial(path: &Path) -> Result<OwnedFd, Errno> {
     let socket = seqpacket(SocketFlags::CLOEXEC)?;
     connect(&socket, &SocketAddrUnix::new(path)?)?;
@@ -65,19 +57,11 @@ pub fn dial(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 /// A socket for messages.
-///
-/// # Errors
-///
-/// What the system says.
 pub fn seqpacket(flags: SocketFlags) -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
 }
 
 /// Two ends of a connection.
-///
-/// # Errors
-///
-/// What the system says.
 pub fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     enlarge(&one);
@@ -130,10 +114,6 @@ pub enum Peek {
 }
 
 /// Looks at the next message, and closes no descriptor that may have come with it.
-///
-/// # Errors
-///
-/// What the system says, other than that there is none.
 pub fn peek(socket: impl AsFd) -> Result<Peek, Errno> {
     let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
     // Without room for any, the kernel says that there are descriptors; they stay with the message.
@@ -184,10 +164,6 @@ pub fn receive(socket: impl AsFd, buffer: &mut [u8], flags: RecvFlags) -> Result
 }
 
 /// Waits until there is something to receive; true if there is.
-///
-/// # Errors
-///
-/// What the system says, such as that a signal came.
 pub fn wait(socket: impl AsFd, limit: Option<Duration>) -> Result<bool, Errno> {
     let fd = socket.as_fd();
     let limit =

@@ -15,11 +15,8 @@ pub struct BufferId(pub(super) Handle);
 /// What keeps a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// A client's handle.
     Handle,
-    /// A program that was loaded with it.
     Program,
-    /// A request that has not ended.
     Request,
 }
 
@@ -86,7 +83,6 @@ pub(super) struct Mapping {
     pub(super) users: u32,
     /// When work last used it, or when it was made.
     pub(super) last_use: u64,
-    /// Where it lies now.
     pub(super) place: Option<Run>,
     /// The use under which it is queued for eviction.
     pub(super) queued: Option<u64>,
@@ -142,7 +138,6 @@ impl Buffer {
         Ok(number)
     }
 
-    /// True if work uses a mapping now.
     pub(super) fn is_used(&self) -> bool {
         self.mappings.iter().flatten().any(|mapping| mapping.users != 0)
     }

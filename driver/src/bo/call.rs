@@ -38,7 +38,6 @@ pub struct Premap {
     pub size: u64,
 }
 
-/// What there is to know of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappingInfo {
     /// What it is for, all its life.
@@ -47,18 +46,12 @@ pub struct MappingInfo {
     pub offset: u64,
     /// Bytes: whole pages.
     pub bytes: u64,
-    /// Where it lies now.
     pub place: Option<IovaRange>,
-    /// Work uses it now.
     pub is_in_use: bool,
 }
 
 impl Space {
     /// Adds a mapping to a buffer. Its number, and where it lies.
-    ///
-    /// # Errors
-    ///
-    /// As `DRM_IOCTL_ANE_BO_MAP` has them.
     pub fn map(&mut self, bus: &mut impl Bus, id: BufferId, map: &Map) -> Result<(u32, Iova), Error> {
         let buffer = self.buffers.get(id.0.raw())?;
         let usage = usage::named(map.usage, Origin::Client).map_err(Error::Usage)?;

@@ -209,7 +209,6 @@ impl Space {
         if self.mapper.take_at(wanted).is_ok() { Ok(wanted) } else { Err(taken) }
     }
 
-    /// What lies at any of these addresses.
     fn overlapping(&self, wanted: Run) -> impl Iterator<Item = (BufferId, u32)> {
         let before = self.by_place.range(..wanted.first).next_back();
         let reaches = before.filter(|&(_, &(id, number))| {
@@ -230,17 +229,11 @@ impl Space {
         })
     }
 
-    /// What lies at a device address.
     pub fn find(&self, at: Iova) -> Option<(BufferId, u32)> {
         let page = Run::new(at.0 >> ane_uapi::hw::dart::aperture::PAGE_SHIFT, 1)?;
         self.overlapping(page).next()
     }
 
-    /// What there is to know of a mapping.
-    ///
-    /// # Errors
-    ///
-    /// If there is none of that number.
     pub fn mapping(&self, id: BufferId, number: u32) -> Result<MappingInfo, Error> {
         let mapping = self.buffers.get(id.0.raw())?.mapping(number)?;
         Ok(MappingInfo {

@@ -43,10 +43,6 @@ impl Space {
     }
 
     /// A mapping that [`Space::extents`] gave is no more.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Nowhere`] if there is none.
     pub fn unmapped(&mut self, offset: u64, bytes: u64) -> Result<(), Error> {
         let nowhere = Error::Nowhere { offset, bytes };
         let Some(count) = self.processes.get_mut(&(offset, bytes)) else {

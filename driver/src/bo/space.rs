@@ -40,7 +40,6 @@ pub struct Create {
     pub address: u64,
 }
 
-/// What there is to know of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// Bytes: whole pages.
@@ -99,7 +98,6 @@ pub struct Space {
     pub(super) idle: Queue,
     /// What would be free if everything that may ever be evicted were.
     pub(super) movable: FreeRuns,
-    /// Counts the uses.
     pub(super) now: u64,
     pub(super) counters: Counters,
     pub(super) is_checking: bool,
@@ -108,7 +106,6 @@ pub struct Space {
 }
 
 impl Space {
-    /// The space of a context, without buffers.
     pub(crate) fn new(arena: Arena, mapper: Mapper, rules: Rules, is_checking: bool) -> Self {
         let window = Run::new(0, u32::try_from(arena.bytes() >> PAGE_SHIFT).unwrap_or(u32::MAX));
         let mut space = Self {
@@ -132,7 +129,6 @@ impl Space {
         space
     }
 
-    /// The memory that the buffers lie in.
     pub const fn arena(&self) -> &Arena {
         self.frames.arena()
     }
@@ -149,32 +145,22 @@ impl Space {
         crate::dart::range(self.mapper.own().0)
     }
 
-    /// Its device addresses.
     pub const fn mapper(&self) -> &Mapper {
         &self.mapper
     }
 
-    /// What was counted.
     pub const fn counters(&self) -> Counters {
         let mapped_bytes = (self.mapper.mapped_pages() as u64) << PAGE_SHIFT;
         Counters { mapped_bytes, ..self.counters }
     }
 
     /// Makes a buffer as a client asked for it, which has one handle.
-    ///
-    /// # Errors
-    ///
-    /// As `DRM_IOCTL_ANE_BO_CREATE` has them.
     pub fn create(&mut self, bus: &mut impl Bus, create: &Create) -> Result<BufferId, Error> {
         let usage = usage::named(create.usage, Origin::Client).map_err(Error::Usage)?;
         self.make(bus, create, usage, Holder::Handle)
     }
 
     /// Makes a buffer that a program is loaded with, of any usage, which the program holds.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Space::create`].
     pub fn create_for_program(
         &mut self,
         bus: &mut impl Bus,
@@ -315,7 +301,6 @@ impl Space {
         self.mapper
     }
 
-    /// What there is to know of a buffer.
     pub fn info(&self, id: BufferId) -> Option<Info> {
         let buffer = self.buffers.get(id.0.raw()).ok()?;
         let own = buffer.mapping(0).ok()?;
@@ -336,7 +321,6 @@ impl Space {
         })
     }
 
-    /// Every buffer.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
         self.buffers.iter().map(|(handle, _)| BufferId(handle))
     }
@@ -370,7 +354,6 @@ pub(super) fn aligned_place(address: u64, pages: u32) -> Result<Run, Error> {
     place(address, pages).ok_or(outside)
 }
 
-/// A mapping, as the queue knows it.
 pub(super) fn key(id: BufferId, mapping: u32) -> Key {
     Key { buffer: id.0.raw(), mapping }
 }

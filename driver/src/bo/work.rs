@@ -18,7 +18,6 @@ use crate::evict::Candidate;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use {
     pub buffer: BufferId,
-    /// The mapping's number in it.
     pub mapping: u32,
 }
 

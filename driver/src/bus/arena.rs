@@ -69,20 +69,12 @@ struct Inner {
 
 impl Arena {
     /// Sparse, sealed memory of `bytes` bytes, which the device will know at `at` and behind.
-    ///
-    /// # Errors
-    ///
-    /// [`MemoryError::Unavailable`].
     pub fn new(at: PhysAddr, bytes: u64) -> Result<Self, MemoryError> {
         let file = sealed(bytes).map_err(|why| unavailable(bytes, why))?;
         Self::over(file, vec![Stretch { offset: 0, at, bytes }], Zeroing::Punch)
     }
 
     /// The arena of a context, where [`ARENAS_BASE`] says.
-    ///
-    /// # Errors
-    ///
-    /// [`MemoryError::Unavailable`].
     pub fn of(context: ContextId) -> Result<Self, MemoryError> {
         Self::new(PhysAddr(ARENAS_BASE.0 + u64::from(context.number()) * ARENA_BYTES), ARENA_BYTES)
     }
@@ -115,7 +107,6 @@ impl Arena {
         Ok(Self(Arc::new(Inner { file, region, stretches, zeroing })))
     }
 
-    /// The file, as clients map it.
     pub fn file(&self) -> &Arc<OwnedFd> {
         &self.0.file
     }
@@ -129,7 +120,6 @@ impl Arena {
         &self.0.stretches
     }
 
-    /// The mapping, as a transport passes it on.
     pub fn region(&self) -> &Arc<MmapRegion> {
         &self.0.region
     }

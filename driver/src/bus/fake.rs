@@ -15,25 +15,21 @@ use zerocopy::FromZeros;
 use super::{Arena, Bus, BusError, DmaMemory, Operation};
 use crate::dart::CONTEXT_BYTES;
 
-/// A bus for tests.
 #[derive(Debug)]
 pub(crate) struct Fake {
     /// What the device says it is: an M1's engine with eight contexts.
     pub(crate) config: Config,
     memory: DmaMemory,
-    /// Every operation that was carried out.
     pub(crate) operations: Vec<Operation>,
     /// What was last written, or what a test wants to be read.
     pub(crate) registers: BTreeMap<u32, u32>,
     pub(crate) declared: Vec<Declaration>,
-    /// The arenas that the device reaches.
     pub(crate) arenas: [Option<Arena>; 8],
     pub(crate) arena_bytes: u64,
     /// The device does not answer.
     pub(crate) is_gone: bool,
     /// Times that a DART says it is busy.
     pub(crate) busy: u32,
-    /// What the device has to say.
     pub(crate) events: VecDeque<Event>,
 }
 

@@ -19,31 +19,12 @@ use super::ring::Area;
 /// Memory that cannot be had, or an access outside it.
 #[derive(Debug, Error)]
 pub enum MemoryError {
-    /// The system did not give any.
     #[error("{bytes:#x} bytes of shared memory cannot be had: {why}")]
-    Unavailable {
-        /// How many were asked for.
-        bytes: usize,
-        why: std::io::Error,
-    },
-    /// The access reaches outside.
+    Unavailable { bytes: usize, why: std::io::Error },
     #[error("{bytes:#x} bytes at {at} are not inside the memory of {limit:#x} bytes at {base}")]
-    Outside {
-        at: PhysAddr,
-        bytes: usize,
-        base: PhysAddr,
-        /// How many bytes it has.
-        limit: usize,
-    },
-    /// The access reaches outside an arena.
+    Outside { at: PhysAddr, bytes: usize, base: PhysAddr, limit: usize },
     #[error("{bytes:#x} bytes from {offset:#x} are not inside the arena of {limit:#x} bytes")]
-    OutsideArena {
-        offset: u64,
-        bytes: u64,
-        /// How many bytes it has.
-        limit: u64,
-    },
-    /// A word's address is no multiple of its size.
+    OutsideArena { offset: u64, bytes: u64, limit: u64 },
     #[error("word at {at} is not aligned")]
     Misaligned { at: PhysAddr },
 }
@@ -62,10 +43,6 @@ pub struct DmaMemory {
 
 impl DmaMemory {
     /// Shared memory of `bytes` bytes, zeroed, which the device will know by `base`.
-    ///
-    /// # Errors
-    ///
-    /// [`MemoryError::Unavailable`].
     pub fn new(base: PhysAddr, bytes: usize) -> Result<Self, MemoryError> {
         let unavailable = |why| MemoryError::Unavailable { bytes, why };
         let fd: OwnedFd =
@@ -83,7 +60,6 @@ impl DmaMemory {
         Self { region, start: 0, bytes, base }
     }
 
-    /// The address of the first byte.
     pub const fn base(&self) -> PhysAddr {
         self.base
     }
@@ -93,10 +69,6 @@ impl DmaMemory {
     }
 
     /// The part of it that starts `offset` bytes in and has `bytes` bytes.
-    ///
-    /// # Errors
-    ///
-    /// [`MemoryError::Outside`].
     pub fn part(&self, offset: usize, bytes: usize) -> Result<Self, MemoryError> {
         let base = PhysAddr(self.base.0.saturating_add(offset as u64));
         self.offset(base, bytes)?;
@@ -128,10 +100,6 @@ impl DmaMemory {
     }
 
     /// Reads a page-table entry.
-    ///
-    /// # Errors
-    ///
-    /// [`MemoryError::Outside`] or [`MemoryError::Misaligned`].
     pub fn load_u64(&self, at: PhysAddr) -> Result<u64, MemoryError> {
         let offset = self.offset(at, 8)?;
         let slice = self.slice(at, offset, 8)?;
@@ -139,10 +107,6 @@ impl DmaMemory {
     }
 
     /// Writes a page-table entry, whole, and behind everything written before.
-    ///
-    /// # Errors
-    ///
-    /// [`MemoryError::Outside`] or [`MemoryError::Misaligned`].
     pub fn store_u64(&self, at: PhysAddr, value: u64) -> Result<(), MemoryError> {
         let offset = self.offset(at, 8)?;
         let slice = self.slice(at, offset, 8)?;

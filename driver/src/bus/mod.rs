@@ -44,37 +44,24 @@ use thiserror::Error;
 pub use arena::Arena;
 pub use memory::{DmaMemory, MemoryError};
 
-/// A register access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Reads the register.
     Read(EngineOffset),
-    /// Writes the register.
     Write(EngineOffset, u32),
 }
 
-/// What can go wrong between driver and device.
 #[derive(Debug, Error)]
 pub enum BusError {
     /// The device refused the request. A batch was carried out up to the refused operation.
     #[error("device refuses operation {index:?} as {}, detail {detail:#x}, after {done} were done", status.name())]
-    Refused {
-        status: Status,
-        done: u32,
-        /// The refused one, if it was one.
-        index: Option<u32>,
-        detail: u32,
-    },
-    /// The batch is longer than the device takes.
+    Refused { status: Status, done: u32, index: Option<u32>, detail: u32 },
     #[error("batch of {len} operations is longer than the device's {limit}")]
     TooLong { len: usize, limit: usize },
-    /// There are fewer places for values than reads.
     #[error("batch reads {reads} registers into {places} places")]
     TooFewPlaces { reads: usize, places: usize },
     /// The device did not answer in time. It may still do so, so nothing more can be asked of it.
     #[error("device did not answer within {limit:?}")]
     TimedOut { limit: Duration },
-    /// The device takes connections, and did not say a word on this one.
     #[error(
         "device did not answer within {limit:?}: it serves one frontend at a time, and another may have it"
     )]
@@ -82,16 +69,12 @@ pub enum BusError {
     /// An earlier failure left the bus in a state from which only a new connection helps.
     #[error("bus is out of order after an earlier failure")]
     OutOfOrder,
-    /// The device wrote what it cannot have meant.
     #[error("device broke its queue: {0}")]
     Ring(#[from] ring::Broken),
-    /// The device's answer makes no sense.
     #[error("device answers {what}, which is not what was asked for")]
     BadAnswer { what: String },
-    /// It is not a device that this driver can speak with.
     #[error("device is not an ANE: {0}")]
     Config(#[from] BadConfig),
-    /// The device lacks what this bus cannot do without.
     #[error("device does not offer {feature}")]
     Lacks { feature: &'static str },
     #[error(transparent)]
@@ -99,7 +82,6 @@ pub enum BusError {
     /// The device's process has ended, it closed the connection, or it was unplugged from the machine.
     #[error("device has hung up")]
     HungUp,
-    /// The transport failed.
     #[error("{action} failed: {why}")]
     Transport { action: &'static str, why: String },
 }
@@ -122,10 +104,6 @@ pub trait Bus {
 
     /// Takes a context's arena out of the device's reach. Clients may have its file still; the driver never uses
     /// it again.
-    ///
-    /// # Errors
-    ///
-    /// If the device cannot be told.
     fn retire(&mut self, context: ContextId) -> Result<(), BusError>;
 
     /// Carries out the operations in order. The values that were read stand in `values`, in the order of the
@@ -141,10 +119,6 @@ pub trait Bus {
 
     /// Brings the device to the state after power-on. Afterwards nothing of before touches memory any more.
     /// Events that were on their way still arrive.
-    ///
-    /// # Errors
-    ///
-    /// If the device refuses or does not answer.
     fn reset(&mut self) -> Result<(), BusError>;
 
     /// Tells a device in checking mode what mappings are for, or that they are no more.
@@ -179,10 +153,6 @@ pub trait Bus {
     fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError>;
 
     /// The next event that has arrived: without waiting, and without letting a device in this process work.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Bus::event`].
     fn arrived(&mut self) -> Result<Option<Event>, BusError> {
         self.event(Duration::ZERO)
     }
@@ -206,30 +176,16 @@ pub trait Bus {
 
     /// Looks for the device again after it was lost, with the same memory: all that was in it is still there, and
     /// the device that answers knows nothing of it.
-    ///
-    /// # Errors
-    ///
-    /// If it is not there, or this bus cannot find it again.
     fn find_again(&mut self) -> Result<(), BusError> {
         Err(BusError::OutOfOrder)
     }
 
-    /// Reads one register.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Bus::batch`].
     fn read(&mut self, at: EngineOffset) -> Result<u32, BusError> {
         let mut value = [0];
         self.batch(&[Operation::Read(at)], &mut value)?;
         Ok(value[0])
     }
 
-    /// Writes one register.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Bus::batch`].
     fn write(&mut self, at: EngineOffset, value: u32) -> Result<(), BusError> {
         self.batch(&[Operation::Write(at, value)], &mut []).map(|_| ())
     }

@@ -13,14 +13,9 @@ use super::{BusError, Operation};
 
 /// What brings the bytes of a request to a device.
 pub trait Carrier {
-    /// What the device says it is.
     fn config(&self) -> &Config;
 
     /// Brings `request` to the device, which may answer with `room` bytes, and its answer to `answer`.
-    ///
-    /// # Errors
-    ///
-    /// If there was no answer.
     fn carry(&mut self, request: &[u8], room: usize, answer: &mut Vec<u8>) -> Result<(), BusError>;
 }
 
@@ -35,26 +30,18 @@ pub struct Requests<C> {
 }
 
 impl<C: Carrier> Requests<C> {
-    /// Requests to the device that `carrier` reaches.
     pub const fn new(carrier: C) -> Self {
         Self { carrier, cookie: 0, request: Vec::new(), answer: Vec::new() }
     }
 
-    /// What carries them.
     pub const fn carrier(&self) -> &C {
         &self.carrier
     }
 
-    /// The same, for what is no request.
     pub const fn carrier_mut(&mut self) -> &mut C {
         &mut self.carrier
     }
 
-    /// [`Bus::batch`](super::Bus::batch).
-    ///
-    /// # Errors
-    ///
-    /// Its.
     pub fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {
         let limit = (BATCH_MAX as usize).min(self.carrier.config().batch_max.get().into());
         if operations.len() > limit {
@@ -85,21 +72,11 @@ impl<C: Carrier> Requests<C> {
         Ok(reads)
     }
 
-    /// [`Bus::reset`](super::Bus::reset).
-    ///
-    /// # Errors
-    ///
-    /// Its.
     pub fn reset(&mut self) -> Result<(), BusError> {
         self.begin(RequestKind::Reset, 0);
         accepted(&self.exchange(0)?)
     }
 
-    /// [`Bus::declare`](super::Bus::declare).
-    ///
-    /// # Errors
-    ///
-    /// Its.
     pub fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
         for part in declarations.chunks(DECLARATIONS_MAX as usize) {
             self.begin(RequestKind::Declare, part.len());

@@ -12,7 +12,7 @@
 //! The device is not trusted: what it writes is checked against what is kept here, and nothing that it could
 //! have changed (the links between descriptors above all) is read back from shared memory.
 //!
-//! Only `core` is used, and nothing is allocated: a kernel could use this file as it is.
+//! Only `core` is used, and nothing is allocated, so that a kernel could use it.
 
 mod error;
 
@@ -26,17 +26,11 @@ pub use error::{AddError, BadArea, Broken};
 /// An access outside the area cannot come from a [`Ring`]: its constructor compares its needs with
 /// [`Area::bytes`].
 pub trait Area {
-    /// How long it is.
     fn bytes(&self) -> usize;
-    /// Reads two bytes.
     fn load_u16(&self, at: usize) -> u16;
-    /// Reads four bytes.
     fn load_u32(&self, at: usize) -> u32;
-    /// Writes two bytes.
     fn store_u16(&self, at: usize, value: u16);
-    /// Writes four bytes.
     fn store_u32(&self, at: usize, value: u32);
-    /// Writes eight bytes.
     fn store_u64(&self, at: usize, value: u64);
 }
 
@@ -52,19 +46,14 @@ pub struct Features {
 /// Where the tables are in a ring's area, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The descriptor table.
     pub descriptors: usize,
-    /// The available ring.
     pub available: usize,
-    /// The used ring.
     pub used: usize,
     /// The indirect tables, one for each place.
     pub tables: usize,
-    /// Bytes of all of it.
     pub bytes: usize,
 }
 
-/// Bytes of one descriptor.
 const DESCRIPTOR: usize = 16;
 
 /// Most parts of one chain: a request has two, and some room is left. It is also the size of a place's
@@ -82,11 +71,9 @@ const NO_WAKE: u16 = 1;
 /// Bytes of a ring's flags and index, before its entries.
 const RING_HEADER: usize = 4;
 
-/// Bytes of an entry of the used ring.
 const USED_ENTRY: usize = 8;
 
 impl Layout {
-    /// The layout of a ring with `size` places.
     pub const fn of(size: u16) -> Self {
         let size = size as usize;
         let available = DESCRIPTOR * size;
@@ -100,11 +87,9 @@ impl Layout {
 /// A stretch of memory, by the address that the device knows it by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// First byte.
     pub address: u64,
     /// Bytes; not zero.
     pub bytes: u32,
-    /// The device writes it.
     pub writable: bool,
 }
 
@@ -147,11 +132,9 @@ pub struct Ring<A, const SIZE: usize> {
     free_count: u16,
     chains: [Chain; SIZE],
     outstanding: u16,
-    /// Chains that were added.
     added: u16,
     /// Chains of those that the device was told about.
     published: u16,
-    /// Chains that were taken back.
     taken: u16,
 }
 
@@ -163,19 +146,11 @@ impl<A: Area, const SIZE: usize> Ring<A, SIZE> {
     };
 
     /// Sets a ring up in `area`, which the device knows by the address `base`.
-    ///
-    /// # Errors
-    ///
-    /// Refuses an area that is too short or lies where it cannot.
     pub fn new(area: A, base: u64, features: Features) -> Result<Self, BadArea> {
         Self::starting_at(area, base, features, 0)
     }
 
     /// The same, with both counts at `start`, as a queue goes on that was stopped.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Ring::new`].
     pub fn starting_at(area: A, base: u64, features: Features, start: u16) -> Result<Self, BadArea> {
         let needed = Self::LAYOUT.bytes;
         if area.bytes() < needed {
@@ -352,7 +327,6 @@ impl<A: Area, const SIZE: usize> Ring<A, SIZE> {
         self.links.get(usize::from(place)).copied().unwrap_or(0)
     }
 
-    /// Writes the descriptor at `at`.
     fn describe(&self, at: usize, part: &Part, next: Option<u16>) {
         let write = if part.writable { WRITE } else { 0 };
         self.area.store_u64(at, part.address);

@@ -47,7 +47,6 @@ const F_PROTOCOL: u64 = 1 << 30;
 /// at 0, so that a forgotten address is noticed (Chosen).
 pub const MEMORY_BASE: PhysAddr = PhysAddr(0x4000_0000);
 
-/// How to connect.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Bytes of memory for the driver's use.
@@ -74,7 +73,6 @@ impl Default for Settings {
     }
 }
 
-/// A connection to a device.
 pub struct VhostUser {
     settings: Settings,
     /// Where the device listens, if that is how it was found.
@@ -107,7 +105,6 @@ struct Descriptors {
     pairs: [Pair; QUEUES as usize],
     /// The connection's.
     socket: RawFd,
-    /// The device has hung up.
     is_gone: bool,
 }
 
@@ -220,10 +217,6 @@ impl VhostUser {
     }
 
     /// Speaks with the device at the other end of `socket`.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`VhostUser::connect`].
     pub fn over(socket: UnixStream, settings: Settings) -> Result<Self, BusError> {
         let all = DmaMemory::new(MEMORY_BASE, MESSAGES + settings.memory_bytes)?;
         Self::start(socket, settings, all, NO_ARENAS)
@@ -231,10 +224,6 @@ impl VhostUser {
 
     /// Connects again, to a device that knows nothing of before: after the process of the other one has ended. It
     /// reaches the same memory, arenas included, at the same addresses. Events and answers of before are lost.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`VhostUser::connect`]; the old connection is as it was.
     pub fn reconnect(&mut self, path: &Path) -> Result<(), BusError> {
         let socket = UnixStream::connect(path).map_err(transport("connecting to the device"))?;
         let all = self.shared.all.clone();

@@ -42,7 +42,6 @@ impl Clients {
         over
     }
 
-    /// Gives everything back that a file had.
     pub(crate) fn end_close<B: Bus>(&mut self, hardware: &mut Hardware<B>, file: FileId) {
         let Some(mut known) = self.files.remove(&file) else { return };
         let context = hardware.contexts().of(file);
@@ -61,7 +60,6 @@ impl Clients {
         self.announce();
     }
 
-    /// Gives a file's context back.
     pub(crate) fn detach<B: Bus>(&mut self, hardware: &mut Hardware<B>, file: FileId) {
         let Some(context) = hardware.contexts().of(file) else { return };
         if hardware.contexts().sharers(context) == 1 {
@@ -80,7 +78,6 @@ impl Clients {
     }
 }
 
-/// Adds what happened in a context.
 pub(crate) fn add_events(counters: &mut Counters, of: &bo::Counters) {
     counters.add(Counter::Maps, of.maps);
     counters.add(Counter::Unmaps, of.unmaps);

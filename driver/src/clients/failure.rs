@@ -18,11 +18,9 @@ use crate::tm::Why;
 /// Failures that a file keeps (Chosen: as many as faults; who wants to know asks soon).
 const FAILURES_MAX: usize = 16;
 
-/// Why the last requests of a file failed.
 #[derive(Debug, Default)]
 pub(crate) struct Failures(VecDeque<Failed>);
 
-/// A request that failed.
 #[derive(Debug)]
 struct Failed {
     fence: u64,

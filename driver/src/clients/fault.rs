@@ -53,7 +53,6 @@ pub(crate) struct Record {
     pub window: u16,
     /// The engine's status word at that moment.
     pub engine_status: EngineStatus,
-    /// The descriptor.
     pub info: IoDartErrorInfo,
 }
 
@@ -66,7 +65,6 @@ pub(crate) struct Park {
     pub(crate) file: Option<FileId>,
 }
 
-/// What is known of faults.
 #[derive(Default)]
 pub(super) struct Faults {
     sequence: u64,
@@ -151,7 +149,6 @@ impl Clients {
         self.faults.open_of(context).is_some()
     }
 
-    /// A fault has happened.
     pub(crate) fn fault<B: Bus>(&mut self, hardware: &mut Hardware<B>, caught: Caught) {
         let Caught { window, timestamp, engine_status, info } = caught;
         for consumer in &mut self.faults.consumers {
@@ -216,7 +213,6 @@ impl Clients {
         record.sequence
     }
 
-    /// Gives a fault to a file.
     fn deliver(&mut self, file: FileId, record: Record, counter: Counter) {
         let Some(known) = self.files.get_mut(&file) else { return };
         known.counters.add(counter, 1);

@@ -17,7 +17,6 @@ use crate::pool::Pool;
 use crate::program::ProgramId;
 use crate::stats::Counters;
 
-/// A buffer, as a file has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Buffer {
     /// In the context's space.
@@ -26,7 +25,6 @@ pub(crate) struct Buffer {
     pub(crate) pool: u32,
 }
 
-/// What a handle may name.
 #[derive(Debug)]
 pub(super) enum Object {
     Buffer(Buffer),
@@ -34,7 +32,6 @@ pub(super) enum Object {
     Program(ProgramId),
 }
 
-/// One open file.
 #[derive(Debug)]
 pub(crate) struct File {
     who: Credentials,
@@ -50,7 +47,6 @@ pub(crate) struct File {
     pub(super) faults: VecDeque<Record>,
     /// Faults were dropped since the last that was kept.
     pub(super) has_lost_faults: bool,
-    /// Why its last requests failed.
     pub(super) failures: Failures,
     /// Something happened that the client has not asked about.
     pub(super) is_readable: bool,
@@ -78,12 +74,10 @@ impl File {
         }
     }
 
-    /// The process that opened it.
     pub(crate) const fn process(&self) -> u32 {
         self.who.process
     }
 
-    /// Whose process.
     pub(crate) const fn user(&self) -> User {
         self.who.user
     }
@@ -113,12 +107,10 @@ impl File {
         self.in_flight < IN_FLIGHT_MAX
     }
 
-    /// What it did.
     pub(crate) const fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// What became of its requests.
     pub(crate) const fn fences(&self) -> &Fences {
         &self.fences
     }
@@ -144,16 +136,10 @@ impl File {
         Ok((record, self.faults.len()))
     }
 
-    /// Why its last requests failed.
     pub(crate) const fn failures(&self) -> &Failures {
         &self.failures
     }
 
-    /// Gives a buffer a handle.
-    ///
-    /// # Errors
-    ///
-    /// If there are no handles left.
     pub(crate) fn insert_buffer(&mut self, buffer: Buffer) -> Result<u32, Errno> {
         self.insert(Object::Buffer(buffer))
     }
@@ -172,11 +158,6 @@ impl File {
         Ok(handle)
     }
 
-    /// Gives a program a handle.
-    ///
-    /// # Errors
-    ///
-    /// If there are no handles left.
     pub(crate) fn insert_program(&mut self, program: ProgramId) -> Result<u32, Errno> {
         let handle = self.insert(Object::Program(program))?;
         self.programs = self.programs.saturating_add(1);
@@ -214,10 +195,6 @@ impl File {
     }
 
     /// Takes a pool apart. Its buffers stay.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`File::buffer`]; `EBUSY` if work uses it.
     pub(crate) fn remove_pool(&mut self, handle: u32) -> Result<(), Errno> {
         let pool = self.pool(handle)?;
         if pool.is_busy() {
@@ -234,11 +211,6 @@ impl File {
         Ok(())
     }
 
-    /// Takes a program's handle.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`File::buffer`].
     pub(crate) fn remove_program(&mut self, handle: u32) -> Result<ProgramId, Errno> {
         let program = self.program(handle)?;
         self.objects.remove(handle).map_err(|missing| missing.errno())?;
@@ -246,7 +218,6 @@ impl File {
         Ok(program)
     }
 
-    /// Takes everything that has a handle.
     pub(super) fn take_objects(&mut self) -> impl Iterator<Item = Object> + use<> {
         self.objects.drain()
     }
@@ -265,11 +236,6 @@ impl File {
             .map_err(|missing| missing.errno())
     }
 
-    /// The program of a handle.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`File::buffer`].
     pub(crate) fn program(&self, handle: u32) -> Result<ProgramId, Errno> {
         self.objects
             .get_as(handle, |object| match object {
@@ -279,11 +245,6 @@ impl File {
             .map_err(|missing| missing.errno())
     }
 
-    /// The pool of a handle.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`File::buffer`].
     pub(crate) fn pool(&self, handle: u32) -> Result<&Pool, Errno> {
         self.objects
             .get_as(handle, |object| match object {
@@ -293,11 +254,6 @@ impl File {
             .map_err(|missing| missing.errno())
     }
 
-    /// The same, to change.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`File::buffer`].
     pub(crate) fn pool_mut(&mut self, handle: u32) -> Result<&mut Pool, Errno> {
         match self.objects.get_mut(handle).map_err(|missing| missing.errno())? {
             Object::Pool(pool) => Ok(pool),

@@ -36,7 +36,6 @@ pub use self::fault::Consumer;
 pub(crate) use self::file::{Buffer, File};
 pub(crate) use self::unload::release;
 
-/// All clients.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     files: BTreeMap<FileId, File>,
@@ -79,11 +78,6 @@ impl Clients {
         self.files.get(&file).ok_or(Errno::ENODEV)
     }
 
-    /// The same, to change.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Clients::file`].
     pub(crate) fn file_mut(&mut self, file: FileId) -> Result<&mut File, Errno> {
         self.files.get_mut(&file).ok_or(Errno::ENODEV)
     }
@@ -95,10 +89,6 @@ impl Clients {
     }
 
     /// A file as one that asks for a context.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Clients::file`].
     pub(crate) fn seeker(&self, file: FileId) -> Result<Seeker, Errno> {
         Ok(Seeker { file, user: self.file(file)?.user() })
     }
@@ -120,7 +110,6 @@ impl Clients {
         attached.map(|attached| attached.context).map_err(|error| error.errno())
     }
 
-    /// All programs.
     pub(crate) const fn programs(&self) -> &Programs {
         &self.programs
     }
@@ -140,7 +129,6 @@ impl Clients {
         std::mem::replace(&mut self.has_news, false)
     }
 
-    /// What all files did that were ever open.
     pub(crate) const fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -71,10 +71,6 @@ impl Controller {
     }
 
     /// Has the DART drop what it holds of a stream, and waits until it has.
-    ///
-    /// # Errors
-    ///
-    /// If the device does not answer, or stays busy.
     pub fn invalidate(bus: &mut impl Bus, context: ContextId) -> Result<(), BusError> {
         let select = Streams::new().with_mask(context.stream().bit()).into_bits();
         let command = StreamCommand::new().with_invalidate(true).into_bits();
@@ -108,10 +104,6 @@ impl Controller {
 
 impl Nub {
     /// The mapper of a context, without any mapping; nothing if it is out.
-    ///
-    /// # Errors
-    ///
-    /// If the driver's memory has no room for its tables.
     pub fn give(&mut self, context: ContextId) -> Result<Option<Mapper>, TableError> {
         match self.given.get_mut(context.index()) {
             Some(given) if !*given => {
@@ -126,11 +118,6 @@ impl Nub {
         }
     }
 
-    /// Takes a mapper back.
-    ///
-    /// # Errors
-    ///
-    /// The mapper, if a mapping still lives in it.
     pub fn take_back(&mut self, mapper: Mapper) -> Result<(), Box<Mapper>> {
         if mapper.mapped_pages() != 0 {
             return Err(Box::new(mapper));
@@ -170,7 +157,6 @@ fn enable(streams: u16, into: &mut Vec<Operation>) {
     }
 }
 
-/// A window's register.
 const fn at(window: Window, register: u32) -> EngineOffset {
     EngineOffset(window.base().0.saturating_add(register))
 }

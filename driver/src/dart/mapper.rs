@@ -98,10 +98,6 @@ impl Mapper {
     }
 
     /// Takes addresses for so many pages. They lead nowhere yet.
-    ///
-    /// # Errors
-    ///
-    /// [`NoPlace`].
     pub fn take(&mut self, pages: u32) -> Result<Run, NoPlace> {
         self.free.take(pages).ok_or(NoPlace)
     }
@@ -126,10 +122,6 @@ impl Mapper {
     }
 
     /// Makes addresses that were taken lead to as many pages.
-    ///
-    /// # Errors
-    ///
-    /// Those of a page that no leaf can name; the addresses lead nowhere.
     pub fn map(
         &mut self,
         place: Run,
@@ -144,20 +136,12 @@ impl Mapper {
     }
 
     /// Makes addresses lead nowhere. The DART may still hold their translations.
-    ///
-    /// # Errors
-    ///
-    /// If the tables are not there.
     pub fn unmap(&mut self, place: Run) -> Result<(), TableError> {
         self.unmap_for(place, Run { first: place.first, pages: 0 })
     }
 
     /// The same, where some of the addresses are about to be mapped again: those lead to what they led to until
     /// then, which nobody can tell from a translation that the DART still holds.
-    ///
-    /// # Errors
-    ///
-    /// If the tables are not there.
     pub fn unmap_for(&mut self, place: Run, next: Run) -> Result<(), TableError> {
         self.is_stale = true;
         self.mapped = self.mapped.saturating_sub(place.pages);

@@ -23,10 +23,6 @@ impl Segments {
     }
 
     /// Puts all of these into the tables.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Tables::put`].
     pub(super) fn put(
         &mut self,
         tables: &mut Tables,

@@ -19,20 +19,16 @@ use crate::bus::{DmaMemory, MemoryError};
 /// Bytes of all tables of one context.
 pub(super) const TABLES_BYTES: usize = (APERTURE_L2_ENTRIES as usize + 1) * PAGE_SIZE as usize;
 
-/// Leaves that cannot be written.
 #[derive(Debug, Error)]
 pub enum TableError {
-    /// The memory of the tables.
     #[error(transparent)]
     Memory(#[from] MemoryError),
     #[error("page cannot be mapped: {0}")]
     Segment(BadSegment),
-    /// A page that the format of the tables has no bits for.
     #[error("page cannot be mapped: {0}")]
     Leaf(Unencodable),
 }
 
-/// The tables of one context.
 #[derive(Debug)]
 pub struct Tables {
     memory: DmaMemory,
@@ -45,10 +41,6 @@ const _: () = assert!(APERTURE_L2_ENTRIES < u128::BITS);
 
 impl Tables {
     /// Tables without an entry, in memory of `TABLES_BYTES` that whoever had it before may have left as it is.
-    ///
-    /// # Errors
-    ///
-    /// [`MemoryError::Outside`] if it is shorter.
     pub fn new(memory: &DmaMemory, format: PteFormat) -> Result<Self, MemoryError> {
         let memory = memory.part(0, TABLES_BYTES)?;
         memory.write(memory.base(), &[0; PAGE_SIZE as usize])?;
@@ -60,21 +52,15 @@ impl Tables {
         self.memory.base()
     }
 
-    /// The memory they lie in.
     pub const fn memory(&self) -> &DmaMemory {
         &self.memory
     }
 
-    /// The layout of their entries.
     pub const fn format(&self) -> PteFormat {
         self.format
     }
 
     /// Writes a leaf for each segment.
-    ///
-    /// # Errors
-    ///
-    /// Those of a page that no leaf can name; the leaves before it are written.
     pub fn put(&mut self, segments: &[Segment], template: Template) -> Result<(), TableError> {
         for segment in segments {
             let at = segment.pages().map_err(TableError::Segment)?.base();

@@ -23,7 +23,6 @@ pub(crate) struct Caught {
     pub(crate) timestamp: u64,
     /// The engine's status word at that moment.
     pub(crate) engine_status: EngineStatus,
-    /// The descriptor.
     pub(crate) info: IoDartErrorInfo,
 }
 

@@ -18,7 +18,6 @@ use crate::tm::{RequestId, manager};
 /// How often a lost device is looked for.
 const SEARCH: Duration = Duration::from_millis(20);
 
-/// What state the device is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Health {
     /// It takes work.
@@ -39,17 +38,14 @@ pub(crate) enum Failure {
 }
 
 impl<B: Bus> Hardware<B> {
-    /// True if the device takes work.
     pub(crate) fn is_ready(&self) -> bool {
         self.health == Health::Ready
     }
 
-    /// True if the device declared itself dead.
     pub(crate) fn is_dead(&self) -> bool {
         self.health == Health::Dead
     }
 
-    /// True if the device does not answer.
     pub(crate) const fn is_lost(&self) -> bool {
         matches!(self.health, Health::Lost(_))
     }
@@ -64,7 +60,6 @@ impl<B: Bus> Hardware<B> {
         None
     }
 
-    /// The device has declared itself dead.
     pub(crate) fn die(&mut self) {
         if !self.is_dead() {
             self.log(LineKind::Device, || {

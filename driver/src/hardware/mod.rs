@@ -64,26 +64,20 @@ const SILENCE: Duration = Duration::from_millis(250);
 /// Why a device is not one that this driver can use.
 #[derive(Debug, Error)]
 pub enum ProbeError {
-    /// No such chip is known.
     #[error("chip t{0:x} is not known")]
     Chip(u32),
-    /// The device has less of something than the driver needs.
     #[error("device has {found} {what}, {needed} are needed")]
     TooFew { what: &'static str, found: u16, needed: u16 },
-    /// The aperture is another than the hardware's.
     #[error("aperture of {size:#x} bytes at {base:#x} is not the one of this hardware")]
     Aperture { base: u64, size: u64 },
-    /// The task manager is not idle after a reset.
     #[error("task manager is not idle after a reset: status {0:#x}")]
     NotIdle(u32),
     #[error(transparent)]
     Bus(#[from] BusError),
-    /// The memory of contexts.
     #[error("contexts cannot be set up: {0}")]
     Contexts(iso::Error),
 }
 
-/// One device.
 #[derive(Debug)]
 pub(crate) struct Hardware<B> {
     bus: B,
@@ -108,7 +102,6 @@ impl std::fmt::Debug for Box<dyn Clock> {
     }
 }
 
-/// Checks what a device says of itself.
 fn check(config: &Config) -> Result<(), ProbeError> {
     let chip = config.chip.get();
     let name = format!("t{chip:x}");
@@ -131,10 +124,6 @@ fn check(config: &Config) -> Result<(), ProbeError> {
 
 impl<B: Bus> Hardware<B> {
     /// Checks that this is a device that the driver knows, and brings it to the state in which it takes work.
-    ///
-    /// # Errors
-    ///
-    /// Why it cannot be used; nothing of it runs then.
     pub(crate) fn probe(mut bus: B, clock: Box<dyn Clock>) -> Result<Self, ProbeError> {
         check(bus.config())?;
         bus.reset()?;
@@ -241,12 +230,10 @@ impl<B: Bus> Hardware<B> {
         })
     }
 
-    /// The driver's picture of the task queues.
     pub(crate) const fn queues(&self) -> &TaskManager {
         &self.queues
     }
 
-    /// The same, to take out what has happened.
     pub(crate) const fn queues_mut(&mut self) -> &mut TaskManager {
         &mut self.queues
     }
@@ -276,12 +263,10 @@ impl<B: Bus> Hardware<B> {
         &self.contexts
     }
 
-    /// The contexts, for what needs no bus.
     pub(crate) const fn contexts_mut(&mut self) -> &mut Contexts {
         &mut self.contexts
     }
 
-    /// The memory of a file's context.
     pub(crate) fn space(&self, file: FileId) -> Option<&Space> {
         self.contexts.space(self.contexts.of(file)?)
     }
@@ -292,10 +277,6 @@ impl<B: Bus> Hardware<B> {
     }
 
     /// Gives a file a context, in its turn if it has a place in the line; see [`Contexts::attach`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Contexts::attach`].
     pub(crate) fn attach(
         &mut self,
         seeker: Seeker,
@@ -306,7 +287,6 @@ impl<B: Bus> Hardware<B> {
         self.contexts.attach_in_turn(&mut self.bus, seeker, policy, wanted, place)
     }
 
-    /// Gives a file's context back.
     pub(crate) fn detach(&mut self, file: FileId) {
         let Some(context) = self.contexts.of(file) else { return };
         if let Err(why) = self.contexts.detach(&mut self.bus, file) {

@@ -5,7 +5,6 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::front::Segments;
 
-/// Fails if `is_wrong`.
 pub(crate) const fn unless(is_wrong: bool, errno: Errno) -> Result<(), Errno> {
     if is_wrong { Err(errno) } else { Ok(()) }
 }

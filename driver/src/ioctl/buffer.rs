@@ -23,7 +23,6 @@ impl<B: Bus> Driver<B> {
         Ok((bus, space, buffer))
     }
 
-    /// Makes a buffer and gives it a handle.
     pub(super) fn create_buffer(
         &mut self,
         file: FileId,

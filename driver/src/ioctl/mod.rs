@@ -34,7 +34,6 @@ use crate::front::{Call, FileId, Segments};
 /// How a call ends, if it does now.
 pub(crate) type Answer = Poll<Result<(), Errno>>;
 
-/// What a call needs beside its argument.
 pub(crate) struct Context<'a> {
     pub(crate) file: FileId,
     /// What the argument's pointers lead to.
@@ -43,7 +42,6 @@ pub(crate) struct Context<'a> {
     pub(crate) ticket: &'a mut Option<u64>,
 }
 
-/// One row of the table.
 struct Row<B> {
     ioctl: &'static Ioctl,
     handler: fn(&mut Driver<B>, FileId, &mut Call) -> Answer,
@@ -96,7 +94,6 @@ macro_rules! later {
 }
 
 impl<B: Bus> Driver<B> {
-    /// Every call that there is.
     const TABLE: [Row<B>; abi::IOCTLS.len() + abi::DRM_IOCTLS.len()] = [
         now!(abi::drm::VERSION, version),
         now!(abi::drm::GEM_CLOSE, gem_close),
@@ -131,7 +128,6 @@ impl<B: Bus> Driver<B> {
         now!(abi::fault::GET_FAILURE, get_failure),
     ];
 
-    /// Carries a call out.
     pub(crate) fn dispatch(&mut self, file: FileId, call: &mut Call) -> Answer {
         call.number = abi::current(call.number);
         let row = const { &Self::TABLE }.iter().find(|row| row.ioctl.number == call.number);

@@ -79,7 +79,6 @@ impl<B: Bus> Driver<B> {
     }
 }
 
-/// How the mover was made.
 fn mover(wire: u16) -> u64 {
     let known = [
         (config::COMPANION_MOVER_ISA, MOVER_ISA),

@@ -61,7 +61,6 @@ impl<B: Bus> Driver<B> {
         counters
     }
 
-    /// Adds what a context counts of its memory.
     fn add_memory(&self, counters: &mut Counters, context: ContextId) {
         let Some(space) = self.hardware.contexts().space(context) else { return };
         let of = space.counters();

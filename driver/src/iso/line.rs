@@ -32,7 +32,6 @@ impl Line {
         self.last
     }
 
-    /// Waits no more.
     pub(super) fn leave(&mut self, ticket: u64) {
         self.waiting.retain(|waiting| waiting.ticket != ticket);
     }

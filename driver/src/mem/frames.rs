@@ -35,12 +35,10 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// The runs in order.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
 
-    /// How many pages.
     pub const fn len(&self) -> u32 {
         self.pages
     }
@@ -88,7 +86,6 @@ impl Frames {
         Self { arena, free, limbo: Vec::new() }
     }
 
-    /// The memory itself.
     pub const fn arena(&self) -> &Arena {
         &self.arena
     }
@@ -103,10 +100,6 @@ impl Frames {
     }
 
     /// Takes pages, which are zero.
-    ///
-    /// # Errors
-    ///
-    /// [`NoMemory`].
     pub fn take(&mut self, pages: u32, layout: Layout) -> Result<Pages, NoMemory> {
         if self.free.pages() < pages {
             return Err(NoMemory);
@@ -127,10 +120,6 @@ impl Frames {
     }
 
     /// Frees pages. They are in limbo until the translation buffer has been told.
-    ///
-    /// # Errors
-    ///
-    /// [`Pinned`] if a mapping still leads to them.
     pub fn free(&mut self, pages: Pages) -> Result<(), Pinned> {
         if pages.pins != 0 {
             return Err(Pinned(pages));

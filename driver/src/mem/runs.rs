@@ -34,7 +34,6 @@ impl Run {
     }
 }
 
-/// Pages that are free.
 #[derive(Clone, Debug, Default)]
 pub struct FreeRuns {
     /// First page to number of pages. No two runs touch.
@@ -52,7 +51,6 @@ impl FreeRuns {
         free
     }
 
-    /// How many pages are free.
     pub const fn pages(&self) -> u32 {
         self.pages
     }

@@ -23,11 +23,6 @@ pub const ABOUT: &[(&str, &str)] = &[
     ("tables", "every context, where the firmware has the programs' regions, and what the DART's tables map"),
 ];
 
-/// Tells about `what`.
-///
-/// # Errors
-///
-/// What is known, if that is not.
 pub fn report<B: Bus>(driver: &mut Driver<B>, what: &str) -> Result<String, String> {
     match what {
         "contexts" => Ok(contexts(driver)),
@@ -65,7 +60,6 @@ fn line(range: IovaRange, usage: &str, mapping: u32) -> String {
     format!("{:#x} bytes {:#x} usage {usage} mapping {mapping}", range.base().0, range.len())
 }
 
-/// What cannot be told, and why.
 fn error(why: String) -> String {
     format!("error {why}\n")
 }

@@ -144,10 +144,6 @@ impl Scheduler {
     }
 
     /// Takes a request of a client's. Its fence.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Scheduler::admits`], and what `docs/uapi.md` says of `SUBMIT_REQUEST`; nothing has changed then.
     pub(crate) fn submit<B: Bus>(
         &mut self,
         hardware: &mut Hardware<B>,
@@ -162,10 +158,6 @@ impl Scheduler {
     }
 
     /// Takes requests of a client's that complete one after the other: all of them or none. Their fences.
-    ///
-    /// # Errors
-    ///
-    /// Which of them is refused, and why; nothing has changed then.
     pub(crate) fn submit_chain<B: Bus>(
         &mut self,
         hardware: &mut Hardware<B>,

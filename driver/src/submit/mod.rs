@@ -339,7 +339,6 @@ impl Requests {
         self.places.len().saturating_sub(self.free.len())
     }
 
-    /// Every request, with its name.
     fn iter(&self) -> impl Iterator<Item = (RequestId, &Request)> {
         let named = self.places.iter().enumerate();
         named

@@ -28,7 +28,7 @@ pub(crate) use self::order::Held;
 /// How long a user's time is remembered after the last file was closed, so that reopening does not reset it.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// Everybody's time.
+/// The engine's time, as each file and user had it.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     users: BTreeMap<u32, Account>,
@@ -46,7 +46,6 @@ pub(crate) struct Shares {
 pub(crate) type Since = Option<Time>;
 
 impl Shares {
-    /// What a request and a user may take.
     pub(crate) const fn limits(&self) -> &Limits {
         &self.limits
     }

@@ -12,7 +12,6 @@ use super::queue::{Queue, Staged};
 use super::{Ended, PUSH_OPERATIONS, Place, RequestId, TaskManager, Why};
 use crate::bus::{Bus, BusError, Operation};
 
-/// A request that gave way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aside {
     nid: Nid,
@@ -23,10 +22,6 @@ pub(super) struct Aside {
 impl TaskManager {
     /// Asks the request in `place` to give way. False if it does not run, or the device does not put it aside; nothing happens
     /// then. Otherwise an event of it is to come, and no request goes to the queue before.
-    ///
-    /// # Errors
-    ///
-    /// Those of the bus.
     pub(crate) fn ask_to_give_way(&mut self, bus: &mut impl Bus, place: Place) -> Result<bool, BusError> {
         self.flush(bus)?;
         let Place { queue, slot } = place;
@@ -82,10 +77,6 @@ impl TaskManager {
     }
 
     /// Adds the writes to the batch that have a request go on which gave way.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`TaskManager::flush`], which makes room if there is none.
     pub(crate) fn push_back(
         &mut self,
         bus: &mut impl Bus,
@@ -107,10 +98,6 @@ impl TaskManager {
     }
 
     /// Has the device drop a request that gave way; nothing happens if it keeps none of this id.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`TaskManager::flush`], which makes room if there is none.
     pub(crate) fn drop_aside(&mut self, bus: &mut impl Bus, nid: Nid) -> Result<(), BusError> {
         let Some(at) = self.aside.iter().position(|aside| aside.nid == nid) else { return Ok(()) };
         let Aside { queue, .. } = self.aside.swap_remove(at);

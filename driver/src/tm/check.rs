@@ -15,10 +15,6 @@ use crate::bus::{Bus, BusError, Operation};
 impl TaskManager {
     /// Reads both lines to their ends and compares the queues with what is known of them. Afterwards every request
     /// that has ended is known to have.
-    ///
-    /// # Errors
-    ///
-    /// Those of the bus.
     pub(crate) fn check(&mut self, bus: &mut impl Bus) -> Result<(), BusError> {
         self.flush(bus)?;
         self.is_doubtful = false;

@@ -37,7 +37,6 @@ struct Line {
     early: VecDeque<Stamp>,
 }
 
-/// Both lines.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     first: Line,
@@ -49,7 +48,6 @@ pub(super) struct Lines {
 const WHOLE: [&Register; WORDS] =
     [&tm::EVENT_INFO.info, &tm::EVENT_WORD_1.info, &tm::EVENT_TIME.info, &tm::EVENT_WORD_3.info];
 
-/// A read of a line's register.
 fn read(register: &Register, line: u16) -> Operation {
     let offset = register.at(line).unwrap_or(register.offset);
     Operation::Read(EngineOffset(tm::TASK_MANAGER.base.0.saturating_add(offset)))

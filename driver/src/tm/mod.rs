@@ -56,7 +56,6 @@ pub(crate) struct Job<'a> {
     pub id: RequestId,
     /// The stream that its transfers carry.
     pub stream: StreamId,
-    /// Its base addresses.
     pub bars: &'a [Iova; BarIndex::COUNT as usize],
     /// Device address of its first descriptor.
     pub first: Iova,
@@ -68,7 +67,6 @@ pub(crate) struct Job<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub queue: QueueId,
-    /// The set of its registers.
     pub slot: Slot,
 }
 
@@ -106,7 +104,6 @@ pub(crate) enum Why {
 pub(crate) struct Ended {
     pub id: RequestId,
     pub place: Place,
-    /// How it ended.
     pub result: Result<(), Why>,
     /// When, in ticks of the device's clock.
     pub timestamp: u64,
@@ -116,7 +113,6 @@ pub(crate) struct Ended {
     pub aside: Option<Nid>,
 }
 
-/// The driver's picture of the task manager.
 #[derive(Debug)]
 pub(crate) struct TaskManager {
     queues: [Queue; QueueId::COUNT as usize],
@@ -232,10 +228,6 @@ impl TaskManager {
     }
 
     /// Adds the writes of a request to the batch, the push last.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`TaskManager::flush`], which makes room if there is none.
     pub(crate) fn push(
         &mut self,
         bus: &mut impl Bus,
@@ -255,10 +247,6 @@ impl TaskManager {
     }
 
     /// Sends the batch, and with it as many of the reads that are owed as it has room for.
-    ///
-    /// # Errors
-    ///
-    /// Those of the bus; the device is in an unknown state then.
     pub(crate) fn flush(&mut self, bus: &mut impl Bus) -> Result<(), BusError> {
         if self.batch.is_empty() {
             return Ok(());
@@ -270,10 +258,6 @@ impl TaskManager {
     }
 
     /// Reads what is owed if much is, or all of it.
-    ///
-    /// # Errors
-    ///
-    /// Those of the bus.
     pub(crate) fn settle(&mut self, bus: &mut impl Bus, all: bool) -> Result<(), BusError> {
         while self.lines.owed() > if all { 0 } else { lines::OWED_MAX } {
             let reads = self.lines.add_reads(&mut self.batch, self.limit);

@@ -17,7 +17,7 @@ enum Location {
     Aside,
 }
 
-/// Who has which id.
+/// The network ids in use, and where the request of each is.
 #[derive(Debug)]
 pub(super) struct Nids {
     locations: [Option<Location>; 256],

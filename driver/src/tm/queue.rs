@@ -29,7 +29,6 @@ pub(crate) fn priority_word(queue: QueueId) -> u8 {
     tq::PRIORITIES.iter().rev().nth(queue.index()).copied().unwrap_or_default()
 }
 
-/// A request in a set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Staged {
     pub(super) id: RequestId,
@@ -96,7 +95,6 @@ impl Queue {
         self.sets.iter().flatten().any(|staged| staged.stream == stream)
     }
 
-    /// A free set.
     pub(super) fn vacancy(&self) -> Option<Slot> {
         // What comes back is to be the first again.
         if self.is_leaving() {

@@ -30,10 +30,6 @@ impl BarIndex {
     pub const FIRST_SURFACE: Self = Self(4);
 
     /// The slot of surface number `n`.
-    ///
-    /// # Errors
-    ///
-    /// Refuses a surface that the table has no room for.
     pub const fn surface(n: u32) -> Result<Self, OutOfRange> {
         Self::new(n.saturating_add(Self::FIRST_SURFACE.0 as u32))
     }

@@ -10,6 +10,7 @@
 use core::fmt;
 use core::mem::{offset_of, size_of};
 
+use thiserror::Error;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromZeros, Unaligned};
 
@@ -123,36 +124,21 @@ const _: () = {
 };
 
 /// A field of a descriptor that came from elsewhere holds what it cannot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadErrorInfo {
-    /// Type is no [`FaultType`].
+    #[error("{0:#x} is no known fault type")]
     Type(u64),
-    /// HwClass is no [`HwClass`].
+    #[error("{0:#x} is no known fault class")]
     Class(u64),
-    /// HwError is no [`HwError`].
+    #[error("{0:#x} is no known fault cause")]
     Error(u64),
-    /// IsWrite is neither 0 nor 1.
+    #[error("write flag is {0:#x}, not 0 or 1")]
     IsWrite(u8),
-    /// SID is no stream.
+    #[error(transparent)]
     Stream(OutOfRange),
-    /// A byte that nothing describes is not zero.
+    #[error("reserved byte at {offset:#x} is not zero")]
     Reserved { offset: usize },
 }
-
-impl fmt::Display for BadErrorInfo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Type(code) => write!(f, "{code:#x} is no known fault type"),
-            Self::Class(code) => write!(f, "{code:#x} is no known fault class"),
-            Self::Error(code) => write!(f, "{code:#x} is no known fault cause"),
-            Self::IsWrite(flag) => write!(f, "write flag is {flag:#x}, not 0 or 1"),
-            Self::Stream(stream) => stream.fmt(f),
-            Self::Reserved { offset } => write!(f, "reserved byte at {offset:#x} is not zero"),
-        }
-    }
-}
-
-impl core::error::Error for BadErrorInfo {}
 
 /// The named value of a 64-bit field.
 fn name<T: TryFrom<u32>>(field: U64) -> Result<T, u64> {
@@ -185,46 +171,26 @@ impl IoDartErrorInfo {
     }
 
     /// What sort of fault it is.
-    ///
-    /// # Errors
-    ///
-    /// The number if it has no name.
     pub fn fault_type(&self) -> Result<FaultType, BadErrorInfo> {
         name(self.fault_type).map_err(BadErrorInfo::Type)
     }
 
     /// The stage of the translation that gave up.
-    ///
-    /// # Errors
-    ///
-    /// The number if it has no name.
     pub fn class(&self) -> Result<HwClass, BadErrorInfo> {
         name(self.hw_class).map_err(BadErrorInfo::Class)
     }
 
     /// Why exactly the translation failed.
-    ///
-    /// # Errors
-    ///
-    /// The number if it has no name.
     pub fn error(&self) -> Result<HwError, BadErrorInfo> {
         name(self.hw_error).map_err(BadErrorInfo::Error)
     }
 
     /// The stream that faulted.
-    ///
-    /// # Errors
-    ///
-    /// The number if there is no such stream.
     pub fn stream(&self) -> Result<StreamId, BadErrorInfo> {
         StreamId::new(self.sid.get()).map_err(BadErrorInfo::Stream)
     }
 
     /// True if the access was a write.
-    ///
-    /// # Errors
-    ///
-    /// The flag if it is neither 0 nor 1.
     pub fn is_write(&self) -> Result<bool, BadErrorInfo> {
         match self.is_write {
             0 => Ok(false),
@@ -239,10 +205,6 @@ impl IoDartErrorInfo {
     }
 
     /// Checks every field of a descriptor that came from elsewhere.
-    ///
-    /// # Errors
-    ///
-    /// The first field that holds what it cannot.
     pub fn check(&self) -> Result<(), BadErrorInfo> {
         self.fault_type()?;
         self.class()?;

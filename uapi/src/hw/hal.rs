@@ -143,10 +143,6 @@ impl core::error::Error for UnknownGeneration<'_> {}
 
 impl Generation {
     /// The target of that name; capitals do not matter.
-    ///
-    /// # Errors
-    ///
-    /// [`UnknownGeneration`], which names all 28.
     pub fn by_name(name: &str) -> Result<Self, UnknownGeneration<'_>> {
         Self::ALL
             .iter()

@@ -1,23 +1,16 @@
 //! Small numbers that name one of a few like things: a stream, a context, a queue, a BAR.
 
-use core::fmt;
+use thiserror::Error;
 
 /// A number named something of which there are fewer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{what} {value} does not exist, there are {count}")]
 pub struct OutOfRange {
     /// What was to be named.
     pub what: &'static str,
     pub value: u32,
     pub count: u8,
 }
-
-impl fmt::Display for OutOfRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} does not exist, there are {}", self.what, self.value, self.count)
-    }
-}
-
-impl core::error::Error for OutOfRange {}
 
 /// Declares a number that is always below `$count`, so that whoever holds one need not check it again.
 macro_rules! index {
@@ -41,10 +34,6 @@ macro_rules! index {
             };
 
             /// The one with this number.
-            ///
-            /// # Errors
-            ///
-            /// Refuses a number that names nothing.
             pub const fn new(number: u32) -> Result<Self, $crate::hw::index::OutOfRange> {
                 if number < $count {
                     Ok(Self(number as u8))

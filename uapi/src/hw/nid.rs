@@ -6,29 +6,20 @@
 use core::fmt;
 use core::num::NonZeroU8;
 
+use thiserror::Error;
+
 /// A network id, 1 to 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nid(NonZeroU8);
 
 /// A number that is no [`Nid`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadNid {
-    /// Zero stands for no request.
+    #[error("network id 0 stands for no request")]
     Zero,
-    /// More than eight bits.
+    #[error("network id {0:#x} has more than eight bits")]
     TooLarge(u32),
 }
-
-impl fmt::Display for BadNid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Zero => f.write_str("network id 0 stands for no request"),
-            Self::TooLarge(number) => write!(f, "network id {number:#x} has more than eight bits"),
-        }
-    }
-}
-
-impl core::error::Error for BadNid {}
 
 impl Nid {
     /// The id that the Linux driver gives each request (td 9).
@@ -41,10 +32,6 @@ impl Nid {
     pub const DRIVER_MAX: u8 = 254;
 
     /// The id with this number.
-    ///
-    /// # Errors
-    ///
-    /// Refuses zero, and what has more than eight bits.
     pub const fn new(number: u32) -> Result<Self, BadNid> {
         if number > u8::MAX as u32 {
             return Err(BadNid::TooLarge(number));

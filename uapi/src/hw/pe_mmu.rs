@@ -24,7 +24,7 @@
 //!
 //! Seed 001 has no registers. The block below is chosen, all of it.
 
-use core::fmt;
+use thiserror::Error;
 
 use super::space::EngineOffset;
 use crate::register::Show;
@@ -66,37 +66,21 @@ pub const MAX_REGIONS: usize = 1 << 20;
 pub struct PageSize(u32);
 
 /// Why a number is no page size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadPageSize {
-    /// A page of no bytes.
+    #[error("page size is zero")]
     Zero,
-    /// The number is not a power of two.
+    #[error("page size {bytes:#x} is not a power of two")]
     NotAPowerOfTwo { bytes: u64 },
-    /// The register does not hold it.
+    #[error("page size {bytes:#x} exceeds {:#x}", PageSize::MAX)]
     TooLarge { bytes: u64 },
 }
-
-impl fmt::Display for BadPageSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Zero => f.write_str("page size is zero"),
-            Self::NotAPowerOfTwo { bytes } => write!(f, "page size {bytes:#x} is not a power of two"),
-            Self::TooLarge { bytes } => write!(f, "page size {bytes:#x} exceeds {:#x}", PageSize::MAX),
-        }
-    }
-}
-
-impl core::error::Error for BadPageSize {}
 
 impl PageSize {
     /// The largest, in bytes.
     pub const MAX: u64 = 1 << 31;
 
     /// A page of `bytes` bytes.
-    ///
-    /// # Errors
-    ///
-    /// Refuses zero, what is no power of two, and more than [`PageSize::MAX`].
     pub const fn new(bytes: u64) -> Result<Self, BadPageSize> {
         if bytes == 0 {
             Err(BadPageSize::Zero)

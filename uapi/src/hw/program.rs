@@ -8,9 +8,9 @@
 //! Only the record's length and contents are known, not where in it they stand: that is Chosen here, as is
 //! that a record of one operand leaves the second at zero.
 
-use core::fmt;
 use core::mem::{offset_of, size_of};
 
+use thiserror::Error;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -82,41 +82,21 @@ pub struct RegisterWrite {
 }
 
 /// Bytes that are no program text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadText {
-    /// The text is no whole number of records.
+    #[error("text of {0} bytes is no whole number of {RECORD_BYTES}-byte records")]
     Length(usize),
-    /// The number of operands is neither 1 nor 2.
+    #[error("record has {0} operands, not 1 or 2")]
     Count(u32),
-    /// The register belongs to no DMA circuit.
+    #[error("{0} belongs to no dma circuit")]
     Register(EngineOffset),
-    /// A record of one operand has a second.
+    #[error("record of one operand has a second, {0}")]
     Surplus(ApertureAddr),
-    /// The reserved bytes are not zero.
+    #[error("record's reserved bytes are not zero")]
     Reserved,
 }
 
-impl fmt::Display for BadText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Length(bytes) => {
-                write!(f, "text of {bytes} bytes is no whole number of {RECORD_BYTES}-byte records")
-            }
-            Self::Count(count) => write!(f, "record has {count} operands, not 1 or 2"),
-            Self::Register(register) => write!(f, "{register} belongs to no dma circuit"),
-            Self::Surplus(operand) => write!(f, "record of one operand has a second, {operand}"),
-            Self::Reserved => f.write_str("record's reserved bytes are not zero"),
-        }
-    }
-}
-
-impl core::error::Error for BadText {}
-
 /// The records of a program's text.
-///
-/// # Errors
-///
-/// Refuses a length that is no multiple of a record's.
 pub fn records(text: &[u8]) -> Result<&[Record], BadText> {
     <[Record]>::ref_from_bytes(text).map_err(|_| BadText::Length(text.len()))
 }
@@ -137,10 +117,6 @@ impl Record {
     }
 
     /// What the record says.
-    ///
-    /// # Errors
-    ///
-    /// Refuses whatever [`Record::new`] would not have made, and a register that rebases nothing.
     pub fn decode(&self) -> Result<RegisterWrite, BadText> {
         if self.reserved.iter().any(|&byte| byte != 0) {
             return Err(BadText::Reserved);

@@ -9,7 +9,7 @@
 //! to a table in software instead. And whatever the engine's DMA is to use as a *device* address must have
 //! no high half: that is asserted for every kind of buffer.
 
-use core::fmt;
+use thiserror::Error;
 
 use super::bar::{AddressWord, BarIndex};
 use super::program::ApertureConfig;
@@ -18,54 +18,30 @@ use super::tq::{self, QueueId};
 use crate::codes;
 
 /// Why an address has no counterpart in the other space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RebaseError {
-    /// No region is mapped yet.
+    #[error("no region is mapped yet")]
     NotMapped,
-    /// The device address lies before the region.
-    BeforeRegion {
-        /// The address.
-        iova: Iova,
-        /// Where the region begins.
-        base: u64,
-    },
-    /// The device address, or the end of what begins there, lies behind the region.
+    #[error("{iova} lies before the region at {base:#x}")]
+    BeforeRegion { iova: Iova, base: u64 },
+    /// The address, or the end of the `len` bytes that begin there, lies behind the region.
+    #[error("{len:#x} bytes at {iova} leave the region that ends at {end:#x}")]
     BehindRegion {
-        /// The address.
         iova: Iova,
-        /// Bytes from there on.
         len: u64,
         /// First address behind the region.
         end: u64,
     },
-    /// The aperture address does not lie in the region's counterpart.
+    #[error("{0} lies outside the mapped region")]
     OutsideAperture(ApertureAddr),
-    /// The region, or its counterpart, does not fit into 64 bits.
+    #[error(
+        "region of {:#x} bytes at {:#x}, mapped to {:#x}, does not fit into 64 bits",
+        .0.region_size, .0.dva_base, .0.mapped_base
+    )]
     Wraps(ApertureConfig),
-    /// A device address of the region is wider than 32 bits.
+    #[error("device address {0:#x} has bits above 31")]
     HighAddress(u64),
 }
-
-impl fmt::Display for RebaseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotMapped => f.write_str("no region is mapped yet"),
-            Self::BeforeRegion { iova, base } => write!(f, "{iova} lies before the region at {base:#x}"),
-            Self::BehindRegion { iova, len, end } => {
-                write!(f, "{len:#x} bytes at {iova} leave the region that ends at {end:#x}")
-            }
-            Self::OutsideAperture(address) => write!(f, "{address} lies outside the mapped region"),
-            Self::Wraps(config) => write!(
-                f,
-                "region of {:#x} bytes at {:#x}, mapped to {:#x}, does not fit into 64 bits",
-                config.region_size, config.dva_base, config.mapped_base
-            ),
-            Self::HighAddress(address) => write!(f, "device address {address:#x} has bits above 31"),
-        }
-    }
-}
-
-impl core::error::Error for RebaseError {}
 
 /// The region, with its ends checked.
 struct Region {
@@ -102,10 +78,6 @@ impl Region {
 
 /// Where a device address lies after the rebase.
 ///
-/// # Errors
-///
-/// Says why there is no such place; the range check comes before the arithmetic.
-///
 /// # Examples
 ///
 /// ```
@@ -125,19 +97,11 @@ pub fn rebase(config: &ApertureConfig, iova: Iova) -> Result<ApertureAddr, Rebas
 }
 
 /// Where a whole buffer begins after the rebase.
-///
-/// # Errors
-///
-/// As for [`rebase`]; the buffer has to end inside the region as well.
 pub fn rebase_range(config: &ApertureConfig, range: IovaRange) -> Result<ApertureAddr, RebaseError> {
     Region::of(config)?.rebase(range.base(), range.len().into())
 }
 
 /// The device address that was rebased to `address`.
-///
-/// # Errors
-///
-/// Says why there is none.
 pub fn undo(config: &ApertureConfig, address: ApertureAddr) -> Result<Iova, RebaseError> {
     let region = Region::of(config)?;
     match address.0.checked_sub(region.mapped) {
@@ -185,26 +149,14 @@ codes! {
 }
 
 /// A buffer's device address has a high half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{buffer} buffer at {address:#x} has bits above 31")]
 pub struct HighAddress {
-    /// The kind of buffer.
     pub buffer: ClampedBuffer,
     pub address: u64,
 }
 
-impl fmt::Display for HighAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} buffer at {:#x} has bits above 31", self.buffer, self.address)
-    }
-}
-
-impl core::error::Error for HighAddress {}
-
 /// The clamp: the device address of a buffer, if it has no high half.
-///
-/// # Errors
-///
-/// Names buffer and address if `address >> 32` is not zero.
 pub const fn clamp(buffer: ClampedBuffer, address: u64) -> Result<Iova, HighAddress> {
     if address >> 32 == 0 { Ok(Iova(address as u32)) } else { Err(HighAddress { buffer, address }) }
 }
@@ -238,20 +190,13 @@ pub enum BarTarget {
 }
 
 /// A rebased address does not fit a narrow BAR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{bar} of {queue} is 32 bits wide and cannot hold {address}")]
 pub struct NeedsWideBar {
     pub queue: QueueId,
     pub bar: BarIndex,
     pub address: ApertureAddr,
 }
-
-impl fmt::Display for NeedsWideBar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} is 32 bits wide and cannot hold {}", self.bar, self.queue, self.address)
-    }
-}
-
-impl core::error::Error for NeedsWideBar {}
 
 /// Where `address` goes when it is bound to a BAR of a queue.
 ///

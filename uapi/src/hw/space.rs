@@ -12,6 +12,8 @@
 
 use core::fmt;
 
+use thiserror::Error;
+
 use super::dart::aperture;
 
 macro_rules! address {
@@ -88,44 +90,17 @@ pub struct IovaRange {
 }
 
 /// Why two numbers do not make an [`IovaRange`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadRange {
-    /// A range of no bytes.
-    Empty {
-        /// Where it was to start.
-        base: u64,
-    },
-    /// The address has bits above 31: the engine's clamp refuses it.
-    Above32Bits {
-        /// The address.
-        base: u64,
-    },
+    #[error("range at iova {base:#x} is empty")]
+    Empty { base: u64 },
+    /// The engine's clamp refuses such an address.
+    #[error("iova {base:#x} has bits above 31")]
+    Above32Bits { base: u64 },
     /// The range ends beyond the aperture, or beyond 2^64.
-    BeyondAperture {
-        /// Where it starts.
-        base: u64,
-        /// How long it is.
-        len: u64,
-    },
+    #[error("range of {len:#x} bytes at iova {base:#x} leaves the aperture of {:#x} bytes", aperture::SIZE)]
+    BeyondAperture { base: u64, len: u64 },
 }
-
-impl fmt::Display for BadRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Empty { base } => write!(f, "range at iova {base:#x} is empty"),
-            Self::Above32Bits { base } => write!(f, "iova {base:#x} has bits above 31"),
-            Self::BeyondAperture { base, len } => {
-                write!(
-                    f,
-                    "range of {len:#x} bytes at iova {base:#x} leaves the aperture of {:#x} bytes",
-                    aperture::SIZE
-                )
-            }
-        }
-    }
-}
-
-impl core::error::Error for BadRange {}
 
 impl IovaRange {
     /// A range of `len` bytes from `base`.

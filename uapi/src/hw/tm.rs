@@ -7,7 +7,7 @@
 
 pub mod error;
 
-use core::fmt;
+use thiserror::Error;
 
 use self::error::{ErrorPlace, ErrorValue, ErrorWord};
 use super::bar::AddressWord;
@@ -40,33 +40,17 @@ layout! {
 pub const FIRST_BYTES_MAX: u32 = 4 << 16;
 
 /// A chain of tasks that the request register cannot hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadRequest {
-    /// No task, or more than 65535.
+    #[error("request of {0} tasks is not between 1 and 65535")]
     Tasks(u32),
-    /// The first descriptor is empty, no whole number of words, or longer than 65536 words.
+    /// The descriptor is empty, no whole number of words, or too long.
+    #[error("first descriptor of {0:#x} bytes is not between 1 and 65536 words")]
     Bytes(u32),
 }
 
-impl fmt::Display for BadRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tasks(tasks) => write!(f, "request of {tasks} tasks is not between 1 and 65535"),
-            Self::Bytes(bytes) => {
-                write!(f, "first descriptor of {bytes:#x} bytes is not between 1 and 65536 words")
-            }
-        }
-    }
-}
-
-impl core::error::Error for BadRequest {}
-
 impl RequestInfo {
     /// The word for a chain of `tasks` tasks whose first descriptor has `first_bytes` bytes.
-    ///
-    /// # Errors
-    ///
-    /// Refuses what the fields cannot hold.
     ///
     /// # Examples
     ///
@@ -177,10 +161,6 @@ impl EventInfo {
     }
 
     /// The request.
-    ///
-    /// # Errors
-    ///
-    /// Zero is none.
     pub const fn id(self) -> Result<Nid, BadNid> {
         Nid::new(self.nid() as u32)
     }

@@ -118,10 +118,6 @@ impl RequestNid {
     }
 
     /// The network id.
-    ///
-    /// # Errors
-    ///
-    /// Zero is none.
     pub const fn id(self) -> Result<Nid, BadNid> {
         Nid::new(self.nid() as u32)
     }

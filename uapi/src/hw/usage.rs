@@ -6,9 +6,8 @@
 //! no permission anyway. Protection of inputs is the driver's business, which is why the code has to stay
 //! with the mapping for its life.
 
-use core::fmt;
-
 use bitfield_struct::bitfield;
+use thiserror::Error;
 
 use crate::codes;
 use crate::register::UnknownCode;
@@ -54,33 +53,16 @@ pub const MATMUL_LOAD: [Usage; 9] = [
 ];
 
 /// A client may not map a buffer under this code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadUsage {
-    /// The code has no meaning.
+    #[error(transparent)]
     Unknown(UnknownCode),
-    /// The code is the firmware's.
+    #[error("usage code {code:#x} ({0}) belongs to the firmware", code = *.0 as u32)]
     FirmwareOnly(Usage),
 }
 
-impl fmt::Display for BadUsage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(code) => code.fmt(f),
-            Self::FirmwareOnly(usage) => {
-                write!(f, "usage code {:#x} ({usage}) belongs to the firmware", *usage as u32)
-            }
-        }
-    }
-}
-
-impl core::error::Error for BadUsage {}
-
 impl Usage {
     /// The role that a client's code names.
-    ///
-    /// # Errors
-    ///
-    /// Refuses codes without meaning, and those of the firmware.
     pub fn for_client(code: u32) -> Result<Self, BadUsage> {
         let usage = Self::try_from(code).map_err(BadUsage::Unknown)?;
         if usage.is_firmware() { Err(BadUsage::FirmwareOnly(usage)) } else { Ok(usage) }

@@ -13,6 +13,8 @@ mod macros;
 
 use core::marker::PhantomData;
 
+use thiserror::Error;
+
 use crate::hw::space::EngineOffset;
 
 /// How well a fact is established.
@@ -82,21 +84,13 @@ pub struct Code {
 }
 
 /// A field held a number that has no meaning known to this project.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{value:#x} is no known {what}")]
 pub struct UnknownCode {
     /// The enumeration that was asked.
     pub what: &'static str,
-    /// The number that it does not have.
     pub value: u32,
 }
-
-impl core::fmt::Display for UnknownCode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{:#x} is no known {}", self.value, self.what)
-    }
-}
-
-impl core::error::Error for UnknownCode {}
 
 /// How a field's number is best read by a person.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@
 //! costs the guest a round trip to the device's process. It never changes while the device lives. Writes
 //! are ignored: the transport delivers them late and as a whole, so they could not mean anything.
 
+use thiserror::Error;
 use zerocopy::FromBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
@@ -112,52 +113,20 @@ abi! {
 const _: () = assert!(size_of::<Config>() == CONFIG_SIZE as usize && u32::from_le_bytes(*b"vANE") == MAGIC);
 
 /// Bytes that are not the config space of a device this crate can speak with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadConfig {
-    /// Fewer bytes than config space has.
+    #[error("config space has {len} bytes, {CONFIG_SIZE} are needed")]
     Short { len: usize },
-    /// Another device.
-    Magic {
-        /// What stands where the magic should.
-        found: u32,
-    },
-    /// The same device, with another wire.
-    Version {
-        /// Its version.
-        found: u32,
-    },
-    /// A device with pages of another size.
-    PageSize {
-        /// Their size.
-        found: u32,
-    },
+    #[error("config space starts with {found:#010x}, not with {MAGIC:#010x}")]
+    Magic { found: u32 },
+    #[error("device speaks wire version {found}, this is version {VERSION}")]
+    Version { found: u32 },
+    #[error("device has pages of {found:#x} bytes, {PAGE_SIZE:#x} are needed")]
+    PageSize { found: u32 },
 }
-
-impl core::fmt::Display for BadConfig {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Short { len } => write!(f, "config space has {len} bytes, {CONFIG_SIZE} are needed"),
-            Self::Magic { found } => {
-                write!(f, "config space starts with {found:#010x}, not with {MAGIC:#010x}")
-            }
-            Self::Version { found } => {
-                write!(f, "device speaks wire version {found}, this is version {VERSION}")
-            }
-            Self::PageSize { found } => {
-                write!(f, "device has pages of {found:#x} bytes, {PAGE_SIZE:#x} are needed")
-            }
-        }
-    }
-}
-
-impl core::error::Error for BadConfig {}
 
 impl Config {
     /// Reads config space; bytes behind it, which some transports pad with, are not looked at.
-    ///
-    /// # Errors
-    ///
-    /// Refuses too few bytes, another device, another version, and pages of another size.
     pub fn read(bytes: &[u8]) -> Result<Self, BadConfig> {
         let (config, _) = Self::read_from_prefix(bytes).map_err(|_| BadConfig::Short { len: bytes.len() })?;
         if config.magic.get() != MAGIC {
@@ -173,19 +142,11 @@ impl Config {
     }
 
     /// Layout of page-table entries.
-    ///
-    /// # Errors
-    ///
-    /// The number if this crate does not know it.
     pub fn pte_format(&self) -> Result<PteFormat, UnknownCode> {
         PteFormat::try_from(self.pte_format)
     }
 
     /// What the device does after a real fault.
-    ///
-    /// # Errors
-    ///
-    /// The number if this crate does not know it.
     pub fn fault_policy(&self) -> Result<FaultPolicy, UnknownCode> {
         FaultPolicy::try_from(self.fault_policy)
     }

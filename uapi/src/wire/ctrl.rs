@@ -156,10 +156,6 @@ impl Header {
     }
 
     /// The type.
-    ///
-    /// # Errors
-    ///
-    /// The number if there is no such type.
     pub fn kind(&self) -> Result<RequestKind, UnknownCode> {
         RequestKind::try_from(self.kind.get())
     }
@@ -187,10 +183,6 @@ impl Op {
     }
 
     /// What the operation does.
-    ///
-    /// # Errors
-    ///
-    /// The number if there is no such operation.
     pub fn access(&self) -> Result<Access, UnknownCode> {
         Access::try_from(self.access.get())
     }
@@ -214,10 +206,6 @@ impl Response {
     }
 
     /// How the request ended.
-    ///
-    /// # Errors
-    ///
-    /// The number if there is no such status.
     pub fn status(&self) -> Result<Status, UnknownCode> {
         Status::try_from(self.status.get())
     }

@@ -55,10 +55,6 @@ const _: () = assert!(size_of::<Event>() == 0xe0 && core::mem::offset_of!(Event,
 
 impl Event {
     /// The type.
-    ///
-    /// # Errors
-    ///
-    /// The number if there is no such type.
     pub fn kind(&self) -> Result<EventKind, UnknownCode> {
         EventKind::try_from(self.kind.get())
     }

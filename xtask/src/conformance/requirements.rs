@@ -19,7 +19,6 @@ pub(super) struct Group {
     pub(super) members: Vec<Requirement>,
 }
 
-/// The whole list.
 #[derive(Debug)]
 pub(super) struct Requirements {
     pub(super) groups: Vec<Group>,
@@ -36,7 +35,6 @@ impl Requirements {
         Ok(list)
     }
 
-    /// Whether there is such an id.
     pub(super) fn contains(&self, id: &str) -> bool {
         self.ids.contains(id)
     }

@@ -19,11 +19,9 @@ const TABLES: f64 = 3e-2;
 #[derive(Debug)]
 pub struct Case {
     pub name: String,
-    /// How it went.
     pub outcome: Outcome,
 }
 
-/// How a test went.
 #[derive(Debug)]
 pub enum Outcome {
     /// It ran and agrees.
@@ -37,7 +35,6 @@ pub enum Outcome {
     },
     /// It ran and does not agree.
     Differs {
-        /// The largest difference.
         difference: f64,
         /// The largest that there may be.
         allowed: f64,
@@ -48,7 +45,6 @@ pub enum Outcome {
     Refused(String),
 }
 
-/// Runs the test in a folder.
 pub(super) fn run(folder: &Path) -> Result<Case> {
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let outcome = outcome(folder).with_context(|| name.clone())?;

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use super::cargo;
 use super::page::Figure;
+use crate::output::cargo;
 
 /// Builds the workspace where nothing was built before.
 pub(super) fn first() -> Result<Figure> {

@@ -12,7 +12,6 @@ pub(crate) enum Side {
     AtLeast,
 }
 
-/// What a figure has to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Goal {
     /// Its name; a second word tells apart what one goal says of several figures.
@@ -29,7 +28,6 @@ pub(crate) struct Goal {
 }
 
 impl Goal {
-    /// The goal of that name.
     pub(crate) fn of(id: &str) -> Option<&'static Self> {
         GOALS.iter().find(|goal| goal.id == id)
     }

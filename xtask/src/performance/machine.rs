@@ -1,9 +1,9 @@
 //! Where figures were measured: what matters of the machine, and nothing that tells whose it is.
 
-use std::process::Command;
-
 use ane_device::engine::madd::Tier;
 use anyhow::{Context, Result};
+
+use crate::output::printed;
 
 /// A machine, and when it was looked at.
 pub(crate) struct Machine {
@@ -34,15 +34,9 @@ impl Machine {
             processors: std::thread::available_parallelism()?.get(),
             tier: Tier::best().name(),
             kernel: release.get(..end).unwrap_or_default().to_owned(),
-            compiler: said("rustc", "--version")?,
-            date: said("date", "+%Y-%m-%d")?,
+            compiler: printed("rustc", &["--version"])?,
+            date: printed("date", &["+%Y-%m-%d"])?,
             load: file("/proc/loadavg")?.split(' ').next().unwrap_or_default().to_owned(),
         })
     }
-}
-
-/// What a program says, without the line's end.
-fn said(program: &str, argument: &str) -> Result<String> {
-    let output = Command::new(program).arg(argument).output().with_context(|| program.to_owned())?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

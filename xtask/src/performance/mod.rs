@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 
 use self::machine::Machine;
 use self::page::Figure;
-use crate::output::root;
+use crate::output::cargo;
 
 /// Every bench: package and name.
 const BENCHES: &[(&str, &str)] = &[
@@ -38,10 +38,6 @@ const BENCHES: &[(&str, &str)] = &[
 ];
 
 /// Runs every bench; gives the page.
-///
-/// # Errors
-///
-/// If a bench cannot be built, fails, or prints no figure.
 pub fn render() -> Result<String> {
     for &(package, name) in BENCHES {
         // Nothing is measured while a compiler runs.
@@ -61,12 +57,6 @@ pub fn render() -> Result<String> {
     }
     figures.push(build::first()?);
     Ok(page::render(&machine, &figures))
-}
-
-fn cargo(arguments: &[&str]) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root()).args(arguments);
-    command
 }
 
 fn bench(package: &str, bench: &str) -> Command {

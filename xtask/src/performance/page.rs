@@ -3,7 +3,6 @@
 use super::goals::{GOALS, Goal};
 use super::machine::Machine;
 
-/// A line of a bench.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Figure {
     /// The goal; in parentheses if the figure is not held to it.
@@ -56,7 +55,6 @@ what it takes to make one's own is that command.
 Without a bench: C7, the same bytes from every vector unit, which tests hold.
 ";
 
-/// The page.
 pub(super) fn render(machine: &Machine, figures: &[Figure]) -> String {
     let Machine { processor, processors, tier, kernel, compiler, date, load } = machine;
     let mut page = ABOUT.to_owned();

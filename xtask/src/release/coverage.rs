@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::output::root;
+use crate::output::{cargo, root};
 
 /// Which part of the lines has to be run.
 pub(super) const WANTED: f64 = 0.9;
@@ -55,7 +55,6 @@ impl Lines {
         self.run as f64 / self.all.max(1) as f64
     }
 
-    /// The figure in words.
     pub(super) fn told(&self) -> String {
         let worst: Vec<String> =
             self.behind.iter().take(4).map(|(name, run, all)| format!("{name} {run} of {all}")).collect();
@@ -90,15 +89,11 @@ impl Lines {
 }
 
 /// Builds the targets, runs what was found so far, and counts.
-///
-/// # Errors
-///
-/// If a target cannot be built or run, or the tools are not there.
 pub(super) fn run() -> Result<Lines> {
     let [profdata, cov] = tools()?;
     let folder = root().join("target/coverage");
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--quiet", "--locked", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
+    let mut build =
+        cargo(&["build", "--quiet", "--locked", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
     build.arg(&folder);
     for target in TARGETS {
         build.args(["--bin", target]);
@@ -163,7 +158,6 @@ fn tools() -> Result<[PathBuf; 2]> {
     )
 }
 
-/// Runs a program that has to succeed.
 fn done(mut command: Command) -> Result<Output> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.current_dir(root()).output().with_context(|| name.clone())?;

@@ -18,11 +18,6 @@ const RELEASE: u64 = 20_000_000;
 /// Seconds of each target beside other checks.
 const CI_SECONDS: &str = "60";
 
-/// Runs every target; the line.
-///
-/// # Errors
-///
-/// If `tools/fuzz` cannot be run, or the size is none.
 pub(super) fn run(size: &str) -> Result<Line> {
     let runs = match size {
         "ci" => None,

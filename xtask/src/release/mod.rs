@@ -15,13 +15,11 @@ mod line;
 mod mutants;
 mod page;
 
-use std::process::Command;
-
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use self::line::{Line, Store};
-use crate::output::{root, write_or_check};
+use crate::output::{cargo, root, write_or_check};
 
 /// Which figures are run, and how much of each.
 #[derive(Args)]
@@ -46,7 +44,6 @@ pub struct Options {
     page: bool,
 }
 
-/// How programs are built.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Profile {
     /// As for tests: quickly built.
@@ -65,7 +62,6 @@ enum Runner {
     Mutants,
 }
 
-/// Every figure.
 const FIGURES: &[(&str, Runner)] = &[
     ("F1", Runner::Fuzz),
     ("F2", Runner::Test("f2_")),
@@ -126,29 +122,19 @@ fn write_page(store: &Store) -> Result<()> {
 fn test(options: &Options, name: &str) -> Result<Line> {
     let results = root().join("target/release-figure.json");
     let _ = std::fs::remove_file(&results);
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(root()).args([
-        "test",
-        "--quiet",
-        "--locked",
-        "--package",
-        "ane-tests",
-        "--test",
-        "release",
-    ]);
+    let mut test = cargo(&["test", "--quiet", "--locked", "--package", "ane-tests", "--test", "release"]);
     if options.profile == Profile::Release {
-        cargo.arg("--release");
+        test.arg("--release");
     }
-    cargo.args(["--", "--nocapture", "--test-threads", "1", name]);
-    cargo
-        .env("ANE_RELEASE", &options.size)
+    test.args(["--", "--nocapture", "--test-threads", "1", name]);
+    test.env("ANE_RELEASE", &options.size)
         .env("ANE_RELEASE_RESULTS", &results)
         .env("ANE_RELEASE_BUILDS", "1");
     if let Some(seed) = options.seed {
-        cargo.env("ANE_RELEASE_SEED", seed.to_string());
+        test.env("ANE_RELEASE_SEED", seed.to_string());
     }
     // A figure that does not hold fails, and has its line all the same.
-    cargo.status().context("running cargo")?;
+    test.status().context("running cargo")?;
     let text = std::fs::read_to_string(&results).with_context(|| format!("{name}: it has said nothing"))?;
     Line::of(text.lines().last().unwrap_or_default())
 }

@@ -17,10 +17,11 @@ use std::process::Command;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::line::Line;
-use crate::output::root;
+use crate::output::{cargo, root};
 
 /// Mutants that are drawn before a release.
 const RELEASE: u64 = 400;
@@ -40,7 +41,6 @@ const ALL: &[&str] = &["--workspace", "-E", "not (binary(guest) or binary(releas
 /// Seconds after which tests of a mutant hang.
 const PATIENCE_S: u64 = 1200;
 
-/// A change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Mutant {
     file: String,
@@ -61,31 +61,22 @@ impl Mutant {
 }
 
 /// What became of a mutant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 enum End {
     /// By this test.
     Caught(String),
     Survived,
+    #[serde(rename = "does not compile")]
     Unviable,
 }
 
-impl End {
-    fn to_json(&self) -> Value {
-        match self {
-            Self::Caught(test) => json!({ "caught": test }),
-            Self::Survived => json!("survived"),
-            Self::Unviable => json!("does not compile"),
-        }
-    }
-
-    fn of(value: &Value) -> Option<Self> {
-        match value.as_str() {
-            Some("survived") => Some(Self::Survived),
-            Some("does not compile") => Some(Self::Unviable),
-            Some(_) => None,
-            None => Some(Self::Caught(value.get("caught")?.as_str()?.to_owned())),
-        }
-    }
+/// A mutant that was tried, as a line of the file of ends.
+#[derive(Deserialize, Serialize)]
+struct Tried {
+    commit: String,
+    mutant: String,
+    end: End,
 }
 
 /// What became of the mutants that were tried.
@@ -115,18 +106,15 @@ impl Ends {
 
     fn of(&self, mutant: &Mutant) -> Option<End> {
         let text = std::fs::read_to_string(&self.path).unwrap_or_default();
-        let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let is_it = |line: &Value| {
-            line.get("commit") == Some(&json!(self.commit)) && line.get("mutant") == Some(&json!(mutant.name))
-        };
-        lines.find(is_it).as_ref().and_then(|line| line.get("end")).and_then(End::of)
+        let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Tried>(line).ok());
+        lines.find(|line| line.commit == self.commit && line.mutant == mutant.name).map(|line| line.end)
     }
 
     fn keep(&self, mutant: &Mutant, end: &End) -> Result<()> {
         let mut file =
             OpenOptions::new().create(true).append(true).open(&self.path).context("the mutants")?;
-        let line = json!({ "commit": self.commit, "mutant": mutant.name, "end": end.to_json() });
-        writeln!(file, "{line}").context("the mutants")
+        let line = Tried { commit: self.commit.clone(), mutant: mutant.name.clone(), end: end.clone() };
+        writeln!(file, "{}", serde_json::to_string(&line)?).context("the mutants")
     }
 }
 
@@ -155,10 +143,6 @@ fn offset(text: &str, (line, column): (u64, u64)) -> Option<usize> {
 }
 
 /// Draws mutants and has the tests try them; the line.
-///
-/// # Errors
-///
-/// If the tree has changes, or `cargo mutants` cannot be run.
 pub(super) fn run(size: &str, seed: Option<u64>) -> Result<Line> {
     let count = match size {
         "ci" => CI,
@@ -214,10 +198,8 @@ pub(super) fn run(size: &str, seed: Option<u64>) -> Result<Line> {
     })
 }
 
-/// Every mutant of the packages.
 fn list() -> Result<Vec<Mutant>> {
-    let mut command = mutants();
-    command.args(["--list", "--json"]);
+    let mut command = cargo(&["mutants", "--list", "--json"]);
     for package in PACKAGES {
         command.args(["--package", package]);
     }
@@ -286,7 +268,7 @@ fn attempt(mutant: &Mutant) -> Result<End> {
 fn tested(packages: &[&str]) -> Result<End> {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=10", &PATIENCE_S.to_string()]);
-    command.arg(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.arg(cargo(&[]).get_program());
     command.args(["nextest", "run", "--profile", "mutants"]).args(packages).current_dir(root());
     // A change that leaves something unused is one all the same; so the build has flags, and a folder, of its own.
     command.env("RUSTFLAGS", "--cap-lints=warn").env("CARGO_TARGET_DIR", root().join("target/mutants"));
@@ -307,12 +289,6 @@ fn failed(told: &str) -> Option<&str> {
     let line = lines
         .find(|line| ["FAIL ", "TIMEOUT ", "SIG", "ABORT "].iter().any(|word| line.starts_with(word)))?;
     line.rsplit_once(") ").or_else(|| line.rsplit_once("] ")).map(|(_, test)| test)
-}
-
-fn mutants() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.arg("mutants").current_dir(root());
-    command
 }
 
 #[cfg(test)]
@@ -346,8 +322,13 @@ mod tests {
         assert_eq!(failed(told), Some("ane-device::device c::d"));
         assert_eq!(failed("  TIMEOUT [ 180.002s] (3/9) aned e\n"), Some("aned e"));
         assert_eq!(failed("error: no test run\n"), None);
-        for end in [End::Caught("c::d".to_owned()), End::Survived, End::Unviable] {
-            assert_eq!(End::of(&end.to_json()), Some(end));
+        for (end, text) in [
+            (End::Caught("c::d".to_owned()), r#"{"caught":"c::d"}"#),
+            (End::Survived, r#""survived""#),
+            (End::Unviable, r#""does not compile""#),
+        ] {
+            assert_eq!(serde_json::to_string(&end).unwrap(), text);
+            assert_eq!(serde_json::from_str::<End>(text).unwrap(), end);
         }
     }
 

@@ -26,10 +26,6 @@ fn number(id: &str) -> Option<u32> {
 
 /// The page of lines, of which the last of each figure counts. Figures that were not run in this checkout keep their rows of the
 /// page as it is.
-///
-/// # Errors
-///
-/// If nothing can be found out about the machine.
 pub(super) fn render(lines: &[Line], page: &str) -> Result<String> {
     let machine = Machine::here()?;
     let old = page.lines().filter_map(|row| Some((row.strip_prefix("| ")?.split_once(' ')?.0, row)));

@@ -18,13 +18,11 @@ pub struct Tolerance(pub f64);
 /// A measurement with what the model says.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// What was measured.
     pub what: String,
     /// For plots: where it lies.
     pub x: f64,
     /// What was measured, from and to; the same for a single number.
     pub measured: (f64, f64),
-    /// What the model says.
     pub model: f64,
 }
 
@@ -45,7 +43,6 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The largest error.
     pub fn worst(&self) -> f64 {
         self.points.iter().map(|point| point.error().abs()).fold(0.0, f64::max)
     }
@@ -59,10 +56,6 @@ pub fn nanoseconds(built: &Built) -> f64 {
 }
 
 /// A convolution of one input, and nothing else.
-///
-/// # Errors
-///
-/// What the builder refuses, which would be a mistake here.
 pub fn layer(input: Shape, outputs: u32, kernel: u32) -> Result<Built, BuildError> {
     let mut graph = Graph::new();
     let x = graph.input("x", input)?;
@@ -102,10 +95,6 @@ const SWEEP: [(f64, (f64, f64)); 12] = [
 ];
 
 /// GFLOP/s of the sweep's product with a weight of `megabytes`.
-///
-/// # Errors
-///
-/// What the builder refuses.
 pub fn sweep_rate(megabytes: f64) -> Result<f64, BuildError> {
     let outputs = (megabytes * f64::from(1 << 20) / f64::from(2 * SWEEP_INPUTS)).round() as u32;
     let operations = 2.0 * f64::from(SWEEP_BATCH) * f64::from(SWEEP_INPUTS) * f64::from(outputs);
@@ -113,10 +102,6 @@ pub fn sweep_rate(megabytes: f64) -> Result<f64, BuildError> {
 }
 
 /// Table 21.1: a batched product whose weight crosses the bound.
-///
-/// # Errors
-///
-/// What the builder refuses.
 pub fn sweep() -> Result<Curve, BuildError> {
     let point = |&(megabytes, measured): &(f64, (f64, f64))| {
         Ok(Point {
@@ -159,10 +144,6 @@ const CONVOLUTIONS: [Published; 8] = [
 ];
 
 /// Convolutions end to end. No number of the model was chosen by these.
-///
-/// # Errors
-///
-/// What the builder refuses.
 pub fn convolutions() -> Result<Curve, BuildError> {
     let point = |(x, published): (usize, &Published)| {
         let &Published { kernel, inputs, outputs, extent, measured } = published;
@@ -178,10 +159,6 @@ pub fn convolutions() -> Result<Curve, BuildError> {
 const CORES: [f64; 4] = [3.8, 7.6, 11.4, 15.4];
 
 /// Core scaling. The source does not give the layer; this is 1x1 over the largest input of the published ladder.
-///
-/// # Errors
-///
-/// What the builder refuses.
 pub fn cores() -> Result<Curve, BuildError> {
     let input = Shape::new(64, 256, 256);
     let point = |(&measured, outputs): (&f64, u32)| {
@@ -205,10 +182,6 @@ pub const STEP_INPUTS: u32 = 1024;
 const STEP: f64 = 61.0 - 20.0;
 
 /// Microseconds of a 1x1 layer over 32x32 with so many outputs, its operands on chip: coefficients, once, and array.
-///
-/// # Errors
-///
-/// What the builder refuses.
 pub fn pass_time(outputs: u32) -> Result<f64, BuildError> {
     let built = layer(Shape::new(STEP_INPUTS, 32, 32), outputs, 1)?;
     let report = Occupancy::of(&built.program(), CHIP);
@@ -218,10 +191,6 @@ pub fn pass_time(outputs: u32) -> Result<f64, BuildError> {
 }
 
 /// The step that one more pass over the output channels makes.
-///
-/// # Errors
-///
-/// What the builder refuses.
 pub fn pass_step() -> Result<Curve, BuildError> {
     let model = pass_time(256)? - pass_time(192)?;
     let what = "192 to 256 output channels".to_owned();
@@ -230,10 +199,6 @@ pub fn pass_step() -> Result<Curve, BuildError> {
 }
 
 /// The dispatch floor: a pass-through of one element, in microseconds. Measured 190 in one way and 230 in another.
-///
-/// # Errors
-///
-/// What the builder refuses.
 pub fn floor() -> Result<Curve, BuildError> {
     let mut graph = Graph::new();
     let x = graph.input("x", Shape::new(1, 1, 1))?;

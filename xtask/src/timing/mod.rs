@@ -12,11 +12,6 @@ mod plot;
 
 use anyhow::Result;
 
-/// The page and the picture.
-///
-/// # Errors
-///
-/// What the builder refuses, which would be a mistake here.
 pub fn render() -> Result<(String, String)> {
     let (sweep, convolutions) = (experiment::sweep()?, experiment::convolutions()?);
     Ok((page::render(&sweep, &convolutions)?, plot::render(&sweep, &convolutions)?))

@@ -92,11 +92,6 @@ fn parameters(page: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// The page.
-///
-/// # Errors
-///
-/// What the builder refuses, which would be a mistake.
 pub(super) fn render(sweep: &Curve, convolutions: &Curve) -> Result<String> {
     let mut page = INTRODUCTION.to_owned();
     writeln!(page, "\n## The numbers\n")?;

@@ -122,11 +122,6 @@ fn draw_convolutions(svg: &mut String, curve: &Curve) -> Result<()> {
     Ok(())
 }
 
-/// The picture.
-///
-/// # Errors
-///
-/// What the builder refuses, which would be a mistake.
 pub(super) fn render(sweep: &Curve, convolutions: &Curve) -> Result<String> {
     let (width, height) = (2.0 * (WIDTH + LEFT) + 130.0, TOP + HEIGHT + 90.0);
     let mut svg = String::new();

@@ -34,7 +34,6 @@ pub(super) struct Calls<F> {
     pub(super) is_closing: bool,
 }
 
-/// What is said to a call.
 struct Said {
     file: u32,
     body: Vec<u8>,

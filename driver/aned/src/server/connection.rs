@@ -58,14 +58,12 @@ pub(super) enum What {
     Readable,
 }
 
-/// An answer on its way.
 #[derive(Debug)]
 struct Outgoing {
     message: Vec<u8>,
     descriptors: Vec<Arc<OwnedFd>>,
 }
 
-/// A client.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: OwnedFd,
@@ -177,7 +175,6 @@ impl Connection {
         self.take_waiting(0)
     }
 
-    /// A call that waits, not waiting any more.
     pub(super) fn take_waiting(&mut self, index: usize) -> Option<Waiting> {
         let waiting = self.waiting.remove(index)?;
         self.waiting_bytes = self.waiting_bytes.saturating_sub(waiting.bytes());
@@ -284,7 +281,6 @@ impl AsFd for Connection {
 }
 
 impl Waiting {
-    /// The memory that it waits with.
     fn bytes(&self) -> usize {
         match &self.what {
             What::Ioctl(call) => weight(call),
@@ -293,7 +289,6 @@ impl Waiting {
     }
 }
 
-/// The memory that a call came with.
 pub(super) fn weight(call: &Call) -> usize {
     call.memory.iter().map(|(_, bytes)| bytes.len()).fold(call.argument.len(), usize::saturating_add)
 }

@@ -21,7 +21,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Whose socket it is where the system does not say.
 const NOBODY: User = User { id: u32::MAX, is_privileged: false };
 
-/// Who is let in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admit {
     /// Root, and the user that the daemon runs as.

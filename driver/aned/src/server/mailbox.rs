@@ -6,7 +6,6 @@ use super::connection::Dismissal;
 use aned_protocol::Malformed;
 use aned_protocol::mailbox::Serving;
 
-/// A client's mailbox.
 #[derive(Debug)]
 pub(super) struct Mailbox {
     memory: Serving,
@@ -55,12 +54,11 @@ impl Mailbox {
         self.call == Some(call)
     }
 
-    /// Whose answer it is to hold.
+    /// The call that the next answer in the box belongs to.
     pub(super) const fn expect(&mut self, call: u64) {
         self.call = Some(call);
     }
 
-    /// Holds the answer.
     pub(super) fn answer(&mut self, message: &[u8]) -> Result<(), Dismissal> {
         self.call = None;
         if self.memory.answer(message) {

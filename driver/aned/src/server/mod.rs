@@ -77,7 +77,6 @@ const NOT_AT_ALL: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// Events that one look at the descriptors brings; the rest come with the next.
 const EVENTS: usize = 64;
 
-/// How to serve.
 pub struct Settings<F> {
     /// Who is let in.
     pub admit: Admit,
@@ -111,7 +110,6 @@ const WAKEUP: u64 = 2;
 const OFFLOAD: u64 = 3;
 const FIRST_CLIENT: u64 = 4;
 
-/// A daemon.
 pub struct Server<F> {
     calls: Calls<F>,
     place: Place,
@@ -154,11 +152,6 @@ impl<F> std::fmt::Debug for Server<F> {
 }
 
 impl<F: Files> Server<F> {
-    /// A daemon that serves `driver` at `place`.
-    ///
-    /// # Errors
-    ///
-    /// If the system has no descriptors left.
     pub fn new(driver: F, place: Place, settings: Settings<F>) -> std::io::Result<Self> {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&events, &place, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
@@ -200,10 +193,6 @@ impl<F: Files> Server<F> {
 
     /// Serves until `stop` is readable. Then nobody is let in any more, and calls that wait have a little while to end.
     /// At the end every client is told, and every file closed.
-    ///
-    /// # Errors
-    ///
-    /// If the system fails; a client's failure is its own.
     pub fn run(mut self, stop: BorrowedFd<'_>) -> std::io::Result<F> {
         self.watch(stop, STOP)?;
         self.watch_driver()?;
@@ -275,7 +264,6 @@ impl<F: Files> Server<F> {
 }
 
 impl<F> AsFd for Server<F> {
-    /// The socket that it listens on.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.place.as_fd()
     }

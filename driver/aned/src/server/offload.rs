@@ -130,10 +130,6 @@ impl Offload {
 
     /// Takes the next message of a client's socket, which has descriptors; or has the client wait for that, and
     /// [`Offload::next_stalled`] names it.
-    ///
-    /// # Errors
-    ///
-    /// What the system says if there is no thread.
     pub(super) fn fetch(&mut self, user: User, client: u64, socket: BorrowedFd<'_>) -> std::io::Result<()> {
         let Some(busy) = self.take_thread(user) else {
             self.stalled.push_back((user, client));

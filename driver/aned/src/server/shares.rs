@@ -14,7 +14,6 @@ use ane_driver::front::User;
 /// Descriptors that the daemon may have where there is no limit: what systems allow as a rule.
 const UNLIMITED: u64 = 1 << 19;
 
-/// What every user has.
 #[derive(Debug)]
 pub(super) struct Shares {
     users: HashMap<u32, Share>,
@@ -24,7 +23,6 @@ pub(super) struct Shares {
     signals_max: usize,
 }
 
-/// What one user has.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     files: usize,
@@ -58,7 +56,6 @@ impl Shares {
         Ok(())
     }
 
-    /// One file less.
     pub(super) fn give_file(&mut self, user: User) {
         self.files = self.files.saturating_sub(1);
         self.change(user, |share| share.files = share.files.saturating_sub(1));

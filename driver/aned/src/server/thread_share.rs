@@ -26,12 +26,12 @@ const BACK_SOON: Duration = Duration::from_micros(500);
 /// How long a user's time is remembered, so that connecting anew does not reset it.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// Whose time it is.
+/// A party that the thread's time is charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Party {
-    /// Whoever is about to be let in.
+    /// A client that is about to be accepted.
     Door,
-    /// A user who has been.
+    /// A user that has connected.
     User(u32),
 }
 
@@ -41,17 +41,16 @@ impl Party {
     }
 }
 
-/// What one had.
 #[derive(Clone, Copy, Debug)]
 struct Account {
     used: Duration,
-    /// When he was heard last.
+    /// When the thread last worked for it.
     heard: Instant,
     is_held: bool,
 }
 
 impl Account {
-    /// When he is expected no more.
+    /// When it is not expected to ask again soon.
     fn gone(&self) -> Instant {
         self.heard.checked_add(BACK_SOON).unwrap_or(self.heard)
     }
@@ -64,24 +63,23 @@ impl Account {
 /// What has changed since it was asked last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Somebody is held no more.
+    /// A party is held no more.
     pub(super) is_released: bool,
-    /// When to ask again, if somebody is held.
+    /// When to ask again, if a party is held.
     pub(super) again: Option<Instant>,
 }
 
-/// What everybody had of the thread's time.
 #[derive(Debug, Default)]
 pub(super) struct ThreadShares {
     accounts: BTreeMap<Party, Account>,
     /// What the present user who had least had. It never falls.
     floor: Duration,
-    /// For whom somebody is held.
+    /// The party for which others are held.
     awaited: Option<Party>,
 }
 
 impl ThreadShares {
-    /// The thread was at a call of somebody.
+    /// Charges a party for a call that took this long.
     pub(super) fn charge(&mut self, party: Party, from: Instant, until: Instant) {
         let spent = until.saturating_duration_since(from);
         let mut least = None;
@@ -143,7 +141,7 @@ impl ThreadShares {
         self.awaited.is_some()
     }
 
-    /// Says who is held from now on.
+    /// Decides which parties are held from now on.
     pub(super) fn settle(&mut self, now: Instant) -> Change {
         let least = self.least(now);
         let mut change = Change::default();

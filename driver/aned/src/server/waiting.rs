@@ -121,7 +121,6 @@ impl<F: Files> Calls<F> {
     }
 }
 
-/// Answers an ioctl.
 fn ended(
     client: &mut Connection,
     number: u32,

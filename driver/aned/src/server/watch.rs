@@ -26,7 +26,6 @@ pub(super) struct Times {
 }
 
 impl<F: Files> Server<F> {
-    /// Has a descriptor watched.
     pub(super) fn watch(&self, source: BorrowedFd<'_>, data: u64) -> Result<(), Os> {
         epoll::add(&self.events, source, epoll::EventData::new_u64(data), epoll::EventFlags::IN)
     }

@@ -99,7 +99,6 @@ impl Channel {
         Ok((id, state.spare.pop().unwrap_or_default()))
     }
 
-    /// Keeps a buffer for a later call.
     pub(super) fn keep(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         let mut state = self.state();
@@ -210,7 +209,6 @@ impl Channel {
         id
     }
 
-    /// The next message.
     fn read(&self, inbox: &mut Vec<u8>, mut message: Vec<u8>) -> Result<Read, String> {
         if inbox.is_empty() {
             // The system has zeroed it already, and gives only the pages that a message needs.

@@ -29,7 +29,6 @@ use crate::socket;
 use crate::{Malformed, Token, VERSION};
 use ane_call::{Extent, Segments};
 
-/// How to speak with the daemon.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// How long to look for an answer before sleeping.
@@ -45,11 +44,9 @@ impl Default for Settings {
     }
 }
 
-/// An open file, as this connection numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct File(pub u32);
 
-/// A file that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
     pub file: File,
@@ -60,10 +57,8 @@ pub struct Opened {
 /// A call that came to nothing.
 #[derive(Clone, Debug, Error)]
 pub enum ClientError {
-    /// The driver's answer.
     #[error("{}", .0.name())]
     Errno(Errno),
-    /// An error number that is not one of the driver's.
     #[error("error {0}")]
     Unknown(i32),
     /// There is no connection: nobody listens, the daemon let nobody in, or it is gone.
@@ -72,7 +67,6 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// The error number that stands for it.
     pub const fn errno(&self) -> Errno {
         match self {
             Self::Errno(errno) => *errno,
@@ -82,7 +76,6 @@ impl ClientError {
     }
 }
 
-/// A connection.
 #[derive(Debug)]
 pub struct Client {
     channel: Channel,
@@ -118,10 +111,6 @@ impl Client {
     }
 
     /// Speaks with the daemon at the other end of `socket`.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Client::connect`].
     pub fn over(socket: OwnedFd, settings: Settings) -> Result<Self, ClientError> {
         let client = Self { channel: Channel::new(socket, settings) };
         let reply = client.call(0, Ask::Hello { version: VERSION }, &[])?;
@@ -134,11 +123,6 @@ impl Client {
         }
     }
 
-    /// Opens a file of the device.
-    ///
-    /// # Errors
-    ///
-    /// As `Files::open` of the driver says.
     pub fn open(&self) -> Result<Opened, ClientError> {
         let reply = self.ask(0, Ask::Open)?;
         let answer = reply.answer()?;
@@ -177,10 +161,6 @@ impl Client {
     /// An ioctl. What it writes stands in `argument` and `memory`, also if it fails.
     ///
     /// A signal that the process handles ends a call that waits, whether or not its handler has calls restarted.
-    ///
-    /// # Errors
-    ///
-    /// The driver's, and `EINTR`.
     pub fn ioctl(
         &self,
         file: File,
@@ -199,10 +179,6 @@ impl Client {
     }
 
     /// Memory of a buffer: what to map, one behind the other.
-    ///
-    /// # Errors
-    ///
-    /// As `Files::map` of the driver says.
     pub fn map(&self, file: File, offset: u64, bytes: u64) -> Result<Vec<Extent>, ClientError> {
         let mut extents = Vec::new();
         loop {
@@ -222,19 +198,11 @@ impl Client {
     }
 
     /// A mapping is no more.
-    ///
-    /// # Errors
-    ///
-    /// As `Files::unmap` of the driver says.
     pub fn unmap(&self, file: File, offset: u64, bytes: u64) -> Result<(), ClientError> {
         self.ask(file.0, Ask::Unmap { offset, bytes }).map(|_| ())
     }
 
     /// A descriptor that is readable once the request of `fence` has ended, and hangs up if the daemon goes before.
-    ///
-    /// # Errors
-    ///
-    /// As `Files::signal` of the driver says.
     pub fn signal(&self, file: File, fence: u64) -> Result<OwnedFd, ClientError> {
         self.ask(file.0, Ask::Signal { fence })?.only_descriptor()
     }
@@ -252,11 +220,6 @@ impl Client {
         }
     }
 
-    /// The memory object of the file.
-    ///
-    /// # Errors
-    ///
-    /// As `Files::arena` of the driver says.
     pub fn arena(&self, file: File) -> Result<OwnedFd, ClientError> {
         self.ask(file.0, Ask::Arena)?.only_descriptor()
     }

@@ -21,7 +21,6 @@ pub struct Asking {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
     Answered,
-    /// It is not there in time.
     TimedOut,
     /// A signal came.
     Interrupted,
@@ -29,10 +28,6 @@ pub enum Waited {
 
 impl Asking {
     /// Maps the box that the daemon passed.
-    ///
-    /// # Errors
-    ///
-    /// What the system says if it cannot be mapped.
     pub fn over(file: OwnedFd) -> io::Result<Self> {
         let mapped = FileOffset::new(File::from(file), 0);
         Ok(Self::new(MmapRegion::from_file(mapped, BYTES).map_err(io::Error::other)?))
@@ -54,7 +49,6 @@ impl Asking {
         Some(self.memory.load(SERVER) == 0)
     }
 
-    /// True if the last message is answered.
     pub fn is_answered(&self) -> bool {
         self.memory.load(ANSWERED) == self.memory.load(ASKED)
     }

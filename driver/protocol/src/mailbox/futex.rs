@@ -33,7 +33,6 @@ pub(super) fn wait(word: &AtomicU32, value: u32, limit: Duration) -> Result<(), 
     Errno::result(result).map(drop)
 }
 
-/// Wakes whoever sleeps on the word.
 pub(super) fn wake(word: &AtomicU32) {
     // SAFETY: the call takes the word's address and does not touch the memory there. It cannot fail for a word that
     // is aligned and mapped.

@@ -21,10 +21,6 @@ pub struct Serving {
 
 impl Serving {
     /// A new box, which the daemon looks into by itself.
-    ///
-    /// # Errors
-    ///
-    /// What the system says if there is no memory or no descriptor for it.
     pub fn new() -> io::Result<Self> {
         let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
         let file: OwnedFd = memfd_create(c"ane-mailbox", flags)?;
@@ -39,7 +35,6 @@ impl Serving {
         Ok(serving)
     }
 
-    /// The memory, for the client to map.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }

@@ -26,11 +26,6 @@ impl<D: Doorbell> Queues<D> {
         Ok(())
     }
 
-    /// [`Bus::event`](crate::bus::Bus::event).
-    ///
-    /// # Errors
-    ///
-    /// Its.
     pub(in crate::bus) fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {
         let window = self.settings.poll.min(limit);
         if !wait(&mut self.events, &mut self.doorbell, EVENT_QUEUE, window, limit)? {
@@ -39,11 +34,6 @@ impl<D: Doorbell> Queues<D> {
         self.take_event()
     }
 
-    /// [`Bus::arrived`](crate::bus::Bus::arrived).
-    ///
-    /// # Errors
-    ///
-    /// Its.
     pub(in crate::bus) fn arrived(&mut self) -> Result<Option<Event>, BusError> {
         if self.out_of_order {
             return Err(BusError::OutOfOrder);

@@ -61,32 +61,22 @@ pub(super) struct QueueSettings {
     pub(super) poll: Duration,
     /// How long a device may take to answer.
     pub(super) timeout: Duration,
-    /// What was negotiated.
     pub(super) features: Features,
 }
 
 /// What carries wake-ups between driver and device.
 pub(super) trait Doorbell {
     /// Tells the device that a queue has something for it.
-    ///
-    /// # Errors
-    ///
-    /// If the device is gone.
     fn ring(&self, queue: u16) -> Result<(), BusError>;
 
     /// Sleeps until the device may have something in a queue, no longer than `limit`. It may wake too early. True if
     /// the device has hung up; what it did before still counts.
-    ///
-    /// # Errors
-    ///
-    /// If there is nothing to sleep on.
     fn sleep(&mut self, queue: u16, limit: Duration) -> Result<bool, BusError>;
 
     /// An event lies in the event queue, and its wake-up may have been taken by who waited for something
     /// else: whoever sleeps for events is to be woken again.
     fn pass_on(&self) {}
 
-    /// Is the device known to be gone?
     fn is_gone(&self) -> bool {
         false
     }
@@ -96,15 +86,12 @@ pub(super) trait Doorbell {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueueTables {
     pub(super) index: u16,
-    /// Places.
     pub(super) size: u16,
     /// Bytes into the memory of the messages.
     pub(super) offset: usize,
-    /// The tables, from there.
     pub(super) layout: Layout,
 }
 
-/// Where the two queues are.
 pub(super) const TABLES: [QueueTables; 2] = [
     QueueTables {
         index: CTRL_QUEUE,
@@ -182,10 +169,6 @@ pub(super) fn milliseconds(time: Duration) -> i32 {
 
 impl<D: Doorbell> Queues<D> {
     /// Sets up the queues in `messages`, of which the device is to be told before [`Queues::start`].
-    ///
-    /// # Errors
-    ///
-    /// If the memory is too short or lies where it cannot.
     pub(super) fn new(
         config: Config,
         messages: DmaMemory,
@@ -209,10 +192,6 @@ impl<D: Doorbell> Queues<D> {
     }
 
     /// Fills the event queue: the device knows of the queues now.
-    ///
-    /// # Errors
-    ///
-    /// If the device is gone.
     pub(super) fn start(&mut self) -> Result<(), BusError> {
         for buffer in 0..EVENT_PLACES as u16 {
             self.leave_event_buffer(buffer)?;
@@ -220,12 +199,10 @@ impl<D: Doorbell> Queues<D> {
         if self.events.publish() { self.doorbell.ring(EVENT_QUEUE) } else { Ok(()) }
     }
 
-    /// What carries the wake-ups.
     pub(super) const fn doorbell(&self) -> &D {
         &self.doorbell
     }
 
-    /// The same, to be woken or let go.
     pub(super) const fn doorbell_mut(&mut self) -> &mut D {
         &mut self.doorbell
     }

@@ -15,7 +15,6 @@ pub struct Bdf {
     function: u8,
 }
 
-/// Text that is no function's address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0:?} is no PCI address; one looks like 0000:01:00.0")]
 pub struct BadBdf(String);

@@ -34,29 +34,19 @@ impl fmt::Display for Ids {
     }
 }
 
-/// What stands between VFIO and a function.
 #[derive(Debug, Error)]
 pub enum BindError {
-    /// There is no such function.
     #[error("there is no PCI function {0}")]
     Absent(Bdf),
-    /// A file of the kernel's cannot be read or written.
     #[error("{} cannot be {action}: {why}", path.display())]
     File { path: PathBuf, action: &'static str, why: std::io::Error },
-    /// VFIO is not there.
     #[error("the kernel has no vfio-pci: it needs CONFIG_VFIO_PCI, or the module (modprobe vfio-pci)")]
     NoVfio,
-    /// VFIO did not take the function.
     #[error("vfio-pci does not take {bdf}: {why}")]
-    Refused {
-        bdf: Bdf,
-        /// Why, as far as can be told.
-        why: &'static str,
-    },
+    Refused { bdf: Bdf, why: &'static str },
 }
 
 impl BindError {
-    /// The error of a file of the kernel's.
     pub fn file(path: &Path, action: &'static str) -> impl Fn(std::io::Error) -> Self {
         move |why| Self::File { path: path.to_owned(), action, why }
     }
@@ -85,10 +75,6 @@ impl Functions {
     }
 
     /// The functions with these numbers, in the order of their addresses.
-    ///
-    /// # Errors
-    ///
-    /// If the kernel does not show its PCI functions.
     pub fn of(&self, ids: Ids) -> Result<Vec<Bdf>, BindError> {
         let folder = self.root.join("sys/bus/pci/devices");
         let entries = fs::read_dir(&folder).map_err(BindError::file(&folder, "listed"))?;
@@ -108,27 +94,19 @@ impl Functions {
         Some(Ids { vendor: number("vendor")?, device: number("device")? })
     }
 
-    /// The driver that has the function.
     pub fn owner(&self, bdf: Bdf) -> Option<String> {
         let link = fs::read_link(self.folder(bdf).join("driver")).ok()?;
         Some(link.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// Does the function belong to vfio-pci?
     pub fn is_bound(&self, bdf: Bdf) -> bool {
         self.owner(bdf).as_deref() == Some("vfio-pci")
     }
 
-    /// Is there a vfio-pci to give functions to?
     pub fn has_vfio(&self) -> bool {
         self.root.join("sys/bus/pci/drivers/vfio-pci").exists()
     }
 
-    /// Gives the function to vfio-pci.
-    ///
-    /// # Errors
-    ///
-    /// What stands in the way.
     pub fn bind(&self, bdf: Bdf) -> Result<(), BindError> {
         let folder = self.folder(bdf);
         if !folder.exists() {
@@ -160,10 +138,6 @@ impl Functions {
     /// Where the function is that was at `was` and is another one now: at its place again, or the only one of its kind
     /// wherever it is. It is given to VFIO, as the kernel gives a new one to its own driver; but one that could be
     /// anybody's, since the number is not this device's own, only counts once somebody else has done that.
-    ///
-    /// # Errors
-    ///
-    /// If there is none or more than one, or VFIO does not get it.
     pub(super) fn again(&self, was: Bdf, ids: Ids) -> Result<Bdf, NotFound> {
         let all = self.of(ids)?;
         let bdf = match all.as_slice() {
@@ -186,13 +160,10 @@ impl Functions {
 pub(super) enum NotFound {
     #[error("no function {0} is plugged in")]
     None(Ids),
-    /// Nobody can tell which it is.
     #[error("none is at {was} any more, and several elsewhere are {ids}")]
     Several { was: Bdf, ids: Ids },
-    /// It may be something else.
     #[error("{bdf} is {ids}, which may be a disk: if it is the device, `ane vm setup {bdf}`")]
     Foreign { bdf: Bdf, ids: Ids },
-    /// It cannot be given to VFIO.
     #[error(transparent)]
     Bind(#[from] BindError),
 }

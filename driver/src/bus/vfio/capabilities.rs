@@ -38,9 +38,7 @@ pub(super) const COMMON_BYTES: u32 = 0x38;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Structure {
     pub(super) bar: u8,
-    /// Bytes into it.
     pub(super) offset: u32,
-    /// Bytes of it.
     pub(super) length: u32,
 }
 

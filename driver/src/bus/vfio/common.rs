@@ -15,7 +15,6 @@ pub(super) const QUEUE_COUNT: usize = 0x12;
 pub(super) const STATUS: usize = 0x14;
 /// Which queue the registers behind are about: two bytes, as the next four.
 pub(super) const QUEUE_SELECT: usize = 0x16;
-/// Places of the queue.
 pub(super) const QUEUE_SIZE: usize = 0x18;
 pub(super) const QUEUE_VECTOR: usize = 0x1a;
 /// Writing 1 makes the queue work.
@@ -24,9 +23,7 @@ pub(super) const QUEUE_ENABLE: usize = 0x1c;
 pub(super) const QUEUE_NOTIFY_OFFSET: usize = 0x1e;
 /// Where its tables are: eight bytes each.
 pub(super) const QUEUE_DESCRIPTORS: usize = 0x20;
-/// The available ring.
 pub(super) const QUEUE_AVAILABLE: usize = 0x28;
-/// The used ring.
 pub(super) const QUEUE_USED: usize = 0x30;
 
 pub(super) const NO_VECTOR: u16 = 0xffff;
@@ -36,5 +33,4 @@ pub(super) const ACKNOWLEDGE: u8 = 1;
 pub(super) const DRIVER: u8 = 2;
 /// The driver works.
 pub(super) const DRIVER_OK: u8 = 4;
-/// Features are agreed on.
 pub(super) const FEATURES_OK: u8 = 8;

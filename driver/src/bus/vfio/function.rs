@@ -52,7 +52,6 @@ pub(super) struct Function {
     interrupt: EventFd,
     /// The kernel writes to it when it wants the function back.
     request: EventFd,
-    /// Waits for both.
     sleep: Epoll,
 }
 
@@ -210,10 +209,6 @@ impl Drop for Open {
 
 impl Function {
     /// Takes the function over and brings it to where features can be negotiated.
-    ///
-    /// # Errors
-    ///
-    /// If it is not ours to take, or no modern virtio function.
     pub(super) fn open(bdf: Bdf, container: Arc<VfioContainer>) -> Result<Self, BusError> {
         let eventfd = || EventFd::new(EFD_CLOEXEC | EFD_NONBLOCK).map_err(transport("making an eventfd"));
         let (interrupt, request) = (eventfd()?, eventfd()?);
@@ -240,10 +235,6 @@ impl Function {
     }
 
     /// Reads config space, and only then agrees on features: another device is left alone.
-    ///
-    /// # Errors
-    ///
-    /// If it is no ANE, or lacks something.
     pub(super) fn negotiate(&self, wanted: Features) -> Result<(Config, Features), BusError> {
         let open = self.open.as_ref().ok_or(BusError::HungUp)?;
         let config = open.config()?;
@@ -251,10 +242,6 @@ impl Function {
     }
 
     /// Tells the device of its queues, and that it may use them.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot have such queues.
     pub(super) fn set_queues(
         &mut self,
         queues: &[QueueTables],

@@ -37,7 +37,6 @@ use super::requests::{Carrier as _, Requests};
 use super::ring::Features;
 use super::{Arena, Bus, BusError, DmaMemory, Operation};
 
-/// How to take a function over.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Bytes of memory for the driver's own use. They have to follow each other, so it should not be much more than

@@ -25,13 +25,11 @@ use super::super::queues::transport;
 use super::super::{Arena, BusError, DmaMemory, MemoryError};
 use super::sys;
 
-/// Bytes of a huge page.
 pub(super) const HUGE: usize = 2 << 20;
 
 /// How many huge pages nobody has.
 const FREE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
 
-/// How many huge pages are free.
 pub(super) fn free() -> Result<usize, BusError> {
     let text = std::fs::read_to_string(FREE).map_err(transport("asking for huge pages of 2 MiB"))?;
     text.trim().parse().map_err(transport("asking for huge pages of 2 MiB"))
@@ -96,10 +94,6 @@ fn run(places: &[PhysAddr], count: usize) -> Option<Vec<usize>> {
 }
 
 /// One stretch of at least `bytes` bytes, which the devices of `container` reach at its own address.
-///
-/// # Errors
-///
-/// If so many pages are not free, or do not follow each other.
 pub(super) fn contiguous(container: &VfioContainer, bytes: usize) -> Result<DmaMemory, BusError> {
     let count = bytes.div_ceil(HUGE).max(1);
     let free = free()?;
@@ -145,10 +139,6 @@ pub(super) fn contiguous(container: &VfioContainer, bytes: usize) -> Result<DmaM
 }
 
 /// An arena of `pages` huge pages, which the devices of `container` reach, each at its own address.
-///
-/// # Errors
-///
-/// If so many are not free.
 pub(super) fn arena(container: &VfioContainer, pages: usize) -> Result<Arena, BusError> {
     let (file, region) = file(pages)?;
     let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;

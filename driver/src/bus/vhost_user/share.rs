@@ -22,7 +22,6 @@ pub(super) type Arenas = [Option<Arena>; ContextId::COUNT as usize];
 
 pub(super) const NO_ARENAS: Arenas = [const { None }; ContextId::COUNT as usize];
 
-/// Memory that the device reaches.
 pub(super) struct Shared {
     frontend: Frontend,
     /// The bus's own and the driver's.

@@ -26,10 +26,6 @@ impl Soc {
     }
 
     /// The SoC of that name; capitals do not matter.
-    ///
-    /// # Errors
-    ///
-    /// [`Unknown::Soc`], which names the five.
     pub fn by_name(name: &str) -> Result<Self, Unknown<'_>> {
         Self::ALL.into_iter().find(|soc| soc.name().eq_ignore_ascii_case(name)).ok_or(Unknown::Soc { name })
     }
@@ -43,10 +39,6 @@ impl fmt::Display for Soc {
 
 impl Chip {
     /// The instance of that node name.
-    ///
-    /// # Errors
-    ///
-    /// [`Unknown::Node`], which names those that the chip has.
     pub fn node<'a>(&self, node: &'a str) -> Result<&'static Instance, Unknown<'a>> {
         self.instances
             .iter()
@@ -55,10 +47,6 @@ impl Chip {
     }
 
     /// Instance `number`, counted from 0.
-    ///
-    /// # Errors
-    ///
-    /// [`Unknown::Instance`], which says how many the chip has.
     pub fn instance(&self, number: usize) -> Result<&'static Instance, Unknown<'static>> {
         self.instances.get(number).ok_or(Unknown::Instance { soc: self.soc, number })
     }

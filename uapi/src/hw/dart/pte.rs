@@ -17,7 +17,7 @@
 //! An L2 entry is the table's frame and the valid bit. Published drivers write that; for the founding
 //! document's format, whose L2 entry no source describes, it is Chosen.
 
-use core::fmt;
+use thiserror::Error;
 
 use super::aperture::{PAGE_SHIFT, PAGE_SIZE};
 use crate::codes;
@@ -41,31 +41,15 @@ pub trait LeafFormat {
     const FORMAT: PteFormat;
 
     /// The leaf that maps `page`.
-    ///
-    /// # Errors
-    ///
-    /// Refuses what the layout has no bits for.
     fn encode(page: PhysAddr, protection: Protection) -> Result<u64, Unencodable>;
 
     /// The page that a leaf maps; `None` if it is not valid.
-    ///
-    /// # Errors
-    ///
-    /// A valid leaf with bits that the layout does not define is malformed.
     fn decode(leaf: u64) -> Result<Option<Leaf>, Malformed>;
 
     /// The L2 entry that names the L3 table at `table`.
-    ///
-    /// # Errors
-    ///
-    /// Refuses what the layout has no bits for.
     fn encode_table(table: PhysAddr) -> Result<u64, Unencodable>;
 
     /// The table that an L2 entry names; `None` if it is not valid.
-    ///
-    /// # Errors
-    ///
-    /// A valid entry with bits other than the frame's is malformed.
     fn decode_table(entry: u64) -> Result<Option<PhysAddr>, Malformed>;
 }
 
@@ -89,50 +73,23 @@ impl Leaf {
 }
 
 /// A layout has no bits for what it was to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unencodable {
-    /// The address is no multiple of a page.
+    #[error("page at {0} is no multiple of {PAGE_SIZE:#x}")]
     Misaligned(PhysAddr),
-    /// The address needs more bits than the frame has.
-    TooHigh {
-        /// The address.
-        page: PhysAddr,
-        /// The number of address bits that fit.
-        bits: u32,
-    },
-    /// The protection word has bits that the layout does not know.
+    #[error("page at {page} needs more than {bits} bits")]
+    TooHigh { page: PhysAddr, bits: u32 },
+    #[error("protection {:#x} has bits that no leaf can hold", .0.into_bits())]
     Protection(Protection),
 }
 
-impl fmt::Display for Unencodable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Misaligned(page) => write!(f, "page at {page} is no multiple of {PAGE_SIZE:#x}"),
-            Self::TooHigh { page, bits } => write!(f, "page at {page} needs more than {bits} bits"),
-            Self::Protection(protection) => {
-                write!(f, "protection {:#x} has bits that no leaf can hold", protection.into_bits())
-            }
-        }
-    }
-}
-
-impl core::error::Error for Unencodable {}
-
 /// A valid entry with bits that its layout does not define.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("entry {entry:#018x} has undefined bits {bits:#x}")]
 pub struct Malformed {
     pub entry: u64,
-    /// The bits in question.
     pub bits: u64,
 }
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "entry {:#018x} has undefined bits {:#x}", self.entry, self.bits)
-    }
-}
-
-impl core::error::Error for Malformed {}
 
 /// Where the layouts keep the frame.
 const fn frame(page: PhysAddr, address_bits: u32) -> Result<u64, Unencodable> {

@@ -18,6 +18,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use thiserror::Error;
+
 use super::aperture::{PAGE_SHIFT, PAGE_SIZE};
 use super::pte::{LeafFormat, PteFormat, Seed, T6000, T8020};
 use super::regs::Window;
@@ -66,10 +68,6 @@ pub struct Heading {
 pub const RUNS_TOLD: u32 = 1 << 16;
 
 /// Lists a stream's tables. It lists at most `room` runs, and subtracts those from `room`.
-///
-/// # Errors
-///
-/// Those of `into`.
 pub fn tell(
     into: &mut impl fmt::Write,
     room: &mut u32,
@@ -161,16 +159,9 @@ fn scan_as<F: LeafFormat>(
 }
 
 /// A line that is not of the form in which tables are told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("line does not tell of tables")]
 pub struct BadLine;
-
-impl fmt::Display for BadLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("line does not tell of tables")
-    }
-}
-
-impl core::error::Error for BadLine {}
 
 /// `0x…`, as a number.
 fn hexadecimal(word: Option<&str>) -> Result<u64, BadLine> {

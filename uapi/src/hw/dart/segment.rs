@@ -5,9 +5,9 @@
 //! unmap. The usage code travels *beside* the segment: the text says that it is held in it, but the five
 //! known fields leave no room (facts M, X-23).
 
-use core::fmt;
 use core::mem::{offset_of, size_of};
 
+use thiserror::Error;
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -61,33 +61,19 @@ impl Template {
 }
 
 /// A segment does not describe a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadSegment {
-    /// The size is not one page.
+    #[error("segment size {0:#x} is not {PAGE_SIZE:#x}")]
     Size(u64),
-    /// The device address is no multiple of a page.
+    #[error("segment at {0} is no multiple of {PAGE_SIZE:#x}")]
     Misaligned(Iova),
-    /// The device address is outside the aperture.
+    #[error(transparent)]
     Range(BadRange),
-    /// The reserved field is not zero.
+    #[error("segment's reserved field is {0:#x}, not zero")]
     Reserved(u64),
-    /// The page or its protection cannot be put into a leaf.
+    #[error(transparent)]
     Leaf(Unencodable),
 }
-
-impl fmt::Display for BadSegment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Size(size) => write!(f, "segment size {size:#x} is not {PAGE_SIZE:#x}"),
-            Self::Misaligned(iova) => write!(f, "segment at {iova} is no multiple of {PAGE_SIZE:#x}"),
-            Self::Range(range) => range.fmt(f),
-            Self::Reserved(word) => write!(f, "segment's reserved field is {word:#x}, not zero"),
-            Self::Leaf(leaf) => leaf.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for BadSegment {}
 
 impl Segment {
     /// The segment of one page.
@@ -125,10 +111,6 @@ impl Segment {
     ///
     /// To unmap stores zero whatever the segment's page is: the document has the word cleared to the
     /// all-zero template.
-    ///
-    /// # Errors
-    ///
-    /// Refuses what [`Segment::pages`] refuses, and a page that no leaf can name.
     ///
     /// # Examples
     ///

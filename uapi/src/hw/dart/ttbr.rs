@@ -3,7 +3,7 @@
 //! Bit 31 says that the base is there, the rest is the physical address in units of 4 KB. The word
 //! `0x90022320`, read from a live machine, is the table at `0x10022320000`.
 
-use core::fmt;
+use thiserror::Error;
 
 use crate::hw::space::PhysAddr;
 use crate::layout;
@@ -23,24 +23,13 @@ layout! {
 pub const SHIFT: u32 = 12;
 
 /// A table base cannot hold this address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadTableBase {
-    /// The address is no multiple of 4 KB.
+    #[error("table base at {0} is no multiple of 4 KB")]
     Misaligned(PhysAddr),
-    /// The address needs more than 43 bits.
+    #[error("table base at {0} needs more than 43 bits")]
     TooHigh(PhysAddr),
 }
-
-impl fmt::Display for BadTableBase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Misaligned(table) => write!(f, "table base at {table} is no multiple of 4 KB"),
-            Self::TooHigh(table) => write!(f, "table base at {table} needs more than 43 bits"),
-        }
-    }
-}
-
-impl core::error::Error for BadTableBase {}
 
 impl Ttbr {
     /// The base that names `table`.

@@ -9,7 +9,7 @@
 //! therefore writes [`NOTHING`] after each parameterised command, so that the queue of four is full, and
 //! makes the writer wait, before the credits run out.
 
-use core::fmt;
+use thiserror::Error;
 
 use super::transfer::{Direction, Transfer, Units};
 use crate::register::{Show, Word};
@@ -90,10 +90,6 @@ layout! {
 
 impl CompactMove {
     /// The word for a transfer of `size` units, at most 63.
-    ///
-    /// # Errors
-    ///
-    /// Refuses a size that the field does not hold.
     pub const fn encode(
         source: u8,
         destination: u8,
@@ -130,19 +126,12 @@ impl CompactMove {
 }
 
 /// A compact command cannot move that many units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("compact move of {size} units exceeds {}", CompactMove::MAX_SIZE)]
 pub struct SizeTooLarge {
     /// Units.
     pub size: u8,
 }
-
-impl fmt::Display for SizeTooLarge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "compact move of {} units exceeds {}", self.size, CompactMove::MAX_SIZE)
-    }
-}
-
-impl core::error::Error for SizeTooLarge {}
 
 /// A command that means something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,33 +152,15 @@ pub enum Command {
 }
 
 /// Why a word is no command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadCommand {
-    /// No such opcode.
+    #[error("mover command {word:#010x}: opcode {:#04x} is unknown", word & 0xff)]
     Unknown { word: u32 },
-    /// A write to scratch exists in the parameterised form only.
+    #[error("mover command {word:#010x}: a scratch write has no compact form")]
     CompactScratchWrite { word: u32 },
-    /// A write to scratch without both enable bits.
+    #[error("mover command {word:#010x}: a scratch write needs bits 10 and 9 set")]
     ScratchWriteDisabled { word: u32 },
 }
-
-impl fmt::Display for BadCommand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Unknown { word } => {
-                write!(f, "mover command {word:#010x}: opcode {:#04x} is unknown", word & 0xff)
-            }
-            Self::CompactScratchWrite { word } => {
-                write!(f, "mover command {word:#010x}: a scratch write has no compact form")
-            }
-            Self::ScratchWriteDisabled { word } => {
-                write!(f, "mover command {word:#010x}: a scratch write needs bits 10 and 9 set")
-            }
-        }
-    }
-}
-
-impl core::error::Error for BadCommand {}
 
 /// True if enqueueing the word takes the parameter registers and a credit.
 ///
@@ -200,10 +171,6 @@ pub const fn takes_parameters(word: u32) -> bool {
 
 impl Command {
     /// The command that the engine takes from a word.
-    ///
-    /// # Errors
-    ///
-    /// Refuses what silicon leaves undefined.
     ///
     /// # Examples
     ///

@@ -12,7 +12,7 @@
 //! The virtual engine has no coprocessor to run such threads. It has a port in their place, one word for each
 //! thread: writing an instruction there issues it (chosen).
 
-use core::fmt;
+use thiserror::Error;
 
 use super::transfer::{Direction, Transfer, Units};
 use crate::hw::space::EngineOffset;
@@ -39,18 +39,11 @@ layout! {
 }
 
 /// A word that is no XMOV instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("instruction {word:#010x} has opcode {:#04x} and is no xmov", word >> 24)]
 pub struct NotXmov {
     pub word: u32,
 }
-
-impl fmt::Display for NotXmov {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "instruction {:#010x} has opcode {:#04x} and is no xmov", self.word, self.word >> 24)
-    }
-}
-
-impl core::error::Error for NotXmov {}
 
 impl Instruction {
     /// The instruction.
@@ -65,10 +58,6 @@ impl Instruction {
     }
 
     /// Gives a word its type if it is an XMOV.
-    ///
-    /// # Errors
-    ///
-    /// Refuses every other opcode.
     pub fn decode(word: u32) -> Result<Self, NotXmov> {
         let instruction = Self::from_word(word);
         if instruction.opcode() == OPCODE { Ok(instruction) } else { Err(NotXmov { word }) }

@@ -49,7 +49,6 @@ pub(crate) fn over_socket(path: &std::path::Path, poll: Duration) -> anyhow::Res
     Ok(Driver::probe(bus)?)
 }
 
-/// A driver of a PCI function.
 pub(crate) fn function(address: Bdf, poll: Duration) -> anyhow::Result<Driver<Vfio>> {
     let settings = vfio::Settings { poll, ..Default::default() };
     let bus = Vfio::open(address, settings).with_context(|| format!("no device at {address}"))?;

@@ -98,7 +98,6 @@ fn confine(args: &Args, socket: Option<&Path>) {
     log::log!(level, "confined: {confined}");
 }
 
-/// How a device is served.
 struct Asked {
     place: Place,
     admit: Admit,
