@@ -8,7 +8,7 @@ use ane_device::platform::{Platform, Range};
 use ane_device::time::Ticks;
 use ane_device::{Ane, Options};
 use ane_tests::linux::rig::{self, value};
-use ane_tests::linux::{Errno, MANAGER, Mmio, PUSH};
+use ane_tests::linux::{Errno, MANAGER, Mmio, PUSH, RETIRE, Step};
 use ane_uapi::hw::dart::pte::PteFormat;
 use half::f16;
 use vm_memory::GuestMemoryMmap;
@@ -242,6 +242,122 @@ fn unmapped_operands_that_are_absorbed_read_as_zeros_and_are_written_nowhere() {
     assert_eq!(rig.linux.space.read(&output, 0, 0x4000), vec![0; 0x4000], "zeros came in");
     assert_eq!(rig.linux.space.read(&output, 0x4000, 0x4000), vec![0xff; 0x4000], "nothing was written");
     assert!(!ane(&mut rig).take_reports().is_empty(), "checking mode says so");
+}
+
+#[test]
+fn driver_that_reads_every_word_of_every_range_harms_nothing() {
+    let mut rig = rig(8, &options());
+    for _ in 0..2 {
+        for range in Range::ALL {
+            for offset in (0..range.bar_bytes()).step_by(4) {
+                rig.linux.mmio.read(range, offset);
+            }
+        }
+        rig.next_is_good();
+    }
+}
+
+#[test]
+fn dump_of_every_word_beside_the_events_changes_nothing_about_a_request_that_has_ended() {
+    let mut rig = rig(8, &options());
+    let job = rig.job.clone();
+    rig.linux.play(&job.staging()).unwrap();
+    rig.linux.play(&[PUSH]).unwrap();
+    for range in Range::ALL {
+        // A read of an event takes it.
+        let is_event =
+            |&offset: &u32| range == Range::Engine && (MANAGER + 0x14..MANAGER + 0x3c).contains(&offset);
+        for offset in (0..range.bar_bytes()).step_by(4).filter(|offset| !is_event(offset)) {
+            rig.linux.mmio.read(range, offset);
+        }
+    }
+    for line in [0, 0x14] {
+        rig.linux
+            .play(&[
+                Step::Expect(MANAGER + 0x14 + line, 1),
+                Step::Expect(MANAGER + 0x18 + line, job.done_word()),
+            ])
+            .unwrap();
+        // The other words of the event; the last one takes it.
+        for word in [0x1c, 0x20, 0x24] {
+            rig.linux.mmio.read(Range::Engine, MANAGER + word + line);
+        }
+        rig.linux.play(&[Step::Expect(MANAGER + 0x14 + line, 0)]).unwrap();
+    }
+    rig.check();
+    rig.linux.play(&RETIRE).unwrap();
+    rig.next_is_good();
+}
+
+#[test]
+fn islands_that_go_and_come_in_any_order_leave_an_engine_that_can_be_set_up_again() {
+    const SYSTEM: u32 = 0x470;
+    const BELOW: [u32; 7] = [0xc000, 0xc008, 0xc010, 0xc018, 0xc020, 0xc028, 0xc030];
+    let mut rig = rig(8, &options());
+    let orders: [fn(&mut Vec<u32>); 3] = [|_| {}, |all| all.reverse(), |all| all.rotate_left(3)];
+    for off in orders {
+        for on in orders {
+            for with_system in [false, true] {
+                let order = |change: fn(&mut Vec<u32>)| {
+                    let mut all = BELOW.to_vec();
+                    all.extend(Some(SYSTEM).filter(|_| with_system));
+                    change(&mut all);
+                    all
+                };
+                order(off).into_iter().for_each(|word| rig.linux.mmio.write(Range::Power, word, 0));
+                // What a driver does to DARTs and engine meanwhile goes nowhere.
+                rig.linux.mmio.write(Range::Engine, MANAGER + 8, 0x405);
+                rig.linux.mmio.write(Range::Dart(0), 0x20, 1 << 20);
+                order(on).into_iter().for_each(|word| rig.linux.mmio.write(Range::Power, word, 15));
+                for word in order(on) {
+                    assert_eq!(rig.linux.mmio.read(Range::Power, word), 0xff, "{word:#x}");
+                }
+                if with_system {
+                    rig.linux.attach_darts();
+                }
+                rig.linux.enable();
+                rig.next_is_good();
+            }
+        }
+    }
+}
+
+#[test]
+fn request_that_runs_when_its_engine_loses_the_power_ends_without_an_event() {
+    let mut rig = rig(8, &options());
+    let input = rig.input.clone();
+    rig.linux.space.free(&input, 0, 1);
+    rig.linux.invalidate_all();
+    rig.linux.play(&rig.job.staging()).unwrap();
+    rig.linux.play(&[PUSH]).unwrap();
+    assert_eq!(rig.linux.mmio.read(Range::Dart(1), 0x40) >> 31, 1, "a transfer waits");
+    // apple-dart's handler writes the ones; the transfer of the engine that goes off is never tried again.
+    let held = rig.linux.mmio.read(Range::Dart(1), 0x40);
+    rig.linux.mmio.write(Range::Dart(1), 0x40, held);
+    for target in [0, 15] {
+        rig.linux.mmio.write(Range::Power, 0xc008, target);
+    }
+    assert!(!dart_line(&rig));
+    rig.linux.space.restore(&input, 0, 1);
+    rig.linux.invalidate_all();
+    rig.linux.enable();
+    rig.linux.play(&[0x14, 0x28].map(|count| Step::Expect(MANAGER + count, 0))).unwrap();
+    rig.next_is_good();
+}
+
+#[test]
+fn events_that_nobody_reads_are_kept_and_do_not_stop_requests() {
+    let mut rig = rig(8, &options());
+    let job = rig.job.clone();
+    for pushed in 1..=80_u32 {
+        rig.linux.play(&job.staging()).unwrap();
+        rig.linux.play(&[PUSH]).unwrap();
+        // Never more than a driver takes for possible.
+        rig.linux.play(&[0x14, 0x28].map(|count| Step::Expect(MANAGER + count, pushed.min(64)))).unwrap();
+        rig.linux.play(&RETIRE).unwrap();
+    }
+    // The next submission reads the lines empty before its push.
+    rig.next_is_good();
 }
 
 #[test]

@@ -3,20 +3,20 @@
 
 #include "ane.h"
 
-struct ane_nn *ane_init(const char *path)
+struct ane_nn *__ane_init(const char *path, int node)
 {
 	struct ane_nn *nn = calloc(1, sizeof *nn);
 	struct program *program = calloc(1, sizeof *program);
 	int fd = open_device();
 
-	CHECK(nn && program && fd >= 0 && sizeof nn->anec == sizeof program->header);
+	CHECK(node == 0 && nn && program && fd >= 0 && sizeof nn->anec == sizeof program->header);
 	*program = load_program(fd, path);
 	memcpy(&nn->anec, &program->header, sizeof nn->anec);
 	nn->own = program;
 	return nn;
 }
 
-void ane_free(struct ane_nn *nn)
+void __ane_free(struct ane_nn *nn)
 {
 	struct program *program = nn->own;
 
@@ -29,22 +29,12 @@ void ane_free(struct ane_nn *nn)
 	free(nn);
 }
 
-uint32_t ane_src_count(const struct ane_nn *nn)
-{
-	return nn->anec.src_count;
-}
-
-uint32_t ane_dst_count(const struct ane_nn *nn)
-{
-	return nn->anec.dst_count;
-}
-
-void ane_tile_send(struct ane_nn *nn, const void *dense, uint32_t input)
+void __ane_tile_send(struct ane_nn *nn, const void *dense, uint32_t input)
 {
 	put(nn->own, input, dense);
 }
 
-void ane_tile_read(const struct ane_nn *nn, void *dense, uint32_t output)
+void __ane_tile_read(const struct ane_nn *nn, void *dense, uint32_t output)
 {
 	size_t size;
 	uint16_t *copy = get(nn->own, output, &size);

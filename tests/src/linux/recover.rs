@@ -30,7 +30,11 @@ const BASE: u32 = 0xc008;
 
 impl<T: Mmio> Linux<T> {
     /// What `apple-dart` does when it probes and when the engine is attached to it.
-    pub(super) fn attach_darts(&mut self) {
+    ///
+    /// # Panics
+    ///
+    /// If one is no DART of an M1.
+    pub fn attach_darts(&mut self) {
         let base = self.space.table_base();
         for dart in (0..3).map(Range::Dart) {
             let page_shift = self.read(dart, 0) >> 24 & 0xf;

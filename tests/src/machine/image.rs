@@ -117,7 +117,12 @@ pub fn module(kind: GuestKind, sources: &Path, folder: &Path, name: &str) -> Pat
 }
 
 /// Runs tools/guest/module.
-pub(super) fn make(kind: GuestKind, place: &Path, arguments: &[String]) {
+fn make(kind: GuestKind, place: &Path, arguments: &[String]) {
+    try_make(kind, place, arguments).unwrap_or_else(|said| panic!("{said}"));
+}
+
+/// Runs tools/guest/module; the error is what it says.
+pub(super) fn try_make(kind: GuestKind, place: &Path, arguments: &[String]) -> Result<(), String> {
     let mut make = Command::new(root().join("tools/guest/module"));
     match kind {
         GuestKind::AppleLike => &mut make,
@@ -127,7 +132,7 @@ pub(super) fn make(kind: GuestKind, place: &Path, arguments: &[String]) {
     let uapi = std::path::absolute(root().join("uapi/include")).expect("it has a path");
     let made = make.arg(place).arg(format!("ANE_UAPI={}", uapi.display())).args(arguments).output();
     let made = made.expect("tools/guest/module runs");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    if made.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&made.stderr).into_owned()) }
 }
 
 /// The driver of this tree, driver/kernel, for a guest.

@@ -48,7 +48,12 @@ fn make_linux(at: &Path) -> PathBuf {
     );
     let rules = std::fs::read_to_string(module.join("Kbuild")).unwrap();
     let rules: Vec<_> = rules.lines().filter(|line| !line.contains("ANE_UAPI")).collect();
-    let rules = rules.join("\n").replace("obj-m :=", "obj-$(CONFIG_DRM_ACCEL_ANE) +=");
+    let mut rules = rules.join("\n").replace("obj-m :=", "obj-$(CONFIG_DRM_ACCEL_ANE) +=");
+    // The same option makes the module of another engine, which Debian's kernel has not all for.
+    rules += "\nobj-$(CONFIG_DRM_ACCEL_ANE) += \\\n\tane_other.o\n";
+    let other = "#include <linux/module.h>\nextern int not_in_this_kernel(void);\nint ane_other(void);\n\
+                 int ane_other(void)\n{\n\treturn not_in_this_kernel();\n}\nMODULE_LICENSE(\"GPL\");\n";
+    std::fs::write(module.join("ane_other.c"), other).unwrap();
     std::fs::remove_file(module.join("Kbuild")).unwrap();
     std::fs::write(module.join("Makefile"), format!("{rules}\n")).unwrap();
     std::fs::write(at.join("Makefile"), "obj-y += drivers/\n").unwrap();
@@ -87,8 +92,9 @@ fn driver_from_a_folder_has_the_bits_of_this_process() {
     clients.extend(library.as_ref().map(|parts| machine::client("tiles.c", &there, parts)));
     let image = machine::apple_like(scratch, &files.with(clients)).unwrap();
     let mut machine = Machine::start_apple_like(&image, &modules, &[]);
+    // A probe may be put off until the DARTs or the power are there.
+    machine.ok("n=0; until [ -e /dev/accel/accel0 ]; do n=$((n + 1)); [ $n -lt 20 ] || { dmesg | tail -n 40; false; break; }; sleep 1; done");
     println!("{}: {}", source.display(), machine.ok("ls -l /sys/bus/platform/devices/*.ane/driver"));
-    machine.ok("[ -e /dev/accel/accel0 ]");
     // Twice: what the first leaves must not be in the way of the second.
     for _ in 0..2 {
         files.all_run(&mut machine);
@@ -116,9 +122,50 @@ fn flat_folder_with_a_libane_inside_is_built_by_its_sources() {
     let layout = Layout::of(&flat);
     assert_eq!((&layout.module, &layout.libane), (&flat, &Some(flat.join("libane"))));
     let modules = layout.modules(scratch.path(), &[]);
-    assert_eq!(modules, [scratch.path().join("driver/ane-contract.ko")]);
+    assert_eq!(modules, [scratch.path().join("driver/flat/ane-contract.ko")]);
     let program = machine::client("tiles.c", scratch.path(), &layout.library(scratch.path()).unwrap());
     assert!(program.is_file());
+}
+
+/// A repository of driver and library: several modules, and rules that reach beside their folder and call the compiler by name.
+#[test]
+fn repository_of_driver_and_library_is_built_by_its_rules() {
+    let scratch = tempfile::tempdir().unwrap();
+    if machine::apple_like(scratch.path(), &[]).is_none() {
+        return;
+    }
+    let top = scratch.path().join("repository");
+    let write = |name: &str, text: &str| {
+        let path = top.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("Makefile", "all:\n\tmake -C libane\n");
+    copied(&files_of(&workspace::root().join("tests/kernel")), &top.join("ane/src"));
+    std::fs::remove_file(top.join("ane/src/Kbuild")).unwrap();
+    let objects = "src/contract_engine.o src/contract_file.o src/contract_probe.o";
+    write(
+        "ane/Makefile",
+        &format!(
+            "ifneq ($(KERNELRELEASE),)\n\tobj-m := ane.o\n\tane-objs := {objects}\nelse\nall:\n\tfalse\nendif\n"
+        ),
+    );
+    write("ane/h13/Makefile", "obj-m := probe.o\n");
+    write("ane/h13/probe.c", "#error \"apple,t8103-ane\"\n");
+    make_libane(&top.join("libane"));
+    std::fs::create_dir_all(top.join("ane/src/uapi/drm")).unwrap();
+    std::fs::rename(top.join("libane/ane_accel.h"), top.join("ane/src/uapi/drm/ane_accel.h")).unwrap();
+    write(
+        "libane/Makefile",
+        "CC = gcc\nlibane: ane.o\n\tld -r ane.o -o libane.o\n\tar rcs libane.a libane.o\n\
+         ane.o: ane.c ../ane/src/uapi/drm/ane_accel.h\n\t$(CC) -I../ane/src/uapi/drm -c $< -o $@\n",
+    );
+    let layout = Layout::of(&top);
+    assert_eq!(layout.module, top.join("ane"));
+    assert_eq!(layout.modules(scratch.path(), &[]), [scratch.path().join("driver/ane/ane.ko")]);
+    let library = layout.library(scratch.path()).unwrap();
+    assert_eq!(library[0], scratch.path().join("library/libane/libane.a").display().to_string());
+    assert!(machine::client("tiles.c", scratch.path(), &library).is_file());
 }
 
 #[test]
