@@ -178,8 +178,16 @@ fn coefficients(
         stride: (conv >> 13 & 3, conv >> 15 & 3),
     };
     let (lanes, engines) = (steps << lanes_log2, 1 << engines_log2);
-    let mut packing =
-        Packing { lanes, engines, outputs, groups, kernel, has_bias: false, format: CoefficientFormat::Half };
+    let mut packing = Packing {
+        lanes,
+        engines,
+        outputs,
+        groups,
+        pads_groups: false,
+        kernel,
+        has_bias: false,
+        format: CoefficientFormat::Half,
+    };
     let lanes_log2 = if packing.is_narrow() {
         making.features.push("planes narrower than the lanes");
         lanes_log2
@@ -202,6 +210,12 @@ fn coefficients(
     let is_bytes = matches!(packing.format, CoefficientFormat::Unsigned | CoefficientFormat::Signed);
     packing.has_bias = !is_bytes && !has_addend && making.random.below(3) == 0;
     let is_sparse = matches!(packing.format, CoefficientFormat::Sparse(_));
+    if !is_sparse && packing.shows_padding() {
+        packing.pads_groups = making.feature(2, "padding of groups");
+        if packing.hides_padding() {
+            making.features.push("padding that no size tells");
+        }
+    }
     task.set(0x1c, conv | lanes_log2 << 10);
     *task.registers.entry(0x34).or_default() |= engines_log2 << 19 | small << 2;
     task.set(0x1_f800, if is_sparse { 0x60 } else { 0x40 });

@@ -40,6 +40,8 @@ pub struct Packing {
     /// Outputs of a group.
     pub outputs: u32,
     pub groups: u32,
+    /// Whether the slots of a group lie back to back, and only the group is padded.
+    pub pads_groups: bool,
     /// What an output is multiplied with; as wide as a row of coefficients.
     pub kernel: Kernel,
     /// Whether a bias row leads each slot.
@@ -66,6 +68,20 @@ impl Packing {
         self.outputs > left && left != 0 && left.is_multiple_of(self.engines)
     }
 
+    /// Whether an engine has several slots of a group, which lie elsewhere if the group is padded and not they.
+    pub fn shows_padding(self) -> bool {
+        self.groups > 1 && self.slots(0) > 1 && !self.slot_bytes(self.width()).is_multiple_of(64)
+    }
+
+    /// Whether slots or groups may be padded, and no size of a chunk tells which.
+    pub fn hides_padding(self) -> bool {
+        let sizes = |pads_groups| {
+            let packing = Self { pads_groups, ..self };
+            (0..self.engines).map(move |engine| packing.chunk_bytes(engine))
+        };
+        self.shows_padding() && sizes(false).eq(sizes(true))
+    }
+
     /// Lanes of a plane.
     pub const fn width(self) -> u32 {
         if self.is_narrow() { self.outputs.div_ceil(self.engines) } else { self.lanes }
@@ -81,17 +97,29 @@ impl Packing {
         self.kernel.channels * self.kernel.extent.0 * self.kernel.extent.1
     }
 
-    /// Bytes of an engine's chunk behind its table, unless it is sparse.
-    pub fn chunk_bytes(self, engine: u32) -> u32 {
-        let planes = self.outputs.div_ceil(self.width());
-        let slots = planes.saturating_sub(engine).div_ceil(self.engines);
+    /// Slots of a group that an engine holds.
+    fn slots(self, engine: u32) -> u32 {
+        self.outputs.div_ceil(self.width()).saturating_sub(engine).div_ceil(self.engines)
+    }
+
+    /// Bytes of a slot of so many lanes, unless it is sparse.
+    const fn slot_bytes(self, lanes: u32) -> u32 {
         let size = if matches!(self.format, CoefficientFormat::Unsigned | CoefficientFormat::Signed) {
             1
         } else {
             2
         };
-        let slot = self.width() * (self.taps() + u32::from(self.has_bias)) * size;
-        if self.groups == 1 { slots * slot } else { self.groups * slots * slot.next_multiple_of(64) }
+        lanes * (self.taps() + self.has_bias as u32) * size
+    }
+
+    /// Bytes of an engine's chunk behind its table, unless it is sparse; slots of groups count as full.
+    pub fn chunk_bytes(self, engine: u32) -> u32 {
+        let (slots, slot) = (self.slots(engine), self.slot_bytes(self.width()));
+        match (self.groups, self.pads_groups) {
+            (1, _) => slots * slot,
+            (groups, true) => groups * (slots * slot).next_multiple_of(64),
+            (groups, false) => groups * slots * slot.next_multiple_of(64),
+        }
     }
 
     pub fn chunk(self, engine: u32, table: Option<&[u16]>, random: &mut Random) -> Vec<u8> {
@@ -99,7 +127,7 @@ impl Packing {
             table.unwrap_or_default().iter().flat_map(|halfword| halfword.to_le_bytes()).collect();
         for _ in 0..self.groups {
             for plane in (engine..self.outputs.div_ceil(self.width())).step_by(self.engines as usize) {
-                if self.groups > 1 {
+                if self.groups > 1 && (plane == engine || !self.pads_groups) {
                     chunk.resize(chunk.len().next_multiple_of(64), 0);
                 }
                 let lanes = self.width().min(self.outputs - plane * self.width());

@@ -93,6 +93,7 @@ fn put_forms(registers: &TaskRegisters, constants: &mut [u8], random: &mut Rando
         engines: 1 << field(registers, 0x34, 21, 19),
         outputs: field(registers, 0x10, 16, 0),
         groups: field(registers, 0x24, 12, 0),
+        pads_groups: false,
         kernel,
         has_bias: field(registers, 0xc804, 4, 4) == 1,
         format: CoefficientFormat::Sparse(lanes),

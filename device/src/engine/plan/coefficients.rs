@@ -10,7 +10,9 @@
 //! (td 7.3; both inferred).
 //!
 //! In front of the slots may lie an activation table; the slots of a group lie in front of those of the next, each padded
-//! to 64 bytes then (delta 5.2, 5.5). What the registers say of all this is read in `kernel_dma`.
+//! to 64 bytes then (delta 5.2, 5.5). That is known of programs with one slot a group; where there are more, the slots may
+//! follow each other as in a task without groups, and the group is padded (inferred). What the registers say of all this
+//! is read in `kernel_dma`.
 
 /// Bytes of an activation table.
 pub const TABLE_BYTES: u32 = 128;
@@ -59,6 +61,15 @@ impl Sparse {
     }
 }
 
+/// What of a grouped task is padded to 64 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// Each slot (delta 5.2).
+    Slots,
+    /// Deviation: inferred. All slots of a group together.
+    Groups,
+}
+
 /// The coefficients of a convolution, of each of its groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
@@ -81,6 +92,8 @@ pub struct Kernel {
     /// Rows of a plane that is not full have room for all its lanes.
     pub has_full_rows: bool,
     pub groups: u32,
+    /// What is padded if there are several groups.
+    pub padding: Padding,
     /// How they are stored, if not one by one.
     pub sparse: Option<Sparse>,
     /// Bytes that the channels bring in all.
@@ -193,9 +206,16 @@ impl Kernel {
         coefficients.saturating_mul(if matches!(self.format, Format::Half) { 2 } else { 1 })
     }
 
-    /// Bytes to the next slot; those of a grouped task are padded each.
+    /// Bytes to the next slot of a group.
     pub const fn padded(&self, bytes: u64) -> u64 {
-        if self.groups > 1 { bytes.div_ceil(PADDED).saturating_mul(PADDED) } else { bytes }
+        if self.groups > 1 && matches!(self.padding, Padding::Slots) { round_up(bytes) } else { bytes }
+    }
+
+    /// Whether slots lie elsewhere if groups are padded and not slots: some engine holds several of a group, which are no
+    /// multiple of 64 bytes.
+    pub(super) fn shows_padding(&self) -> bool {
+        let bytes = self.slot_bytes(self.lanes);
+        self.groups > 1 && self.slots_of(0) > 1 && bytes != round_up(bytes)
     }
 
     /// Bytes of one group in the chunk of an engine.
@@ -206,7 +226,8 @@ impl Kernel {
             _ if self.has_full_rows => self.last_lanes,
             held => held,
         };
-        whole.saturating_add(self.padded(self.slot_bytes(last)))
+        let bytes = whole.saturating_add(self.padded(self.slot_bytes(last)));
+        if self.groups > 1 { round_up(bytes) } else { bytes }
     }
 
     /// Bytes that an engine needs, if it needs any.
@@ -218,6 +239,11 @@ impl Kernel {
             bytes => self.table_bytes().saturating_add(bytes),
         }
     }
+}
+
+/// The next multiple of what slots of groups, and chunks, are padded to.
+const fn round_up(bytes: u64) -> u64 {
+    bytes.div_ceil(PADDED).saturating_mul(PADDED)
 }
 
 const fn common_divisor(a: u32, b: u32) -> u32 {
@@ -243,6 +269,7 @@ mod tests {
         last_lanes: 4,
         has_full_rows: false,
         groups: 1,
+        padding: Padding::Slots,
         sparse: None,
         bytes: 0,
     };
@@ -317,6 +344,26 @@ mod tests {
         assert_eq!(kernel.slot(2, 5), Slot { engine: 5, offset: 0x280, first: 5, lanes: 1, row: 1 });
         let table = Kernel { has_table: true, ..kernel };
         assert_eq!((table.engine_bytes(0), table.slot(0, 0).offset), (0x580, 0x80));
+    }
+
+    /// 64 outputs of a group in four slots of 72 bytes for each engine.
+    #[test]
+    fn slots_of_a_group_that_is_padded_follow_each_other() {
+        let each = Kernel { taps: 36, lanes: 1, last_lanes: 1, groups: 4, ..KERNEL };
+        let together = Kernel { padding: Padding::Groups, ..each };
+        assert_eq!((each.engine_bytes(0), together.engine_bytes(0)), (4 * 4 * 0x80, 4 * 0x140));
+        let slot = Slot { engine: 5, offset: 0x140 + 3 * 72, first: 53, lanes: 1, row: 1 };
+        assert_eq!(together.slot(1, 53), slot);
+        assert_eq!(each.slot(1, 53), Slot { offset: 0x200 + 3 * 0x80, ..slot });
+    }
+
+    #[test]
+    fn padding_shows_where_an_engine_has_several_slots_of_other_sizes_than_64_bytes() {
+        let kernel = Kernel { taps: 36, lanes: 1, last_lanes: 1, groups: 4, ..KERNEL };
+        assert!(kernel.shows_padding());
+        assert!(!Kernel { taps: 32, ..kernel }.shows_padding(), "64 bytes");
+        assert!(!Kernel { outputs: 16, ..kernel }.shows_padding(), "one slot");
+        assert!(!Kernel { groups: 1, ..kernel }.shows_padding(), "one group");
     }
 
     #[test]

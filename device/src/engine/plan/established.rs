@@ -86,6 +86,12 @@ impl Plan {
             &common::C_OUT,
             common::Channels::CHANNELS,
             inferred!("a plane that is not full is"),
+        )?;
+        task.without(
+            Inferred::GROUP_PADDING,
+            &common::GROUP_CONV_CFG,
+            common::GroupConvCfg::NUM_GROUPS,
+            inferred!("padding of groups is"),
         )
     }
 }

@@ -41,8 +41,10 @@ impl Inferred {
     pub const SOURCE2_BYTES: Self = Self(2048);
     /// Deviation: inferred. A plane that has fewer outputs than those before it has rows as wide as it has outputs.
     pub const RAGGED: Self = Self(4096);
+    /// Deviation: inferred. Several slots of a group follow each other, and the group is padded, if the channels bring just that.
+    pub const GROUP_PADDING: Self = Self(8192);
 
-    pub const NAMES: [(Self, &'static str); 13] = [
+    pub const NAMES: [(Self, &'static str); 14] = [
         (Self::PADDING, "padding below zero"),
         (Self::STRIDE, "stride 3"),
         (Self::BIAS, "bias row beside a post-scale"),
@@ -56,6 +58,7 @@ impl Inferred {
         (Self::DEPTH_BROADCAST, "broadcast along depth"),
         (Self::SOURCE2_BYTES, "source 2 of bytes"),
         (Self::RAGGED, "plane that is not full"),
+        (Self::GROUP_PADDING, "padding of groups"),
     ];
 
     /// True for nothing.

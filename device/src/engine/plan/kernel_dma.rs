@@ -9,7 +9,7 @@ use ane_uapi::hw::td::words::DmaBytes;
 use ane_uapi::hw::td::{common, kernel_dma, neural};
 use ane_uapi::register::Bits;
 
-use super::coefficients::{Format, Kernel, PADDED, Sparse, TABLE_BYTES};
+use super::coefficients::{Format, Kernel, PADDED, Padding, Sparse, TABLE_BYTES};
 use super::geometry;
 use super::task::Repeats;
 use super::verdict::{Registers, Verdict};
@@ -122,13 +122,14 @@ pub(super) fn kernel(
         last_lanes: convolution.lanes,
         has_full_rows: cfg.runtime(),
         groups: repeats.groups,
+        padding: Padding::Slots,
         sparse: None,
         bytes: 0,
     };
     if cfg.sparse() {
         kernel.sparse = Some(sparse(registers, convolution, &kernel, repeats)?);
     }
-    let kernel = divided(registers, kernel)?;
+    let kernel = divided(registers, padded(registers, kernel)?)?;
     check_master(registers, kernel.sparse.is_some())?;
     convolution.lanes = kernel.common_lanes();
     Ok(kernel)
@@ -183,6 +184,31 @@ fn sparse(
     })
 }
 
+/// The same kernel with slots or groups padded, as the channels say where that makes a difference.
+fn padded(registers: Registers<'_>, slots: Kernel) -> Result<Kernel, Verdict> {
+    if slots.sparse.is_some() || !(slots.shows_padding() || even(&slots).shows_padding()) {
+        return Ok(slots);
+    }
+    let says =
+        |kernel: &Kernel| brings_exactly(registers, kernel) || brings_exactly(registers, &even(kernel));
+    let groups = Kernel { padding: Padding::Groups, ..slots };
+    let (says_slots, says_groups) = (says(&slots), says(&groups));
+    let register = &common::GROUP_CONV_CFG;
+    let why = "channels do not say whether slots or groups are padded";
+    let is_said = !(says_slots && says_groups);
+    registers.defined(is_said, register, common::GroupConvCfg::NUM_GROUPS, why)?;
+    Ok(if says_groups { groups } else { slots })
+}
+
+/// The same kernel with the outputs behind the whole rounds dealt evenly over all engines.
+fn even(kernel: &Kernel) -> Kernel {
+    let rest = kernel.outputs.saturating_sub(kernel.whole());
+    match rest.div_ceil(u32::from(kernel.engines).max(1)) {
+        0 => *kernel,
+        each => Kernel { last_lanes: each, ..*kernel },
+    }
+}
+
 /// The same kernel with the outputs behind the whole rounds dealt as the channels say: evenly over all engines, or plane
 /// after plane. The channels say a way if the engines that run are those that hold something, and each brings just that.
 fn divided(registers: Registers<'_>, filled: Kernel) -> Result<Kernel, Verdict> {
@@ -193,8 +219,7 @@ fn divided(registers: Registers<'_>, filled: Kernel) -> Result<Kernel, Verdict> 
     let refuse_unless =
         |holds, why| registers.defined(holds, &common::CONV_CFG, common::ConvCfg::OCG_SIZE, why);
     let fills = filled.ragged() == 0;
-    let each = rest.div_ceil(u32::from(filled.engines).max(1)).max(1);
-    let even = Kernel { last_lanes: each, ..filled };
+    let even = even(&filled);
     // Where engines run that full planes leave idle, narrower ones may be meant.
     let is_filled = fills && (even == filled || runs_no_more(registers, &filled));
     if filled.sparse.is_some() {

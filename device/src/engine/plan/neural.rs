@@ -5,7 +5,7 @@ use ane_uapi::hw::td::l2;
 use ane_uapi::hw::td::neural::{self, NonlinearMode, OpMode};
 use ane_uapi::register::Bits;
 
-use super::coefficients::Kernel;
+use super::coefficients::{Kernel, Padding};
 use super::geometry;
 use super::inferred::Inferred;
 use super::operand::{ELEMENTS_MAX, Shape, Sink, Source};
@@ -162,6 +162,9 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), V
         }
         if kernel.ragged() != 0 {
             inferred = inferred.with(Inferred::RAGGED);
+        }
+        if kernel.padding == Padding::Groups {
+            inferred = inferred.with(Inferred::GROUP_PADDING);
         }
     }
     let (acc_bias, post_scale) = (acc_bias(registers, operation)?, post_scale(registers)?);

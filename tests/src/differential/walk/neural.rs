@@ -131,8 +131,16 @@ fn coefficients(random: &mut Random, known: &UsedPlaces, task: &mut Delta, outpu
         _ => CoefficientFormat::Half,
     };
     let has_bias = format == CoefficientFormat::Half && task.registers[&0xc80c] == 0 && random.below(3) == 0;
-    let packing =
-        |lanes| Packing { lanes, engines: 1 << engines_log2, outputs, groups: 1, kernel, has_bias, format };
+    let packing = |lanes| Packing {
+        lanes,
+        engines: 1 << engines_log2,
+        outputs,
+        groups: 1,
+        pads_groups: false,
+        kernel,
+        has_bias,
+        format,
+    };
     let fits = |log2: &u32| {
         let packing = packing(1 << log2);
         !packing.is_narrow() && !packing.is_open() && outputs.is_multiple_of(1 << log2)

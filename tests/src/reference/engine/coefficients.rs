@@ -41,6 +41,8 @@ pub(super) struct CoefficientLayout {
     pub(super) table: bool,
     /// Whether a task has written them, interleaved by lanes (td 7.3): a row has room for all lanes then.
     pub(super) full_rows: bool,
+    /// Whether the slots of a group lie back to back, and only the group is padded.
+    pub(super) pads_groups: bool,
 }
 
 impl CoefficientLayout {
@@ -60,7 +62,11 @@ impl CoefficientLayout {
             sparse: task.bit(0xC800, 8),
             table: task.uses_table(),
             full_rows: task.bit(0xC800, 16),
+            pads_groups: false,
         };
+        // Reading: groups are padded and not their slots where engines fetch as much as that makes. Sizes that both
+        // make are refused in `check`.
+        let full = Self { pads_groups: full.fetches_padded_groups(task) == (false, true), ..full };
         // Where the lanes of all engines are more than there are outputs, each engine has as many of them, rounded up.
         // Reading: this is so if what engines fetch is what they have then; otherwise planes have all their lanes, and
         // some engines have nothing. Nobody knows it of sparse coefficients.
@@ -69,6 +75,16 @@ impl CoefficientLayout {
         let written = full.full_rows && (full.is_fetched(task) || !outputs.is_multiple_of(narrow.lanes));
         let is_narrow = outputs < lanes * engines && !full.sparse && !written && narrow.is_fetched(task);
         if is_narrow { narrow } else { full }
+    }
+
+    /// Whether engines fetch what there is if slots are padded, and if groups are, where that puts slots elsewhere.
+    fn fetches_padded_groups(self, task: &EngineTask<'_>) -> (bool, bool) {
+        let is_other = !self.slot_bytes(0).is_multiple_of(64) && self.planes() > self.engines;
+        if self.sparse || self.groups == 1 || !is_other {
+            return (true, false);
+        }
+        let is_fetched = |pads_groups| Self { pads_groups, ..self }.is_fetched(task);
+        (is_fetched(false), is_fetched(true))
     }
 
     /// Whether the engines that have coefficients are those that fetch, and fetch them and the padding behind.
@@ -100,9 +116,10 @@ impl CoefficientLayout {
         if self.full_rows { self.lanes } else { self.of_plane(plane).len() as u32 }
     }
 
-    /// From the end of a slot to the next. Slots lie back to back, those of groups at multiples of 64 (delta 5.2).
-    fn next_slot(self, end: u64) -> u64 {
-        if self.groups > 1 { end.next_multiple_of(64) } else { end }
+    /// From the end of a slot to the next. Slots lie back to back, those of groups at multiples of 64 (delta 5.2), or
+    /// the first one of a group.
+    fn next_slot(self, end: u64, is_first: bool) -> u64 {
+        if self.groups > 1 && (is_first || !self.pads_groups) { end.next_multiple_of(64) } else { end }
     }
 
     /// Bytes that the chunk of an engine has at least.
@@ -112,7 +129,7 @@ impl CoefficientLayout {
             for plane in (engine..self.planes()).step_by(self.engines as usize) {
                 // How much a sparse slot holds says the slot itself.
                 let bytes = if self.sparse { 3 } else { self.slot_bytes(plane) };
-                end = self.next_slot(end) + bytes;
+                end = self.next_slot(end, plane == engine) + bytes;
             }
         }
         end
@@ -139,6 +156,9 @@ pub(super) fn check(task: &EngineTask<'_>, taps: u32) -> Result<(), Stop> {
     if layout.sparse {
         sparse::check(task, layout)?;
     }
+    stop_if(layout.fetches_padded_groups(task) == (true, true), || {
+        Stop::refused(0x24, "slots or groups are padded, and sizes fit both")
+    })?;
     // A last plane with fewer outputs has rows as narrow. Reading: if what is fetched is what there is then.
     let is_ragged = !layout.outputs.is_multiple_of(layout.lanes);
     stop_if(is_ragged && (layout.sparse || !layout.is_fetched(task)), || {
@@ -181,7 +201,7 @@ impl ReferenceMachine {
             let size = u64::from(task.word(0x1F888 + 4 * engine));
             for group in &mut groups {
                 for plane in (engine..layout.planes()).step_by(layout.engines as usize) {
-                    at = layout.next_slot(at);
+                    at = layout.next_slot(at, plane == engine);
                     at +=
                         self.slot(task, (layout, layout.of_plane(plane)), (start + at, size - at), group)?;
                     stop_if(at > size, || {
