@@ -3,12 +3,17 @@
 
 use std::arch::x86_64::*;
 
-use super::intrinsics::{instructions, memory};
-use super::lanes::{ANCHOR, Doubles, Fused, Lanes};
+use super::intrinsics::{instructions, memory, sixteen_halves};
+use super::lanes::{ANCHOR, Doubles, Fused, Lanes, Outputs};
+use super::vector::Tap;
 
 /// A register of AVX with singles.
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(__m256);
+
+/// Two of them.
+#[derive(Clone, Copy)]
+pub(super) struct Pair(Avx2, Avx2);
 
 /// A register of AVX with doubles.
 #[derive(Clone, Copy)]
@@ -84,10 +89,41 @@ impl Lanes for Avx2 {
     }
 }
 
+impl Outputs for Pair {
+    sixteen_halves!();
+
+    #[inline(always)]
+    unsafe fn anchored() -> Self {
+        // SAFETY: as the caller says.
+        let anchor = unsafe { Avx2::splat(ANCHOR) };
+        Self(anchor, anchor)
+    }
+
+    instructions! {
+        plus_kept(self, coefficients: __m256i, magnitudes: __m256i, tap: Tap) -> Self = {
+            let kept = _mm256_cmpgt_epi16(magnitudes, _mm256_set1_epi32(tap.most.cast_signed()));
+            let kept = _mm256_and_si256(coefficients, kept);
+            let operand = Avx2(_mm256_set1_ps(tap.operand));
+            let lower = Avx2(_mm256_cvtph_ps(_mm256_castsi256_si128(kept)));
+            let upper = Avx2(_mm256_cvtph_ps(_mm256_extracti128_si256::<1>(kept)));
+            Self(self.0.plus_product(lower, operand), self.1.plus_product(upper, operand))
+        };
+    }
+
+    #[inline(always)]
+    unsafe fn add_units(self, to: *mut i32) {
+        // SAFETY: as the caller says.
+        unsafe { self.0.add_units(to) };
+        // SAFETY: as the caller says.
+        unsafe { self.1.add_units(to.wrapping_add(Avx2::COUNT)) };
+    }
+}
+
 impl Fused for Avx2 {
+    type Outputs = Pair;
+
     memory! {
         splat(number: f32) -> Self = Self(_mm256_set1_ps(number));
-        load_ordinary(from: *const u16) -> Self = Self(_mm256_cvtph_ps(_mm_loadu_si128(from.cast())));
         load_few(from: *const f32, count: i32) -> Self = {
             let wanted = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), Self::counted());
             Self(_mm256_maskload_ps(from, wanted))

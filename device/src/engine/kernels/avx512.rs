@@ -3,8 +3,9 @@
 
 use std::arch::x86_64::*;
 
-use super::intrinsics::{instructions, memory};
-use super::lanes::{ANCHOR, Doubles, Fused, Lanes};
+use super::intrinsics::{instructions, memory, sixteen_halves};
+use super::lanes::{ANCHOR, Doubles, Fused, Lanes, Outputs};
+use super::vector::Tap;
 
 /// A register of AVX-512 with singles.
 #[derive(Clone, Copy)]
@@ -87,10 +88,35 @@ impl Lanes for Avx512 {
     }
 }
 
+impl Outputs for Avx512 {
+    sixteen_halves!();
+
+    #[inline(always)]
+    unsafe fn anchored() -> Self {
+        // SAFETY: as the caller says.
+        unsafe { Self::splat(ANCHOR) }
+    }
+
+    instructions! {
+        plus_kept(self, coefficients: __m256i, magnitudes: __m256i, tap: Tap) -> Self = {
+            let kept = _mm256_cmpgt_epi16_mask(magnitudes, _mm256_set1_epi32(tap.most.cast_signed()));
+            let coefficients = _mm512_cvtph_ps(coefficients);
+            Self(_mm512_mask3_fmadd_ps(coefficients, _mm512_set1_ps(tap.operand), self.0, kept))
+        };
+    }
+
+    #[inline(always)]
+    unsafe fn add_units(self, to: *mut i32) {
+        // SAFETY: as the caller says.
+        unsafe { Fused::add_units(self, to) };
+    }
+}
+
 impl Fused for Avx512 {
+    type Outputs = Self;
+
     memory! {
         splat(number: f32) -> Self = Self(_mm512_set1_ps(number));
-        load_ordinary(from: *const u16) -> Self = Self(_mm512_cvtph_ps(_mm256_loadu_si256(from.cast())));
         load_few(from: *const f32, count: i32) -> Self =
             Self(_mm512_maskz_loadu_ps(1u16.unbounded_shl(count.cast_unsigned()).wrapping_sub(1), from));
         apart(from: *const f32, step: i32) -> Self =

@@ -32,4 +32,44 @@ macro_rules! memory {
     };
 }
 
-pub(super) use {instructions, memory};
+/// What [`Outputs`](super::lanes::Outputs) does with halves, which is the same for all lengths of registers of singles.
+macro_rules! sixteen_halves {
+    () => {
+        type Halves = std::arch::x86_64::__m256i;
+
+        #[inline(always)]
+        unsafe fn load(from: *const u16) -> Self::Halves {
+            // SAFETY: the unit is there, and so are the halves, as the caller says.
+            unsafe { _mm256_loadu_si256(from.cast()) }
+        }
+
+        #[inline(always)]
+        fn magnitudes(halves: Self::Halves) -> Self::Halves {
+            // SAFETY: halves of this kind come from `load`, which is called where the processor has the unit.
+            unsafe { _mm256_and_si256(halves, _mm256_set1_epi16(i16::MAX)) }
+        }
+
+        #[inline(always)]
+        fn larger(a: Self::Halves, b: Self::Halves) -> Self::Halves {
+            // SAFETY: as above.
+            unsafe { _mm256_max_epi16(a, b) }
+        }
+
+        #[inline(always)]
+        #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "sixteen bits of a word")]
+        fn largest(magnitudes: Self::Halves) -> u16 {
+            // There is an instruction for the smallest one: that of the complements.
+            // SAFETY: as above.
+            unsafe {
+                let half = _mm_max_epi16(
+                    _mm256_castsi256_si128(magnitudes),
+                    _mm256_extracti128_si256::<1>(magnitudes),
+                );
+                let complements = _mm_xor_si128(half, _mm_set1_epi16(-1));
+                !(_mm_cvtsi128_si32(_mm_minpos_epu16(complements)) as u16)
+            }
+        }
+    };
+}
+
+pub(super) use {instructions, memory, sixteen_halves};

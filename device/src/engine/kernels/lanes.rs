@@ -3,6 +3,8 @@
 //! A value of such a type exists only where the processor has the unit, since the one way to a first value is
 //! an unsafe function like [`Lanes::splat`] or [`Lanes::load`]; everything that starts from a value is safe.
 
+use super::vector::Tap;
+
 /// Lanes of the longest vector of any tier.
 pub(super) const LONGEST: usize = 16;
 
@@ -60,8 +62,50 @@ pub(super) trait Lanes: Copy {
     fn odd(self) -> Self;
 }
 
+/// Running sums of sixteen neighbouring outputs, in single precision.
+pub(super) trait Outputs: Copy {
+    /// Sixteen halves side by side, or their magnitudes.
+    type Halves: Copy;
+
+    /// Sums that start from [`ANCHOR`].
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit.
+    unsafe fn anchored() -> Self;
+
+    /// Halves that lie in a row.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit, and sixteen halves can be read.
+    unsafe fn load(from: *const u16) -> Self::Halves;
+
+    /// Halves without their signs.
+    fn magnitudes(halves: Self::Halves) -> Self::Halves;
+
+    /// The larger one of two magnitudes in each place.
+    fn larger(a: Self::Halves, b: Self::Halves) -> Self::Halves;
+
+    /// The largest of all places.
+    fn largest(magnitudes: Self::Halves) -> u16;
+
+    /// Adds the products of a tap where it does not drop them; the exponent fields of all coefficients are below 31.
+    fn plus_kept(self, coefficients: Self::Halves, magnitudes: Self::Halves, tap: Tap) -> Self;
+
+    /// Adds the units that the sums are away from [`ANCHOR`] to numbers in a row.
+    ///
+    /// # Safety
+    ///
+    /// Sixteen numbers can be read and written.
+    unsafe fn add_units(self, to: *mut i32);
+}
+
 /// Singles that are multiplied and added with one rounding.
 pub(super) trait Fused: Lanes {
+    /// Sixteen of them.
+    type Outputs: Outputs;
+
     /// The same number everywhere.
     ///
     /// # Safety
@@ -76,13 +120,6 @@ pub(super) trait Fused: Lanes {
     fn plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self;
 
     fn magnitude(self) -> Self;
-
-    /// Halves that lie in a row and have exponent fields below 31.
-    ///
-    /// # Safety
-    ///
-    /// The processor has the unit, and `COUNT` halves can be read.
-    unsafe fn load_ordinary(from: *const u16) -> Self;
 
     /// The first so many of the numbers that lie in a row, and zeros.
     ///

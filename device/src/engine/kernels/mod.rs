@@ -47,7 +47,7 @@ pub(crate) use self::copy::{Gather, Source, Stretch};
 pub(crate) use self::deal::{Deal, Strip};
 pub(crate) use self::double::SCALE;
 pub(crate) use self::finish::{Finish, Pixels, Port};
-pub(crate) use self::measure::{Extent, GRANULE, least};
+pub(crate) use self::measure::{Extent, GRANULE};
 pub(crate) use self::ordered::{LOWEST, half};
 pub(crate) use self::sparse::{Dropped, Small};
 pub(crate) use self::spread::Spread;
@@ -184,7 +184,7 @@ pub(crate) struct Code {
     drops: Drops,
     peak: unsafe fn(&[i32], &[i32]) -> Option<u32>,
     find: Option<Find>,
-    stream: Option<unsafe fn(&mut Stream<'_>)>,
+    stream: Option<unsafe fn(&mut Stream<'_>) -> u16>,
 }
 
 impl Code {
@@ -294,11 +294,12 @@ impl Code {
         self.stream.is_some()
     }
 
-    /// Adds taps whose coefficients are read where they are, where that can be done.
-    pub(crate) fn stream(&self, stream: &mut Stream<'_>) {
-        let Some(run) = self.stream else { return };
+    /// Adds taps whose coefficients are read where they are, where that can be done; gives the largest magnitude of a
+    /// coefficient, as the bits of a half.
+    pub(crate) fn stream(&self, stream: &mut Stream<'_>) -> u16 {
+        let Some(run) = self.stream else { return 0 };
         // SAFETY: a `Code` is handed out where the unit is there.
-        unsafe { run(stream) };
+        unsafe { run(stream) }
     }
 }
 
@@ -318,9 +319,9 @@ macro_rules! kernel {
     };
     (singles streams $lanes:ty $(, #[$feature:meta])?) => {
         $(#[$feature])?
-        unsafe fn stream(coefficients: &mut super::Stream<'_>) {
+        unsafe fn stream(coefficients: &mut super::Stream<'_>) -> u16 {
             // SAFETY: as the caller says.
-            unsafe { super::vector::run::<$lanes>(coefficients) }
+            unsafe { super::vector::run::<<$lanes as super::lanes::Fused>::Outputs>(coefficients) }
         }
 
         $(#[$feature])?

@@ -1,12 +1,16 @@
 //! A matrix times a vector: coefficients that are used once.
 //!
-//! Where an output channel has one pixel, nothing is gained by packing coefficients. They are read where they are, as halves,
-//! `[tap][lane]`: a vector holds those of neighbouring outputs, and the operand is the same number for all of them. It
-//! is the operand then whose last digit is set, which does as well. There are several chains of sums, because an
-//! addition waits for the one before it.
+//! Where an output channel has one pixel, nothing is gained by packing coefficients. They are read once, where they are, as
+//! halves, `[tap][lane]`. Sixteen lanes are neighbouring outputs, and the operand of a tap is the same number for all of
+//! them. It is the operand whose last digit is set, which does as well as that of the coefficient. While a coefficient is in
+//! a register it is also compared with the limit below which its product is dropped, and with the largest one so far: its
+//! magnitude is a whole number of sixteen bits, so that either takes one instruction for sixteen of them. From the largest
+//! the caller learns whether the sums have stayed in the range of single precision. There are several chains of sums,
+//! because an addition waits for the one before it.
 #![expect(unsafe_code, reason = "vectors are read from slices and written to them")]
 
-use super::lanes::{ANCHOR, Fused};
+use super::lanes::{LONGEST, Outputs};
+use super::measure::least;
 
 /// Chains of sums.
 const CHAINS: usize = 4;
@@ -14,75 +18,77 @@ const CHAINS: usize = 4;
 /// Some taps of neighbouring outputs.
 #[derive(Debug)]
 pub(crate) struct Stream<'a> {
-    /// Coefficients, `[tap][lane]`, from the first lane that is wanted on. Their exponent fields are below 31.
+    /// Coefficients, `[tap][lane]`, from the first lane that is wanted on.
     pub(crate) coefficients: &'a [u16],
     /// Lanes of a tap.
     pub(crate) lanes: usize,
-    /// Operands with the last digit set.
-    pub(crate) operands: &'a [f32],
-    /// The taps whose products may be dropped.
-    pub(crate) dropped: &'a [Tap],
-    /// Sums in units, one vector of them.
-    pub(crate) sums: &'a mut [i32],
+    pub(crate) taps: &'a [Tap],
+    /// Sums in units.
+    pub(crate) sums: &'a mut [i32; LONGEST],
 }
 
-/// A tap whose operand is so small that products of it may be dropped.
+/// An operand, and the coefficients that it drops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tap {
-    /// Among those that are added together.
-    pub(crate) number: usize,
-    /// The largest magnitude of a coefficient with which its product is dropped.
-    pub(crate) most: f32,
+    /// With the last digit set, unless it is zero.
+    pub(crate) operand: f32,
+    /// The largest magnitude of a coefficient whose product is dropped, as the bits of a half, in both halves of the
+    /// word; all bits are set if each product counts.
+    pub(crate) most: u32,
 }
 
-/// Adds the taps, whose magnitudes add up to less than 64.
+impl Tap {
+    /// The tap of an operand, which is a half.
+    pub(crate) fn new(operand: f32) -> Self {
+        /// What exponent fields of singles are larger by.
+        const BIAS: u32 = 112;
+        // The limit is a power of two that a half can have, and its bits less one are those of the number below it.
+        let most = match least(operand).to_bits() >> 23 {
+            0 => u32::MAX,
+            field => (((field - BIAS) << 10) - 1) * 0x1_0001,
+        };
+        Self { operand: f32::from_bits(operand.to_bits() | u32::from(operand != 0.0)), most }
+    }
+}
+
+/// Adds the taps to the sums; gives the largest magnitude of a coefficient, as the bits of a half.
 ///
-/// All products are added first, as if none was dropped, and what is too much is taken off: few operands are so small that
-/// products of theirs are to be looked at.
+/// The sums are right if the products' magnitudes add up to less than 64, and no coefficient has an exponent field of 31.
 ///
 /// # Safety
 ///
 /// The processor has the unit.
 #[inline(always)]
-pub(super) unsafe fn run<V: Fused>(stream: &mut Stream<'_>) {
-    let Stream { coefficients, lanes, operands, dropped, ref mut sums } = *stream;
-    let Some(last) = operands.len().checked_sub(1) else { return };
-    assert!(coefficients.len() >= last * lanes + V::COUNT, "coefficients of all taps are there");
+pub(super) unsafe fn run<S: Outputs>(stream: &mut Stream<'_>) -> u16 {
+    let Stream { coefficients, lanes, taps, ref mut sums } = *stream;
+    let Some(last) = taps.len().checked_sub(1) else { return 0 };
+    assert!(coefficients.len() >= last * lanes + LONGEST, "coefficients of all taps are there");
     let mut from = coefficients.as_ptr();
     // SAFETY: as the caller says.
-    let mut chains = [unsafe { V::splat(ANCHOR) }; CHAINS];
-    let (many, few) = operands.as_chunks::<CHAINS>();
-    for operands in many {
-        for (chain, &operand) in chains.iter_mut().zip(operands) {
+    let mut chains = [unsafe { S::anchored() }; CHAINS];
+    // SAFETY: the slice has a vector.
+    let mut largest = S::magnitudes(unsafe { S::load(from) });
+    let (many, few) = taps.as_chunks::<CHAINS>();
+    for taps in many {
+        for (chain, &tap) in chains.iter_mut().zip(taps) {
             // SAFETY: there are coefficients of all taps.
-            *chain = unsafe { added(*chain, from, operand) };
+            unsafe { add(chain, &mut largest, from, tap) };
             from = from.wrapping_add(lanes);
         }
     }
-    for (chain, &operand) in chains.iter_mut().zip(few) {
+    for (chain, &tap) in chains.iter_mut().zip(few) {
         // SAFETY: as above.
-        *chain = unsafe { added(*chain, from, operand) };
+        unsafe { add(chain, &mut largest, from, tap) };
         from = from.wrapping_add(lanes);
     }
-    for &Tap { number, most } in dropped {
-        let from = coefficients[number * lanes..][..V::COUNT].as_ptr();
-        // SAFETY: the slice has a vector.
-        let coefficient = unsafe { V::load_ordinary(from) };
-        // SAFETY: as the caller says.
-        let operand = unsafe { V::splat(operands[number]) };
-        // SAFETY: as the caller says.
-        let most = unsafe { V::splat(most) };
-        let chain = &mut chains[number % CHAINS];
-        *chain = chain.less_upto(coefficient, operand, most);
-    }
-    let to = sums[..V::COUNT].as_mut_ptr();
     for chain in chains {
-        // SAFETY: the slice has a vector.
-        unsafe { chain.add_units(to) };
+        // SAFETY: the array has a sum for each lane.
+        unsafe { chain.add_units(sums.as_mut_ptr()) };
     }
+    S::largest(largest)
 }
 
-/// A sum, and the product of a tap.
+/// Adds the products of a tap to a chain, and looks at its coefficients.
 ///
 /// A function rather than a closure: a closure that is not inlined is compiled without the unit, and each instruction
 /// becomes a call.
@@ -91,10 +97,67 @@ pub(super) unsafe fn run<V: Fused>(stream: &mut Stream<'_>) {
 ///
 /// The processor has the unit, and a vector of coefficients can be read.
 #[inline(always)]
-unsafe fn added<V: Fused>(sum: V, coefficients: *const u16, operand: f32) -> V {
+unsafe fn add<S: Outputs>(chain: &mut S, largest: &mut S::Halves, from: *const u16, tap: Tap) {
     // SAFETY: as the caller says.
-    let coefficients = unsafe { V::load_ordinary(coefficients) };
-    // SAFETY: as the caller says.
-    let operand = unsafe { V::splat(operand) };
-    sum.plus_product(coefficients, operand)
+    let coefficients = unsafe { S::load(from) };
+    let magnitudes = S::magnitudes(coefficients);
+    *largest = S::larger(*largest, magnitudes);
+    *chain = chain.plus_kept(coefficients, magnitudes, tap);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tier;
+    use super::*;
+    use crate::engine::numerics::halves;
+    use crate::engine::numerics::product;
+
+    /// The sums of some operands, each times sixteen coefficients, and the largest coefficient.
+    fn streamed(tier: Tier, operands: &[u16], coefficients: &[u16], lanes: usize) -> ([i32; LONGEST], u16) {
+        let taps: Vec<_> = operands.iter().map(|&operand| Tap::new(halves::value(operand))).collect();
+        let mut sums = [7; LONGEST];
+        let largest = tier.code().stream(&mut Stream { coefficients, lanes, taps: &taps, sums: &mut sums });
+        (sums, largest)
+    }
+
+    #[test]
+    fn products_of_every_exponent_are_those_of_the_definition() {
+        // Coefficients of each exponent field whose product with the operand is less than 64, at both ends of its binade.
+        for field in 0..32u16 {
+            let operand = field << 10 | 0x155;
+            let fits = |&half: &u16| (halves::value(half) * halves::value(operand)).abs() < 63.0;
+            let ends = (0..31u16).flat_map(|field| [field << 10, field << 10 | 0x8001, field << 10 | 0x3ff]);
+            let mut all: Vec<_> = ends.filter(fits).collect();
+            all.resize(all.len().next_multiple_of(LONGEST), 0);
+            for coefficients in all.chunks_exact(LONGEST) {
+                let expected = coefficients.iter().map(|&half| 7 + product::of(operand, half) as i32);
+                let largest = coefficients.iter().map(|half| half & 0x7fff).max();
+                for tier in Tier::ALL.into_iter().filter(|tier| tier.code().has_streams()) {
+                    let (sums, found) = streamed(tier, &[operand], coefficients, LONGEST);
+                    assert!(sums.iter().copied().eq(expected.clone()), "{operand:#06x} {}", tier.name());
+                    assert_eq!(Some(found), largest);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn taps_of_any_number_are_all_added_and_lanes_beyond_sixteen_are_not() {
+        for count in 1..20 {
+            let operands = vec![halves::ONE; count];
+            let mut coefficients = vec![0x7bff; count * 32];
+            for tap in coefficients.chunks_exact_mut(32) {
+                tap[..LONGEST].copy_from_slice(&std::array::from_fn::<u16, LONGEST, _>(|lane| {
+                    0x8100 + lane as u16 * 0x100
+                }));
+            }
+            for tier in Tier::ALL.into_iter().filter(|tier| tier.code().has_streams()) {
+                let (sums, largest) = streamed(tier, &operands, &coefficients, 32);
+                let of_lane =
+                    |lane| 7 + count as i64 * product::of(halves::ONE, 0x8100 + lane as u16 * 0x100);
+                assert_eq!(sums.map(i64::from), std::array::from_fn(of_lane), "{count} {}", tier.name());
+                assert_eq!(largest, 0x1000);
+            }
+        }
+    }
 }

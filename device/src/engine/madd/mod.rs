@@ -356,7 +356,8 @@ impl Watched<'_> {
             Some(wide) => Definition { shape: wide, coefficients: Some(&room), ..definition },
             None => definition,
         };
-        let is_done = PixelPass::new(array.code, &of_pixel, post_scale)
+        let port = Port { post_scale, factor: f64::from(halves::value(post_scale)) };
+        let is_done = PixelPass::new(array.code, &of_pixel, port)
             .is_some_and(|vector| array.multiply(threads, &vector, output, watch));
         array.wide = room;
         if is_done {
@@ -378,7 +379,7 @@ impl Watched<'_> {
             split,
             channels: &array.channels,
             definition,
-            port: Port { post_scale, factor: f64::from(halves::value(post_scale)) },
+            port,
         };
         let workers = array.workers.get_mut(..threads).unwrap_or_default();
         let shares = pass.layout.shares_of(&shape, output);

@@ -1,46 +1,43 @@
 //! Outputs of one pixel: a matrix of coefficients times the vector of operands.
 //!
-//! Each coefficient is used once, so that nothing is packed: they are read where they are, and the time is that of reading
-//! them. What is known of them before is nothing, and so some taps at a time are measured, while they are near, and then added.
-//! If they do not fit single precision, or may come to the limit, the pass is computed as any other.
-
-use std::ops::Range;
+//! Each coefficient is used once, so that nothing is packed: they are read once, where they are, and the time is that of reading
+//! them. Nothing is known of them before. Some taps at a time are added as if their products fitted single precision; the
+//! kernel tells how large the coefficients were, and if that was too large, the sums are thrown away. Then fewer taps at a
+//! time are tried. If those do not fit either, or sums may come to the limit, the pass is computed as any other.
 
 use super::definition::Definition;
 use super::packing::{side_by_side, turned_side_by_side};
 use super::shape::Shape;
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::turn::BLOCK;
-use crate::engine::kernels::{Code, Stream, Tap, least};
-use crate::engine::numerics::halves::{ONE, Operand};
-use crate::engine::numerics::output;
+use crate::engine::kernels::{Code, Finish, Pixels, Port, Stream, Tap, Window};
+use crate::engine::numerics::halves::{INFINITY, ONE, Operand, value};
 use crate::engine::numerics::product::{self, UNIT};
 use crate::engine::numerics::sum::{LIMIT, in_units};
 
-/// Taps that are measured together.
-const CHUNK: usize = 32;
+/// Taps that are added together where many are: what is done once for them is little beside them.
+const MANY: usize = 128;
+/// The same where their products are large. Operands are measured by as many.
+const FEW: usize = 32;
 /// Lanes of a vector of any tier.
 const LANES: usize = 16;
 /// Coefficients that are a thread's share at a time, about.
-const MANY: usize = 1 << 16;
+const SHARE: usize = 1 << 16;
 /// What magnitudes in single precision may add up to, less than 64 by more than all roundings.
 const SINGLES: f32 = 63.0;
-
-/// The magnitude from which on a half has an exponent field of 31, which kernels do not expect here.
-const SPECIAL: f32 = 65536.0;
+/// What roundings may have taken from a bound: more than there are roundings in it.
+const SLACK: f32 = 1.001;
 
 #[derive(Debug)]
 pub(super) struct PixelPass<'a> {
     code: &'static Code,
     definition: &'a Definition<'a>,
     coefficients: &'a [u16],
-    post_scale: u16,
-    /// Those of each tap of each group, with the last digit set.
-    operands: Vec<f32>,
-    /// The taps of each chunk whose products may be dropped, the smallest operand first.
-    small: Vec<Tap>,
-    /// For each chunk of each group.
-    chunks: Vec<Chunk>,
+    port: Port,
+    /// Those of each group.
+    taps: Vec<Tap>,
+    /// For every few taps of each group the magnitudes of their operands, summed.
+    magnitudes: Vec<f32>,
     /// Lanes that are computed together.
     together: usize,
 }
@@ -74,15 +71,6 @@ pub(super) fn put_side_by_side(from: &[u16], shape: &Shape, to: &mut [u16]) {
     }
 }
 
-/// What the operands of a chunk are like, whichever coefficients they meet.
-#[derive(Clone, Debug)]
-struct Chunk {
-    /// Their magnitudes, summed.
-    sum: f32,
-    /// Which of the small taps are its own.
-    small: Range<usize>,
-}
-
 /// Some neighbouring outputs.
 #[derive(Debug)]
 pub(super) struct OutputShare<'a> {
@@ -97,7 +85,7 @@ pub(super) struct OutputShare<'a> {
 )]
 impl<'a> PixelPass<'a> {
     /// The pass, if it is one: whole vectors of outputs have their coefficients side by side.
-    pub(super) fn new(code: &'static Code, definition: &'a Definition<'a>, post_scale: u16) -> Option<Self> {
+    pub(super) fn new(code: &'static Code, definition: &'a Definition<'a>, port: Port) -> Option<Self> {
         let (shape, coefficients) = (definition.shape, definition.coefficients?);
         let together = shape.lanes.min(LANES);
         let fits = shape.pixels() == 1
@@ -108,22 +96,13 @@ impl<'a> PixelPass<'a> {
             return None;
         }
         let operands = Self::operands(code, definition);
-        let (mut small, mut chunks) = (Vec::new(), Vec::new());
-        for operands in operands.chunks(shape.taps()).flat_map(|of_group| of_group.chunks(CHUNK)) {
-            let first = small.len();
-            small.extend(operands.iter().enumerate().filter_map(|(number, &operand)| {
-                // The numbers in between are none.
-                let most = f32::from_bits(least(operand).to_bits().checked_sub(1)?);
-                (operand != 0.0).then_some(Tap { number, most })
-            }));
-            small[first..].sort_unstable_by(|a, b| b.most.total_cmp(&a.most));
-            let sum = operands.iter().map(|operand| operand.abs()).sum();
-            chunks.push(Chunk { sum, small: first..small.len() });
-        }
-        Some(Self { code, definition, coefficients, post_scale, operands, small, chunks, together })
+        let few = operands.chunks(shape.taps()).flat_map(|of_group| of_group.chunks(FEW));
+        let magnitudes = few.map(|operands| operands.iter().map(|operand| operand.abs()).sum()).collect();
+        let taps = operands.iter().copied().map(Tap::new).collect();
+        Some(Self { code, definition, coefficients, port, taps, magnitudes, together })
     }
 
-    /// The operands of all groups as single numbers with the last digit set.
+    /// The operands of all groups as single numbers.
     fn operands(code: &Code, definition: &Definition<'_>) -> Vec<f32> {
         let shape = definition.shape;
         let mut operands = vec![0.0; shape.groups * shape.taps()];
@@ -136,9 +115,6 @@ impl<'a> PixelPass<'a> {
                 *number = Operand::new(definition.operand(output, 0, tap)).value();
             }
         }
-        for number in &mut operands {
-            *number = f32::from_bits(number.to_bits() | u32::from(*number != 0.0));
-        }
         operands
     }
 
@@ -147,7 +123,7 @@ impl<'a> PixelPass<'a> {
         &self,
         output: &'o mut [u16],
     ) -> impl Iterator<Item = OutputShare<'o>> + Send + use<'o> {
-        let many = (MANY / self.definition.shape.taps()).next_multiple_of(self.together).max(self.together);
+        let many = (SHARE / self.definition.shape.taps()).next_multiple_of(self.together).max(self.together);
         output.chunks_mut(many).enumerate().map(move |(i, output)| OutputShare { first: i * many, output })
     }
 
@@ -158,21 +134,29 @@ impl<'a> PixelPass<'a> {
             if pace.spend(self.definition.shape.taps() * self.together / VECTOR) {
                 return true;
             }
-            let Some(units) = self.sums(first + i * self.together) else { return false };
-            for (to, units) in output.iter_mut().zip(units) {
-                *to = self.rounded(units);
-            }
+            let first = first + i * self.together;
+            let Some(sums) = self.sums(first, MANY).or_else(|| self.sums(first, FEW)) else { return false };
+            self.finish(&sums, output);
         }
         true
     }
 
-    /// So many units as they are stored.
-    fn rounded(&self, units: i32) -> u16 {
-        output::of(in_units(i64::from(units)), self.post_scale)
+    /// Stores the sums of neighbouring outputs.
+    fn finish(&self, sums: &[i32; LANES], output: &mut [u16]) {
+        let columns = output.len();
+        self.code.finish(&mut Finish {
+            sums: &sums[..columns],
+            fates: &[],
+            columns,
+            port: self.port,
+            channels: 0..1,
+            pixels: &[Pixels { columns: 0..columns, first: 0 }],
+            window: &mut Window::new(output, columns),
+        });
     }
 
-    /// The sums of neighbouring outputs.
-    fn sums(&self, first: usize) -> Option<[i32; LANES]> {
+    /// The sums of neighbouring outputs, so many taps at a time, unless they may not be right.
+    fn sums(&self, first: usize, together: usize) -> Option<[i32; LANES]> {
         let shape = self.definition.shape;
         let (plane, lane, taps) = (first / shape.lanes, first % shape.lanes, shape.taps());
         let group = first / shape.group_outputs;
@@ -183,29 +167,19 @@ impl<'a> PixelPass<'a> {
             reach = reach.max(in_units(bias).abs());
             *sum = i32::try_from(bias).ok()?;
         }
-        let all = &self.coefficients[plane * taps * shape.lanes..][..taps * shape.lanes];
-        let chunks = &self.chunks[group * taps.div_ceil(CHUNK)..];
-        for (tap, of_chunk) in (0..taps).step_by(CHUNK).zip(chunks) {
-            let count = CHUNK.min(taps - tap);
-            let chunk = &all[tap * shape.lanes..][..count * shape.lanes];
-            let extent = self.code.measure(chunk);
-            let operands = &self.operands[group * taps + tap..][..count];
-            let bound = of_chunk.sum * extent.largest * 1.001 + count as f32 * UNIT;
+        let coefficients = &self.coefficients[plane * taps * shape.lanes..][..taps * shape.lanes];
+        let each = coefficients.chunks(together * shape.lanes);
+        let each = each.zip(self.taps[group * taps..][..taps].chunks(together));
+        let few = taps.div_ceil(FEW);
+        let magnitudes = self.magnitudes[group * few..][..few].chunks(together / FEW);
+        for ((coefficients, taps), magnitudes) in each.zip(magnitudes) {
+            let coefficients = &coefficients[lane..];
+            let largest =
+                self.code.stream(&mut Stream { coefficients, lanes: shape.lanes, taps, sums: &mut sums });
+            let bound = magnitudes.iter().sum::<f32>() * value(largest) * SLACK + taps.len() as f32 * UNIT;
             reach += f64::from(bound);
-            let is_special = extent.largest >= SPECIAL;
-            if is_special || bound >= SINGLES || reach * 1.001 >= in_units(LIMIT) {
+            if largest >= INFINITY || bound >= SINGLES || reach * f64::from(SLACK) >= in_units(LIMIT) {
                 return None;
-            }
-            let small = &self.small[of_chunk.small.clone()];
-            let dropped = small.iter().take_while(|tap| extent.smallest <= tap.most).count();
-            for vector in (0..LANES).step_by(self.code.lanes) {
-                self.code.stream(&mut Stream {
-                    coefficients: &chunk[lane + vector..],
-                    lanes: shape.lanes,
-                    operands,
-                    dropped: &small[..dropped],
-                    sums: &mut sums[vector..],
-                });
             }
         }
         Some(sums)
