@@ -24,6 +24,7 @@ use crate::bo::Space;
 use crate::bus::{Bus, BusError, Operation};
 use crate::dart::{Controller, Nub, TableError};
 use crate::front::{FileId, User};
+use crate::per::PerContext;
 use crate::usage::Rules;
 use line::Line;
 
@@ -83,7 +84,7 @@ pub struct Contexts {
     rules: Rules,
     is_checking: bool,
     count: u32,
-    slots: [Option<Slot>; ContextId::COUNT as usize],
+    slots: PerContext<Option<Slot>>,
     of: BTreeMap<FileId, ContextId>,
     line: Line,
 }
@@ -111,7 +112,7 @@ impl Contexts {
             rules: Rules::of_chip(config.chip.get()),
             is_checking: config.features.get() & FEATURE_CHECK != 0,
             count: u32::from(config.context_count.get()).min(ContextId::COUNT.into()),
-            slots: [const { None }; ContextId::COUNT as usize],
+            slots: PerContext::default(),
             of: BTreeMap::new(),
             line: Line::default(),
         })
@@ -122,12 +123,12 @@ impl Contexts {
     }
 
     pub fn free(&self) -> u32 {
-        let used = self.slots.iter().flatten().count();
+        let used = self.slots.0.iter().flatten().count();
         self.count.saturating_sub(u32::try_from(used).unwrap_or(u32::MAX))
     }
 
     fn held(&self, user: u32) -> usize {
-        self.slots.iter().flatten().filter(|slot| slot.user == user).count()
+        self.slots.0.iter().flatten().filter(|slot| slot.user == user).count()
     }
 
     pub fn of(&self, file: FileId) -> Option<ContextId> {
@@ -150,11 +151,11 @@ impl Contexts {
 
     /// The buffers of a context that is in use.
     pub fn space_mut(&mut self, context: ContextId) -> Option<&mut Space> {
-        self.slots.get_mut(context.index())?.as_mut().map(|slot| &mut slot.space)
+        self.slots[context].as_mut().map(|slot| &mut slot.space)
     }
 
     fn slot(&self, context: ContextId) -> Option<&Slot> {
-        self.slots.get(context.index())?.as_ref()
+        self.slots[context].as_ref()
     }
 
     fn all(&self) -> impl Iterator<Item = ContextId> + use<> {
@@ -227,13 +228,11 @@ impl Contexts {
         let context = match (free, shared) {
             (Some(context), _) => {
                 let space = self.set_up(bus, context)?;
-                if let Some(slot) = self.slots.get_mut(context.index()) {
-                    *slot = Some(Slot { user: user.id, files: 1, is_shared: shares, space });
-                }
+                self.slots[context] = Some(Slot { user: user.id, files: 1, is_shared: shares, space });
                 context
             }
             (None, Some(context)) => {
-                if let Some(Some(slot)) = self.slots.get_mut(context.index()) {
+                if let Some(slot) = &mut self.slots[context] {
                     slot.files = slot.files.saturating_add(1);
                 }
                 context
@@ -262,7 +261,7 @@ impl Contexts {
             }
         };
         let mut operations = Vec::new();
-        let mappers = self.slots.iter().flatten().map(|slot| slot.space.mapper());
+        let mappers = self.slots.0.iter().flatten().map(|slot| slot.space.mapper());
         self.controller.program(mappers.chain([space.mapper()]), &mut operations);
         match bus.batch(&operations, &mut []) {
             Ok(_) => Ok(space),
@@ -277,12 +276,9 @@ impl Contexts {
     /// Nothing of it may be in flight.
     pub fn detach(&mut self, bus: &mut impl Bus, file: FileId) -> Result<(), Error> {
         let context = self.of.remove(&file).ok_or(Error::Detached)?;
-        let Some(place) = self.slots.get_mut(context.index()) else {
-            return Err(Error::Detached);
-        };
-        match place {
+        match &mut self.slots[context] {
             Some(slot) if slot.files > 1 => slot.files = slot.files.saturating_sub(1),
-            _ => {
+            place => {
                 if let Some(slot) = place.take() {
                     self.take_down(bus, context, slot.space);
                 }
@@ -298,7 +294,8 @@ impl Contexts {
     fn take_down(&mut self, bus: &mut impl Bus, context: ContextId, mut space: Space) {
         space.clear();
         let mut operations = Vec::new();
-        self.controller.program(self.slots.iter().flatten().map(|slot| slot.space.mapper()), &mut operations);
+        self.controller
+            .program(self.slots.0.iter().flatten().map(|slot| slot.space.mapper()), &mut operations);
         self.controller.detach(context, &mut operations);
         let _ = bus.batch(&operations, &mut []).and_then(|_| Controller::invalidate(bus, context));
         // After `clear` there is no mapping for which it could be refused.
@@ -310,8 +307,8 @@ impl Contexts {
     /// The writes by which the windows know every context in use: after probe, resume, and reset. The spaces
     /// declare and invalidate anew with their next request.
     pub fn restore(&mut self, into: &mut Vec<Operation>) {
-        self.controller.program(self.slots.iter().flatten().map(|slot| slot.space.mapper()), into);
-        for slot in self.slots.iter_mut().flatten() {
+        self.controller.program(self.slots.0.iter().flatten().map(|slot| slot.space.mapper()), into);
+        for slot in self.slots.0.iter_mut().flatten() {
             slot.space.declare_again();
         }
     }

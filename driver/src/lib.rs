@@ -37,6 +37,7 @@ mod files;
 mod hardware;
 mod ioctl;
 mod journal;
+mod per;
 mod pool;
 mod progress;
 mod stats;

@@ -11,17 +11,14 @@
 /// A structure as C sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct StructLayout {
-    /// Name of the Rust type.
     pub rust_name: &'static str,
     /// Tag of the C structure.
     pub c_name: &'static str,
-    /// What the structure is.
     pub doc: &'static str,
     /// Bytes.
     pub size: usize,
     /// Alignment in C.
     pub align: usize,
-    /// The fields, by rising offset.
     pub fields: &'static [FieldLayout],
 }
 
@@ -40,7 +37,6 @@ pub struct FieldLayout {
     pub size: usize,
     /// The structure that the field, or each element of it, is.
     pub inner: Option<&'static StructLayout>,
-    /// What the field means.
     pub doc: &'static str,
 }
 
@@ -69,7 +65,6 @@ impl StructLayout {
 
 /// A structure of the ABI.
 pub trait AbiStruct: zerocopy::FromBytes + zerocopy::IntoBytes + zerocopy::Immutable {
-    /// How C sees it.
     const LAYOUT: StructLayout;
 
     /// The first reserved field that is not zero.
@@ -82,7 +77,6 @@ pub trait AbiStruct: zerocopy::FromBytes + zerocopy::IntoBytes + zerocopy::Immut
 pub trait CType {
     /// The name; of an array, that of its elements.
     const NAME: &'static str;
-    /// Alignment in C.
     const ALIGN: usize = size_of::<Self::Element>();
     /// Number of elements of an array.
     const COUNT: Option<usize> = None;
@@ -143,20 +137,27 @@ pub struct Constant {
 pub struct Enumeration {
     /// Prefix of the macros, with its last underscore.
     pub c_prefix: &'static str,
-    /// What the values are of.
     pub doc: &'static str,
-    /// The values.
     pub codes: &'static [crate::register::Code],
 }
 
 /// One entry of a section.
 #[derive(Clone, Copy, Debug)]
 pub enum Item {
-    /// Single numbers.
     Constants(&'static [Constant]),
     Enumeration(Enumeration),
-    /// A structure.
     Struct(&'static StructLayout),
+}
+
+impl Item {
+    /// An enumeration, of which `doc` says what the values are of.
+    pub(crate) const fn enumeration(
+        c_prefix: &'static str,
+        doc: &'static str,
+        codes: &'static [crate::register::Code],
+    ) -> Self {
+        Self::Enumeration(Enumeration { c_prefix, doc, codes })
+    }
 }
 
 /// A heading of a C header, and what stands under it.
@@ -178,7 +179,6 @@ pub fn structs(sections: &[Section]) -> impl Iterator<Item = &'static StructLayo
     })
 }
 
-/// Whether a number is written in hexadecimal.
 pub(crate) const fn is_hex(text: &str) -> bool {
     matches!(text.as_bytes(), [b'0', b'x', ..])
 }

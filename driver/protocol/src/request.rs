@@ -25,10 +25,13 @@ pub enum Ask {
         /// The highest version that it knows.
         version: u32,
     },
+    /// Opens a file.
     Open,
     /// A file that has been opened.
     Attach(Token),
+    /// Lets go of a file.
     Close,
+    /// An ioctl.
     Ioctl {
         number: u32,
         argument: Vec<u8>,
@@ -44,24 +47,15 @@ pub enum Ask {
         from: u64,
     },
     /// A mapping that is no more.
-    Unmap {
-        offset: u64,
-        bytes: u64,
-    },
+    Unmap { offset: u64, bytes: u64 },
     /// A descriptor that tells of a request's end.
-    Signal {
-        fence: u64,
-    },
+    Signal { fence: u64 },
     /// Why a request failed.
-    Failure {
-        fence: u64,
-    },
+    Failure { fence: u64 },
     /// The memory object of the file.
     Arena,
     /// No answer to a call but that it was given up.
-    Abandon {
-        call: u64,
-    },
+    Abandon { call: u64 },
     /// Whether the file has something to tell.
     Readable {
         /// Answer only once it has.

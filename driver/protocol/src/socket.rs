@@ -40,12 +40,10 @@ setsockopt_impl!(PassRights, libc::SOL_SOCKET, SO_PASSRIGHTS, bool, SetBool);
 #[derive(Debug)]
 pub enum Arrival {
     /// A message; it lies in the buffer.
-    Message {
-        bytes: usize,
-        descriptors: Vec<OwnedFd>,
-    },
+    Message { bytes: usize, descriptors: Vec<OwnedFd> },
     /// A message that is larger than any, or had more descriptors than could be taken.
     Cut,
+    /// The other end is closed.
     End,
 }
 

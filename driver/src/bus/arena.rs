@@ -133,31 +133,19 @@ impl Arena {
         if inside < stretch.bytes { stretch.at.checked_add(inside) } else { None }
     }
 
-    /// Copies bytes out.
-    ///
-    /// # Errors
-    ///
-    /// [`MemoryError::Outside`], and nothing is copied.
+    /// Copies bytes out, all of them or none.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         self.slice(offset, into.len() as u64)?.copy_to(into);
         Ok(())
     }
 
-    /// Copies bytes in.
-    ///
-    /// # Errors
-    ///
-    /// [`MemoryError::Outside`], and nothing is copied.
+    /// Copies bytes in, all of them or none.
     pub fn write(&self, offset: u64, from: &[u8]) -> Result<(), MemoryError> {
         self.slice(offset, from.len() as u64)?.copy_from(from);
         Ok(())
     }
 
-    /// Makes bytes zero.
-    ///
-    /// # Errors
-    ///
-    /// [`MemoryError::Outside`], and nothing is changed; [`MemoryError::Unavailable`] if the system refuses.
+    /// Makes bytes zero, all of them or none.
     pub fn zero(&self, offset: u64, bytes: u64) -> Result<(), MemoryError> {
         let slice = self.slice(offset, bytes)?;
         match self.0.zeroing {

@@ -75,42 +75,28 @@ impl DmaMemory {
         Ok(Self { region: Arc::clone(&self.region), start: self.start + offset, bytes, base })
     }
 
-    /// Copies bytes out.
-    ///
-    /// # Errors
-    ///
-    /// [`MemoryError::Outside`], and nothing is copied.
+    /// Copies bytes out, all of them or none.
     pub fn read(&self, at: PhysAddr, into: &mut [u8]) -> Result<(), MemoryError> {
-        let offset = self.offset(at, into.len())?;
-        let slice = self.slice(at, offset, into.len())?;
-        slice.copy_to(into);
+        self.slice(at, into.len())?.copy_to(into);
         Ok(())
     }
 
-    /// Copies bytes in.
-    ///
-    /// # Errors
-    ///
-    /// [`MemoryError::Outside`], and nothing is copied.
+    /// Copies bytes in, all of them or none.
     pub fn write(&self, at: PhysAddr, from: &[u8]) -> Result<(), MemoryError> {
-        let offset = self.offset(at, from.len())?;
-        let slice = self.slice(at, offset, from.len())?;
-        slice.copy_from(from);
+        self.slice(at, from.len())?.copy_from(from);
         Ok(())
     }
 
     /// Reads a page-table entry.
     pub fn load_u64(&self, at: PhysAddr) -> Result<u64, MemoryError> {
-        let offset = self.offset(at, 8)?;
-        let slice = self.slice(at, offset, 8)?;
-        slice.load(0, Ordering::Acquire).map(u64::from_le).map_err(|_| MemoryError::Misaligned { at })
+        let word = self.slice(at, 8)?.load(0, Ordering::Acquire);
+        word.map(u64::from_le).map_err(|_| MemoryError::Misaligned { at })
     }
 
     /// Writes a page-table entry, whole, and behind everything written before.
     pub fn store_u64(&self, at: PhysAddr, value: u64) -> Result<(), MemoryError> {
-        let offset = self.offset(at, 8)?;
-        let slice = self.slice(at, offset, 8)?;
-        slice.store(value.to_le(), 0, Ordering::Release).map_err(|_| MemoryError::Misaligned { at })
+        let stored = self.slice(at, 8)?.store(value.to_le(), 0, Ordering::Release);
+        stored.map_err(|_| MemoryError::Misaligned { at })
     }
 
     /// The mapping under it, whole: what a transport passes on.
@@ -125,29 +111,20 @@ impl DmaMemory {
 
     /// Where `bytes` bytes at `at` are in the mapping.
     fn offset(&self, at: PhysAddr, bytes: usize) -> Result<usize, MemoryError> {
-        let outside = MemoryError::Outside { at, bytes, base: self.base, limit: self.bytes };
-        let Some(offset) = at.0.checked_sub(self.base.0).and_then(|offset| usize::try_from(offset).ok())
-        else {
-            return Err(outside);
-        };
-        match offset.checked_add(bytes) {
-            Some(end) if end <= self.bytes => Ok(self.start + offset),
-            _ => Err(outside),
+        let inside = at.0.checked_sub(self.base.0).and_then(|inside| usize::try_from(inside).ok());
+        match inside.and_then(|inside| Some((inside, inside.checked_add(bytes)?))) {
+            Some((inside, end)) if end <= self.bytes => Ok(self.start + inside),
+            _ => Err(self.outside(at, bytes)),
         }
     }
 
-    fn slice(
-        &self,
-        at: PhysAddr,
-        offset: usize,
-        bytes: usize,
-    ) -> Result<vm_memory::VolatileSlice<'_>, MemoryError> {
-        self.region.get_slice(offset, bytes).map_err(|_| MemoryError::Outside {
-            at,
-            bytes,
-            base: self.base,
-            limit: self.bytes,
-        })
+    fn slice(&self, at: PhysAddr, bytes: usize) -> Result<vm_memory::VolatileSlice<'_>, MemoryError> {
+        let offset = self.offset(at, bytes)?;
+        self.region.get_slice(offset, bytes).map_err(|_| self.outside(at, bytes))
+    }
+
+    fn outside(&self, at: PhysAddr, bytes: usize) -> MemoryError {
+        MemoryError::Outside { at, bytes, base: self.base, limit: self.bytes }
     }
 
     fn load<T: vm_memory::AtomicAccess + Default>(&self, at: usize) -> T {

@@ -33,8 +33,7 @@ use share::{Arenas, NO_ARENAS, Shared};
 
 use super::descriptor::borrow;
 use super::queues::{
-    self, Doorbell, F_EVENT_INDEX, F_INDIRECT, F_VERSION_1, MESSAGES, QueueTables, Queues, TABLES,
-    milliseconds, transport,
+    self, Doorbell, F_VERSION_1, MESSAGES, QueueTables, Queues, TABLES, milliseconds, transport,
 };
 use super::requests::{Carrier as _, Requests};
 use super::ring::Features;
@@ -293,10 +292,7 @@ fn negotiate(
             return Err(BusError::Lacks { feature });
         }
     }
-    let features = Features {
-        event_index: wanted.event_index && offered & F_EVENT_INDEX != 0,
-        indirect: wanted.indirect && offered & F_INDIRECT != 0,
-    };
+    let features = wanted.offered_in(offered);
     let protocol = frontend.get_protocol_features().map_err(transport("asking for protocol features"))?;
     let needed = VhostUserProtocolFeatures::CONFIG | VhostUserProtocolFeatures::REPLY_ACK;
     if !protocol.contains(needed) {
@@ -307,11 +303,8 @@ fn negotiate(
     frontend.set_protocol_features(protocol).map_err(transport("agreeing on protocol features"))?;
     // Without it a message that fails shows only as a connection that breaks later.
     frontend.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
-    let event_index = if features.event_index { F_EVENT_INDEX } else { 0 };
-    let indirect = if features.indirect { F_INDIRECT } else { 0 };
-    frontend
-        .set_features(F_VERSION_1 | F_PROTOCOL | event_index | indirect)
-        .map_err(transport("agreeing on features"))?;
+    let accepted = F_VERSION_1 | F_PROTOCOL | features.bits();
+    frontend.set_features(accepted).map_err(transport("agreeing on features"))?;
     Ok((features, protocol))
 }
 

@@ -24,6 +24,7 @@ use crate::clock::Time;
 use crate::front::FileId;
 use crate::hardware::{Caught, Hardware};
 use crate::journal::LineKind;
+use crate::per::PerContext;
 
 /// How long a context is parked after a real fault.
 const PARK: Duration = Duration::from_millis(RECOVERY_PARK_MS as u64);
@@ -70,7 +71,7 @@ pub(super) struct Faults {
     sequence: u64,
     /// A real fault happened and was not recovered from.
     is_latched: bool,
-    parked: [Option<Park>; ContextId::COUNT as usize],
+    parked: PerContext<Option<Park>>,
     /// Faults whose request has not been heard of, and since when.
     open: VecDeque<(Time, Record)>,
     consumers: Vec<Consumer>,
@@ -95,8 +96,7 @@ impl Faults {
         let parked = self.parked;
         ContextId::ALL
             .into_iter()
-            .zip(parked)
-            .filter_map(move |(context, park)| (park?.until <= now).then_some(context))
+            .filter(move |&context| parked[context].is_some_and(|park| park.until <= now))
     }
 }
 
@@ -122,21 +122,19 @@ impl Clients {
     }
 
     pub(crate) fn park(&self, context: ContextId) -> Option<Park> {
-        self.faults.parked.get(context.index()).copied().flatten()
+        self.faults.parked[context]
     }
 
     /// Lets a context's work go on. The latch goes with the last.
     pub(crate) fn unpark(&mut self, context: ContextId) {
-        if let Some(park) = self.faults.parked.get_mut(context.index()) {
-            *park = None;
-        }
-        self.faults.is_latched = self.faults.parked.iter().any(Option::is_some);
+        self.faults.parked[context] = None;
+        self.faults.is_latched = self.faults.parked.0.iter().any(Option::is_some);
     }
 
     /// The device was reset: everything is as before the first fault, but for what was recorded.
     pub(crate) fn clear_faults(&mut self) {
         self.faults.is_latched = false;
-        self.faults.parked = [None; ContextId::COUNT as usize];
+        self.faults.parked = PerContext::default();
     }
 
     /// The last fault whose request has not been heard of: its context, and when it was.
@@ -170,10 +168,8 @@ impl Clients {
         self.count(Counter::Faults, 1);
         let now = hardware.now();
         let until = now.after(PARK);
-        if let Some(park) = self.faults.parked.get_mut(context.index()) {
-            // A second fault of a context that is parked already does not park it for longer.
-            park.get_or_insert(Park { until, file: None });
-        }
+        // A second fault of a context that is parked already does not park it for longer.
+        self.faults.parked[context].get_or_insert(Park { until, file: None });
         hardware.ring_at(until);
         if !self.faults.is_latched {
             self.faults.is_latched = true;
@@ -206,7 +202,7 @@ impl Clients {
         let open = self.faults.open_of(context).and_then(|at| self.faults.open.remove(at));
         let Some((_, mut record)) = open else { return 0 };
         record.fence = fence;
-        if let Some(Some(park)) = self.faults.parked.get_mut(context.index()) {
+        if let Some(park) = &mut self.faults.parked[context] {
             park.file.get_or_insert(file);
         }
         self.deliver(file, record, Counter::Faults);

@@ -228,30 +228,22 @@ impl File {
     ///
     /// `ENOENT`, `ESTALE`, or `EINVAL` if the handle names something else.
     pub(crate) fn buffer(&self, handle: u32) -> Result<Buffer, Errno> {
-        self.objects
-            .get_as(handle, |object| match object {
-                Object::Buffer(buffer) => Some(*buffer),
-                _ => None,
-            })
-            .map_err(|missing| missing.errno())
+        self.object(handle, |object| if let Object::Buffer(buffer) = object { Some(*buffer) } else { None })
     }
 
     pub(crate) fn program(&self, handle: u32) -> Result<ProgramId, Errno> {
-        self.objects
-            .get_as(handle, |object| match object {
-                Object::Program(program) => Some(*program),
-                _ => None,
-            })
-            .map_err(|missing| missing.errno())
+        self.object(
+            handle,
+            |object| if let Object::Program(program) = object { Some(*program) } else { None },
+        )
     }
 
     pub(crate) fn pool(&self, handle: u32) -> Result<&Pool, Errno> {
-        self.objects
-            .get_as(handle, |object| match object {
-                Object::Pool(pool) => Some(pool),
-                _ => None,
-            })
-            .map_err(|missing| missing.errno())
+        self.object(handle, |object| if let Object::Pool(pool) = object { Some(pool) } else { None })
+    }
+
+    fn object<'a, T>(&'a self, handle: u32, kind: impl FnOnce(&'a Object) -> Option<T>) -> Result<T, Errno> {
+        self.objects.get_as(handle, kind).map_err(|missing| missing.errno())
     }
 
     pub(crate) fn pool_mut(&mut self, handle: u32) -> Result<&mut Pool, Errno> {

@@ -210,12 +210,8 @@ impl Clients {
 
     /// A request uses these buffers of pools, by pool and buffer.
     pub(crate) fn begin_pooled(&mut self, file: FileId, pooled: &[(u32, u32)]) {
-        if pooled.is_empty() {
-            return;
-        }
-        let Some(known) = self.files.get_mut(&file) else { return };
         for &(pool, buffer) in pooled {
-            if let Ok(pool) = known.pool_mut(pool) {
+            if let Ok(pool) = self.file_mut(file).and_then(|known| known.pool_mut(pool)) {
                 pool.begin(buffer);
             }
         }
@@ -223,11 +219,8 @@ impl Clients {
 
     /// A request does not use these buffers of pools any more, by pool and buffer.
     pub(crate) fn end_pooled(&mut self, file: FileId, pooled: &[(u32, u32)], recycles: bool) {
-        if pooled.is_empty() {
-            return;
-        }
-        let Some(known) = self.files.get_mut(&file) else { return };
         for &(pool, buffer) in pooled {
+            let Some(known) = self.files.get_mut(&file) else { return };
             let is_recycled = known.pool_mut(pool).is_ok_and(|pool| pool.end(buffer, recycles));
             for counters in [&mut known.counters, &mut self.counters] {
                 counters.add(Counter::PoolRecycles, is_recycled.into());

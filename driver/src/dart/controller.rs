@@ -14,6 +14,7 @@ use ane_uapi::hw::space::EngineOffset;
 use super::mapper::{Mapper, OWN_BYTES};
 use super::tables::{TABLES_BYTES, TableError, Tables};
 use crate::bus::{Bus, BusError, DmaMemory, Operation};
+use crate::per::PerContext;
 
 /// How often the DART is asked whether it is done dropping translations before it is taken for stuck (Chosen):
 /// the model is done at once.
@@ -36,7 +37,7 @@ pub struct Nub {
     memory: DmaMemory,
     format: PteFormat,
     /// By context, whether its mapper is out.
-    given: [bool; ContextId::COUNT as usize],
+    given: PerContext<bool>,
 }
 
 impl Controller {
@@ -51,8 +52,7 @@ impl Controller {
             return None;
         }
         self.is_published = true;
-        let given = [false; ContextId::COUNT as usize];
-        Some(Nub { memory: self.memory.clone(), format: self.format, given })
+        Some(Nub { memory: self.memory.clone(), format: self.format, given: PerContext::default() })
     }
 
     /// The writes by which exactly these mappers' streams translate.
@@ -105,26 +105,21 @@ impl Controller {
 impl Nub {
     /// The mapper of a context, without any mapping; nothing if it is out.
     pub fn give(&mut self, context: ContextId) -> Result<Option<Mapper>, TableError> {
-        match self.given.get_mut(context.index()) {
-            Some(given) if !*given => {
-                let memory =
-                    self.memory.part(context.index().saturating_mul(CONTEXT_BYTES), CONTEXT_BYTES)?;
-                let tables = Tables::new(&memory, self.format)?;
-                let mapper = Mapper::new(context, tables, memory.part(TABLES_BYTES, OWN_BYTES)?)?;
-                *given = true;
-                Ok(Some(mapper))
-            }
-            _ => Ok(None),
+        if self.given[context] {
+            return Ok(None);
         }
+        let memory = self.memory.part(context.index().saturating_mul(CONTEXT_BYTES), CONTEXT_BYTES)?;
+        let tables = Tables::new(&memory, self.format)?;
+        let mapper = Mapper::new(context, tables, memory.part(TABLES_BYTES, OWN_BYTES)?)?;
+        self.given[context] = true;
+        Ok(Some(mapper))
     }
 
     pub fn take_back(&mut self, mapper: Mapper) -> Result<(), Box<Mapper>> {
         if mapper.mapped_pages() != 0 {
             return Err(Box::new(mapper));
         }
-        if let Some(given) = self.given.get_mut(mapper.context().index()) {
-            *given = false;
-        }
+        self.given[mapper.context()] = false;
         Ok(())
     }
 }

@@ -85,9 +85,7 @@ impl Scheduler {
                         return;
                     }
                 }
-                if let Some(since) = self.aborted.get_mut(place.queue.index()) {
-                    *since = now;
-                }
+                self.aborted[place.queue] = now;
                 hardware.ring_at(now.after(ABORT_LIMIT));
             }
         }
@@ -114,9 +112,8 @@ impl Scheduler {
     /// A queue that was taken back and holds on to its requests for too long.
     fn late_abort<B: Bus>(&self, hardware: &Hardware<B>, now: Time) -> Option<QueueId> {
         let is_late = |since: Time| now >= since.after(ABORT_LIMIT);
-        let mut queues = QueueId::ALL.into_iter().zip(self.aborted);
-        let late = queues.find(|&(queue, since)| hardware.queues().is_aborting(queue) && is_late(since));
-        late.map(|(queue, _)| queue)
+        let mut queues = QueueId::ALL.into_iter();
+        queues.find(|&queue| hardware.queues().is_aborting(queue) && is_late(self.aborted[queue]))
     }
 
     /// Ends the requests that the device has been at for longer than it may be. Those behind them have not begun.

@@ -338,9 +338,7 @@ impl Scheduler {
             request.wait_for(before);
         }
         self.shares.submitted(request.file, request.info.tasks(), now);
-        if let Some(waiting) = self.waiting.get_mut(request.queue.index()) {
-            waiting.push_back(request.file, id);
-        }
+        self.waiting[request.queue].push_back(request.file, id);
         hardware.ring_at(request.deadline);
         self.has_queued = true;
         fence

@@ -33,9 +33,7 @@ impl Scheduler {
         let since = match stage {
             Stage::Running { since, .. } => Some(since),
             Stage::Waiting | Stage::Aside { .. } => {
-                if let Some(waiting) = self.waiting.get_mut(queue.index()) {
-                    waiting.remove(file, id);
-                }
+                self.waiting[queue].remove(file, id);
                 None
             }
         };
@@ -77,7 +75,7 @@ impl Scheduler {
     pub(crate) fn purge_closed<B: Bus>(&mut self, hardware: &mut Hardware<B>, clients: &mut Clients) {
         for file in clients.take_closed() {
             self.shares.closed(file, hardware.now());
-            self.waiting.iter_mut().for_each(|waiting| waiting.remove_file(file));
+            self.waiting.0.iter_mut().for_each(|waiting| waiting.remove_file(file));
             clients.end_close(hardware, file);
         }
     }

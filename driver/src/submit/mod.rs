@@ -49,6 +49,7 @@ use ane_uapi::ioctl::param::IN_FENCES_MAX;
 use crate::bo::{BufferId, Use};
 use crate::clock::Time;
 use crate::front::FileId;
+use crate::per::PerQueue;
 use crate::program::ProgramId;
 use crate::tm::{Place, RequestId};
 
@@ -206,13 +207,13 @@ pub(crate) struct Scheduler {
     requests: Requests,
     /// What each file had of the engine.
     shares: Shares,
-    waiting: [Waiting; QueueId::COUNT as usize],
+    waiting: PerQueue<Waiting>,
     /// When the turn of a request is over that others may wait for.
     turn_ends: Time,
     /// When a request of each queue was last asked to give way.
-    asked: [Time; QueueId::COUNT as usize],
+    asked: PerQueue<Time>,
     /// When each queue was taken back.
-    aborted: [Time; QueueId::COUNT as usize],
+    aborted: PerQueue<Time>,
     /// A request that is with the device is to end.
     has_doomed: bool,
     /// Requests were submitted that nobody has tried to start yet.
@@ -224,10 +225,10 @@ impl Default for Scheduler {
         Self {
             requests: Requests::default(),
             shares: Shares::default(),
-            waiting: QueueId::ALL.map(|_| Waiting::default()),
+            waiting: PerQueue::default(),
             turn_ends: Time::NEVER,
-            asked: [Time(0); QueueId::COUNT as usize],
-            aborted: [Time(0); QueueId::COUNT as usize],
+            asked: PerQueue::default(),
+            aborted: PerQueue::default(),
             has_doomed: false,
             has_queued: false,
         }

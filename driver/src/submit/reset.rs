@@ -103,9 +103,7 @@ impl Scheduler {
         let (file, fence, queue) = (request.file, request.fence, request.queue);
         clients.returned(file, fence);
         self.shares.returned(file);
-        if let Some(waiting) = self.waiting.get_mut(queue.index()) {
-            waiting.push_front(file, id);
-        }
+        self.waiting[queue].push_front(file, id);
     }
 
     /// Compares what the registers say with what is known, and takes note of all that has ended.

@@ -57,13 +57,12 @@ impl Scheduler {
         clients: &mut Clients,
         queue: QueueId,
     ) -> Option<RequestId> {
-        let waiting = self.waiting.get_mut(queue.index())?;
+        let waiting = &mut self.waiting[queue];
         waiting.sort_by_rank(|file| self.shares.rank(file));
         let mut files = waiting.files();
         while files > 0 {
-            let waiting = self.waiting.get(queue.index())?;
-            let file = waiting.next()?;
-            let first = waiting.first_of(file);
+            let file = self.waiting[queue].next()?;
+            let first = self.waiting[queue].first_of(file);
             let is_held = first.is_some() && self.is_held(hardware, file, queue);
             let readiness = match first {
                 Some(id) if !is_held => self.readiness(hardware, clients, id),
@@ -74,11 +73,11 @@ impl Scheduler {
                     self.finish(hardware, clients, id, Ending::unstarted(errno));
                 }
                 (Some(id), Readiness::Ready) => {
-                    self.waiting.get_mut(queue.index())?.take_next();
+                    self.waiting[queue].take_next();
                     return Some(id);
                 }
                 _ => {
-                    self.waiting.get_mut(queue.index())?.pass();
+                    self.waiting[queue].pass();
                     files = files.saturating_sub(1);
                 }
             }

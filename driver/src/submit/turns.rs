@@ -18,7 +18,6 @@ use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::request::PRIORITY_APPLICATION;
 use ane_uapi::wire::config::FEATURE_GIVE_WAY;
 
-use super::waiting::Waiting;
 use super::{Scheduler, Stage};
 use crate::bus::Bus;
 use crate::clients::Clients;
@@ -61,8 +60,7 @@ impl Scheduler {
                 continue;
             }
             let begun = since.max(self.shares.free_since());
-            let asked = self.asked.get(queue.index()).copied().unwrap_or_default();
-            let over = begun.max(asked).after(TURN);
+            let over = begun.max(self.asked[queue]).after(TURN);
             if now < over {
                 self.turn_ends = self.turn_ends.min(over);
                 continue;
@@ -78,9 +76,7 @@ impl Scheduler {
     /// Asks for one request. False if the device was lost over it.
     fn ask<B: Bus>(&mut self, hardware: &mut Hardware<B>, place: Place, now: Time) -> bool {
         // If the device says no, because another queue's request runs, it is asked again a turn later.
-        if let Some(asked) = self.asked.get_mut(place.queue.index()) {
-            *asked = now;
-        }
+        self.asked[place.queue] = now;
         self.turn_ends = self.turn_ends.min(now.after(TURN));
         hardware.drive(|queues, bus| queues.ask_to_give_way(bus, place)).is_some()
     }
@@ -95,8 +91,7 @@ impl Scheduler {
     ) -> bool {
         let urgent = QueueId::ALL.into_iter().filter(|queue| queue.number() <= holder.queue.number());
         let mut waiting = urgent.flat_map(|queue| {
-            let firsts = self.waiting.get(queue.index()).into_iter().flat_map(Waiting::firsts);
-            firsts.chain(hardware.queues().ids(queue)).map(move |id| (id, queue))
+            self.waiting[queue].firsts().chain(hardware.queues().ids(queue)).map(move |id| (id, queue))
         });
         waiting.any(|(id, queue)| self.is_rival(hardware, clients, id, queue, holder, now))
     }
@@ -132,17 +127,15 @@ impl Scheduler {
         let now = hardware.now();
         let Some(request) = self.requests.get_mut(id) else { return };
         let Stage::Running { since, .. } = request.stage else { return };
-        let (file, index) = (request.file, request.queue.index());
+        let (file, queue) = (request.file, request.queue);
         let ran = self.shares.gave_way(file, since, now);
         request.ran = request.ran.saturating_add(ran);
         request.stage = Stage::Aside { nid };
         match doom {
             Some(errno) => self.doom(hardware, clients, id, errno),
             None => {
-                if let Some(waiting) = self.waiting.get_mut(index) {
-                    waiting.push_front(file, id);
-                    waiting.put_last(file);
-                }
+                self.waiting[queue].push_front(file, id);
+                self.waiting[queue].put_last(file);
             }
         }
     }

@@ -4,7 +4,6 @@ use ane_uapi::hw::tm;
 use ane_uapi::hw::tq::{self, QueueId, QueueStatus, RequestNid};
 use ane_uapi::wire::config::FEATURE_TAKE_BACK;
 
-use super::queue::Queue;
 use super::{Place, TaskManager, manager};
 use crate::bus::{Bus, BusError, Operation};
 
@@ -19,9 +18,7 @@ impl TaskManager {
     pub(crate) fn abort(&mut self, bus: &mut impl Bus, place: Place) -> Result<bool, BusError> {
         self.flush(bus)?;
         let Place { queue, slot } = place;
-        let Some(nid) = self.queues.get(queue.index()).and_then(|known| known.nid(slot)) else {
-            return Ok(false);
-        };
+        let Some(nid) = self.queues[queue].nid(slot) else { return Ok(false) };
         let can_tell = bus.config().features.get() & FEATURE_TAKE_BACK != 0;
         let give_up = if can_tell {
             Operation::Write(queue.register(&tq::TAKE_BACK), RequestNid::of(nid).into_bits())
@@ -40,14 +37,14 @@ impl TaskManager {
             _ => return Ok(false),
         };
         let is_taken = !status.in_use();
-        if let Some(queue) = self.queues.get_mut(queue.index()).filter(|_| is_taken) {
-            queue.aborted(tm::Committed::from_bits(committed).nid());
+        if is_taken {
+            self.queues[queue].aborted(tm::Committed::from_bits(committed).nid());
         }
         Ok(is_taken)
     }
 
     /// True while a queue that was taken back still holds requests.
     pub(crate) fn is_aborting(&self, queue: QueueId) -> bool {
-        self.queues.get(queue.index()).is_some_and(Queue::is_aborting)
+        self.queues[queue].is_aborting()
     }
 }

@@ -8,7 +8,7 @@ use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::tm::error::{ErrorCode, ErrorWord};
 use ane_uapi::hw::tq::{self, QueueId, RequestNid};
 
-use super::queue::{Queue, Staged};
+use super::queue::Staged;
 use super::{Ended, PUSH_OPERATIONS, Place, RequestId, TaskManager, Why};
 use crate::bus::{Bus, BusError, Operation};
 
@@ -25,30 +25,25 @@ impl TaskManager {
     pub(crate) fn ask_to_give_way(&mut self, bus: &mut impl Bus, place: Place) -> Result<bool, BusError> {
         self.flush(bus)?;
         let Place { queue, slot } = place;
-        let Some(nid) = self.queues.get(queue.index()).and_then(|known| known.nid(slot)) else {
-            return Ok(false);
-        };
+        let Some(nid) = self.queues[queue].nid(slot) else { return Ok(false) };
         let (at, word) = (queue.register(&tq::GIVE_WAY), RequestNid::of(nid).into_bits());
         self.batch.extend([Operation::Write(at, word), Operation::Read(at)]);
         self.send(bus)?;
         let is_asked = self.values.first() == Some(&word);
-        if let Some(queue) = self.queues.get_mut(queue.index()).filter(|_| is_asked) {
-            queue.asked(slot);
+        if is_asked {
+            self.queues[queue].asked(slot);
         }
         Ok(is_asked)
     }
 
     /// True if the queue's requests are about to leave it.
     pub(crate) fn is_leaving(&self, queue: QueueId) -> bool {
-        self.queues.get(queue.index()).is_some_and(Queue::is_leaving)
+        self.queues[queue].is_leaving()
     }
 
     /// A request has left its set because it gave way, or because it was behind one that did. So many tasks of it have ended.
     pub(super) fn gave_way(&mut self, place: Place, tasks: u16, timestamp: u64) {
-        let Some(staged) = self.queues.get_mut(place.queue.index()).and_then(|queue| queue.end(place.slot))
-        else {
-            return;
-        };
+        let Some(staged) = self.queues[place.queue].end(place.slot) else { return };
         let is_untouched = tasks == 0 && !staged.is_back;
         if is_untouched {
             self.nids.release(staged.nid);
@@ -91,9 +86,7 @@ impl TaskManager {
         let Aside { stream, .. } = self.aside.swap_remove(at);
         self.age = self.age.saturating_add(1);
         self.nids.put_back(nid, place);
-        if let Some(queue) = self.queues.get_mut(place.queue.index()) {
-            queue.push_back(place.slot, (id, nid, stream), self.age, &mut self.batch);
-        }
+        self.queues[place.queue].push_back(place.slot, (id, nid, stream), self.age, &mut self.batch);
         Ok(())
     }
 

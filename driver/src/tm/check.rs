@@ -47,9 +47,8 @@ impl TaskManager {
     fn compare(&mut self, queue: QueueId, free: u32) {
         let sets = Slot::ALL.len();
         let there = sets.saturating_sub(usize::try_from(free).unwrap_or(sets).min(sets));
-        while let Some(known) = self.queues.get(queue.index())
-            && known.count() > there
-            && let Some(slot) = known.oldest().next()
+        while self.queues[queue].count() > there
+            && let Some(slot) = self.queues[queue].oldest().next()
         {
             self.end(Place { queue, slot }, Err(Why::Lost), self.last_time);
         }

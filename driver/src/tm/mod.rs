@@ -38,6 +38,7 @@ use self::lines::{Lines, Stamp};
 use self::nids::Nids;
 use self::queue::Queue;
 use crate::bus::{Bus, BusError, Operation};
+use crate::per::PerQueue;
 
 pub(crate) use self::queue::{priority_word, queue_of};
 
@@ -73,11 +74,7 @@ pub(crate) struct Place {
 impl Place {
     /// Its number among all sixteen.
     pub(crate) const fn index(self) -> usize {
-        let second = match self.slot {
-            Slot::First => 0,
-            Slot::Second => 1,
-        };
-        self.queue.index().saturating_mul(2).saturating_add(second)
+        self.queue.index().saturating_mul(2).saturating_add(self.slot as usize)
     }
 }
 
@@ -115,7 +112,7 @@ pub(crate) struct Ended {
 
 #[derive(Debug)]
 pub(crate) struct TaskManager {
-    queues: [Queue; QueueId::COUNT as usize],
+    queues: PerQueue<Queue>,
     nids: Nids,
     lines: Lines,
     batch: Vec<Operation>,
@@ -142,7 +139,7 @@ impl TaskManager {
     /// The manager of a device that was just reset.
     pub(crate) fn new(bus: &impl Bus) -> Self {
         Self {
-            queues: QueueId::ALL.map(Queue::new),
+            queues: PerQueue(QueueId::ALL.map(Queue::new)),
             nids: Nids::default(),
             lines: Lines::default(),
             batch: Vec::with_capacity(1024),
@@ -185,7 +182,7 @@ impl TaskManager {
 
     /// Forgets what the registers hold: they were reset, or lost their power.
     pub(crate) fn registers_lost(&mut self) {
-        self.queues.iter_mut().for_each(Queue::registers_lost);
+        self.queues.0.iter_mut().for_each(Queue::registers_lost);
     }
 
     /// Forgets everything that was with the device: who was there, the oldest first, and whether it had started, as
@@ -195,7 +192,7 @@ impl TaskManager {
         committed: Option<u8>,
     ) -> impl Iterator<Item = (RequestId, bool)> + use<> {
         let mut all = Vec::new();
-        for queue in &mut self.queues {
+        for queue in &mut self.queues.0 {
             all.extend(queue.take_all());
         }
         all.sort_unstable_by_key(|staged| staged.age);
@@ -213,13 +210,12 @@ impl TaskManager {
 
     /// Requests that are with the device.
     pub(crate) fn count(&self) -> usize {
-        self.queues.iter().map(Queue::count).sum()
+        self.queues.0.iter().map(Queue::count).sum()
     }
 
     /// A free set of the queue; none while the queue is being taken back.
     pub(crate) fn vacancy(&self, queue: QueueId) -> Option<Place> {
-        let slot = self.queues.get(queue.index())?.vacancy()?;
-        Some(Place { queue, slot })
+        self.queues[queue].vacancy().map(|slot| Place { queue, slot })
     }
 
     /// A network id for a request: the one that it wants, or the next. `None` if somebody has the one it wants.
@@ -240,9 +236,7 @@ impl TaskManager {
         }
         self.age = self.age.saturating_add(1);
         self.nids.take(nid, place);
-        if let Some(queue) = self.queues.get_mut(place.queue.index()) {
-            queue.push(place.slot, nid, job, self.age, &mut self.batch);
-        }
+        self.queues[place.queue].push(place.slot, nid, job, self.age, &mut self.batch);
         Ok(())
     }
 
@@ -330,10 +324,7 @@ impl TaskManager {
 
     /// Takes a request out of its set.
     fn end(&mut self, place: Place, result: Result<(), Why>, timestamp: u64) {
-        let Some(staged) = self.queues.get_mut(place.queue.index()).and_then(|queue| queue.end(place.slot))
-        else {
-            return;
-        };
+        let Some(staged) = self.queues[place.queue].end(place.slot) else { return };
         self.nids.release(staged.nid);
         let is_aborted = matches!(result, Err(Why::Error { code: Some(ErrorCode::Aborted), tasks: 0, .. }));
         let aside = (is_aborted && staged.is_back).then_some(staged.nid);
@@ -352,23 +343,23 @@ impl TaskManager {
 
     /// The request of the queue that runs, or would run next.
     pub(crate) fn first(&self, queue: QueueId) -> Option<(RequestId, Place)> {
-        let (slot, id) = self.queues.get(queue.index())?.first()?;
+        let (slot, id) = self.queues[queue].first()?;
         Some((id, Place { queue, slot }))
     }
 
     /// The requests in the sets of a queue.
     pub(crate) fn ids(&self, queue: QueueId) -> impl Iterator<Item = RequestId> {
-        self.queues.get(queue.index()).into_iter().flat_map(Queue::ids)
+        self.queues[queue].ids()
     }
 
     /// True if a set holds a request of the stream.
     pub(crate) fn has_stream(&self, stream: StreamId) -> bool {
-        self.queues.iter().any(|queue| queue.has_stream(stream))
+        self.queues.0.iter().any(|queue| queue.has_stream(stream))
     }
 
     /// True if the request is the one of its queue that runs, or would run next.
     pub(crate) fn is_first(&self, place: Place) -> bool {
-        self.queues.get(place.queue.index()).is_some_and(|queue| queue.is_first(place.slot))
+        self.queues[place.queue].is_first(place.slot)
     }
 
     /// True if events and picture do not agree, so that the registers have to be looked at.

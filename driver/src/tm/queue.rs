@@ -12,6 +12,7 @@ use ane_uapi::hw::tq::{self, Pairing, QueueId, QueueStatus, RequestNid, RequestS
 
 use super::{Job, RequestId, manager};
 use crate::bus::Operation;
+use crate::per::PerSlot;
 
 /// The queue of a client's priority: the one of the same number.
 ///
@@ -45,9 +46,9 @@ pub(super) struct Staged {
 #[derive(Debug)]
 pub(super) struct Queue {
     id: QueueId,
-    sets: [Option<Staged>; 2],
+    sets: PerSlot<Option<Staged>>,
     /// What the sets' registers for base addresses hold, as far as is known.
-    written: [[Option<Iova>; BarIndex::COUNT as usize]; 2],
+    written: PerSlot<[Option<Iova>; BarIndex::COUNT as usize]>,
     /// The queue's status says that it is in use.
     is_in_use: bool,
     is_aborting: bool,
@@ -55,19 +56,15 @@ pub(super) struct Queue {
     gives_way: Option<Slot>,
 }
 
-const fn index(slot: Slot) -> usize {
-    match slot {
-        Slot::First => 0,
-        Slot::Second => 1,
-    }
-}
+const NOTHING_WRITTEN: PerSlot<[Option<Iova>; BarIndex::COUNT as usize]> =
+    PerSlot([[None; BarIndex::COUNT as usize]; 2]);
 
 impl Queue {
     pub(super) const fn new(id: QueueId) -> Self {
         Self {
             id,
-            sets: [None; 2],
-            written: [[None; BarIndex::COUNT as usize]; 2],
+            sets: PerSlot([None; 2]),
+            written: NOTHING_WRITTEN,
             is_in_use: false,
             is_aborting: false,
             gives_way: None,
@@ -75,24 +72,24 @@ impl Queue {
     }
 
     pub(super) fn registers_lost(&mut self) {
-        self.written = [[None; BarIndex::COUNT as usize]; 2];
+        self.written = NOTHING_WRITTEN;
         self.is_in_use = false;
     }
 
     /// Requests in its sets.
     pub(super) fn count(&self) -> usize {
-        self.sets.iter().flatten().count()
+        self.sets.0.iter().flatten().count()
     }
 
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Staged> {
         self.registers_lost();
         self.is_aborting = false;
         self.gives_way = None;
-        self.sets.iter_mut().filter_map(Option::take)
+        self.sets.0.iter_mut().filter_map(Option::take)
     }
 
     pub(super) fn has_stream(&self, stream: StreamId) -> bool {
-        self.sets.iter().flatten().any(|staged| staged.stream == stream)
+        self.sets.0.iter().flatten().any(|staged| staged.stream == stream)
     }
 
     pub(super) fn vacancy(&self) -> Option<Slot> {
@@ -100,29 +97,24 @@ impl Queue {
         if self.is_leaving() {
             return None;
         }
-        Slot::ALL.into_iter().find(|&slot| self.sets.get(index(slot)).is_some_and(Option::is_none))
+        Slot::ALL.into_iter().find(|&slot| self.sets[slot].is_none())
     }
 
     /// The network id of the request in this set.
     pub(super) fn nid(&self, slot: Slot) -> Option<Nid> {
-        self.sets.get(index(slot)).and_then(Option::as_ref).map(|staged| staged.nid)
+        self.sets[slot].map(|staged| staged.nid)
     }
 
     /// True if no request of the queue is ahead of the one in this set.
     pub(super) fn is_first(&self, slot: Slot) -> bool {
-        let age =
-            |slot| self.sets.get(index(slot)).and_then(Option::as_ref).map(|staged: &Staged| staged.age);
-        let oldest = Slot::ALL.into_iter().filter_map(age).min();
-        age(slot).is_some() && age(slot) == oldest
+        self.oldest().next() == Some(slot)
     }
 
     /// The requests in its sets, the oldest first.
     pub(super) fn oldest(&self) -> impl Iterator<Item = Slot> + use<> {
         let mut slots = Slot::ALL;
-        let age = |slot: Slot| self.sets.get(index(slot)).and_then(Option::as_ref).map(|staged| staged.age);
-        slots.sort_unstable_by_key(|&slot| age(slot));
-        let taken = slots.map(|slot| age(slot).map(|_| slot));
-        taken.into_iter().flatten()
+        slots.sort_unstable_by_key(|&slot| self.sets[slot].map(|staged| staged.age));
+        slots.map(|slot| self.sets[slot].map(|_| slot)).into_iter().flatten()
     }
 
     /// The writes that put a request into a set and start it.
@@ -131,12 +123,10 @@ impl Queue {
         let base = self.id.base().0;
         let at = |offset: u32| EngineOffset(base.saturating_add(offset));
         self.use_it(into);
-        if let Some(written) = self.written.get_mut(index(slot)) {
-            for ((bar, &address), held) in BarIndex::ALL.into_iter().zip(job.bars).zip(written) {
-                if *held != Some(address) {
-                    into.push(Operation::Write(at(registers.bar(bar)), address.0));
-                    *held = Some(address);
-                }
+        for ((bar, &address), held) in BarIndex::ALL.into_iter().zip(job.bars).zip(&mut self.written[slot]) {
+            if *held != Some(address) {
+                into.push(Operation::Write(at(registers.bar(bar)), address.0));
+                *held = Some(address);
             }
         }
         let size = RequestSize::new().with_last_word(job.info.last_word());
@@ -151,10 +141,8 @@ impl Queue {
             Operation::Write(manager(&tm::REQUEST_INFO), job.info.into_bits()),
             Operation::Write(manager(&tm::PUSH), push.into_bits()),
         ]);
-        if let Some(set) = self.sets.get_mut(index(slot)) {
-            *set =
-                Some(Staged { id: job.id, nid, stream: job.stream, age, has_started: false, is_back: false });
-        }
+        self.sets[slot] =
+            Some(Staged { id: job.id, nid, stream: job.stream, age, has_started: false, is_back: false });
     }
 
     fn use_it(&mut self, into: &mut Vec<Operation>) {
@@ -185,9 +173,7 @@ impl Queue {
             ),
             Operation::Write(manager(&tm::PUSH), push.into_bits()),
         ]);
-        if let Some(set) = self.sets.get_mut(index(slot)) {
-            *set = Some(Staged { id, nid, stream, age, has_started: false, is_back: true });
-        }
+        self.sets[slot] = Some(Staged { id, nid, stream, age, has_started: false, is_back: true });
     }
 
     /// True if its requests are about to leave it: it was taken back, or asked to give way.
@@ -198,13 +184,12 @@ impl Queue {
     /// The request that runs, or would run next.
     pub(super) fn first(&self) -> Option<(Slot, RequestId)> {
         let slot = self.oldest().next()?;
-        let staged = self.sets.get(index(slot)).and_then(Option::as_ref)?;
-        Some((slot, staged.id))
+        Some((slot, self.sets[slot]?.id))
     }
 
     /// The requests in its sets.
     pub(super) fn ids(&self) -> impl Iterator<Item = RequestId> {
-        self.sets.iter().flatten().map(|staged| staged.id)
+        self.sets.0.iter().flatten().map(|staged| staged.id)
     }
 
     /// The request of this set was asked to give way.
@@ -214,7 +199,7 @@ impl Queue {
 
     /// Empties a set.
     pub(super) fn end(&mut self, slot: Slot) -> Option<Staged> {
-        let staged = self.sets.get_mut(index(slot)).and_then(Option::take);
+        let staged = self.sets[slot].take();
         if self.count() == 0 {
             self.is_aborting = false;
         }
@@ -228,7 +213,7 @@ impl Queue {
     pub(super) fn aborted(&mut self, committed: u8) {
         self.is_in_use = false;
         self.is_aborting = self.count() != 0;
-        for staged in self.sets.iter_mut().flatten() {
+        for staged in self.sets.0.iter_mut().flatten() {
             staged.has_started = staged.nid.number() == committed;
         }
     }

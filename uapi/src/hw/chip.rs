@@ -12,6 +12,7 @@
 
 use super::dart::{self, aperture};
 use super::hal::Generation;
+use super::names::named;
 use super::space::{EngineOffset, PhysAddr};
 use super::usage::ReadOnly;
 use crate::register::Grade;
@@ -22,19 +23,20 @@ mod lookup;
 pub use engines::{Count, MADDS_PER_ENGINE, Quantity, operations_per_cycle};
 pub use lookup::Unknown;
 
-/// A system on chip that the model can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Soc {
-    /// M1.
-    T8103,
-    /// M1 Pro.
-    T6000,
-    /// M1 Max.
-    T6001,
-    /// M1 Ultra.
-    T6002,
-    /// M2.
-    T8112,
+named! {
+    /// A system on chip that the model can be.
+    pub enum Soc {
+        /// M1.
+        T8103 "t8103",
+        /// M1 Pro.
+        T6000 "t6000",
+        /// M1 Max.
+        T6001 "t6001",
+        /// M1 Ultra.
+        T6002 "t6002",
+        /// M2.
+        T8112 "t8112",
+    }
 }
 
 /// A computer that was sold, and its SoC.
@@ -42,7 +44,6 @@ pub enum Soc {
 pub struct Board {
     /// Name in the shop.
     pub marketing: &'static str,
-    /// Product code.
     pub product: &'static str,
     pub soc: Soc,
 }
@@ -71,7 +72,6 @@ pub const BOARDS: [Board; 13] = [
 /// A run of physical addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhysRange {
-    /// First address.
     pub base: PhysAddr,
     /// Bytes.
     pub len: u64,
@@ -80,16 +80,12 @@ pub struct PhysRange {
 /// One neural processor circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circuit {
-    /// Code name.
     pub codename: &'static str,
     pub firmware: &'static str,
     /// Where its container of registers is mapped.
     pub mmio_base: PhysAddr,
-    /// Its power management ranges.
     pub pmu: &'static [PhysRange],
-    /// How well this is established.
     pub grade: Grade,
-    /// Where it is known from.
     pub source: &'static str,
 }
 
@@ -141,7 +137,6 @@ pub const BIA: Circuit = circuit(
     &[pmu(0x2_3b70_0000, 0x1_8000), pmu(0x2_3b72_4000, 0x4000)],
 );
 
-/// The six circuits.
 pub const CIRCUITS: [Circuit; 6] = [STYX, EOS0, EOS1, EOS2, EOS3, BIA];
 
 impl Circuit {
@@ -165,7 +160,6 @@ impl Circuit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instance {
     pub node: &'static str,
-    /// The circuit behind it.
     pub circuit: &'static Circuit,
 }
 
@@ -176,7 +170,6 @@ const fn instance(node: &'static str, circuit: &'static Circuit) -> Instance {
 /// The live configuration of the DART that serves a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DartProfile {
-    /// Name of the device-tree node.
     pub node: &'static str,
     /// The generation of controller, by its driver.
     pub driver_class: &'static str,
@@ -186,13 +179,11 @@ pub struct DartProfile {
     pub aperture_base: u64,
     /// Bytes of IOVA.
     pub aperture_size: u64,
-    /// Streams in a window.
     pub stream_slots: u8,
     /// One bit for each stream that is enabled.
     pub streams_enabled: u16,
     /// One bit for each stream that is not translated.
     pub streams_bypassed: u16,
-    /// Options of the node.
     pub options: u32,
     /// The configuration word as read from a running system.
     pub live_config: u32,
@@ -222,7 +213,6 @@ pub const DART_ANE0: DartProfile = DartProfile {
 #[derive(Clone, Copy, Debug)]
 pub struct Chip {
     pub soc: Soc,
-    /// The processor's name in the shop.
     pub product: &'static str,
     /// Type number in the device tree: 64, 96 or 128.
     pub ane_type: u16,
@@ -232,7 +222,6 @@ pub struct Chip {
     pub architecture: &'static str,
     /// The nodes of the device tree, and so the circuits.
     pub instances: &'static [Instance],
-    /// The DART of each circuit.
     pub dart: &'static DartProfile,
     /// How well the DART's values are established *for this chip*.
     pub dart_grade: Grade,

@@ -19,7 +19,7 @@ use super::dart::regs::ErrorStatus;
 use super::dart::stream::StreamId;
 use super::dart::walk::WalkIndices;
 use super::index::OutOfRange;
-use crate::abi::{AbiStruct, Enumeration, Item, abi};
+use crate::abi::{AbiStruct, Item, abi};
 
 /// How long the driver waits for someone to recover the engine after a real fault, in milliseconds (seed
 /// 000; derived).
@@ -81,21 +81,9 @@ abi! {
 
 /// What a C header that has the descriptor declares for it.
 pub(crate) const ITEMS: [Item; 5] = [
-    Item::Enumeration(Enumeration {
-        c_prefix: "ANE_FAULT_TYPE_",
-        doc: "What sort of fault it is.",
-        codes: FaultType::CODES,
-    }),
-    Item::Enumeration(Enumeration {
-        c_prefix: "ANE_FAULT_CLASS_",
-        doc: "The stage of the translation that gave up.",
-        codes: HwClass::CODES,
-    }),
-    Item::Enumeration(Enumeration {
-        c_prefix: "ANE_FAULT_CAUSE_",
-        doc: "Why exactly a translation failed.",
-        codes: HwError::CODES,
-    }),
+    Item::enumeration("ANE_FAULT_TYPE_", "What sort of fault it is.", FaultType::CODES),
+    Item::enumeration("ANE_FAULT_CLASS_", "The stage of the translation that gave up.", HwClass::CODES),
+    Item::enumeration("ANE_FAULT_CAUSE_", "Why exactly a translation failed.", HwError::CODES),
     Item::Struct(&AxiId::LAYOUT),
     Item::Struct(&IoDartErrorInfo::LAYOUT),
 ];
@@ -190,7 +178,6 @@ impl IoDartErrorInfo {
         StreamId::new(self.sid.get()).map_err(BadErrorInfo::Stream)
     }
 
-    /// True if the access was a write.
     pub fn is_write(&self) -> Result<bool, BadErrorInfo> {
         match self.is_write {
             0 => Ok(false),
@@ -199,7 +186,6 @@ impl IoDartErrorInfo {
         }
     }
 
-    /// The window's status word.
     pub fn status(&self) -> ErrorStatus {
         ErrorStatus::from_bits(self.hw_status.get())
     }

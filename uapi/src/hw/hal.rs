@@ -72,10 +72,8 @@ macro_rules! generations {
         pub enum Generation { $( $variant, )* }
 
         impl Generation {
-            /// The 28 targets.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )* ];
 
-            /// The compiler's name for it.
             pub const fn name(self) -> &'static str {
                 match self { $( Self::$variant => $name, )* }
             }
@@ -186,7 +184,6 @@ impl FieldBytes {
     }
 }
 
-/// What kind of thing a field is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
     Number,
@@ -201,10 +198,8 @@ pub enum FieldKind {
 /// A value that some source states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stated {
-    /// For which target.
     pub generation: Generation,
     pub number: u32,
-    /// How well it is established.
     pub grade: Grade,
 }
 
@@ -221,16 +216,11 @@ pub enum Values {
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     pub place: FieldBytes,
-    /// What it is called.
     pub name: &'static str,
-    /// What it means.
     pub doc: &'static str,
-    /// What kind of thing it is.
     pub kind: FieldKind,
     pub values: Values,
-    /// How well the field itself is established.
     pub grade: Grade,
-    /// Where it is known from.
     pub source: &'static str,
 }
 
@@ -238,7 +228,6 @@ pub struct Field {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
     pub number: u32,
-    /// How well it is established.
     pub grade: Grade,
 }
 

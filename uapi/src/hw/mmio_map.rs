@@ -22,80 +22,18 @@ pub const EXTENSION_START: EngineOffset = EngineOffset(0x1f0_0000);
 /// First offset behind the extension range, which is the end of the container.
 pub const EXTENSION_END: EngineOffset = EngineOffset(EngineOffset::CONTAINER);
 
-/// What a range is.
-///
-/// In the order of [`RANGES`], by which [`Region::range`] finds its range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Region {
-    /// Tunables of the whole circuit.
-    Tunables,
-    /// Data of the coprocessor.
-    AscData,
-    /// The coprocessor: reset vector, implementation registers, free-running clocks.
-    Asc,
-    /// The coprocessor's mailbox, which carries no commands.
-    Mailbox,
-    /// First DART window.
-    Dart0,
-    /// Fourth DART window: it lies between the first and the second.
-    Dart3,
-    /// Second DART window.
-    Dart1,
-    /// Third DART window.
-    Dart2,
-    /// Interrupt and doorbell of the coprocessor, with the version code first.
-    Doorbell,
-    /// Words by which driver and coprocessor acknowledge each other.
-    AckGpio,
-    /// Answers, and holds nothing.
-    Nothing,
-    /// Peak-power data.
-    PowerData,
-    /// Power tunables of the system.
-    SystemTunables,
-    /// Power tunables of the SoC.
-    SocTunables,
-    /// Performance reports.
-    Performance,
-    /// What task descriptors configure: the register blocks of [`td`].
-    MaddConfiguration,
-    /// Configuration of the DMA circuits.
-    DmaConfiguration,
-    TaskManager,
-    TaskQueues,
-    KernelMemory,
-    /// Tile L2, the on-chip buffer.
-    TileL2,
-    /// Registers of the [`mover`].
-    Mover,
-    /// What the virtual engine adds to the mover.
-    MoverModel,
-    /// Configuration space, which the mover writes and XMOV reads.
-    MoverConfiguration,
-    /// Issue port of XMOV: one word for each thread.
-    XmovPort,
-    /// Registers of the [`pe_mmu`].
-    PeMmu,
-    /// Registers that stand for the [`firmware`].
-    Firmware,
-}
-
 /// A range of the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     pub region: Region,
-    /// Short name, as dumps print it.
     pub name: &'static str,
-    /// First offset.
     pub start: EngineOffset,
     /// First offset behind it.
     pub end: EngineOffset,
     pub doc: &'static str,
     /// What reads and writes do.
     pub access: &'static str,
-    /// How well it is established.
     pub grade: Grade,
-    /// Where it is known from.
     pub source: &'static str,
 }
 
@@ -104,15 +42,23 @@ const RETAINED: &str = "reads give what was last written, also after a reset of 
 const REGISTERS: &str = "each register has its own rules";
 const MEMORY: &str = "memory";
 
+/// Declares the ranges: a [`Region`] for each, and the table of them, in which a region finds its range by its number.
 macro_rules! ranges {
     ($(
-        $start:literal .. $end:literal, $region:expr, $name:literal,
+        $start:literal .. $end:literal, $region:ident, $name:literal,
         $doc:literal,
         $access:expr, $grade:ident, $source:literal;
     )*) => {
+        /// What a range is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Region { $(
+            #[doc = $doc]
+            $region,
+        )* }
+
         /// The ranges, by rising offset; they do not overlap.
         pub const RANGES: &[Range] = &[ $( Range {
-            region: $region,
+            region: Region::$region,
             name: $name,
             start: EngineOffset($start),
             end: EngineOffset($end),
@@ -125,86 +71,86 @@ macro_rules! ranges {
 }
 
 ranges! {
-    0x000_0000..0x000_1000, Region::Tunables, "tunables",
+    0x000_0000..0x000_1000, Tunables, "tunables",
         "tunables of the circuit, filled once at start",
         STORED, Derived, "seed 004, mmio map";
-    0x100_0000..0x101_0020, Region::AscData, "asc data",
+    0x100_0000..0x101_0020, AscData, "asc data",
         "data of the coprocessor",
         STORED, Derived, "seed 004, mmio map";
-    0x105_0000..0x120_0000, Region::Asc, "asc",
+    0x105_0000..0x120_0000, Asc, "asc",
         "the coprocessor: reset vector, implementation registers, free-running clocks",
         "stored, but for the clocks, which run", Derived, "seed 004, mmio map, note a";
-    0x140_0000..0x145_7100, Region::Mailbox, "asc mailbox",
+    0x140_0000..0x145_7100, Mailbox, "asc mailbox",
         "the coprocessor's mailbox; no command passes through it",
         STORED, Derived, "seed 004, mmio map, note b";
-    0x180_0000..0x180_4000, Region::Dart0, "dart0",
+    0x180_0000..0x180_4000, Dart0, "dart0",
         "first DART window",
         REGISTERS, Measured, "seed 000, table 28.3; seed 004, mmio map";
-    0x180_4000..0x180_8000, Region::Dart3, "dart3",
+    0x180_4000..0x180_8000, Dart3, "dart3",
         "fourth DART window; the engine's DMA does not pass through it",
         REGISTERS, Measured, "seed 000, table 28.3; seed 004, mmio map";
-    0x181_0000..0x181_4000, Region::Dart1, "dart1",
+    0x181_0000..0x181_4000, Dart1, "dart1",
         "second DART window",
         REGISTERS, Measured, "seed 000, table 28.3; seed 004, mmio map";
-    0x182_0000..0x182_4000, Region::Dart2, "dart2",
+    0x182_0000..0x182_4000, Dart2, "dart2",
         "third DART window",
         REGISTERS, Measured, "seed 000, table 28.3; seed 004, mmio map";
-    0x184_0000..0x185_4000, Region::Doorbell, "asc doorbell",
+    0x184_0000..0x185_4000, Doorbell, "asc doorbell",
         "interrupt and doorbell of the coprocessor, with the version code first",
         "stored, but for the version code, which is read-only", Derived, "seed 004, mmio map, note c";
-    0x186_0000..0x187_0000, Region::AckGpio, "ack gpio",
+    0x186_0000..0x187_0000, AckGpio, "ack gpio",
         "words by which driver and coprocessor acknowledge each other",
         STORED, Derived, "seed 004, mmio map";
-    0x187_4000..0x187_5000, Region::Nothing, "nothing",
+    0x187_4000..0x187_5000, Nothing, "nothing",
         "answers, and holds nothing",
         "reads give 0; an access is reported", Derived, "seed 004, mmio map";
-    0x18e_c000..0x18f_0000, Region::PowerData, "power data",
+    0x18e_c000..0x18f_0000, PowerData, "power data",
         "peak-power data",
         RETAINED, Derived, "seed 004, mmio map";
-    0x18f_0000..0x18f_4000, Region::SystemTunables, "system tunables",
+    0x18f_0000..0x18f_4000, SystemTunables, "system tunables",
         "power tunables of the system, filled at boot",
         RETAINED, Derived, "seed 004, mmio map, note d";
     // Seed 004 prints an end below the start; one block of 0x4000 like its neighbours is assumed.
-    0x18f_4000..0x18f_8000, Region::SocTunables, "soc tunables",
+    0x18f_4000..0x18f_8000, SocTunables, "soc tunables",
         "power tunables of the SoC, filled at boot",
         RETAINED, Predicted, "seed 004, mmio map, note d; facts M, X-27";
-    0x190_0000..0x190_c200, Region::Performance, "performance",
+    0x190_0000..0x190_c200, Performance, "performance",
         "performance reports, such as the bytes that DMA has read",
         "counters", Derived, "seed 004, mmio map";
-    0x1c0_4000..0x1c2_0000, Region::MaddConfiguration, "madd configuration",
+    0x1c0_4000..0x1c2_0000, MaddConfiguration, "madd configuration",
         "what task descriptors configure",
         REGISTERS, Derived, "seed 004, computation engine";
-    0x1c2_0000..0x1c2_4000, Region::DmaConfiguration, "dma configuration",
+    0x1c2_0000..0x1c2_4000, DmaConfiguration, "dma configuration",
         "configuration of the DMA circuits",
         STORED, Derived, "seed 004, computation engine";
-    0x1c2_4000..0x1c2_5000, Region::TaskManager, "task manager",
+    0x1c2_4000..0x1c2_5000, TaskManager, "task manager",
         "task manager",
         REGISTERS, Derived, "seed 004, computation engine";
-    0x1c2_5000..0x1c2_8000, Region::TaskQueues, "task queues",
+    0x1c2_5000..0x1c2_8000, TaskQueues, "task queues",
         "eight task queues, 0x148 apart",
         REGISTERS, Derived, "seed 004, computation engine";
-    0x1c3_4000..0x1c4_4000, Region::KernelMemory, "kernel memory",
+    0x1c3_4000..0x1c4_4000, KernelMemory, "kernel memory",
         "kernel memory, 64 KB: the coefficients of the running task",
         MEMORY, Derived, "seed 004, mmio map";
-    0x1d0_0000..0x1f0_0000, Region::TileL2, "tile l2",
+    0x1d0_0000..0x1f0_0000, TileL2, "tile l2",
         "tile L2, 2 MB: the on-chip buffer",
         MEMORY, Derived, "seed 004, mmio map";
-    0x1f1_0000..0x1f1_5000, Region::Mover, "mover",
+    0x1f1_0000..0x1f1_5000, Mover, "mover",
         "registers of the mover, once for each of five cores",
         REGISTERS, Chosen, "seed 002, section 3";
-    0x1f1_8000..0x1f1_9000, Region::MoverModel, "mover model",
+    0x1f1_8000..0x1f1_9000, MoverModel, "mover model",
         "switches and outcomes of the mover, and a stand-in for packers",
         REGISTERS, Chosen, "mover 8";
-    0x1f2_0000..0x1f3_0000, Region::MoverConfiguration, "mover configuration",
+    0x1f2_0000..0x1f3_0000, MoverConfiguration, "mover configuration",
         "configuration space, 64 KB, that the mover writes and XMOV reads",
         STORED, Chosen, "mover 1";
-    0x1f3_0000..0x1f3_001c, Region::XmovPort, "xmov port",
+    0x1f3_0000..0x1f3_001c, XmovPort, "xmov port",
         "issue port of XMOV and STALLWAIT, one word of each for each of three threads",
         "writing a word issues it on the thread", Chosen, "mover 2";
-    0x1f4_0000..0x1f4_1000, Region::PeMmu, "pe_mmu",
+    0x1f4_0000..0x1f4_1000, PeMmu, "pe_mmu",
         "registers of the PE_MMU",
         REGISTERS, Chosen, "seed 001";
-    0x1f5_0000..0x1f5_1000, Region::Firmware, "firmware",
+    0x1f5_0000..0x1f5_1000, Firmware, "firmware",
         "registers that stand for the firmware's share",
         REGISTERS, Chosen, "seed 000";
 }
@@ -216,7 +162,6 @@ const _: () = {
         let Range { start, end, .. } = RANGES[i];
         assert!(behind <= start.0 && start.0 < end.0, "ranges rise and do not overlap");
         assert!(start.0.is_multiple_of(4) && end.0.is_multiple_of(4));
-        assert!(RANGES[i].region as usize == i, "regions are numbered as ranges are listed");
         assert!(
             matches!(RANGES[i].grade, Grade::Chosen) == (start.0 >= EXTENSION_START.0),
             "exactly what this project chose lies in the extension range"
@@ -245,12 +190,10 @@ pub fn find(offset: EngineOffset) -> Option<&'static Range> {
 }
 
 impl Range {
-    /// True if `offset` lies inside.
     pub const fn contains(&self, offset: EngineOffset) -> bool {
         self.start.0 <= offset.0 && offset.0 < self.end.0
     }
 
-    /// Bytes from start to end.
     #[expect(clippy::len_without_is_empty, reason = "a range is never empty")]
     pub const fn len(&self) -> u32 {
         self.end.0 - self.start.0
@@ -261,7 +204,6 @@ impl Region {
     /// The four DART windows in the order of their numbers, which is not that of their offsets.
     pub const DART: [Self; 4] = [Self::Dart0, Self::Dart1, Self::Dart2, Self::Dart3];
 
-    /// The range of this region.
     pub const fn range(self) -> &'static Range {
         &RANGES[self as usize]
     }

@@ -1,4 +1,4 @@
-//! Lists of names, as errors show what there is.
+//! Enumerations with names, and lists of names, as errors show what there is.
 
 use core::fmt;
 
@@ -12,3 +12,26 @@ pub(super) fn list(f: &mut fmt::Formatter<'_>, names: impl Iterator<Item = &'sta
     }
     Ok(())
 }
+
+/// Declares an enumeration whose values have names for people.
+macro_rules! named {
+    (
+        $( #[$meta:meta] )*
+        pub enum $type:ident { $( $( #[$inner:meta] )* $variant:ident $name:literal, )* }
+    ) => {
+        $( #[$meta] )*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $type { $( $( #[$inner] )* $variant, )* }
+
+        impl $type {
+            /// Every value, in the order of its declaration.
+            pub const ALL: [Self; [$( $name ),*].len()] = [ $( Self::$variant ),* ];
+
+            pub const fn name(self) -> &'static str {
+                match self { $( Self::$variant => $name, )* }
+            }
+        }
+    };
+}
+
+pub(super) use named;

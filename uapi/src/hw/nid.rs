@@ -12,7 +12,6 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nid(NonZeroU8);
 
-/// A number that is no [`Nid`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadNid {
     #[error("network id 0 stands for no request")]
@@ -31,7 +30,6 @@ impl Nid {
     /// The largest id that a driver should use: the two sources disagree on 255 (facts M, X-08).
     pub const DRIVER_MAX: u8 = 254;
 
-    /// The id with this number.
     pub const fn new(number: u32) -> Result<Self, BadNid> {
         if number > u8::MAX as u32 {
             return Err(BadNid::TooLarge(number));

@@ -65,7 +65,6 @@ pub const MAX_REGIONS: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageSize(u32);
 
-/// Why a number is no page size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadPageSize {
     #[error("page size is zero")]
@@ -80,7 +79,6 @@ impl PageSize {
     /// The largest, in bytes.
     pub const MAX: u64 = 1 << 31;
 
-    /// A page of `bytes` bytes.
     pub const fn new(bytes: u64) -> Result<Self, BadPageSize> {
         if bytes == 0 {
             Err(BadPageSize::Zero)

@@ -8,6 +8,7 @@
 //! The words lie in a window of their own, outside of the engine's container, at the offsets that they have in the power
 //! manager of the T8103.
 
+use super::names::named;
 use crate::layout;
 use crate::register::Show;
 
@@ -37,32 +38,25 @@ layout! {
     }
 }
 
-/// An island of the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Island {
-    /// Everything, the DARTs too.
-    System,
-    /// The coprocessor.
-    Cpu,
-    /// Task manager, queues and what executes.
-    Base,
-    /// The five sets that drivers name.
-    Set1,
-    /// The second of them.
-    Set2,
-    /// The third.
-    Set3,
-    /// The fourth.
-    Set4,
-    /// The fifth.
-    Set5,
+named! {
+    /// An island of the engine. Those that others hang on come first.
+    pub enum Island {
+        /// Everything, the DARTs too.
+        System "ane_sys",
+        /// The coprocessor.
+        Cpu "ane_sys_cpu",
+        /// Task manager, queues and what executes.
+        Base "ane_base",
+        /// The first of the five sets that drivers name.
+        Set1 "ane_set1",
+        Set2 "ane_set2",
+        Set3 "ane_set3",
+        Set4 "ane_set4",
+        Set5 "ane_set5",
+    }
 }
 
 impl Island {
-    /// Every island, those that others hang on first.
-    pub const ALL: [Self; 8] =
-        [Self::System, Self::Cpu, Self::Base, Self::Set1, Self::Set2, Self::Set3, Self::Set4, Self::Set5];
-
     pub const SETS: [Self; 5] = [Self::Set1, Self::Set2, Self::Set3, Self::Set4, Self::Set5];
 
     /// Where its word is in the window (contract 1.1; derived).
@@ -91,20 +85,6 @@ impl Island {
             Self::Cpu => Some(Self::System),
             Self::Base => Some(Self::Cpu),
             Self::Set1 | Self::Set2 | Self::Set3 | Self::Set4 | Self::Set5 => Some(Self::Base),
-        }
-    }
-
-    /// The name that device trees give it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::System => "ane_sys",
-            Self::Cpu => "ane_sys_cpu",
-            Self::Base => "ane_base",
-            Self::Set1 => "ane_set1",
-            Self::Set2 => "ane_set2",
-            Self::Set3 => "ane_set3",
-            Self::Set4 => "ane_set4",
-            Self::Set5 => "ane_set5",
         }
     }
 }

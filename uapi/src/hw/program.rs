@@ -75,13 +75,11 @@ pub struct RegisterWrite {
     pub register: EngineOffset,
     /// What it rebases.
     pub target: Target,
-    /// The first tile address.
     pub first: ApertureAddr,
     /// The second tile address, if the record has one.
     pub second: Option<ApertureAddr>,
 }
 
-/// Bytes that are no program text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadText {
     #[error("text of {0} bytes is no whole number of {RECORD_BYTES}-byte records")]
@@ -96,7 +94,6 @@ pub enum BadText {
     Reserved,
 }
 
-/// The records of a program's text.
 pub fn records(text: &[u8]) -> Result<&[Record], BadText> {
     <[Record]>::ref_from_bytes(text).map_err(|_| BadText::Length(text.len()))
 }

@@ -133,7 +133,6 @@ impl IovaRange {
         }
     }
 
-    /// First address.
     pub const fn base(self) -> Iova {
         self.base
     }
@@ -149,7 +148,6 @@ impl IovaRange {
         Iova(self.base.0 + self.len)
     }
 
-    /// True if `iova` lies inside.
     pub const fn contains(self, iova: Iova) -> bool {
         iova.0 >= self.base.0 && iova.0 - self.base.0 < self.len
     }

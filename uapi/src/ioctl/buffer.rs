@@ -6,7 +6,7 @@
 //! back with the next request that does, perhaps elsewhere. More mappings can be added, as in-place work
 //! needs two (seed 000). Processor and engine see the same bytes at all times; nothing has to be flushed.
 
-use crate::abi::{AbiStruct, Enumeration, Item, Section, abi, constants};
+use crate::abi::{AbiStruct, Item, Section, abi, constants};
 use crate::hw::usage::Usage;
 
 use super::number::ioctls;
@@ -188,11 +188,7 @@ pub(super) const SECTION: Section = Section {
           its address may change. DRM_IOCTL_ANE_BO_FREE and DRM_IOCTL_GEM_CLOSE let a buffer go; it lives on \
           until the last request, program and process mapping that uses it has ended.",
     items: &[
-        Item::Enumeration(Enumeration {
-            c_prefix: "ANE_USAGE_",
-            doc: "What a buffer is for.",
-            codes: Usage::CODES,
-        }),
+        Item::enumeration("ANE_USAGE_", "What a buffer is for.", Usage::CODES),
         Item::Constants(FLAGS),
         Item::Constants(STATES),
         Item::Constants(ADDRESSES),

@@ -5,7 +5,7 @@
 //! goes through the DART. The mover copies and fills in units of 16 bytes (seed 002). A device has them only
 //! if its features say so, and both belong to the whole device.
 
-use crate::abi::{AbiStruct, Enumeration, Item, Section, abi, constants};
+use crate::abi::{AbiStruct, Item, Section, abi, constants};
 use crate::hw::mover::transfer::{self, Direction};
 use crate::hw::pe_mmu;
 
@@ -115,11 +115,7 @@ pub(super) const SECTION: Section = Section {
     doc: "Blocks that no Apple chip has. ANE_PARAM_FEATURES tells whether the device does.",
     items: &[
         Item::Constants(UNITS),
-        Item::Enumeration(Enumeration {
-            c_prefix: "ANE_MOVER_",
-            doc: "What a transfer does.",
-            codes: Direction::CODES,
-        }),
+        Item::enumeration("ANE_MOVER_", "What a transfer does.", Direction::CODES),
         Item::Struct(&PeMmuMapEntry::LAYOUT),
         Item::Struct(&PeMmuUnmapEntry::LAYOUT),
         Item::Struct(&PeMmuMap::LAYOUT),

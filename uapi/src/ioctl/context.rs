@@ -4,7 +4,7 @@
 //! maps, requests of another cannot reach. There are eight and there may be more files, so what happens to
 //! the ninth is said by the file itself and never assumed. A file that says nothing is refused.
 
-use crate::abi::{AbiStruct, Enumeration, Item, Section, abi, constants};
+use crate::abi::{AbiStruct, Item, Section, abi, constants};
 use crate::codes;
 
 use super::number::ioctls;
@@ -80,11 +80,7 @@ pub(super) const SECTION: Section = Section {
           clients. Any call that needs one and finds none free fails with EBUSY.",
     items: &[
         Item::Constants(CONSTANTS),
-        Item::Enumeration(Enumeration {
-            c_prefix: "ANE_CONTEXT_POLICY_",
-            doc: "What to do when no context is free.",
-            codes: ContextPolicy::CODES,
-        }),
+        Item::enumeration("ANE_CONTEXT_POLICY_", "What to do when no context is free.", ContextPolicy::CODES),
         Item::Struct(&ContextAttach::LAYOUT),
         Item::Struct(&ContextDetach::LAYOUT),
     ],

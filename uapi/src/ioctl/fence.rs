@@ -7,7 +7,7 @@
 //! Times are points on the driver's clock, not spans: a wait that a signal interrupts is simply called again
 //! and still ends when it should.
 
-use crate::abi::{AbiStruct, Enumeration, Item, Section, abi, constants};
+use crate::abi::{AbiStruct, Item, Section, abi, constants};
 use crate::codes;
 
 use super::number::ioctls;
@@ -106,11 +106,7 @@ pub(super) const SECTION: Section = Section {
     doc: "A fence stands for a request. Its number counts up in the file and is never used again.",
     items: &[
         Item::Constants(CONSTANTS),
-        Item::Enumeration(Enumeration {
-            c_prefix: "ANE_FENCE_STATE_",
-            doc: "How far a request has come.",
-            codes: FenceState::CODES,
-        }),
+        Item::enumeration("ANE_FENCE_STATE_", "How far a request has come.", FenceState::CODES),
         Item::Struct(&Fence::LAYOUT),
         Item::Struct(&Wait::LAYOUT),
         Item::Struct(&Cancel::LAYOUT),

@@ -3,7 +3,7 @@
 //! The array grows with this ABI: a driver tells how many counters it has, fills in as many as fit, and a
 //! client with more room than that finds zeros.
 
-use crate::abi::{AbiStruct, Enumeration, Item, Section, abi, constants};
+use crate::abi::{AbiStruct, Item, Section, abi, constants};
 use crate::codes;
 
 use super::number::ioctls;
@@ -110,11 +110,7 @@ pub(super) const SECTION: Section = Section {
     doc: "",
     items: &[
         Item::Constants(SCOPES),
-        Item::Enumeration(Enumeration {
-            c_prefix: "ANE_COUNTER_",
-            doc: "What is counted, as an index into the array.",
-            codes: Counter::CODES,
-        }),
+        Item::enumeration("ANE_COUNTER_", "What is counted, as an index into the array.", Counter::CODES),
         Item::Struct(&GetStats::LAYOUT),
     ],
 };

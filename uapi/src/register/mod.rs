@@ -73,13 +73,11 @@ impl Access {
 /// One named value of an enumerated field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// The number in the field.
     pub value: u32,
     /// The variant's name in Rust, from which macros are named.
     pub ident: &'static str,
     /// The short name that dumps print.
     pub name: &'static str,
-    /// What it means.
     pub doc: &'static str,
 }
 
@@ -118,13 +116,9 @@ pub enum Show {
 pub struct Field {
     /// Name, as in the typed word; `__` for bits that no source explains.
     pub name: &'static str,
-    /// Lowest bit.
     pub low: u8,
-    /// Width in bits.
     pub bits: u8,
-    /// What the field means.
     pub doc: &'static str,
-    /// How to print it.
     pub show: Show,
     /// Grade, where it differs from the register's.
     pub grade: Option<Grade>,
@@ -208,9 +202,7 @@ impl Field {
 /// A span of bits, printed the way data sheets do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitRange {
-    /// Highest bit.
     pub high: u8,
-    /// Lowest bit.
     pub low: u8,
 }
 
@@ -229,13 +221,11 @@ pub trait Word: Copy {
     /// The fields, unknown bits included, from bit 0 upwards.
     const FIELDS: &'static [Field];
 
-    /// Name of the type.
     const NAME: &'static str;
 
     /// Gives a raw word its type; every bit pattern has one.
     fn from_word(word: u32) -> Self;
 
-    /// The raw word.
     fn word(self) -> u32;
 
     /// The field's number through the *typed* accessor of that name; `None` where there is no such field.
@@ -251,25 +241,18 @@ pub struct Register {
     pub name: &'static str,
     /// Address of the first instance, in the block's own numbering.
     pub offset: u32,
-    /// Number of instances.
     pub count: u16,
     /// Bytes from one instance to the next.
     pub stride: u32,
-    /// What an access does.
     pub access: Access,
-    /// Value after reset.
     pub reset: u32,
-    /// The word's fields.
     pub fields: &'static [Field],
     /// The bits of the word that no source explains.
     pub unknown: u32,
     /// Name of the typed word.
     pub layout: &'static str,
-    /// What the register does.
     pub doc: &'static str,
-    /// How well that is established.
     pub grade: Grade,
-    /// Where it is known from.
     pub source: &'static str,
 }
 
@@ -320,7 +303,6 @@ pub struct Reg<T> {
 }
 
 impl<T: Word> Reg<T> {
-    /// A typed register; used by [`registers!`](crate::registers).
     #[doc(hidden)]
     pub const fn new(info: Register) -> Self {
         Self { info, word: PhantomData }
@@ -331,7 +313,6 @@ impl<T: Word> Reg<T> {
         self.info.offset
     }
 
-    /// The value after reset.
     pub fn reset(&self) -> T {
         T::from_word(self.info.reset)
     }
@@ -342,13 +323,11 @@ impl<T: Word> Reg<T> {
 pub struct Block {
     /// Short name, as dumps and the command line print it.
     pub name: &'static str,
-    /// What the block is.
     pub doc: &'static str,
     /// Container offset of address 0 in the block's numbering.
     pub base: EngineOffset,
     /// First address of the block, in its numbering.
     pub start: u32,
-    /// Length in bytes.
     pub len: u32,
     /// The registers, by rising address.
     pub registers: &'static [&'static Register],

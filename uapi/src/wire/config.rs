@@ -8,7 +8,7 @@ use thiserror::Error;
 use zerocopy::FromBytes;
 use zerocopy::little_endian::{U16, U32, U64};
 
-use crate::abi::{AbiStruct, Enumeration, Item, Section, abi, constants};
+use crate::abi::{AbiStruct, Item, Section, abi, constants};
 use crate::codes;
 use crate::hw::dart::aperture::PAGE_SIZE;
 use crate::hw::dart::pte::PteFormat;
@@ -159,16 +159,12 @@ pub(super) const SECTION: Section = Section {
         Item::Constants(CONSTANTS),
         Item::Constants(FEATURES),
         Item::Constants(COMPANIONS),
-        Item::Enumeration(Enumeration {
-            c_prefix: "VIRTIO_ANE_PTE_",
-            doc: "Layouts of page-table entries.",
-            codes: PteFormat::CODES,
-        }),
-        Item::Enumeration(Enumeration {
-            c_prefix: "VIRTIO_ANE_FAULT_POLICY_",
-            doc: "What the device does after a real fault.",
-            codes: FaultPolicy::CODES,
-        }),
+        Item::enumeration("VIRTIO_ANE_PTE_", "Layouts of page-table entries.", PteFormat::CODES),
+        Item::enumeration(
+            "VIRTIO_ANE_FAULT_POLICY_",
+            "What the device does after a real fault.",
+            FaultPolicy::CODES,
+        ),
         Item::Struct(&Config::LAYOUT),
     ],
 };

@@ -12,7 +12,7 @@
 
 use zerocopy::little_endian::{U16, U32, U64};
 
-use crate::abi::{AbiStruct, Enumeration, Item, Section, abi, constants};
+use crate::abi::{AbiStruct, Item, Section, abi, constants};
 use crate::codes;
 use crate::register::UnknownCode;
 
@@ -217,21 +217,9 @@ pub(super) const SECTION: Section = Section {
           a writable part for struct virtio_ane_response and the values read.",
     items: &[
         Item::Constants(CONSTANTS),
-        Item::Enumeration(Enumeration {
-            c_prefix: "VIRTIO_ANE_REQUEST_",
-            doc: "Types of requests.",
-            codes: RequestKind::CODES,
-        }),
-        Item::Enumeration(Enumeration {
-            c_prefix: "VIRTIO_ANE_",
-            doc: "Operations of a batch.",
-            codes: Access::CODES,
-        }),
-        Item::Enumeration(Enumeration {
-            c_prefix: "VIRTIO_ANE_STATUS_",
-            doc: "How a request ended.",
-            codes: Status::CODES,
-        }),
+        Item::enumeration("VIRTIO_ANE_REQUEST_", "Types of requests.", RequestKind::CODES),
+        Item::enumeration("VIRTIO_ANE_", "Operations of a batch.", Access::CODES),
+        Item::enumeration("VIRTIO_ANE_STATUS_", "How a request ended.", Status::CODES),
         Item::Struct(&Header::LAYOUT),
         Item::Struct(&Op::LAYOUT),
         Item::Struct(&Response::LAYOUT),

@@ -7,7 +7,7 @@
 
 use zerocopy::little_endian::{U16, U32, U64};
 
-use crate::abi::{AbiStruct, Enumeration, Item, Section, abi};
+use crate::abi::{AbiStruct, Item, Section, abi};
 use crate::codes;
 use crate::hw::fault::{self, IoDartErrorInfo};
 use crate::register::UnknownCode;
@@ -65,11 +65,7 @@ pub(super) const SECTION: Section = Section {
     doc: "Each buffer has room for struct virtio_ane_event; the device fills one for each event. A shorter one \
           comes back with no bytes, and counts as dropped.",
     items: &[
-        Item::Enumeration(Enumeration {
-            c_prefix: "VIRTIO_ANE_EVENT_",
-            doc: "Types of events.",
-            codes: EventKind::CODES,
-        }),
+        Item::enumeration("VIRTIO_ANE_EVENT_", "Types of events.", EventKind::CODES),
         fault::ITEMS[0],
         fault::ITEMS[1],
         fault::ITEMS[2],

@@ -154,10 +154,15 @@ impl<F: Files> Server<F> {
     pub(super) fn accept_again(&mut self, now: Instant) {
         if self.paused_until.is_some_and(|until| now >= until) && !self.calls.is_closing {
             self.paused_until = None;
-            let data = epoll::EventData::new_u64(LISTENER);
-            if let Err(why) = epoll::add(&self.events, &self.place, data, epoll::EventFlags::IN) {
-                log::error!("clients cannot be let in any more: {why}");
-            }
+            self.listen();
+        }
+    }
+
+    /// Watches the socket at which clients connect.
+    pub(super) fn listen(&self) {
+        let data = epoll::EventData::new_u64(LISTENER);
+        if let Err(why) = epoll::add(&self.events, &self.place, data, epoll::EventFlags::IN) {
+            log::error!("clients cannot be let in any more: {why}");
         }
     }
 }

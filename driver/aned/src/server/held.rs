@@ -7,9 +7,9 @@ use std::time::Instant;
 use ane_uapi::ioctl::errno::Errno;
 use rustix::event::epoll;
 
+use super::Server;
 use super::connection::{Connection, Dismissal};
 use super::thread_share::Party;
-use super::{LISTENER, Server};
 use ane_driver::front::Files;
 
 impl<F: Files> Server<F> {
@@ -73,10 +73,7 @@ impl<F: Files> Server<F> {
     fn listen_again(&mut self) {
         if self.is_door_held && !self.thread_shares.is_held(Party::Door) && !self.calls.is_closing {
             self.is_door_held = false;
-            let data = epoll::EventData::new_u64(LISTENER);
-            if let Err(why) = epoll::add(&self.events, &self.place, data, epoll::EventFlags::IN) {
-                log::error!("clients cannot be let in any more: {why}");
-            }
+            self.listen();
         }
         let released = self.clients.iter().filter(|(_, client)| client.is_held && !self.has_to_wait(client));
         for key in released.map(|(&key, _)| key).collect::<Vec<_>>() {

@@ -24,9 +24,24 @@ use super::ring::{Features, Layout, Ring};
 use super::{BusError, DmaMemory};
 
 /// Feature bits of virtio that concern queues.
-pub(super) const F_INDIRECT: u64 = 1 << 28;
-pub(super) const F_EVENT_INDEX: u64 = 1 << 29;
+const F_INDIRECT: u64 = 1 << 28;
+const F_EVENT_INDEX: u64 = 1 << 29;
 pub(super) const F_VERSION_1: u64 = 1 << 32;
+
+impl Features {
+    /// Those of them that a device offers.
+    pub(super) const fn offered_in(self, bits: u64) -> Self {
+        Self {
+            event_index: self.event_index && bits & F_EVENT_INDEX != 0,
+            indirect: self.indirect && bits & F_INDIRECT != 0,
+        }
+    }
+
+    /// The bits by which a driver accepts them.
+    pub(super) const fn bits(self) -> u64 {
+        (if self.event_index { F_EVENT_INDEX } else { 0 }) | (if self.indirect { F_INDIRECT } else { 0 })
+    }
+}
 
 /// Places of the control queue. One request is on its way at a time and takes two.
 pub(super) const CTRL_PLACES: usize = 8;

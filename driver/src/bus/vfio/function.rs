@@ -18,9 +18,7 @@ use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
 use vmm_sys_util::eventfd::{EFD_CLOEXEC, EFD_NONBLOCK, EventFd};
 
 use super::super::descriptor::borrow;
-use super::super::queues::{
-    Doorbell, F_EVENT_INDEX, F_INDIRECT, F_VERSION_1, QueueTables, milliseconds, transport,
-};
+use super::super::queues::{Doorbell, F_VERSION_1, QueueTables, milliseconds, transport};
 use super::super::ring::Features;
 use super::super::{BusError, DmaMemory};
 use super::address::Bdf;
@@ -153,9 +151,8 @@ impl Open {
         if offered & F_VERSION_1 == 0 {
             return Err(BusError::Lacks { feature: "virtio version 1" });
         }
-        let event_index = if wanted.event_index { offered & F_EVENT_INDEX } else { 0 };
-        let indirect = if wanted.indirect { offered & F_INDIRECT } else { 0 };
-        let accepted = F_VERSION_1 | event_index | indirect;
+        let features = wanted.offered_in(offered);
+        let accepted = F_VERSION_1 | features.bits();
         for half in 0..2u32 {
             self.write(DRIVER_FEATURE_SELECT, half)?;
             self.write(DRIVER_FEATURE, (accepted >> (32 * half)) as u32)?;
@@ -163,7 +160,7 @@ impl Open {
         if self.add_status(FEATURES_OK)? & FEATURES_OK == 0 {
             return Err(BusError::Lacks { feature: "the features that it offered" });
         }
-        Ok(Features { event_index: event_index != 0, indirect: indirect != 0 })
+        Ok(features)
     }
 
     fn set_queue(&mut self, queue: &QueueTables, messages: &DmaMemory) -> Result<(), BusError> {

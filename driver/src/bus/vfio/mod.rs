@@ -177,14 +177,12 @@ impl Bus for Vfio {
             }
         };
         let arena = pages::arena(&self.container, pages.max(1))?;
-        if let Some(place) = self.arenas.get_mut(context.index()) {
-            *place = Some(arena.clone());
-        }
+        self.arenas[context.index()] = Some(arena.clone());
         Ok(arena)
     }
 
     fn retire(&mut self, context: ContextId) -> Result<(), BusError> {
-        if let Some(arena) = self.arenas.get_mut(context.index()).and_then(Option::take) {
+        if let Some(arena) = self.arenas[context.index()].take() {
             pages::withdraw(&self.container, arena.stretches());
         }
         Ok(())

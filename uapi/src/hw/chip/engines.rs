@@ -6,50 +6,25 @@
 //! tiles of multipliers that firmware can clock one by one. They are kept apart here and never derived from
 //! each other; where no source gives a quantity for a chip, the chip does not have it.
 
+use crate::hw::names::named;
 use crate::register::Grade;
 
-/// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Quantity {
-    /// Neural engines in one circuit, each of [`MADDS_PER_ENGINE`] multiply-add circuits: 8 or 16.
-    NeuralEngines,
-    /// Cores that the compiler divides the output channels over: HAL field `0x238`.
-    CompilerCores,
-    /// Engines that the compiler's cost model was seen to charge for.
-    CostedEngines,
-    /// Cores that the running system reports, and the shop advertises.
-    ReportedCores,
-    /// Engines that the running system reports: it means circuits that the driver has registered.
-    ReportedEngines,
-    /// Tiles of multipliers with a clock enable of their own.
-    MacTiles,
-    /// Coefficient channels of kernel DMA, which a task descriptor sets up one by one.
-    KernelChannels,
-}
-
-impl Quantity {
-    /// Every quantity.
-    pub const ALL: [Self; 7] = [
-        Self::NeuralEngines,
-        Self::CompilerCores,
-        Self::CostedEngines,
-        Self::ReportedCores,
-        Self::ReportedEngines,
-        Self::MacTiles,
-        Self::KernelChannels,
-    ];
-
-    /// The words that tables print.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NeuralEngines => "neural engines in a circuit",
-            Self::CompilerCores => "cores that the compiler tiles over",
-            Self::CostedEngines => "engines in the compiler's cost model",
-            Self::ReportedCores => "cores reported and advertised",
-            Self::ReportedEngines => "engines reported",
-            Self::MacTiles => "multiplier tiles with a clock enable",
-            Self::KernelChannels => "kernel DMA channels",
-        }
+named! {
+    pub enum Quantity {
+        /// Neural engines in one circuit, each of [`MADDS_PER_ENGINE`] multiply-add circuits: 8 or 16.
+        NeuralEngines "neural engines in a circuit",
+        /// Cores that the compiler divides the output channels over: HAL field `0x238`.
+        CompilerCores "cores that the compiler tiles over",
+        /// Engines that the compiler's cost model was seen to charge for.
+        CostedEngines "engines in the compiler's cost model",
+        /// Cores that the running system reports, and the shop advertises.
+        ReportedCores "cores reported and advertised",
+        /// Engines that the running system reports: it means circuits that the driver has registered.
+        ReportedEngines "engines reported",
+        /// Tiles of multipliers with a clock enable of their own.
+        MacTiles "multiplier tiles with a clock enable",
+        /// Coefficient channels of kernel DMA, which a task descriptor sets up one by one.
+        KernelChannels "kernel DMA channels",
     }
 }
 
@@ -57,9 +32,7 @@ impl Quantity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     pub number: u16,
-    /// How well it is established.
     pub grade: Grade,
-    /// Where it is known from.
     pub source: &'static str,
 }
 

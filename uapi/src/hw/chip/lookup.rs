@@ -6,20 +6,6 @@ use super::super::names::list;
 use super::{CHIPS, Chip, Count, Instance, Quantity, Soc};
 
 impl Soc {
-    /// Every SoC.
-    pub const ALL: [Self; 5] = [Self::T8103, Self::T6000, Self::T6001, Self::T6002, Self::T8112];
-
-    /// The name that the command line and dumps use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::T8103 => "t8103",
-            Self::T6000 => "t6000",
-            Self::T6001 => "t6001",
-            Self::T6002 => "t6002",
-            Self::T8112 => "t8112",
-        }
-    }
-
     pub const fn chip(self) -> &'static Chip {
         const TABLE: &[Chip; 5] = &CHIPS;
         &TABLE[self as usize]
@@ -38,7 +24,6 @@ impl fmt::Display for Soc {
 }
 
 impl Chip {
-    /// The instance of that node name.
     pub fn node<'a>(&self, node: &'a str) -> Result<&'static Instance, Unknown<'a>> {
         self.instances
             .iter()
@@ -60,17 +45,15 @@ impl Chip {
 /// Something was asked for by a name that is not in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown<'a> {
-    /// No such SoC.
-    Soc { name: &'a str },
+    Soc {
+        name: &'a str,
+    },
     /// The chip has no node of that name.
     Node {
-        /// The chip.
         soc: Soc,
         node: &'a str,
     },
-    /// The chip has fewer instances.
     Instance {
-        /// The chip.
         soc: Soc,
         /// The number asked for, from 0.
         number: usize,

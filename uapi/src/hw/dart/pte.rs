@@ -122,7 +122,6 @@ pub struct Seed;
 impl Seed {
     /// The valid bit, and the whole template of a mapped page.
     pub const VALID: u64 = 1 << 63;
-    /// The frame's bits.
     pub const FRAME: u64 = span(46, PAGE_SHIFT);
     /// The auxiliary bits, which follow bits 3, 4 and 5 of the protection word.
     pub const AUXILIARY: [u64; 3] = [1 << 62, 1 << 60, 1 << 59];
@@ -192,7 +191,6 @@ impl LeafFormat for Seed {
 mod published {
     use super::*;
 
-    /// The valid bit.
     pub(super) const VALID: u64 = 1;
     /// First and last open unit of the page.
     pub(super) const OPEN: u64 = span(63, 40);

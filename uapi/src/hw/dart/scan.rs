@@ -32,12 +32,9 @@ use crate::hw::usage::{Protection, ProtectionClass};
 /// Pages that follow each other on both sides, under one protection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// First device address.
     pub iova: Iova,
-    /// First physical address.
     pub page: PhysAddr,
     pub pages: u32,
-    /// What the leaves permit.
     pub protection: Protection,
 }
 

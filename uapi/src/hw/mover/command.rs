@@ -108,7 +108,6 @@ impl CompactMove {
             .with_compact(true))
     }
 
-    /// Most units that a compact command moves.
     pub const MAX_SIZE: u8 = 63;
 
     /// The transfer, from the base register of the thread that enqueued it.
@@ -147,11 +146,9 @@ pub enum Command {
     },
     /// Waits until the mover is idle.
     Wait,
-    /// Does nothing.
     Nothing,
 }
 
-/// Why a word is no command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadCommand {
     #[error("mover command {word:#010x}: opcode {:#04x} is unknown", word & 0xff)]

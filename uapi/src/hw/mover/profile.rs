@@ -9,14 +9,18 @@
 //! neither: it reads XMOV's direction from a whole word, which is the word that also holds the size; the
 //! vendor's field table and a later edition of the seed's own page give bits 31:30, see [`super::xmov`].
 
-/// Whose description of the mover the model follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Profile {
-    /// Seed 002.
-    #[default]
-    Seed,
-    /// The vendor's instruction-set pages.
-    Isa,
+use crate::hw::names::named;
+
+named! {
+    /// Whose description of the mover the model follows.
+    #[derive(Default)]
+    pub enum Profile {
+        /// Seed 002.
+        #[default]
+        Seed "seed",
+        /// The vendor's instruction-set pages.
+        Isa "isa",
+    }
 }
 
 /// What an unmapped destination does to a transfer.
@@ -51,18 +55,6 @@ pub struct Rules {
 }
 
 impl Profile {
-    /// Both, in the order of [`RULES`].
-    pub const ALL: [Self; 2] = [Self::Seed, Self::Isa];
-
-    /// The name that the command line uses.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Seed => "seed",
-            Self::Isa => "isa",
-        }
-    }
-
-    /// What it says on each point.
     pub const fn rules(self) -> &'static Rules {
         const TABLE: &[Rules; 2] = &RULES;
         &TABLE[self as usize]

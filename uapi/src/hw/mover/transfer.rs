@@ -56,7 +56,6 @@ impl Direction {
         matches!(self, Self::L1ToL0 | Self::L1ToL1)
     }
 
-    /// True if the transfer writes scratch.
     pub const fn writes_scratch(self) -> bool {
         matches!(self, Self::L0ToL1 | Self::L1ToL1)
     }

@@ -6,7 +6,6 @@ use super::{Hierarchy, TILER_MARGIN_BYTES, value};
 use crate::hw::hal::{self, FieldOffset};
 use crate::register::Grade;
 
-/// One row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
     pub name: &'static str,

@@ -101,7 +101,6 @@ pub(super) fn value(generation: Generation, field: FieldOffset) -> Value {
 }
 
 impl Hierarchy {
-    /// The hierarchy of a generation.
     pub fn of(generation: Generation) -> Self {
         let number = |field| value(generation, field).number;
         let crossing = match generation.class() {

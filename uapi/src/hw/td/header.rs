@@ -196,7 +196,6 @@ pub struct Header {
     /// Cost, and length of the next descriptor.
     pub length: Length,
     pub log_events: EventMask,
-    /// Exceptions to raise.
     pub exceptions: EventMask,
     /// Events to log when debugging.
     pub debug_log_events: EventMask,

@@ -23,7 +23,6 @@ impl BarSet {
         self.0.count_ones() as usize
     }
 
-    /// True if there is none.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
