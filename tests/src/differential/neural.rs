@@ -5,6 +5,9 @@ use super::random_case::{CONSTANTS, CaseMaker, Shape, Times};
 use super::task::{TaskDraft, align, half};
 use crate::random::Random;
 
+/// A grouped task whose channels have the same sizes with either padding, so that it is refused.
+pub const UNTOLD_PADDING: &str = "padding that no size tells";
+
 /// How the outputs read channels of their group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChannelReads {
@@ -211,9 +214,11 @@ fn coefficients(
     packing.has_bias = !is_bytes && !has_addend && making.random.below(3) == 0;
     let is_sparse = matches!(packing.format, CoefficientFormat::Sparse(_));
     if !is_sparse && packing.shows_padding() {
-        packing.pads_groups = making.feature(2, "padding of groups");
         if packing.hides_padding() {
-            making.features.push("padding that no size tells");
+            making.features.push(UNTOLD_PADDING);
+        } else if making.random.below(8) != 0 {
+            packing.pads_groups = true;
+            making.features.push("padding of groups");
         }
     }
     task.set(0x1c, conv | lanes_log2 << 10);
