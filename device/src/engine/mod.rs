@@ -85,7 +85,7 @@ pub struct Ports<'a, M> {
     pub timeline: &'a mut Timeline,
     /// Where virtual time is counted.
     pub usage: &'a mut Usage,
-    /// Who says whether the task is still wanted.
+    /// Tells whether the task is called off.
     pub cancel: &'a dyn Cancel,
 }
 

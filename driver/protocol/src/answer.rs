@@ -34,7 +34,7 @@ pub struct Welcome {
 }
 
 impl Welcome {
-    /// That of this daemon, in a version that the client knows.
+    /// The answer of this daemon, in a version that the client knows.
     pub fn new(version: u32) -> Self {
         Self {
             version: U32::new(version),

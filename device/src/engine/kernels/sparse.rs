@@ -14,7 +14,7 @@ use super::measure::least;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Small {
     pub(crate) tap: u32,
-    /// Its row in a tile, or its column in a panel.
+    /// The row of the number in a tile, or its column in a panel.
     pub(crate) place: u32,
     /// The largest magnitude of another number with which its product is dropped.
     pub(crate) most: f32,

@@ -52,7 +52,7 @@ pub(super) struct Layout {
     block: usize,
     /// Panels of a group.
     panels: usize,
-    /// Those that are worked on together, at least and at most.
+    /// The least and the largest number of panels that are worked on together.
     together: (usize, usize),
     /// Threads that share the pass.
     threads: usize,

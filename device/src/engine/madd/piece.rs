@@ -80,7 +80,7 @@ pub(super) struct Worker {
     stretches: Vec<Stretch>,
     /// The small operands of each panel, where they are looked for.
     small: Vec<Vec<Small>>,
-    /// Those of a panel whose cuts are not kept.
+    /// Pixels of a panel whose cuts are not kept.
     pixels: Vec<Pixels>,
     /// How the tiles of a piece are added.
     stages: Stages,
@@ -100,7 +100,7 @@ struct Results {
     fates: Lines,
     /// Some taps of a tile, for sums in double precision.
     exact: Vec<f64>,
-    /// Of the same taps, the magnitudes from which on an operand is not dropped.
+    /// For the same taps: the smallest magnitude of an operand that is not dropped.
     least: Vec<f32>,
 }
 

@@ -13,7 +13,7 @@ const KERNEL_MAX: u32 = 31;
 pub enum Reads {
     /// All.
     Dense,
-    /// Those of its own group; inputs and outputs are divided evenly.
+    /// An output reads the inputs of its own group. Inputs and outputs are divided evenly.
     Grouped { groups: u32 },
     /// So many of its own, one output's behind the other's.
     Unicast {

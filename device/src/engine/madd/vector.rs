@@ -34,7 +34,7 @@ pub(super) struct PixelPass<'a> {
     definition: &'a Definition<'a>,
     coefficients: &'a [u16],
     port: Port,
-    /// Those of each group.
+    /// The taps of each group.
     taps: Vec<Tap>,
     /// For every few taps of each group the magnitudes of their operands, summed.
     magnitudes: Vec<f32>,

@@ -90,7 +90,7 @@ const VECTORS: [Vector; 75] = [
 
 /// A vector as the array is handed it.
 pub(in crate::engine) struct Given {
-    /// Its number in the specification.
+    /// The number of the vector in the specification.
     pub(in crate::engine) number: u32,
     /// What the accumulator starts with.
     pub(in crate::engine) bias: Option<u16>,
@@ -129,7 +129,7 @@ pub(in crate::engine) struct Matrices {
     pub(in crate::engine) coefficients: Vec<u16>,
     /// The first two halves of the product and the last.
     some: [u16; 3],
-    /// Of the whole product.
+    /// SHA-256 of the whole product.
     hash: &'static str,
 }
 

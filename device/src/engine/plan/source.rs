@@ -32,7 +32,7 @@ pub(super) const fn row_tile_bytes(width: u32, tile_width: u32, element: Element
 /// A source as the task wants it.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    /// Its extents; 1 where it is broadcast.
+    /// The extents of the operand; 1 where it is broadcast.
     pub(super) shape: Shape,
     /// True if it lies with channels and columns in each other's place.
     pub(super) is_transposed: bool,

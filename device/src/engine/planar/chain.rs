@@ -183,7 +183,7 @@ pub(super) struct Eights<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Eights<'a, N> {
-    /// Those of `len` elements from `start` on of each view; what is broadcast is spread.
+    /// The blocks of `len` elements from `start` on in each view. An element that is broadcast is repeated.
     #[inline(always)]
     pub(super) fn of(
         views: [&'a View<'_>; N],

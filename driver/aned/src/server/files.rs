@@ -26,7 +26,7 @@ pub(super) struct Shared {
 
 #[derive(Debug)]
 struct Held {
-    /// Who opened it.
+    /// The user that opened the file.
     owner: User,
     token: Token,
     arena: Option<Identity>,
