@@ -78,7 +78,6 @@ pub struct Ports<'a, M> {
     pub memory: &'a M,
     /// The way to it.
     pub dart: &'a mut Dart,
-    /// Tile L2.
     pub l2: &'a mut Sram,
     pub kernel: &'a mut KernelMemory,
     /// Where what happens is noted.

@@ -49,7 +49,6 @@ impl Welcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Piece {
-    /// Which descriptor.
     pub file: U32,
     /// Zero.
     pub reserved: U32,

@@ -36,7 +36,6 @@ const SO_PASSRIGHTS: libc::c_int = 83;
 
 setsockopt_impl!(PassRights, libc::SOL_SOCKET, SO_PASSRIGHTS, bool, SetBool);
 
-/// What came.
 #[derive(Debug)]
 pub enum Arrival {
     /// A message; it lies in the buffer.

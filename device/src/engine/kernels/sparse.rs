@@ -23,9 +23,7 @@ pub(crate) struct Small {
 /// What is known of the products of a block that are dropped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dropped<'a> {
-    /// All small coefficients.
     pub(crate) coefficients: &'a [Small],
-    /// All small operands.
     pub(crate) operands: &'a [Small],
     /// Below which magnitude a coefficient is small.
     pub(crate) below: f32,

@@ -60,7 +60,6 @@ pub(super) struct Layout {
     band: usize,
     /// Places from one output row to the next.
     pitch: usize,
-    /// Places in all.
     places: usize,
 }
 
@@ -80,7 +79,6 @@ pub(super) struct Run {
     pub(super) columns: Range<usize>,
     /// Output row, and the first of its columns.
     pub(super) y: usize,
-    /// As above.
     pub(super) x: usize,
 }
 

@@ -34,7 +34,6 @@ pub(super) struct PassContext<'a> {
     /// How far behind the first tap of an output each of the others is.
     pub(super) taps: &'a [usize],
     pub(super) cuts: &'a Cuts,
-    /// The planes.
     pub(super) operands: &'a [f32],
     pub(super) coefficients: &'a Packed,
     /// Which numbers are small, if that is of use.
@@ -61,7 +60,6 @@ struct Operands<'a> {
 /// Which sums of a worker are those of a tile.
 #[derive(Clone, Copy, Debug)]
 struct Sums {
-    /// The first.
     at: usize,
     /// Columns of a row.
     columns: usize,

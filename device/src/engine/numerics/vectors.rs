@@ -8,7 +8,6 @@ use super::{Numerics, halves, output, sum};
 /// Halves in hexadecimal; behind a star, how often one comes.
 type Vector = (u32, Option<u16>, &'static str, &'static str, Result<i64, bool>, u16);
 
-/// All of them.
 #[rustfmt::skip]
 const VECTORS: [Vector; 75] = [
     (1, None, "0100", "3c00", Ok(1), 0x0100),
@@ -98,7 +97,6 @@ pub(in crate::engine) struct Given {
     pub(in crate::engine) taps: Vec<sum::Tap>,
     /// The accumulator at its end.
     pub(in crate::engine) units: Result<i64, bool>,
-    /// What is stored.
     pub(in crate::engine) output: u16,
 }
 

@@ -229,7 +229,6 @@ pub enum Origin {
     Passed,
 }
 
-/// A source operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
     /// The extents of the operand; 1 where it is broadcast.

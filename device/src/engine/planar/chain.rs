@@ -27,7 +27,6 @@ pub(super) trait Sources<const N: usize> {
     fn combine<V: Vector, const CAREFUL: bool>(operation: Operation, elements: [V; N]) -> V;
 }
 
-/// A source.
 pub(super) struct One;
 
 impl Sources<1> for One {
@@ -40,7 +39,6 @@ impl Sources<1> for One {
     }
 }
 
-/// Two sources.
 pub(super) struct Two;
 
 impl Sources<2> for Two {

@@ -91,7 +91,6 @@ impl Shared {
         Some(held.owner)
     }
 
-    /// Every file.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = FileId> {
         self.by_token.clear();
         self.by_arena.clear();

@@ -18,7 +18,6 @@ pub(super) struct Account {
     pub(super) requests: u32,
     /// Requests that are with the device.
     pub(super) running: u32,
-    /// Their tasks.
     pub(super) tasks: u64,
     /// When the last one ended.
     pub(super) left: Time,
