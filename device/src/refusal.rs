@@ -9,7 +9,7 @@ use core::fmt;
 use ane_uapi::hw::space::EngineOffset;
 use thiserror::Error;
 
-/// Who is to blame for a refusal.
+/// The kind of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Category {
     /// No source says what the hardware does with this.
@@ -81,7 +81,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// Who is to blame, where the reason alone says so.
+    /// The category, where the reason alone decides it.
     pub const fn category(self) -> Category {
         match self {
             Self::OutsideContainer | Self::Misaligned | Self::Width { .. } | Self::NotAWord { .. } => {

@@ -24,7 +24,6 @@ impl Sram {
         Self { bytes: vec![0; len].into_boxed_slice() }
     }
 
-    /// Tile L2, zeroed.
     pub fn tile_l2() -> Self {
         Self::new(TILE_L2_BYTES)
     }

@@ -70,9 +70,9 @@ pub(crate) struct Fences {
     /// The number of the first that is kept.
     first: u64,
     kept: VecDeque<Fence>,
-    /// Those before the first that are not forgotten all the same.
+    /// Fences older than `kept` that are still needed.
     aside: BTreeMap<u64, Fence>,
-    /// Those that have ended and are kept, in the order in which they ended.
+    /// Numbers of kept fences that have ended, in the order in which they ended.
     ended: VecDeque<u64>,
 }
 

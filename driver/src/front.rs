@@ -28,7 +28,7 @@ pub const FILES_MAX: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u64);
 
-/// Who opens a file, as the front knows for certain: nothing that the client said of itself.
+/// The process and user that open a file. The front knows them from the system, and not from the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credentials {
     /// The process, for dumps and logs.
@@ -123,7 +123,7 @@ pub trait Files {
     ///
     /// # Errors
     ///
-    /// Those of attaching a context: `EBUSY` if none is free; `ENOMEM`.
+    /// As for attaching a context: `EBUSY` if none is free; `ENOMEM`.
     fn arena(&mut self, file: FileId) -> Result<Arc<OwnedFd>, Errno>;
 
     /// True if calls have left something that the device does not know of yet: requests that were submitted.

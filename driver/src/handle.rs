@@ -15,9 +15,9 @@ use ane_uapi::ioctl::handle::{GENERATION_MAX, Handle, INDEX_MASK};
 pub enum Missing {
     /// It was never given out.
     Never,
-    /// Its object is gone.
+    /// The object of the handle is gone.
     Gone,
-    /// Its object is of another kind.
+    /// The object of the handle is of another kind.
     OtherKind,
 }
 
@@ -55,7 +55,7 @@ pub struct Table<T> {
 /// What has, had, or is to have an index.
 #[derive(Debug)]
 struct Entry<T> {
-    /// That of the object, or of the next.
+    /// The generation of the object, or of the next one if there is none.
     generation: u32,
     object: Option<T>,
 }

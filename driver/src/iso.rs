@@ -183,7 +183,7 @@ impl Contexts {
         self.line.join(seeker, wanted)
     }
 
-    /// Who has this place in the line waits no more.
+    /// The waiter at this place of the line gives up.
     pub(crate) fn give_up(&mut self, place: u64) {
         self.line.leave(place);
     }

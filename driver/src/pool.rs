@@ -28,7 +28,7 @@ pub(crate) enum State {
 struct Member {
     handle: u32,
     bytes: u64,
-    /// Since when it is available, in the order of recyclings; taken if not.
+    /// When the buffer became available, as a number in the order of recyclings; none if it is taken.
     available: Option<u64>,
     /// Requests that use it.
     executing: u32,

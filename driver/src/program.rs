@@ -44,7 +44,7 @@ pub(crate) struct Part {
 pub(crate) struct Program {
     pub(crate) file: FileId,
     pub(crate) parts: Vec<Part>,
-    /// Its base addresses.
+    /// The base addresses of the program.
     pub(crate) bars: [Iova; BarIndex::COUNT as usize],
     /// The text's buffer, and where in it the first descriptor stands.
     pub(crate) text: (BufferId, u64),
@@ -57,7 +57,7 @@ pub(crate) struct Program {
     pub(crate) load: Load,
     /// Requests that have not ended.
     pub(crate) in_flight: u32,
-    /// Its handle is gone.
+    /// The handle of the program is gone.
     pub(crate) is_destroyed: bool,
 }
 

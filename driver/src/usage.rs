@@ -15,7 +15,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Those of the chip that config space names by its number, such as `0x8103`. One that is not known is taken
+    /// The rules of the chip that config space names by its number, such as `0x8103`. An unknown chip is taken
     /// for an M1 (Chosen).
     pub fn of_chip(number: u32) -> Self {
         let read_only = Soc::by_name(&format!("t{number:x}"))
@@ -23,7 +23,7 @@ impl Rules {
         Self { read_only }
     }
 
-    /// Those of a controller whose configuration bit is known.
+    /// The rules of a controller whose configuration bit is known.
     pub const fn new(read_only: ReadOnly) -> Self {
         Self { read_only }
     }
@@ -39,7 +39,7 @@ impl Rules {
     }
 }
 
-/// Who names a usage code.
+/// Where a usage code comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A client for its own buffer: the codes of the firmware are not for it.

@@ -63,7 +63,6 @@ impl Aned {
         self.folder.path().join("aned.sock")
     }
 
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use crate::daemon::LIMIT;
 
-/// A connection.
 pub struct Control {
     reader: BufReader<UnixStream>,
 }

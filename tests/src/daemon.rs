@@ -139,7 +139,6 @@ impl Daemon {
         self.folder().join("ane.sock")
     }
 
-    /// Its control socket.
     pub fn control(&self) -> PathBuf {
         self.folder().join("control.sock")
     }
@@ -153,7 +152,6 @@ impl Daemon {
         self.folder.as_ref().expect("a daemon has a folder").path()
     }
 
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 pub struct Sample {
     /// File name without the extension.
     pub name: String,
-    /// Where it lies.
     pub path: PathBuf,
     pub bytes: Vec<u8>,
 }

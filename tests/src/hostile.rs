@@ -29,16 +29,13 @@ pub const SIZE: u16 = 16;
 
 /// Where the tables of queue 0 lie, from [`BASE`]; those of queue 1 follow [`QUEUE`] bytes on.
 pub const DESCRIPTORS: u64 = 0;
-/// The available ring.
 pub const AVAILABLE: u64 = 0x1000;
-/// The used ring.
 pub const USED: u64 = 0x2000;
 /// Bytes from one queue's tables to the next's.
 pub const QUEUE: u64 = 0x4000;
 /// A well-formed request; what is behind it is free.
 pub const REQUEST: u64 = 0x10000;
 pub const ANSWER: u64 = 0x20000;
-/// Free memory.
 pub const FREE: u64 = 0x40000;
 
 const FEATURES: u64 = 1 << 32 | 1 << 30 | 1 << 28;
@@ -53,7 +50,6 @@ pub const INDIRECT: u16 = 4;
 /// A descriptor: address from the start of memory, bytes, flags, next.
 pub type Descriptor = (u64, u32, u16, u16);
 
-/// The frontend.
 pub struct Hostile {
     /// For messages of the test's own.
     pub frontend: Frontend,

@@ -17,7 +17,6 @@ const MEMORY: usize = 32 << 20;
 
 /// A program, its inputs in the order of the file, and its first output.
 pub struct Known {
-    /// The file.
     pub bytes: Vec<u8>,
     /// Values of each input.
     pub inputs: Vec<Vec<f16>>,

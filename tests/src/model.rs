@@ -156,7 +156,6 @@ impl Onnx {
         bytes(1, &node, &mut self.graph);
     }
 
-    /// The file.
     pub fn finish(&self) -> Vec<u8> {
         let (mut model, mut opset) = (Vec::new(), Vec::new());
         number(1, 9, &mut model);

@@ -23,15 +23,12 @@ use self::constants::MadeConstants;
 use crate::data;
 use crate::random::Random;
 
-/// One record.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     pub name: String,
     /// The words of each descriptor.
     pub tasks: Vec<Vec<u32>>,
-    /// Where each begins.
     pub offsets: Vec<usize>,
-    /// Operands.
     pub surfaces: Vec<OracleSurface>,
     /// The operation and its attributes.
     pub mil: BTreeMap<String, String>,
@@ -46,7 +43,6 @@ pub struct Oracle {
 #[derive(Clone, Debug)]
 pub struct OracleSurface {
     pub name: String,
-    /// Who writes it.
     pub direction: Direction,
     pub bar: u8,
     /// True if elements are bytes, and not halves.
@@ -236,7 +232,6 @@ impl Oracle {
         self.surfaces.iter().find(|surface| surface.direction == Direction::Output).expect("a result")
     }
 
-    /// The task stream.
     pub fn stream(&self) -> Vec<u8> {
         let mut stream = Vec::new();
         for (offset, task) in self.offsets.iter().zip(&self.tasks) {

@@ -24,7 +24,6 @@ impl Remote {
         Self { client, tokens: BTreeMap::new() }
     }
 
-    /// The connection.
     pub const fn client(&self) -> &Client {
         &self.client
     }

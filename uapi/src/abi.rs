@@ -163,7 +163,6 @@ impl Item {
 /// A heading of a C header, and what stands under it.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
-    /// The heading.
     pub title: &'static str,
     /// A paragraph below it.
     pub doc: &'static str,

@@ -20,11 +20,9 @@ pub struct Row {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// Requests that began.
     pub requests: u64,
     /// Passes that were computed.
     pub passes: u64,
-    /// Transfers that faulted.
     pub faults: u64,
     /// By circuit, then by engine.
     pub rows: Vec<Row>,

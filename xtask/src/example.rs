@@ -24,7 +24,6 @@ const ROW: u32 = 2 * WIDTH as u32;
 /// Bytes of a surface: one row for each channel.
 const SURFACE: u32 = ROW * CHANNELS;
 
-/// An fp16 one.
 const ONE: u16 = 0x3c00;
 
 /// BAR of the scratch buffer, by convention (td 5).

@@ -58,7 +58,6 @@ fn copy() -> (f64, f64, f64) {
     (median(ours), median(theirs), median(ratios))
 }
 
-/// Prints the ratio.
 pub(crate) fn print() {
     let (ours, theirs, ratio) = copy();
     let seen = format!("{ours:.0} ns / {theirs:.0} ns");

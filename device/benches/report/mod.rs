@@ -9,7 +9,6 @@ mod goals;
 
 use goals::Goal;
 
-/// Prints a figure.
 pub(crate) fn line(id: &str, what: &str, seen: &str, figure: f64) {
     let (hold, verdict) = match Goal::of(id) {
         Some(goal) => (goal.columns().0, goal.verdict(figure)),

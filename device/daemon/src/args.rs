@@ -23,41 +23,41 @@ use clap::Parser;
                        -device vhost-user-test-device-pci,chardev=ane,virtio-id=21,num_vqs=2,vq_size=256,config_size=56"
 )]
 pub(crate) struct Args {
-    /// Where to listen. In an existing directory, one socket for each engine of the chip, named after its
+    /// Where to listen. If this is a directory, it gets one socket for each engine of the chip, named after its
     /// device-tree node: ane.sock, or ane0.sock and so on
     #[arg(short, long, value_name = "PATH", group = "socket")]
     pub(crate) socket_path: Option<PathBuf>,
 
-    /// A socket that somebody else listens on and passes as this descriptor, such as a service manager
+    /// A listening socket that a parent process, such as a service manager, passes as this descriptor
     #[arg(long, value_name = "N", group = "socket")]
     pub(crate) fd: Option<i32>,
 
-    /// Listen here as a vfio-user server instead: a PCI function whose BARs are the ranges of a real engine, three
-    /// DARTs and power words, for drivers of the real one
+    /// Listen here as a vfio-user server instead: a PCI function whose BARs are the register ranges of a real engine,
+    /// three DARTs and power words, for drivers of the real engine
     #[arg(long, value_name = "PATH", group = "socket")]
     pub(crate) vfio_user: Option<PathBuf>,
 
-    /// Write what each engine does, and when, to FILE, as a Chrome trace that Perfetto opens. With several
-    /// engines each has a file of its own: trace.json becomes trace.ane0.json and so on
+    /// Write the timeline of each engine to FILE, as a Chrome trace that Perfetto opens. Each of several engines has
+    /// its own file: trace.json becomes trace.ane0.json and so on
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
 
-    /// Listen here for lines that make faults and tell the state while the device runs, from root and the user
-    /// that the device runs as; "help" is one
+    /// Listen here for commands that inject faults and show the state of the running device. Root and the user that
+    /// the device runs as may send them; "help" lists them
     #[arg(long, value_name = "PATH")]
     pub(crate) control: Option<PathBuf>,
 
-    /// Keep what the system lets a program do. Otherwise the device shuts off, before it serves anybody, all files
-    /// but its sockets and all system calls that serving does not need
+    /// Do not confine the device. By default, before it serves a frontend, it gives up all files but its sockets, and
+    /// all system calls that serving does not need
     #[arg(long)]
     pub(crate) no_sandbox: bool,
 
-    /// Look for requests this long before sleeping: answers come faster, for a busy processor meanwhile. The
-    /// time adapts to how quickly requests follow each other, up to this
+    /// Poll at most this long for a request before sleeping: answers come faster, and the processor is busy. The time
+    /// adapts to how quickly requests follow each other
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub(crate) poll_us: u32,
 
-    /// How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first
+    /// How much to log: off, error, warn, info, debug or trace. RUST_LOG sets it for each module, and goes first
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log_level)]
     pub(crate) log_level: log::LevelFilter,
 

@@ -92,7 +92,6 @@ impl Capture {
         self.unseen.take()
     }
 
-    /// The status word.
     pub(super) const fn status(&self) -> ErrorStatus {
         self.status
     }

@@ -152,7 +152,6 @@ pub(super) enum Gate {
     Closed(HwError),
     /// They are physical already.
     Through,
-    /// They are translated.
     Translated,
 }
 

@@ -30,7 +30,7 @@ pub trait Cancel: Sync {
     fn is_cancelled(&self, queue: QueueId) -> bool;
 }
 
-/// Nobody calls anything off.
+/// A task that is never called off.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Never;
 
@@ -123,7 +123,7 @@ pub(super) struct Pace<'a> {
     watch: &'a Watch<'a>,
     /// Since it last asked.
     steps: usize,
-    /// Those that are left of its turn.
+    /// Steps that are left in this turn.
     left: usize,
     is_over: bool,
 }

@@ -111,7 +111,7 @@ struct MapWords {
     words: Range<usize>,
     /// The bits of the first word.
     head: u64,
-    /// Those of the last; if it is the first as well, both hold.
+    /// The bits of the last word. If it is also the first word, both masks hold.
     tail: u64,
 }
 

@@ -78,14 +78,13 @@ pub struct Ports<'a, M> {
     pub memory: &'a M,
     /// The way to it.
     pub dart: &'a mut Dart,
-    /// Tile L2.
     pub l2: &'a mut Sram,
     pub kernel: &'a mut KernelMemory,
     /// Where what happens is noted.
     pub timeline: &'a mut Timeline,
     /// Where virtual time is counted.
     pub usage: &'a mut Usage,
-    /// Who says whether the task is still wanted.
+    /// Tells whether the task is called off.
     pub cancel: &'a dyn Cancel,
 }
 

@@ -112,8 +112,8 @@ impl Pool {
     }
 }
 
-/// Waits a little for others who are at work, and end at nearly the same time: to fall asleep and be woken takes longer.
-/// Who has not even begun may have no processor, and is not waited for like this.
+/// Waits a little for threads that still work and end at nearly the same time: to sleep and be woken takes longer.
+/// A thread that has not begun may have no processor, so nothing waits for it here.
 fn linger(is_busy: impl Fn() -> bool) {
     const TURNS: usize = 1 << 12;
     for _ in 0..TURNS {

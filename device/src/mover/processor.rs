@@ -21,7 +21,7 @@ struct QueuedCommand {
     word: u32,
     /// The parameter registers as they were when the command was written.
     parameters: [u32; 4],
-    /// Whose window it was written in.
+    /// The core whose window the command was written in.
     core: Core,
     since: u64,
 }

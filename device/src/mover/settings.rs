@@ -10,7 +10,7 @@ use thiserror::Error;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Whose description it follows.
+    /// The description that the mover follows.
     pub profile: Profile,
     /// Where parameter words and wait conditions are.
     pub chip: Tensix,

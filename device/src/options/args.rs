@@ -15,8 +15,8 @@ use crate::{mover, pe_mmu};
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(next_help_heading = "The device")]
 pub struct OptionArgs {
-    /// The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: its registers and map;
-    /// programs are read as H13's all the same)
+    /// The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: with its registers and
+    /// map, but programs are read as those of the H13)
     #[arg(long, value_name = "CHIP", default_value = "t8103", value_parser = super::chip)]
     pub chip: Soc,
 
@@ -24,19 +24,19 @@ pub struct OptionArgs {
     #[arg(long, value_name = "N")]
     pub instance: Option<usize>,
 
-    /// Layout of page-table entries: seed (valid in bit 63, as Apple's kernel hands them over), t8020 or t6000
-    /// (valid in bit 0, as Linux writes them: a Linux DART driver needs one of these) [default: seed, or t8020 as a
+    /// Layout of page-table entries: seed (bit 63 is valid, as in entries of Apple's kernel), t8020 or t6000 (bit 0
+    /// is valid, as in entries of Linux: a Linux DART driver needs one of these) [default: seed, or t8020 as a
     /// platform device]
     #[arg(long, value_name = "FORMAT", value_parser = super::pte_format)]
     pub pte_format: Option<PteFormat>,
 
-    /// What a real fault does: contain (report it), panic (be dead until reset, as an M1 is), stall (hold the
-    /// transfer until its stream is invalidated, and try it again) or absorb (where nothing is mapped read zeros,
-    /// write nothing, and go on) [default: contain, or stall as a platform device]
+    /// What a fault of the DART does: contain (report it), panic (stop until reset, as an M1 does), stall (hold the
+    /// transfer until its stream is invalidated, then try it again) or absorb (unmapped memory reads as zeros,
+    /// writes are dropped, and the request goes on) [default: contain, or stall as a platform device]
     #[arg(long, value_name = "POLICY", value_parser = super::fault_policy)]
     pub fault_policy: Option<FaultPolicy>,
 
-    /// What becomes of a task that would hang an engine: deadline (its queue is aborted after two seconds) or
+    /// What happens to a task that would hang a real engine: deadline (its queue is aborted after two seconds) or
     /// report (it fails at once)
     #[arg(long, value_name = "HOW", default_value = "deadline")]
     pub hang: Hang,
@@ -45,8 +45,8 @@ pub struct OptionArgs {
     #[arg(long)]
     pub check: bool,
 
-    /// Refuse accesses to registers that nothing is known about, and not just log them; and tasks that need
-    /// behaviour which is inferred and not established (docs/coverage.md lists it)
+    /// Refuse accesses to unknown registers instead of logging them, and refuse tasks that need behaviour which is
+    /// inferred and not established (docs/coverage.md lists it)
     #[arg(long)]
     pub strict: bool,
 
@@ -59,18 +59,18 @@ pub struct OptionArgs {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub threads: u16,
 
-    /// Whose description the mover follows: seed (the default) or isa (the vendor's instruction-set pages)
+    /// Which description the mover follows: seed (the default) or isa (the vendor's instruction-set pages)
     #[arg(long, value_name = "PROFILE", value_parser = super::mover_profile)]
     pub mover_profile: Option<Profile>,
 
-    /// How the mover is made, as words with commas between them: contended (others use the ports of its memory,
-    /// so transfers take longer), wait-for-credit (the vendor's silicon should wait there, and does not: without
-    /// this the command is refused), wormhole (parameters are where the vendor's earlier chip has them)
+    /// Variants of the mover, separated by commas: contended (other blocks use the ports of its memory, so transfers
+    /// take longer), wait-for-credit (a command without credit waits, which the vendor's silicon should do and does
+    /// not; without this word it is refused), wormhole (parameters lie where the vendor's earlier chip has them)
     #[arg(long = "mover", value_name = "LIST", default_value = "")]
     pub mover: mover::Settings,
 
-    /// Put a PE_MMU before the DART: what no region of it covers is used as it is. Its page is 2 MiB and costs
-    /// nothing unless ATTRIBUTES, such as page=0x1000,overhead-ns=5,fabric-ns=40, say otherwise
+    /// Put a PE_MMU before the DART. Addresses outside of its regions pass unchanged. Its page is 2 MiB and a
+    /// translation takes no time, unless ATTRIBUTES say otherwise, such as page=0x1000,overhead-ns=5,fabric-ns=40
     #[arg(
         long,
         value_name = "ATTRIBUTES",
@@ -80,13 +80,13 @@ pub struct OptionArgs {
     )]
     pub pe_mmu: Option<pe_mmu::Attributes>,
 
-    /// Do not model what tasks would have taken on the chip: no virtual time in counters, completions and traces
+    /// Do not model how long tasks take on the chip: no virtual time in counters, completions and traces
     #[arg(long)]
     pub no_timing: bool,
 
-    /// Make a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, or
-    /// lost-interrupt, stuck-queue, ignored-abort or corrupted-completion, which may have a number behind a colon
-    /// too: how many, or which queue, or wedge, which only a reset or a cycle of the power ends. May be given several times; of one kind the last one counts
+    /// Inject a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, lost-interrupt,
+    /// stuck-queue, ignored-abort, corrupted-completion (these four may have :N, how many or which queue), or wedge,
+    /// which only a reset or a power cycle ends. May be given several times; of one kind the last one counts
     #[arg(long, value_name = "KIND[:ARG]")]
     pub inject: Vec<Injection>,
 }

@@ -7,7 +7,6 @@ use thiserror::Error;
 #[error("{option} {value:?} is not known; known: {}", known.join(", "))]
 pub struct UnknownValue {
     pub option: &'static str,
-    /// The word.
     pub value: String,
     /// The values that there are.
     pub known: Vec<&'static str>,

@@ -38,7 +38,7 @@ impl Part {
 /// A span of virtual time, in cycles from the beginning of the task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Who is busy.
+    /// The part of the engine that is busy.
     pub part: Part,
     pub start: u64,
     pub end: u64,

@@ -15,7 +15,7 @@ use ane_uapi::hw::tq::QueueId;
 pub struct Candidate {
     pub queue: QueueId,
     pub priority: u8,
-    /// Its place in the order of pushes.
+    /// The place of the request in the order of pushes.
     pub age: u64,
 }
 

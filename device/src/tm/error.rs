@@ -131,7 +131,7 @@ impl RequestError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub queue: QueueId,
-    /// Its network id, if it had one.
+    /// The network id of the request, if it had one.
     pub nid: Option<Nid>,
     /// Index of the task that failed.
     pub task: u16,

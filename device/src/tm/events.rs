@@ -22,7 +22,6 @@ use crate::time::Ticks;
 /// Events that a line holds: four for each of the sixteen requests that can be in the device.
 pub const DEPTH: usize = 64;
 
-/// An event line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Line {
     First,
@@ -75,7 +74,6 @@ pub struct Raised {
     pub line: Line,
     pub waiting: u32,
     pub entry: EventWords,
-    /// When it happened.
     pub at: Ticks,
 }
 

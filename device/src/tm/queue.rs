@@ -28,7 +28,7 @@ pub struct Request {
     pub queue: QueueId,
     pub slot: Slot,
     pub priority: u8,
-    /// Its place in the order of pushes.
+    /// The place of the request in the order of pushes.
     pub age: u64,
     pub nid: Nid,
     pub stream: StreamId,
@@ -58,7 +58,7 @@ struct Set {
     staged: Option<u64>,
     /// The request that was pushed from it and has not started.
     waiting: Option<Request>,
-    /// Its request has started and not ended.
+    /// The first request has started and has not ended.
     running: bool,
 }
 

@@ -130,7 +130,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// Those of the sink; the file is given up then.
+    /// The errors of the sink. Nothing more is written to the file then.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         if self.state == State::Over {
             return Ok(());

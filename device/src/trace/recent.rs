@@ -12,7 +12,7 @@ use super::{Record, Timeline};
 #[derive(Debug, Default)]
 pub struct Recent {
     records: VecDeque<Record>,
-    /// Those that were noted and are gone.
+    /// How many records were dropped to make room.
     lost: u64,
 }
 

@@ -53,7 +53,7 @@ pub const NO_ANSWER: u32 = u32::MAX;
 /// A request as its carrier found it.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Its bytes, as far as they were copied: all, or [`REQUEST_MAX`] of them.
+    /// The bytes that were copied: all of the request, or the first [`REQUEST_MAX`].
     pub bytes: &'a [u8],
     pub len: u64,
     /// Bytes of its writable part.

@@ -92,7 +92,6 @@ impl Rig {
         self.memory.read_obj(GuestAddress(at.0)).unwrap()
     }
 
-    /// An empty table.
     pub(crate) fn table(&mut self) -> PhysAddr {
         assert!(self.tables_used < DATA, "no room for another table");
         let table = PhysAddr(BASE + self.tables_used * PAGE);

@@ -23,7 +23,6 @@ fn word(machine: &mut Machine, offset: u32) -> u32 {
     machine.read(EngineOffset(BASE + offset))
 }
 
-/// Maps a region.
 fn region(machine: &mut Machine, dva_base: u64, size: u64, mapped_base: u64) {
     for (offset, value) in [(0xb98, dva_base), (0xba0, size), (0xba8, mapped_base)] {
         set(machine, offset, value);

@@ -42,7 +42,6 @@ pub(crate) const PAGES: u32 = 32;
 pub(crate) const TASKS: Iova = Iova(0x4000);
 /// Where the driver keeps its copy of the first descriptor.
 pub(crate) const COPY: Iova = Iova(0x8000);
-/// A surface.
 pub(crate) const SOURCE: Iova = Iova(0xc000);
 pub(crate) const RESULT: Iova = Iova(0x1_0000);
 

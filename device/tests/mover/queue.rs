@@ -13,7 +13,6 @@ use crate::rig::{Rig, isa};
 const LONG: [u32; 4] = [0, 0x1000, 512, 3];
 const END: u64 = 704;
 
-/// Some other copies.
 const B: [u32; 4] = [0x100, 0x200, 1, 3];
 const C: [u32; 4] = [0x100, 0x300, 1, 3];
 

@@ -152,7 +152,6 @@ impl Rig {
         u32::from_le_bytes(self.configuration[4 * word..][..4].try_into().unwrap())
     }
 
-    /// All memories.
     pub(crate) fn memories(&self) -> [Vec<u8>; 3] {
         [self.scratch.clone(), self.configuration.clone(), self.instructions.clone()]
     }

@@ -28,7 +28,7 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_set_robust_list,
 ];
 
-/// Those of a daemon whose device is elsewhere, besides: it connects to it anew.
+/// Further calls of a daemon whose device is in another process: it connects to the device again.
 const CALLS_SOCKET: &[libc::c_long] = &[libc::SYS_connect, libc::SYS_epoll_create1, libc::SYS_eventfd2];
 
 /// Shuts everything off that serving does not need; `socket` is removed at the end.

@@ -34,7 +34,7 @@ pub struct Welcome {
 }
 
 impl Welcome {
-    /// That of this daemon, in a version that the client knows.
+    /// The answer of this daemon, in a version that the client knows.
     pub fn new(version: u32) -> Self {
         Self {
             version: U32::new(version),
@@ -49,7 +49,6 @@ impl Welcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Piece {
-    /// Which descriptor.
     pub file: U32,
     /// Zero.
     pub reserved: U32,

@@ -216,7 +216,7 @@ impl<'a> Rest<'a> {
         Ok(found)
     }
 
-    /// That many structures.
+    /// The next `count` structures.
     fn many<T: FromBytes + Immutable + Unaligned + KnownLayout>(
         &mut self,
         count: usize,

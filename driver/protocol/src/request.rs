@@ -20,18 +20,15 @@ pub struct Request {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Who speaks.
     Hello {
         /// The highest version that it knows.
         version: u32,
     },
-    /// Opens a file.
     Open,
     /// A file that has been opened.
     Attach(Token),
     /// Lets go of a file.
     Close,
-    /// An ioctl.
     Ioctl {
         number: u32,
         argument: Vec<u8>,
@@ -47,15 +44,24 @@ pub enum Ask {
         from: u64,
     },
     /// A mapping that is no more.
-    Unmap { offset: u64, bytes: u64 },
+    Unmap {
+        offset: u64,
+        bytes: u64,
+    },
     /// A descriptor that tells of a request's end.
-    Signal { fence: u64 },
+    Signal {
+        fence: u64,
+    },
     /// Why a request failed.
-    Failure { fence: u64 },
+    Failure {
+        fence: u64,
+    },
     /// The memory object of the file.
     Arena,
     /// No answer to a call but that it was given up.
-    Abandon { call: u64 },
+    Abandon {
+        call: u64,
+    },
     /// Whether the file has something to tell.
     Readable {
         /// Answer only once it has.
@@ -129,7 +135,6 @@ impl Ask {
         }
     }
 
-    /// Writes the body.
     fn write(&self, into: &mut Vec<u8>) {
         match self {
             Self::Hello { version } => {

@@ -31,12 +31,11 @@ const BUFFER: usize = 2 * MESSAGE_MAX;
 #[derive(Clone, Debug)]
 struct PassRights;
 
-/// Its number on x86-64 and aarch64.
+/// The number of this option on x86-64 and aarch64.
 const SO_PASSRIGHTS: libc::c_int = 83;
 
 setsockopt_impl!(PassRights, libc::SOL_SOCKET, SO_PASSRIGHTS, bool, SetBool);
 
-/// What came.
 #[derive(Debug)]
 pub enum Arrival {
     /// A message; it lies in the buffer.

@@ -296,7 +296,7 @@ impl Space {
         self.mapped = 0;
     }
 
-    /// Its mapper, to be given back: nothing is mapped after [`Space::clear`].
+    /// Gives the mapper back. Nothing is mapped after [`Space::clear`].
     pub(crate) fn into_mapper(self) -> Mapper {
         self.mapper
     }

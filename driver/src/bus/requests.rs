@@ -90,7 +90,7 @@ impl<C: Carrier> Requests<C> {
     ///
     /// # Errors
     ///
-    /// Its. A message takes effect as a whole, so one that is too long is not cut into several.
+    /// The errors of the carrier. A message takes effect as a whole, so a message that is too long is not cut.
     pub fn regions(&mut self, regions: Regions<'_>) -> Result<(), BusError> {
         let limit = usize::from(self.carrier.config().entries_max.get());
         // A device without PE_MMU takes none, and says so itself.

@@ -34,7 +34,6 @@ pub trait Area {
     fn store_u64(&self, at: usize, value: u64);
 }
 
-/// What was negotiated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
     /// `VIRTIO_F_RING_EVENT_IDX`: wake-ups are asked for by count.

@@ -107,7 +107,7 @@ struct Descriptors {
     is_gone: bool,
 }
 
-/// Those of one queue.
+/// The event descriptors of one queue.
 struct Pair {
     kick: EventFd,
     call: EventFd,

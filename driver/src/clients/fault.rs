@@ -35,13 +35,13 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// Faults that wait for their request: more than the device has windows.
 const OPEN_MAX: usize = 16;
 
-/// Whoever wants to see every fault's descriptor.
+/// A function that is called with each fault's descriptor.
 pub type Consumer = Box<dyn FnMut(&IoDartErrorInfo) + Send>;
 
 /// A fault, as it is kept for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Its number; counts all faults of the device.
+    /// The number of the fault; all faults of the device are counted.
     pub sequence: u64,
     /// Fence of the request that faulted, zero if that is not known or not the file's.
     pub fence: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Record {
 pub(crate) struct Park {
     /// Until then, unless somebody recovers it.
     pub(crate) until: Time,
-    /// Whose request it was, once that is known.
+    /// The file whose request faulted, once that is known.
     pub(crate) file: Option<FileId>,
 }
 
@@ -187,7 +187,7 @@ impl Clients {
     }
 
     /// A request of a context ended with a fault: the oldest fault of the context that waits for its request is its.
-    /// Its number, or zero if there is none.
+    /// Gives the number of that fault, or zero if there is none.
     pub(crate) fn attribute<B: Bus>(
         &mut self,
         hardware: &mut Hardware<B>,

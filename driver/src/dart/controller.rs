@@ -46,7 +46,7 @@ impl Controller {
         Self { memory, format, is_published: false }
     }
 
-    /// Its nub, the first time.
+    /// The nub of the controller, the first time; then none.
     pub fn publish(&mut self) -> Option<Nub> {
         if self.is_published {
             return None;

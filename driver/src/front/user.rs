@@ -6,7 +6,7 @@
 //! is left for one more. Nothing is taken back from anybody, and nobody is counted but by the credentials that the
 //! front has for certain.
 
-/// Who a file, a connection or a context belongs to.
+/// The user that a file, a connection or a context belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct User {
     /// The system's number of the user.

@@ -21,7 +21,6 @@ impl Alarms {
         }
     }
 
-    /// The first.
     pub(super) fn next(&self) -> Time {
         self.0.first().copied().unwrap_or(Time::NEVER)
     }

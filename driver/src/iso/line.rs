@@ -9,7 +9,7 @@ use ane_uapi::hw::dart::iso::ContextId;
 use super::Seeker;
 use crate::front::FileId;
 
-/// Those that wait, the first first.
+/// The waiters, in the order in which they came.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     waiting: Vec<Waiting>,

@@ -13,8 +13,8 @@ impl TaskManager {
     /// queue before.
     ///
     /// The request may have ended since the last event, and the next one of the queue begun, which is somebody else's.
-    /// Where the device can tell, it takes the queue back for this request and for no other: false if it did not.
-    /// Its end is on its way then.
+    /// If the device supports it, it takes the queue back for this request only: false if it did not take it back.
+    /// The request has ended then, and its event is on the way.
     pub(crate) fn abort(&mut self, bus: &mut impl Bus, place: Place) -> Result<bool, BusError> {
         self.flush(bus)?;
         let Place { queue, slot } = place;

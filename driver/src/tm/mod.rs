@@ -53,7 +53,7 @@ pub(crate) struct RequestId(pub u32);
 /// What the hardware needs to know of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job<'a> {
-    /// Who it is, for when it ends.
+    /// Identifies the request when it ends.
     pub id: RequestId,
     /// The stream that its transfers carry.
     pub stream: StreamId,
@@ -72,7 +72,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Its number among all sixteen.
+    /// The number of the place among all sixteen.
     pub(crate) const fn index(self) -> usize {
         self.queue.index().saturating_mul(2).saturating_add(self.slot as usize)
     }

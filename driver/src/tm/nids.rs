@@ -55,7 +55,7 @@ impl Nids {
         self.set(nid, Some(Location::Placed(place)));
     }
 
-    /// Nobody has an id. The turn stays where it is.
+    /// Takes all ids back. The next id to try stays the same.
     pub(super) const fn clear(&mut self) {
         self.locations = [None; 256];
     }

@@ -35,7 +35,7 @@ pub(super) struct Staged {
     pub(super) id: RequestId,
     pub(super) nid: Nid,
     pub(super) stream: StreamId,
-    /// Its place in the order of pushes.
+    /// The place of the request in the order of pushes.
     pub(super) age: u64,
     /// It was seen to have started.
     pub(super) has_started: bool,

@@ -114,7 +114,6 @@ fn again<F: Files>(driver: &mut F, file: FileId, call: &mut Call) {
     }
 }
 
-/// Submits; the fence.
 fn submit<F: Files>(driver: &mut F, file: FileId, call: &mut Call) -> u64 {
     again(driver, file, call);
     Request::ref_from_bytes(&call.argument).expect("argument keeps its size").out_fence

@@ -72,7 +72,6 @@ impl PingPong {
         Self { child, ping, pong }
     }
 
-    /// There and back.
     pub(crate) fn trip(&self) {
         self.ping.write(1).expect("eventfd takes a ping");
         self.pong.read().expect("the other side answers");

@@ -14,7 +14,6 @@ const MEMORY: usize = 64 << 20;
 /// Events that nobody has to take before a run ends.
 const EVENTS: usize = 1 << 16;
 
-/// A device.
 pub(crate) fn open(options: &Options) -> EmbeddedRunner {
     EmbeddedRunner::open(options, MEMORY)
 }

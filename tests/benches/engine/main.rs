@@ -55,7 +55,6 @@ fn compare(id: &str, what: &str, ours: &mut dyn FnMut(), theirs: &mut dyn FnMut(
     report::line(id, what, &seen, of(|round| round.0 / round.1));
 }
 
-/// T1.
 fn tasks() {
     let mut device = chain::load(open(&Options::default()));
     let times = (0..ROUNDS).map(|_| 1e6 * time(1, &mut || run(&mut device)) / f64::from(chain::TASKS));
@@ -64,7 +63,6 @@ fn tasks() {
     report::line("T1", &what, &format!("{figure:.3} us a task"), figure);
 }
 
-/// T2.
 fn around_the_array() {
     {
         let numerics = Numerics::M1;
@@ -85,7 +83,6 @@ fn run_traced(device: &mut EmbeddedRunner) {
     assert_ne!(device.guest.bus.device_mut().ane().timeline_mut().drain().count(), 0);
 }
 
-/// T3.
 fn tracing() {
     let options = Options::default();
     let (mut on, mut off) = (chain::load(open_traced(&options)), chain::load(open(&options)));

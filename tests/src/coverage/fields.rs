@@ -36,7 +36,6 @@ const TASKS_MAX: usize = 64;
 pub enum TaskKind {
     /// The array, with coefficients.
     Coefficients,
-    /// The array, without.
     Array,
     /// The planar engine, element by element.
     Planar,
@@ -61,7 +60,6 @@ impl TaskKind {
 /// What the device makes of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FieldEffect {
-    /// It is executed.
     Runs,
     /// It is executed, and `--strict` refuses it: what is not established.
     Inferred(String),

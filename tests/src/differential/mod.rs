@@ -58,10 +58,8 @@ pub struct Case {
 pub enum ProgramEnd {
     /// It ran to its end.
     Done,
-    /// It would hang.
     Hangs,
     Refused,
-    /// A transfer faulted.
     Fault,
 }
 

@@ -15,7 +15,6 @@ pub(super) enum ChannelReads {
     Unicast(u32),
 }
 
-/// A random task.
 pub fn task(making: &mut CaseMaker<'_>, is_last: bool) -> TaskDraft {
     let mut task = TaskDraft { flags: 0x3000_9800, ..TaskDraft::default() };
     let kind = making.random.below(5);

@@ -35,7 +35,6 @@ pub struct Kernel {
 pub struct Packing {
     /// Lanes of a plane, as the register says.
     pub lanes: u32,
-    /// Engines at work.
     pub engines: u32,
     /// Outputs of a group.
     pub outputs: u32,

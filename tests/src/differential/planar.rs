@@ -5,7 +5,6 @@ use super::random_case::{CaseMaker, Shape};
 use super::task::{TaskDraft, half};
 use crate::random::Random;
 
-/// A random task.
 pub fn task(making: &mut CaseMaker<'_>, is_last: bool) -> TaskDraft {
     let mut task = TaskDraft { flags: 0x3000_9800, ..TaskDraft::default() };
     // Copy, binary, normalise, reduce, binary then reduce.

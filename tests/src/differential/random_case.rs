@@ -22,7 +22,6 @@ pub const SOURCE1: u32 = 5;
 /// BAR of source 2.
 pub const SOURCE2: u32 = 6;
 
-/// Extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Channels.
@@ -43,7 +42,6 @@ impl Shape {
 /// How often a task is done: for each group, or batch, and for each depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// Groups or batches.
     pub groups: u32,
     pub depths: u32,
 }
@@ -56,7 +54,6 @@ impl Times {
 /// A tensor that an earlier task left on chip.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOnChip {
-    /// Its extents.
     pub shape: Shape,
     /// Bytes of an element.
     pub width: u32,
@@ -64,14 +61,12 @@ pub struct LeftOnChip {
     pub place: [u32; 5],
 }
 
-/// Strides in memory.
 struct Strides {
     row: u32,
     plane: u32,
     depth: u32,
     group: u32,
     interleave: u32,
-    /// All bytes.
     bytes: u32,
 }
 
@@ -238,7 +233,6 @@ fn set_memory(task: &mut TaskDraft, first: u32, at: u32, layout: &Strides) {
 pub struct RandomCase {
     /// The program with its memory.
     pub case: Case,
-    /// Features, each once.
     pub features: Vec<&'static str>,
 }
 

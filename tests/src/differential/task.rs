@@ -76,7 +76,6 @@ pub struct TaskDraft {
 }
 
 impl TaskDraft {
-    /// Sets a register.
     pub fn set(&mut self, address: u32, value: u32) {
         self.registers.insert(address, value);
     }

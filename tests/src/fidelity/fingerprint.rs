@@ -17,7 +17,6 @@ fn row(what: &str, published: &str, error: f64) -> Row {
     Row { what: what.to_owned(), published: published.to_owned(), ours: shortest(error), source: "a" }
 }
 
-/// What is reproduced.
 pub(super) fn rows() -> Vec<Row> {
     vec![
         row("product 64 x 256 x 256, seed 0", "0.0012522854527169441", product()),

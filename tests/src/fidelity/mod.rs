@@ -17,7 +17,6 @@ use crate::known::{self, ByRegisters, Known};
 /// A row of the page.
 #[derive(Debug)]
 pub struct Row {
-    /// What was computed.
     pub what: String,
     /// What an M1 printed.
     pub published: String,
@@ -121,7 +120,6 @@ pub fn open_rows() -> (&'static str, Vec<Row>) {
     ("Not reproduced", fingerprint::open_rows())
 }
 
-/// The page.
 pub fn render<'a>(groups: impl IntoIterator<Item = &'a (&'static str, Vec<Row>)>) -> String {
     let mut page = String::from(HEAD);
     for (title, rows) in groups {

@@ -23,7 +23,6 @@ pub struct JobFile {
 /// Pages of the first input that the engine finds unmapped.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hole {
-    /// The first.
     pub page: u32,
     /// How many follow, itself included.
     pub count: u32,

@@ -19,9 +19,7 @@ use self::memory::Space;
 
 /// Carries loads and stores of 32 bits to a device, and has the clock of whoever makes them.
 pub trait Mmio {
-    /// A load.
     fn read(&mut self, range: Range, offset: u32) -> u32;
-    /// A store.
     fn write(&mut self, range: Range, offset: u32, value: u32);
     /// Microseconds that have passed.
     fn now(&mut self) -> u64;
@@ -51,7 +49,6 @@ pub enum Step {
 /// What a submission ends with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Errno {
-    /// It failed.
     Io,
     /// It did not end in time.
     TimedOut,
@@ -72,7 +69,6 @@ pub struct Observed {
     pub accesses: u64,
 }
 
-/// A request.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Base addresses; those that are absent are zero.

@@ -27,9 +27,7 @@ pub fn value(index: u64) -> f16 {
 
 /// A driver that has probed, and its request.
 pub struct LinuxRig<T> {
-    /// The driver.
     pub linux: Linux<T>,
-    /// The request.
     pub job: Job,
     /// Where the input lies.
     pub input: LinuxBuffer,

@@ -53,9 +53,7 @@ pub struct Machine {
 /// What a command in the guest printed, and its exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// What it printed.
     pub text: String,
-    /// Its exit code.
     pub code: i32,
 }
 
@@ -64,13 +62,11 @@ pub struct Said {
 pub struct Setting<'a> {
     /// The guest's kernel.
     pub kernel: PathBuf,
-    /// Its root.
     pub image: &'a Path,
     /// Huge pages reserved at boot.
     pub pages: usize,
     /// Arguments of `ane vm run`.
     pub arguments: Vec<String>,
-    /// Arguments of QEMU.
     pub qemu: Vec<String>,
 }
 

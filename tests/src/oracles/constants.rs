@@ -18,7 +18,6 @@ pub struct MadeConstants {
     pub section: Vec<u8>,
     /// Coefficients of each layer, `[output][tap]`, and its biases.
     pub layers: Vec<(Vec<f16>, Vec<f16>)>,
-    /// A constant operand.
     pub operand: Vec<f16>,
 }
 

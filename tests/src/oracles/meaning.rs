@@ -11,9 +11,7 @@ type Doubles = Vec<f64>;
 /// The result, and how far from it a program may be: absolutely, and in parts of the value.
 #[derive(Clone, Debug)]
 pub struct Meaning {
-    /// The result.
     pub values: Doubles,
-    /// Absolutely.
     pub near: f64,
     pub part: f64,
 }

@@ -8,7 +8,6 @@ use ane::container::{self, convert};
 
 use crate::data;
 
-/// Where they are.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("clients")
 }

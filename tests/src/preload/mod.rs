@@ -71,7 +71,6 @@ impl Preload {
     }
 }
 
-/// The preload library.
 pub fn library() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| command::library("ane-drm-shim", "libane_drm_shim.so"))

@@ -23,7 +23,6 @@ mod tests {
     use super::*;
     use crate::data;
 
-    /// A decoded object.
     struct DecodedProgram {
         name: String,
         tasks: Vec<DecodedTask>,

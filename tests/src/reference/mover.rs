@@ -179,7 +179,6 @@ impl Mover {
         }
     }
 
-    /// Reads STATUS.
     pub fn status(&self) -> u32 {
         let queued = self.queue.len() as u32;
         let mut word = u32::from(self.is_busy()) | (4 - queued) << 8;

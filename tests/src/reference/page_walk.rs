@@ -64,7 +64,6 @@ pub enum LeafFormat {
 pub enum WalkOutcome {
     /// At this physical address.
     Physical(u64),
-    /// Nowhere.
     Fault(Cause),
 }
 
@@ -143,7 +142,6 @@ pub struct Indices {
 }
 
 impl Indices {
-    /// Cuts an address.
     pub fn of(address: u64) -> Self {
         Self { ttbr: address >> 36, l2: (address >> 25) & 0x7FF, l3: (address >> 14) & 0x7FF }
     }

@@ -14,7 +14,6 @@ struct Part {
     physical: i128,
 }
 
-/// The table.
 #[derive(Clone, Debug)]
 pub struct ByteMap {
     page: i128,

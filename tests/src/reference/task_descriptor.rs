@@ -134,14 +134,12 @@ pub enum Refusal {
     NextUnaligned {
         /// Where the task that holds it starts.
         task: u32,
-        /// The pointer.
         next: u32,
     },
     /// A next pointer past the end of the stream.
     NextOutside {
         /// Where the task that holds it starts.
         task: u32,
-        /// The pointer.
         next: u32,
         /// Where the stream ends.
         stream: u64,

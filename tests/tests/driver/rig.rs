@@ -42,7 +42,6 @@ pub(crate) fn wound() -> (EmbeddedClients, Manual) {
     (Clients::new(Driver::with_clock(bus, Box::new(clock.clone())).unwrap()), clock)
 }
 
-/// The device itself.
 pub(crate) fn ane(rig: &mut EmbeddedClients) -> &mut Ane<GuestMemoryMmap> {
     rig.driver.bus_mut().device_mut().ane()
 }
@@ -73,7 +72,6 @@ pub(crate) fn assert_sum(rig: &mut EmbeddedClients, loaded: &Loaded) {
     rig.fill(loaded, surface, &[f16::ZERO; 64]);
 }
 
-/// A parameter.
 pub(crate) fn param(rig: &mut EmbeddedClients, file: FileId, param: Param) -> u64 {
     let mut get = GetParam { param: param as u32, ..GetParam::new_zeroed() };
     rig.ioctl(file, &GET_PARAM, &mut get).unwrap();

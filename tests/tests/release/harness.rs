@@ -17,13 +17,11 @@ const KNOWN_MISSES: &[(&str, &str)] = &[];
 pub(crate) struct Figure {
     /// `F2` and the like.
     pub(crate) id: &'static str,
-    /// What is done.
     pub(crate) what: &'static str,
     /// What has to hold.
     pub(crate) wanted: &'static str,
     /// How many, or how many seconds, beside other tests.
     pub(crate) ci: u64,
-    /// Before a release.
     pub(crate) release: u64,
 }
 

@@ -93,7 +93,6 @@ impl RandomCalls {
         }
     }
 
-    /// Changes a field.
     fn set(&mut self, file: FileId, field: &FieldLayout, argument: &mut [u8]) {
         let count = field.count.unwrap_or(1).max(1);
         let each = field.size / count;

@@ -187,7 +187,6 @@ impl Worker {
     }
 }
 
-/// Makes a buffer.
 fn buffer(clients: &mut Clients<Remote>, file: FileId, size: u64, usage: Usage) -> Option<Buffer> {
     let mut create = BoCreate { size, usage: usage as u32, ..BoCreate::new_zeroed() };
     clients.ioctl(file, &BO_CREATE, &mut create).ok()?;

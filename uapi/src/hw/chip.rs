@@ -229,7 +229,6 @@ pub struct Chip {
     pub engines: &'static [(Quantity, Count)],
 }
 
-/// The five chips.
 pub const CHIPS: [Chip; 5] = [
     Chip {
         soc: Soc::T8103,

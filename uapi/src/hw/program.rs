@@ -73,7 +73,6 @@ impl Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RegisterWrite {
     pub register: EngineOffset,
-    /// What it rebases.
     pub target: Target,
     pub first: ApertureAddr,
     /// The second tile address, if the record has one.

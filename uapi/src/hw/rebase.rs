@@ -174,19 +174,9 @@ pub enum BarWidth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarTarget {
     /// To a register of the queue.
-    Register {
-        /// The register.
-        at: EngineOffset,
-        /// What it gets.
-        value: AddressWord,
-    },
+    Register { at: EngineOffset, value: AddressWord },
     /// To the table in software; the register stays as it is.
-    SoftwareTable {
-        queue: QueueId,
-        bar: BarIndex,
-        /// What it gets.
-        value: ApertureAddr,
-    },
+    SoftwareTable { queue: QueueId, bar: BarIndex, value: ApertureAddr },
 }
 
 /// A rebased address does not fit a narrow BAR.

@@ -160,7 +160,6 @@ impl EventInfo {
         self.code() == EventCode::Aside as u8
     }
 
-    /// The request.
     pub const fn id(self) -> Result<Nid, BadNid> {
         Nid::new(self.nid() as u32)
     }

@@ -117,7 +117,6 @@ impl RequestNid {
         Self::new().with_valid(true).with_nid(nid.number())
     }
 
-    /// The network id.
     pub const fn id(self) -> Result<Nid, BadNid> {
         Nid::new(self.nid() as u32)
     }

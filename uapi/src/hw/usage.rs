@@ -110,9 +110,7 @@ impl Usage {
 /// Which way data flows between a buffer and the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// The engine reads.
     DeviceReads,
-    /// The engine writes.
     DeviceWrites,
     /// The engine does both.
     Both,
@@ -169,7 +167,6 @@ pub enum ReadOnly {
 pub enum MappingClass {
     /// A client's or a program's.
     Client(ProtectionClass),
-    /// The firmware's.
     Firmware,
 }
 

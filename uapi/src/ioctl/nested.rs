@@ -23,7 +23,6 @@ pub enum Use {
     In,
     /// The driver writes it.
     Out,
-    /// Both.
     InOut,
 }
 

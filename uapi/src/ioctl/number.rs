@@ -51,7 +51,6 @@ pub struct Number {
     pub direction: ArgumentDirection,
     /// The subsystem's letter.
     pub subsystem: u8,
-    /// The command.
     pub nr: u8,
     /// Bytes of the argument; at most [`MAX_SIZE`].
     pub size: u16,
@@ -101,7 +100,6 @@ impl core::fmt::Display for Number {
 /// One way in which an ioctl fails.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusal {
-    /// What `errno` says.
     pub errno: Errno,
     pub when: &'static str,
 }
@@ -114,9 +112,7 @@ pub struct Ioctl {
     pub number: u32,
     /// The macro's name in C.
     pub c_name: &'static str,
-    /// The argument.
     pub structure: &'static StructLayout,
-    /// What it does.
     pub doc: &'static str,
     /// How it fails, apart from [`super::ALWAYS`].
     pub refusals: &'static [Refusal],

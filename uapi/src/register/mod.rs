@@ -107,7 +107,6 @@ pub enum Show {
     Log2,
     /// The same plus one, so that 0 can say that there are none.
     Log2PlusOne,
-    /// An enumeration.
     Codes(&'static [Code]),
 }
 
@@ -271,7 +270,6 @@ pub struct Bits<T> {
 }
 
 impl<T> Bits<T> {
-    /// The whole word.
     pub const ALL: Self = Self { mask: u32::MAX, word: PhantomData };
 
     /// `bits` bits from bit `low` on; used by [`layout!`](crate::layout).

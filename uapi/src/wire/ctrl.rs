@@ -155,7 +155,6 @@ impl Header {
         }
     }
 
-    /// The type.
     pub fn kind(&self) -> Result<RequestKind, UnknownCode> {
         RequestKind::try_from(self.kind.get())
     }

@@ -54,7 +54,6 @@ abi! {
 const _: () = assert!(size_of::<Event>() == 0xe0 && core::mem::offset_of!(Event, info) == 0x30);
 
 impl Event {
-    /// The type.
     pub fn kind(&self) -> Result<EventKind, UnknownCode> {
         EventKind::try_from(self.kind.get())
     }

@@ -92,9 +92,7 @@ abi! {
 /// The entries of a message to PE_MMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Regions<'a> {
-    /// Regions to map.
     Map(&'a [MapEntry]),
-    /// Ranges to unmap.
     Unmap(&'a [UnmapEntry]),
 }
 

@@ -14,7 +14,6 @@ use super::shape::Shape;
 
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
-    /// For messages.
     pub(super) operation: &'static str,
     /// What goes in and what comes out, of one batch and before a transposition.
     pub(super) input: Shape,

@@ -28,7 +28,6 @@ pub struct Reduce {
     pub mean: bool,
     /// Added to the value.
     pub epsilon: f16,
-    /// Applied to that.
     pub post: PostFunction,
 }
 

@@ -12,7 +12,6 @@ use sha2::{Digest, Sha256};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expect {
-    /// That it runs.
     Nothing,
     /// These arrays, by the output's name, or one by `""` for a program with one output.
     Arrays(BTreeMap<String, PathBuf>),
@@ -43,7 +42,6 @@ impl Expect {
 /// How far an output may be from what is expected: `absolute + relative * |expected|`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tolerance {
-    /// For any value.
     pub absolute: f64,
     /// For each unit of what is expected.
     pub relative: f64,
@@ -92,7 +90,6 @@ pub struct Case {
     /// Files of inputs, by name or number.
     pub inputs: BTreeMap<String, PathBuf>,
     pub expect: Expect,
-    /// How nearly.
     pub tolerance: Tolerance,
     /// What it may take.
     pub limits: Limits,
@@ -116,7 +113,6 @@ impl Case {
     }
 }
 
-/// Bytes as digits.
 pub(super) fn hex<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
     bytes.map(|byte| format!("{byte:02x}")).collect()
 }
@@ -124,13 +120,11 @@ pub(super) fn hex<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
 /// One part of a campaign, of several that are equally large up to chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which, from 1.
     pub index: u64,
     pub count: u64,
 }
 
 impl Shard {
-    /// All of it.
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
     /// True if the case with this name is part of it. A case belongs to the same part on every machine.

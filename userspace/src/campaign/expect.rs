@@ -14,7 +14,6 @@ pub struct Got {
     /// Name of the surface.
     pub name: String,
     pub element: Element,
-    /// Its values.
     pub tensor: Tensor,
 }
 

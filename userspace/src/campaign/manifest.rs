@@ -72,7 +72,6 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
-    /// Too many cases.
     #[error("the manifest has more than {CASES_MAX} cases")]
     TooMany,
 }

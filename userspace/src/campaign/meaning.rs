@@ -93,7 +93,6 @@ pub fn evaluate(text: &str, inputs: &[(String, Array)]) -> Result<BTreeMap<Strin
     Ok(named)
 }
 
-/// One operation.
 struct Step<'a> {
     text: &'a str,
     name: Option<&'a str>,

@@ -84,11 +84,9 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Blame {
     pub register: String,
-    /// Its record address.
     pub address: String,
     /// The bits that matter.
     pub bits: String,
-    /// What it holds.
     pub value: String,
     /// What is wrong with it.
     pub why: String,
@@ -121,7 +119,6 @@ impl Blame {
 /// How a case ended, and what there is to say about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// In a word.
     pub verdict: Verdict,
     /// In a sentence, where a word is not enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -178,7 +175,6 @@ impl Outcome {
     }
 }
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The case's name for all times.
@@ -192,7 +188,6 @@ pub struct Record {
     pub seed: u64,
     /// What kind of thing was expected.
     pub expect: String,
-    /// How it ended.
     #[serde(flatten)]
     pub outcome: Outcome,
 }

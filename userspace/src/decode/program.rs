@@ -36,7 +36,6 @@ pub struct SurfaceReport {
     pub strides: [u64; 4],
     /// Bytes of one batch element.
     pub total_bytes: u64,
-    /// Bytes to allocate.
     pub buffer_bytes: u64,
 }
 

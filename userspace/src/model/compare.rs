@@ -45,11 +45,9 @@ impl Source {
     }
 }
 
-/// A layer, compared.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub name: String,
-    /// What it does.
     pub operation: &'static str,
     /// Extents of its result.
     pub dims: Vec<usize>,

@@ -37,7 +37,6 @@ pub struct Port {
 /// A program, and how it came about.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    /// The program.
     pub built: Built,
     /// The layers that it has, after those that go together were joined.
     pub network: Network,

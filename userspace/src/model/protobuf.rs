@@ -22,7 +22,6 @@ pub enum Field<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{what} at byte {at} of {message}")]
 pub struct Damage {
-    /// What is wrong.
     pub what: &'static str,
     pub message: &'static str,
     pub at: usize,

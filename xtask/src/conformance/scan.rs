@@ -12,7 +12,6 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 /// A test that shows a requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim {
-    /// The requirement.
     pub(super) id: String,
     /// The test, as `crate::module::name`.
     pub(super) test: String,

@@ -16,7 +16,6 @@ pub(crate) enum Side {
 pub(crate) struct Goal {
     /// Its name; a second word tells apart what one goal says of several figures.
     pub(crate) id: &'static str,
-    /// What is measured.
     pub(crate) what: &'static str,
     /// The unit of the figure; a ratio has none.
     pub(crate) unit: &'static str,

@@ -18,7 +18,6 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// This one, now.
     pub(crate) fn here() -> Result<Self> {
         let file = |path: &str| std::fs::read_to_string(path).with_context(|| path.to_owned());
         let model = file("/proc/cpuinfo")?;

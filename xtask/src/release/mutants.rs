@@ -64,7 +64,6 @@ impl Mutant {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum End {
-    /// By this test.
     Caught(String),
     Survived,
     #[serde(rename = "does not compile")]

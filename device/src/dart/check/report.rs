@@ -20,7 +20,6 @@ pub struct Origin {
     pub bar: Option<Iova>,
 }
 
-/// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Misuse {
     /// The translation buffer gave what the tables no longer say: the driver did not invalidate.
@@ -48,10 +47,8 @@ pub enum Misuse {
     },
 }
 
-/// One finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CheckReport {
-    /// What is wrong.
     pub misuse: Misuse,
     /// The stream of the transfer.
     pub stream: StreamId,

@@ -51,7 +51,6 @@ pub(super) struct Staging {
     pub(super) turned: Room,
     /// The accumulator's bias, once for each output.
     biases: Room,
-    /// An interleaved row.
     pub(super) row: Vec<u16>,
 }
 

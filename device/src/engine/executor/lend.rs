@@ -70,11 +70,11 @@ struct Lent<M> {
 /// Why a pass gives the device back before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// Its turn is over, and it wants another.
+    /// The turn of the pass is over, and it asks for another.
     Turn,
-    /// It computes, and says when it wants the device again.
+    /// The pass computes, and asks later for the device.
     Computes,
-    /// Its transfer waits at a fault at this address, and wants to be tried again.
+    /// A transfer of the pass waits at a fault at this address, and has to be tried again.
     AtFault(u32),
 }
 

@@ -74,7 +74,7 @@ pub(super) struct Reach<'a, M> {
 }
 
 impl<'a, M: GuestMemory> Reach<'a, M> {
-    /// Of a pass on the device's thread. If others wait for that thread, a computation that takes long is not ended there.
+    /// The reach of a pass on the device's thread. If requests wait for that thread, a computation that takes long is not ended there.
     pub(super) fn owned(
         (task, registers): (&'a TaskContext<'a>, &'a RegisterFile),
         watch: &'a Watch<'a>,
@@ -87,7 +87,7 @@ impl<'a, M: GuestMemory> Reach<'a, M> {
         Self { task, registers, cancel, watch, pace: Pace::new(watch), hold }
     }
 
-    /// Of a pass on the engine's thread.
+    /// The reach of a pass on the engine's thread.
     pub(super) fn lent(
         (task, registers): (&'a TaskContext<'a>, &'a RegisterFile),
         (cancel, watch): (&'a dyn Cancel, &'a Watch<'a>),
@@ -111,7 +111,7 @@ impl<'a, M: GuestMemory> Reach<'a, M> {
     ///
     /// # Errors
     ///
-    /// That of the first piece that failed, or the task was called off.
+    /// The error of the first piece that failed, or that the task was called off.
     pub(super) fn each(
         &mut self,
         circuit: Circuit,

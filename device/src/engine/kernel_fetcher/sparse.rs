@@ -20,9 +20,9 @@ const MASK: usize = 8;
 pub(super) enum Bad {
     /// It ends inside its biases or its length.
     Header,
-    /// Its body is longer than what the channel brings.
+    /// The body of the slot is longer than what the channel brings.
     Body,
-    /// The masks say that more is there than is.
+    /// The masks name more coefficients than the body has.
     Short,
     /// Something is behind the last mask's halves.
     Long,
@@ -55,10 +55,10 @@ pub(super) fn largest(kernel: &Kernel, layout: &Sparse, lanes: u32) -> u64 {
 /// A slot that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found<'a> {
-    /// Its row of biases, if it has one.
+    /// The bias row of the slot; empty if it has none.
     pub(super) biases: &'a [u8],
     body: &'a [u8],
-    /// Its bytes.
+    /// Bytes of the whole slot.
     pub(super) len: u64,
 }
 

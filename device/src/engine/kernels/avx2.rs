@@ -11,7 +11,6 @@ use super::vector::Tap;
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(__m256);
 
-/// Two of them.
 #[derive(Clone, Copy)]
 pub(super) struct Pair(Avx2, Avx2);
 

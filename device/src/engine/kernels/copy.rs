@@ -42,7 +42,6 @@ impl Source<'_> {
 /// What is to be copied.
 #[derive(Debug)]
 pub(crate) struct Gather<'a> {
-    /// The operands.
     pub(crate) source: Source<'a>,
     /// How far behind the first tap each of the others is.
     pub(crate) taps: &'a [usize],

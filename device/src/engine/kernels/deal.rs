@@ -24,7 +24,6 @@ pub(crate) struct Deal<'a> {
     pub(crate) plane: &'a [u16],
     /// Lanes of a tap.
     pub(crate) lanes: usize,
-    /// What goes where.
     pub(crate) strips: &'a [Strip],
     /// Singles from one tap of a tile to the next.
     pub(crate) pitch: usize,
@@ -85,7 +84,6 @@ pub(super) unsafe fn run<V: Lanes>(deal: &mut Deal<'_>) {
     }
 }
 
-/// So many lanes.
 fn mask(lanes: usize) -> u16 {
     (0..lanes).fold(0, |mask, lane| mask | 1 << lane)
 }

@@ -24,7 +24,6 @@ pub(crate) struct Pixels {
 /// What becomes of sums.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Port {
-    /// Multiplies.
     pub(crate) post_scale: u16,
     /// The same as a number.
     pub(crate) factor: f64,

@@ -103,7 +103,6 @@ pub(super) trait Outputs: Copy {
 
 /// Singles that are multiplied and added with one rounding.
 pub(super) trait Fused: Lanes {
-    /// Sixteen of them.
     type Outputs: Outputs;
 
     /// The same number everywhere.

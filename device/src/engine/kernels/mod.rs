@@ -246,7 +246,6 @@ impl Code {
         unsafe { (self.scale)(from, factor, to) };
     }
 
-    /// Measures operands.
     pub(crate) fn measure(&self, halves: &[u16]) -> Extent {
         // SAFETY: a `Code` is handed out where the unit is there.
         unsafe { (self.halves)(halves) }

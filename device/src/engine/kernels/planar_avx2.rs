@@ -207,7 +207,7 @@ fn minimum(first: Wide, second: Wide) -> Wide {
     })
 }
 
-/// Of two zeros the instruction gives the second.
+/// If both numbers are zero, the instruction gives the second.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn at_least(numbers: Wide, least: Wide) -> Wide {

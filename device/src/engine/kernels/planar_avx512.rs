@@ -199,7 +199,7 @@ fn minimum(Whole(a): Whole, Whole(b): Whole) -> Whole {
     Whole(_mm512_mask_or_pd(_mm512_min_pd(a, b), _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(a, b), a, b))
 }
 
-/// Of two zeros the instruction gives the second.
+/// If both numbers are zero, the instruction gives the second.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn at_least(Whole(numbers): Whole, Whole(least): Whole) -> Whole {

@@ -3,17 +3,12 @@
 //! Eight elements at a time: AVX2 and F16C, which every x86-64 processor since 2013 has. A processor without
 //! them gets no [`PassInSingles`], and its caller computes in doubles.
 
-/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Step {
     Copy,
-    /// `a + b`.
     Add,
-    /// `a * b`.
     Multiply,
-    /// The larger.
     Maximum,
-    /// The smaller.
     Minimum,
 }
 

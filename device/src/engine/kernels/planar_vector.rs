@@ -24,10 +24,8 @@ pub(in crate::engine) trait Vector: Copy {
 
     fn numbers(self) -> [f64; LANES];
 
-    /// Sums.
     fn plus(self, other: Self) -> Self;
 
-    /// Products.
     fn times(self, other: Self) -> Self;
 
     /// The numbers, and +0 in the place of a NaN.

@@ -12,7 +12,6 @@ use super::lanes::{Doubles, Lanes};
 #[derive(Clone, Copy)]
 pub(super) struct Portable([f32; 8]);
 
-/// Four doubles.
 #[derive(Clone, Copy)]
 pub(super) struct PortableDoubles([f64; 4]);
 

@@ -14,7 +14,7 @@ use super::measure::least;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Small {
     pub(crate) tap: u32,
-    /// Its row in a tile, or its column in a panel.
+    /// The row of the number in a tile, or its column in a panel.
     pub(crate) place: u32,
     /// The largest magnitude of another number with which its product is dropped.
     pub(crate) most: f32,
@@ -23,9 +23,7 @@ pub(crate) struct Small {
 /// What is known of the products of a block that are dropped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dropped<'a> {
-    /// All small coefficients.
     pub(crate) coefficients: &'a [Small],
-    /// All small operands.
     pub(crate) operands: &'a [Small],
     /// Below which magnitude a coefficient is small.
     pub(crate) below: f32,

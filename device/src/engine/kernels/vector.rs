@@ -12,7 +12,6 @@
 use super::lanes::{LONGEST, Outputs};
 use super::measure::least;
 
-/// Chains of sums.
 const CHAINS: usize = 4;
 
 /// Some taps of neighbouring outputs.

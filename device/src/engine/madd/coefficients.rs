@@ -6,7 +6,6 @@ use super::make_room;
 use super::packing::{Packing, Tiles};
 use crate::engine::kernels::{Extent, GRANULE, Small};
 
-/// Coefficients, packed.
 #[derive(Debug, Default)]
 pub(super) struct Packed {
     /// `[group][tile][tap][row]`, or a single tile that all share.

@@ -52,7 +52,7 @@ pub(super) struct Layout {
     block: usize,
     /// Panels of a group.
     panels: usize,
-    /// Those that are worked on together, at least and at most.
+    /// The least and the largest number of panels that are worked on together.
     together: (usize, usize),
     /// Threads that share the pass.
     threads: usize,
@@ -60,7 +60,6 @@ pub(super) struct Layout {
     band: usize,
     /// Places from one output row to the next.
     pitch: usize,
-    /// Places in all.
     places: usize,
 }
 
@@ -80,7 +79,6 @@ pub(super) struct Run {
     pub(super) columns: Range<usize>,
     /// Output row, and the first of its columns.
     pub(super) y: usize,
-    /// As above.
     pub(super) x: usize,
 }
 

@@ -123,7 +123,6 @@ impl Array {
         }
     }
 
-    /// How it adds.
     #[must_use]
     pub fn numerics(&self) -> Numerics {
         self.numerics

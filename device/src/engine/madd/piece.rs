@@ -34,7 +34,6 @@ pub(super) struct PassContext<'a> {
     /// How far behind the first tap of an output each of the others is.
     pub(super) taps: &'a [usize],
     pub(super) cuts: &'a Cuts,
-    /// The planes.
     pub(super) operands: &'a [f32],
     pub(super) coefficients: &'a Packed,
     /// Which numbers are small, if that is of use.
@@ -61,7 +60,6 @@ struct Operands<'a> {
 /// Which sums of a worker are those of a tile.
 #[derive(Clone, Copy, Debug)]
 struct Sums {
-    /// The first.
     at: usize,
     /// Columns of a row.
     columns: usize,
@@ -80,7 +78,7 @@ pub(super) struct Worker {
     stretches: Vec<Stretch>,
     /// The small operands of each panel, where they are looked for.
     small: Vec<Vec<Small>>,
-    /// Those of a panel whose cuts are not kept.
+    /// Pixels of a panel whose cuts are not kept.
     pixels: Vec<Pixels>,
     /// How the tiles of a piece are added.
     stages: Stages,
@@ -100,7 +98,7 @@ struct Results {
     fates: Lines,
     /// Some taps of a tile, for sums in double precision.
     exact: Vec<f64>,
-    /// Of the same taps, the magnitudes from which on an operand is not dropped.
+    /// For the same taps: the smallest magnitude of an operand that is not dropped.
     least: Vec<f32>,
 }
 

@@ -57,7 +57,6 @@ impl Planes {
 /// The planes of some channels.
 #[derive(Debug)]
 pub(super) struct PlaneShare<'a> {
-    /// The first channel.
     first: usize,
     planes: &'a mut [f32],
 }

@@ -11,10 +11,11 @@ const KERNEL_MAX: u32 = 31;
 /// Which input channels an output is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
-    /// All.
     Dense,
-    /// Those of its own group; inputs and outputs are divided evenly.
-    Grouped { groups: u32 },
+    /// An output reads the inputs of its own group. Inputs and outputs are divided evenly.
+    Grouped {
+        groups: u32,
+    },
     /// So many of its own, one output's behind the other's.
     Unicast {
         /// Channels of each output.
@@ -25,7 +26,6 @@ pub enum Reads {
 /// A pass of the array, in plain numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Convolution {
-    /// Input channels.
     pub channels: u32,
     /// Input rows.
     pub height: u32,
@@ -66,7 +66,6 @@ pub enum ShapeError {
     Reads,
     /// A buffer does not have the length that the shape asks for.
     Length {
-        /// Which buffer.
         what: &'static str,
         /// Halfwords that it should have.
         expected: usize,

@@ -55,7 +55,6 @@ pub(super) struct Stages {
     operands: Vec<Extent>,
     /// Blocks of a tile.
     blocks: usize,
-    /// The first tile.
     first: usize,
 }
 

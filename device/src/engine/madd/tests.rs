@@ -47,9 +47,7 @@ fn pass() -> impl Strategy<Value = Convolution> {
 /// Numbers of a kind: what a source of them is drawn from.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// Any bits.
     Bits,
-    /// Around one.
     Plain,
     /// So that products are units or less.
     Tiny,

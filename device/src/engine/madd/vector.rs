@@ -34,7 +34,7 @@ pub(super) struct PixelPass<'a> {
     definition: &'a Definition<'a>,
     coefficients: &'a [u16],
     port: Port,
-    /// Those of each group.
+    /// The taps of each group.
     taps: Vec<Tap>,
     /// For every few taps of each group the magnitudes of their operands, summed.
     magnitudes: Vec<f32>,
@@ -71,7 +71,6 @@ pub(super) fn put_side_by_side(from: &[u16], shape: &Shape, to: &mut [u16]) {
     }
 }
 
-/// Some neighbouring outputs.
 #[derive(Debug)]
 pub(super) struct OutputShare<'a> {
     first: usize,
@@ -118,7 +117,6 @@ impl<'a> PixelPass<'a> {
         operands
     }
 
-    /// Shares for threads.
     pub(super) fn shares<'o>(
         &self,
         output: &'o mut [u16],

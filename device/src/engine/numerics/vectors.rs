@@ -8,7 +8,6 @@ use super::{Numerics, halves, output, sum};
 /// Halves in hexadecimal; behind a star, how often one comes.
 type Vector = (u32, Option<u16>, &'static str, &'static str, Result<i64, bool>, u16);
 
-/// All of them.
 #[rustfmt::skip]
 const VECTORS: [Vector; 75] = [
     (1, None, "0100", "3c00", Ok(1), 0x0100),
@@ -90,7 +89,7 @@ const VECTORS: [Vector; 75] = [
 
 /// A vector as the array is handed it.
 pub(in crate::engine) struct Given {
-    /// Its number in the specification.
+    /// The number of the vector in the specification.
     pub(in crate::engine) number: u32,
     /// What the accumulator starts with.
     pub(in crate::engine) bias: Option<u16>,
@@ -98,7 +97,6 @@ pub(in crate::engine) struct Given {
     pub(in crate::engine) taps: Vec<sum::Tap>,
     /// The accumulator at its end.
     pub(in crate::engine) units: Result<i64, bool>,
-    /// What is stored.
     pub(in crate::engine) output: u16,
 }
 
@@ -129,7 +127,7 @@ pub(in crate::engine) struct Matrices {
     pub(in crate::engine) coefficients: Vec<u16>,
     /// The first two halves of the product and the last.
     some: [u16; 3],
-    /// Of the whole product.
+    /// SHA-256 of the whole product.
     hash: &'static str,
 }
 

@@ -53,7 +53,7 @@ struct Place {
 pub struct PlanCache {
     machine: Option<Machine>,
     sets: Box<[[Place; PLACES]]>,
-    /// Its own for each cache, so that a guest cannot aim at one set.
+    /// Each cache has its own seed, so that a guest cannot aim at one set.
     state: RandomState,
     made: u64,
 }

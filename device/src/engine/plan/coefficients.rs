@@ -109,7 +109,6 @@ pub struct Slot {
     pub offset: u64,
     /// The first output of the group.
     pub first: u32,
-    /// How many outputs.
     pub lanes: u32,
     /// Coefficients from one row to the next: as many, or more.
     pub row: u32,

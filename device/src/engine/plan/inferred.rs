@@ -71,7 +71,6 @@ impl Inferred {
         self.0 & other.0 == other.0
     }
 
-    /// Both.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -58,14 +58,11 @@ pub struct Plan {
 /// What a pass computes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pass {
-    /// The neural engine.
     Neural(NeuralPass),
-    /// The planar engine.
     Planar(PlanarPass),
 }
 
 impl Pass {
-    /// Source 1.
     pub const fn source1(&self) -> &Source {
         match self {
             Self::Neural(pass) => &pass.source,

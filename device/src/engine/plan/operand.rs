@@ -229,10 +229,9 @@ pub enum Origin {
     Passed,
 }
 
-/// A source operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
-    /// Its extents; 1 where it is broadcast.
+    /// The extents of the operand; 1 where it is broadcast.
     pub shape: Shape,
     /// True if it lies with channels and columns in each other's place.
     pub is_transposed: bool,

@@ -19,7 +19,6 @@ const PADDING_MODE_MAXIMUM: u8 = 1;
 /// A pass of the planar engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlanarPass {
-    /// Source 1.
     pub source1: Source,
     /// Source 2, where the class has one. Of a normalising pass, its height is 2: the values to subtract, and
     /// those to multiply by.
@@ -30,7 +29,6 @@ pub struct PlanarPass {
     pub shape: Shape,
     /// How often the task is repeated, each time with the group strides added to the bases.
     pub batches: u32,
-    /// What is computed.
     pub planar: Planar,
 }
 

@@ -32,7 +32,7 @@ pub(super) const fn row_tile_bytes(width: u32, tile_width: u32, element: Element
 /// A source as the task wants it.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    /// Its extents; 1 where it is broadcast.
+    /// The extents of the operand; 1 where it is broadcast.
     pub(super) shape: Shape,
     /// True if it lies with channels and columns in each other's place.
     pub(super) is_transposed: bool,
@@ -40,7 +40,6 @@ pub(super) struct Wanted {
     pub(super) repeats: Repeats,
 }
 
-/// Source 1.
 pub(super) fn source1(registers: Registers<'_>, class: TaskClass, wanted: Wanted) -> Result<Source, Verdict> {
     let Wanted { shape, is_transposed, repeats } = wanted;
     let cfg = registers.get(&l2::SOURCE_CFG);
@@ -117,7 +116,6 @@ pub(super) fn source1(registers: Registers<'_>, class: TaskClass, wanted: Wanted
     Ok(source(Origin::Memory { from, by, leaves }))
 }
 
-/// Source 2.
 pub(super) fn source2(registers: Registers<'_>, wanted: Wanted) -> Result<Source, Verdict> {
     let Wanted { shape, is_transposed, repeats } = wanted;
     let element = task::element(registers.get(&common::CH_CFG).second_fmt());

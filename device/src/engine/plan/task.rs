@@ -111,7 +111,6 @@ pub(super) struct Repeats {
 }
 
 impl Repeats {
-    /// In all.
     pub(super) const fn count(self) -> u32 {
         self.groups.saturating_mul(self.depths)
     }

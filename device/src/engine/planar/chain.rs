@@ -27,7 +27,6 @@ pub(super) trait Sources<const N: usize> {
     fn combine<V: Vector, const CAREFUL: bool>(operation: Operation, elements: [V; N]) -> V;
 }
 
-/// A source.
 pub(super) struct One;
 
 impl Sources<1> for One {
@@ -40,7 +39,6 @@ impl Sources<1> for One {
     }
 }
 
-/// Two sources.
 pub(super) struct Two;
 
 impl Sources<2> for Two {
@@ -183,7 +181,7 @@ pub(super) struct Eights<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Eights<'a, N> {
-    /// Those of `len` elements from `start` on of each view; what is broadcast is spread.
+    /// The blocks of `len` elements from `start` on in each view. An element that is broadcast is repeated.
     #[inline(always)]
     pub(super) fn of(
         views: [&'a View<'_>; N],

@@ -69,7 +69,7 @@ impl Tables {
     ///
     /// # Errors
     ///
-    /// Those of [`Table::parse`]; a table that is refused is not kept.
+    /// The errors of [`Table::parse`]; a table that is refused is not kept.
     pub fn get(&mut self, bytes: &[u8; BYTES]) -> Result<&mut Table, BadTable> {
         let entry = match self.latest.take() {
             Some(latest) if latest.0 == *bytes => latest,

@@ -29,7 +29,6 @@ use super::numerics::double::{decode, encode, settle};
 /// An exponent far beyond those of halves that still is one of doubles.
 const EXPONENT_MAX: f64 = 1000.0;
 
-/// Stretches between knots.
 const STRETCHES: usize = KNOTS - 1;
 
 /// What is done about negative values before the table.

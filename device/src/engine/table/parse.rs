@@ -45,7 +45,6 @@ impl fmt::Display for BrokenRule {
 pub struct BadTable {
     /// Which of the 64 halfwords.
     pub halfword: u8,
-    /// What it says.
     pub value: u16,
     /// What is wrong with it.
     pub why: BrokenRule,

@@ -54,7 +54,7 @@ pub(super) struct Waiting {
 pub(super) enum What {
     /// The end of an ioctl.
     Ioctl(Call),
-    /// That the file has something to tell.
+    /// The file has become readable.
     Readable,
 }
 
@@ -68,9 +68,9 @@ struct Outgoing {
 pub(super) struct Connection {
     socket: OwnedFd,
     pub(super) who: Credentials,
-    /// Its next message is being received on another thread; it is not listened to meanwhile.
+    /// Another thread receives the client's next message; nothing is read from the client meanwhile.
     pub(super) is_away: bool,
-    /// It has something to say and is not listened to until its user is heard again.
+    /// The client has sent a message, which is not read before it is its user's turn again.
     pub(super) is_held: bool,
     pub(super) is_welcome: bool,
     /// Open files by the client's numbers.
@@ -87,7 +87,7 @@ pub(super) struct Connection {
     /// The report that it is being told, in parts.
     pub(super) report: String,
     watched: epoll::EventFlags,
-    /// Since when it has not been heard, because it does not take its answers or its next message cannot be taken in.
+    /// When the client was stopped, because it does not take its answers or its next message cannot be received.
     pub(super) deaf_since: Option<Instant>,
     pub(super) mailbox: Option<Mailbox>,
 }
@@ -130,7 +130,7 @@ impl Connection {
         self.mailbox.as_ref().is_some_and(Mailbox::is_asked)
     }
 
-    /// Its socket, when everything else of it is gone.
+    /// The socket; everything else of the connection is dropped.
     pub(super) fn into_socket(self) -> OwnedFd {
         self.socket
     }

@@ -18,7 +18,7 @@ use aned_protocol::socket;
 /// A pause after a failure to accept, so that one that lasts (no descriptors left) does not become a busy loop.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Whose socket it is where the system does not say.
+/// The owner of a socket for which the system names none.
 const NOBODY: User = User { id: u32::MAX, is_privileged: false };
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Admit {
     /// Root, and the user that the daemon runs as.
     #[default]
     Owner,
-    /// Whoever may write to the socket: its permissions say who.
+    /// Every user that may write to the socket; its permissions decide.
     Anyone,
 }
 

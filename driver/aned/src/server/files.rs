@@ -26,7 +26,7 @@ pub(super) struct Shared {
 
 #[derive(Debug)]
 struct Held {
-    /// Who opened it.
+    /// The user that opened the file.
     owner: User,
     token: Token,
     arena: Option<Identity>,
@@ -91,7 +91,6 @@ impl Shared {
         Some(held.owner)
     }
 
-    /// Every file.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = FileId> {
         self.by_token.clear();
         self.by_arena.clear();

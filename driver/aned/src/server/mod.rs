@@ -78,7 +78,7 @@ const NOT_AT_ALL: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 const EVENTS: usize = 64;
 
 pub struct Settings<F> {
-    /// Who is let in.
+    /// Which users may connect.
     pub admit: Admit,
     /// How long to look for messages before sleeping, once there was one.
     pub poll: Duration,
@@ -127,12 +127,12 @@ pub struct Server<F> {
     buffer: Vec<u8>,
     /// What came by a mailbox.
     from_mailbox: Vec<u8>,
-    /// Whose mailboxes hold something.
+    /// The clients whose mailboxes hold a call.
     asked: Vec<u64>,
     thread_shares: ThreadShares,
     /// There are connections of several users, so that it matters what each has of the thread.
     is_shared: bool,
-    /// Nobody is let in until others were heard.
+    /// No client is let in before the waiting ones were served.
     is_door_held: bool,
     /// When to see again whether somebody is to be heard who is not.
     held_until: Option<Instant>,

@@ -33,7 +33,7 @@ use aned_protocol::socket::{self, Arrival};
 #[derive(Debug)]
 pub(super) struct Delivery {
     pub(super) client: u64,
-    /// Its bytes, or nothing if it was larger than any.
+    /// The bytes of the message; none if it was too large.
     pub(super) message: Option<Vec<u8>>,
     /// How many descriptors came with it.
     pub(super) count: usize,

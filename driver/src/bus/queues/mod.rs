@@ -29,7 +29,7 @@ const F_EVENT_INDEX: u64 = 1 << 29;
 pub(super) const F_VERSION_1: u64 = 1 << 32;
 
 impl Features {
-    /// Those of them that a device offers.
+    /// The features that a device offers.
     pub(super) const fn offered_in(self, bits: u64) -> Self {
         Self {
             event_index: self.event_index && bits & F_EVENT_INDEX != 0,

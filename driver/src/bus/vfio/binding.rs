@@ -24,7 +24,7 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// Those of this device; no other has them.
+    /// The identifiers of this device; no other device has them.
     pub const OWN: Self = Self { vendor: 0x1af4, device: MODERN + VIRTIO_ID as u16 };
 }
 
@@ -65,7 +65,7 @@ impl Default for Functions {
 }
 
 impl Functions {
-    /// Those of a kernel that shows itself below `root`.
+    /// The functions of a kernel whose sysfs is below `root`.
     pub fn below(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }

@@ -31,6 +31,5 @@ pub(super) const NO_VECTOR: u16 = 0xffff;
 /// The status: seen.
 pub(super) const ACKNOWLEDGE: u8 = 1;
 pub(super) const DRIVER: u8 = 2;
-/// The driver works.
 pub(super) const DRIVER_OK: u8 = 4;
 pub(super) const FEATURES_OK: u8 = 8;

@@ -16,17 +16,16 @@ pub(super) struct Account {
     pub(super) used: u64,
     /// Requests that have not ended.
     pub(super) requests: u32,
-    /// Those of them that are with the device.
+    /// Requests that are with the device.
     pub(super) running: u32,
-    /// Their tasks.
     pub(super) tasks: u64,
     /// When the last one ended.
     pub(super) left: Time,
-    /// Of a user: what the file of his had that had least, of those that were there last. It never falls.
+    /// For a user: the smallest time that one of his last files had. It never falls.
     pub(super) floor: u64,
-    /// Of a user: his time in this minute.
+    /// For a user: his time in this minute.
     pub(super) quota: Quota,
-    /// Of a file: how long it is put off because its requests hung. Of a user: what a new file of his begins with.
+    /// For a file: how long it has to wait because its requests hung. For a user: the value for his next file.
     pub(super) park: Park,
 }
 

@@ -65,7 +65,6 @@ impl Memory {
         Ok(u32::from(self.half(address)?) | u32::from(self.half(address + 2)?) << 16)
     }
 
-    /// Reads a byte.
     pub(super) fn byte(&self, address: u64) -> Result<u8, Stop> {
         Ok(self.page(address)?[address as usize % PAGE as usize])
     }
@@ -76,7 +75,6 @@ impl Memory {
         page.map(|page| page.as_slice()).ok_or(Stop::Fault { address: address as u32 })
     }
 
-    /// Writes a byte.
     pub(super) fn set_byte(&mut self, address: u64, value: u8) -> Result<(), Stop> {
         let page = u32::try_from(address).ok().and_then(|address| self.pages.get_mut(&(address / PAGE)));
         let fault = Stop::Fault { address: address as u32 };

@@ -66,7 +66,6 @@ use Quantity::*;
 /// Descriptors of the H13 engine set up sixteen channels on every chip that has it.
 const H13_CHANNELS: (Quantity, Count) = (KernelChannels, count(16, Derived, "td 4.7"));
 
-/// M1.
 pub(super) const T8103: &[(Quantity, Count)] = &[
     (NeuralEngines, count(8, Derived, "seed 004, specs")),
     (CompilerCores, count(4, Derived, "facts A.4, 0x238")),
@@ -95,5 +94,4 @@ pub(super) const T6001: &[(Quantity, Count)] = &[
 pub(super) const T6002: &[(Quantity, Count)] =
     &[(CompilerCores, count(8, Derived, "facts A.3")), H13_CHANNELS];
 
-/// M2.
 pub(super) const T8112: &[(Quantity, Count)] = &[(CompilerCores, count(4, Derived, "facts A.3, A.4"))];

@@ -208,7 +208,6 @@ layout! {
 pub enum StreamMode {
     /// Neither bit set: nothing passes. Drivers write 0 to stop all transfers.
     Blocked,
-    /// Addresses are translated.
     Translated,
     /// Addresses pass as they are.
     Bypassed,

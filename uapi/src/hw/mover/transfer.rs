@@ -89,7 +89,6 @@ impl core::fmt::Display for Units {
 pub struct Transfer {
     /// Where it reads, in scratch; of no meaning in a fill.
     pub source: Units,
-    /// Where it writes.
     pub destination: Units,
     /// Units that it moves; zero does nothing.
     pub size: u16,
@@ -104,7 +103,6 @@ pub enum Destination {
         /// Byte address there.
         at: u32,
     },
-    /// In configuration space.
     Configuration {
         /// Byte offset there.
         at: u32,

@@ -18,7 +18,6 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// An axis.
     pub const fn new(stride: u64, count: u32) -> Self {
         Self { stride, count }
     }

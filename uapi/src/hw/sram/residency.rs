@@ -8,11 +8,8 @@ use super::Hierarchy;
 /// The operands of a layer, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
-    /// The input activation.
     pub input: u64,
-    /// The coefficients.
     pub weight: u64,
-    /// The output activation.
     pub output: u64,
 }
 

@@ -201,7 +201,6 @@ pub struct Header {
     pub debug_log_events: EventMask,
     /// Exceptions to raise when debugging.
     pub debug_exceptions: EventMask,
-    /// Scheduling.
     pub flags: Flags,
     /// Link to the next descriptor.
     pub next: NextPointer,

@@ -24,9 +24,9 @@ use crate::{files, run};
 
 /// Measure what it costs to use the engine here
 ///
-/// With MODEL: how long a run takes, from submission to completion, and how many there are in a second. Without: opening
-/// a device, a call, a run of the smallest program, and tiling against a plain copy of as many bytes. The figures are of
-/// this machine; `cargo xtask performance` has those that are held to goals.
+/// With MODEL: measures how long a run takes, from submission to completion, and how many runs a second can hold. Without
+/// MODEL: measures opening a device, one call, a run of the smallest program, and tiling against a plain copy of the same
+/// bytes. The figures are those of this machine; `cargo xtask performance` compares figures with goals.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -39,7 +39,7 @@ pub(crate) struct Bench {
     /// How long to measure each figure
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = seconds)]
     pub(crate) seconds: f64,
-    /// Give a run up that has not ended after this long: exit code 4
+    /// Give up a run that takes longer than this: exit code 4
     #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds)]
     pub(crate) timeout: Option<f64>,
     /// Print JSON for another program to read

@@ -19,9 +19,9 @@ use crate::files::{self, Existing};
 
 /// Build a program from a description
 ///
-/// The description has a line for each tensor: `NAME = OPERATION OPERANDS KEY=VALUE...`, and `output NAME` for those
-/// that the client reads; --operations lists what there is. Values are a number, which stands for all, random:SEED, or
-/// a .npy file, looked for beside the description.
+/// The description has a line for each tensor: `NAME = OPERATION OPERANDS KEY=VALUE...`, and a line `output NAME` for each
+/// tensor that the client reads. --operations lists the operations. Values are a number for all elements, random:SEED, or
+/// a .npy file in the folder of the description.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,13 +32,13 @@ pub(crate) struct Build {
     /// The description; - is standard input
     #[arg(required_unless_present = "operations")]
     pub(crate) description: Option<PathBuf>,
-    /// The .anec file to write; one that exists is not overwritten
+    /// The .anec file to write; a file that exists is not overwritten
     #[arg(short, long, value_name = "FILE", required_unless_present = "operations")]
     pub(crate) output: Option<PathBuf>,
     /// Overwrite a file that exists
     #[arg(long)]
     pub(crate) force: bool,
-    /// Most values that all lines may ask for together, those of arrays included; memory is a few times two bytes for each
+    /// How many values all lines together may have, arrays included; each takes a few times two bytes of memory
     #[arg(long, value_name = "N", default_value_t = ane::build::script::VALUES_MAX, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     pub(crate) values_max: u64,
     /// List the operations

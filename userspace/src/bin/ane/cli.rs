@@ -24,7 +24,7 @@ use crate::run::Run;
 use crate::sram::Sram;
 use crate::vm::Vm;
 
-/// Programs of the Apple Neural Engine: run, taken apart, built, compared, without the engine
+/// Run, decode, build and compare programs of the Apple Neural Engine, without the engine
 #[derive(Debug, Parser)]
 #[command(
     name = "ane",

@@ -18,8 +18,8 @@ use crate::{compile, device, files};
 
 /// Compare a model on the engine with double precision, layer by layer
 ///
-/// For each layer: how far the engine is off after all layers so far, how far off the layer itself is, given the
-/// operands that the engine had, and where most of that comes from: the rounding of results to halves, the
+/// Prints for each layer: the error of the engine after all layers so far, the error of this layer alone (with the
+/// operands that the engine had), and where most of the error comes from: the rounding of results to halves, the
 /// accumulator's units of 2^-16, or a table of 33 knots.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -30,7 +30,7 @@ Examples:
 pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Fill an input; the others get random numbers between -1 and 1
+    /// Fill an input from a file; inputs without a file get random numbers between -1 and 1
     #[arg(short, long, value_name = "NAME=FILE")]
     pub(crate) input: Vec<Assignment>,
     /// Seed of the random numbers

@@ -20,8 +20,8 @@ use crate::model::ModelArgs;
 
 /// Compile a model to a program
 ///
-/// Constants are folded, layers that the engine does in one pass are joined, tensors laid out, and numbers cast to
-/// halves. What cannot be mapped is named, all of it: operation, name, shapes and reason.
+/// Folds constants, joins layers that the engine does in one pass, lays out tensors, and casts numbers to halves. If the
+/// engine cannot do an operation, the error names all such operations, each with its name, shapes and reason.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,7 +32,7 @@ Examples:
 pub(crate) struct Compile {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// The .anec file to write; one that exists is not overwritten
+    /// The .anec file to write; a file that exists is not overwritten
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Overwrite a file that exists

@@ -13,10 +13,10 @@ use crate::files::{self, Existing};
 
 /// Repackage a .hwx program as .anec
 ///
-/// Surfaces are bound as the object's own table of base addresses says, so objects of every compiler come
-/// out right. Where clients of .anec expect another order than the object has, the base-address numbers in
-/// the task headers are rewritten; no register is touched. The names go into a part of the header that other
-/// clients skip: those bind surfaces by position, and the command prints which surface went where.
+/// The object's own table of base addresses says which surface is which, so objects of every compiler come out
+/// right. Clients of .anec may expect another order than the object has. Then the base-address numbers in the task
+/// headers are rewritten; no register is changed. The names go into a part of the header that other clients skip.
+/// Those clients bind surfaces by position, and the command prints the position of each surface.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,7 +24,7 @@ Examples:
 pub(crate) struct Convert {
     /// The .hwx program
     pub(crate) from: PathBuf,
-    /// The .anec file to write; one that exists is not overwritten
+    /// The .anec file to write; a file that exists is not overwritten
     pub(crate) to: PathBuf,
     /// Overwrite a file that exists
     #[arg(long)]

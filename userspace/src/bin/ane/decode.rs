@@ -14,7 +14,7 @@ use crate::files;
 ///
 /// Reads a .hwx or .anec file and prints its container, its surfaces, its table of base addresses, and each
 /// task: the header, then the registers by block, with the name, value and meaning of every field. Bits
-/// that nobody can explain are called out. Behind the first task, an asterisk marks what changed.
+/// that no source explains are marked. After the first task, an asterisk marks each register that changed.
 ///
 /// Needs no device and changes nothing.
 #[derive(Debug, Args)]
@@ -27,16 +27,16 @@ Examples:
 pub(crate) struct Decode {
     /// The program: .hwx or .anec, told apart by content; - is standard input
     pub(crate) file: PathBuf,
-    /// Print JSON for another program to read: complete, with all that the other options show
+    /// Print JSON for another program to read; it has everything that the other options show
     #[arg(long, conflicts_with_all = ["all", "explain", "changes"])]
     pub(crate) json: bool,
-    /// Say what each register and field does, how well that is established, and where it is known from
+    /// Say what each register and field does, how well that is established, and its source
     #[arg(long)]
     pub(crate) explain: bool,
     /// Print fields that are zero, too
     #[arg(long)]
     pub(crate) all: bool,
-    /// Behind the first task, print only the registers that changed
+    /// After the first task, print only the registers that changed
     #[arg(long)]
     pub(crate) changes: bool,
 }

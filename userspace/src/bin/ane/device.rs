@@ -15,9 +15,9 @@ use crate::failure::{Exit, Failure};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The device")]
 pub(crate) struct DeviceArgs {
-    /// Where it is: embedded (in this process), aned or aned:PATH (behind the daemon's socket), vhost-user:PATH (behind
-    /// that of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: what ANE_DEVICE says, or embedded]. What
-    /// follows here is for an embedded one
+    /// The device to use: embedded (in this process), aned or aned:PATH (the daemon at its socket), vhost-user:PATH (the
+    /// socket of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: the value of ANE_DEVICE, or embedded]. The
+    /// options below are for an embedded device
     #[arg(long, value_name = "WHERE")]
     pub(crate) device: Option<Location>,
 

@@ -19,8 +19,9 @@ use crate::files;
 
 /// Compare two programs, two timelines, two arrays, or two folders of outputs
 ///
-/// What the files are is told by their content. Programs are compared by surface, base address, header word and
-/// register field; timelines by event, whatever the times; arrays by element. Ends with exit code 5 if they differ.
+/// The content tells what kind of file each is. Programs are compared by surface, base address, header word and register
+/// field. Timelines are compared by event, without their times. Arrays are compared by element. The exit code is 5 if
+/// they differ.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,10 +33,10 @@ pub(crate) struct Diff {
     pub(crate) a: PathBuf,
     /// The other
     pub(crate) b: PathBuf,
-    /// Elements may differ by so many units of the last place
+    /// Largest difference of two elements that is accepted, in units of the last place
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) ulps: u32,
-    /// Elements may differ by so much
+    /// Largest difference of two elements that is accepted
     #[arg(long, value_name = "VALUE", default_value_t = 0.0)]
     pub(crate) tolerance: f64,
     /// Print JSON for another program to read

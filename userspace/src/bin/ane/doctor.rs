@@ -12,9 +12,9 @@ use crate::files;
 
 /// Check each layer, and say what to do about what is missing
 ///
-/// The embedded device, the preload library, daemons, device nodes, virtual machines, Python; inside a guest also what
-/// VFIO needs. Nothing but the embedded device is needed for most things, and what is only absent is no failure. Ends
-/// with exit code 5 if something is there and does not work.
+/// Checks the embedded device, the preload library, daemons, device nodes, virtual machines and Python; inside a guest it
+/// also checks what VFIO needs. Most commands need the embedded device only, so a missing part is no failure. The exit
+/// code is 5 if a part is there and does not work.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

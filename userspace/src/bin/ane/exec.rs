@@ -40,14 +40,14 @@ use crate::device::DeviceArgs;
 use crate::failure::{Exit, Failure};
 use crate::{daemon, device, files};
 
-/// Run a program that uses /dev/accel/accel0, as it is, on a virtual engine
+/// Run an unmodified program that uses /dev/accel/accel0 on a virtual engine
 ///
-/// Starts a private daemon with an embedded device for as long as CMD runs, unless --device or ANE_DEVICE names a daemon
-/// that runs already, and starts CMD with the preload library that stands in for the device node. CMD and all that it
-/// starts see /dev/accel/accel0; nothing else changes for them. Ends as CMD does.
+/// Starts a private daemon with an embedded device, unless --device or ANE_DEVICE names a daemon that runs already. Then it
+/// starts CMD with the preload library that stands in for the device node. CMD and the programs that it starts see
+/// /dev/accel/accel0; nothing else changes for them. The daemon ends with CMD, and the exit code is that of CMD.
 ///
-/// If a request of CMD fails, one line on standard error says why when CMD has ended: which task, which register, which of
-/// its bits, their value, and what to try. CMD itself is told an error number, as by any device.
+/// If a request of CMD fails, CMD gets an error number, as from any device. After CMD has ended, one line on standard error
+/// says why: the task, the register, its bits, their value, and what to try.
 ///
 /// The preload library is looked for where ANE_SHIM says, beside this program, and in ../lib/ane.
 #[derive(Debug, Args)]
@@ -82,7 +82,7 @@ pub(crate) struct Exec {
 
 const SHIM: &str = "libane_drm_shim.so";
 
-/// How long the private daemon looks for messages before it sleeps: there is nobody else to serve.
+/// How long the private daemon polls for messages before it sleeps: it serves one command only.
 const POLL: Duration = Duration::from_micros(100);
 
 /// The node that clients find.

@@ -15,7 +15,7 @@ use crate::{files, limits};
 pub(crate) enum Exit {
     /// A file is missing, damaged or refused, or cannot be written.
     Refused = 1,
-    /// The arguments do not fit together, or not to the program they are for.
+    /// The arguments contradict each other, or do not fit the program.
     CommandLine = 2,
     /// There is no device, or it is lost.
     NoDevice = 3,

@@ -23,8 +23,8 @@ use crate::{device, files, run};
 
 /// Say what a program needs, or what a device is
 ///
-/// With MODEL: the container, the tasks and what each does, the operands with their shapes, and how much memory it
-/// takes. Without: the chip, what the device offers, and its caps.
+/// With MODEL: prints the container, the tasks and what each does, the operands with their shapes, and how much memory
+/// the program takes. Without MODEL: prints the chip, what the device offers, and its limits.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -21,12 +21,12 @@ Examples:
   ane man vm setup | man -l -
   ane man -o man1")]
 pub(crate) struct Man {
-    /// The command whose page it is, if it is not that of `ane` itself
+    /// The command whose page to print; without it, the page of `ane`
     pub(crate) command: Vec<String>,
-    /// Write every page to this folder, which is made if it is not there
+    /// Write every page to this folder, which is created if it does not exist
     #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace pages that are there
+    /// Overwrite pages that exist
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }

@@ -15,7 +15,7 @@ pub(crate) struct ModelArgs {
     /// Bind an input to a constant, such as a shape or the weights of a convolution: NAME=FILE, a .npy file or a tensor as .pb
     #[arg(long, value_name = "NAME=FILE")]
     pub(crate) bind: Vec<Assignment>,
-    /// Give an extent a number that the model gives a name only; NAME.AXIS names one of Core ML
+    /// Set the size of an axis that the model only names: NAME=N, or NAME.AXIS=N for Core ML
     #[arg(long, value_name = "NAME=N")]
     pub(crate) dim: Vec<Extent>,
 }

@@ -17,8 +17,8 @@ use crate::{device, files};
 /// Run a transfer script on the mover
 ///
 /// The mover copies and fills in units of 16 bytes between scratch (the on-chip buffer), configuration space and
-/// instruction RAM (kernel memory). A script is text, a command to a line; it is read as a whole before
-/// anything is done. What it reads and shows is printed, and so is what the mover refused.
+/// instruction RAM (kernel memory). A script is text with one command in each line; it is checked as a whole before
+/// the first command runs. The results of read and show are printed, and so is what the mover refused.
 ///
 /// Lines: scratch AT = BYTES, iram AT = BYTES, config WORD = VALUES, fill MEMORY AT BYTES VALUE, move SOURCE
 /// DESTINATION SIZE DIRECTION, write REGISTER VALUE [CORE], read REGISTER [CORE], xmov THREAD [WORD], stallwait THREAD

@@ -15,9 +15,9 @@ use crate::{diff, files};
 
 /// Change registers or constants of a program
 ///
-/// Writes the program again, in the container that it came in, with words of it changed and everything else as it was, and
-/// prints the difference. A register is set in a task that writes it. Values are numbers, names of codes as `ane decode
-/// --explain` prints them, or, where a field holds one, floating-point numbers.
+/// Changes words of the program, keeps everything else, writes it again in the same container, and prints the difference.
+/// A register can be set in a task that writes it. A value is a number, the name of a code as `ane decode --explain` prints
+/// it, or a floating-point number where the field holds one.
 ///
 /// --coefficients takes a file with as many bytes as the program has constants, tables and all.
 #[derive(Debug, Args)]
@@ -41,7 +41,7 @@ pub(crate) struct Patch {
     /// Where to write it
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Replace a file that is there
+    /// Overwrite a file that exists
     #[arg(long)]
     pub(crate) force: bool,
     /// Print the difference as JSON

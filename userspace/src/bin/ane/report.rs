@@ -13,11 +13,11 @@ use crate::files::Existing;
 
 /// Show a program, or two side by side, as a page for a browser
 ///
-/// The page is one file that needs no network: tasks as a graph with what they compute, virtual time, on-chip memory by
-/// address and by bank, surfaces and base addresses, each register with its meaning and its grade, what changes from task to
-/// task, and refused tasks in their place. Of two programs it lists the differences as well.
+/// The page is one file that needs no network. It shows the tasks as a graph with what they compute, virtual time, on-chip
+/// memory by address and by bank, surfaces and base addresses, each register with its meaning and its grade, the changes
+/// from task to task, and the refused tasks. For two programs it also lists the differences.
 ///
-/// Needs no device and runs nothing.
+/// The command needs no device and runs nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,12 +26,12 @@ Examples:
 pub(crate) struct Report {
     /// The program: .hwx or .anec, told apart by content; - is standard input
     pub(crate) program: PathBuf,
-    /// Another one beside it
+    /// Another program, shown beside the first
     pub(crate) other: Option<PathBuf>,
     /// Where to write the page
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Replace a file that is there
+    /// Overwrite a file that exists
     #[arg(long)]
     pub(crate) force: bool,
     /// The chip whose time and memory are shown: t8103 (M1), t6000, t6001, t6002 or t8112

@@ -15,9 +15,9 @@ use crate::files::Existing;
 
 /// Show what a program does with the chip's memory, and how long it would take there
 ///
-/// Prints the memory hierarchy of the chip, each number with the field of the compiler's table that holds it; then for each
-/// task where its operands lie and why, how warm each of the 64 banks gets, what conflicts cost, and the time that the task
-/// would take by the timing model. Without a program, the hierarchy alone.
+/// Prints the memory hierarchy of the chip, each number with the field of the compiler's table that holds it. Then it prints
+/// for each task where its operands lie and why, how much each of the 64 banks is used, what conflicts cost, and how long
+/// the task takes in the timing model. Without a program it prints the hierarchy only.
 ///
 /// Needs no device and runs nothing.
 #[derive(Debug, Args)]
@@ -34,17 +34,17 @@ pub(crate) struct Sram {
     /// The chip: t8103 (M1), t6000, t6001, t6002 or t8112
     #[arg(long, value_name = "CHIP", default_value = "t8103", value_parser = ane_device::options::chip)]
     pub(crate) chip: Soc,
-    /// In place of a chip, a target of the compiler, such as m9, h15, h16 or h17s: the numbers of chips that there is no
-    /// device of; what is not known of one is as on the M1
+    /// A target of the compiler instead of a chip, such as m9, h15, h16 or h17s. It may be a chip that has no device here;
+    /// numbers that are not known for it are those of the M1
     #[arg(long, value_name = "TARGET", conflicts_with = "chip", value_parser = target)]
     pub(crate) target: Option<Generation>,
     /// Print JSON for another program to read
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draw the heat of the banks, as an SVG picture, too
+    /// Also draw how much each bank is used, as an SVG picture
     #[arg(long, value_name = "FILE", requires = "file")]
     pub(crate) svg: Option<PathBuf>,
-    /// Replace a picture that is there
+    /// Overwrite a picture that exists
     #[arg(long, requires = "svg")]
     pub(crate) force: bool,
 }

@@ -17,8 +17,8 @@ use run::VmRun;
 
 /// Run a virtual machine that has the device, and set up the guest in it
 ///
-/// The device is a process of its own (vhost-device-ane), which QEMU shows the guest as a PCI function. In the guest
-/// a driver takes the function over through VFIO.
+/// The device is a separate process (vhost-device-ane). QEMU shows it to the guest as a PCI function, and a driver in the
+/// guest takes the function over through VFIO.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -42,7 +42,7 @@ pub(crate) enum VmCommand {
     Setup(VmSetup),
 }
 
-/// Unplug a device that died, and plug the one that took its place
+/// Unplug a device that died, and plug in the new one
 ///
 /// `ane vm run` starts another device when one dies, but the machine does not find it by itself. The guest has to let
 /// go: a driver that has the function open closes it when it is asked to.
@@ -58,7 +58,7 @@ pub(crate) struct VmRecover {
     pub(crate) socket: Option<PathBuf>,
 }
 
-/// Look whether a running machine can have the device: its memory has to be shared
+/// Check whether a running machine can have the device: its memory has to be shared
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -75,7 +75,7 @@ Examples:
   ane vm setup
   ane vm setup 0000:01:00.0 --pages 128")]
 pub(crate) struct VmSetup {
-    /// The function's address, as 0000:01:00.0; otherwise the only one that there is
+    /// The function's address, as 0000:01:00.0; without it, the only function that there is
     pub(crate) function: Option<Bdf>,
     /// Huge pages of 2 MiB to reserve: 8 for the driver, the others for buffers
     #[arg(long, value_name = "N", default_value_t = 64)]

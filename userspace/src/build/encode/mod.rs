@@ -62,7 +62,6 @@ pub(super) struct MemoryWords {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Runtime {
     pub(super) memory: MemoryWords,
-    /// That task.
     pub(super) producer: usize,
 }
 

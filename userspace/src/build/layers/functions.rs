@@ -8,17 +8,11 @@ use crate::model::network::operation::Map;
 /// How two elements compare; what comes out is 1 or 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
-    /// `a = b`.
     Equal,
-    /// Not so.
     NotEqual,
-    /// `a < b`.
     Less,
-    /// `a <= b`.
     LessOrEqual,
-    /// `a > b`.
     Greater,
-    /// `a >= b`.
     GreaterOrEqual,
 }
 

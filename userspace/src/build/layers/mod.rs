@@ -120,7 +120,6 @@ fn refused(operation: &'static str, why: Why) -> BuildError {
     }
 }
 
-/// One image.
 fn dims(Shape { c, h, w }: Shape) -> Vec<usize> {
     vec![1, c as usize, h as usize, w as usize]
 }

@@ -8,9 +8,7 @@ use super::{Setting, places};
 /// What the elements along axes become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Statistic {
-    /// Their sum.
     Sum,
-    /// Their mean.
     Mean,
     Largest,
     Smallest,

@@ -28,7 +28,6 @@ pub struct Totals {
     pub damaged: u64,
     /// Lines of cases that were counted already.
     pub repeated: u64,
-    /// Each case.
     #[serde(skip)]
     records: Vec<Record>,
 }
@@ -76,7 +75,6 @@ pub struct Refusal {
     pub register: String,
     /// Its bits that matter.
     pub bits: String,
-    /// What is wrong.
     pub why: String,
     /// Cases that are refused for it.
     pub cases: u64,

@@ -142,7 +142,6 @@ pub(super) fn by_lines(array: &Array, column: Option<usize>) -> Result<Vec<f64>,
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     pub(super) extent: usize,
-    /// Of each operand.
     pub(super) strides: Vec<u64>,
 }
 

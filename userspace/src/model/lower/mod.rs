@@ -233,7 +233,6 @@ impl Lower<'_> {
         Ok(Held::whole(tensor, whole, dims, column))
     }
 
-    /// Numbers as halves.
     fn halves(&mut self, values: &[f64]) -> Vec<f16> {
         let mut worst = self.rounded;
         let half = |&value: &f64| {

@@ -28,7 +28,6 @@ pub(super) struct Operation {
     pub(super) blocks: usize,
 }
 
-/// An operand.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Argument {
     Name(String),

@@ -62,7 +62,6 @@ impl Array {
         &self.values
     }
 
-    /// The only element.
     pub fn only(&self) -> Option<f64> {
         match self.values[..] {
             [value] => Some(value),

@@ -11,7 +11,6 @@ pub enum Fault {
     /// More elements than are computed here, or than the engine has room for.
     #[error("a tensor of {dims:?} has more than 2^26 elements")]
     Elements { dims: Vec<usize> },
-    /// Too many operations.
     #[error("layers become more than {OPERATIONS_MAX} operations")]
     Operations,
     /// Too many axes.
@@ -32,7 +31,6 @@ pub enum Fault {
     Wrong { what: &'static str, value: i64, dims: Vec<usize> },
     #[error("takes {wanted} operands, here are {given}")]
     Operands { wanted: &'static str, given: usize },
-    /// An empty tensor.
     #[error("a tensor of {dims:?} has no element")]
     Empty { dims: Vec<usize> },
     /// All constants together.

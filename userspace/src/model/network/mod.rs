@@ -31,7 +31,6 @@ pub enum Kind {
     Bool,
 }
 
-/// A tensor.
 #[derive(Clone, Debug)]
 pub struct Value {
     /// Its name in the model.
@@ -44,24 +43,19 @@ pub struct Value {
     pub constant: Option<Array>,
 }
 
-/// A layer.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Its name in the model, or that of its result.
     pub name: String,
-    /// What it does.
     pub operation: Operation,
     pub inputs: Vec<ValueId>,
-    /// What it makes.
     pub output: ValueId,
 }
 
 /// Layers in the order of their execution.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
-    /// Tensors.
     pub values: Vec<Value>,
-    /// Layers.
     pub nodes: Vec<Node>,
     /// Names of inputs, and what they fill.
     pub inputs: Vec<(String, ValueId)>,

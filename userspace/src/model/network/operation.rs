@@ -48,9 +48,7 @@ pub enum Operation {
 pub enum Map {
     /// `scale * x + offset`.
     Affine {
-        /// The factor.
         scale: f64,
-        /// The addend.
         offset: f64,
     },
     /// `max(x, 0)`.
@@ -59,7 +57,6 @@ pub enum Map {
     LeakyRelu(f64),
     /// No smaller than the first, no larger than the second.
     Clip(f64, f64),
-    /// The magnitude.
     Abs,
     /// `x * x`.
     Square,
@@ -120,7 +117,6 @@ pub enum Map {
 /// How two elements become one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Join {
-    /// What is done.
     pub kind: JoinKind,
     /// ReLU on the result.
     pub relu: bool,
@@ -129,17 +125,11 @@ pub struct Join {
 /// How two elements become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JoinKind {
-    /// `a + b`.
     Add,
-    /// `a - b`.
     Subtract,
-    /// `a * b`.
     Multiply,
-    /// `a / b`.
     Divide,
-    /// The larger.
     Maximum,
-    /// The smaller.
     Minimum,
     /// `a^b` for `a` not below zero.
     Power,
@@ -171,20 +161,15 @@ pub struct Reduce {
     pub square: bool,
     /// Added to the value.
     pub epsilon: f64,
-    /// Applied to that.
     pub post: Post,
 }
 
 /// How elements become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduceKind {
-    /// Their sum.
     Sum,
-    /// Their mean.
     Mean,
-    /// The largest.
     Maximum,
-    /// The smallest.
     Minimum,
 }
 
@@ -193,7 +178,6 @@ pub enum ReduceKind {
 pub enum Post {
     /// Nothing.
     None,
-    /// One over it.
     Reciprocal,
     /// One over its square root.
     ReciprocalSquareRoot,
@@ -206,7 +190,6 @@ pub struct Window {
     pub maximum: bool,
     /// Extents of the window.
     pub kernel: Vec<usize>,
-    /// Its steps.
     pub stride: Vec<usize>,
     /// Distance of its elements.
     pub dilation: Vec<usize>,
@@ -221,7 +204,6 @@ pub struct Window {
 /// Part of an axis: `count` elements from `start` on, by `step`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cut {
-    /// The first.
     pub start: usize,
     /// From one to the next; not 0.
     pub step: isize,

@@ -182,7 +182,6 @@ impl Copy {
         }
     }
 
-    /// Where rows lie.
     #[inline(always)]
     fn places(self, rows: Range<usize>) -> impl Iterator<Item = (*const u8, *mut u8)> {
         let Rows { from, into, .. } = self.rows;

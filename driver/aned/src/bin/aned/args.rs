@@ -7,9 +7,9 @@ use clap::Parser;
 
 /// Owns a virtual Apple Neural Engine and serves the processes of this machine.
 ///
-/// A client's calls are those of a device node: it opens files, makes and maps buffers, submits and waits. Each open file
-/// has a context of its own, and a client that dies leaves nothing behind. The daemon stays in the foreground and logs to
-/// standard error. SIGTERM, SIGINT and SIGHUP end it, once calls that wait have ended or had two and a half seconds.
+/// A client makes the calls of a device node: it opens files, creates and maps buffers, submits and waits. Each open file
+/// has its own context, and a client that dies leaves nothing behind. The daemon stays in the foreground and logs to
+/// standard error. SIGTERM, SIGINT and SIGHUP end it; calls that wait then have two and a half seconds to end.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "aned",
@@ -31,27 +31,26 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "PATH", group = "place")]
     pub(crate) socket_path: Option<PathBuf>,
 
-    /// A socket that somebody else listens on and passes as this descriptor, such as a service manager. It is of type
-    /// SOCK_SEQPACKET, and whoever may write to it is let in
+    /// A listening socket that a parent process, such as a service manager, passes as this descriptor. It is of type
+    /// SOCK_SEQPACKET, and every user who may write to it may use the device
     #[arg(long, value_name = "N", group = "place")]
     pub(crate) fd: Option<i32>,
 
-    /// Let in this group too: the socket is given to it, with mode 0660 unless --mode says otherwise
+    /// Let this group use the device too: it gets the socket, with mode 0660 unless --mode says otherwise
     #[arg(long, value_name = "NAME", conflicts_with = "fd")]
     pub(crate) group: Option<String>,
 
-    /// Permissions of the socket, in octal: whoever may write to it is let in. Without this and --group only root
-    /// and the user that the daemon runs as are
+    /// Permissions of the socket, in octal: every user who may write to it may use the device. Without this and
+    /// --group, only root and the user that the daemon runs as may
     #[arg(long, value_name = "MODE", value_parser = mode, conflicts_with = "fd")]
     pub(crate) mode: Option<u32>,
 
-    /// The control socket of the device (vhost-device-ane --control). Root and this daemon's user are told of it, so that
-    /// `ane trace` finds the device's timeline
+    /// The control socket of the device (vhost-device-ane --control). The daemon tells it to root and to its own user, so
+    /// that `ane trace` finds the device's timeline
     #[arg(long, value_name = "PATH")]
     pub(crate) control: Option<PathBuf>,
 
-    /// Look for messages and for the device this long before sleeping: answers come faster, for a busy processor
-    /// meanwhile
+    /// Poll this long for messages and for the device before sleeping: answers come faster, and the processor is busy
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub(crate) poll_us: u32,
 
@@ -59,12 +58,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
-    /// Keep what the system lets a program do. Otherwise the daemon shuts off, before it serves anybody, all files but its
-    /// socket and all system calls that serving does not need: one of those ends it
+    /// Do not confine the daemon. By default, before it serves a client, it gives up all files but its socket, and all system
+    /// calls that serving does not need; such a call then ends it
     #[arg(long)]
     pub(crate) no_sandbox: bool,
 
-    /// How much to log: off, error, warn, info, debug or trace. RUST_LOG says it by part, and is asked first
+    /// How much to log: off, error, warn, info, debug or trace. RUST_LOG sets it for each module, and goes first
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log_level)]
     pub(crate) log_level: log::LevelFilter,
 }

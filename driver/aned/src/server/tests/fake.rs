@@ -20,7 +20,6 @@ pub(crate) const RELEASE: u32 = 3;
 /// Fails, after it wrote to the argument.
 pub(crate) const FAIL: u32 = 4;
 
-/// What happened.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     pub(crate) open: BTreeMap<u64, Credentials>,
@@ -32,7 +31,6 @@ pub(crate) struct Journal {
     pub(crate) mappings: i64,
 }
 
-/// The driver.
 #[derive(Debug, Default)]
 pub(crate) struct Fake {
     pub(crate) journal: Arc<Mutex<Journal>>,

@@ -22,7 +22,7 @@ use progress::Progress;
 use crate::failure::{Advise, Exit, Failure};
 use crate::files::{self, Existing};
 
-/// Run many programs in many modes, and say what held
+/// Run many programs in many modes, and report which results are right
 ///
 /// MANIFEST is a folder of programs, or a TOML file of programs, ways of computing, seeds and what
 /// is expected:
@@ -37,12 +37,11 @@ use crate::files::{self, Existing};
 ///
 /// Further keys of a program: family, inputs = { x = "x.npy" }, relative, seconds and mebibytes,
 /// which a case may take; numerics, seeds, seconds and mebibytes may stand above all programs, too.
-/// Of a folder, NAME.npy beside NAME.hwx is what it gives.
+/// In a folder, NAME.npy beside NAME.hwx is the expected result.
 ///
-/// Each case gives one line of JSON in the file that -o names. Cases that the file has already are
-/// left out: a campaign that was killed goes on where it stopped when it is started again. Cases
-/// run in processes of their own, which are killed if they take too long or too much memory, and
-/// replaced if they die. dist/campaign has jobs for Slurm, Kubernetes and GNU parallel.
+/// Each case writes one line of JSON to the file that -o names. Cases that are in the file already
+/// are left out, so a campaign that was killed goes on where it stopped. Each case runs in a worker
+/// process. A worker is killed if it takes too long or too much memory, and replaced if it dies. dist/campaign has jobs for Slurm, Kubernetes and GNU parallel.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -68,7 +67,7 @@ pub(crate) struct Campaign {
     /// Append the lines to this file
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["list", "worker"])]
     pub(crate) output: Option<PathBuf>,
-    /// Run one part of several only: which, from 1, of how many. A case belongs to the same part everywhere
+    /// Run one part only: I of N, from 1. A case belongs to the same part on every machine
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
     /// Cases that run at once [default: one for each processor]
@@ -86,7 +85,7 @@ pub(crate) struct Campaign {
     /// Show no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Run cases that come in as lines: what `ane campaign` starts
+    /// Run cases that come in as lines; `ane campaign` starts its workers so
     #[arg(long, hide = true)]
     pub(crate) worker: bool,
 }
@@ -97,10 +96,10 @@ pub(crate) enum CampaignCommand {
     Report(CampaignReport),
 }
 
-/// Merge the lines of files, and say what held
+/// Merge result files, and report which results are right
 ///
-/// Prints a table by family, what programs are refused for by register, and every result that is wrong. A case that has
-/// lines in several files counts once.
+/// Prints a table by family, the refusals ranked by register, and every wrong result. A case that has lines in several
+/// files counts once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -113,10 +112,10 @@ pub(crate) struct CampaignReport {
     /// Files of lines; - is standard input
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Write the cases as JUnit's XML, too
+    /// Also write the cases as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Write the report as a page of HTML, too
+    /// Also write the report as an HTML page
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// Print JSON for another program to read

@@ -23,11 +23,11 @@ use crate::{device, run};
 
 /// Build a small network, run it on the engine, and check what comes out
 ///
-/// The network is a convolution, an activation, a matrix product and a softmax, built here without a compiler. What the
-/// engine computes is compared with the same network computed on this processor in double precision, by code that
-/// knows nothing of the engine: whole numbers have to agree exactly, the rest within a tolerance that is said.
+/// The network is a convolution, an activation, a matrix product and a softmax, built here without a compiler. The
+/// engine's results are compared with the same network in double precision on this processor, computed by code that
+/// knows nothing of the engine. Whole numbers have to agree exactly, the rest within a tolerance that is printed.
 ///
-/// Needs no privileges, no daemon and no Apple hardware.
+/// It needs no privileges, no daemon and no Apple hardware.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

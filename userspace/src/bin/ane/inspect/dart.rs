@@ -11,11 +11,11 @@ use super::Seen;
 use super::Subject;
 use crate::files;
 
-/// Show what each context has mapped where
+/// Show what each context has mapped, and where
 ///
-/// For each context: the processes that have it, and what the DART's tables map, pages that follow each other in both
-/// spaces together, with what the driver mapped there and what the engine may do. A run that no mapping explains, or a
-/// mapping without a run, is a driver's mistake.
+/// Prints for each context the processes that have it, and the runs of pages that the DART's tables map. A run is a row of
+/// pages that follow each other in both address spaces. Beside it stand the driver's mapping and what the engine may do
+/// there. A run without a mapping, or a mapping without a run, is a mistake of the driver.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +27,7 @@ pub(crate) struct Dart {
     /// What is looked into
     #[command(flatten)]
     pub(crate) subject: Subject,
-    /// Show every window, also where they agree
+    /// Show every window, even if all of them agree
     #[arg(long)]
     pub(crate) windows: bool,
 }

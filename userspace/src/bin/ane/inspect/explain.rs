@@ -14,9 +14,9 @@ use crate::{device, files};
 
 /// Say what an address is, in each of the four address spaces
 ///
-/// A number does not say whether it is physical, a device address (A), an offset of the engine's registers (B), or one
-/// of the firmware's aperture (C); so each space tells what it has there. With MODEL, or a daemon's device, it tells
-/// what is mapped, too.
+/// A number does not show whether it is a physical address, a device address (A), an offset of the engine's registers (B),
+/// or an address in the firmware's aperture (C). So the command prints what each space has there. With MODEL, or with a
+/// daemon's device, it also prints what is mapped there.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

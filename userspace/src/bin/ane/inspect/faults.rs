@@ -15,9 +15,9 @@ use crate::files;
 
 /// Show the faults of a run, or the last of a device
 ///
-/// With MODEL: runs it, and prints each fault of it with the whole descriptor, what was mapped and what the device did
-/// at that moment, and why the request failed. Without: the same of a daemon, or of a device at its control socket, which
-/// tells its state as well.
+/// With MODEL: runs it, and prints each fault with the whole descriptor, what was mapped and what the device did at that
+/// moment, and why the request failed. Without MODEL: prints the last faults of a daemon's device, or of a device at its
+/// control socket together with its state.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

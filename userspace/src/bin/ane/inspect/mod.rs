@@ -29,15 +29,15 @@ use crate::{device, files, run};
 /// What is looked into.
 #[derive(Debug, Args)]
 pub(crate) struct Subject {
-    /// Run this program first, on random inputs; an embedded device has nothing to show without one
+    /// Run this program first, on random inputs; an embedded device shows nothing without it
     pub(crate) model: Option<PathBuf>,
     /// Print JSON for another program to read
     #[arg(long)]
     pub(crate) json: bool,
-    /// Ask a device itself, at its control socket (vhost-device-ane --control); it does not know what belongs to whom
+    /// Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context
     #[arg(long, value_name = "SOCKET")]
     pub(crate) control: Option<PathBuf>,
-    /// Which engine, where several are behind the control socket, such as ane2
+    /// Which engine, such as ane2, if several are behind the control socket
     #[arg(long, value_name = "NAME", requires = "control")]
     pub(crate) engine: Option<String>,
     /// The device

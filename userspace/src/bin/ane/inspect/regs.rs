@@ -29,7 +29,7 @@ pub(crate) struct Regs {
     /// Show only ranges whose name contains this
     #[arg(long, value_name = "NAME")]
     pub(crate) range: Option<String>,
-    /// Show registers that hold their reset value, too
+    /// Also show registers that hold their reset value
     #[arg(long)]
     pub(crate) all: bool,
 }

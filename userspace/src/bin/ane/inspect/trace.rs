@@ -15,11 +15,11 @@ use super::Subject;
 use crate::failure::{Advise, Exit, Failure};
 use crate::{device, files};
 
-/// Show what happened when
+/// Show the engine's timeline
 ///
-/// Runs MODEL and prints the engine's timeline: transfers, passes, requests. Without MODEL it prints what happened last on a
-/// running device, which keeps that after --on until --off: behind `ane daemon`, behind an aned that was started with
-/// --control, or at a control socket. A timeline that `--trace` wrote earlier is printed the same way.
+/// Runs MODEL and prints the engine's timeline: transfers, passes, requests. Without MODEL it prints the last events of a
+/// running device: that of `ane daemon`, that of an aned that was started with --control, or one at a control socket.
+/// Such a device records events after --on until --off. MODEL may also be a timeline that `--trace` wrote earlier.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,10 +32,10 @@ pub(crate) struct Trace {
     /// What is looked into
     #[command(flatten)]
     pub(crate) subject: Subject,
-    /// Keep what happens on a running device from now on
+    /// Start recording the events of a running device
     #[arg(long, conflicts_with = "model")]
     pub(crate) on: bool,
-    /// Forget it, and keep nothing any more
+    /// Stop recording, and delete the recorded events
     #[arg(long, conflicts_with_all = ["model", "on"])]
     pub(crate) off: bool,
 }

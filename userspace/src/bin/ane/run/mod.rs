@@ -29,13 +29,13 @@ use crate::files::{self, Existing, Folder};
 
 /// Run a program on the engine
 ///
-/// Reads a .hwx or .anec program, fills its inputs, runs it, and prints what came out and what the engine did. Inputs
-/// come from .npy files, by name or by number in the order of base addresses; those that none is given for are random
-/// between -1 and 1, or constant. Arrays have the shape N, C, H, W or the same without axes of length 1; floats and
-/// integers are converted to fp16, and that is said.
+/// Reads a .hwx or .anec program, fills its inputs, runs it, and prints the outputs and what the engine did. Inputs come
+/// from .npy files, by name or by number in the order of base addresses. Inputs without a file are random between -1 and
+/// 1, or constant. Arrays have the shape N, C, H, W or the same without axes of length 1. Floats and integers are
+/// converted to fp16, and a line says so.
 ///
 /// With -o, each output goes to DIR/NAME.npy, four axes of little-endian fp16, and DIR/outputs.json lists them in the
-/// order of base addresses. The folder appears with all of it or not at all.
+/// order of base addresses. The folder appears with all files or not at all.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -49,25 +49,25 @@ pub(crate) struct Run {
     /// Fill an input from a .npy file; may be given for each
     #[arg(short, long = "input", value_name = "NAME|INDEX=FILE")]
     pub(crate) inputs: Vec<Assignment>,
-    /// Write the outputs to a folder, which is made
+    /// Write the outputs to a new folder
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Replace outputs that are in the folder
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// What the random inputs are made from
+    /// Seed of the random inputs
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Fill the inputs that none is given for with this value instead
+    /// Fill inputs without a file with this value instead of random numbers
     #[arg(long, value_name = "VALUE", conflicts_with = "seed", allow_negative_numbers = true)]
     pub(crate) constant: Option<f32>,
-    /// Run also if an input has elements that are no numbers
+    /// Run even if an input has elements that are not numbers (NaN)
     #[arg(long)]
     pub(crate) allow_nan: bool,
-    /// Run it so often, and tell the fastest and the average time
+    /// Run this many times, and print the shortest and the average time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
-    /// Give a run up that has not ended after this long: exit code 4
+    /// Give up a run that takes longer than this: exit code 4
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<f64>,
     /// Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only

@@ -58,16 +58,16 @@ pub(crate) struct VmRun {
     /// Print the commands, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// What the machine is made for; docs/kernel-drivers.md has the second
+    /// What the machine is for; docs/kernel-drivers.md describes apple-like
     #[arg(long, value_enum, default_value = "virtio")]
     pub(crate) machine: VmMachine,
-    /// A kernel module that the guest loads; may be given again, and they are loaded in this order
+    /// A kernel module that the guest loads; may be given several times, and the order is kept
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pub(crate) module: Vec<PathBuf>,
     /// The machine's processor; that of apple-like is aarch64
     #[arg(long, value_enum, default_value = "x86_64")]
     pub(crate) arch: VmArch,
-    /// What emulates the processor; otherwise the processor itself where it can
+    /// What runs the guest's code; by default KVM if there is one
     #[arg(long, value_enum)]
     pub(crate) accel: Option<VmAccelerator>,
     /// The machine's memory, in MiB; otherwise 1024, or 8704 for apple-like: today's driver looks for power words at the
@@ -83,7 +83,7 @@ pub(crate) struct VmRun {
     /// A kernel to boot; without one, and without arguments for QEMU, the one that tools/guest/fetch fetched
     #[arg(long, value_name = "FILE")]
     pub(crate) kernel: Option<PathBuf>,
-    /// Its first root; without a kernel of your own, the one that tools/guest/image made
+    /// Its initial root file system; without a kernel of your own, the one that tools/guest/image made
     #[arg(long, value_name = "FILE")]
     pub(crate) initrd: Option<PathBuf>,
     /// The kernel's command line; otherwise console=ttyS0 quiet no_timer_check hugepages=64 (an emulated timer may be
@@ -99,7 +99,7 @@ pub(crate) struct VmRun {
     /// An argument for the device's program, as --device-arg=--check; may be given again
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) device_arg: Vec<OsString>,
-    /// A folder for the sockets; otherwise a new one
+    /// A folder for the sockets; by default a new one
     #[arg(long, value_name = "FOLDER")]
     pub(crate) folder: Option<PathBuf>,
     /// Arguments of QEMU's, behind --

@@ -70,7 +70,6 @@ pub(super) fn call(call: &mut Call<'_>) -> Result<Vec<ValueId>, Why> {
     Err(Why::Operation)
 }
 
-/// Refuses a mode.
 fn mode(what: impl Into<String>) -> Why {
     Why::Mode(what.into())
 }

@@ -136,7 +136,6 @@ impl Layers for Call<'_, '_> {
 }
 
 impl Call<'_, '_> {
-    /// Operand `index`.
     fn x(&self, index: usize) -> Result<ValueId, Why> {
         self.optional(index).ok_or(Why::Missing { operand: index })
     }
@@ -215,7 +214,6 @@ impl Call<'_, '_> {
         self.add(Operation::Cut(cuts), &[x])
     }
 
-    /// Refuses a mode.
     fn mode(what: impl Into<String>) -> Why {
         Why::Mode(what.into())
     }

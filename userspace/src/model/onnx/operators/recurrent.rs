@@ -122,7 +122,6 @@ fn functions(call: &Call<'_, '_>, cell: Cell, directions: usize) -> Result<Vec<M
     Ok(functions)
 }
 
-/// One direction.
 struct Layer<'a> {
     cell: Cell,
     functions: &'a [Map],
