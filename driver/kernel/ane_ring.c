@@ -166,14 +166,21 @@ static unsigned int compose(struct ane_virtio *v, u16 kind, const struct ane_bat
 	return sizeof(v->question->head) + count * sizeof(v->question->ops[0]);
 }
 
-static bool is_answered(struct ane_virtio *v)
+/*
+ * The ring says whether there is an answer, the completion only when to look: a handler that is interrupted between its own
+ * look and its call completes a question that was asked meanwhile.
+ */
+static bool is_answered(struct ane_virtio *v, unsigned int *length)
 {
 	struct ane_device *ane = dev_get_drvdata(&v->vdev->dev);
-	unsigned int waited;
+	unsigned long begun = jiffies;
 
-	for (waited = 0; waited < (READ_ONCE(ane->is_gone) ? PATIENCE_GONE : PATIENCE); waited++)
-		if (wait_for_completion_timeout(&v->answered, HZ))
+	do {
+		wait_for_completion_timeout(&v->answered, HZ);
+		if (virtqueue_get_buf(v->ctrl, length))
 			return true;
+	} while (!virtqueue_is_broken(v->ctrl) &&
+		 time_before(jiffies, begun + (READ_ONCE(ane->is_gone) ? PATIENCE_GONE : PATIENCE) * HZ));
 	return false;
 }
 
@@ -189,7 +196,7 @@ int ane_ring_ask(struct ane_virtio *v, u16 kind, struct ane_batch *batch)
 	reinit_completion(&v->answered);
 	if (virtqueue_add_sgs(v->ctrl, sgs, 1, 1, v, GFP_KERNEL))
 		return -EPIPE;
-	if (!virtqueue_kick(v->ctrl) || !is_answered(v) || !virtqueue_get_buf(v->ctrl, &length)) {
+	if (!virtqueue_kick(v->ctrl) || !is_answered(v, &length)) {
 		/* The device has question and answer, and may still write: only its reset gives them back. */
 		v->is_silent = true;
 		return -EPIPE;
