@@ -1,6 +1,7 @@
 //! Eight lanes: AVX2 with FMA and F16C.
 #![expect(unsafe_code, reason = "intrinsics")]
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::intrinsics::{instructions, memory, sixteen_halves};
@@ -17,6 +18,17 @@ pub(super) struct Pair(Avx2, Avx2);
 /// A register of AVX with doubles.
 #[derive(Clone, Copy)]
 pub(super) struct Doubles256(__m256d);
+
+/// # Safety
+///
+/// The processor has the unit.
+#[inline]
+#[target_feature(enable = "avx")]
+unsafe fn in_register(mut numbers: __m256) -> __m256 {
+    // SAFETY: there is no instruction. That memory may change here keeps the loads of the next tap behind it.
+    unsafe { asm!("/* {} */", inout(ymm_reg) numbers, options(nostack, preserves_flags)) };
+    numbers
+}
 
 /// The bits of the exponent field of a half.
 const FIELD: i16 = 0x7c00;
@@ -129,6 +141,12 @@ impl Fused for Avx2 {
         };
         apart(from: *const f32, step: i32) -> Self =
             Self(_mm256_i32gather_ps::<4>(from, _mm256_mullo_epi32(Self::counted(), _mm256_set1_epi32(step))));
+    }
+
+    #[inline(always)]
+    fn in_register(self) -> Self {
+        // SAFETY: a value of this type exists only where the processor has the unit.
+        Self(unsafe { in_register(self.0) })
     }
 
     instructions! {

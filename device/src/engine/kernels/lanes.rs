@@ -112,6 +112,13 @@ pub(super) trait Fused: Lanes {
     /// The processor has the unit.
     unsafe fn splat(number: f32) -> Self;
 
+    /// The same numbers, in a register at this place. Where sums fill nearly all registers, a compiler that mixes the taps of a loop
+    /// has none left for sums, and keeps them on the stack: the kernel then takes twice as long.
+    #[inline(always)]
+    fn in_register(self) -> Self {
+        self
+    }
+
     /// `a * b + self`, rounded once.
     fn plus_product(self, a: Self, b: Self) -> Self;
 

@@ -127,7 +127,7 @@ unsafe fn tap<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bo
             }
         } else {
             for (sum, column) in sums.iter_mut().zip(columns) {
-                *sum = sum.plus_product(coefficient, column);
+                *sum = sum.plus_product(coefficient, column).in_register();
             }
         }
     }
