@@ -4,8 +4,9 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::intrinsics::{instructions, memory, sixteen_halves};
+use super::intrinsics::{instructions, memory, sixteen_halves, sums_below};
 use super::lanes::{ANCHOR, Doubles, Fused, Lanes, Outputs};
+use super::sparse::TOGETHER;
 use super::vector::Tap;
 
 /// A register of AVX with singles.
@@ -51,20 +52,6 @@ impl Avx2 {
             let special = _mm256_castsi256_ps(_mm256_cvtepi16_epi32(special));
             Self(_mm256_blendv_ps(self.0, numbers, special))
         };
-    }
-}
-
-impl Avx2 {
-    instructions! {
-        below(self, limit: Self) -> i32 = {
-            let some = _mm256_cmp_ps::<_CMP_NEQ_OQ>(self.0, _mm256_setzero_ps());
-            let less = _mm256_cmp_ps::<_CMP_LT_OQ>(self.magnitude().0, limit.0);
-            _mm256_movemask_ps(_mm256_and_ps(some, less))
-        };
-    }
-
-    memory! {
-        counted() -> __m256i = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     }
 }
 
@@ -135,12 +122,6 @@ impl Fused for Avx2 {
 
     memory! {
         splat(number: f32) -> Self = Self(_mm256_set1_ps(number));
-        load_few(from: *const f32, count: i32) -> Self = {
-            let wanted = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), Self::counted());
-            Self(_mm256_maskload_ps(from, wanted))
-        };
-        apart(from: *const f32, step: i32) -> Self =
-            Self(_mm256_i32gather_ps::<4>(from, _mm256_mullo_epi32(Self::counted(), _mm256_set1_epi32(step))));
     }
 
     #[inline(always)]
@@ -160,26 +141,9 @@ impl Fused for Avx2 {
             let counts = _mm256_cmp_ps::<_CMP_LE_OQ>(a.magnitude().0, most.0);
             Self(_mm256_fnmadd_ps(_mm256_and_ps(a.0, counts), b.0, self.0))
         };
-        less_between(self, a: Self, b: Self, least: Self, most: Self) -> Self = {
-            let counts = _mm256_cmp_ps::<_CMP_GE_OQ>(a.magnitude().0, least.0);
-            self.less_upto(Self(_mm256_and_ps(a.0, counts)), b, most)
-        };
-        plus_away(self, other: Self) -> Self =
-            Self(_mm256_add_ps(self.0, _mm256_sub_ps(other.0, _mm256_set1_ps(ANCHOR))));
     }
 
-    #[inline(always)]
-    unsafe fn places_below(self, limit: Self, first: u32, to: *mut u32) -> usize {
-        let mut which = self.below(limit).cast_unsigned();
-        let mut count = 0;
-        while which != 0 {
-            // SAFETY: there are no more of them than numbers in a vector.
-            unsafe { to.wrapping_add(count).write(first.wrapping_add(which.trailing_zeros())) };
-            which &= which.wrapping_sub(1);
-            count += 1;
-        }
-        count
-    }
+    sums_below!();
 
     #[inline(always)]
     unsafe fn add_units(self, to: *mut i32) {

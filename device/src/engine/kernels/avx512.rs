@@ -3,8 +3,9 @@
 
 use std::arch::x86_64::*;
 
-use super::intrinsics::{instructions, memory, sixteen_halves};
+use super::intrinsics::{instructions, memory, sixteen_halves, sums_below};
 use super::lanes::{ANCHOR, Doubles, Fused, Lanes, Outputs};
+use super::sparse::TOGETHER;
 use super::vector::Tap;
 
 /// A register of AVX-512 with singles.
@@ -22,10 +23,6 @@ impl Avx512 {
     instructions! {
         bits(self) -> __m512i = _mm512_castps_si512(self.0);
         at_least(self, b: Self) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(self.0, b.0);
-        below(self, limit: Self) -> __mmask16 = {
-            let some = _mm512_test_epi32_mask(self.bits(), _mm512_set1_epi32(i32::MAX));
-            _mm512_mask_cmp_ps_mask::<_CMP_LT_OQ>(some, _mm512_abs_ps(self.0), limit.0)
-        };
         away(self) -> __m512i = _mm512_sub_epi32(self.bits(), _mm512_set1_epi32(ANCHOR.to_bits().cast_signed()));
         special(self, halves: __m256i) -> __mmask16 = {
             let field = _mm256_set1_epi16(FIELD);
@@ -39,14 +36,6 @@ impl Avx512 {
             let numbers = _mm512_castsi512_ps(_mm512_or_si512(rebiased, sign));
             Self(_mm512_mask_mov_ps(self.0, special, numbers))
         };
-    }
-}
-
-impl Avx512 {
-    memory! {
-        counted() -> __m512i = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-        places(which: __mmask16, first: i32) -> __m512i =
-            _mm512_maskz_compress_epi32(which, _mm512_add_epi32(Self::counted(), _mm512_set1_epi32(first)));
     }
 }
 
@@ -117,10 +106,6 @@ impl Fused for Avx512 {
 
     memory! {
         splat(number: f32) -> Self = Self(_mm512_set1_ps(number));
-        load_few(from: *const f32, count: i32) -> Self =
-            Self(_mm512_maskz_loadu_ps(1u16.unbounded_shl(count.cast_unsigned()).wrapping_sub(1), from));
-        apart(from: *const f32, step: i32) -> Self =
-            Self(_mm512_i32gather_ps::<4>(_mm512_mullo_epi32(Self::counted(), _mm512_set1_epi32(step)), from));
     }
 
     instructions! {
@@ -128,28 +113,13 @@ impl Fused for Avx512 {
         plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self =
             Self(_mm512_mask3_fmadd_ps(a.0, b.0, self.0, magnitude.at_least(least)));
         magnitude(self) -> Self = Self(_mm512_abs_ps(self.0));
-        // The factor is masked and not the sum: a sum that is kept in memory is then written whole, and can be read at once.
         less_upto(self, a: Self, b: Self, most: Self) -> Self = {
             let counts = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(a.magnitude().0, most.0);
-            Self(_mm512_fnmadd_ps(_mm512_maskz_mov_ps(counts, a.0), b.0, self.0))
+            Self(_mm512_mask3_fnmadd_ps(a.0, b.0, self.0, counts))
         };
-        less_between(self, a: Self, b: Self, least: Self, most: Self) -> Self = {
-            let counts = _mm512_mask_cmp_ps_mask::<_CMP_LE_OQ>(a.magnitude().at_least(least), a.magnitude().0, most.0);
-            Self(_mm512_fnmadd_ps(_mm512_maskz_mov_ps(counts, a.0), b.0, self.0))
-        };
-        plus_away(self, other: Self) -> Self =
-            Self(_mm512_add_ps(self.0, _mm512_sub_ps(other.0, _mm512_set1_ps(ANCHOR))));
     }
 
-    #[inline(always)]
-    unsafe fn places_below(self, limit: Self, first: u32, to: *mut u32) -> usize {
-        let which = self.below(limit);
-        // SAFETY: a value of this type exists only where the processor has the unit.
-        let places = unsafe { Self::places(which, first.cast_signed()) };
-        // SAFETY: so many places can be written, as the caller says.
-        unsafe { _mm512_storeu_si512(to.cast(), places) };
-        which.count_ones() as usize
-    }
+    sums_below!();
 
     #[inline(always)]
     unsafe fn add_units(self, to: *mut i32) {

@@ -1,7 +1,5 @@
 //! What a kernel is handed: operands, coefficients, and where the sums are.
 
-use super::sparse::Dropped;
-
 /// Where the operands of each tap lie in a panel.
 #[derive(Debug, Default)]
 pub(crate) struct Offsets {
@@ -49,8 +47,10 @@ pub(crate) enum Adding<'a> {
         coefficients: &'a [f32],
         /// How many taps; in all they are those of the block.
         chunks: &'a [usize],
-        /// Where dropped products are, if they are to be taken off instead of looked for one by one.
-        dropped: Option<Dropped<'a>>,
+        /// The places of coefficients with products that are dropped, if these are to be taken off instead of looked for one by one.
+        dropped: Option<&'a [u32]>,
+        /// How far behind these coefficients those of the next block begin, which are asked for meanwhile.
+        ahead: usize,
     },
     /// In double precision, where no sum comes to the limit on its way.
     Doubles {

@@ -72,4 +72,23 @@ macro_rules! sixteen_halves {
     };
 }
 
-pub(super) use {instructions, memory, sixteen_halves};
+/// What [`Fused`](super::lanes::Fused) does with exponents, which is the same for all lengths of registers of singles.
+macro_rules! sums_below {
+    () => {
+        #[inline(always)]
+        unsafe fn sums_below(a: &[i8; TOGETHER], b: &[i8; TOGETHER], limit: i8) -> u64 {
+            let half = |first: usize| {
+                // SAFETY: the unit is there, as the caller says, and each half of an array is as long as a register.
+                unsafe {
+                    let [a, b] =
+                        [a, b].map(|all| _mm256_loadu_si256(all.as_ptr().wrapping_add(first).cast()));
+                    let below = _mm256_cmpgt_epi8(_mm256_set1_epi8(limit), _mm256_add_epi8(a, b));
+                    u64::from(_mm256_movemask_epi8(below).cast_unsigned())
+                }
+            };
+            half(0) | half(TOGETHER / 2) << 32
+        }
+    };
+}
+
+pub(super) use {instructions, memory, sixteen_halves, sums_below};

@@ -3,6 +3,7 @@
 //! A value of such a type exists only where the processor has the unit, since the one way to a first value is
 //! an unsafe function like [`Lanes::splat`] or [`Lanes::load`]; everything that starts from a value is safe.
 
+use super::sparse::TOGETHER;
 use super::vector::Tap;
 
 /// Lanes of the longest vector of any tier.
@@ -127,35 +128,15 @@ pub(super) trait Fused: Lanes {
 
     fn magnitude(self) -> Self;
 
-    /// The first so many of the numbers that lie in a row, and zeros.
-    ///
-    /// # Safety
-    ///
-    /// The processor has the unit, and so many numbers can be read.
-    unsafe fn load_few(from: *const f32, count: i32) -> Self;
-
-    /// Numbers that lie so far apart.
-    ///
-    /// # Safety
-    ///
-    /// The processor has the unit, and `COUNT` such numbers can be read.
-    unsafe fn apart(from: *const f32, step: i32) -> Self;
-
     /// `self - a * b`, rounded once, where the magnitude of `a` is `most` or less, and `self` elsewhere.
     fn less_upto(self, a: Self, b: Self, most: Self) -> Self;
 
-    /// The same where that magnitude is also `least` or more.
-    fn less_between(self, a: Self, b: Self, least: Self, most: Self) -> Self;
-
-    /// Adds what other sums are away from [`ANCHOR`].
-    fn plus_away(self, other: Self) -> Self;
-
-    /// Writes the places of the numbers below a magnitude that are not zero, if the first has this place; gives their count.
+    /// Which of these exponents add up to less than so much, a bit for each sum.
     ///
     /// # Safety
     ///
-    /// `COUNT` places can be written.
-    unsafe fn places_below(self, limit: Self, first: u32, to: *mut u32) -> usize;
+    /// The processor has the unit.
+    unsafe fn sums_below(a: &[i8; TOGETHER], b: &[i8; TOGETHER], limit: i8) -> u64;
 
     /// Adds the units that the running sums are away from [`ANCHOR`] to numbers in a row.
     ///

@@ -118,6 +118,12 @@ pub(crate) fn least(number: f32) -> f32 {
     f32::from_bits(if exponent >= power(-2) { 0 } else { least })
 }
 
+/// The largest magnitude with which it does not count.
+#[inline(always)]
+pub(super) fn most(number: f32) -> f32 {
+    f32::from_bits(least(number).to_bits().saturating_sub(1))
+}
+
 /// The same of many numbers.
 #[inline(always)]
 pub(super) fn all_least(numbers: &[f32], to: &mut [f32]) {

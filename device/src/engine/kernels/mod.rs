@@ -49,7 +49,7 @@ pub(crate) use self::double::SCALE;
 pub(crate) use self::finish::{Finish, Pixels, Port};
 pub(crate) use self::measure::{Extent, GRANULE};
 pub(crate) use self::ordered::{LOWEST, half};
-pub(crate) use self::sparse::{Dropped, Small};
+pub(crate) use self::sparse::room;
 pub(crate) use self::spread::Spread;
 pub(crate) use self::vector::{Stream, Tap};
 pub(crate) use self::window::Window;
@@ -88,13 +88,14 @@ impl Tier {
                 is_x86_feature_detected!("avx2")
                     && is_x86_feature_detected!("fma")
                     && is_x86_feature_detected!("f16c")
+                    && is_x86_feature_detected!("popcnt")
+                    && is_x86_feature_detected!("bmi1")
             };
             let large = || {
                 is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!("popcnt")
             };
             match self {
                 Self::Avx512 => small() && large(),
@@ -151,8 +152,8 @@ impl Kernel {
     }
 }
 
-/// What finds small numbers.
-type Find = unsafe fn(&[f32], u32, f32, &mut Vec<Small>);
+/// What finds the coefficients that have a product to be dropped, from the exponents of coefficients and operands.
+type Find = unsafe fn((&[i8], usize), &[i8], &mut [u32]) -> Option<usize>;
 
 /// What looks for products that are dropped: a panel, where its taps are, columns, rows, and what counts from when.
 type Drops = unsafe fn(&[f32], &[usize], usize, usize, &[f32]) -> bool;
@@ -183,6 +184,8 @@ pub(crate) struct Code {
     exact: unsafe fn(&[f32], f64, &mut [f64]),
     drops: Drops,
     peak: unsafe fn(&[i32], &[i32]) -> Option<u32>,
+    exponents: unsafe fn(&[f32], &mut [i8]),
+    smallest: unsafe fn(&[f32], &mut [i8]),
     find: Option<Find>,
     stream: Option<unsafe fn(&mut Stream<'_>) -> u16>,
 }
@@ -281,11 +284,29 @@ impl Code {
         unsafe { (self.peak)(units, fates) }
     }
 
-    /// Finds the numbers below a magnitude in `[tap][place]`, of so many places, where kernels ask for them.
-    pub(crate) fn find(&self, numbers: &[f32], places: u32, below: f32, to: &mut Vec<Small>) {
-        let Some(run) = self.find else { return };
+    /// The exponents of coefficients.
+    pub(crate) fn exponents(&self, coefficients: &[f32], to: &mut [i8]) {
         // SAFETY: a `Code` is handed out where the unit is there.
-        unsafe { run(numbers, places, below, to) };
+        unsafe { (self.exponents)(coefficients, to) };
+    }
+
+    /// The exponent of the smallest operand but zero of each tap of a panel, once for each row of a tile.
+    pub(crate) fn smallest(&self, panel: &[f32], to: &mut [i8]) {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.smallest)(panel, to) };
+    }
+
+    /// Finds the coefficients of a tile that have a product to be dropped, from their exponents and those of the smallest operands.
+    /// Gives their number, or none where there are many, or kernels do not ask for them. `places` have [`room`].
+    pub(crate) fn find(
+        &self,
+        coefficients: (&[i8], usize),
+        operands: &[i8],
+        places: &mut [u32],
+    ) -> Option<usize> {
+        let run = self.find?;
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { run(coefficients, operands, places) }
     }
 
     /// Whether a matrix can be read where it is.
@@ -307,9 +328,9 @@ macro_rules! kernel {
     (singles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $together:expr $(, #[$feature:meta])?) => {
         $(#[$feature])?
         unsafe fn $name(block: &mut Block<'_>) {
-            if let super::Adding::Singles { coefficients, chunks, dropped } = block.adding {
+            if let super::Adding::Singles { coefficients, chunks, dropped, ahead } = block.adding {
                 // SAFETY: as the caller says.
-                unsafe { super::single::run::<$lanes, $rows, $vectors>(block, coefficients, chunks, dropped) }
+                unsafe { super::single::run::<$lanes, $rows, $vectors>(block, (coefficients, ahead), chunks, dropped) }
             } else {
                 // SAFETY: as the caller says.
                 unsafe { double::run::<$doubles, $rows, $together>(block, $vectors * <$lanes>::COUNT) }
@@ -324,9 +345,9 @@ macro_rules! kernel {
         }
 
         $(#[$feature])?
-        unsafe fn find(numbers: &[f32], places: u32, below: f32, to: &mut Vec<super::Small>) {
+        unsafe fn find(coefficients: (&[i8], usize), operands: &[i8], places: &mut [u32]) -> Option<usize> {
             // SAFETY: as the caller says.
-            unsafe { super::sparse::find::<$lanes>(numbers, places, below, to) }
+            unsafe { super::sparse::find::<$lanes>(coefficients, operands, places) }
         }
     };
     (doubles streams $lanes:ty) => {};
@@ -354,7 +375,7 @@ macro_rules! code {
             use super::lanes::Lanes;
             use super::{
                 Block, Code, Deal, Extent, Finish, Gather, Kernel, Spread, convert, copy, deal, double, finish, measure,
-                ordered, spread as plane,
+                ordered, sparse, spread as plane,
             };
 
             /// Vectors of a block of one row.
@@ -387,6 +408,8 @@ macro_rules! code {
                 exact,
                 drops,
                 peak,
+                exponents,
+                smallest,
                 find: kernel!($way has find),
                 stream: kernel!($way has stream),
             };
@@ -465,6 +488,16 @@ macro_rules! code {
                 measure::drops(panel, offsets, columns, rows, least)
             }
 
+            $(#[$feature])?
+            unsafe fn exponents(coefficients: &[f32], to: &mut [i8]) {
+                sparse::exponents(coefficients, to);
+            }
+
+            $(#[$feature])?
+            unsafe fn smallest(panel: &[f32], to: &mut [i8]) {
+                sparse::smallest::<{ $vectors * <$lanes>::COUNT }, $rows>(panel, to);
+            }
+
             kernel!($way streams $lanes $(, #[$feature])?);
 
             $(#[$feature])?
@@ -481,7 +514,7 @@ code!(
     singles,
     crate::engine::kernels::avx512::Avx512,
     crate::engine::kernels::avx512::Doubles512,
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")],
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt,bmi1")],
     many 8 by 3, row 8
 );
 #[cfg(target_arch = "x86_64")]
@@ -490,7 +523,7 @@ code!(
     singles,
     crate::engine::kernels::avx2::Avx2,
     crate::engine::kernels::avx2::Doubles256,
-    #[target_feature(enable = "avx2,fma,f16c")],
+    #[target_feature(enable = "avx2,fma,f16c,popcnt,bmi1")],
     many 4 by 3, row 4
 );
 code!(

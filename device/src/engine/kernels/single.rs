@@ -8,7 +8,8 @@
 
 use super::block::Block;
 use super::lanes::{ANCHOR, Fused};
-use super::sparse::{self, Dropped};
+use super::prefetch;
+use super::sparse;
 
 /// Taps that are written out one after the other: a loop that ends often ends with a branch that processors guess
 /// wrong, and what they guessed wrong costs as much as several taps.
@@ -22,21 +23,22 @@ const UNROLLED: usize = 4;
 #[inline(always)]
 pub(super) unsafe fn run<V: Fused, const ROWS: usize, const VECTORS: usize>(
     block: &mut Block<'_>,
-    coefficients: &[f32],
+    (coefficients, ahead): (&[f32], usize),
     chunks: &[usize],
-    dropped: Option<Dropped<'_>>,
+    dropped: Option<&[u32]>,
 ) {
     if let Some(dropped) = dropped {
+        let operands = (block.panel.as_ptr(), block.offsets.each());
+        // SAFETY: as the caller says; the largest offset leaves room for all columns.
+        let start = unsafe { sparse::start(operands, coefficients, dropped) };
         // SAFETY: as the caller says.
-        let start = unsafe { sparse::start(block.panel, block.offsets.each(), coefficients, dropped) };
-        // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, false>(block, coefficients.as_ptr(), chunks, Some(&start)) }
+        unsafe { all::<V, ROWS, VECTORS, false>(block, (coefficients.as_ptr(), ahead), chunks, Some(&start)) }
     } else if block.least.is_empty() {
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, false>(block, coefficients.as_ptr(), chunks, None) }
+        unsafe { all::<V, ROWS, VECTORS, false>(block, (coefficients.as_ptr(), ahead), chunks, None) }
     } else {
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, true>(block, coefficients.as_ptr(), chunks, None) }
+        unsafe { all::<V, ROWS, VECTORS, true>(block, (coefficients.as_ptr(), ahead), chunks, None) }
     }
 }
 
@@ -46,7 +48,7 @@ pub(super) unsafe fn run<V: Fused, const ROWS: usize, const VECTORS: usize>(
 #[inline(always)]
 unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bool>(
     block: &mut Block<'_>,
-    mut coefficients: *const f32,
+    (mut coefficients, ahead): (*const f32, usize),
     chunks: &[usize],
     mut start: Option<&[[V; VECTORS]; ROWS]>,
 ) {
@@ -61,6 +63,7 @@ unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bo
         let mut sums = start.take().copied().unwrap_or([[anchor; VECTORS]; ROWS]);
         let (many, few) = chunk.as_chunks::<UNROLLED>();
         for offsets in many {
+            prefetch::read(coefficients.wrapping_add(ahead));
             for &offset in offsets {
                 let operands = panel.wrapping_add(offset);
                 // SAFETY: the largest offset leaves room for all columns, and each tap has a coefficient for each row.

@@ -1,156 +1,190 @@
 //! Products that are dropped, apart from the rest.
 //!
-//! A product whose exponents are small enough is dropped, and to look at each product doubles the work. But few are
-//! dropped, and all of those have a small factor. So every product is added, as if none was dropped, to sums that start
-//! with what is too much taken off. Where the limit between small and other numbers is put, a product of two that are not
-//! small is never dropped ([`Small`] numbers are found by whoever packs tiles and panels); so a small coefficient is
-//! compared with all operands of its tap, and a small operand with those coefficients that are not small.
+//! A product whose exponents are small enough is dropped, and to look at each product doubles the work. But few coefficients of a
+//! tile have such a product with any operand of a panel. Which do follows from two exponents: that of the coefficient, and that of
+//! the smallest operand of its tap. So every product is added, as if none was dropped, to sums that start with what these few
+//! coefficients add too much taken off.
 #![expect(unsafe_code, reason = "vectors are read from slices")]
 
-use super::lanes::{ANCHOR, Fused, LONGEST};
-use super::measure::least;
+use super::lanes::{ANCHOR, Fused};
+use super::measure::most;
+use super::prefetch;
+use crate::engine::numerics::product::DROPPED;
 
-/// A small number of a tile or a panel.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Small {
-    pub(crate) tap: u32,
-    /// The row of the number in a tile, or its column in a panel.
-    pub(crate) place: u32,
-    /// The largest magnitude of another number with which its product is dropped.
-    pub(crate) most: f32,
+/// The exponent of zeros. With any other it is too much to be dropped, and twice it is still a byte.
+const ZEROS: i8 = 50;
+/// Coefficients that are looked at together.
+pub(super) const TOGETHER: usize = 64;
+/// The sum of two exponents from which on a product counts: more than that of [`DROPPED`].
+const COUNTS: i8 = -16;
+const _: () = assert!(COUNTS as i32 == DROPPED + 1, "the rule of products");
+/// One of so many coefficients may have products to be dropped for it to be worth to take these off.
+const FEW: usize = 6;
+/// Places of coefficients that are written at once.
+const WRITTEN: usize = 4;
+
+/// Places that there may be of so many coefficients, and room behind them.
+pub(crate) const fn room(coefficients: usize) -> usize {
+    (coefficients + 2 * TOGETHER) / FEW + WRITTEN
 }
 
-/// What is known of the products of a block that are dropped.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Dropped<'a> {
-    pub(crate) coefficients: &'a [Small],
-    pub(crate) operands: &'a [Small],
-    /// Below which magnitude a coefficient is small.
-    pub(crate) below: f32,
-}
-
-/// Numbers that are looked through before those that were found are written down.
-const STRIP: usize = 1024;
-
-/// Finds the numbers below a magnitude in `[tap][place]`, of so many places. Zeros are not looked for.
-///
-/// # Safety
-///
-/// The processor has the unit.
+/// A magnitude as a whole number that is less by one, so that zero is the largest.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "a tap is not more than its place in all numbers")]
-pub(super) unsafe fn find<V: Fused>(numbers: &[f32], places: u32, below: f32, to: &mut Vec<Small>) {
-    // SAFETY: as the caller says.
-    let limit = unsafe { V::splat(below) };
-    let taps_of_place = f64::from(places).recip();
-    let mut found = [0u32; STRIP + LONGEST];
-    for (first, strip) in (0u32..).step_by(STRIP).zip(numbers.chunks(STRIP)) {
-        let mut count = 0;
-        let whole = strip.chunks_exact(V::COUNT);
-        let mut last = [0.0; LONGEST];
-        last[..whole.remainder().len()].copy_from_slice(whole.remainder());
-        for (at, some) in (first..).step_by(V::COUNT).zip(whole.chain([&last[..V::COUNT]])) {
-            // SAFETY: the slice is a vector.
-            let some = unsafe { V::load(some.as_ptr()) };
-            // SAFETY: there is room for one vector more than there are numbers in a strip.
-            count += unsafe { some.places_below(limit, at, found[count..].as_mut_ptr()) };
-        }
-        to.extend(found[..count].iter().map(|&at| {
-            let most = f32::from_bits(least(numbers[at as usize]).to_bits().saturating_sub(1));
-            // Half a place more keeps the quotient away from whole numbers, by more than it is rounded; a division takes longer.
-            let tap = ((f64::from(at) + 0.5) * taps_of_place) as u32;
-            Small { tap, place: at - tap * places, most }
-        }));
+fn magnitude(number: f32) -> u32 {
+    (number.to_bits() & !(1 << 31)).wrapping_sub(1)
+}
+
+/// The exponent of such a magnitude.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "an exponent is a byte")]
+fn exponent(magnitude: u32) -> i8 {
+    let exponent = (magnitude.wrapping_add(1) >> 23) as i32 - 127;
+    // Below 2^-14 numbers have that exponent.
+    if magnitude == u32::MAX { ZEROS } else { exponent.max(-14) as i8 }
+}
+
+/// The exponents of coefficients.
+#[inline(always)]
+pub(super) fn exponents(coefficients: &[f32], to: &mut [i8]) {
+    coefficients.iter().zip(to).for_each(|(&number, to)| *to = exponent(magnitude(number)));
+}
+
+/// The exponent of the smallest operand of each tap, `[tap][column]`, but zero: once for each row of a tile.
+#[inline(always)]
+pub(super) fn smallest<const COLUMNS: usize, const ROWS: usize>(operands: &[f32], to: &mut [i8]) {
+    for (tap, to) in operands.as_chunks::<COLUMNS>().0.iter().zip(to.as_chunks_mut::<ROWS>().0) {
+        let smallest = tap.iter().map(|&operand| magnitude(operand)).fold(u32::MAX, u32::min);
+        *to = [exponent(smallest); ROWS];
     }
 }
 
-/// What sums start with for dropped products to leave no trace: [`ANCHOR`] less all of them.
+/// Finds the coefficients that have a product to be dropped, from their exponents and those of the smallest operands. Gives their
+/// number, or none where there are many. Behind them [`room`] is written, too.
 ///
 /// # Safety
 ///
 /// The processor has the unit.
 #[inline(always)]
+pub(super) unsafe fn find<V: Fused>(
+    (coefficients, ahead): (&[i8], usize),
+    operands: &[i8],
+    places: &mut [u32],
+) -> Option<usize> {
+    let (many, few) = coefficients.as_chunks();
+    let (many_operands, few_operands) = operands.as_chunks();
+    let [mut last, mut last_operands] = [[ZEROS; TOGETHER]; 2];
+    last[..few.len()].copy_from_slice(few);
+    last_operands[..few_operands.len()].copy_from_slice(few_operands);
+    let pairs = many.iter().zip(many_operands).chain([(&last, &last_operands)]);
+    let mut count = 0;
+    for (first, (coefficients, operands)) in (0u32..).step_by(TOGETHER).zip(pairs) {
+        prefetch::read(coefficients.as_ptr().wrapping_add(ahead));
+        // SAFETY: as the caller says.
+        let mut which = unsafe { V::sums_below(coefficients, operands, COUNTS) };
+        // How many there are is hard to guess for a processor. So some places are written in any case, and few have more.
+        let end = count + which.count_ones() as usize;
+        if end > (first as usize + 2 * TOGETHER) / FEW {
+            return None;
+        }
+        let room = places.get_mut(count..end + WRITTEN)?;
+        for places in room.chunks_exact_mut(WRITTEN) {
+            for place in places {
+                *place = first.wrapping_add(which.trailing_zeros());
+                which &= which.wrapping_sub(1);
+            }
+            if which == 0 {
+                break;
+            }
+        }
+        count = end;
+    }
+    Some(count)
+}
+
+/// What sums start with for dropped products to leave no trace: [`ANCHOR`] less all of them, of the coefficients at these places.
+///
+/// # Safety
+///
+/// The processor has the unit; operands of all columns and coefficients of all rows can be read.
+#[inline(always)]
 pub(super) unsafe fn start<V: Fused, const ROWS: usize, const VECTORS: usize>(
-    panel: &[f32],
-    offsets: &[usize],
+    (panel, offsets): (*const f32, &[usize]),
     coefficients: &[f32],
-    dropped: Dropped<'_>,
+    places: &[u32],
 ) -> [[V; VECTORS]; ROWS] {
     // SAFETY: as the caller says.
     let anchor = unsafe { V::splat(ANCHOR) };
     let mut sums = [[anchor; VECTORS]; ROWS];
-    for &Small { tap, place, most } in dropped.coefficients {
-        let (tap, place) = (tap as usize, place as usize);
-        let operands = panel[offsets[tap]..][..VECTORS * V::COUNT].as_ptr();
-        let coefficient = coefficients[tap * ROWS + place];
+    for &place in places {
+        let (tap, row) = (place as usize / ROWS, place as usize % ROWS);
+        let (operands, coefficient) = (panel.wrapping_add(offsets[tap]), coefficients[place as usize]);
+        // SAFETY: as the caller says.
+        let most = unsafe { V::splat(most(coefficient)) };
         // SAFETY: as the caller says.
         let coefficient = unsafe { V::splat(coefficient) };
-        // SAFETY: as the caller says.
-        let most = unsafe { V::splat(most) };
-        for (v, sum) in sums[place].iter_mut().enumerate() {
-            // SAFETY: all columns are in the slice.
+        for (v, sum) in sums[row].iter_mut().enumerate() {
+            // SAFETY: as the caller says.
             let operand = unsafe { V::load(operands.wrapping_add(v * V::COUNT)) };
             *sum = sum.less_upto(operand, coefficient, most);
-        }
-    }
-    if dropped.operands.is_empty() {
-        return sums;
-    }
-    // SAFETY: as the caller says.
-    let below = unsafe { V::splat(dropped.below) };
-    // The rows of a column side by side, as coefficients are.
-    let mut columns = [[anchor; LONGEST]; VECTORS];
-    let columns = columns.as_flattened_mut();
-    for &Small { tap, place, most } in dropped.operands {
-        let (tap, place) = (tap as usize, place as usize);
-        let operand = panel[offsets[tap] + place];
-        let coefficients = coefficients[tap * ROWS..][..ROWS].as_ptr();
-        // SAFETY: the slice has so many.
-        let coefficients = unsafe { V::load_few(coefficients, count(ROWS)) };
-        // SAFETY: as the caller says.
-        let operand = unsafe { V::splat(operand) };
-        // SAFETY: as the caller says.
-        let most = unsafe { V::splat(most) };
-        let sum = &mut columns[place];
-        *sum = sum.less_between(coefficients, operand, below, most);
-    }
-    for (row, sums) in sums.iter_mut().enumerate() {
-        for (v, sum) in sums.iter_mut().enumerate() {
-            let of_columns = columns[v * V::COUNT..][..V::COUNT].as_ptr().cast::<f32>();
-            // SAFETY: a column has a vector, and so has each row its place there.
-            let of_row = unsafe { V::apart(of_columns.wrapping_add(row), count(V::COUNT)) };
-            *sum = sum.plus_away(of_row);
         }
     }
     sums
 }
 
-/// A number of rows or lanes, which are few.
-#[inline(always)]
-fn count(few: usize) -> i32 {
-    few.try_into().unwrap_or(i32::MAX)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Tier;
+    use super::super::{Kernel, Tier};
     use super::*;
 
+    fn tiers() -> impl Iterator<Item = Tier> {
+        [Tier::Avx512, Tier::Avx2].into_iter().filter(|tier| tier.is_available())
+    }
+
     #[test]
-    fn small_numbers_are_found_with_their_places() {
-        let mut numbers: Vec<f32> = (0..5000).map(|i| if i % 1000 == 17 { -0.125 } else { 1.0 }).collect();
-        numbers[3] = 0.0;
-        numbers[4999] = 0.249;
-        let most = f32::from_bits(2f32.powi(-13).to_bits() - 1);
-        let expected =
-            [17, 1017, 2017, 3017, 4017, 4999].map(|at| Small { tap: at / 5, place: at % 5, most });
-        for tier in [Tier::Avx512, Tier::Avx2].into_iter().filter(|tier| tier.is_available()) {
-            let mut small = Vec::new();
-            tier.code().find(&numbers, 5, 0.25, &mut small);
-            assert_eq!(small, expected, "{}", tier.name());
-            small.clear();
-            tier.code().find(&numbers, 5, 0.0, &mut small);
-            assert_eq!(small, [], "{}", tier.name());
+    fn exponents_are_those_of_the_array_and_zeros_have_a_large_one() {
+        for tier in tiers() {
+            let mut found = [0; 5];
+            let numbers = [-0.375, 0.0, 2f32.powi(-20), -0.0, 8.5];
+            tier.code().exponents(&numbers, &mut found);
+            assert_eq!(found, [-2, ZEROS, -14, ZEROS, 3], "{}", tier.name());
+        }
+    }
+
+    #[test]
+    fn smallest_operand_of_a_tap_is_none_of_its_zeros() {
+        for tier in tiers() {
+            let Kernel { rows, columns, .. } = tier.code().many;
+            let mut panel = vec![8.0; 4 * columns];
+            panel[0] = -0.375;
+            panel[2] = 0.0;
+            panel[columns + 1] = 2f32.powi(-20);
+            panel[2 * columns..3 * columns].fill(-0.0);
+            let mut found = vec![0; 4 * rows];
+            tier.code().smallest(&panel, &mut found);
+            let expected: Vec<_> = [-2, -14, ZEROS, 3].into_iter().flat_map(|e| vec![e; rows]).collect();
+            assert_eq!(found, expected, "{}", tier.name());
+        }
+    }
+
+    #[test]
+    fn coefficients_that_drop_are_those_whose_exponents_add_up_to_less_than_products_need() {
+        let length = 2 * TOGETHER + 7;
+        let (mut coefficients, mut operands) = (vec![-8; length], vec![-8; length]);
+        for place in [0, 31, 63, 64, 134] {
+            coefficients[place] = -9;
+        }
+        operands[64] = ZEROS;
+        operands[65] = -9;
+        coefficients[66] = ZEROS;
+        coefficients[100..100 + WRITTEN + 1].fill(-14);
+        let expected: Vec<u32> = [0, 31, 63, 65].into_iter().chain(100..=104).chain([134]).collect();
+        for tier in tiers() {
+            let mut found = vec![0; room(length)];
+            let count = tier.code().find((&coefficients, 0), &operands, &mut found);
+            assert_eq!(count, Some(expected.len()), "{}", tier.name());
+            assert_eq!(found[..expected.len()], expected, "{}", tier.name());
+            let many = vec![-9; length];
+            assert_eq!(tier.code().find((&many, 0), &operands, &mut found), None, "{}", tier.name());
         }
     }
 }

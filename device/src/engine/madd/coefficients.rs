@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::make_room;
 use super::packing::{Packing, Tiles};
-use crate::engine::kernels::{Extent, GRANULE, Small};
+use crate::engine::kernels::{Extent, GRANULE};
 
 #[derive(Debug, Default)]
 pub(super) struct Packed {
@@ -12,10 +12,8 @@ pub(super) struct Packed {
     all: Vec<f32>,
     /// The measures of each granule of each tile.
     extents: Vec<Extent>,
-    /// The small ones of each block of each tile, if they are looked for.
-    small: Vec<Vec<Small>>,
-    /// Blocks of a tile; none if small ones are not looked for.
-    blocks: usize,
+    /// The exponent of each, if that is of use.
+    exponents: Vec<i8>,
     /// Singles of a tile.
     size: usize,
     /// Granules of a tile.
@@ -42,24 +40,22 @@ impl Packed {
         let count = if self.is_shared { 1 } else { packing.shape.groups * self.tiles };
         let all = make_room(&mut self.all, count * self.size);
         self.extents.resize(count * self.granules, Extent::NONE);
-        self.blocks = packing.blocks();
-        self.small.resize_with(count * self.blocks, Vec::new);
+        let kept = if packing.has_exponents { self.size } else { 0 };
+        self.exponents.resize(count * kept, 0);
         let share = packing.share();
         let all = all.chunks_mut(share * self.size);
         let extents = self.extents.chunks_mut(share * self.granules);
-        let mut small = self.small.chunks_mut((share * self.blocks).max(1));
+        let mut exponents = self.exponents.chunks_mut((share * kept).max(1));
         all.zip(extents).enumerate().map(move |(i, (all, extents))| {
-            let small = small.next().unwrap_or_default();
-            Tiles { first: i * share, all, extents, small }
+            let exponents = exponents.next().unwrap_or_default();
+            Tiles { first: i * share, all, extents, exponents }
         })
     }
 
-    /// The small coefficients of a block of a tile.
-    pub(super) fn small(&self, group: usize, tile: usize, block: usize) -> &[Small] {
-        if self.blocks == 0 {
-            return &[];
-        }
-        &self.small[self.index(group, tile) * self.blocks + block]
+    /// The exponents of the coefficients of some taps.
+    pub(super) fn exponents(&self, group: usize, tile: usize, taps: Range<usize>) -> &[i8] {
+        let at = self.index(group, tile) * self.size;
+        &self.exponents[at + taps.start * self.rows..][..taps.len() * self.rows]
     }
 
     pub(super) fn tile(&self, group: usize, tile: usize, taps: Range<usize>) -> &[f32] {

@@ -10,7 +10,6 @@
 //! * `layout`, `cuts`, `piece`: a pass cut into pieces, and one of them computed.
 //! * `lines`: room that starts at a cache line.
 //! * `stages`: how the taps of a tile are added, from what is known of their numbers.
-//! * `split`: which numbers are small.
 //! * `vector`: outputs of one pixel.
 //! * `definition`: one output at a time.
 
@@ -25,7 +24,6 @@ mod packing;
 mod piece;
 mod planes;
 pub mod shape;
-mod split;
 mod stages;
 #[cfg(test)]
 mod tests;
@@ -46,7 +44,6 @@ use self::packing::Packing;
 use self::piece::{PassContext, Worker};
 use self::planes::Planes;
 use self::shape::Shape;
-use self::split::Split;
 use self::vector::PixelPass;
 use super::cancel::{Pace, STRIDE, VECTOR, Watch};
 use super::kernels::{Code, Extent, Offsets, Port};
@@ -60,8 +57,8 @@ const PER_THREAD: usize = 1 << 20;
 const PER_NUMBER: usize = 32;
 /// Numbers of the input that are worth a thread's while to measure.
 const MEASURED: usize = 1 << 16;
-/// Pixels from which on it is worth it to look for small numbers.
-const SPLIT_FROM: usize = 24;
+/// Pixels from which on it is worth it to look for the taps that drop products.
+const LOOK_FROM: usize = 24;
 /// Products up to which nothing is worth preparing.
 const FEW: usize = 64;
 
@@ -174,7 +171,7 @@ impl Array {
         &mut self,
         threads: usize,
         layout: &Layout,
-        split: Option<Split>,
+        has_exponents: bool,
         definition: &Definition<'_>,
         watch: &Watch<'_>,
     ) {
@@ -184,7 +181,7 @@ impl Array {
         layout.offsets(&self.taps, &mut self.offsets);
         self.cuts.set(layout, shape);
         let operands = make_room(&mut self.operands, layout.operands());
-        let packing = Packing { code, shape, coefficients, rows: layout.kernel.rows, layout, split };
+        let packing = Packing { code, shape, coefficients, rows: layout.kernel.rows, has_exponents };
         let planes = layout.planes.shares(operands).map(Share::Planes);
         let (channel, all) = (shape.height.saturating_mul(shape.width), layout.planes.channels);
         self.channels.resize(all, Extent::NONE);
@@ -363,10 +360,8 @@ impl Watched<'_> {
             return Ok(());
         }
         let layout = Layout::new(array.code, &shape, planes, threads);
-        let split = coefficients
-            .filter(|_| layout.copied && layout.kernel.has_singles && shape.pixels() >= SPLIT_FROM)
-            .and_then(|coefficients| Split::new(input, coefficients));
-        array.prepare(threads, &layout, split, &definition, watch);
+        let has_exponents = layout.copied && layout.kernel.has_singles && shape.pixels() >= LOOK_FROM;
+        array.prepare(threads, &layout, has_exponents, &definition, watch);
         let pass = PassContext {
             code: array.code,
             layout,
@@ -375,7 +370,7 @@ impl Watched<'_> {
             cuts: &array.cuts,
             operands: &array.operands,
             coefficients: &array.coefficients,
-            split,
+            has_exponents,
             channels: &array.channels,
             definition,
             port,

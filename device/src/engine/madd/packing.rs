@@ -4,12 +4,10 @@
 
 use std::ops::Range;
 
-use super::layout::Layout;
 use super::shape::Shape;
-use super::split::Split;
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::turn::{BLOCK, turned};
-use crate::engine::kernels::{Code, Deal, Extent, GRANULE, Small, Strip};
+use crate::engine::kernels::{Code, Deal, Extent, GRANULE, Strip};
 
 /// One, with its last digit set.
 const ONE: f32 = f32::from_bits(1.0f32.to_bits() | 1);
@@ -33,9 +31,8 @@ pub(super) struct Packing<'a> {
     pub(super) coefficients: Option<&'a [u16]>,
     /// Rows of a tile.
     pub(super) rows: usize,
-    pub(super) layout: &'a Layout,
-    /// Which are small, if that is of use.
-    pub(super) split: Option<Split>,
+    /// Whether the exponents of coefficients are of use.
+    pub(super) has_exponents: bool,
 }
 
 /// Some tiles that are to be packed.
@@ -46,8 +43,8 @@ pub(super) struct Tiles<'a> {
     pub(super) all: &'a mut [f32],
     /// The measures of each tile, granule by granule.
     pub(super) extents: &'a mut [Extent],
-    /// The small ones of each block of each tile, or nothing.
-    pub(super) small: &'a mut [Vec<Small>],
+    /// The exponents of all, or nothing.
+    pub(super) exponents: &'a mut [i8],
 }
 
 #[expect(
@@ -56,11 +53,6 @@ pub(super) struct Tiles<'a> {
     reason = "sizes are those of a checked shape"
 )]
 impl<'a> Packing<'a> {
-    /// Blocks of a tile whose small coefficients are looked for.
-    pub(super) fn blocks(&self) -> usize {
-        self.split.map_or(0, |_| self.layout.blocks(self.shape.taps()))
-    }
-
     /// Tiles of a group.
     pub(super) fn tiles(&self) -> usize {
         self.shape.group_outputs.div_ceil(self.rows)
@@ -81,7 +73,7 @@ impl<'a> Packing<'a> {
     /// Packs some tiles; `strips` is room to work in.
     pub(super) fn pack(&self, tiles: Tiles<'_>, strips: &mut Vec<Strip>, pace: &mut Pace<'_>) {
         let Self { code, shape, rows, .. } = *self;
-        let Tiles { first, all, extents, small } = tiles;
+        let Tiles { first, all, extents, exponents } = tiles;
         let size = self.size();
         match self.coefficients {
             Some(coefficients) if self.has_narrow_planes() => self.collect(coefficients, (first, all), pace),
@@ -90,7 +82,7 @@ impl<'a> Packing<'a> {
         }
         let granules = shape.taps().div_ceil(GRANULE);
         let tiles = all.chunks_exact_mut(size).zip(extents.chunks_exact_mut(granules));
-        let mut small = small.iter_mut();
+        let mut exponents = exponents.chunks_exact_mut(size);
         for (number, (tile, extents)) in (first..).zip(tiles) {
             if pace.spend(size / VECTOR + 1) {
                 return;
@@ -100,12 +92,8 @@ impl<'a> Packing<'a> {
                 tile.chunks_exact_mut(rows).for_each(|tap| tap[real..].fill(0.0));
             }
             code.measure_tile(tile, rows, extents);
-            for (block, small) in (0..self.blocks()).zip(&mut small) {
-                let taps = self.layout.taps_of(shape.taps(), block);
-                small.clear();
-                let below = self.split.map_or(0.0, |split| split.coefficients);
-                let places = rows.try_into().unwrap_or(u32::MAX);
-                code.find(&tile[taps.start * rows..taps.end * rows], places, below, small);
+            if let Some(exponents) = exponents.next() {
+                code.exponents(tile, exponents);
             }
         }
     }

@@ -14,12 +14,11 @@ use super::layout::{Layout, Piece, Run};
 use super::lines::Lines;
 use super::planes::Planes;
 use super::shape::Shape;
-use super::split::{self, Split};
 use super::stages::{Measured, Stages};
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::{
-    Adding, Block, Code, Dropped, Extent, Finish, Gather, Kernel, Offsets, Pixels, Port, SCALE, Small,
-    Source, Stretch, Strip, Window,
+    Adding, Block, Code, Extent, Finish, Gather, Kernel, Offsets, Pixels, Port, SCALE, Source, Stretch,
+    Strip, Window, room,
 };
 use crate::engine::numerics::halves::ONE;
 use crate::engine::numerics::product;
@@ -36,8 +35,8 @@ pub(super) struct PassContext<'a> {
     pub(super) cuts: &'a Cuts,
     pub(super) operands: &'a [f32],
     pub(super) coefficients: &'a Packed,
-    /// Which numbers are small, if that is of use.
-    pub(super) split: Option<Split>,
+    /// Whether coefficients have their exponents beside them, to find out which of them have products to be dropped.
+    pub(super) has_exponents: bool,
     /// The measures of each channel of the input.
     pub(super) channels: &'a [Extent],
     pub(super) definition: Definition<'a>,
@@ -53,8 +52,8 @@ struct Operands<'a> {
     panel: &'a [f32],
     offsets: &'a Offsets,
     coefficients: &'a [f32],
-    /// The small numbers of both, if they are known.
-    dropped: Option<Dropped<'a>>,
+    /// The exponents of coefficients and of the smallest operands, if they are known.
+    exponents: Option<[&'a [i8]; 2]>,
 }
 
 /// Which sums of a worker are those of a tile.
@@ -76,8 +75,8 @@ pub(super) struct Worker {
     /// A row on its way into planes.
     pub(super) row: Vec<f32>,
     stretches: Vec<Stretch>,
-    /// The small operands of each panel, where they are looked for.
-    small: Vec<Vec<Small>>,
+    /// The exponent of the smallest operand of each tap, once for each row of a tile, `[panel][tap][row]`.
+    exponents: Vec<i8>,
     /// Pixels of a panel whose cuts are not kept.
     pixels: Vec<Pixels>,
     /// How the tiles of a piece are added.
@@ -100,6 +99,8 @@ struct Results {
     exact: Vec<f64>,
     /// For the same taps: the smallest magnitude of an operand that is not dropped.
     least: Vec<f32>,
+    /// The places of coefficients that have a product to be dropped.
+    dropping: Vec<u32>,
 }
 
 #[expect(
@@ -138,8 +139,7 @@ impl PassContext<'_> {
             let biases = self.channels(piece, tile).map(|channel| self.bias(channel).unsigned_abs());
             in_units(biases.max().unwrap_or_default().try_into().unwrap_or(i64::MAX))
         });
-        let split = self.split.filter(|_| worker.stages.are_split());
-        worker.small.resize_with(piece.panels.len(), Vec::new);
+        let may_drop = self.has_exponents && worker.stages.may_drop();
         // Sums that end with the first taps need not be kept.
         let kept = if self.offsets.len() == 1 { 1 } else { piece.panels.len() * tiles.len() };
         worker.results.sums.resize(kept * self.block());
@@ -151,10 +151,10 @@ impl PassContext<'_> {
             if self.layout.copied {
                 self.copy(piece, taps.clone(), worker);
             }
-            if let Some(split) = split {
-                self.find(split, taps.len(), worker);
+            if may_drop {
+                self.look(piece.panels.len(), taps.len(), worker);
             }
-            self.multiply(piece, (block, taps, split), window, worker, pace);
+            self.multiply(piece, (block, taps, may_drop), window, worker, pace);
             if pace.is_over() {
                 return;
             }
@@ -190,7 +190,7 @@ impl PassContext<'_> {
     fn multiply(
         &self,
         piece: &Piece,
-        (number, taps, split): (usize, Range<usize>, Option<Split>),
+        (number, taps, may_drop): (usize, Range<usize>, bool),
         window: &mut Window<'_>,
         worker: &mut Worker,
         pace: &mut Pace<'_>,
@@ -198,7 +198,7 @@ impl PassContext<'_> {
         let Piece { group, ref panels, .. } = *piece;
         let (offsets, blocks) = (&self.offsets[number], self.offsets.len());
         let tiles = self.tiles(piece);
-        let Worker { panels: copies, planes, small, pixels: cut, stages, results, .. } = worker;
+        let Worker { panels: copies, planes, exponents, pixels: cut, stages, results, .. } = worker;
         let planes = if self.layout.own {
             planes.singles()
         } else {
@@ -240,10 +240,9 @@ impl PassContext<'_> {
                         panel: operands,
                         offsets,
                         coefficients: self.coefficients.tile(group, tile, taps.clone()),
-                        dropped: split.map(|split| Dropped {
-                            coefficients: self.coefficients.small(group, tile, number),
-                            operands: &small[i],
-                            below: split.coefficients,
+                        exponents: may_drop.then(|| {
+                            let of_tile = self.coefficients.exponents(group, tile, taps.clone());
+                            [of_tile, &exponents[i * of_tile.len()..][..of_tile.len()]]
                         }),
                     };
                     self.add(kernel, block, (stages, tile, number), sums, results, pace);
@@ -291,9 +290,9 @@ impl PassContext<'_> {
         pace: &mut Pace<'_>,
     ) {
         let stage = stages.of(tile, number);
-        let Operands { panel, offsets, coefficients, dropped } = block;
+        let Operands { panel, offsets, coefficients, exponents } = block;
         let block = at..at + kernel.rows * columns;
-        let Results { sums, fates, exact, least } = results;
+        let Results { sums, fates, exact, least, dropping } = results;
         let sums = &mut sums.numbers_mut()[block.clone()];
         let fates = if stages.is_watched(tile) { &mut fates.numbers_mut()[block] } else { &mut [] };
         let mut is_near = false;
@@ -303,8 +302,13 @@ impl PassContext<'_> {
             is_near = stage.may_overflow(peak);
         }
         let chunks = stages.chunks(stage).filter(|_| !is_near);
-        let numbers = coefficients.len() * columns;
-        let dropped = dropped.filter(|all| stage.drops && chunks.is_some() && split::is_worth(*all, numbers));
+        // The next tile's coefficients lie behind this one's.
+        let ahead = self.shape().taps() * kernel.rows;
+        let dropped =
+            exponents.filter(|_| stage.drops && chunks.is_some()).and_then(|[of_tile, of_panel]| {
+                dropping.resize(room(of_tile.len()), 0);
+                self.code.find((of_tile, ahead), of_panel, dropping).map(|count| &dropping[..count])
+            });
         least.resize(if stage.drops && dropped.is_none() { coefficients.len() } else { 0 }, 0.0);
         self.code.least(coefficients, least);
         if chunks.is_none() {
@@ -318,7 +322,7 @@ impl PassContext<'_> {
             }
         }
         let adding = match chunks {
-            Some(chunks) => Adding::Singles { coefficients, chunks, dropped },
+            Some(chunks) => Adding::Singles { coefficients, chunks, dropped, ahead },
             None if is_near => Adding::Watched { coefficients: exact, fates },
             None => Adding::Doubles { coefficients: exact },
         };
@@ -363,14 +367,14 @@ impl PassContext<'_> {
         (taps + 1) * self.layout.kernel.columns
     }
 
-    /// Finds the small operands of a worker's panels, which have so many taps.
-    fn find(&self, split: Split, taps: usize, worker: &mut Worker) {
+    /// Finds the exponents of the smallest operands of so many taps of a worker's panels.
+    fn look(&self, panels: usize, taps: usize, worker: &mut Worker) {
         let (room, columns) = (self.room(taps), self.layout.kernel.columns);
-        let places = columns.try_into().unwrap_or(u32::MAX);
+        let each = taps * self.layout.kernel.rows;
+        worker.exponents.resize(panels * each, 0);
         let panels = worker.panels.singles().chunks_exact(room);
-        for (panel, small) in panels.zip(&mut worker.small) {
-            small.clear();
-            self.code.find(&panel[..taps * columns], places, split.operands, small);
+        for (panel, exponents) in panels.zip(worker.exponents.chunks_exact_mut(each)) {
+            self.code.smallest(&panel[..taps * columns], exponents);
         }
     }
 

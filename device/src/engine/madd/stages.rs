@@ -143,8 +143,8 @@ impl Stages {
         Stage { chunks: first..self.chunks.len(), drops, reach }
     }
 
-    /// Whether any tile drops products, and is added in single precision.
-    pub(super) fn are_split(&self) -> bool {
+    /// Whether any tile may drop products, and is added in single precision.
+    pub(super) fn may_drop(&self) -> bool {
         self.all.iter().any(|stage| stage.drops && !stage.chunks.is_empty())
     }
 

@@ -527,7 +527,7 @@ fn matrix_times_a_vector_is_that_of_the_definition() {
 
 /// Normally distributed numbers are what small numbers are taken out of.
 #[test]
-fn split_passes_are_those_of_the_definition() {
+fn passes_with_few_dropped_products_are_those_of_the_definition() {
     let mut next = 1u64;
     let mut normal = |deviation: f32| {
         let mut sum = 0.0;
@@ -554,8 +554,6 @@ fn split_passes_are_those_of_the_definition() {
                 bias: None,
                 post_scale: halves::ONE,
             };
-            let coefficients = case.coefficients.as_deref().unwrap();
-            assert!(Split::new(&case.input, coefficients).is_some());
             let expected = case.expected(Numerics::M1);
             for tier in Tier::ALL {
                 let found = case.convolved(&mut Array::with_tier(Numerics::M1, one(), tier));
