@@ -101,15 +101,15 @@ pub(super) fn render(sweep: &Curve, convolutions: &Curve) -> Result<String> {
     writeln!(page, "### Across the pool's bound (seed 003, table 21.1)\n")?;
     writeln!(
         page,
-        "A product of {SWEEP_BATCH} rows and a weight of {SWEEP_INPUTS} input channels that grows by output channels. The \
-         source gives neither\nnumber: {SWEEP_BATCH} is the power of two at which the line through the plateau's ends, in \
-         time over bytes, starts at the dispatch\ntime. The step lies at the bound and its margin, sweeping up or down: \
-         a task knows nothing of sweeps.\n"
+        "A product of {SWEEP_BATCH} rows and a weight of {SWEEP_INPUTS} input channels whose output channels grow. The \
+         source gives neither number.\n{SWEEP_BATCH} is the power of two at which the line through the plateau's ends, in \
+         time over bytes, starts at the dispatch time.\nThe step lies at the bound and its margin, in sweeps up and in \
+         sweeps down: a task does not know of a sweep.\n"
     )?;
     table(&mut page, "GFLOP/s", sweep)?;
 
     writeln!(page, "### Convolutions, end to end (facts I, G)\n")?;
-    writeln!(page, "No number above was chosen by these.\n")?;
+    writeln!(page, "None of the numbers above was chosen to match these measurements.\n")?;
     table(&mut page, "us", convolutions)?;
 
     writeln!(page, "### Cores (facts G.1)\n")?;
@@ -124,9 +124,9 @@ pub(super) fn render(sweep: &Curve, convolutions: &Curve) -> Result<String> {
     writeln!(
         page,
         "A 1x1 layer over 32 by 32 grows from 20 to 61 us between 192 and 256 output channels. The source gives neither \
-         the input\nchannels nor what the times are measured from, so only the step is compared, for {STEP_INPUTS} input \
-         channels and operands on chip;\nthe step is proportional to them, so this point shows that there is one and \
-         little of its height.\n"
+         the input\nchannels nor the start of the measured times. So only the step is compared, for {STEP_INPUTS} input \
+         channels and operands on chip.\nThe step is proportional to the input channels. So this point shows that there \
+         is a step, but says little about its height.\n"
     )?;
     table(&mut page, "us", &experiment::pass_step()?)?;
 
