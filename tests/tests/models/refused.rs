@@ -1,0 +1,198 @@
+//! Models that are refused: each error names what is wrong, and hostile files take neither memory nor a panic.
+
+use std::collections::BTreeMap;
+
+use ane::model::limits::NODES_MAX;
+use ane::model::network::Array;
+use ane::model::{Error, Options, Why, compile, execute};
+use ane_tests::model::Attribute::{Integer, Integers};
+use ane_tests::model::{Onnx, bytes, mobilenet, number, sequence};
+
+use super::{Constant, SQUARE, device, of_constants, problems, random};
+
+#[test]
+fn type_of_a_computed_zero_point_is_asked_for() {
+    let mut model = Onnx::new(7);
+    let x = model.input("x", &[1, 6]);
+    let (scale, zero) = (model.singles(&[], &[0.5]), model.integers(&[0]));
+    let zero = model.node("Cast", &[&zero], &[("to", Integer(3))]);
+    model.node_to("QuantizeLinear", &[&x, &scale, &zero], "y", &[]);
+    model.output("y", &[1, 6]);
+    let problems = problems(&model.finish());
+    assert!(problems[0].to_string().contains("type of its zero point"), "{}", problems[0]);
+}
+
+#[test]
+fn attention_with_past_keys_and_no_past_values_is_refused() {
+    let mut net = Onnx::new(5);
+    let x = net.input("x", &[1, 2, 3, 4]);
+    let past = net.random(&[1, 2, 2, 4], 1.0);
+    net.node_to("Attention", &[&x, &x, &x, "", &past], "y", &[]);
+    net.output("y", &[1, 2, 3, 4]);
+    let told = compile(&net.finish(), &Options::default()).unwrap_err().to_string();
+    assert!(told.contains("past keys and past values come together"), "{told}");
+}
+
+#[test]
+fn layer_whose_first_state_has_no_axes_is_refused() {
+    let mut net = Onnx::new(5);
+    let x = net.input("x", &[2, 1, 3]);
+    let weights = [net.random(&[1, 2, 3], 1.0), net.random(&[1, 2, 2], 1.0)];
+    let state = net.singles(&[], &[0.5]);
+    net.node_to("RNN", &[&x, &weights[0], &weights[1], "", "", &state], "y", &[]);
+    net.output("y", &[]);
+    let told = compile(&net.finish(), &Options::default()).unwrap_err().to_string();
+    assert!(told.contains("an operand of 0 axes is too small"), "{told}");
+}
+
+#[test]
+fn indices_beyond_constants_are_refused() {
+    let one: Constant<'_> = (&[1, 1], &[0]);
+    let refused = |operator, constants: &[Constant<'_>]| {
+        let problems = problems(&of_constants(operator, constants, &[], &[2, 2]));
+        assert_eq!(problems[0].operation, operator, "{problems:?}");
+    };
+    refused("GatherElements", &[SQUARE, (&[2, 2], &[0, 0, 2, 0])]);
+    refused("GatherElements", &[SQUARE, (&[1, 3], &[0, 0, 0])]);
+    refused("GatherElements", &[SQUARE, (&[2], &[0, 0])]);
+    refused("GatherND", &[SQUARE, (&[1, 2], &[0, -3])]);
+    refused("GatherND", &[SQUARE, (&[1, 3], &[0, 0, 0])]);
+    refused("ScatterND", &[SQUARE, (&[1, 1], &[i64::MIN]), (&[1, 2], &[0, 0])]);
+    refused("ScatterND", &[SQUARE, one, (&[2, 2], &[0; 4])]);
+    refused("ScatterElements", &[SQUARE, (&[1, 1], &[i64::MAX]), one]);
+}
+
+#[test]
+fn kernels_that_no_tensor_has_room_for_are_refused() {
+    let settings: [(&str, &[i64]); 7] = [
+        ("dilations", &[383, 383]),
+        ("dilations", &[i64::MAX, 1]),
+        ("strides", &[1 << 40, 1]),
+        ("pads", &[i64::MIN, 0, 0, 0]),
+        ("output_padding", &[i64::MAX, 0]),
+        ("output_shape", &[i64::MAX, i64::MAX]),
+        ("output_shape", &[i64::MIN, 1]),
+    ];
+    for (name, values) in settings {
+        let mut net = Onnx::new(5);
+        let x = net.input("x", &[1, 82, 8, 8]);
+        let weights = net.random(&[82, 3, 3, 3], 0.3);
+        net.node_to("ConvTranspose", &[&x, &weights], "y", &[(name, Integers(values.to_vec()))]);
+        net.output("y", &[1]);
+        let problems = problems(&net.finish());
+        assert_eq!(problems[0].name, "y", "{name} {values:?}: {problems:?}");
+    }
+    // A shape for fewer axes than the kernel moves along says nothing.
+    let mut net = Onnx::new(5);
+    let x = net.input("x", &[1, 2, 8, 8]);
+    let weights = net.random(&[2, 3, 3, 3], 0.3);
+    net.node_to("ConvTranspose", &[&x, &weights], "y", &[("output_shape", Integers(vec![9]))]);
+    net.output("y", &[1]);
+    compile(&net.finish(), &Options::default()).unwrap();
+}
+
+#[test]
+fn everything_that_cannot_be_mapped_is_named_at_once() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2, 3]);
+    let whole = net.node("Floor", &[&x], &[]);
+    let sorted = net.node("TopK", &[&whole, &whole], &[]);
+    net.node("NoSuchThing", &[&x], &[]);
+    net.node_to("Add", &[&sorted, &x], "y", &[]);
+    net.output("y", &[2, 3]);
+    let named: Vec<_> = problems(&net.finish())
+        .into_iter()
+        .map(|problem| (problem.operation, problem.shapes, problem.why))
+        .collect();
+    let dims = vec![2, 3];
+    let expected = [
+        ("TopK".to_owned(), vec![dims.clone(); 2], Why::Operation),
+        ("NoSuchThing".to_owned(), vec![dims], Why::Operation),
+    ];
+    assert_eq!(named, expected);
+}
+
+#[test]
+fn shape_of_the_run_is_asked_for_and_bound() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2, 6]);
+    let shape = net.input("shape", &[2]);
+    net.node_to("Reshape", &[&x, &shape], "y", &[]);
+    net.output("y", &[3, 4]);
+    let model = net.finish();
+    let named = problems(&model);
+    assert_eq!(named[0].why, Why::NotKnown { operand: 1, name: "shape".to_owned() });
+    let constants = BTreeMap::from([("shape".to_owned(), Array::list([3.0, 4.0]))]);
+    let options = Options { constants, ..Options::default() };
+    let compiled = compile(&model, &options).unwrap_or_else(|error| panic!("{error}"));
+    let x = random(&[2, 6], 1);
+    let seen =
+        execute(&device(), &compiled, std::slice::from_ref(&x)).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(seen[0].values(), x.values(), "a reshape changes no number");
+    assert_eq!(seen[0].dims(), [3, 4]);
+}
+
+#[test]
+fn circle_and_operand_from_nowhere_are_named() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[4]);
+    net.node_to("Add", &[&x, "b"], "a", &[]);
+    net.node_to("Add", &["a", &x], "b", &[]);
+    net.output("b", &[4]);
+    assert_eq!(problems(&net.finish())[0].why, Why::NotMade { name: "b".to_owned() });
+}
+
+#[test]
+fn enormous_extents_are_refused_before_memory_is_taken() {
+    for dims in [&[1_i64 << 40][..], &[1 << 20, 1 << 20, 1 << 20], &[-5], &[0, 4]] {
+        let mut net = Onnx::new(1);
+        let x = net.input("x", dims);
+        net.node_to("Relu", &[&x], "y", &[]);
+        net.output("y", dims);
+        let named = problems(&net.finish());
+        assert_eq!((named[0].operation.as_str(), named[0].name.as_str()), ("input", "x"), "{dims:?}");
+    }
+    let mut net = Onnx::new(1);
+    let shape = net.integers(&[1 << 20, 1 << 20]);
+    net.node_to("ConstantOfShape", &[&shape], "y", &[]);
+    net.output("y", &[1]);
+    assert_eq!(problems(&net.finish())[0].operation, "ConstantOfShape");
+}
+
+#[test]
+fn million_nodes_are_refused_by_their_number() {
+    let (mut graph, mut model) = (Vec::new(), Vec::new());
+    (0..1_000_000).for_each(|_| bytes(1, &[], &mut graph));
+    number(1, 8, &mut model);
+    bytes(7, &graph, &mut model);
+    let refused = compile(&model, &Options::default());
+    assert!(matches!(refused, Err(Error::Nodes { count: 1_000_000 })), "{NODES_MAX} at most");
+}
+
+#[test]
+fn model_cut_off_or_altered_anywhere_never_panics() {
+    let model = mobilenet(32, 4);
+    for end in (0..model.len()).step_by(model.len() / 300) {
+        let _ = compile(&model[..end], &Options::default());
+    }
+    let mut small = Onnx::new(9);
+    let x = small.input("x", &[1, 2, 4, 4]);
+    let weights = small.random(&[2, 2, 3, 3], 1.0);
+    let y = small.node("Conv", &[&x, &weights], &[("pads", Integers(vec![1; 4]))]);
+    small.node_to("Softmax", &[&y], "y", &[("axis", Integer(1))]);
+    small.output("y", &[1, 2, 4, 4]);
+    let small = small.finish();
+    for at in 0..small.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut altered = small.clone();
+            altered[at] = value;
+            let _ = compile(&altered, &Options::default());
+        }
+    }
+    let sequence = sequence();
+    for at in (0..sequence.len()).step_by(37) {
+        let mut altered = sequence.clone();
+        altered[at] = if at % 2 == 0 { 0xff } else { 1 };
+        let _ = compile(&altered, &Options::default());
+    }
+}
