@@ -524,7 +524,7 @@ code!(
     crate::engine::kernels::avx2::Avx2,
     crate::engine::kernels::avx2::Doubles256,
     #[target_feature(enable = "avx2,fma,f16c,popcnt,bmi1")],
-    many 4 by 3, row 4
+    many 4 by 3, row 8
 );
 code!(
     for_portable,
