@@ -1,11 +1,12 @@
 //! Descriptors and what they stand for.
 
 use std::ffi::CStr;
+use std::io::Write;
 use std::mem::MaybeUninit;
 
 use libc::{c_int, mode_t};
 
-use super::{Failure, checked, checked_int};
+use super::{Failure, checked};
 
 /// What tells files apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,10 +69,11 @@ pub(crate) fn close_any(fd: Option<c_int>) {
 pub(crate) fn move_up(fd: c_int, least: c_int) -> c_int {
     // SAFETY: plain numbers go in, a new descriptor comes out.
     let moved = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, least) };
-    match checked_int(moved as c_int) {
+    match checked(moved) {
         Ok(moved) => {
             close(fd);
-            moved
+            // A descriptor is an `int`.
+            moved as c_int
         }
         Err(_) => fd,
     }
@@ -80,33 +82,10 @@ pub(crate) fn move_up(fd: c_int, least: c_int) -> c_int {
 /// Opens what a descriptor stands for once more, with flags of its own and a position of its own.
 pub(crate) fn reopen(fd: c_int, flags: c_int) -> Result<c_int, Failure> {
     let mut path = [0_u8; 32];
-    let text = b"/proc/self/fd/".iter().copied().chain(digits(fd));
-    for (place, byte) in path.iter_mut().zip(text) {
-        *place = byte;
-    }
+    // There is room for it, and numbers are written without allocating.
+    write!(&mut path[..], "/proc/self/fd/{fd}\0").map_err(|_| Failure(libc::EBADF))?;
     let path = CStr::from_bytes_until_nul(&path).map_err(|_| Failure(libc::EBADF))?;
     open(libc::AT_FDCWD, path, flags, 0)
-}
-
-/// The digits of a descriptor, zeros behind them.
-fn digits(fd: c_int) -> [u8; 10] {
-    let (mut digits, mut count, mut rest) = ([0; 10], 0, fd.unsigned_abs());
-    let mut reversed = [0_u8; 10];
-    loop {
-        // A remainder of ten is one digit.
-        if let Some(place) = reversed.get_mut(count) {
-            *place = b'0' + (rest % 10) as u8;
-        }
-        count += 1;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    for (place, digit) in digits.iter_mut().zip(reversed.iter().take(count).rev()) {
-        *place = *digit;
-    }
-    digits
 }
 
 /// Reads into `into`; the bytes that came.
@@ -128,15 +107,6 @@ pub(crate) fn entries(fd: c_int, into: &mut [u8]) -> Result<usize, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digits_of_a_descriptor_are_its_decimal_number() {
-        for fd in [0, 7, 10, 1023, c_int::MAX] {
-            let digits = digits(fd);
-            let text = CStr::from_bytes_until_nul(&digits).map(CStr::to_bytes).unwrap_or(&digits);
-            assert_eq!(text, fd.to_string().as_bytes());
-        }
-    }
 
     #[test]
     fn reopened_file_is_the_same_file_with_flags_of_its_own() {

@@ -22,21 +22,21 @@ pub(crate) fn read(at: u64, into: &mut [u8]) -> usize {
         unsafe { ptr::copy(client(at), into.as_mut_ptr(), into.len()) };
         return into.len();
     }
-    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-    let remote = libc::iovec { iov_base: client(at).cast(), iov_len: into.len() };
-    // SAFETY: the system writes into the slice only; what cannot be read at the other address is an error, not a
-    // fault.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_process_vm_readv,
-            process::id(),
-            &raw const local,
-            ONE,
-            &raw const remote,
-            ONE,
-            NONE,
-        )
-    };
+    // SAFETY: the system writes into the slice only.
+    unsafe { transfer(libc::SYS_process_vm_readv, at, into.as_mut_ptr(), into.len()) }
+}
+
+/// Has the system copy between bytes of this library and the client's address `at`; the bytes that were memory there. What is none is
+/// an error, not a fault.
+///
+/// # Safety
+///
+/// `call` may do what it does with so many bytes at `local`.
+unsafe fn transfer(call: c_long, at: u64, local: *mut u8, bytes: usize) -> usize {
+    let [local, remote] = [local, client(at)].map(|at| libc::iovec { iov_base: at.cast(), iov_len: bytes });
+    // SAFETY: as the caller says; the client asked for what happens at its address.
+    let result =
+        unsafe { libc::syscall(call, process::id(), &raw const local, ONE, &raw const remote, ONE, NONE) };
     // It is not negative.
     checked(result).map_or(0, |bytes| bytes as usize)
 }
@@ -65,21 +65,9 @@ pub(crate) fn write(at: u64, from: &[u8]) -> bool {
         unsafe { ptr::copy(from.as_ptr(), client(at), from.len()) };
         return true;
     }
-    let local = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: from.len() };
-    let remote = libc::iovec { iov_base: client(at).cast(), iov_len: from.len() };
-    // SAFETY: the system reads the slice, and writes where the client asked the device to write.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_process_vm_writev,
-            process::id(),
-            &raw const local,
-            ONE,
-            &raw const remote,
-            ONE,
-            NONE,
-        )
-    };
-    checked(result).is_ok_and(|bytes| bytes as usize == from.len())
+    // SAFETY: the system reads the slice only.
+    let written = unsafe { transfer(libc::SYS_process_vm_writev, at, from.as_ptr().cast_mut(), from.len()) };
+    written == from.len()
 }
 
 /// Memory of the client's, of which this library knows nothing but the address.
@@ -186,21 +174,8 @@ impl Mapping {
     }
 
     fn map(bytes: usize, flags: c_int, fd: c_int) -> Result<Self, Failure> {
-        let prot = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the system chooses an address where nothing is.
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_mmap,
-                ptr::null_mut::<c_void>(),
-                bytes,
-                prot as usize,
-                flags as usize,
-                fd,
-                NONE,
-            )
-        };
-        checked(result)?;
-        Ok(Self { at: ptr::with_exposed_provenance_mut(result as usize), bytes })
+        let at = map_file(bytes, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0)?;
+        Ok(Self { at: ptr::with_exposed_provenance_mut(at), bytes })
     }
 
     pub(crate) const fn start(&self) -> *mut u8 {

@@ -30,11 +30,6 @@ fn checked(result: libc::c_long) -> Result<libc::c_long, Failure> {
     if result < 0 { Err(Failure(errno())) } else { Ok(result) }
 }
 
-/// The same for what is a descriptor or a flag.
-fn checked_int(result: c_int) -> Result<c_int, Failure> {
-    if result < 0 { Err(Failure(errno())) } else { Ok(result) }
-}
-
 /// The thread's `errno`.
 pub(crate) fn errno() -> c_int {
     // SAFETY: the C library gives a valid pointer to the calling thread's own variable.
