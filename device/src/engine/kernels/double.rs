@@ -26,30 +26,35 @@ const BELOW_INFINITY: u64 = f64::INFINITY.to_bits() - LIMIT;
 /// What coefficients are scaled by where sums are watched: a unit becomes the last digit of the largest doubles.
 pub(crate) const SCALE: f64 = f64::from_bits((1023 + 971 + 16) << 52);
 
-/// Adds the taps to the sums of so many columns, `VECTORS` vectors at a time.
+/// Adds the taps to the sums of so many columns, for some rows and some vectors at a time, which fill the registers.
 ///
 /// # Safety
 ///
-/// The processor has the unit, and the block fits `ROWS` by `columns`, of which there are whole vectors.
+/// The processor has the unit, and the block fits `rows` by `columns`, of which there are whole numbers of `ROWS` and of vectors.
 #[inline(always)]
 pub(super) unsafe fn run<D: Doubles, const ROWS: usize, const VECTORS: usize>(
     block: &mut Block<'_>,
+    rows: usize,
     columns: usize,
 ) {
     let drops = !block.least.is_empty();
     let Block { panel, offsets, least, sums, adding } = block;
-    let taps = |first: usize, coefficients: &[f64]| Taps {
-        panel: panel.as_ptr().wrapping_add(first),
+    let taps = |at: At, coefficients: &[f64]| Taps {
+        panel: panel.as_ptr().wrapping_add(at.first),
         offsets: offsets.each().iter(),
-        coefficients: coefficients.as_ptr(),
-        least: least.as_ptr(),
+        coefficients: coefficients.as_ptr().wrapping_add(at.row),
+        least: least.as_ptr().wrapping_add(at.row),
+        rows,
     };
-    for first in (0..columns).step_by(VECTORS * D::COUNT) {
-        let at = At { first, columns };
+    let parts = (0..rows).step_by(ROWS);
+    for (row, first) in
+        parts.flat_map(|row| (0..columns).step_by(VECTORS * D::COUNT).map(move |first| (row, first)))
+    {
+        let at = At { row, first, columns };
         match adding {
             Adding::Singles { .. } => {}
             Adding::Doubles { coefficients } => {
-                let taps = taps(first, coefficients);
+                let taps = taps(at, coefficients);
                 if drops {
                     // SAFETY: as the caller says.
                     unsafe { plain::<D, ROWS, VECTORS, true>(at, taps, sums) }
@@ -59,7 +64,7 @@ pub(super) unsafe fn run<D: Doubles, const ROWS: usize, const VECTORS: usize>(
                 }
             }
             Adding::Watched { coefficients, fates } => {
-                let taps = taps(first, coefficients);
+                let taps = taps(at, coefficients);
                 if drops {
                     // SAFETY: as the caller says.
                     unsafe { watched::<D, ROWS, VECTORS, true>(at, taps, sums, fates) }
@@ -72,10 +77,14 @@ pub(super) unsafe fn run<D: Doubles, const ROWS: usize, const VECTORS: usize>(
     }
 }
 
-/// Some columns, and where the coefficients are.
+/// Some rows and some columns.
 #[derive(Clone, Copy)]
 struct At {
+    /// The first row.
+    row: usize,
+    /// The first column.
     first: usize,
+    /// Columns of a row.
     columns: usize,
 }
 
@@ -83,7 +92,7 @@ impl At {
     /// Where the sum of a row and the first column of a vector is.
     #[inline(always)]
     fn place<D: Doubles>(self, row: usize, v: usize) -> usize {
-        row * self.columns + self.first + v * D::COUNT
+        (self.row + row) * self.columns + self.first + v * D::COUNT
     }
 }
 
@@ -108,7 +117,7 @@ unsafe fn plain<D: Doubles, const ROWS: usize, const VECTORS: usize, const DROPS
                 sums[row][v] = unsafe { taps.added::<D, DROPS>(row, sums[row][v], operands[v]) };
             }
         }
-        taps.advance(ROWS);
+        taps.advance();
     }
     let ends = sums;
     for (row, sums) in ends.iter().enumerate() {
@@ -154,7 +163,7 @@ unsafe fn watched<D: Doubles, const ROWS: usize, const VECTORS: usize, const DRO
                 smallest[row][v] = smallest[row][v].smaller(sums[row][v]);
             }
         }
-        taps.advance(ROWS);
+        taps.advance();
     }
     let lowest = f64::from_bits(BELOW_INFINITY - LIMIT);
     let (ends, least) = (sums, smallest);
@@ -203,6 +212,8 @@ struct Taps<'a> {
     offsets: std::slice::Iter<'a, usize>,
     coefficients: *const f64,
     least: *const f32,
+    /// Rows that have a coefficient for each tap.
+    rows: usize,
 }
 
 impl Taps<'_> {
@@ -234,8 +245,8 @@ impl Taps<'_> {
     }
 
     #[inline(always)]
-    fn advance(&mut self, rows: usize) {
-        self.coefficients = self.coefficients.wrapping_add(rows);
-        self.least = self.least.wrapping_add(rows);
+    fn advance(&mut self) {
+        self.coefficients = self.coefficients.wrapping_add(self.rows);
+        self.least = self.least.wrapping_add(self.rows);
     }
 }

@@ -325,7 +325,7 @@ impl Code {
 
 /// The kernels of a tier, by the way it has to add.
 macro_rules! kernel {
-    (singles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $together:expr $(, #[$feature:meta])?) => {
+    (singles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $part:expr, $together:expr $(, #[$feature:meta])?) => {
         $(#[$feature])?
         unsafe fn $name(block: &mut Block<'_>) {
             if let super::Adding::Singles { coefficients, chunks, dropped, ahead } = block.adding {
@@ -333,7 +333,7 @@ macro_rules! kernel {
                 unsafe { super::single::run::<$lanes, $rows, $vectors>(block, (coefficients, ahead), chunks, dropped) }
             } else {
                 // SAFETY: as the caller says.
-                unsafe { double::run::<$doubles, $rows, $together>(block, $vectors * <$lanes>::COUNT) }
+                unsafe { double::run::<$doubles, $part, $together>(block, $rows, $vectors * <$lanes>::COUNT) }
             }
         }
     };
@@ -357,19 +357,20 @@ macro_rules! kernel {
     (doubles has $name:ident) => {
         None
     };
-    (doubles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $together:expr) => {
+    (doubles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $part:expr, $together:expr) => {
         unsafe fn $name(block: &mut Block<'_>) {
             // SAFETY: as the caller says.
-            unsafe { double::run::<$doubles, $rows, $together>(block, $vectors * <$lanes>::COUNT) }
+            unsafe { double::run::<$doubles, $part, $together>(block, $rows, $vectors * <$lanes>::COUNT) }
         }
     };
 }
 
-/// The code of a tier: its vectors, and the rows and vectors of blocks that fill its registers.
+/// The code of a tier: its vectors, and the rows and vectors of blocks that fill its registers. Sums in doubles that are watched take
+/// two registers each, and come in parts of a block.
 macro_rules! code {
     (
         $module:ident, $way:ident, $lanes:ty, $doubles:ty, $(#[$feature:meta],)?
-        many $rows:literal by $vectors:literal, row $row:literal
+        many $rows:literal by $vectors:literal, doubles $part:literal by $together:literal, row $row:literal
     ) => {
         mod $module {
             use super::lanes::Lanes;
@@ -414,10 +415,10 @@ macro_rules! code {
                 stream: kernel!($way has stream),
             };
 
-            kernel!($way many, $lanes, $doubles, $rows, $vectors, 1 $(, #[$feature])?);
-            kernel!($way narrow, $lanes, $doubles, $rows, 1, 1 $(, #[$feature])?);
-            kernel!($way row, $lanes, $doubles, 1, ROW, 4 $(, #[$feature])?);
-            kernel!($way short, $lanes, $doubles, 1, SHORT, 4 $(, #[$feature])?);
+            kernel!($way many, $lanes, $doubles, $rows, $vectors, $part, $together $(, #[$feature])?);
+            kernel!($way narrow, $lanes, $doubles, $rows, 1, $rows, 1 $(, #[$feature])?);
+            kernel!($way row, $lanes, $doubles, 1, ROW, 1, 4 $(, #[$feature])?);
+            kernel!($way short, $lanes, $doubles, 1, SHORT, 1, 4 $(, #[$feature])?);
 
             $(#[$feature])?
             unsafe fn copy(gather: &mut Gather<'_>) {
@@ -515,7 +516,7 @@ code!(
     crate::engine::kernels::avx512::Avx512,
     crate::engine::kernels::avx512::Doubles512,
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt,bmi1")],
-    many 8 by 3, row 8
+    many 8 by 3, doubles 8 by 1, row 8
 );
 #[cfg(target_arch = "x86_64")]
 code!(
@@ -524,12 +525,12 @@ code!(
     crate::engine::kernels::avx2::Avx2,
     crate::engine::kernels::avx2::Doubles256,
     #[target_feature(enable = "avx2,fma,f16c,popcnt,bmi1")],
-    many 4 by 3, row 8
+    many 4 by 3, doubles 2 by 3, row 8
 );
 code!(
     for_portable,
     doubles,
     crate::engine::kernels::portable::Portable,
     crate::engine::kernels::portable::PortableDoubles,
-    many 4 by 2, row 4
+    many 4 by 2, doubles 4 by 1, row 4
 );

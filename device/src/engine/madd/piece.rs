@@ -99,6 +99,8 @@ struct Results {
     exact: Vec<f64>,
     /// For the same taps: the smallest magnitude of an operand that is not dropped.
     least: Vec<f32>,
+    /// The tile and the block of which it is.
+    least_of: Option<(usize, usize)>,
     /// The places of coefficients that have a product to be dropped.
     dropping: Vec<u32>,
 }
@@ -140,6 +142,7 @@ impl PassContext<'_> {
             in_units(biases.max().unwrap_or_default().try_into().unwrap_or(i64::MAX))
         });
         let may_drop = self.has_exponents && worker.stages.may_drop();
+        worker.results.least_of = None;
         // Sums that end with the first taps need not be kept.
         let kept = if self.offsets.len() == 1 { 1 } else { piece.panels.len() * tiles.len() };
         worker.results.sums.resize(kept * self.block());
@@ -292,7 +295,7 @@ impl PassContext<'_> {
         let stage = stages.of(tile, number);
         let Operands { panel, offsets, coefficients, exponents } = block;
         let block = at..at + kernel.rows * columns;
-        let Results { sums, fates, exact, least, dropping } = results;
+        let Results { sums, fates, exact, least, least_of, dropping } = results;
         let sums = &mut sums.numbers_mut()[block.clone()];
         let fates = if stages.is_watched(tile) { &mut fates.numbers_mut()[block] } else { &mut [] };
         let mut is_near = false;
@@ -309,8 +312,12 @@ impl PassContext<'_> {
                 dropping.resize(room(of_tile.len()), 0);
                 self.code.find((of_tile, ahead), of_panel, dropping).map(|count| &dropping[..count])
             });
-        least.resize(if stage.drops && dropped.is_none() { coefficients.len() } else { 0 }, 0.0);
-        self.code.least(coefficients, least);
+        if stage.drops && dropped.is_none() && *least_of != Some((tile, number)) {
+            least.resize(coefficients.len(), 0.0);
+            self.code.least(coefficients, least);
+            *least_of = Some((tile, number));
+        }
+        let mut least = if stage.drops && dropped.is_none() { &least[..] } else { &[] };
         if chunks.is_none() {
             // A vector has half as many numbers, and each product takes two instructions where it is watched.
             pace.spend(3 * coefficients.len() * columns / VECTOR);
@@ -318,7 +325,7 @@ impl PassContext<'_> {
             self.code.exact(coefficients, if is_near { SCALE } else { 1.0 }, exact);
             // Products that are large enough for this are hardly ever dropped, and to look at them here takes less than there.
             if !least.is_empty() && !self.code.drops(kernel, panel, offsets, least) {
-                least.clear();
+                least = &[];
             }
         }
         let adding = match chunks {
