@@ -130,12 +130,15 @@ fn exec_makes_the_names_of_a_real_engine_for_as_long_as_the_command_runs() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("m1");
     let look = format!(
-        "cd {}; readlink sys/class/accel/*/device/driver; cat proc/device-tree/soc/ane@*/compatible",
+        "cd {}; readlink sys/class/accel/*/device/driver; cat proc/device-tree/soc/ane@*/compatible; \
+         cd sys/class/accel/accel0/device; stat -c '%n %a' ane_stats reset wedged",
         root.display()
     );
     let output = exec(&["--root", root.to_str().unwrap()], &["sh", "-c", &look]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(said, "../../../../bus/platform/drivers/ane\napple,t8103-ane\0", "{output:?}");
+    let expected = "../../../../bus/platform/drivers/ane\napple,t8103-ane\0\
+                    ane_stats 444\nreset 200\nwedged 444\n";
+    assert_eq!(said, expected, "{output:?}");
     assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0, "it is taken away again");
     std::fs::write(root.join("precious"), "").unwrap();
     let refused = exec(&["--root", root.to_str().unwrap()], &["true"]);

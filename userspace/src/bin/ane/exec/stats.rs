@@ -4,8 +4,8 @@
 //! writes what it says. It writes over the same bytes, because monitors keep such a file open and read it again from its
 //! beginning. No number falls, so no text is shorter than the one before it.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::fs::{File, OpenOptions, Permissions};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -37,6 +37,8 @@ impl<'a> Stats<'a> {
         let path = root::stats(root);
         let open = || -> Result<Self> {
             let file = OpenOptions::new().write(true).open(&path)?;
+            // As in sysfs; this descriptor still writes.
+            file.set_permissions(Permissions::from_mode(0o444))?;
             let mut stats = Self { client, file, written: String::new() };
             stats.write()?;
             Ok(stats)
