@@ -252,7 +252,7 @@ struct ane_device {
 	bool is_lost;
 	/* The function is going: nobody waits for it any more. */
 	bool is_gone;
-	/* What sysfs tells. accesses: of registers if they trap one by one, else of batches. */
+	/* What sysfs tells, without the lock. accesses: of registers if they trap one by one, else of batches. */
 	u64 submissions, failed, recoveries, accesses, contained;
 	/* Requests that wait for their turn, by priority. Everything below is under this lock. */
 	spinlock_t queue_lock;
@@ -260,6 +260,8 @@ struct ane_device {
 	struct ane_job *running;
 	/* What the engine is at, of the queue or not. */
 	struct ane_request *current_request;
+	/* Time with a request pushed and not ended, since when one is (or zero), and requests that ended, well or not. */
+	u64 busy_ns, busy_since, jobs;
 	u64 turns, rounds, faults;
 	struct ane_counters counters;
 	struct workqueue_struct *workers;

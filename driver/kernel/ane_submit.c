@@ -76,6 +76,25 @@ static void copy_first(struct ane_space *space, struct ane_request *request)
 	request->first = space->first_address.start;
 }
 
+static void begin_work(struct ane_device *ane)
+{
+	spin_lock(&ane->queue_lock);
+	ane->busy_since = ktime_get_ns();
+	spin_unlock(&ane->queue_lock);
+}
+
+/* A request that ended before it was pushed was no work. */
+static void end_work(struct ane_device *ane)
+{
+	spin_lock(&ane->queue_lock);
+	if (ane->busy_since) {
+		ane->busy_ns += ktime_get_ns() - ane->busy_since;
+		ane->busy_since = 0;
+		ane->jobs++;
+	}
+	spin_unlock(&ane->queue_lock);
+}
+
 static int run(struct ane_device *ane, struct ane_file *file, struct ane_request *request)
 {
 	struct ane_space *space = file->space;
@@ -98,6 +117,7 @@ static int run(struct ane_device *ane, struct ane_file *file, struct ane_request
 	if (ret)
 		return ret;
 	stage(ane, batch, request);
+	begin_work(ane);
 	/* A batch that breaks off leaves registers that nobody knows. */
 	ane->has_bars = false;
 	ret = ane->bus->access(ane, batch);
@@ -185,6 +205,7 @@ int ane_submit_locked(struct ane_device *ane, struct ane_file *file, struct ane_
 	ane->submissions++;
 	set_current(ane, request);
 	ret = run(ane, file, request);
+	end_work(ane);
 	set_current(ane, NULL);
 	if (ret)
 		ane->failed++;

@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 fn assert_alike(bytes: &[u8]) {
     let file = NamedTempFile::new().unwrap();
     std::fs::write(file.path(), bytes).unwrap();
-    let image = anec::read(file.path()).unwrap();
+    let image = anec::read(file.path(), None).unwrap();
     let program = container::open(bytes).unwrap();
     let header = &image.anec;
     assert_eq!(
@@ -30,8 +30,8 @@ fn assert_alike(bytes: &[u8]) {
         assert_eq!(bars.len(), found.len());
         for (bar, surface) in bars.iter().zip(found) {
             assert_eq!(bar, surface.bar);
-            assert_eq!(header.layout(surface.bar.into()), tile::layout(surface).ok());
-            assert!(header.bytes(surface.bar.into()) >= surface.buffer_bytes);
+            assert_eq!(header.layout(surface.bar.into(), image.shift), tile::layout(surface).ok());
+            assert!(header.bytes(surface.bar.into(), image.shift) >= surface.buffer_bytes);
         }
     }
 }

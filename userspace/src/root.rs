@@ -5,10 +5,10 @@
 //! take a root to look under, for machines that are mounted somewhere, and this makes one with what an M1 that runs the
 //! driver shows of its engine, and nothing else.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 
 /// The engine's address on the chip, as the device tree names its node.
 const UNIT: &str = "26bc04000";
@@ -25,6 +25,14 @@ const TREE: [(&str, &str); 6] = [
     ("soc/ane@26bc04000/name", "ane\0"),
     ("soc/ane@26bc04000/status", "okay\0"),
 ];
+
+/// Lines of a driver that has not run a request yet.
+const UNUSED: &str = "busy_ns 0\njobs 0\n";
+
+/// The file of the driver's counters, for the one who keeps them up to date.
+pub fn stats(root: &Path) -> PathBuf {
+    root.join(format!("sys/devices/platform/soc/{UNIT}.ane/ane_stats"))
+}
 
 /// Makes the names below `root`, which has to be an empty folder or none yet; all of them or none.
 ///
@@ -68,9 +76,16 @@ fn fill(root: &Path) -> io::Result<()> {
         "DRIVER=ane\nOF_NAME=ane\nOF_FULLNAME=/soc/ane@26bc04000\nOF_COMPATIBLE_0=apple,t8103-ane\n\
          OF_COMPATIBLE_N=1\nMODALIAS=of:NaneT(null)Capple,t8103-ane\n",
     )?;
-    // The driver has them beside the device: it works, and a recovery can be asked for.
-    file(&format!("{device}/wedged"), "0\n")?;
-    file(&format!("{device}/reset"), "")?;
+    // The driver has them beside the device: it works, a recovery can be asked for, and it counts. Our driver recovers by
+    // itself, so it is never wedged, and there is nothing for `reset` to do.
+    let attribute = |name: &str, text: &str, mode: u32| {
+        let name = format!("{device}/{name}");
+        file(&name, text)?;
+        fs::set_permissions(root.join(name), Permissions::from_mode(mode))
+    };
+    attribute("wedged", "0\n", 0o444)?;
+    attribute("reset", "", 0o200)?;
+    attribute("ane_stats", UNUSED, 0o644)?;
     link(&format!("{device}/driver"), "../../../../bus/platform/drivers/ane")?;
     link(&format!("{device}/subsystem"), "../../../../bus/platform")?;
     link(&format!("{device}/of_node"), "../../../../firmware/devicetree/base/soc/ane@26bc04000")?;
@@ -135,6 +150,8 @@ mod tests {
         assert_eq!(compatible, b"apple,t8103-ane\0");
         assert_eq!(fs::read(device.join("wedged")).unwrap(), b"0\n");
         assert!(device.join("reset").is_file());
+        assert_eq!(real("sys/class/accel/accel0/device/ane_stats"), stats(&root).canonicalize().unwrap());
+        assert_eq!(fs::read(stats(&root)).unwrap(), b"busy_ns 0\njobs 0\n");
         assert_eq!(real("sys/class/accel/accel0/device/of_node"), real("proc/device-tree/soc/ane@26bc04000"));
         fs::write(root.join("note"), "").unwrap();
         remove(&root).unwrap();

@@ -21,6 +21,7 @@ pub const ABOUT: &[(&str, &str)] = &[
     ("faults", "what was mapped and what the device did at the last fault, and why the last request failed"),
     ("registers", "every register that reading does not change: where it is, and what it holds"),
     ("tables", "every context, where the firmware has the programs' regions, and what the DART's tables map"),
+    ("work", "how long the engine was at work for all files together, and how many requests ended"),
 ];
 
 pub fn report<B: Bus>(driver: &mut Driver<B>, what: &str) -> Result<String, String> {
@@ -29,6 +30,7 @@ pub fn report<B: Bus>(driver: &mut Driver<B>, what: &str) -> Result<String, Stri
         "faults" => Ok(faults(driver)),
         "registers" => Ok(device::registers(driver).unwrap_or_else(error)),
         "tables" => Ok(tables(driver)),
+        "work" => Ok(work(driver)),
         _ => {
             let known: Vec<&str> = ABOUT.iter().map(|(name, _)| *name).collect();
             Err(format!("nothing is known about {what:?}; known: {}", known.join(", ")))
@@ -75,6 +77,12 @@ fn tables<B: Bus>(driver: &mut Driver<B>) -> String {
     let in_use: Vec<_> = driver.contexts().iter().map(|info| info.context).collect();
     text.push_str(&device::tables(driver, &in_use).unwrap_or_else(error));
     text
+}
+
+/// In the lines that the driver for Apple's machines has in sysfs.
+fn work<B: Bus>(driver: &Driver<B>) -> String {
+    let work = driver.scheduler.work(driver.hardware.now());
+    format!("busy_ns {}\njobs {}\n", work.busy.as_nanos(), work.jobs)
 }
 
 fn faults<B: Bus>(driver: &Driver<B>) -> String {

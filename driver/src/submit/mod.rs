@@ -57,7 +57,7 @@ pub(crate) use admit::Submission;
 pub(crate) use share::Held;
 
 use limits::Limits;
-use share::Shares;
+use share::{Shares, Work};
 use waiting::Waiting;
 
 /// Requests and chains that are in flight as one: so many of its requests have not ended.
@@ -243,6 +243,14 @@ impl Scheduler {
 
     pub(crate) fn opened(&mut self, file: FileId, user: u32) {
         self.shares.opened(file, user);
+    }
+
+    pub(crate) fn work(&self, now: Time) -> Work {
+        let since = |request: &Request| match request.stage {
+            Stage::Running { since, .. } => Some(since),
+            Stage::Waiting | Stage::Aside { .. } => None,
+        };
+        self.shares.work(self.requests.iter().filter_map(|(_, request)| since(request)).min(), now)
     }
 
     /// Until when a file is held back although the engine could take its request, and why.

@@ -37,9 +37,19 @@ pub(crate) struct Shares {
     floor: u64,
     /// When the last request left the engine.
     free_since: Time,
+    work: Work,
     /// The engine waits for this file since then.
     kept: Option<(FileId, Time)>,
     limits: Limits,
+}
+
+/// What the engine did for all files together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// Time with at least one request on the device.
+    pub(crate) busy: Duration,
+    /// Requests that were on the device and ended, well or not.
+    pub(crate) jobs: u64,
 }
 
 /// Since when a request runs that ends.
@@ -57,6 +67,12 @@ impl Shares {
     /// When the last request left the engine: what is first in its queue has been at work since, or since it came.
     pub(crate) const fn free_since(&self) -> Time {
         self.free_since
+    }
+
+    /// The work so far. `since` is when the oldest of the requests came that are on the device.
+    pub(crate) fn work(&self, since: Since, now: Time) -> Work {
+        let busy = since.map_or(Duration::ZERO, |since| now.since(since.max(self.free_since)));
+        Work { busy: self.work.busy.saturating_add(busy), ..self.work }
     }
 
     pub(crate) fn opened(&mut self, file: FileId, user: u32) {
@@ -100,6 +116,7 @@ impl Shares {
     /// A request gave way after it was with the device since then. What it had of the engine.
     pub(crate) fn gave_way(&mut self, file: FileId, since: Time, now: Time) -> Duration {
         let ran = now.since(since.max(self.free_since));
+        self.work.busy = self.work.busy.saturating_add(ran);
         self.free_since = now;
         self.for_both(file, |account| {
             account.charge(ran);
@@ -118,7 +135,9 @@ impl Shares {
     /// A request ended; it was with the device since then, behind those that were there already.
     pub(crate) fn ended(&mut self, file: FileId, tasks: u16, since: Since, now: Time) {
         let ran = since.map(|since| now.since(since.max(self.free_since)));
-        if since.is_some() {
+        if let Some(ran) = ran {
+            self.work.busy = self.work.busy.saturating_add(ran);
+            self.work.jobs = self.work.jobs.saturating_add(1);
             self.free_since = now;
         }
         self.for_both(file, |account| account.ended(tasks, ran, now));
@@ -212,6 +231,23 @@ mod tests {
     fn run(shares: &mut Shares, file: u64, from: u64, to: u64) {
         shares.submitted(FileId(file), 1, at(from));
         serve(shares, file, from, to);
+    }
+
+    #[test]
+    fn work_is_counted_once_where_requests_are_on_the_device_together() {
+        let mut shares = shares(&[(1, 0), (2, 0)]);
+        serve(&mut shares, 1, 0, 4);
+        serve(&mut shares, 2, 1, 6);
+        let work = |milliseconds, jobs| Work { busy: Duration::from_millis(milliseconds), jobs };
+        assert_eq!(shares.work(None, at(9)), work(6, 2));
+        assert_eq!(
+            shares.work(Some(at(5)), at(9)),
+            work(9, 2),
+            "the one that runs counts from the end of the last"
+        );
+        shares.gave_way(FileId(1), at(10), at(12));
+        serve(&mut shares, 1, 14, 15);
+        assert_eq!(shares.work(None, at(20)), work(9, 3), "a request that gave way has not ended");
     }
 
     /// A request of file 2 that waits while file 1 has the engine for so long, and has run then.

@@ -130,16 +130,42 @@ fn exec_makes_the_names_of_a_real_engine_for_as_long_as_the_command_runs() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("m1");
     let look = format!(
-        "cd {}; readlink sys/class/accel/*/device/driver; cat proc/device-tree/soc/ane@*/compatible",
+        "cd {}; readlink sys/class/accel/*/device/driver; cat proc/device-tree/soc/ane@*/compatible; \
+         cd sys/class/accel/accel0/device; stat -c '%n %a' ane_stats reset wedged",
         root.display()
     );
     let output = exec(&["--root", root.to_str().unwrap()], &["sh", "-c", &look]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(said, "../../../../bus/platform/drivers/ane\napple,t8103-ane\0", "{output:?}");
+    let expected = "../../../../bus/platform/drivers/ane\napple,t8103-ane\0\
+                    ane_stats 444\nreset 200\nwedged 444\n";
+    assert_eq!(said, expected, "{output:?}");
     assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0, "it is taken away again");
     std::fs::write(root.join("precious"), "").unwrap();
     let refused = exec(&["--root", root.to_str().unwrap()], &["true"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("name an empty folder"), "{refused:?}");
+}
+
+#[test]
+fn exec_counts_in_the_drivers_folder_what_the_engine_did_for_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("m1");
+    let show = format!(
+        "show() {{ cat {}/sys/class/accel/accel0/device/ane_stats; }}; \
+         run() {{ {} run {} --device aned:$ANE_SHIM_SOCKET >/dev/null && sleep 0.3; }}",
+        root.display(),
+        path().display(),
+        example()
+    );
+    let output = exec(
+        &["--root", root.to_str().unwrap()],
+        &["sh", "-c", &format!("{show}; show; run; show; run; run; show")],
+    );
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines: Vec<_> = said.lines().filter_map(|line| line.split_once(' ')).collect();
+    let value = |at: usize| lines[at].1.parse::<u64>().unwrap();
+    assert_eq!([0, 2, 4].map(|at| lines[at].0), ["busy_ns"; 3], "{output:?}");
+    assert_eq!([1, 3, 5].map(|at| lines[at]), [("jobs", "0"), ("jobs", "1"), ("jobs", "3")]);
+    assert!(value(0) == 0 && value(2) > 0 && value(4) > value(2), "{said}");
 }
 
 /// The name of a library that every dynamic program has loaded already, so that preloading it does nothing.

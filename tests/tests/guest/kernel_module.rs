@@ -73,6 +73,12 @@ impl Files {
     }
 }
 
+/// The lines that monitors know of the driver for Apple's machines come first.
+fn is_monitored(machine: &mut Machine, bus: &str) {
+    let said = machine.ok(&format!("head -n 2 {}/*/ane_stats | cut -d ' ' -f 1", place(bus)));
+    assert_eq!(said, "busy_ns\njobs");
+}
+
 /// Where the driver has its devices, by the bus.
 fn place(bus: &str) -> String {
     format!("/sys/bus/{bus}/drivers/ane")
@@ -134,9 +140,14 @@ fn sleeps_and_is_loaded_again(machine: &mut Machine) {
 
 /// Prints what an empty submission takes, and gives the accesses that each made.
 fn is_timed(machine: &mut Machine, bus: &str, what: &str) -> u64 {
-    let before = stat(machine, bus, "accesses");
+    let names = ["accesses", "jobs", "busy_ns"];
+    let before = names.map(|name| stat(machine, bus, name));
+    let began = Instant::now();
     let said = machine.ok(&format!("accel null.anec time {TIMES}"));
-    let accesses = stat(machine, bus, "accesses") - before;
+    let after = names.map(|name| stat(machine, bus, name));
+    let [accesses, jobs, busy] = [0, 1, 2].map(|at| after[at] - before[at]);
+    assert_eq!(jobs, u64::from(TIMES) + 1, "the client runs it once before it takes the time");
+    assert!(busy > 0 && u128::from(busy) < began.elapsed().as_nanos(), "{busy} ns for {said}");
     println!("null submission {what}: {said}, {:.1} accesses each", accesses as f64 / f64::from(TIMES));
     accesses / u64::from(TIMES)
 }
@@ -157,6 +168,7 @@ fn kernel_module_serves_clients_by_the_virtio_function() {
     let mut machine = Machine::start_accel(&kernel, &image, &module, &arguments(&control));
     files.all_run(&mut machine);
     is_conforming(&mut machine);
+    is_monitored(&mut machine, "virtio");
     let batches = is_timed(&mut machine, "virtio", "by virtio on amd64");
     assert_eq!(batches, 1, "a request is one batch, and an event");
     // The tests ask for a reset, and each request that is taken back while it runs takes one.
@@ -167,7 +179,12 @@ fn kernel_module_serves_clients_by_the_virtio_function() {
     // One that never ends, which only a reset of the engine gets rid of.
     machine.ok("echo 3 >/sys/module/ane/parameters/patience_s");
     Control::connect(&control).ask("inject wedge").unwrap();
-    assert_eq!(machine.ok("accel sum.anec once"), "Connection timed out");
+    machine.ok("(accel sum.anec once >/tmp/wedged 2>&1 &); sleep 1");
+    // A monitor sees that the engine is busy, and waits for no request.
+    let (early, jobs) = (stat(&mut machine, "virtio", "busy_ns"), stat(&mut machine, "virtio", "jobs"));
+    assert!(stat(&mut machine, "virtio", "busy_ns") > early);
+    assert_eq!(machine.ok("until grep . /tmp/wedged; do sleep 1; done"), "Connection timed out");
+    assert_eq!(stat(&mut machine, "virtio", "jobs"), jobs + 1);
     assert_eq!(stat(&mut machine, "virtio", "recoveries"), resets + 1);
     machine.ok("echo 60 >/sys/module/ane/parameters/patience_s");
     files.all_run(&mut machine);
@@ -255,6 +272,7 @@ fn kernel_module_serves_clients_by_the_engines_registers() {
     machine.ok(&format!("echo {virtio} >{at_virtio}/unbind; echo {registers} >{at_registers}/bind"));
     files.all_run(&mut machine);
     is_conforming(&mut machine);
+    is_monitored(&mut machine, "platform");
     let accesses = is_timed(&mut machine, "platform", "by registers on arm64, with the interrupt");
     // Six that start it, three looks at DARTs, two of each line, acknowledgement and status; a look may come twice.
     assert!((15..=20).contains(&accesses), "{accesses} accesses for a submission");

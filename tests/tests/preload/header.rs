@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::mem::{offset_of, size_of};
 use std::process::{Command, Stdio};
 
-use ane_capi::Network;
 use ane_capi::anec::Anec;
 use ane_capi::node::Buffer;
+use ane_capi::{Bind, Network};
 use ane_tests::preload::{compiled, include};
 use half::f16;
 
@@ -19,6 +19,10 @@ fn questions() -> Vec<(String, usize)> {
         ("ane_nn", "anec", offset_of!(Network, anec)),
         ("ane_nn", "chans", offset_of!(Network, chans)),
         ("ane_nn", "btsp_chan", offset_of!(Network, btsp_chan)),
+        ("ane_nn", "bind", offset_of!(Network, bind)),
+        ("ane_nn", "tile_shift", offset_of!(Network, tile_shift)),
+        ("ane_bind", "src", offset_of!(Bind, src)),
+        ("ane_bind", "dst", offset_of!(Bind, dst)),
         ("ane_bo", "map", offset_of!(Buffer, map)),
         ("ane_bo", "size", offset_of!(Buffer, size)),
         ("ane_bo", "handle", offset_of!(Buffer, handle)),
@@ -34,7 +38,7 @@ fn questions() -> Vec<(String, usize)> {
         ("anec", "nchw", offset_of!(Anec, nchw)),
     ];
     let sizes = [
-        ("struct ane_nn", Network::C_BYTES),
+        ("struct ane_nn", size_of::<Network>()),
         ("struct ane_bo", size_of::<Buffer>()),
         ("struct anec", 0x6a8),
         ("int", size_of::<i32>()),

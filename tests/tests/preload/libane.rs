@@ -17,6 +17,13 @@ fn library_in_c_answers_misuse_with_errors_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn library_in_c_has_the_calls_of_the_newest_header() {
+    let preload = Preload::start(&Options::default());
+    let Some(mut client) = linked("newer.c", preload.scratch()) else { return };
+    preload.done(client.arg(example()).arg(preload.scratch()));
+}
+
+#[test]
 fn module_in_python_takes_arrays_of_any_layout_and_says_what_is_wrong_with_others() {
     let Some(python) = numpy() else { return };
     let preload = Preload::start(&Options::default());

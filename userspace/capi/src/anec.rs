@@ -27,6 +27,9 @@ const HALF: u64 = 2;
 /// Bytes of a tile, the unit in which buffers are counted, as a shift.
 pub const TILE_SHIFT: u32 = 14;
 
+/// A tile of more bytes is no tile (Chosen): the engine cannot address 32 bits of larger ones by far.
+const SHIFT_MAX: u32 = 31;
+
 /// The same of a newer converter (delta C12).
 const SMALL_SHIFT: u32 = 9;
 
@@ -71,8 +74,10 @@ impl Anec {
         told.unwrap_or_else(|| Roles::in_order(first, outputs, inputs))
     }
 
-    pub fn bytes(&self, bar: usize) -> u64 {
-        self.tiles.get(bar).map_or(0, |tiles| u64::from(tiles.get()) << TILE_SHIFT)
+    /// Bytes of a buffer, whose tiles have 2 to the power of `shift` bytes each.
+    pub fn bytes(&self, bar: usize, shift: u32) -> u64 {
+        let tiles = self.tiles.get(bar).map_or(0, |tiles| u64::from(tiles.get()));
+        tiles.checked_shl(shift).unwrap_or(0)
     }
 
     /// Counts the buffers in pages, if the file counts them in 512 bytes: C code reaches into the numbers.
@@ -96,13 +101,18 @@ impl Anec {
     }
 
     /// How the tensor behind a BAR lies in its buffer; `None` if there is none, or none that fits.
-    pub fn layout(&self, bar: usize) -> Option<Layout> {
+    pub fn layout(&self, bar: usize, shift: u32) -> Option<Layout> {
         let numbers = self.nchw.get(bar)?.map(|number| number.get());
-        layout(numbers).filter(|layout| layout.bytes() as u64 <= self.bytes(bar))
+        layout(numbers).filter(|layout| layout.bytes() as u64 <= self.bytes(bar, shift))
+    }
+
+    /// The file says nothing of the tensor behind a BAR: its buffer is copied as a whole.
+    fn is_raw(&self, bar: usize) -> bool {
+        self.nchw.get(bar).is_some_and(|numbers| numbers.iter().all(|number| number.get() == 0))
     }
 
     /// Whether the numbers agree with each other, and a driver would take them.
-    fn is_whole(&self) -> bool {
+    fn is_whole(&self, shift: u32) -> bool {
         let (tasks, first) = (self.tsk_size.get(), u64::from(self.td_size.get()));
         let payload = tasks
             .checked_next_multiple_of(CMD_GRAN.into())
@@ -110,10 +120,11 @@ impl Anec {
         let surfaces = u64::from(self.src_count.get()) + u64::from(self.dst_count.get());
         let is_program =
             first > 0 && first <= tasks && self.td_count.get() > 0 && payload == Some(self.size.get());
-        let fits = self.size.get() <= self.bytes(0) && tasks < self.bytes(0);
+        let fits = self.size.get() <= self.bytes(0, shift) && tasks < self.bytes(0, shift);
         let has_bars = surfaces <= (BARS - FIRST_SURFACE) as u64;
-        let buffers_fit = (0..BARS).all(|bar| self.bytes(bar) <= BUFFER_MAX);
-        let surfaces_fit = (FIRST_SURFACE..).take(surfaces as usize).all(|bar| self.layout(bar).is_some());
+        let buffers_fit = (0..BARS).all(|bar| self.bytes(bar, shift) <= BUFFER_MAX);
+        let is_sound = |bar| self.is_raw(bar) || self.layout(bar, shift).is_some();
+        let surfaces_fit = (FIRST_SURFACE..).take(surfaces as usize).all(is_sound);
         is_program && fits && has_bars && buffers_fit && surfaces_fit
     }
 }
@@ -132,26 +143,35 @@ pub fn layout([n, c, h, w, plane, row]: [u64; 6]) -> Option<Layout> {
 pub struct Image {
     pub anec: Anec,
     pub payload: Vec<u8>,
+    /// Bytes of a tile in `anec`, as a shift.
+    pub shift: u32,
     /// Which BARs are outputs, and which inputs.
     pub roles: Roles,
 }
 
-/// Reads an ANEC; as little of what is none as tells.
+/// Reads an ANEC; as little of what is none as tells. Its tiles have 2 to the power of `shift` bytes, if the caller knows.
+/// Otherwise the file shows it, and its buffers are counted in pages.
 ///
 /// # Errors
 ///
 /// What the system says of the file; [`io::ErrorKind::InvalidData`] if it is no such file.
-pub fn read(path: &Path) -> io::Result<Image> {
+pub fn read(path: &Path, shift: Option<u32>) -> io::Result<Image> {
+    let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+    if shift.is_some_and(|shift| shift > SHIFT_MAX) {
+        return Err(invalid());
+    }
     // A pipe that nobody writes would not let go of who opens it.
     let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let length = file.metadata()?.len();
     let mut anec = Anec::new_zeroed();
     file.read_exact(anec.as_mut_bytes())?;
-    anec.count_in_pages();
+    let shift = shift.unwrap_or_else(|| {
+        anec.count_in_pages();
+        TILE_SHIFT
+    });
     let size = anec.size.get();
     let header = length.checked_sub(size).filter(|header| HEADERS.contains(header));
-    let invalid = || io::Error::from(io::ErrorKind::InvalidData);
-    let header = header.filter(|_| anec.is_whole()).ok_or_else(invalid)?;
+    let header = header.filter(|_| anec.is_whole(shift)).ok_or_else(invalid)?;
     file.seek(SeekFrom::Start(header))?;
     let size = usize::try_from(size).map_err(|_| invalid())?;
     let mut payload = Vec::new();
@@ -162,7 +182,7 @@ pub fn read(path: &Path) -> io::Result<Image> {
         return Err(invalid());
     }
     let roles = anec.roles(&payload);
-    Ok(Image { anec, payload, roles })
+    Ok(Image { anec, payload, shift, roles })
 }
 
 #[cfg(test)]
@@ -198,7 +218,7 @@ mod tests {
     #[test]
     fn file_with_either_header_is_read() {
         for header in [0x800, 0x1000] {
-            let image = read(file(&whole(), header, 0x290).path()).unwrap();
+            let image = read(file(&whole(), header, 0x290).path(), None).unwrap();
             assert_eq!(image.payload, [7; 0x290]);
             assert!(image.roles.outputs.iter().eq([4]) && image.roles.inputs.iter().eq([5]));
         }
@@ -227,18 +247,41 @@ mod tests {
         for (bar, tiles) in [(0, 2), (3, 0x21), (4, 2), (5, 2)] {
             small.tiles[bar] = U32::new(tiles);
         }
-        let image = read(file(&small, 0x1000, 0x290).path()).unwrap();
+        let image = read(file(&small, 0x1000, 0x290).path(), None).unwrap();
         assert_eq!([0, 3, 4, 5].map(|bar| image.anec.tiles[bar].get()), [1, 2, 1, 1]);
-        let image = read(file(&whole(), 0x1000, 0x290).path()).unwrap();
+        let image = read(file(&whole(), 0x1000, 0x290).path(), None).unwrap();
         assert_eq!(image.anec.tiles, whole().tiles);
+    }
+
+    #[test]
+    fn buffers_keep_the_unit_that_the_caller_names() {
+        let mut small = whole();
+        for bar in [0, 4, 5] {
+            small.tiles[bar] = U32::new(2);
+        }
+        let small = file(&small, 0x1000, 0x290);
+        let image = read(small.path(), Some(9)).unwrap();
+        assert_eq!([0, 3, 4, 5].map(|bar| image.anec.bytes(bar, image.shift)), [0x400, 0, 0x400, 0x400]);
+        for shift in [8, 32, u32::MAX] {
+            assert!(read(small.path(), Some(shift)).is_err(), "{shift}");
+        }
+    }
+
+    #[test]
+    fn surface_of_no_shape_has_a_buffer_and_no_layout() {
+        let mut raw = whole();
+        raw.nchw[4] = [U64::ZERO; 6];
+        let image = read(file(&raw, 0x1000, 0x290).path(), None).unwrap();
+        assert_eq!(image.anec.layout(4, image.shift), None);
+        assert!(image.anec.layout(5, image.shift).is_some());
     }
 
     #[test]
     fn file_of_another_length_is_refused() {
         for (header, payload) in [(0x800, 0x28f), (0x900, 0x290), (0x6a8, 0), (0x1000, 0x291)] {
-            assert!(read(file(&whole(), header, payload).path()).is_err(), "{header:#x} {payload:#x}");
+            assert!(read(file(&whole(), header, payload).path(), None).is_err(), "{header:#x} {payload:#x}");
         }
-        assert!(read(Path::new("/dev/null")).is_err() && read(Path::new("/dev/zero")).is_err());
+        assert!(read(Path::new("/dev/null"), None).is_err() && read(Path::new("/dev/zero"), None).is_err());
     }
 
     #[test]
@@ -246,7 +289,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-        assert!(read(&path).is_err());
+        assert!(read(&path, None).is_err());
     }
 
     #[test]
@@ -267,7 +310,7 @@ mod tests {
         for (what, change) in changes {
             let mut anec = whole();
             change(&mut anec);
-            assert!(read(file(&anec, 0x1000, 0x290).path()).is_err(), "{what}");
+            assert!(read(file(&anec, 0x1000, 0x290).path(), None).is_err(), "{what}");
         }
     }
 

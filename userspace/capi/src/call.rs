@@ -7,19 +7,19 @@ use std::path::Path;
 
 use crate::Network;
 
-/// Loads a program by what C says: `None` and `errno` if that fails.
+/// Loads a program by what C says: `None` and `errno` if that fails. `shift` is as for [`anec::read`](crate::anec::read).
 ///
 /// # Safety
 ///
 /// `path` is null or ends with a zero.
-pub unsafe fn open(path: *const c_char, device: c_int) -> Option<Box<Network>> {
+pub unsafe fn open(path: *const c_char, device: c_int, shift: Option<u32>) -> Option<Box<Network>> {
     let opened = match usize::try_from(device) {
         _ if path.is_null() => Err(io::Error::from_raw_os_error(libc::EFAULT)),
         Err(_) => Err(io::Error::from_raw_os_error(libc::ENODEV)),
         Ok(device) => {
             // SAFETY: the caller's path ends with a zero.
             let path = unsafe { CStr::from_ptr(path) };
-            Network::open(Path::new(OsStr::from_bytes(path.to_bytes())), device)
+            Network::open(Path::new(OsStr::from_bytes(path.to_bytes())), device, shift)
         }
     };
     opened.inspect_err(fail).ok()

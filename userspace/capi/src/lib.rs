@@ -22,4 +22,4 @@ pub mod call;
 pub mod network;
 pub mod node;
 
-pub use network::Network;
+pub use network::{Bind, Network};

@@ -10,11 +10,12 @@ use std::os::fd::{IntoRawFd, RawFd};
 use std::path::Path;
 use std::{ptr, slice};
 
-use ane_uapi::hw::td::operands::{BarSet, Roles};
-use ane_uapi::ioctl::drm_ane::{FIFO_NID, Submit};
+use ane_uapi::hw::td::operands::BarSet;
+use ane_uapi::ioctl::drm_ane::{CMD_GRAN, FIFO_NID, Submit};
 use zerocopy::FromZeros;
 
 use crate::anec::{self, Anec, BARS, Image};
+use crate::call;
 use crate::node::{self, Buffer};
 
 /// What the functions of the C library take.
@@ -28,8 +29,28 @@ pub struct Network {
     pub chans: [Buffer; BARS],
     /// The first task, under the network id of the driver.
     pub btsp_chan: Buffer,
-    /// Which BARs are outputs, and which inputs. It lies behind what C code knows ([`Network::C_BYTES`]).
-    roles: Roles,
+    pub bind: Bind,
+    /// Bytes of a tile in `anec`, as a shift.
+    pub tile_shift: u32,
+}
+
+/// Which BARs are inputs, and which outputs; behind the last of each, [`Bind::NONE`].
+#[derive(Debug)]
+#[repr(C)]
+pub struct Bind {
+    pub src: [u8; BARS],
+    pub dst: [u8; BARS],
+}
+
+impl Bind {
+    /// The number of no BAR.
+    pub const NONE: u8 = u8::MAX;
+
+    fn list(bars: BarSet) -> [u8; BARS] {
+        let mut list = [Self::NONE; BARS];
+        list.iter_mut().zip(bars.iter()).for_each(|(place, bar)| *place = bar);
+        list
+    }
 }
 
 const _: () = {
@@ -37,6 +58,8 @@ const _: () = {
     assert!(offset_of!(Network, chans) == 0x6b8);
     assert!(size_of::<Buffer>() == 0x20);
     assert!(offset_of!(Network, btsp_chan) == 0x6b8 + BARS * 0x20);
+    assert!(offset_of!(Network, bind) == 0xad8 && size_of::<Bind>() == 0x40);
+    assert!(offset_of!(Network, tile_shift) == 0xb18);
 };
 
 // SAFETY: the buffers are mapped for the whole process, and the descriptor is its own; no thread is different from another.
@@ -46,12 +69,9 @@ unsafe impl Send for Network {}
 const NETWORK_ID_AT: usize = 2;
 
 impl Network {
-    /// Bytes that C code knows: `struct ane_nn`.
-    pub const C_BYTES: usize = offset_of!(Self, roles);
-
-    /// Opens the device, loads a program, and makes its buffers.
-    pub fn open(path: &Path, device: usize) -> io::Result<Box<Self>> {
-        let image = anec::read(path)?;
+    /// Opens the device, loads a program, and makes its buffers. `shift` is as for [`anec::read`].
+    pub fn open(path: &Path, device: usize, shift: Option<u32>) -> io::Result<Box<Self>> {
+        let image = anec::read(path, shift)?;
         let node = node::open(device)?;
         let mut network = Box::new(Self {
             fd: node.into_raw_fd(),
@@ -59,7 +79,8 @@ impl Network {
             anec: image.anec,
             chans: [Buffer::NONE; BARS],
             btsp_chan: Buffer::NONE,
-            roles: image.roles,
+            bind: Bind { src: Bind::list(image.roles.inputs), dst: Bind::list(image.roles.outputs) },
+            tile_shift: image.shift,
         });
         match network.load(&image) {
             Ok(()) => Ok(network),
@@ -80,7 +101,7 @@ impl Network {
         // SAFETY: it was just made that long, and nobody else knows of it.
         unsafe { ptr::copy_nonoverlapping(image.payload.as_ptr(), self.data.cast(), image.payload.len()) };
         for (bar, buffer) in self.chans.iter_mut().enumerate() {
-            let size = image.anec.bytes(bar);
+            let size = image.anec.bytes(bar, image.shift);
             if size > 0 {
                 *buffer = Buffer::new(self.fd, size)?;
             }
@@ -99,6 +120,24 @@ impl Network {
     }
 
     pub fn execute(&self) -> io::Result<()> {
+        self.submit(None)
+    }
+
+    /// Runs the program so many times. The state that an output carries is an input of the next time: the buffers of the two
+    /// change places with every second time, and nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for no time at all, and if there is no such input or output, or their buffers differ in size.
+    pub fn execute_loop(&self, times: u32, input: usize, output: usize) -> io::Result<()> {
+        let bars = self.source_bar(input).zip(self.destination_bar(output));
+        let is_state = |&(from, to): &(usize, usize)| self.bytes(from) == self.bytes(to);
+        let bars = bars.filter(is_state).filter(|_| times > 0).ok_or_else(call::invalid)?;
+        (0..times).try_for_each(|time| self.submit((time % 2 == 1).then_some(bars)))
+    }
+
+    /// Runs the program once, with the buffers of two BARs exchanged if there are two.
+    fn submit(&self, exchanged: Option<(usize, usize)>) -> io::Result<()> {
         let mut submit = Submit {
             tsk_size: self.anec.tsk_size.get(),
             td_count: self.anec.td_count.get(),
@@ -109,17 +148,53 @@ impl Network {
         for (handle, buffer) in submit.handles.iter_mut().zip(&self.chans) {
             *handle = buffer.handle;
         }
+        if let Some((one, other)) = exchanged {
+            submit.handles.swap(one, other);
+        }
         node::submit(self.fd, &mut submit)
     }
 
     /// The BAR of an input; `None` if the program has not that many.
     pub fn source_bar(&self, index: usize) -> Option<usize> {
-        nth(self.roles.inputs, index, self.anec.src_count.get())
+        nth(&self.bind.src, index, self.anec.src_count.get())
     }
 
     /// The BAR of an output; `None` if the program has not that many.
     pub fn destination_bar(&self, index: usize) -> Option<usize> {
-        nth(self.roles.outputs, index, self.anec.dst_count.get())
+        nth(&self.bind.dst, index, self.anec.dst_count.get())
+    }
+
+    /// Bytes of a BAR's buffer.
+    pub fn bytes(&self, bar: usize) -> u64 {
+        self.anec.bytes(bar, self.tile_shift)
+    }
+
+    /// Bytes of the first buffer that constants may take.
+    pub fn constant_room(&self) -> u64 {
+        let tasks = self.anec.tsk_size.get().checked_next_multiple_of(CMD_GRAN.into());
+        let bytes = self.chans.first().map_or(0, |buffer| buffer.size);
+        tasks.map_or(0, |tasks| bytes.saturating_sub(tasks))
+    }
+
+    /// Puts constants in the place of the program's. False if there is no room for as many.
+    ///
+    /// # Safety
+    ///
+    /// `from` is null or has so many bytes.
+    pub unsafe fn set_constants(&self, from: *const c_void, bytes: u64) -> bool {
+        let room = self.constant_room();
+        let (Ok(bytes), Ok(room)) = (usize::try_from(bytes), usize::try_from(room)) else { return false };
+        if from.is_null() || bytes > room {
+            return false;
+        }
+        with_bytes(self.chans.first(), |buffer| {
+            let Some(place) = buffer.len().checked_sub(room).and_then(|at| buffer.get_mut(at..)) else {
+                return false;
+            };
+            // SAFETY: the caller has that many bytes there, and there is room for them; the buffer is the network's own.
+            unsafe { ptr::copy(from.cast(), place.as_mut_ptr(), bytes) };
+            true
+        })
     }
 
     pub fn source(&self, index: usize) -> Option<&Buffer> {
@@ -162,7 +237,8 @@ impl Network {
     ///
     /// `from` is null or has as many halves as the input has elements.
     pub unsafe fn tile_send(&self, from: *const c_void, index: usize) -> bool {
-        let Some(layout) = self.source_bar(index).and_then(|bar| self.anec.layout(bar)) else {
+        let Some(layout) = self.source_bar(index).and_then(|bar| self.anec.layout(bar, self.tile_shift))
+        else {
             return false;
         };
         with_bytes(self.source(index).filter(|_| !from.is_null()), |buffer| {
@@ -178,7 +254,8 @@ impl Network {
     ///
     /// `to` is null or has room for as many halves as the output has elements.
     pub unsafe fn tile_read(&self, to: *mut c_void, index: usize) -> bool {
-        let Some(layout) = self.destination_bar(index).and_then(|bar| self.anec.layout(bar)) else {
+        let Some(layout) = self.destination_bar(index).and_then(|bar| self.anec.layout(bar, self.tile_shift))
+        else {
             return false;
         };
         with_bytes(self.destination(index).filter(|_| !to.is_null()), |buffer| {
@@ -205,8 +282,9 @@ impl Network {
 }
 
 /// The BAR of an operand by its number, of which there are so many as the header says.
-fn nth(bars: BarSet, index: usize, count: u32) -> Option<usize> {
-    bars.iter().nth(index).filter(|_| index < count as usize).map(usize::from)
+fn nth(bars: &[u8; BARS], index: usize, count: u32) -> Option<usize> {
+    let bar = bars.get(index).filter(|_| index < count as usize)?;
+    Some(usize::from(*bar)).filter(|&bar| bar < BARS)
 }
 
 /// Works on the bytes of a buffer, which the engine does not touch while no program of this file runs. False if there is

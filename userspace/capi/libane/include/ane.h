@@ -58,6 +58,12 @@ struct ane_bo {
 	uint64_t offset;
 };
 
+/* The BARs of inputs and outputs, by their numbers; 0xff where there is none. */
+struct ane_bind {
+	uint8_t src[TILE_COUNT];
+	uint8_t dst[TILE_COUNT];
+};
+
 /* A program, loaded. */
 struct ane_nn {
 	int fd;
@@ -65,6 +71,8 @@ struct ane_nn {
 	struct anec anec;
 	struct ane_bo chans[TILE_COUNT];
 	struct ane_bo btsp_chan;
+	struct ane_bind bind;
+	uint32_t tile_shift;		/* a tile of anec has 1 << tile_shift bytes */
 };
 
 /*
@@ -74,11 +82,33 @@ struct ane_nn {
  */
 struct ane_nn *__ane_init(const char *path, int dev_id);
 
+/*
+ * The same for a file whose tiles have 1 << tile_shift bytes: 0xE is usual, 9 is what newer converters of whole programs write.
+ * The counts stay as they are in the file, and sizes are exact. (__ane_init finds files of the second kind by itself,
+ * and counts their buffers in tiles of 0x4000 bytes.) EINVAL if the file's numbers do not agree with each other then.
+ */
+struct ane_nn *__ane_init_shift(const char *path, int dev_id, uint32_t tile_shift);
+
 /* Gives all of it back. NULL is allowed. */
 void __ane_free(struct ane_nn *nn);
 
 /* Runs the program and waits: 0, or -1 and errno, which is ETIMEDOUT if the engine is not idle after a second. */
 int ane_exec(struct ane_nn *nn);
+
+/*
+ * Runs the program so many times, with its state kept on the device: what output state_dst_idx got is input state_src_idx of the
+ * next time. The two buffers change places with every second time, so the last state is in the output's buffer after an
+ * odd number of times, and in the input's after an even one. 0, or -1 and errno, which is EINVAL for no time at all, for
+ * no such input or output, and for buffers of different sizes.
+ */
+int ane_exec_loop(struct ane_nn *nn, uint32_t iterations, uint32_t state_src_idx, uint32_t state_dst_idx);
+
+/*
+ * Constants in the place of the program's own: how many bytes there may be, and a copy of them to the device. The second gives
+ * 0, or -1 and errno: EINVAL for more than that.
+ */
+uint64_t ane_kernel_capacity(struct ane_nn *nn);
+int ane_bind_kernel(struct ane_nn *nn, const void *from, uint64_t size);
 
 /* Bytes of a buffer; 0 if there is no such input or output. */
 uint64_t __ane_src_size(struct ane_nn *nn, uint32_t idx);
@@ -88,9 +118,15 @@ uint64_t __ane_dst_size(struct ane_nn *nn, uint32_t idx);
 void __ane_send(struct ane_nn *nn, const void *from, uint32_t idx);
 void __ane_read(struct ane_nn *nn, void *to, uint32_t idx);
 
-/* Copy dense tensors, N C H W. Nothing happens if there is no such input or output. */
-void __ane_tile_send(struct ane_nn *nn, const void *from, uint32_t idx);
-void __ane_tile_read(struct ane_nn *nn, void *to, uint32_t idx);
+/*
+ * Copy dense tensors, N C H W: 0, or -1 and errno. That is EINVAL, and nothing happens, if there is no such input or output,
+ * or the file does not say how the tensor lies in the buffer.
+ */
+int __ane_tile_send(struct ane_nn *nn, const void *from, uint32_t idx);
+int __ane_tile_read(struct ane_nn *nn, void *to, uint32_t idx);
+
+/* Says so for a BAR: N, C, H, W, bytes of a plane, bytes of a row. Nothing happens if there is no such BAR. */
+void ane_set_oracle_nchw(struct ane_nn *nn, uint32_t ch, const uint64_t nchw[6]);
 
 /*
  * From a dense tensor to rows of R bytes in planes of P bytes, and back: element n, c, h, w is the half at byte
@@ -103,8 +139,9 @@ void ane_untile(void *data, const void *tile, uint64_t N, uint64_t C, uint64_t H
 #define ane_init(path) __ane_init(path, 0)
 #define ane_free(nn) __ane_free(nn)
 
-#define ane_src_count(nn) ((nn)->anec.src_count)
-#define ane_dst_count(nn) ((nn)->anec.dst_count)
+#define to_anec(nn) (&(nn)->anec)
+#define ane_src_count(nn) (to_anec(nn)->src_count)
+#define ane_dst_count(nn) (to_anec(nn)->dst_count)
 
 #define ane_src_size(nn, idx) __ane_src_size(nn, idx)
 #define ane_dst_size(nn, idx) __ane_dst_size(nn, idx)

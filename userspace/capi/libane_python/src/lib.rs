@@ -20,7 +20,7 @@ use call::{answer, invalid};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pyane_init(path: *const c_char, dev_id: c_int) -> *mut c_void {
     // SAFETY: the caller's path ends with a zero.
-    unsafe { call::open(path, dev_id) }.map_or(ptr::null_mut(), table::add)
+    unsafe { call::open(path, dev_id, None) }.map_or(ptr::null_mut(), table::add)
 }
 
 #[unsafe(no_mangle)]

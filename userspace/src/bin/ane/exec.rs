@@ -8,6 +8,7 @@
 //! it is the program's own, or that of a process which came and went meanwhile, as those do that the program starts.
 
 mod folder;
+mod stats;
 
 use std::env;
 use std::ffi::OsString;
@@ -17,6 +18,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -36,6 +38,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, pipe2};
 
 use self::folder::Folder;
+use self::stats::Stats;
 use crate::device::DeviceArgs;
 use crate::failure::{Exit, Failure};
 use crate::{daemon, device, files};
@@ -128,7 +131,17 @@ pub(crate) fn run(args: &Exec) -> Result<ExitCode> {
         })?;
     }
     let before = private.is_none().then(|| last_failure(&client)).flatten();
-    let status = start(args, signals, &shim, &socket, &nodes);
+    let stats = args.root.as_ref().and_then(|root| {
+        let told = Stats::begin(&client, root);
+        told.inspect_err(|why| files::tell(format_args!("--root: ane_stats is left out: {why:#}"))).ok()
+    });
+    let status = thread::scope(|scope| {
+        let (_running, until) = mpsc::channel();
+        if let Some(stats) = stats {
+            scope.spawn(move || stats.keep(&until));
+        }
+        start(args, signals, &shim, &socket, &nodes)
+    });
     if let Some(folder) = &args.root
         && let Err(why) = root::remove(folder)
     {
