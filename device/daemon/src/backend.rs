@@ -41,6 +41,7 @@ use super::guard::Lost;
 use super::hold::Hold;
 use super::lock::lock;
 use super::poll::Window;
+use super::session::Session;
 use super::trace::Trace;
 use super::vring::QUEUE_SIZE_MAX;
 use super::worker::{Vring, Worker};
@@ -68,8 +69,8 @@ pub(crate) struct Backend {
     timer: TimerFd,
     /// Descriptors that the transport leaves open when a connection ends.
     left_open: Mutex<Vec<RawFd>>,
-    /// Ends the connection that there is.
-    session: Mutex<Option<ShutdownHandle>>,
+    /// The connection that there is.
+    session: Mutex<Session>,
 }
 
 /// What the queue thread keeps from one wake-up to the next.
@@ -98,7 +99,7 @@ impl Backend {
                 TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
             )?,
             left_open: Mutex::new(Vec::new()),
-            session: Mutex::new(None),
+            session: Mutex::default(),
         })
     }
 
@@ -108,15 +109,14 @@ impl Backend {
         handler.register_listener(self.timer.as_fd().as_raw_fd(), EventSet::IN, TIMER.into())
     }
 
-    pub(crate) fn connected(&self, session: Option<ShutdownHandle>) {
-        *lock(&self.session) = session;
+    pub(crate) fn connected(&self, connection: ShutdownHandle) {
+        lock(&self.session).begin(connection);
     }
 
     /// Ends the connection of a frontend that cut its memory short; told once.
     fn give_up(&self, lost: &Lost) {
-        if let Some(session) = lock(&self.session).take() {
+        if lock(&self.session).end() {
             log::error!("frontend is disconnected and its requests are dropped: {lost}");
-            session.shutdown();
         }
     }
 
@@ -131,6 +131,7 @@ impl Backend {
     pub(crate) fn disconnected(&self) -> Vec<RawFd> {
         self.engine.with_worker(Worker::forget);
         self.engine.call_off(false);
+        *lock(&self.session) = Session::default();
         std::mem::take(&mut *lock(&self.left_open))
     }
 

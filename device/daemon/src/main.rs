@@ -35,6 +35,7 @@ mod poll;
 mod ringing;
 mod sandbox;
 mod server;
+mod session;
 mod trace;
 mod vfio_user;
 mod vring;

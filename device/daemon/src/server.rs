@@ -113,10 +113,11 @@ pub(crate) fn connection(name: &str, listener: &mut Listener, backend: &Arc<Back
     }
     let outcome = daemon.start(listener).and_then(|()| {
         log::info!("{name}: frontend is there");
-        backend.connected(daemon.shutdown_handle());
+        if let Some(connection) = daemon.shutdown_handle() {
+            backend.connected(connection);
+        }
         daemon.wait()
     });
-    backend.connected(None);
     // Its threads end here, and no task keeps them.
     backend.leaving();
     drop(daemon);
