@@ -20,6 +20,8 @@ pub(super) struct Pair(Avx2, Avx2);
 #[derive(Clone, Copy)]
 pub(super) struct Doubles256(__m256d);
 
+/// The numbers, in a register at this place.
+///
 /// # Safety
 ///
 /// The processor has the unit.

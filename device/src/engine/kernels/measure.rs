@@ -118,12 +118,6 @@ pub(crate) fn least(number: f32) -> f32 {
     f32::from_bits(if exponent >= power(-2) { 0 } else { least })
 }
 
-/// The largest magnitude with which it does not count.
-#[inline(always)]
-pub(super) fn most(number: f32) -> f32 {
-    f32::from_bits(least(number).to_bits().saturating_sub(1))
-}
-
 /// The same of many numbers.
 #[inline(always)]
 pub(super) fn all_least(numbers: &[f32], to: &mut [f32]) {
@@ -132,15 +126,26 @@ pub(super) fn all_least(numbers: &[f32], to: &mut [f32]) {
     }
 }
 
+/// The largest magnitude of the other factor with which a product of this number does not count.
+#[inline(always)]
+pub(super) fn most(number: f32) -> f32 {
+    f32::from_bits(least(number).to_bits().saturating_sub(1))
+}
+
+/// The smallest magnitude of some numbers that is not zero, as bits less one: all of them set if there is none.
+#[inline(always)]
+pub(super) fn smallest(numbers: &[f32]) -> u32 {
+    // Magnitudes are ordered as their bits are. One less makes zero the largest.
+    let magnitude = |number: &f32| (number.to_bits() & !(1 << 31)).wrapping_sub(1);
+    numbers.iter().map(magnitude).fold(u32::MAX, u32::min)
+}
+
 /// Whether any product is dropped: of the operands of each tap's columns and the magnitudes from which on its rows count them.
 #[inline(always)]
 pub(super) fn drops(panel: &[f32], offsets: &[usize], columns: usize, rows: usize, least: &[f32]) -> bool {
     offsets.iter().zip(least.chunks_exact(rows)).any(|(&offset, least)| {
-        // Magnitudes are ordered as their bits are. One less makes zero the largest.
         let most = least.iter().fold(0, |most, least| least.to_bits().max(most)).wrapping_sub(1);
-        let magnitude = |operand: &f32| (operand.to_bits() & !(1 << 31)).wrapping_sub(1);
-        let smallest = panel[offset..][..columns].iter().map(magnitude).fold(u32::MAX, u32::min);
-        most != u32::MAX && smallest < most
+        most != u32::MAX && smallest(&panel[offset..][..columns]) < most
     })
 }
 

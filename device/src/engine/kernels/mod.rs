@@ -379,6 +379,8 @@ macro_rules! code {
                 ordered, sparse, spread as plane,
             };
 
+            const _: () = assert!($rows % $part == 0, "a block is whole parts");
+
             /// Vectors of a block of one row.
             const ROW: usize = $row;
             /// Half of them.

@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "vectors are read from slices")]
 
 use super::lanes::{ANCHOR, Fused};
-use super::measure::most;
+use super::measure::{self, most};
 use super::prefetch;
 use crate::engine::numerics::product::DROPPED;
 
@@ -28,33 +28,27 @@ pub(crate) const fn room(coefficients: usize) -> usize {
     (coefficients + 2 * TOGETHER) / FEW + WRITTEN
 }
 
-/// A magnitude as a whole number that is less by one, so that zero is the largest.
-#[inline(always)]
-fn magnitude(number: f32) -> u32 {
-    (number.to_bits() & !(1 << 31)).wrapping_sub(1)
-}
-
-/// The exponent of such a magnitude.
+/// The exponent of the smallest of some numbers but zero.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "an exponent is a byte")]
-fn exponent(magnitude: u32) -> i8 {
-    let exponent = (magnitude.wrapping_add(1) >> 23) as i32 - 127;
+fn exponent(numbers: &[f32]) -> i8 {
+    let smallest = measure::smallest(numbers);
+    let exponent = (smallest.wrapping_add(1) >> 23) as i32 - 127;
     // Below 2^-14 numbers have that exponent.
-    if magnitude == u32::MAX { ZEROS } else { exponent.max(-14) as i8 }
+    if smallest == u32::MAX { ZEROS } else { exponent.max(-14) as i8 }
 }
 
 /// The exponents of coefficients.
 #[inline(always)]
 pub(super) fn exponents(coefficients: &[f32], to: &mut [i8]) {
-    coefficients.iter().zip(to).for_each(|(&number, to)| *to = exponent(magnitude(number)));
+    coefficients.iter().zip(to).for_each(|(&number, to)| *to = exponent(&[number]));
 }
 
 /// The exponent of the smallest operand of each tap, `[tap][column]`, but zero: once for each row of a tile.
 #[inline(always)]
 pub(super) fn smallest<const COLUMNS: usize, const ROWS: usize>(operands: &[f32], to: &mut [i8]) {
     for (tap, to) in operands.as_chunks::<COLUMNS>().0.iter().zip(to.as_chunks_mut::<ROWS>().0) {
-        let smallest = tap.iter().map(|&operand| magnitude(operand)).fold(u32::MAX, u32::min);
-        *to = [exponent(smallest); ROWS];
+        *to = [exponent(tap); ROWS];
     }
 }
 

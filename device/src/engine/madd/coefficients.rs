@@ -58,6 +58,11 @@ impl Packed {
         &self.exponents[at + taps.start * self.rows..][..taps.len() * self.rows]
     }
 
+    /// Coefficients of a tile: so far behind each lies the same of the next tile.
+    pub(super) const fn size(&self) -> usize {
+        self.size
+    }
+
     pub(super) fn tile(&self, group: usize, tile: usize, taps: Range<usize>) -> &[f32] {
         let at = self.index(group, tile) * self.size;
         &self.all[at + taps.start * self.rows..][..taps.len() * self.rows]

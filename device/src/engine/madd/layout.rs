@@ -24,6 +24,8 @@ const VECTOR: usize = 16;
 const PANELS: RangeInclusive<usize> = 4..=8;
 /// Singles that stay in the second cache beside panels: sums that are kept, or coefficients.
 const NEAR: usize = 1 << 17;
+/// Places from which on it is worth to look for coefficients with products that are dropped.
+const LOOK_FROM: usize = 24;
 /// Pieces that each thread should have at least. Bands make them where there are few panels, and not more, as each band
 /// copies its panels anew.
 const PIECES: usize = 2;
@@ -138,6 +140,11 @@ impl Layout {
     /// The kernel that works on a panel.
     pub(super) fn kernel(&self, panel: usize) -> &Kernel {
         if self.places - self.first(panel) <= self.narrow.columns { &self.narrow } else { &self.kernel }
+    }
+
+    /// Whether coefficients with products that are dropped are looked for, so that only these products cost something.
+    pub(super) const fn looks_for_dropped(&self) -> bool {
+        self.copied && self.kernel.has_singles && self.places >= LOOK_FROM
     }
 
     /// Panels of a group.

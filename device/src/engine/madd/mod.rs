@@ -57,8 +57,6 @@ const PER_THREAD: usize = 1 << 20;
 const PER_NUMBER: usize = 32;
 /// Numbers of the input that are worth a thread's while to measure.
 const MEASURED: usize = 1 << 16;
-/// Pixels from which on it is worth it to look for the taps that drop products.
-const LOOK_FROM: usize = 24;
 /// Products up to which nothing is worth preparing.
 const FEW: usize = 64;
 
@@ -167,21 +165,15 @@ impl Array {
     }
 
     /// Brings operands and coefficients into the form that kernels read.
-    fn prepare(
-        &mut self,
-        threads: usize,
-        layout: &Layout,
-        has_exponents: bool,
-        definition: &Definition<'_>,
-        watch: &Watch<'_>,
-    ) {
+    fn prepare(&mut self, threads: usize, layout: &Layout, definition: &Definition<'_>, watch: &Watch<'_>) {
         let Self { code, ref pool, .. } = *self;
         let Definition { shape, input, coefficients, .. } = *definition;
         layout.taps(shape, &mut self.taps);
         layout.offsets(&self.taps, &mut self.offsets);
         self.cuts.set(layout, shape);
         let operands = make_room(&mut self.operands, layout.operands());
-        let packing = Packing { code, shape, coefficients, rows: layout.kernel.rows, has_exponents };
+        let (rows, has_exponents) = (layout.kernel.rows, layout.looks_for_dropped());
+        let packing = Packing { code, shape, coefficients, rows, has_exponents };
         let planes = layout.planes.shares(operands).map(Share::Planes);
         let (channel, all) = (shape.height.saturating_mul(shape.width), layout.planes.channels);
         self.channels.resize(all, Extent::NONE);
@@ -360,8 +352,7 @@ impl Watched<'_> {
             return Ok(());
         }
         let layout = Layout::new(array.code, &shape, planes, threads);
-        let has_exponents = layout.copied && layout.kernel.has_singles && shape.pixels() >= LOOK_FROM;
-        array.prepare(threads, &layout, has_exponents, &definition, watch);
+        array.prepare(threads, &layout, &definition, watch);
         let pass = PassContext {
             code: array.code,
             layout,
@@ -370,7 +361,6 @@ impl Watched<'_> {
             cuts: &array.cuts,
             operands: &array.operands,
             coefficients: &array.coefficients,
-            has_exponents,
             channels: &array.channels,
             definition,
             port,

@@ -35,8 +35,6 @@ pub(super) struct PassContext<'a> {
     pub(super) cuts: &'a Cuts,
     pub(super) operands: &'a [f32],
     pub(super) coefficients: &'a Packed,
-    /// Whether coefficients have their exponents beside them, to find out which of them have products to be dropped.
-    pub(super) has_exponents: bool,
     /// The measures of each channel of the input.
     pub(super) channels: &'a [Extent],
     pub(super) definition: Definition<'a>,
@@ -141,7 +139,7 @@ impl PassContext<'_> {
             let biases = self.channels(piece, tile).map(|channel| self.bias(channel).unsigned_abs());
             in_units(biases.max().unwrap_or_default().try_into().unwrap_or(i64::MAX))
         });
-        let may_drop = self.has_exponents && worker.stages.may_drop();
+        let may_drop = self.layout.looks_for_dropped() && worker.stages.may_drop();
         worker.results.least_of = None;
         // Sums that end with the first taps need not be kept.
         let kept = if self.offsets.len() == 1 { 1 } else { piece.panels.len() * tiles.len() };
@@ -306,7 +304,7 @@ impl PassContext<'_> {
         }
         let chunks = stages.chunks(stage).filter(|_| !is_near);
         // The next tile's coefficients lie behind this one's.
-        let ahead = self.shape().taps() * kernel.rows;
+        let ahead = self.coefficients.size();
         let dropped =
             exponents.filter(|_| stage.drops && chunks.is_some()).and_then(|[of_tile, of_panel]| {
                 dropping.resize(room(of_tile.len()), 0);
