@@ -1,8 +1,13 @@
 //! Programs as MIL text, by hand.
 
 /// Names and texts; `weights/weight.bin` of a package with constants is wanted beside the first.
-pub const MIL_PROGRAMS: &[(&str, &str)] =
-    &[("network", NETWORK), ("moving", MOVING), ("attention", ATTENTION), ("whole", WHOLE)];
+pub const MIL_PROGRAMS: &[(&str, &str)] = &[
+    ("network", NETWORK),
+    ("moving", MOVING),
+    ("attention", ATTENTION),
+    ("whole", WHOLE),
+    ("resized", RESIZED),
+];
 
 /// Constants in a file, a convolution, a norm and functions, in the words of the language's first version.
 const NETWORK: &str = r#"program(1.0)
@@ -63,6 +68,19 @@ const WHOLE: &str = r#"program(1.3)
             tensor<fp16, [1, 2, 4]> d = dequantize(axis = int32(1), input = q, scale = tensor<fp16, [2]>([0.0625, 0.125]), zero_point = tensor<int8, [2]>([3, -4]))[name = string("d")];
             tensor<fp16, [1, 2, 4]> r = round(x = d)[name = string("r")];
             tensor<fp16, [1, 2, 4]> y = add(x = d, y = r)[name = string("y")];
+        } -> (y);
+}
+"#;
+
+/// Images made larger by lines between their elements, and powers.
+const RESIZED: &str = r#"program(1.3)
+{
+    func main<ios17>(tensor<fp16, [1, 2, 4, 5]> x) {
+            tensor<fp16, [1, 2, 8, 15]> a = upsample_bilinear(align_corners = bool(false), half_pixel_centers = bool(true), scale_factor_height = fp32(2), scale_factor_width = fp32(3), x = x)[name = string("a")];
+            tensor<fp16, [1, 2, 6, 7]> b = upsample_bilinear(align_corners = bool(true), half_pixel_centers = bool(false), scale_factor_height = fp32(1.5), scale_factor_width = fp32(1.5), x = x)[name = string("b")];
+            tensor<fp16, [1, 2, 6, 7]> c = resize_bilinear(sampling_mode = string("UNALIGN_CORNERS"), target_size_height = int32(6), target_size_width = int32(7), x = a)[name = string("c")];
+            tensor<fp16, [1, 2, 6, 7]> d = pow(x = b, y = fp16(3))[name = string("d")];
+            tensor<fp16, [1, 2, 6, 7]> y = add(x = c, y = d)[name = string("y")];
         } -> (y);
 }
 "#;

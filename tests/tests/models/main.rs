@@ -2,10 +2,12 @@
 //!
 //! * [`agree`]: those that agree.
 //! * [`quantized`]: those of few bits.
+//! * [`ranges`]: those whose numbers lie below zero or beyond halves.
 //! * [`refused`]: those that are refused.
 
 mod agree;
 mod quantized;
+mod ranges;
 mod refused;
 
 use ane::device::{Device, Location};

@@ -255,7 +255,7 @@ class Graph:
         return self._line("divide", [x, y])
 
     def power(self, x: Tensor, y: Union[Tensor, float]) -> Tensor:
-        """``x ** y``: of a tensor by tables, and ``x`` not below 0; of a small whole number by products."""
+        """``x ** y``: of a tensor by tables, where a negative ``x`` needs whole powers; of a whole number by products."""
         if isinstance(y, Tensor):
             return self._line("power", [x, y])
         return self._line("to_power", [x], ["%0", f"exponent={float(y)!r}"])

@@ -71,7 +71,7 @@ impl Graph {
         self.layer("divide", &[a, b], |layer, values| layer.operator("Div", values, &[]))
     }
 
-    /// `a^b` of numbers that are not below zero: `2^(b * log2(a))`, by tables.
+    /// `a^b`: `2^(b * log2(|a|))` by tables, with the sign that a whole `b` gives. Where `a` is below zero another `b` means nothing.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Graph {
         self.layer("power", &[a, b], |layer, values| layer.operator("Pow", values, &[]))
     }
 
-    /// `x` to a known power: by products where it is a small whole number, so that `x` may be below zero there.
+    /// `x` to a known power: by products where it is a whole number up to 2048.
     ///
     /// # Errors
     ///

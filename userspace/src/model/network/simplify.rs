@@ -1,4 +1,8 @@
 //! Layers that the engine does in one pass are made one: what follows a convolution and what is known joins it.
+//!
+//! * `reductions`: what stands around a reduction.
+
+mod reductions;
 
 use super::array::Array;
 use super::operation::{Join, JoinKind, Map, Operation};
@@ -35,7 +39,9 @@ impl Network {
         let mut joined = vec![false; self.nodes.len()];
         for (at, joined) in joined.iter_mut().enumerate() {
             self.gives_relu(at, &uses);
-            let Some(into) = self.joins_producer(at, &uses) else { continue };
+            self.divides_by_reduction(at, &uses);
+            let into = self.joins_producer(at, &uses).or_else(|| self.joins_reduction(at, &uses));
+            let Some(into) = into else { continue };
             let (output, name) = (self.nodes[at].output, self.nodes[at].name.clone());
             uses.reads[self.nodes[into].output] = 0;
             uses.made_by[output] = Some(into);

@@ -41,7 +41,17 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
     };
     let factors = ["scale_factor_height", "scale_factor_width"];
     let [height, width] = factors.map(|name| call.number(name, 1.0));
-    let scales = call.constant(Array::list([height?, width?]));
+    let factors = [height?, width?];
+    if places == "align_corners" {
+        // The last elements lie upon each other, whatever a factor leaves behind the last whole element.
+        let x = call.x()?;
+        let dims = call.network.dims(x).to_vec();
+        let extents = dims.iter().skip(dims.len().saturating_sub(2));
+        let sizes = extents.zip(factors).map(|(&extent, factor)| (extent as f64 * factor).floor() as i64);
+        let sizes = call.whole(sizes);
+        return resized(call, None, Some(sizes), kind, places);
+    }
+    let scales = call.constant(Array::list(factors));
     resized(call, Some(scales), None, kind, places)
 }
 

@@ -3,7 +3,7 @@
 use super::{Call, Made, one, tensor};
 use crate::model::layers::Layers;
 use crate::model::network::operation::{Join, JoinKind, Map};
-use crate::model::network::{Array, Kind, Operation, ValueId};
+use crate::model::network::{Kind, Operation, ValueId};
 use crate::model::problem::Why;
 
 pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
@@ -80,7 +80,6 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "Mul" => join(call, JoinKind::Multiply),
         "Div" => divide(call),
         "Mod" => remainder(call),
-        "Pow" => power(call),
         "Sum" => many(call, JoinKind::Add, false),
         "Mean" => many(call, JoinKind::Add, true),
         "Max" => many(call, JoinKind::Maximum, false),
@@ -222,37 +221,6 @@ fn remainder(call: &mut Call<'_, '_>) -> Made {
     let whole = call.constant(whole, kind);
     let below = call.join(JoinKind::Multiply, whole, b)?;
     one(call.join(JoinKind::Subtract, a, below)?)
-}
-
-fn power(call: &mut Call<'_, '_>) -> Made {
-    let (x, exponent) = (call.x(0)?, call.x(1)?);
-    let Some(exponent) = call.network.known(exponent).and_then(Array::only) else {
-        return one(call.join(JoinKind::Power, x, exponent)?);
-    };
-    if call.network.known(x).is_some() {
-        return one(call.join(JoinKind::Power, x, call.inputs[1].unwrap_or(x))?);
-    }
-    one(powered(call, x, exponent)?)
-}
-
-/// `x` to a known power, by products where it is a small whole number.
-fn powered(call: &mut Call<'_, '_>, x: ValueId, exponent: f64) -> Result<ValueId, Why> {
-    match exponent {
-        1.0 => Ok(x),
-        2.0 => call.map(Map::Square, x),
-        0.5 => call.map(Map::SquareRoot, x),
-        -0.5 => call.map(Map::ReciprocalSquareRoot, x),
-        -1.0 => call.map(Map::Reciprocal, x),
-        3.0..=8.0 if exponent.fract() == 0.0 => {
-            let square = call.map(Map::Square, x)?;
-            let half = powered(call, square, (exponent / 2.0).floor())?;
-            if exponent % 2.0 == 0.0 { Ok(half) } else { call.join(JoinKind::Multiply, half, x) }
-        }
-        _ => {
-            let exponent = call.scalar(exponent);
-            call.join(JoinKind::Power, x, exponent)
-        }
-    }
 }
 
 fn many(call: &mut Call<'_, '_>, kind: JoinKind, mean: bool) -> Made {

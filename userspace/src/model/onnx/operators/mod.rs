@@ -6,6 +6,7 @@ mod elementwise;
 mod linear;
 mod normal;
 mod picked;
+mod power;
 mod quantized;
 mod recurrent;
 mod reduce;
@@ -62,6 +63,7 @@ const IDLE: &[&str] = &[
 pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
     let families = [
         elementwise::call,
+        power::call,
         arrange::call,
         picked::call,
         reduce::call,

@@ -63,6 +63,9 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     if steps.saturating_mul(backward.len()) > STEPS_MAX {
         return Err(Call::mode(format!("{steps} steps are more than {STEPS_MAX}")));
     }
+    if cell == Cell::LongShort && call.integer("input_forget", 0) != 0 {
+        return Err(Call::mode("coupled input and forget gates (input_forget) are not mapped"));
+    }
     // The attribute says what the weights say.
     call.integer("hidden_size", 0);
     if call.optional(4).is_some() && call.list(4)?.iter().any(|&length| length != steps as i64) {

@@ -46,14 +46,15 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "ReduceMean" => reduced(call, x, ReduceKind::Mean, axes.clone())?,
         "ReduceMax" => reduced(call, x, ReduceKind::Maximum, axes.clone())?,
         "ReduceMin" => reduced(call, x, ReduceKind::Minimum, axes.clone())?,
-        "ReduceSumSquare" => squares(call, x, axes.clone())?,
+        "ReduceSumSquare" => squares(call, x, axes.clone(), Post::None)?,
         "ReduceL1" => {
             let magnitudes = call.map(Map::Abs, x)?;
             reduced(call, magnitudes, ReduceKind::Sum, axes.clone())?
         }
         "ReduceL2" => {
-            let sum = squares(call, x, axes.clone())?;
-            call.map(Map::SquareRoot, sum)?
+            // The sum of squares may exceed a half where its root does not.
+            let factor = squares(call, x, axes.clone(), Post::ReciprocalSquareRoot)?;
+            call.map(Map::Reciprocal, factor)?
         }
         "ReduceLogSum" => {
             let sum = reduced(call, x, ReduceKind::Sum, axes.clone())?;
@@ -96,8 +97,8 @@ pub(super) fn reduced(
     call.add(Operation::Reduce(reduce), &[x])
 }
 
-fn squares(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>) -> Result<ValueId, Why> {
-    let reduce = Reduce { kind: ReduceKind::Sum, axes, square: true, epsilon: 0.0, post: Post::None };
+fn squares(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>, post: Post) -> Result<ValueId, Why> {
+    let reduce = Reduce { kind: ReduceKind::Sum, axes, square: true, epsilon: 0.0, post };
     call.add(Operation::Reduce(reduce), &[x])
 }
 

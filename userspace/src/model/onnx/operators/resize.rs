@@ -3,6 +3,7 @@
 use super::linear::product;
 use super::{Call, Made, one};
 use crate::model::layers::Layers;
+use crate::model::network::array::elements;
 use crate::model::network::{Array, Kind, Operation, ValueId};
 use crate::model::problem::Why;
 
@@ -49,40 +50,73 @@ fn along(
     let extent = call.dims(x)[axis];
     let places = (0..wanted).map(|at| place(call, at as f64, extent as f64, wanted as f64, scale));
     let places = places.collect::<Result<Vec<f64>, _>>()?;
-    let inside = |at: f64| at.clamp(0.0, extent as f64 - 1.0) as usize;
+    // Exporters write it beside other modes too, where it means nothing.
+    let rounding = call.text("nearest_mode", "round_prefer_floor");
     match call.text("mode", "nearest").as_str() {
         "nearest" => {
-            let mode = call.text("nearest_mode", "round_prefer_floor");
-            let round = |at: f64| match mode.as_str() {
-                "floor" => at.floor(),
-                "ceil" => at.ceil(),
-                "round_prefer_ceil" => (at + 0.5).floor(),
-                _ => (at - 0.5).ceil(),
+            let round = match rounding.as_str() {
+                "floor" => f64::floor,
+                "ceil" => f64::ceil,
+                "round_prefer_ceil" => |at: f64| (at + 0.5).floor(),
+                "round_prefer_floor" => |at: f64| (at - 0.5).ceil(),
+                other => return Err(Call::mode(format!("rounding by {other:?} is not mapped"))),
             };
-            let indices = places.iter().map(|&at| inside(round(at))).collect();
+            let indices = places.iter().map(|&at| inside(round(at), extent)).collect();
             call.add(Operation::Take { axis, indices }, &[x])
         }
-        "linear" if wanted == extent && scale == 1.0 => Ok(x),
-        "linear" => {
-            let mut matrix = vec![0.0; extent * wanted];
-            for (to, &at) in places.iter().enumerate() {
-                let part = at - at.floor();
-                matrix[inside(at.floor()) * wanted + to] += 1.0 - part;
-                matrix[inside(at.floor() + 1.0) * wanted + to] += part;
-            }
-            let matrix = Array::new(vec![extent, wanted], matrix)?;
-            let matrix = call.constant(matrix, Kind::Real);
-            let rank = call.dims(x).len();
-            let order: Vec<usize> =
-                (0..rank).filter(|&other| other != axis).chain(std::iter::once(axis)).collect();
-            let mut back = vec![0; rank];
-            order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
-            let last = call.add(Operation::Permute(order), &[x])?;
-            let longer = product(call, last, matrix)?;
-            call.add(Operation::Permute(back), &[longer])
+        "linear" | "cubic" if wanted == extent && scale == 1.0 => Ok(x),
+        "linear" => mixed(call, x, axis, &places, |part| vec![(0.0, 1.0 - part), (1.0, part)]),
+        "cubic" => {
+            let steep = call.single("cubic_coeff_a", -0.75);
+            mixed(call, x, axis, &places, |part| cubic(part, steep))
         }
         other => Err(Call::mode(format!("mode {other:?} is not mapped"))),
     }
+}
+
+fn inside(at: f64, extent: usize) -> usize {
+    at.clamp(0.0, extent as f64 - 1.0) as usize
+}
+
+/// The four elements around a place, and the factor of each, by Keys's polynomials.
+fn cubic(part: f64, steep: f64) -> Vec<(f64, f64)> {
+    let near = |x: f64| ((steep + 2.0) * x - (steep + 3.0)) * x * x + 1.0;
+    let far = |x: f64| ((steep * x - 5.0 * steep) * x + 8.0 * steep) * x - 4.0 * steep;
+    vec![(-1.0, far(part + 1.0)), (0.0, near(part)), (1.0, near(1.0 - part)), (2.0, far(2.0 - part))]
+}
+
+/// Elements as sums of those around their places, as a product with a matrix. `factors` has for a fraction of the way to the
+/// next element the elements from the one below, and the factor of each.
+fn mixed(
+    call: &mut Call<'_, '_>,
+    x: ValueId,
+    axis: usize,
+    places: &[f64],
+    factors: impl Fn(f64) -> Vec<(f64, f64)>,
+) -> Result<ValueId, Why> {
+    let (extent, wanted) = (call.dims(x)[axis], places.len());
+    let leaves_out = call.integer("exclude_outside", 0) != 0;
+    let mut matrix = vec![0.0; elements(&[extent, wanted])?];
+    for (to, &at) in places.iter().enumerate() {
+        let below = at.floor();
+        let mut factors = factors(at - below);
+        if leaves_out {
+            factors.retain(|(from, _)| (0.0..extent as f64).contains(&(below + from)));
+        }
+        let sum = if leaves_out { factors.iter().map(|(_, factor)| factor).sum() } else { 1.0 };
+        for (from, factor) in factors {
+            matrix[inside(below + from, extent) * wanted + to] += factor / sum;
+        }
+    }
+    let matrix = Array::new(vec![extent, wanted], matrix)?;
+    let matrix = call.constant(matrix, Kind::Real);
+    let rank = call.dims(x).len();
+    let order: Vec<usize> = (0..rank).filter(|&other| other != axis).chain(std::iter::once(axis)).collect();
+    let mut back = vec![0; rank];
+    order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
+    let last = call.add(Operation::Permute(order), &[x])?;
+    let longer = product(call, last, matrix)?;
+    call.add(Operation::Permute(back), &[longer])
 }
 
 /// Where element `at` of the result lies in the operand.

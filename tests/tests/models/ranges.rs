@@ -1,0 +1,151 @@
+//! Models whose numbers lie below zero, or leave what a half holds on their way.
+
+use ane::model::execute;
+use ane::model::network::Array;
+use ane_tests::model::Attribute::{Integer, Integers, Single, Text};
+use ane_tests::model::Onnx;
+
+use super::{compiled, device, difference, problems};
+
+/// The one result of a model for these inputs.
+fn result(net: &Onnx, inputs: &[Array]) -> Vec<f64> {
+    let compiled = compiled(&net.finish());
+    execute(&device(), &compiled, inputs).unwrap_or_else(|error| panic!("{error}"))[0].values().to_vec()
+}
+
+const BASES: [f64; 10] = [-5.0, -3.0, -2.0, -1.0, -0.75, 0.75, 1.0, 2.0, 3.0, 5.0];
+
+fn agrees(seen: &[f64], exponents: &[f64], most: f64) {
+    assert_eq!(seen.len(), BASES.len());
+    for ((&base, &exponent), &seen) in BASES.iter().zip(exponents).zip(seen) {
+        let wanted = half::f16::from_f64(base.powf(exponent)).to_f64();
+        let is_near = seen == wanted || (seen - wanted).abs() <= most * wanted.abs() + 6e-8;
+        assert!(is_near, "{base} to {exponent} is {wanted}, not {seen}");
+    }
+}
+
+#[test]
+fn whole_power_of_a_number_below_zero_has_its_sign() {
+    for exponent in [0.0, 1.0, 2.0, 3.0, 7.0, 9.0, 12.0, 21.0, -1.0, -2.0, -3.0, -5.0, -8.0, 2049.0, -4097.0]
+    {
+        let mut net = Onnx::new(1);
+        let x = net.input("x", &[10]);
+        let power = net.singles(&[], &[exponent]);
+        net.node_to("Pow", &[&x, &power], "y", &[]);
+        net.output("y", &[10]);
+        let seen = result(&net, &[Array::list(BASES)]);
+        if exponent.abs() < 2048.0 {
+            agrees(&seen, &[f64::from(exponent); 10], 0.004 * f64::from(exponent.abs()).max(1.0));
+        } else {
+            // Such a power is 0, 1 or infinite as a half.
+            assert_eq!(seen, BASES.map(|base| half::f16::from_f64(base.powf(exponent.into())).to_f64()));
+        }
+    }
+}
+
+#[test]
+fn each_element_has_its_own_power() {
+    let exponents = [3.0_f32, 2.0, -1.0, 5.0, 4.0, 0.5, 7.0, -0.5, 0.0, 1.5];
+    let wide = exponents.map(f64::from);
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[10]);
+    let power = net.singles(&[10], &exponents);
+    net.node_to("Pow", &[&x, &power], "y", &[]);
+    net.output("y", &[10]);
+    agrees(&result(&net, &[Array::list(BASES)]), &wide, 0.02);
+    let mut net = Onnx::new(1);
+    let (x, power) = (net.input("x", &[10]), net.input("power", &[10]));
+    net.node_to("Pow", &[&x, &power], "y", &[]);
+    net.output("y", &[10]);
+    agrees(&result(&net, &[Array::list(BASES), Array::list(wide)]), &wide, 0.02);
+}
+
+#[test]
+fn power_stretches_over_the_exponents() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2, 1]);
+    let power = net.singles(&[3], &[2.0; 3]);
+    net.node_to("Pow", &[&x, &power], "y", &[]);
+    net.output("y", &[2, 3]);
+    let seen = result(&net, &[Array::new(vec![2, 1], vec![-3.0, 2.0]).unwrap()]);
+    assert_eq!(seen, [9.0, 9.0, 9.0, 4.0, 4.0, 4.0]);
+}
+
+/// Four ways to write a norm, over numbers whose squares no half holds.
+#[test]
+fn norm_in_single_operators_is_a_norm_of_large_numbers_too() {
+    let axes = [("axes", Integers(vec![-1]))];
+    for way in ["pow and reciprocal", "product and quotient", "square root of a sum", "L2"] {
+        let mut net = Onnx::new(1);
+        let x = net.input("x", &[3, 64]);
+        let epsilon = net.singles(&[], &[1e-5]);
+        match way {
+            "pow and reciprocal" => {
+                let two = net.singles(&[], &[2.0]);
+                let square = net.node("Pow", &[&x, &two], &[]);
+                let mean = net.node("ReduceMean", &[&square], &axes);
+                let sum = net.node("Add", &[&mean, &epsilon], &[]);
+                let root = net.node("Sqrt", &[&sum], &[]);
+                let factor = net.node("Reciprocal", &[&root], &[]);
+                net.node_to("Mul", &[&x, &factor], "y", &[]);
+            }
+            "product and quotient" => {
+                let square = net.node("Mul", &[&x, &x], &[]);
+                let mean = net.node("ReduceMean", &[&square], &axes);
+                let sum = net.node("Add", &[&epsilon, &mean], &[]);
+                let root = net.node("Sqrt", &[&sum], &[]);
+                net.node_to("Div", &[&x, &root], "y", &[]);
+            }
+            "square root of a sum" => {
+                let sum = net.node("ReduceSumSquare", &[&x], &axes);
+                let root = net.node("Sqrt", &[&sum], &[]);
+                net.node_to("Div", &[&x, &root], "y", &[]);
+            }
+            _ => {
+                let norm = net.node("ReduceL2", &[&x], &axes);
+                net.node_to("Div", &[&x, &norm], "y", &[]);
+            }
+        }
+        net.output("y", &[3, 64]);
+        let value = |at: usize| half::f16::from_f64((at * 37 % 101) as f64 * 9.0 - 450.0).to_f64();
+        let x = Array::from_fn(vec![3, 64], value).unwrap();
+        let seen = result(&net, std::slice::from_ref(&x));
+        for (row, seen) in x.values().chunks(64).zip(seen.chunks(64)) {
+            let sum: f64 = row.iter().map(|value| value * value).sum();
+            let norm = if way.starts_with('p') { (sum / 64.0 + 1e-5).sqrt() } else { sum.sqrt() };
+            for (x, seen) in row.iter().zip(seen) {
+                assert!((x / norm - seen).abs() <= 0.003, "{way}: {x} over {norm} is not {seen}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_and_curves_between_elements_agree_beside_what_exporters_write() {
+    for (mode, leaves_out) in [("linear", 0), ("cubic", 0), ("cubic", 1)] {
+        let mut net = Onnx::new(1);
+        let x = net.input("x", &[1, 2, 5, 6]);
+        let (none, sizes) = (net.singles(&[0], &[]), net.integers(&[1, 2, 11, 8]));
+        let attributes = [
+            ("mode", Text(mode)),
+            ("nearest_mode", Text("floor")),
+            ("coordinate_transformation_mode", Text("pytorch_half_pixel")),
+            ("cubic_coeff_a", Single(-0.75)),
+            ("exclude_outside", Integer(leaves_out)),
+        ];
+        net.node_to("Resize", &[&x, "", &none, &sizes], "y", &attributes);
+        net.output("y", &[1, 2, 11, 8]);
+        let (worst, largest) = difference(&net.finish());
+        assert!(largest > 0.5 && worst <= 0.003, "{mode}: {worst} of {largest}");
+    }
+}
+
+#[test]
+fn rounding_that_nobody_knows_is_refused() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[1, 1, 2, 2]);
+    let (none, sizes) = (net.singles(&[0], &[]), net.integers(&[1, 1, 4, 4]));
+    net.node_to("Resize", &[&x, "", &none, &sizes], "y", &[("nearest_mode", Text("sideways"))]);
+    net.output("y", &[1, 1, 4, 4]);
+    assert!(problems(&net.finish())[0].why.to_string().contains("\"sideways\""));
+}
