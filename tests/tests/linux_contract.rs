@@ -127,6 +127,25 @@ fn sixteen_pages_are_contained_and_the_seventeenth_costs_a_cycle_of_the_power() 
 }
 
 #[test]
+fn stream_that_bypasses_translation_takes_addresses_of_memory() {
+    let mut rig = rig(8, &options());
+    let mut direct = rig.job.clone();
+    direct.first = rig.linux.space.place(direct.first);
+    for bar in direct.bars.iter_mut().filter(|bar| **bar != 0) {
+        *bar = rig.linux.space.place(*bar);
+    }
+    rig.linux.control_streams(0x1100);
+    let (ended, seen) = rig.linux.submit(&direct);
+    assert_eq!((ended, seen.contained, seen.cycles), (Ok(()), 0, 0));
+    rig.check();
+    // A device address is no memory there, and a page in the tables does not help.
+    let (ended, _) = rig.linux.submit(&rig.job);
+    assert_ne!(ended, Ok(()));
+    rig.linux.control_streams(0x80);
+    rig.next_is_good();
+}
+
+#[test]
 fn base_address_of_zero_is_never_contained_and_leaves_no_fault_behind() {
     let mut rig = rig(8, &options());
     let mut job = rig.job.clone();

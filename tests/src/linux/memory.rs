@@ -88,6 +88,18 @@ impl Space {
         self.memory.write_obj(0_u64, leaf).expect("table is memory");
     }
 
+    /// Where in memory a device address leads, which is mapped.
+    ///
+    /// # Panics
+    ///
+    /// If it is not mapped.
+    pub fn place(&mut self, iova: u32) -> u32 {
+        let leaf = self.leaf(iova.into());
+        let word: u64 = self.memory.read_obj(leaf).expect("table is memory");
+        assert_eq!(word & 3, 3, "{iova:#x} is mapped");
+        (word & 0xff_ffff_c000) as u32 | iova & (PAGE as u32 - 1)
+    }
+
     /// A buffer of so many bytes, mapped, zeroed, with addresses of its own.
     pub fn buffer(&mut self, bytes: u64) -> LinuxBuffer {
         let count = bytes.div_ceil(PAGE).max(1);

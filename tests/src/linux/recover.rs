@@ -55,6 +55,12 @@ impl<T: Mmio> Linux<T> {
         }
     }
 
+    /// Sets the control word of the engine's stream in all DARTs.
+    pub fn control_streams(&mut self, word: u32) {
+        (0..3).for_each(|dart| self.write(Range::Dart(dart), dart::TCR, word));
+        self.invalidate_all();
+    }
+
     /// Drops what a DART has kept of some streams.
     fn invalidate(&mut self, range: Range, streams: u32) {
         self.write(range, dart::SELECT, streams);

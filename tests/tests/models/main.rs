@@ -4,11 +4,13 @@
 //! * [`quantized`]: those of few bits.
 //! * [`ranges`]: those whose numbers lie below zero or beyond halves.
 //! * [`refused`]: those that are refused.
+//! * [`simplified`]: those that have fewer layers than they were written with.
 
 mod agree;
 mod quantized;
 mod ranges;
 mod refused;
+mod simplified;
 
 use ane::device::{Device, Location};
 use ane::model::compare::worst;
