@@ -11,6 +11,7 @@ use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::context::CONTEXT_ATTACH;
 use ane_uapi::ioctl::errno::Errno;
 
+use crate::bo::{Space, StoreId};
 use crate::bus::Bus;
 use crate::device::Driver;
 use crate::front::{Call, Credentials, Extent, FileId, Files, Progress};
@@ -55,6 +56,13 @@ impl<B: Bus> Driver<B> {
             })
         };
         ContextId::ALL.into_iter().filter_map(in_use).filter(|info| !info.processes.is_empty()).collect()
+    }
+
+    /// The memory of a file's context, and which arena of it is the file's.
+    fn memory_of(&mut self, file: FileId) -> Option<(&mut Space, StoreId)> {
+        let contexts = self.hardware.contexts_mut();
+        let (context, store) = contexts.of(file).zip(contexts.store(file))?;
+        Some((contexts.space_mut(context)?, store))
     }
 
     /// How long the files of a context are held back still, and why.
@@ -123,15 +131,13 @@ impl<B: Bus> Files for Driver<B> {
     }
 
     fn map(&mut self, file: FileId, offset: u64, bytes: u64) -> Result<Vec<Extent>, Errno> {
-        let context = self.hardware.contexts().of(file).ok_or(Errno::EINVAL)?;
-        let space = self.hardware.contexts_mut().space_mut(context).ok_or(Errno::EINVAL)?;
-        space.extents(offset, bytes).map_err(|error| error.errno())
+        let (space, store) = self.memory_of(file).ok_or(Errno::EINVAL)?;
+        space.extents(store, offset, bytes).map_err(|error| error.errno())
     }
 
     fn unmap(&mut self, file: FileId, offset: u64, bytes: u64) -> Result<(), Errno> {
-        let context = self.hardware.contexts().of(file).ok_or(Errno::EINVAL)?;
-        let space = self.hardware.contexts_mut().space_mut(context).ok_or(Errno::EINVAL)?;
-        space.unmapped(offset, bytes).map_err(|error| error.errno())
+        let (space, store) = self.memory_of(file).ok_or(Errno::EINVAL)?;
+        space.unmapped(store, offset, bytes).map_err(|error| error.errno())
     }
 
     fn signal(&mut self, file: FileId, fence: u64, event: OwnedFd) -> Result<(), Errno> {
@@ -147,9 +153,12 @@ impl<B: Bus> Files for Driver<B> {
     }
 
     fn arena(&mut self, file: FileId) -> Result<Arc<OwnedFd>, Errno> {
-        self.clients.file(file)?;
-        let context = self.clients.attached(&mut self.hardware, file)?;
-        Ok(Arc::clone(self.hardware.contexts().space(context).ok_or(Errno::ENODEV)?.arena().file()))
+        // A client that maps the node as a file is one that knows of no contexts.
+        if self.hardware.contexts().of(file).is_none() {
+            let seeker = self.clients.seeker(file)?;
+            self.hardware.attach_silent(seeker).map_err(|error| error.errno())?;
+        }
+        Ok(Arc::clone(self.hardware.contexts().arena(file).ok_or(Errno::ENODEV)?.file()))
     }
 
     fn has_queued(&self) -> bool {

@@ -2,13 +2,15 @@
 //!
 //! A context is a stream of the DART with page tables and an arena of its own; what one maps, requests of another
 //! cannot reach. The base context is one like the others, and the first that is given out. A file that comes when
-//! all are taken is refused, waits (in `line`), or shares, as it says itself, and never gets somebody else's by accident:
-//! who shares a context reaches all of it, so only files of one user share. What one user may have of the contexts is
-//! bounded ([`User`]), and for who has that all count as taken.
+//! all are taken is refused, waits (in `line`), or shares, as it says itself. One that cannot say shares with others that
+//! cannot (`beside`). No file gets somebody else's by accident: who shares a context reaches all of its addresses, so only
+//! files of one user share. What one user may have of the contexts is bounded ([`User`]), and for who has that all count
+//! as taken.
 //!
 //! A context that is given back takes everything along: its mappings, its tables' place in the windows, what the
 //! translation buffer holds of it, and its arena, of which the next client gets another.
 
+mod beside;
 mod line;
 
 use std::collections::BTreeMap;
@@ -20,8 +22,8 @@ use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::wire::config::FEATURE_CHECK;
 use thiserror::Error;
 
-use crate::bo::Space;
-use crate::bus::{Bus, BusError, Operation};
+use crate::bo::{Space, StoreId};
+use crate::bus::{Arena, ArenaId, Bus, BusError, Operation};
 use crate::dart::{Controller, Nub, TableError};
 use crate::front::{FileId, User};
 use crate::per::PerContext;
@@ -85,8 +87,17 @@ pub struct Contexts {
     is_checking: bool,
     count: u32,
     slots: PerContext<Option<Slot>>,
-    of: BTreeMap<FileId, ContextId>,
+    of: BTreeMap<FileId, Member>,
     line: Line,
+}
+
+/// What a file has.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    context: ContextId,
+    /// The arena that its buffers lie in, by the context's number and by the bus's.
+    store: StoreId,
+    arena: ArenaId,
 }
 
 #[derive(Debug)]
@@ -94,9 +105,22 @@ struct Slot {
     /// The user of all its files.
     user: u32,
     files: u32,
-    /// All of its files asked to share.
-    is_shared: bool,
+    joins: Joins,
+    /// Arenas that files left behind when the device did not answer, and to which it may still translate for this context:
+    /// they are nobody's until the context is given back.
+    unsure: Vec<ArenaId>,
     space: Space,
+}
+
+/// Which files may join a context: those that came as its first did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joins {
+    /// It has the context for itself.
+    Nobody,
+    /// It asked to share.
+    WhoAsks,
+    /// It cannot say what it wants, and neither can they.
+    WhoCannotSay,
 }
 
 impl Contexts {
@@ -132,11 +156,11 @@ impl Contexts {
     }
 
     pub fn of(&self, file: FileId) -> Option<ContextId> {
-        self.of.get(&file).copied()
+        Some(self.of.get(&file)?.context)
     }
 
     pub fn files_of(&self, context: ContextId) -> impl Iterator<Item = FileId> {
-        self.of.iter().filter(move |(_, of)| **of == context).map(|(file, _)| *file)
+        self.of.iter().filter(move |(_, of)| of.context == context).map(|(file, _)| *file)
     }
 
     /// How many files have a context.
@@ -152,6 +176,17 @@ impl Contexts {
     /// The buffers of a context that is in use.
     pub fn space_mut(&mut self, context: ContextId) -> Option<&mut Space> {
         self.slots[context].as_mut().map(|slot| &mut slot.space)
+    }
+
+    /// Which of its context's arenas a file has.
+    pub fn store(&self, file: FileId) -> Option<StoreId> {
+        Some(self.of.get(&file)?.store)
+    }
+
+    /// The arena of a file.
+    pub fn arena(&self, file: FileId) -> Option<&Arena> {
+        let of = self.of.get(&file)?;
+        self.space(of.context)?.arena(of.store)
     }
 
     fn slot(&self, context: ContextId) -> Option<&Slot> {
@@ -211,7 +246,7 @@ impl Contexts {
         }
         let shares = policy == ContextPolicy::Share;
         let is_wanted = |&context: &ContextId| wanted.is_none_or(|wanted| wanted == context);
-        let may_share = |slot: &Slot| slot.is_shared && slot.user == user.id;
+        let may_share = |slot: &Slot| slot.joins == Joins::WhoAsks && slot.user == user.id;
         let all_free: Vec<ContextId> = self.all().filter(|&context| self.slot(context).is_none()).collect();
         let held = self.held(user.id);
         let may_take = user.may_take(held, all_free.len());
@@ -228,7 +263,9 @@ impl Contexts {
         let context = match (free, shared) {
             (Some(context), _) => {
                 let space = self.set_up(bus, context)?;
-                self.slots[context] = Some(Slot { user: user.id, files: 1, is_shared: shares, space });
+                let joins = if shares { Joins::WhoAsks } else { Joins::Nobody };
+                self.slots[context] =
+                    Some(Slot { user: user.id, files: 1, joins, unsure: Vec::new(), space });
                 context
             }
             (None, Some(context)) => {
@@ -240,13 +277,16 @@ impl Contexts {
             (None, None) if is_left && !may_take => return Err(Error::Share(user.id, held)),
             (None, None) => return Err(Error::NoneFree(self.count)),
         };
-        self.of.insert(file, context);
+        // Whoever asked to share shares the arena too, of which there is one then.
+        let member = Member { context, store: StoreId::FIRST, arena: ArenaId::of(context) };
+        self.of.insert(file, member);
         Ok(Attached { context, sharers: self.sharers(context) })
     }
 
     /// Everything that a context needs; nothing of it remains if something fails.
     fn set_up(&mut self, bus: &mut impl Bus, context: ContextId) -> Result<Space, Error> {
-        let arena = bus.arena(context).map_err(|why| match why {
+        let id = ArenaId::of(context);
+        let arena = bus.arena(id).map_err(|why| match why {
             // A device that takes less memory has room for fewer contexts.
             BusError::Lacks { .. } => Error::NoneFree(self.count),
             other => other.into(),
@@ -256,7 +296,7 @@ impl Contexts {
             Ok(None) => return Err(Error::NoneFree(self.count)),
             Err(why) => {
                 // What cannot be taken back now is replaced when the context is set up the next time.
-                let _ = bus.retire(context);
+                let _ = bus.retire(id);
                 return Err(Error::Tables(why));
             }
         };
@@ -266,21 +306,31 @@ impl Contexts {
         match bus.batch(&operations, &mut []) {
             Ok(_) => Ok(space),
             Err(why) => {
-                self.take_down(bus, context, space);
+                self.take_down(bus, (context, id), space);
                 Err(why.into())
             }
         }
     }
 
-    /// Gives a file's context back. If no other file has it, everything in it goes: buffers, addresses, arena.
+    /// Gives a file's context back. If no other file has it, everything in it goes: buffers, addresses, arena. If others
+    /// have it, an arena that only this file had goes, with the buffers in it.
     /// Nothing of it may be in flight.
     pub fn detach(&mut self, bus: &mut impl Bus, file: FileId) -> Result<(), Error> {
-        let context = self.of.remove(&file).ok_or(Error::Detached)?;
+        let Member { context, store, arena } = self.of.remove(&file).ok_or(Error::Detached)?;
         match &mut self.slots[context] {
-            Some(slot) if slot.files > 1 => slot.files = slot.files.saturating_sub(1),
+            Some(slot) if slot.files > 1 => {
+                slot.files = slot.files.saturating_sub(1);
+                if slot.joins == Joins::WhoCannotSay {
+                    if !slot.space.leave(bus, store) {
+                        slot.unsure.push(arena);
+                    }
+                    // What cannot be taken back now is replaced when the number is given out again.
+                    let _ = bus.retire(arena);
+                }
+            }
             place => {
                 if let Some(slot) = place.take() {
-                    self.take_down(bus, context, slot.space);
+                    self.take_down(bus, (context, arena), slot.space);
                 }
             }
         }
@@ -291,7 +341,7 @@ impl Contexts {
     ///
     /// A device that does not answer does not keep the context from being given back: setting it up again begins
     /// with another arena, and tells the device everything anew.
-    fn take_down(&mut self, bus: &mut impl Bus, context: ContextId, mut space: Space) {
+    fn take_down(&mut self, bus: &mut impl Bus, (context, arena): (ContextId, ArenaId), mut space: Space) {
         space.clear();
         let mut operations = Vec::new();
         self.controller
@@ -301,7 +351,7 @@ impl Contexts {
         // After `clear` there is no mapping for which it could be refused.
         let taken = self.nub.take_back(space.into_mapper());
         debug_assert!(taken.is_ok(), "a cleared space has no mappings");
-        let _ = bus.retire(context);
+        let _ = bus.retire(arena);
     }
 
     /// The writes by which the windows know every context in use: after probe, resume, and reset. The spaces

@@ -93,7 +93,7 @@ def closed_models_say_so():
 
 def too_many_models_say_so():
     models = []
-    why = refused(OSError, "taken", lambda: [models.append(load()) for _ in range(64)])
+    why = refused(OSError, "taken", lambda: [models.append(load()) for _ in range(512)])
     assert len(models) > 1, why
     del models
 

@@ -96,7 +96,7 @@ impl<B: Bus> Driven<B> {
     /// If it cannot be made.
     pub fn buffer(&mut self, context: ContextId, bytes: u64, usage: Usage, flags: u32) -> BufferId {
         let (space, bus) = self.space(context);
-        let create = Create { size: bytes, usage: usage as u32, flags, address: 0 };
+        let create = Create { size: bytes, usage: usage as u32, flags, ..Create::default() };
         space.create(bus, &create).expect("a buffer can be made")
     }
 

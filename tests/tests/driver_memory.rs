@@ -8,9 +8,9 @@ use std::path::Path;
 use ane::build::{Built, Graph, Shape};
 use ane::embedded;
 use ane_device::Options;
-use ane_driver::bo::{BufferId, Map, Premap, Use};
-use ane_driver::bus::Bus;
+use ane_driver::bo::{BufferId, Map, Premap, StoreId, Use};
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
+use ane_driver::bus::{ArenaId, Bus, BusError};
 use ane_driver::dart::CONTEXT_BYTES;
 use ane_tests::control::Control;
 use ane_tests::daemon::{Daemon, LIMIT};
@@ -81,7 +81,8 @@ fn buffers_on_scattered_pages_give_the_result_of_contiguous_ones() {
         driven.fill(&loaded, built.surface("x").unwrap(), &values);
         assert!(driven.run(&loaded).0);
         let offset = driven.space(context).0.info(loaded.bars[&built.surface("x").unwrap().bar].buffer);
-        let extents = driven.space(context).0.extents(offset.unwrap().map_offset, 8 * PAGE).unwrap();
+        let extents =
+            driven.space(context).0.extents(StoreId::FIRST, offset.unwrap().map_offset, 8 * PAGE).unwrap();
         (extents.len(), driven.take(&loaded, built.surface("y").unwrap(), values.len()))
     });
     assert_eq!([results[0].0, results[1].0], [1, 8], "one stretch, and eight");
@@ -248,6 +249,11 @@ fn device_without_memory_slots_has_room_for_seven_contexts_and_the_eighth_is_ref
             driven.load(context, &built.program(), 0)
         })
         .collect();
+    let beside = ArenaId::all_beside().next().unwrap();
+    assert!(
+        matches!(driven.bus.arena(beside), Err(BusError::Lacks { .. })),
+        "nor is there one for a file that shares"
+    );
     let eighth = driven.contexts.attach(&mut driven.bus, seeker(7), ContextPolicy::Refuse, None);
     assert_eq!(eighth.unwrap_err().errno(), Errno::EBUSY);
     driven.close(3);
@@ -258,7 +264,8 @@ fn device_without_memory_slots_has_room_for_seven_contexts_and_the_eighth_is_ref
 
 /// A client's own view of its context's memory, which it keeps longer than the context.
 fn view<B: Bus>(driven: &mut Driven<B>, context: ContextId) -> File {
-    let file: OwnedFd = driven.space(context).0.arena().file().as_fd().try_clone_to_owned().unwrap();
+    let file: OwnedFd =
+        driven.space(context).0.arena(StoreId::FIRST).unwrap().file().as_fd().try_clone_to_owned().unwrap();
     file.into()
 }
 

@@ -289,7 +289,8 @@ struct drm_ane_get_param {
  * Contexts
  *
  * Each file has a device address space of its own: one of the eight streams that the DART keeps for
- * clients. Any call that needs one and finds none free fails with EBUSY.
+ * clients. Any call that needs one and finds none free fails with EBUSY. Files of unmodified
+ * clients get theirs when they are opened, and share those of their user when none is free.
  */
 
 /* Any context will do; also what a file without a context has. */
@@ -1306,7 +1307,7 @@ struct drm_ane_mover {
  * Makes a zeroed buffer and says where to map it.
  *
  * On a fresh file buffers lie at ascending device addresses from 0x4000, in the order of their
- * creation, with nothing between them.
+ * creation, with nothing between them, unless the file shares its context.
  *
  * EINVAL: pad is not zero, or the size is zero or beyond the aperture.
  *

@@ -5,7 +5,7 @@ use ane_uapi::ioctl::buffer::{BO_FIXED_ADDRESS, BO_PINNED};
 use ane_uapi::ioctl::handle::Handle;
 use ane_uapi::ioctl::param::MAPPINGS_MAX;
 
-use super::Error;
+use super::{Error, StoreId};
 use crate::mem::{Pages, Run};
 
 /// A buffer of a context, whoever in the context made it.
@@ -54,6 +54,8 @@ impl Holders {
 
 #[derive(Debug)]
 pub(super) struct Buffer {
+    /// Where its pages are.
+    pub(super) store: StoreId,
     pub(super) pages: Pages,
     pub(super) flags: u32,
     pub(super) map_offset: u64,

@@ -43,7 +43,7 @@ impl Space {
         let buffer = self.buffers.get_mut(id.0.raw())?;
         let mapping = buffer.mapping(number)?;
         let usage = mapping.usage;
-        let frames = &self.frames;
+        let frames = &self.stores.get(buffer.store)?.frames;
         let runs = buffer.pages.part(mapping.first, mapping.pages);
         let pages = runs.flat_map(|run| frames.physical(run));
         if let Err(why) = self.mapper.map(place, pages, self.rules.protection(usage)) {

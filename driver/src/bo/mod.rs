@@ -1,6 +1,6 @@
 //! Buffer objects: a context's buffers, where the engine sees them, and how long they live.
 //!
-//! A [`Space`] is what a context has: an arena with the buffers' bytes, a mapper with their device addresses. The
+//! A [`Space`] is what a context has: arenas with the buffers' bytes, a mapper with their device addresses. The
 //! two are apart: a buffer keeps its bytes as long as anybody holds it (a handle, a program, a request that has
 //! not ended, a process that mapped it), and its addresses only while it needs them. What is used now or pinned
 //! stays where it is; what is idle may have to make room.
@@ -10,6 +10,7 @@
 //! * `call`: mapping and unmapping as clients ask for it;
 //! * `told`: what the device hears of mappings and of their ends;
 //! * `work`: what a request needs before its push, and afterwards;
+//! * `store`: the arenas, one for each file where files share the context without having asked;
 //! * `process`: buffers in client processes, and in the driver's own sight;
 //! * `buffer`: one buffer.
 //!
@@ -21,6 +22,7 @@ mod error;
 mod mapping;
 mod process;
 mod space;
+mod store;
 #[cfg(test)]
 mod tests;
 mod told;
@@ -30,4 +32,5 @@ pub use buffer::{BufferId, Holder};
 pub use call::{Map, MappingInfo, Premap};
 pub use error::Error;
 pub use space::{Counters, Create, Info, Space};
+pub use store::StoreId;
 pub use work::Use;

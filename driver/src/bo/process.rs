@@ -7,6 +7,7 @@ use ane_uapi::hw::dart::aperture::PAGE_SHIFT;
 use super::Error;
 use super::buffer::{Buffer, BufferId};
 use super::space::Space;
+use super::store::StoreId;
 use crate::front::Extent;
 
 /// Bytes of the processor's smallest page: what a process maps begins at one.
@@ -17,16 +18,16 @@ const MAP_GRANULE: u64 = 0x1000;
 pub(super) const MAPPED_MAX: u32 = 4 * 65_530;
 
 impl Space {
-    /// The bytes of the arena's file that a process maps when it maps the device's file there. The buffer lives
+    /// The bytes of an arena's file that a process maps when it maps the device's file there. The buffer lives
     /// on until [`Space::unmapped`] has been called for it too.
     ///
     /// # Errors
     ///
     /// [`Error::Nowhere`] if no buffer that a client can name has those bytes.
-    pub fn extents(&mut self, offset: u64, bytes: u64) -> Result<Vec<Extent>, Error> {
+    pub fn extents(&mut self, store: StoreId, offset: u64, bytes: u64) -> Result<Vec<Extent>, Error> {
         let nowhere = Error::Nowhere { offset, bytes };
-        let (id, inside) = self.behind(offset, bytes).ok_or(nowhere)?;
-        let file = Arc::clone(self.frames.arena().file());
+        let (id, inside) = self.behind(store, offset, bytes).ok_or(nowhere)?;
+        let file = Arc::clone(self.stores.get(store)?.arena().file());
         let buffer = self.buffers.get_mut(id.0.raw())?;
         if !buffer.holders.is_named() || !offset.is_multiple_of(MAP_GRANULE) {
             return Err(Error::Nowhere { offset, bytes });
@@ -36,33 +37,33 @@ impl Space {
         }
         self.mapped = self.mapped.saturating_add(1);
         buffer.holders.processes = buffer.holders.processes.saturating_add(1);
-        let count = self.processes.entry((offset, bytes)).or_default();
+        let count = self.processes.entry((store, offset, bytes)).or_default();
         *count = count.saturating_add(1);
         let pieces = pieces(buffer, inside, bytes);
         Ok(pieces.map(|(offset, bytes)| Extent { file: Arc::clone(&file), offset, bytes }).collect())
     }
 
     /// A mapping that [`Space::extents`] gave is no more.
-    pub fn unmapped(&mut self, offset: u64, bytes: u64) -> Result<(), Error> {
+    pub fn unmapped(&mut self, store: StoreId, offset: u64, bytes: u64) -> Result<(), Error> {
         let nowhere = Error::Nowhere { offset, bytes };
-        let Some(count) = self.processes.get_mut(&(offset, bytes)) else {
+        let Some(count) = self.processes.get_mut(&(store, offset, bytes)) else {
             return Err(nowhere);
         };
         *count = count.saturating_sub(1);
         self.mapped = self.mapped.saturating_sub(1);
         if *count == 0 {
-            self.processes.remove(&(offset, bytes));
+            self.processes.remove(&(store, offset, bytes));
         }
-        let (id, _) = self.behind(offset, bytes).ok_or(nowhere)?;
+        let (id, _) = self.behind(store, offset, bytes).ok_or(nowhere)?;
         let buffer = self.buffers.get_mut(id.0.raw())?;
         buffer.holders.processes = buffer.holders.processes.saturating_sub(1);
         self.end_if_unheld(id);
         Ok(())
     }
 
-    /// The buffer that has these bytes at an offset of the file, and where in it they begin.
-    fn behind(&self, offset: u64, bytes: u64) -> Option<(BufferId, u64)> {
-        let (&start, &id) = self.by_offset.range(..=offset).next_back()?;
+    /// The buffer that has these bytes at an offset of an arena's file, and where in it they begin.
+    fn behind(&self, store: StoreId, offset: u64, bytes: u64) -> Option<(BufferId, u64)> {
+        let (&(_, start), &id) = self.by_offset.range((store, 0)..=(store, offset)).next_back()?;
         let inside = offset.checked_sub(start)?;
         let end = inside.checked_add(bytes)?;
         let size = size(self.buffers.get(id.0.raw()).ok()?);
@@ -76,11 +77,12 @@ impl Space {
     /// [`Error::Range`] if the buffer does not have them; nothing is copied.
     pub fn read(&self, id: BufferId, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         let buffer = self.checked(id, offset, into.len() as u64)?;
+        let arena = self.stores.get(buffer.store)?.arena();
         let mut rest = into;
         for (at, bytes) in pieces(buffer, offset, rest.len() as u64) {
             let (piece, behind) =
                 rest.split_at_mut_checked(usize::try_from(bytes).unwrap_or(0)).unwrap_or_default();
-            self.frames.arena().read(at, piece).map_err(|why| Error::Bus(why.into()))?;
+            arena.read(at, piece).map_err(|why| Error::Bus(why.into()))?;
             rest = behind;
         }
         Ok(())
@@ -93,11 +95,12 @@ impl Space {
     /// [`Error::Range`] if the buffer does not have them; nothing is copied.
     pub fn write(&self, id: BufferId, offset: u64, from: &[u8]) -> Result<(), Error> {
         let buffer = self.checked(id, offset, from.len() as u64)?;
+        let arena = self.stores.get(buffer.store)?.arena();
         let mut rest = from;
         for (at, bytes) in pieces(buffer, offset, rest.len() as u64) {
             let (piece, behind) =
                 rest.split_at_checked(usize::try_from(bytes).unwrap_or(0)).unwrap_or_default();
-            self.frames.arena().write(at, piece).map_err(|why| Error::Bus(why.into()))?;
+            arena.write(at, piece).map_err(|why| Error::Bus(why.into()))?;
             rest = behind;
         }
         Ok(())

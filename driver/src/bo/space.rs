@@ -13,11 +13,12 @@ use ane_uapi::wire::sideband::Declaration;
 
 use super::Error;
 use super::buffer::{Buffer, BufferId, Holder, Holders, Mapping};
+use super::store::{StoreId, Stores};
 use crate::bus::{Arena, Bus, DmaMemory};
 use crate::dart::{GIVEN_OUT, Mapper, place};
 use crate::evict::{Key, Queue};
 use crate::handle::{Full, Table};
-use crate::mem::{Frames, FreeRuns, Layout, NoMemory, Pinned, Run};
+use crate::mem::{FreeRuns, Layout, NoMemory, Pinned, Run};
 use crate::usage::{self, Origin, Rules};
 
 /// Pages that the largest buffer has.
@@ -38,6 +39,8 @@ pub struct Create {
     pub usage: u32,
     /// Where mapping 0 is to lie, if a flag says so; otherwise zero.
     pub address: u64,
+    /// The arena of the client's file.
+    pub store: StoreId,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,15 +85,13 @@ pub struct Counters {
 /// A context's buffers and its device address space.
 #[derive(Debug)]
 pub struct Space {
-    pub(super) frames: Frames,
+    pub(super) stores: Stores,
     pub(super) mapper: Mapper,
     pub(super) rules: Rules,
     pub(super) buffers: Table<Buffer>,
-    /// Offsets behind the arena's, for buffers that no one stretch of its file is.
-    pub(super) window: FreeRuns,
-    pub(super) by_offset: BTreeMap<u64, BufferId>,
-    /// Bytes that processes have mapped of buffers: by offset and length, how often.
-    pub(super) processes: BTreeMap<(u64, u64), u32>,
+    pub(super) by_offset: BTreeMap<(StoreId, u64), BufferId>,
+    /// Bytes that processes have mapped of buffers: by arena, offset and length, how often.
+    pub(super) processes: BTreeMap<(StoreId, u64, u64), u32>,
     pub(super) mapped: u32,
     /// By first page, what lies in the aperture.
     pub(super) by_place: BTreeMap<u32, (BufferId, u32)>,
@@ -107,13 +108,11 @@ pub struct Space {
 
 impl Space {
     pub(crate) fn new(arena: Arena, mapper: Mapper, rules: Rules, is_checking: bool) -> Self {
-        let window = Run::new(0, u32::try_from(arena.bytes() >> PAGE_SHIFT).unwrap_or(u32::MAX));
         let mut space = Self {
-            frames: Frames::new(arena),
+            stores: Stores::new(arena),
             mapper,
             rules,
             buffers: Table::new(),
-            window: window.map_or_else(FreeRuns::default, FreeRuns::new),
             by_offset: BTreeMap::new(),
             processes: BTreeMap::new(),
             mapped: 0,
@@ -127,10 +126,6 @@ impl Space {
         };
         space.declare_again();
         space
-    }
-
-    pub const fn arena(&self) -> &Arena {
-        self.frames.arena()
     }
 
     /// The driver's own pages in this context: the device address of the first, and their memory, which no client
@@ -164,10 +159,10 @@ impl Space {
     pub fn create_for_program(
         &mut self,
         bus: &mut impl Bus,
-        size: u64,
-        usage: Usage,
+        store: StoreId,
+        (size, usage): (u64, Usage),
     ) -> Result<BufferId, Error> {
-        let create = Create { size, ..Create::default() };
+        let create = Create { size, store, ..Create::default() };
         self.make(bus, &create, usage, Holder::Program)
     }
 
@@ -178,7 +173,7 @@ impl Space {
         usage: Usage,
         holder: Holder,
     ) -> Result<BufferId, Error> {
-        let &Create { size, flags, address, .. } = create;
+        let &Create { size, flags, address, store, .. } = create;
         if flags & !(BO_SCATTERED | BO_FIXED_ADDRESS | BO_PINNED | BO_PREMAPPED) != 0 {
             return Err(Error::Flags(flags));
         }
@@ -187,13 +182,20 @@ impl Space {
         if self.buffers.is_full() || self.buffers.len() >= BUFFERS_MAX {
             return Err(Error::Handles);
         }
-        if self.frames.has_limbo() {
+        if self.stores.has_limbo() {
             self.flush(bus)?;
+        }
+        // Files that share the context have no more together than one has alone.
+        let limit = self.stores.get(store)?.arena().bytes();
+        let bytes = self.counters.buffer_bytes.saturating_add(u64::from(whole.pages) << PAGE_SHIFT);
+        if bytes > limit {
+            return Err(Error::Memory { pages: whole.pages });
         }
         let layout = if flags & BO_SCATTERED == 0 { Layout::Following } else { Layout::Scattered };
         let no_memory = |NoMemory| Error::Memory { pages: whole.pages };
-        let pages = self.frames.take(whole.pages, layout).map_err(no_memory)?;
+        let pages = self.stores.get_mut(store)?.frames.take(whole.pages, layout).map_err(no_memory)?;
         let mut buffer = Buffer {
+            store,
             pages,
             flags,
             map_offset: 0,
@@ -209,18 +211,19 @@ impl Space {
                 buffer.map_offset = u64::from(first) << PAGE_SHIFT;
             }
             Layout::Scattered => {
-                let Some(window) = self.window.take(whole.pages) else {
+                let of = self.stores.get_mut(store)?;
+                let Some(window) = of.window.take(whole.pages) else {
                     self.forget(buffer);
                     return Err(Error::Memory { pages: whole.pages });
                 };
                 let inside = u64::from(window.first) << PAGE_SHIFT;
-                buffer.map_offset = self.frames.arena().bytes().saturating_add(inside);
+                buffer.map_offset = of.arena().bytes().saturating_add(inside);
                 buffer.window = Some(window);
             }
         }
         let map_offset = buffer.map_offset;
         let id = BufferId(self.buffers.insert(buffer).map_err(|Full| Error::Handles)?);
-        self.by_offset.insert(map_offset, id);
+        self.by_offset.insert((store, map_offset), id);
         self.counters.buffers = self.counters.buffers.saturating_add(1);
         self.counters.buffer_bytes =
             self.counters.buffer_bytes.saturating_add(u64::from(whole.pages) << PAGE_SHIFT);
@@ -260,7 +263,7 @@ impl Space {
         }
     }
 
-    fn end(&mut self, id: BufferId) {
+    pub(super) fn end(&mut self, id: BufferId) {
         let mappings = self.buffers.get(id.0.raw()).map_or(0, |buffer| buffer.mappings.len());
         for number in (0..).take(mappings) {
             self.displace(id, number);
@@ -268,7 +271,7 @@ impl Space {
         let Ok(buffer) = self.buffers.remove(id.0.raw()) else {
             return;
         };
-        self.by_offset.remove(&buffer.map_offset);
+        self.by_offset.remove(&(buffer.store, buffer.map_offset));
         self.counters.buffers = self.counters.buffers.saturating_sub(1);
         let bytes = u64::from(buffer.pages.len()) << PAGE_SHIFT;
         self.counters.buffer_bytes = self.counters.buffer_bytes.saturating_sub(bytes);
@@ -277,14 +280,16 @@ impl Space {
 
     /// Gives back what a buffer without mappings has.
     fn forget(&mut self, buffer: Buffer) {
+        // The pages go with their arena, if that goes first.
+        let Ok(store) = self.stores.get_mut(buffer.store) else { return };
         if let Some(window) = buffer.window {
-            self.window.give(window);
+            store.window.give(window);
         }
         // Pages that could be freed without their mappings gone would be a hole; they are lost instead.
-        let freed = self.frames.free(buffer.pages);
+        let freed = store.frames.free(buffer.pages);
         debug_assert!(!matches!(freed, Err(Pinned(_))), "a buffer without mappings has no pins");
         if !self.mapper.is_stale() {
-            self.frames.settle();
+            self.stores.settle();
         }
     }
 

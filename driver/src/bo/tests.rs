@@ -125,8 +125,8 @@ fn leaves_lead_to_the_buffer_s_pages_in_order_and_to_nothing_after_unmap() {
         let base = rig.run(&[buffer])[0].base();
         let (space, _) = rig.both();
         let offset = space.info(buffer).unwrap().map_offset;
-        let extents = space.extents(offset, 7 * PAGE).unwrap();
-        let arena = space.arena().clone();
+        let extents = space.extents(StoreId::FIRST, offset, 7 * PAGE).unwrap();
+        let arena = space.arena(StoreId::FIRST).unwrap().clone();
         let pages =
             extents.iter().flat_map(|extent| (0..extent.bytes / PAGE).map(|i| extent.offset + i * PAGE));
         let expected: Vec<_> = pages.map(|offset| arena.physical(offset)).collect();
@@ -144,15 +144,19 @@ fn buffer_lives_until_the_last_that_holds_it_is_gone() {
     let space = rig.space();
     space.hold(buffer, Holder::Program);
     space.hold(buffer, Holder::Request);
-    space.extents(0, 2 * PAGE).unwrap();
+    space.extents(StoreId::FIRST, 0, 2 * PAGE).unwrap();
     space.release(buffer, Holder::Handle);
-    assert_eq!(errno(space.extents(0, PAGE)), Some(Errno::EINVAL), "nobody can name it");
+    assert_eq!(errno(space.extents(StoreId::FIRST, 0, PAGE)), Some(Errno::EINVAL), "nobody can name it");
     space.release(buffer, Holder::Request);
     space.release(buffer, Holder::Program);
     let wanted = Create { size: PAGE, usage: 1, ..Create::default() };
     assert_eq!(errno(rig.create(wanted)), Some(Errno::ENOMEM), "a process has it mapped");
-    assert_eq!(errno(rig.space().unmapped(0, PAGE)), Some(Errno::EINVAL), "of another length");
-    rig.space().unmapped(0, 2 * PAGE).unwrap();
+    assert_eq!(
+        errno(rig.space().unmapped(StoreId::FIRST, 0, PAGE)),
+        Some(Errno::EINVAL),
+        "of another length"
+    );
+    rig.space().unmapped(StoreId::FIRST, 0, 2 * PAGE).unwrap();
     assert!(rig.space().info(buffer).is_none());
     rig.create(wanted).unwrap();
 }
@@ -222,7 +226,7 @@ fn long_run_of_mappings_of_every_usage_sets_no_auxiliary_bit() {
     while maps < 26_178 {
         for usage in Usage::ALL {
             let (space, bus) = rig.both();
-            let buffer = space.create_for_program(bus, 16 * PAGE, *usage).unwrap();
+            let buffer = space.create_for_program(bus, StoreId::FIRST, (16 * PAGE, *usage)).unwrap();
             let place = rig.run(&[buffer])[0];
             let table = rig.space().mapper().tables().base().0 + PAGE;
             for page in place.base().0 >> 14..place.end().0 >> 14 {
@@ -293,10 +297,10 @@ fn buffers_of_a_context_and_their_process_mappings_are_bounded() {
     rig.create(wanted).unwrap();
     let page = |number: u32| u64::from(number % 1000 + 8) * PAGE;
     rig.space().mapped = process::MAPPED_MAX - 1;
-    rig.space().extents(page(0), PAGE).unwrap();
-    assert_eq!(errno(rig.space().extents(page(0), PAGE)), Some(Errno::ENOMEM));
-    rig.space().unmapped(page(0), PAGE).unwrap();
-    rig.space().extents(page(1), PAGE).unwrap();
+    rig.space().extents(StoreId::FIRST, page(0), PAGE).unwrap();
+    assert_eq!(errno(rig.space().extents(StoreId::FIRST, page(0), PAGE)), Some(Errno::ENOMEM));
+    rig.space().unmapped(StoreId::FIRST, page(0), PAGE).unwrap();
+    rig.space().extents(StoreId::FIRST, page(1), PAGE).unwrap();
 }
 
 #[test]
@@ -319,13 +323,21 @@ fn only_bytes_of_one_buffer_can_be_mapped_by_a_process() {
         (u64::MAX, 1),
         (u64::MAX - 0xfff, u64::MAX),
     ] {
-        assert_eq!(errno(rig.space().extents(offset, bytes)), Some(Errno::EINVAL), "{offset:#x} {bytes:#x}");
-        assert_eq!(errno(rig.space().unmapped(offset, bytes)), Some(Errno::EINVAL), "{offset:#x} {bytes:#x}");
+        assert_eq!(
+            errno(rig.space().extents(StoreId::FIRST, offset, bytes)),
+            Some(Errno::EINVAL),
+            "{offset:#x} {bytes:#x}"
+        );
+        assert_eq!(
+            errno(rig.space().unmapped(StoreId::FIRST, offset, bytes)),
+            Some(Errno::EINVAL),
+            "{offset:#x} {bytes:#x}"
+        );
     }
-    let middle = rig.space().extents(65 * PAGE + 0x1000, 2 * PAGE).unwrap();
+    let middle = rig.space().extents(StoreId::FIRST, 65 * PAGE + 0x1000, 2 * PAGE).unwrap();
     let lengths: Vec<_> = middle.iter().map(|extent| extent.bytes).collect();
     assert_eq!(lengths, [PAGE - 0x1000, PAGE, 0x1000]);
-    rig.space().unmapped(65 * PAGE + 0x1000, 2 * PAGE).unwrap();
+    rig.space().unmapped(StoreId::FIRST, 65 * PAGE + 0x1000, 2 * PAGE).unwrap();
 }
 
 #[test]
@@ -458,7 +470,8 @@ fn pinned_and_kept_mappings_stay_and_fixed_ones_come_back_where_they_were() {
     rig.begin(&[pinned, kept]).unwrap();
     rig.space().keep(&uses(&[kept]));
     rig.finish(&[pinned, kept]);
-    let create = Create { size: PAGE, usage: 1, flags: BO_FIXED_ADDRESS, address: 0x5000_0000 };
+    let create =
+        Create { size: PAGE, usage: 1, flags: BO_FIXED_ADDRESS, address: 0x5000_0000, ..Create::default() };
     let fixed = rig.create(create).unwrap();
     let large = rig.buffer(GIVEN_OUT - 2);
     rig.run(&[large]);
@@ -473,7 +486,13 @@ fn fixed_address_pushes_idle_mappings_out_and_no_others() {
     let buffers: Vec<_> = (0..4).map(|_| rig.buffer(2)).collect();
     let places = rig.run(&buffers);
     assert_eq!(places[1].base(), Iova(0xc000));
-    let fixed = |address, pages| Create { size: pages * PAGE, usage: 1, flags: BO_FIXED_ADDRESS, address };
+    let fixed = |address, pages| Create {
+        size: pages * PAGE,
+        usage: 1,
+        flags: BO_FIXED_ADDRESS,
+        address,
+        ..Create::default()
+    };
     rig.begin(&buffers[2..3]).unwrap();
     assert_eq!(errno(rig.create(fixed(0x1_0000, 2))), Some(Errno::EEXIST), "the second page is in use");
     assert_eq!(rig.state(buffers[1]), BO_MAPPED, "so the first stays");
@@ -492,7 +511,13 @@ fn evicted_buffer_is_mapped_again_elsewhere_with_its_contents() {
     let large = rig.buffer(GIVEN_OUT - 2);
     rig.run(&[large]);
     assert_eq!(rig.state(first), BO_MAPPED, "there was room behind it");
-    let create = Create { size: PAGE, usage: 1, flags: BO_FIXED_ADDRESS, address: before.base().0.into() };
+    let create = Create {
+        size: PAGE,
+        usage: 1,
+        flags: BO_FIXED_ADDRESS,
+        address: before.base().0.into(),
+        ..Create::default()
+    };
     rig.create(create).unwrap();
     assert_eq!((rig.state(first), rig.space().info(first).unwrap().evictions), (BO_EVICTED, 1));
     let after = rig.run(&[first])[0];
@@ -500,8 +525,8 @@ fn evicted_buffer_is_mapped_again_elsewhere_with_its_contents() {
     let page = rig.walk(after.base()).unwrap();
     let (space, _) = rig.both();
     let mut seen = [0; 8];
-    let offset = page.0 - space.arena().stretches()[0].at.0;
-    space.arena().read(offset + 5, &mut seen).unwrap();
+    let offset = page.0 - space.arena(StoreId::FIRST).unwrap().stretches()[0].at.0;
+    space.arena(StoreId::FIRST).unwrap().read(offset + 5, &mut seen).unwrap();
     assert_eq!(&seen, b"contents");
 }
 

@@ -63,9 +63,7 @@ impl Space {
             self.mapper.invalidated();
             self.counters.invalidations = self.counters.invalidations.saturating_add(1);
         }
-        if self.frames.has_limbo() {
-            self.frames.settle();
-        }
+        self.stores.settle();
         Ok(())
     }
 }

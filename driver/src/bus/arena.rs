@@ -16,23 +16,15 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use ane_uapi::hw::dart::aperture::{self, PAGE_SIZE};
-use ane_uapi::hw::dart::iso::ContextId;
+use ane_uapi::hw::dart::aperture::PAGE_SIZE;
 use ane_uapi::hw::space::PhysAddr;
+use ane_uapi::wire::config::Config;
 use nix::fcntl::{FallocateFlags, FcntlArg, SealFlag, fallocate, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 
-use super::MemoryError;
-
-/// Bytes of an arena on the buses that choose: twice the aperture (Chosen).
-pub const ARENA_BYTES: u64 = 2 * aperture::SIZE;
-
-/// Where the arenas lie for the device, one behind the other, on the buses that choose: above everything else,
-/// and below 2^36, which is as far as the narrowest format of page tables reaches (Chosen).
-pub const ARENAS_BASE: PhysAddr = PhysAddr(0x2_0000_0000);
-
-const _: () = assert!(ARENAS_BASE.0 + ContextId::COUNT as u64 * ARENA_BYTES <= 1 << 36);
+use super::arena_id::{ARENA_BYTES, ArenaId};
+use super::{BusError, MemoryError};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
@@ -74,9 +66,18 @@ impl Arena {
         Self::over(file, vec![Stretch { offset: 0, at, bytes }], Zeroing::Punch)
     }
 
-    /// The arena of a context, where [`ARENAS_BASE`] says.
-    pub fn of(context: ContextId) -> Result<Self, MemoryError> {
-        Self::new(PhysAddr(ARENAS_BASE.0 + u64::from(context.number()) * ARENA_BYTES), ARENA_BYTES)
+    /// The arena of a number, on a bus that chooses where it lies ([`ArenaId::base`]).
+    ///
+    /// # Errors
+    ///
+    /// [`BusError::Lacks`] if the device's page tables do not lead there.
+    pub fn of(id: ArenaId, config: &Config) -> Result<Self, BusError> {
+        let at = config
+            .pte_format()
+            .ok()
+            .and_then(|format| id.base(format))
+            .ok_or(BusError::Lacks { feature: "addresses for one more arena" })?;
+        Ok(Self::new(at, ARENA_BYTES)?)
     }
 
     /// Memory that is a file's, zeroed, of which the device knows each stretch elsewhere. They make up the file
@@ -197,8 +198,10 @@ fn sealed(bytes: u64) -> std::io::Result<OwnedFd> {
 
 #[cfg(test)]
 mod tests {
+    use ane_uapi::hw::dart::iso::ContextId;
     use nix::errno::Errno;
     use nix::unistd::ftruncate;
+    use zerocopy::FromZeros;
 
     use super::*;
 
@@ -216,7 +219,11 @@ mod tests {
 
     #[test]
     fn arena_of_every_context_can_be_had_and_costs_nothing_until_written() {
-        let arenas: Vec<_> = ContextId::ALL.into_iter().map(|context| Arena::of(context).unwrap()).collect();
+        let config = Config::new_zeroed();
+        let arenas: Vec<_> = ContextId::ALL
+            .into_iter()
+            .map(|context| Arena::of(ArenaId::of(context), &config).unwrap())
+            .collect();
         assert!(arenas.iter().all(|arena| nix::sys::stat::fstat(arena.file()).unwrap().st_blocks == 0));
         arenas[7].write(ARENA_BYTES - 1, &[7]).unwrap();
         assert!(nix::sys::stat::fstat(arenas[7].file()).unwrap().st_blocks > 0);

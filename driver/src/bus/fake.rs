@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use ane_uapi::hw::dart::aperture::{self, PAGE_SIZE};
-use ane_uapi::hw::dart::iso::ContextId;
+use ane_uapi::hw::dart::pte::PteFormat;
 use ane_uapi::hw::space::{EngineOffset, PhysAddr};
 use ane_uapi::hw::tm;
 use ane_uapi::wire::config::Config;
@@ -12,7 +12,7 @@ use ane_uapi::wire::event::Event;
 use ane_uapi::wire::sideband::Declaration;
 use zerocopy::FromZeros;
 
-use super::{Arena, Bus, BusError, DmaMemory, Operation};
+use super::{Arena, ArenaId, Bus, BusError, DmaMemory, Operation};
 use crate::dart::CONTEXT_BYTES;
 
 #[derive(Debug)]
@@ -24,7 +24,9 @@ pub(crate) struct Fake {
     /// What was last written, or what a test wants to be read.
     pub(crate) registers: BTreeMap<u32, u32>,
     pub(crate) declared: Vec<Declaration>,
-    pub(crate) arenas: [Option<Arena>; 8],
+    pub(crate) arenas: BTreeMap<ArenaId, Arena>,
+    /// As many as the device takes.
+    pub(crate) arenas_max: usize,
     pub(crate) arena_bytes: u64,
     /// The device does not answer.
     pub(crate) is_gone: bool,
@@ -54,7 +56,8 @@ impl Fake {
             operations: Vec::new(),
             registers: idle(),
             declared: Vec::new(),
-            arenas: [const { None }; 8],
+            arenas: BTreeMap::new(),
+            arenas_max: usize::MAX,
             arena_bytes: u64::from(arena_pages) * u64::from(PAGE_SIZE),
             is_gone: false,
             busy: 0,
@@ -76,17 +79,20 @@ impl Bus for Fake {
         &self.memory
     }
 
-    fn arena(&mut self, context: ContextId) -> Result<Arena, BusError> {
+    fn arena(&mut self, id: ArenaId) -> Result<Arena, BusError> {
         self.answer()?;
-        let at = PhysAddr(0x10_0000_0000 + u64::from(context.number()) * 0x10_0000_0000);
+        if self.arenas.len() >= self.arenas_max && !self.arenas.contains_key(&id) {
+            return Err(BusError::Lacks { feature: "a memory slot for one more arena" });
+        }
+        let at = id.base(PteFormat::Seed).ok_or(BusError::Lacks { feature: "addresses" })?;
         let arena = Arena::new(at, self.arena_bytes)?;
-        self.arenas[context.index()] = Some(arena.clone());
+        self.arenas.insert(id, arena.clone());
         Ok(arena)
     }
 
-    fn retire(&mut self, context: ContextId) -> Result<(), BusError> {
+    fn retire(&mut self, id: ArenaId) -> Result<(), BusError> {
         self.answer()?;
-        self.arenas[context.index()] = None;
+        self.arenas.remove(&id);
         Ok(())
     }
 

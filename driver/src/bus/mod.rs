@@ -9,7 +9,8 @@
 //! * [`vfio`]: a device of a virtual machine's, from inside of the guest;
 //! * [`ring`]: the virtqueue under both;
 //! * [`memory`]: memory that the device reaches by physical address, for the driver itself;
-//! * [`arena`]: and such memory for the buffers of a context.
+//! * [`arena`]: and such memory for the buffers of a context's files;
+//! * `arena_id`: which arena is whose, and where it lies.
 //!
 //! The bus to a device in the driver's own process is not in here: the driver knows no device. Whoever joins the two has it.
 #![allow(
@@ -20,6 +21,7 @@
 )]
 
 pub mod arena;
+mod arena_id;
 mod descriptor;
 #[cfg(test)]
 pub(crate) mod fake;
@@ -33,7 +35,6 @@ pub mod vhost_user;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::wire::config::{BadConfig, Config};
 use ane_uapi::wire::ctrl::Status;
@@ -42,6 +43,7 @@ use ane_uapi::wire::sideband::{Declaration, Regions};
 use thiserror::Error;
 
 pub use arena::Arena;
+pub use arena_id::ArenaId;
 pub use memory::{DmaMemory, MemoryError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,17 +96,16 @@ pub trait Bus {
     /// Memory for the driver's own use: what clients see lies in arenas.
     fn memory(&self) -> &DmaMemory;
 
-    /// Zeroed memory for the buffers of a context, which nobody has seen before. The device reaches it from now
-    /// on, and the one that the context had before no more.
+    /// Zeroed memory for the buffers of a file, which nobody has seen before. The device reaches it from now on, and the
+    /// one that had the number before no more.
     ///
     /// # Errors
     ///
-    /// If there is none, or the device cannot be told of it.
-    fn arena(&mut self, context: ContextId) -> Result<Arena, BusError>;
+    /// [`BusError::Lacks`] if the device takes no more; if there is none, or the device cannot be told of it.
+    fn arena(&mut self, id: ArenaId) -> Result<Arena, BusError>;
 
-    /// Takes a context's arena out of the device's reach. Clients may have its file still; the driver never uses
-    /// it again.
-    fn retire(&mut self, context: ContextId) -> Result<(), BusError>;
+    /// Takes an arena out of the device's reach. Clients may have its file still; the driver never uses it again.
+    fn retire(&mut self, id: ArenaId) -> Result<(), BusError>;
 
     /// Carries out the operations in order. The values that were read stand in `values`, in the order of the
     /// reads; the number is how many there are.

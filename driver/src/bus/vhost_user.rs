@@ -3,7 +3,7 @@
 //! This is what a virtual machine monitor does for its guest, done for a plain process: it offers the device
 //! pieces of shared memory as if they were a guest's, puts two virtqueues into the first, and passes the file
 //! descriptors by which the two sides wake each other. From then on the socket is silent but for the arenas of
-//! contexts that come and go (`share`), and everything goes through memory.
+//! files that come and go (`share`), and everything goes through memory.
 
 mod patience;
 mod share;
@@ -14,7 +14,6 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::space::PhysAddr;
 use ane_uapi::wire::config::{CONFIG_SIZE, Config};
 use ane_uapi::wire::event::Event;
@@ -29,7 +28,7 @@ use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
 use vmm_sys_util::eventfd::{EFD_CLOEXEC, EFD_NONBLOCK, EventFd};
 
 use patience::within;
-use share::{Arenas, NO_ARENAS, Shared};
+use share::{Arenas, Shared};
 
 use super::descriptor::borrow;
 use super::queues::{
@@ -37,7 +36,7 @@ use super::queues::{
 };
 use super::requests::{Carrier as _, Requests};
 use super::ring::Features;
-use super::{Arena, Bus, BusError, DmaMemory, Operation};
+use super::{Arena, ArenaId, Bus, BusError, DmaMemory, Operation};
 
 /// The feature bit of vhost-user that is not virtio's: there are protocol features.
 const F_PROTOCOL: u64 = 1 << 30;
@@ -218,7 +217,7 @@ impl VhostUser {
     /// Speaks with the device at the other end of `socket`.
     pub fn over(socket: UnixStream, settings: Settings) -> Result<Self, BusError> {
         let all = DmaMemory::new(MEMORY_BASE, MESSAGES + settings.memory_bytes)?;
-        Self::start(socket, settings, all, NO_ARENAS)
+        Self::start(socket, settings, all, Arenas::new())
     }
 
     /// Connects again, to a device that knows nothing of before: after the process of the other one has ended. It
@@ -264,10 +263,8 @@ fn introduce(
     all.write(MEMORY_BASE, &[0; MESSAGES])?;
     let slots = settings.memory_slots && protocol.contains(VhostUserProtocolFeatures::CONFIGURE_MEM_SLOTS);
     let mut shared = Shared::new(frontend.clone(), all.clone(), slots)?;
-    for (context, arena) in ContextId::ALL.into_iter().zip(arenas) {
-        if let Some(arena) = arena {
-            shared.add(context, arena)?;
-        }
+    for (id, arena) in arenas {
+        shared.add(id, arena)?;
     }
     let host = all.region().as_ptr() as u64;
     let pairs = [Pair::new(&frontend)?, Pair::new(&frontend)?];
@@ -325,17 +322,17 @@ impl Bus for VhostUser {
         &self.memory
     }
 
-    fn arena(&mut self, context: ContextId) -> Result<Arena, BusError> {
-        let arena = Arena::of(context)?;
+    fn arena(&mut self, id: ArenaId) -> Result<Arena, BusError> {
+        let arena = Arena::of(id, self.config())?;
         within(&self.line, self.settings.timeout, || {
-            self.shared.remove(context)?;
-            self.shared.add(context, arena.clone())
+            self.shared.remove(id)?;
+            self.shared.add(id, arena.clone())
         })?;
         Ok(arena)
     }
 
-    fn retire(&mut self, context: ContextId) -> Result<(), BusError> {
-        within(&self.line, self.settings.timeout, || self.shared.remove(context))
+    fn retire(&mut self, id: ArenaId) -> Result<(), BusError> {
+        within(&self.line, self.settings.timeout, || self.shared.remove(id))
     }
 
     fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {

@@ -287,6 +287,11 @@ impl<B: Bus> Hardware<B> {
         self.contexts.attach_in_turn(&mut self.bus, seeker, policy, wanted, place)
     }
 
+    /// Gives a file that cannot say what it wants a context; see [`Contexts::attach_silent`].
+    pub(crate) fn attach_silent(&mut self, seeker: Seeker) -> Result<iso::Attached, iso::Error> {
+        self.contexts.attach_silent(&mut self.bus, seeker)
+    }
+
     pub(crate) fn detach(&mut self, file: FileId) {
         let Some(context) = self.contexts.of(file) else { return };
         if let Err(why) = self.contexts.detach(&mut self.bus, file) {

@@ -30,8 +30,9 @@ impl<B: Bus> Driver<B> {
         pool: u32,
     ) -> Result<(u32, BufferId), Errno> {
         let context = self.clients.attached(&mut self.hardware, file)?;
+        let store = self.hardware.contexts().store(file).ok_or(Errno::ENODEV)?;
         let (bus, space) = self.hardware.reach(context).ok_or(Errno::ENODEV)?;
-        let id = space.create(bus, create).map_err(|error| error.errno())?;
+        let id = space.create(bus, &Create { store, ..*create }).map_err(|error| error.errno())?;
         match self.clients.file_mut(file)?.insert_buffer(Buffer { id, pool }) {
             Ok(handle) => Ok((handle, id)),
             Err(errno) => {
@@ -57,6 +58,7 @@ impl<B: Bus> Driver<B> {
             flags: create.flags,
             usage: create.usage,
             address: create.device_address,
+            ..Create::default()
         };
         let (handle, id) = self.create_buffer(file, &asked, create.pool)?;
         let info = self.hardware.space(file).and_then(|space| space.info(id)).ok_or(Errno::ENODEV)?;

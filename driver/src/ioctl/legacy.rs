@@ -32,8 +32,12 @@ impl<B: Bus> Driver<B> {
     pub(super) fn bo_init(&mut self, init: &mut BoInit, context: &mut Context<'_>) -> Result<(), Errno> {
         let file = context.file;
         // Existing clients map everything both ways, at once, and never say what for.
-        let premapped =
-            Create { size: init.size, flags: BO_PREMAPPED, usage: Usage::Program as u32, address: 0 };
+        let premapped = Create {
+            size: init.size,
+            flags: BO_PREMAPPED,
+            usage: Usage::Program as u32,
+            ..Create::default()
+        };
         let created = match self.create_buffer(file, &premapped, 0) {
             // It may have its place once something else is idle.
             Err(Errno::ENOSPC) => self.create_buffer(file, &Create { flags: 0, ..premapped }, 0),

@@ -160,13 +160,14 @@ impl<B: Bus> Driver<B> {
         unless(part.size == 0, Errno::EINVAL)?;
         let end = part.offset.checked_add(part.size).ok_or(Errno::EINVAL)?;
         let known = self.clients.file(file)?;
+        let store = self.hardware.contexts().store(file).ok_or(Errno::ENODEV)?;
         let (bus, space) = self.hardware.reach(of).ok_or(Errno::ENODEV)?;
         let nowhere = IovaRange::new(0, 1).map_err(|_| Errno::EINVAL)?;
         if part.handle == NONE {
             // What the client puts in or takes out has to be a buffer that the client has.
             let is_ours = !matches!(usage, Usage::Input | Usage::Output | Usage::Weights | Usage::Constants);
             unless(!is_ours, Errno::EINVAL)?;
-            let made = space.create_for_program(bus, end, usage);
+            let made = space.create_for_program(bus, store, (end, usage));
             let buffer = made.map_err(|error| error.errno())?;
             let used = Use { buffer, mapping: 0 };
             return Ok(Part { usage, used, is_own_mapping: false, range: nowhere });

@@ -6,6 +6,7 @@ use ane_uapi::hw::tq::{self, QueueId};
 
 use super::*;
 use crate::ProbeError;
+use crate::bus::ArenaId;
 use crate::testing::OWNER;
 use crate::tm::manager;
 
@@ -50,9 +51,9 @@ fn removed_device_has_everything_switched_off_and_no_arena() {
     let (mut driver, _) = driver();
     let file = open(&mut driver);
     driver.arena(file).unwrap();
-    assert!(driver.bus().arenas[ContextId::BASE.index()].is_some());
+    assert!(driver.bus().arenas.contains_key(&ArenaId::of(ContextId::BASE)));
     let bus = driver.remove();
-    assert!(bus.arenas.iter().all(Option::is_none));
+    assert!(bus.arenas.is_empty());
     assert_eq!(bus.registers[&manager(&tm::QUEUE_ENABLE).0], 0);
     assert_eq!(bus.registers[&manager(&tm::LINE_ENABLE).0], 0);
 }

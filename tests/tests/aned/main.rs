@@ -6,4 +6,5 @@ mod exhaustion;
 mod greed;
 mod kills;
 mod serving;
+mod sharing;
 mod turns;

@@ -7,14 +7,13 @@ use ane::container::Direction;
 use ane::embedded::{self, InProcess};
 use ane_device::Options;
 use ane_driver::Driver;
-use ane_driver::bus::{Arena, Bus, BusError, DmaMemory, Operation};
+use ane_driver::bus::{Arena, ArenaId, Bus, BusError, DmaMemory, Operation};
 use ane_driver::clock::Manual;
 use ane_driver::front::{Credentials, FileId, Files, User};
 use ane_driver::limits::Limits;
 use ane_tests::client::{Clients, Loaded};
 use ane_tests::null_task;
 use ane_tests::runner::surfaces;
-use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::tq::{self, QueueId};
 use ane_uapi::ioctl::context::{CONTEXT_ANY, CONTEXT_ATTACH, ContextAttach, ContextPolicy};
 use ane_uapi::ioctl::errno::Errno;
@@ -322,12 +321,12 @@ impl Bus for Plain {
         self.bus.memory()
     }
 
-    fn arena(&mut self, context: ContextId) -> Result<Arena, BusError> {
-        self.bus.arena(context)
+    fn arena(&mut self, id: ArenaId) -> Result<Arena, BusError> {
+        self.bus.arena(id)
     }
 
-    fn retire(&mut self, context: ContextId) -> Result<(), BusError> {
-        self.bus.retire(context)
+    fn retire(&mut self, id: ArenaId) -> Result<(), BusError> {
+        self.bus.retire(id)
     }
 
     fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
-use ane_driver::bus::{Bus, Operation};
+use ane_driver::bus::{ArenaId, Bus, Operation};
 use ane_tests::control::Control;
 use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::long_task::{convolution, endless};
@@ -76,10 +76,10 @@ fn registers_of_every_block_are_read_and_written_while_a_task_runs() {
 fn memory_comes_and_goes_while_a_task_runs_and_the_task_goes_on() {
     let daemon = Daemon::start(&["--numerics", "exact"]);
     let mut runner = busy(&daemon);
-    let context = ContextId::new(7).expect("there are eight");
+    let id = ArenaId::of(ContextId::new(7).expect("there are eight"));
     for _ in 0..3 {
-        runner.guest.bus.arena(context).expect("the device is told of it");
-        runner.guest.bus.retire(context).expect("the device is told of it");
+        runner.guest.bus.arena(id).expect("the device is told of it");
+        runner.guest.bus.retire(id).expect("the device is told of it");
     }
     assert!(is_busy(&mut runner), "the task still runs");
 }

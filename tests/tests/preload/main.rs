@@ -3,6 +3,7 @@
 //! What they run are the compiled programs that the engine's own tests know; what they get has to be the same to the bit.
 
 mod behaviour;
+mod crowd;
 mod header;
 mod hostile;
 mod libane;

@@ -2,7 +2,8 @@
 //!
 //! A context is a stream of the DART: 0 is the base mapper, 1 to 7 are `iso1` to `iso7` (seed 000). What one
 //! maps, requests of another cannot reach. There are eight and there may be more files, so what happens to
-//! the ninth is said by the file itself and never assumed. A file that says nothing is refused.
+//! the ninth is said by the file itself and never assumed. A file that says nothing is refused. One that cannot say
+//! anything, of a client that knows of no contexts, shares with others like it of the same user.
 
 use crate::abi::{AbiStruct, Item, Section, abi, constants};
 use crate::codes;
@@ -77,7 +78,8 @@ ioctls! {
 pub(super) const SECTION: Section = Section {
     title: "Contexts",
     doc: "Each file has a device address space of its own: one of the eight streams that the DART keeps for \
-          clients. Any call that needs one and finds none free fails with EBUSY.",
+          clients. Any call that needs one and finds none free fails with EBUSY. Files of unmodified clients get theirs \
+          when they are opened, and share those of their user when none is free.",
     items: &[
         Item::Constants(CONSTANTS),
         Item::enumeration("ANE_CONTEXT_POLICY_", "What to do when no context is free.", ContextPolicy::CODES),

@@ -102,7 +102,7 @@ ioctls! {
     /// Makes a zeroed buffer and says where to map it.
     ///
     /// On a fresh file buffers lie at ascending device addresses from 0x4000, in the order of their
-    /// creation, with nothing between them.
+    /// creation, with nothing between them, unless the file shares its context.
     BO_INIT 0x41 "DRM_IOCTL_ANE_BO_INIT", ReadWrite, BoInit {
         EINVAL "pad is not zero, or the size is zero or beyond the aperture.";
         ENOMEM "there is no memory for it.";

@@ -19,8 +19,8 @@ const KEPT: c_int = libc::O_ACCMODE | libc::O_CLOEXEC | libc::O_NONBLOCK;
 
 /// Opens the device: a descriptor of the new file's arena.
 ///
-/// The file has a context from now on, as only that has an arena; so it is opening that fails with `EBUSY` when all
-/// contexts are taken, and not the first call.
+/// The file has its place in a context from now on, as only that has an arena; so it is opening that fails with `EBUSY` when
+/// its user may have no more, and not the first call.
 pub(crate) fn open(config: &Config, flags: c_int) -> Result<c_int, Failure> {
     if flags & libc::O_DIRECTORY != 0 {
         return Err(Failure(libc::ENOTDIR));

@@ -1,16 +1,16 @@
 //! The files that this process has open.
 //!
 //! A file is known by the inode of its arena: whatever descriptor a program calls with, `dup`licated, inherited or
-//! received, `fstat` names the file. The table is small, since each open file has one of the device's eight contexts,
-//! and is read and written without a lock. A place in it that is used again has another serial number, so that what a
-//! lane knows of the old file is not taken for the new one.
+//! received, `fstat` names the file. The table is small, since each open file has an arena of its own, of which the daemon
+//! has a few hundred. It is read and written without a lock. A place in it that is used again has another serial number, so
+//! that what a lane knows of the old file is not taken for the new one.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::sys::file::Identity;
 
-/// Files of a process at a time: eight contexts, and room for those whose closing was not noticed yet.
-pub(crate) const FILES: usize = 64;
+/// Files of a process at a time: all arenas that the daemon has, and room for files whose closing was not noticed yet.
+pub(crate) const FILES: usize = 320;
 
 /// A place is being filled.
 const FILLING: u64 = u64::MAX;
@@ -25,6 +25,9 @@ struct Slot {
 static TABLE: [Slot; FILES] =
     [const { Slot { serial: AtomicU64::new(0), device: AtomicU64::new(0), inode: AtomicU64::new(0) } };
         FILES];
+
+/// Places that were ever used: those behind them need no look.
+static USED: AtomicUsize = AtomicUsize::new(0);
 
 static LAST_SERIAL: AtomicU64 = AtomicU64::new(0);
 
@@ -41,7 +44,8 @@ pub(crate) fn find(identity: Identity) -> Option<File> {
 }
 
 pub(crate) fn all() -> impl Iterator<Item = (File, Identity)> {
-    TABLE.iter().enumerate().filter_map(|(index, slot)| {
+    let used = USED.load(Ordering::Acquire);
+    TABLE.iter().enumerate().take(used).filter_map(|(index, slot)| {
         let serial = slot.serial.load(Ordering::Acquire);
         let device = slot.device.load(Ordering::Relaxed);
         let inode = slot.inode.load(Ordering::Relaxed);
@@ -57,6 +61,7 @@ pub(crate) fn insert(identity: Identity) -> Option<File> {
     let free =
         |slot: &Slot| slot.serial.compare_exchange(0, FILLING, Ordering::Acquire, Ordering::Relaxed).is_ok();
     let (index, slot) = TABLE.iter().enumerate().find(|(_, slot)| free(slot))?;
+    USED.fetch_max(index + 1, Ordering::AcqRel);
     slot.device.store(identity.device, Ordering::Relaxed);
     slot.inode.store(identity.inode, Ordering::Relaxed);
     let serial = LAST_SERIAL.fetch_add(1, Ordering::Relaxed) + 1;

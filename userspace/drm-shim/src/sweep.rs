@@ -36,10 +36,8 @@ pub(crate) fn now_and_then() {
 
 /// Looks, and closes what nobody has any more.
 pub(crate) fn now_at_once() {
-    let mut gone = [None; FILES];
-    for (place, (file, identity)) in gone.iter_mut().zip(files::all()) {
-        *place = Some((file, identity));
-    }
+    let mut gone = Gone([0; FILES]);
+    files::all().for_each(|(file, _)| gone.put_in(file));
     // A descriptor that is moved from a number not yet looked at to one already looked at is missed once, not twice.
     for _ in 0..2 {
         if !look(&mut gone) {
@@ -47,7 +45,7 @@ pub(crate) fn now_at_once() {
         }
     }
     let mut is_any = false;
-    for (file, _) in gone.into_iter().flatten() {
+    for file in gone.files() {
         is_any |= files::remove(file);
     }
     if is_any {
@@ -55,24 +53,43 @@ pub(crate) fn now_at_once() {
     }
 }
 
-/// Takes the files that are there out of the list. False if none is left in it, or nobody can tell.
-fn look(gone: &mut [Option<(File, Identity)>; FILES]) -> bool {
-    let is_told = each_descriptor(|_, identity| {
-        take_out(gone, identity);
-        true
-    });
-    is_told
-        && gone.iter().any(Option::is_some)
-        && maps::each(&mut |identity| take_out(gone, identity))
-        && gone.iter().any(Option::is_some)
-}
+/// Files that were not seen yet, by their places: the serial number that each has there. It lies on the stack of
+/// whoever calls, which may be a signal handler's.
+struct Gone([u64; FILES]);
 
-fn take_out(gone: &mut [Option<(File, Identity)>; FILES], identity: Identity) {
-    for place in gone {
-        if place.is_some_and(|(_, other)| other == identity) {
-            *place = None;
+impl Gone {
+    fn put_in(&mut self, file: File) {
+        if let Some(serial) = self.0.get_mut(file.slot) {
+            *serial = file.serial;
         }
     }
+
+    fn take_out(&mut self, identity: Identity) {
+        if let Some(file) = files::find(identity)
+            && let Some(serial) = self.0.get_mut(file.slot)
+            && *serial == file.serial
+        {
+            *serial = 0;
+        }
+    }
+
+    fn files(&self) -> impl Iterator<Item = File> {
+        let places = self.0.iter().enumerate();
+        places.filter(|(_, serial)| **serial != 0).map(|(slot, &serial)| File { slot, serial })
+    }
+
+    fn is_any(&self) -> bool {
+        self.files().next().is_some()
+    }
+}
+
+/// Takes the files that are there out of the list. False if none is left in it, or nobody can tell.
+fn look(gone: &mut Gone) -> bool {
+    let is_told = each_descriptor(|_, identity| {
+        gone.take_out(identity);
+        true
+    });
+    is_told && gone.is_any() && maps::each(&mut |identity| gone.take_out(identity)) && gone.is_any()
 }
 
 /// A descriptor of a file.

@@ -4,13 +4,13 @@
 //! event, on the thread that waits. A device that computes beside that thread has a descriptor that is readable when it is
 //! to be asked to work again.
 
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ane_driver::bus::requests::{Carrier as _, Requests};
-use ane_driver::bus::{Arena, Bus, BusError, DmaMemory, Operation};
-use ane_uapi::hw::dart::iso::ContextId;
+use ane_driver::bus::{Arena, ArenaId, Bus, BusError, DmaMemory, Operation};
 use ane_uapi::hw::space::PhysAddr;
 use ane_uapi::wire::config::Config;
 use ane_uapi::wire::event::Event;
@@ -26,7 +26,7 @@ pub const MEMORY_BASE: PhysAddr = PhysAddr(0x1_0000_0000);
 pub struct InProcess {
     requests: Requests<Embedded>,
     memory: DmaMemory,
-    arenas: [Option<Arena>; ContextId::COUNT as usize],
+    arenas: BTreeMap<ArenaId, Arena>,
     /// What is left to do, as far as is known: a batch may have brought more.
     left: Work,
 }
@@ -37,7 +37,7 @@ impl InProcess {
         Self {
             requests: Requests::new(device),
             memory,
-            arenas: [const { None }; ContextId::COUNT as usize],
+            arenas: BTreeMap::new(),
             left: Work { pending: true, after: None },
         }
     }
@@ -52,9 +52,9 @@ impl InProcess {
     }
 
     /// Lets the device reach these arenas, and what it reaches always.
-    fn reach(&mut self, arenas: [Option<Arena>; ContextId::COUNT as usize]) -> Result<(), BusError> {
+    fn reach(&mut self, arenas: BTreeMap<ArenaId, Arena>) -> Result<(), BusError> {
         // An arena of this bus is one region: its file has a single stretch.
-        let of_arenas = arenas.iter().flatten().filter_map(|arena| {
+        let of_arenas = arenas.values().filter_map(|arena| {
             let stretch = arena.stretches().first()?;
             Some((stretch.at, Arc::clone(arena.region())))
         });
@@ -76,17 +76,17 @@ impl Bus for InProcess {
         &self.memory
     }
 
-    fn arena(&mut self, context: ContextId) -> Result<Arena, BusError> {
-        let arena = Arena::of(context)?;
+    fn arena(&mut self, id: ArenaId) -> Result<Arena, BusError> {
+        let arena = Arena::of(id, self.config())?;
         let mut arenas = self.arenas.clone();
-        arenas[context.index()] = Some(arena.clone());
+        arenas.insert(id, arena.clone());
         self.reach(arenas)?;
         Ok(arena)
     }
 
-    fn retire(&mut self, context: ContextId) -> Result<(), BusError> {
+    fn retire(&mut self, id: ArenaId) -> Result<(), BusError> {
         let mut arenas = self.arenas.clone();
-        arenas[context.index()] = None;
+        arenas.remove(&id);
         self.reach(arenas)
     }
 

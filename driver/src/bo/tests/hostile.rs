@@ -60,7 +60,7 @@ fn make(rig: &mut Rig, buffers: &mut Vec<BufferId>, call: Call) {
     let (space, bus) = rig.both();
     match (what, buffer) {
         (0..2, _) | (_, None) => {
-            buffers.extend(space.create(bus, &Create { size, flags, usage, address }));
+            buffers.extend(space.create(bus, &Create { size, flags, usage, address, store: StoreId::FIRST }));
         }
         (2, Some(buffer)) => {
             let _ = space.map(bus, buffer, &Map { usage, flags, offset, size, address });
@@ -72,10 +72,10 @@ fn make(rig: &mut Rig, buffers: &mut Vec<BufferId>, call: Call) {
             let _ = space.unmap(buffer, flags, usage);
         }
         (5, _) => {
-            let _ = space.extents(offset, size);
+            let _ = space.extents(StoreId::FIRST, offset, size);
         }
         (6, _) => {
-            let _ = space.unmapped(offset, size);
+            let _ = space.unmapped(StoreId::FIRST, offset, size);
         }
         (7, Some(buffer)) => {
             let _ = space.read(buffer, offset, &mut [0; 7]);

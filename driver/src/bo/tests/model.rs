@@ -126,7 +126,8 @@ impl Model {
             let buffer = space.buffers.get(one.buffer.0.raw()).unwrap();
             let first = buffer.mapping(one.number).unwrap().first;
             let frames = buffer.pages.part(first, one.pages).flat_map(|run| run.first..run.end());
-            let frames = frames.map(|frame| space.arena().physical(u64::from(frame) << 14).unwrap());
+            let frames = frames
+                .map(|frame| space.arena(StoreId::FIRST).unwrap().physical(u64::from(frame) << 14).unwrap());
             expected.extend((place.first..place.end()).zip(frames));
         }
         let tables = space.mapper().tables();
@@ -175,7 +176,7 @@ fn create(rig: &mut Rig, model: &mut Model, size: u8, how: u8) -> Result<(), Tes
     let fixed = (flags == BO_FIXED_ADDRESS).then(|| Run::new(1 + u32::from(how) * 8, pages).unwrap());
     let can = fixed.is_none_or(|fixed| model.has_room_at(fixed));
     let size = u64::from(pages) * PAGE;
-    let outcome = rig.create(Create { size, usage: 1, flags, address });
+    let outcome = rig.create(Create { size, usage: 1, flags, address, ..Create::default() });
     let buffer = match outcome {
         Err(Error::Memory { .. }) => return Ok(()),
         Err(Error::Taken(_)) => {
@@ -335,7 +336,7 @@ fn run(steps: Vec<(u8, u8, u8)>) -> Result<(), TestCaseError> {
     }
     let (space, bus) = rig.both();
     space.flush(bus).unwrap();
-    prop_assert_eq!(space.frames.free_pages(), arena_pages);
+    prop_assert_eq!(space.stores.get(StoreId::FIRST).unwrap().frames.free_pages(), arena_pages);
     prop_assert_eq!((space.mapper.longest_free(), space.movable.longest()), (END - 1, END - 1));
     prop_assert!(space.idle.is_empty() && space.by_place.is_empty() && space.by_offset.is_empty());
     model.check(&mut rig, true)

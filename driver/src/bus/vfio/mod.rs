@@ -17,6 +17,7 @@ mod pages;
 mod refusal;
 mod sys;
 
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +36,7 @@ use function::Function;
 use super::queues::{self, Doorbell, MESSAGES, Queues, TABLES, transport};
 use super::requests::{Carrier as _, Requests};
 use super::ring::Features;
-use super::{Arena, Bus, BusError, DmaMemory, Operation};
+use super::{Arena, ArenaId, Bus, BusError, DmaMemory, Operation};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -74,7 +75,7 @@ pub struct Vfio {
     /// All of the driver's own: the queues' part, and behind it that of the driver.
     all: DmaMemory,
     memory: DmaMemory,
-    arenas: [Option<Arena>; ContextId::COUNT as usize],
+    arenas: BTreeMap<ArenaId, Arena>,
     container: Arc<VfioContainer>,
     /// Why it was not found again, if it was looked for: told once.
     told: String,
@@ -106,7 +107,7 @@ impl Vfio {
             requests: Requests::new(taken.start(&all, &settings)?),
             memory: all.part(MESSAGES, settings.memory_bytes)?,
             all,
-            arenas: [const { None }; ContextId::COUNT as usize],
+            arenas: BTreeMap::new(),
             container,
             told: String::new(),
         })
@@ -120,7 +121,7 @@ impl Vfio {
         if taken.config != *self.config() {
             return Err(BusError::BadAnswer { what: format!("{:?}", taken.config) });
         }
-        pages::share_again(&taken.container, &self.all, self.arenas.iter().flatten())?;
+        pages::share_again(&taken.container, &self.all, self.arenas.values())?;
         let container = Arc::clone(&taken.container);
         self.requests = Requests::new(taken.start(&self.all, &self.settings)?);
         (self.bdf, self.container) = (bdf, container);
@@ -158,6 +159,23 @@ impl Taken {
     }
 }
 
+impl Vfio {
+    /// How many huge pages an arena gets. One beside gets what the contexts that have none leave, and where all of them get
+    /// what there is they leave nothing.
+    fn pages_for(&self, id: ArenaId) -> Result<usize, BusError> {
+        let own = self.arenas.keys().filter(|id| !id.is_beside()).count();
+        let without = usize::from(ContextId::COUNT).saturating_sub(own);
+        let free = pages::free()?;
+        let lacks = Err(BusError::Lacks { feature: "huge pages for one more arena" });
+        match self.settings.arena_bytes.map(|bytes| bytes.div_ceil(pages::HUGE)) {
+            None if id.is_beside() => lacks,
+            None => Ok(free / without.max(1)),
+            Some(pages) if id.is_beside() && free / pages.max(1) <= without => lacks,
+            Some(pages) => Ok(pages),
+        }
+    }
+}
+
 impl Bus for Vfio {
     fn config(&self) -> &Config {
         self.requests.carrier().config()
@@ -167,22 +185,16 @@ impl Bus for Vfio {
         &self.memory
     }
 
-    fn arena(&mut self, context: ContextId) -> Result<Arena, BusError> {
-        self.retire(context)?;
-        let pages = match self.settings.arena_bytes {
-            Some(bytes) => bytes.div_ceil(pages::HUGE),
-            None => {
-                let without = self.arenas.iter().filter(|arena| arena.is_none()).count();
-                pages::free()? / without.max(1)
-            }
-        };
+    fn arena(&mut self, id: ArenaId) -> Result<Arena, BusError> {
+        self.retire(id)?;
+        let pages = self.pages_for(id)?;
         let arena = pages::arena(&self.container, pages.max(1))?;
-        self.arenas[context.index()] = Some(arena.clone());
+        self.arenas.insert(id, arena.clone());
         Ok(arena)
     }
 
-    fn retire(&mut self, context: ContextId) -> Result<(), BusError> {
-        if let Some(arena) = self.arenas[context.index()].take() {
+    fn retire(&mut self, id: ArenaId) -> Result<(), BusError> {
+        if let Some(arena) = self.arenas.remove(&id) {
             pages::withdraw(&self.container, arena.stretches());
         }
         Ok(())

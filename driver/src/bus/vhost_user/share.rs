@@ -1,9 +1,10 @@
-//! What the device is told of memory: the bus's own region, and the arenas of contexts that come and go.
+//! What the device is told of memory: the bus's own region, and the arenas of files that come and go.
 //!
 //! A device that offers memory slots is told of one region more or less. Any other gets the whole table anew
 //! each time, and no such table is promised to hold more than eight regions: with such a device the eighth
 //! context cannot be had, and a client that asks for it is told what any client is told that comes too late.
 
+use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 
 use ane_uapi::hw::dart::iso::ContextId;
@@ -13,14 +14,12 @@ use vhost::{VhostBackend, VhostUserMemoryRegionInfo};
 use vm_memory::MmapRegion;
 
 use super::transport;
-use crate::bus::{Arena, BusError, DmaMemory};
+use crate::bus::{Arena, ArenaId, BusError, DmaMemory};
 
 /// Regions that every device takes in one table: what the vhost-user protocol promises without slots.
 const TABLE_MAX: usize = 8;
 
-pub(super) type Arenas = [Option<Arena>; ContextId::COUNT as usize];
-
-pub(super) const NO_ARENAS: Arenas = [const { None }; ContextId::COUNT as usize];
+pub(super) type Arenas = BTreeMap<ArenaId, Arena>;
 
 pub(super) struct Shared {
     frontend: Frontend,
@@ -41,29 +40,35 @@ impl Shared {
         } else {
             TABLE_MAX
         };
-        let shared = Self { frontend, all, arenas: NO_ARENAS, limit, has_slots };
+        let shared = Self { frontend, all, arenas: Arenas::new(), limit, has_slots };
         shared.set_table()?;
         Ok(shared)
     }
 
-    /// Lets the device reach the arena of a context that has none yet.
-    pub(super) fn add(&mut self, context: ContextId, arena: Arena) -> Result<(), BusError> {
-        if self.arenas.iter().flatten().count() + 2 > self.limit {
-            return Err(BusError::Lacks { feature: "a memory slot for one more context" });
+    /// Lets the device reach an arena whose number no other has.
+    pub(super) fn add(&mut self, id: ArenaId, arena: Arena) -> Result<(), BusError> {
+        let own = self.arenas.keys().filter(|id| !id.is_beside()).count();
+        // One beside takes no region that a context without an arena needs.
+        let kept = if id.is_beside() { usize::from(ContextId::COUNT).saturating_sub(own) } else { 0 };
+        if self.arenas.len() + 2 + kept > self.limit {
+            return Err(BusError::Lacks { feature: "a memory slot for one more arena" });
         }
-        let place = &mut self.arenas[context.index()];
         if !self.has_slots {
-            *place = Some(arena);
-            return self.set_table().inspect_err(|_| self.arenas[context.index()] = None);
+            self.arenas.insert(id, arena);
+            let told = self.set_table();
+            if told.is_err() {
+                self.arenas.remove(&id);
+            }
+            return told;
         }
         self.frontend.add_mem_region(&of_arena(&arena)?).map_err(transport("sharing an arena"))?;
-        *place = Some(arena);
+        self.arenas.insert(id, arena);
         Ok(())
     }
 
-    /// Takes a context's arena away, if it has one.
-    pub(super) fn remove(&mut self, context: ContextId) -> Result<(), BusError> {
-        let Some(arena) = self.arenas[context.index()].take() else {
+    /// Takes the arena of a number away, if there is one.
+    pub(super) fn remove(&mut self, id: ArenaId) -> Result<(), BusError> {
+        let Some(arena) = self.arenas.remove(&id) else {
             return Ok(());
         };
         if !self.has_slots {
@@ -74,7 +79,7 @@ impl Shared {
 
     fn set_table(&self) -> Result<(), BusError> {
         let mut regions = vec![of(self.all.region(), self.all.base())?];
-        for arena in self.arenas.iter().flatten() {
+        for arena in self.arenas.values() {
             regions.push(of_arena(arena)?);
         }
         self.frontend.set_mem_table(&regions).map_err(transport("sharing memory")).map(|_| ())

@@ -1,4 +1,5 @@
 use ane_device::Options;
+use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::wire::ctrl::Status;
 use vm_memory::{GuestMemoryBackend, GuestMemoryRegion};
@@ -46,8 +47,8 @@ fn reached(bus: &mut InProcess) -> Vec<PhysAddr> {
 #[test]
 fn device_reaches_the_arena_of_a_context_until_it_is_retired() {
     let mut bus = bus();
-    let [first, second] = [0, 1].map(|number| ContextId::new(number).unwrap());
-    let arenas = [first, second].map(|context| bus.arena(context).unwrap().stretches()[0].at);
+    let [first, second] = [0, 1].map(|number| ArenaId::of(ContextId::new(number).unwrap()));
+    let arenas = [first, second].map(|id| bus.arena(id).unwrap().stretches()[0].at);
     assert_eq!(reached(&mut bus), [MEMORY_BASE, arenas[0], arenas[1]]);
     bus.retire(first).unwrap();
     assert_eq!(reached(&mut bus), [MEMORY_BASE, arenas[1]]);
