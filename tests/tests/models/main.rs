@@ -1,10 +1,12 @@
 //! Models: compiled, run on the embedded device, and compared with double precision.
 //!
 //! * [`agree`]: those that agree.
+//! * [`kernels`]: kernels for which the array has no room.
 //! * [`quantized`]: those of few bits.
 //! * [`refused`]: those that are refused.
 
 mod agree;
+mod kernels;
 mod quantized;
 mod refused;
 

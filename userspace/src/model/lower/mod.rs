@@ -8,6 +8,8 @@
 //! * `columns`: another axis as columns.
 //! * `each`: operations element by element over operands that stretch.
 //! * `maps`, `joins`, `arrange`, `reduce`, `product`, `convolution`, `window`: operations.
+//! * `taps`: which taps of a kernel become channels. `stack`: the operand with those channels. `volume`: kernels
+//!   that move along depth as well.
 
 mod arrange;
 mod columns;
@@ -18,6 +20,9 @@ mod joins;
 mod maps;
 mod product;
 mod reduce;
+mod stack;
+mod taps;
+mod volume;
 mod window;
 
 use std::collections::HashMap;
