@@ -6,6 +6,7 @@ mod elementwise;
 mod linear;
 mod normal;
 mod picked;
+mod point;
 mod quantized;
 mod recurrent;
 mod reduce;
