@@ -4,11 +4,13 @@
 //! * [`kernels`]: kernels for which the array has no room.
 //! * [`quantized`]: those of few bits.
 //! * [`refused`]: those that are refused.
+//! * [`wholes`]: whole numbers that the run computes, and computed weights.
 
 mod agree;
 mod kernels;
 mod quantized;
 mod refused;
+mod wholes;
 
 use ane::device::{Device, Location};
 use ane::model::compare::worst;

@@ -42,6 +42,7 @@ impl Lower<'_> {
             }
             Map::Floor => self.rounded(x, [-1.0, 0.0, 0.0]),
             Map::Ceil => self.rounded(x, [0.0, 0.0, 1.0]),
+            Map::Truncate => self.through(x, Tail::table(tables::whole_part())),
             Map::Round => self.nearest(x),
             _ => match table(map) {
                 Some(table) => self.through(x, Tail::table(table)),

@@ -187,7 +187,10 @@ impl Import<'_> {
     fn finish(mut self, outputs: &[String]) -> Result<Network, Error> {
         for output in outputs {
             match self.names.get(output) {
-                Some(&Some(Operand::Value(value))) => self.network.outputs.push((output.clone(), value)),
+                Some(&Some(Operand::Value(value))) => {
+                    let halves = self.network.halves_of(value).unwrap_or(value);
+                    self.network.outputs.push((output.clone(), halves));
+                }
                 Some(None) => {}
                 _ => {
                     let why = Why::NotMade { name: output.clone() };

@@ -102,6 +102,8 @@ pub enum Map {
     Floor,
     /// The smallest whole number that is not below.
     Ceil,
+    /// The whole number towards zero.
+    Truncate,
     /// The nearest whole number, the even one where two are as near.
     Round,
     /// One value below zero, one at zero, one above.
@@ -286,6 +288,7 @@ impl Map {
             Self::Elu { .. } => "elu",
             Self::Floor => "floor",
             Self::Ceil => "ceil",
+            Self::Truncate => "truncate",
             Self::Round => "round",
             Self::Step { .. } => "step",
         }
@@ -303,6 +306,7 @@ impl Map {
                 | Self::Square
                 | Self::Floor
                 | Self::Ceil
+                | Self::Truncate
                 | Self::Round
                 | Self::Step { .. }
         )

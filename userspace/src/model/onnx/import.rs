@@ -159,7 +159,7 @@ impl Import<'_> {
         let outputs = node.outputs.len();
         let (network, types) = (&mut self.network, &self.types);
         let mut call = Call { network, node, name, inputs, outputs, types, seen: RefCell::default() };
-        let made = if node.domain.is_empty() || node.domain == "ai.onnx" {
+        let made = if operators::is_known(&node.domain, &node.operator) {
             operators::call(&mut call)
         } else {
             Err(Why::Operation)
@@ -186,7 +186,10 @@ impl Import<'_> {
     fn finish(mut self, outputs: &[ValueInfo]) -> Result<Network, Error> {
         for output in outputs {
             match self.names.get(&output.name) {
-                Some(&Some(value)) => self.network.outputs.push((output.name.clone(), value)),
+                Some(&Some(value)) => {
+                    let halves = self.network.halves_of(value).unwrap_or(value);
+                    self.network.outputs.push((output.name.clone(), halves));
+                }
                 Some(None) => {}
                 None => self.problem("output", &output.name, Why::NotMade { name: output.name.clone() }),
             }

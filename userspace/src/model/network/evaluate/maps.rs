@@ -40,6 +40,7 @@ pub fn map(map: Map, x: f64) -> f64 {
         Map::Elu { alpha, beta, gamma } => gamma * if x < 0.0 { alpha * (x / beta).exp_m1() } else { x },
         Map::Floor => x.floor(),
         Map::Ceil => x.ceil(),
+        Map::Truncate => x.trunc(),
         Map::Round => x.round_ties_even(),
         Map::Step { below, zero, above } => {
             if x < 0.0 {
