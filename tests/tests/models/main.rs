@@ -2,12 +2,14 @@
 //!
 //! * [`agree`]: those that agree.
 //! * [`kernels`]: kernels for which the array has no room.
+//! * [`placed`]: parts that known indices pick or put.
 //! * [`quantized`]: those of few bits.
 //! * [`refused`]: those that are refused.
 //! * [`wholes`]: whole numbers that the run computes, and computed weights.
 
 mod agree;
 mod kernels;
+mod placed;
 mod quantized;
 mod refused;
 mod wholes;

@@ -7,6 +7,7 @@ mod elementwise;
 mod linear;
 mod normal;
 mod picked;
+mod placed;
 mod point;
 mod quantized;
 mod recurrent;
