@@ -5,6 +5,7 @@
 //! * [`placed`]: parts that known indices pick or put.
 //! * [`quantized`]: those of few bits.
 //! * [`refused`]: those that are refused.
+//! * [`waves`]: sine and cosine.
 //! * [`wholes`]: whole numbers that the run computes, and computed weights.
 
 mod agree;
@@ -12,6 +13,7 @@ mod kernels;
 mod placed;
 mod quantized;
 mod refused;
+mod waves;
 mod wholes;
 
 use ane::device::{Device, Location};

@@ -7,7 +7,7 @@
 //! * `held`: tensors of any rank over a tensor of the builder.
 //! * `columns`: another axis as columns.
 //! * `each`: operations element by element over operands that stretch.
-//! * `maps`, `joins`, `arrange`, `reduce`, `product`, `convolution`, `window`: operations.
+//! * `maps`, `wave`, `joins`, `arrange`, `reduce`, `product`, `convolution`, `window`: operations.
 //! * `taps`: which taps of a kernel become channels. `stack`: the operand with those channels. `volume`: kernels
 //!   that move along depth as well.
 
@@ -23,6 +23,7 @@ mod reduce;
 mod stack;
 mod taps;
 mod volume;
+mod wave;
 mod window;
 
 use std::collections::HashMap;

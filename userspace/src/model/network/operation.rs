@@ -75,6 +75,8 @@ pub enum Map {
     Sigmoid,
     /// The hyperbolic tangent.
     Tanh,
+    Sine,
+    Cosine,
     /// The error function.
     Erf,
     /// `x` times the normal distribution up to `x`.
@@ -279,6 +281,8 @@ impl Map {
             Self::Ln => "ln",
             Self::Sigmoid => "sigmoid",
             Self::Tanh => "tanh",
+            Self::Sine => "sine",
+            Self::Cosine => "cosine",
             Self::Erf => "erf",
             Self::Gelu | Self::GeluTanh => "gelu",
             Self::Silu => "silu",

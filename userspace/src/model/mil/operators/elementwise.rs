@@ -128,6 +128,8 @@ fn of_channels(call: &mut Call<'_>, name: &'static str, x: ValueId) -> Result<Va
 fn same(operator: &str) -> Option<&'static str> {
     Some(match operator {
         "identity" => "Identity",
+        "sin" => "Sin",
+        "cos" => "Cos",
         "logical_not" => "Not",
         _ => return None,
     })

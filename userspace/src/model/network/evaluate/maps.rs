@@ -27,6 +27,8 @@ pub fn map(map: Map, x: f64) -> f64 {
         Map::Ln => x.ln(),
         Map::Sigmoid => sigmoid(x),
         Map::Tanh => x.tanh(),
+        Map::Sine => x.sin(),
+        Map::Cosine => x.cos(),
         Map::Erf => erf(x),
         Map::Gelu => 0.5 * x * (1.0 + erf(x / std::f64::consts::SQRT_2)),
         Map::GeluTanh => {

@@ -3,6 +3,7 @@
 mod argument;
 mod arrange;
 mod attention;
+mod circular;
 mod elementwise;
 mod linear;
 mod normal;
@@ -78,6 +79,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
         elementwise::call,
         arrange::call,
         picked::call,
+        circular::call,
         reduce::call,
         argument::call,
         linear::call,
