@@ -125,6 +125,23 @@ fn programs_as_text_agree_with_double_precision() {
     }
 }
 
+#[test]
+fn places_and_truths_of_a_program_are_whole_numbers() {
+    let body = r#"
+            int32 axis = const()[name = string("axis"), val = int32(-1)];
+            tensor<int32, [3]> place = reduce_argmax(axis = axis, keep_dims = bool(false), x = x)[name = string("place")];
+            tensor<fp16, [3]> number = cast(dtype = string("fp16"), x = place)[name = string("number")];
+            tensor<bool, [3]> truth = greater(x = number, y = fp16(1))[name = string("truth")];
+            tensor<int32, [3]> one = cast(dtype = string("int32"), x = truth)[name = string("one")];
+            tensor<fp16, [3]> back = cast(dtype = string("fp16"), x = one)[name = string("back")];
+            tensor<fp16, [3]> y = sub(x = number, y = back)[name = string("y")];"#;
+    let compiled = text(&function("tensor<fp16, [3, 4]> x", body, "y"), &Options::default());
+    let x = Array::new(vec![3, 4], vec![0.0, 1.0, 7.0, 7.0, 9.0, 1.0, 2.0, 3.0, 0.0, 1.0, 0.0, 1.0])
+        .expect("three rows");
+    let seen = execute(&device(), &compiled, &[x]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(seen[0].values(), [1.0, 0.0, 1.0]);
+}
+
 /// A function of one input as a compiled model has it.
 fn function(input: &str, body: &str, output: &str) -> String {
     format!(

@@ -6,6 +6,7 @@ pub mod compile;
 mod einsum;
 mod error;
 mod execute;
+mod imported;
 mod layers;
 pub mod limits;
 mod lower;

@@ -1,16 +1,24 @@
 //! Models: compiled, run on the embedded device, and compared with double precision.
 //!
 //! * [`agree`]: those that agree.
+//! * [`kernels`]: kernels for which the array has no room.
+//! * [`placed`]: parts that known indices pick or put.
 //! * [`quantized`]: those of few bits.
 //! * [`ranges`]: those whose numbers lie below zero or beyond halves.
 //! * [`refused`]: those that are refused.
 //! * [`simplified`]: those that have fewer layers than they were written with.
+//! * [`waves`]: sine and cosine.
+//! * [`wholes`]: whole numbers that the run computes, and computed weights.
 
 mod agree;
+mod kernels;
+mod placed;
 mod quantized;
 mod ranges;
 mod refused;
 mod simplified;
+mod waves;
+mod wholes;
 
 use ane::device::{Device, Location};
 use ane::model::compare::worst;

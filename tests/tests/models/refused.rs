@@ -113,6 +113,19 @@ fn everything_that_cannot_be_mapped_is_named_at_once() {
 }
 
 #[test]
+fn layers_that_the_reader_and_those_that_the_engine_cannot_do_are_named_together() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[1, 1, 4, 4, 4, 4]);
+    net.node("NoSuchThing", &[&x], &[]);
+    let weights = net.random(&[1, 1, 2, 2, 2, 2], 1.0);
+    let convolved = net.node("Conv", &[&x, &weights], &[]);
+    net.node("NoSuchThing", &[&convolved], &[]);
+    net.output("y", &[1]);
+    let named: Vec<_> = problems(&net.finish()).into_iter().map(|problem| problem.operation).collect();
+    assert_eq!(named, ["NoSuchThing", "NoSuchThing", "output", "convolution"]);
+}
+
+#[test]
 fn shape_of_the_run_is_asked_for_and_bound() {
     let mut net = Onnx::new(1);
     let x = net.input("x", &[2, 6]);

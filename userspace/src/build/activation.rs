@@ -167,6 +167,27 @@ pub fn erf() -> ActivationTable {
     })
 }
 
+/// Magnitudes from here on have no sine.
+pub(crate) const WAVE_END: f64 = 512.0;
+
+/// The sine within a period, from -4 to 4.
+pub(crate) fn sine() -> ActivationTable {
+    let high = End::constant(4.0, 4.0_f64.sin());
+    table(3, Mode::Plain as u16 | ODD, End::constant(0.0, 0.0), high, |k| (k / 8.0).sin())
+}
+
+/// The cosine of a magnitude up to 4.
+pub(crate) fn cosine() -> ActivationTable {
+    let (low, high) = (End::constant(f64::NEG_INFINITY, 1.0), End::constant(4.0, 4.0_f64.cos()));
+    table(3, Mode::Plain as u16, low, high, |k| (k / 8.0).cos())
+}
+
+/// Infinity where the magnitude is `end` or more, zero elsewhere.
+pub(crate) fn infinite_from(end: f64) -> ActivationTable {
+    let beyond = |at: f64| End { at, value: f64::INFINITY, line: (0.0, 0.0) };
+    table(KNOTS_UNUSED, Mode::Centred as u16, beyond(-end), beyond(end), |_| 0.0)
+}
+
 /// `ln(1 + e^x)`, within 0.0085.
 pub fn softplus() -> ActivationTable {
     let f = |x: f64| crate::model::network::evaluate::map(Map::Softplus, x);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::beside::Beside;
 use super::error::Error;
+use super::imported::Imported;
 use super::limits::FILE_BYTES_MAX;
 use super::lower::{self, Step};
 use super::network::Network;
@@ -87,9 +88,9 @@ pub fn located(path: &Path) -> io::Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// [`Error`]; what cannot be mapped is named all at once.
+/// [`Error`]; what cannot be mapped is named all at once, but for what depends on it.
 pub fn compile(bytes: &[u8], options: &Options) -> Result<Compiled, Error> {
-    build(read(bytes, options)?)
+    build(imported(bytes, options)?.whole_or_all_problems()?)
 }
 
 /// The layers of a model.
@@ -98,10 +99,14 @@ pub fn compile(bytes: &[u8], options: &Options) -> Result<Compiled, Error> {
 ///
 /// [`Error`], as far as that shows before anything is laid out.
 pub fn read(bytes: &[u8], options: &Options) -> Result<Network, Error> {
+    imported(bytes, options)?.whole()
+}
+
+fn imported(bytes: &[u8], options: &Options) -> Result<Imported, Error> {
     match format(bytes).ok_or(Error::Format)? {
-        Format::Onnx => onnx::import(bytes, options),
-        Format::CoreMl => mil::import_message(bytes, options),
-        Format::MilText => mil::import_text(bytes, options),
+        Format::Onnx => onnx::layers(bytes, options),
+        Format::CoreMl => mil::layers_of_message(bytes, options),
+        Format::MilText => mil::layers_of_text(bytes, options),
     }
 }
 

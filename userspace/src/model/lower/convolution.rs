@@ -1,12 +1,15 @@
-//! Convolutions: the array's, with what it has no registers for brought into the kernel or left to a copy.
+//! Convolutions: the array's, with what it has no registers for brought into channels or left to a copy.
 
 use half::f16;
 
 use super::held::Held;
+use super::stack::Shift;
+use super::taps::{self, Along, Kernel, Work};
 use super::{Lower, Why, shape};
 use crate::build::{self, Channels, Limit, Lines, Padding, Tail, Weights};
-use crate::model::network::ValueId;
+use crate::model::network::array::elements;
 use crate::model::network::operation::{Convolution, Cut};
+use crate::model::network::{Array, ValueId};
 
 /// A convolution over rows and columns, with the holes of a dilated kernel filled with zeros.
 struct Flat {
@@ -14,6 +17,8 @@ struct Flat {
     /// Channels that an output reads.
     reads: usize,
     groups: usize,
+    /// Each output channel reads channels of its own.
+    is_depthwise: bool,
     /// Columns and rows of the kernel.
     kernel: (usize, usize),
     stride: (usize, usize),
@@ -35,60 +40,99 @@ impl Lower<'_> {
             Some(&bias) => Some(self.network.known(bias).ok_or_else(|| not_known(2))?.values().to_vec()),
             None => None,
         };
-        let moving = convolution.stride.len();
-        if moving > 2 {
-            return Err(Why::Mode(format!("kernels that move along {moving} axes: the array has two")));
-        }
-        let mut x = self.operand(inputs[0])?;
-        let taps = &weights.dims()[2..];
-        let kernel = covered(taps, &convolution.dilation);
-        // Before holes are filled: a kernel for which the array has no room may have more of them than fit into memory.
-        for &extent in &kernel {
-            Limit::Kernel.check("convolution", extent as u64)?;
-        }
-        let values = without_holes(taps, &convolution.dilation, &kernel, weights.values());
-        // Padding as wide as the kernel is no padding to the engine, and more than a stride of 3 is none to it.
-        let mut padding = convolution.padding.clone();
-        let mut sides = vec![(0, 0); x.dims.len()];
-        let mut stride = convolution.stride.clone();
-        let mut left_out = vec![1; moving];
-        for axis in 0..moving {
-            let (before, behind) = padding[axis];
-            if before >= kernel[axis] || behind >= kernel[axis] {
-                sides[axis + 2] = padding[axis];
-                padding[axis] = (0, 0);
-            }
-            if stride[axis] as u64 > Limit::Stride.max() {
-                left_out[axis] = std::mem::replace(&mut stride[axis], 1);
-            }
-        }
-        if sides.iter().any(|side| *side != (0, 0)) {
-            x = self.pad(x, &sides, 0.0)?;
-        }
-        let last = x.dims.len() - 1;
-        let x = self.by_column(&x, Some(last))?;
-        let halves = self.halves(&values);
+        let x = self.operand(inputs[0])?;
         let bias = bias.map(|bias| self.halves(&bias));
-        let rows = |list: &[usize]| if moving == 2 { list[0] } else { 1 };
-        let (top, bottom) = if moving == 2 { padding[0] } else { (0, 0) };
-        let (left, right) = padding[moving - 1];
+        match convolution.stride.len() {
+            1 => self.line(x, convolution, &weights, bias),
+            2 => self.planes(x, convolution, &weights, bias),
+            3 => self.volume(x, convolution, &weights, bias),
+            moving => Err(Why::Mode(format!(
+                "kernels that move along {moving} axes: the array has two, and a third becomes channels"
+            ))),
+        }
+    }
+
+    /// A line is a plane of one row.
+    fn line(
+        &mut self,
+        x: Held,
+        convolution: &Convolution,
+        weights: &Array,
+        bias: Option<Vec<f16>>,
+    ) -> Result<Held, Why> {
+        let one = |list: &[usize]| [&[1], list].concat();
+        let plane = Convolution {
+            stride: one(&convolution.stride),
+            dilation: one(&convolution.dilation),
+            padding: [&[(0, 0)], convolution.padding.as_slice()].concat(),
+            ..*convolution
+        };
+        let row = |dims: &[usize]| [&dims[..2], &[1], &dims[2..]].concat();
+        let dims = row(&x.dims);
+        let x = self.reshape(x, &dims)?;
+        let whole = self.planes(x, &plane, &weights.reshaped(row(weights.dims()))?, bias)?;
+        let [batches, channels, _, columns] = whole.dims[..] else { return Err(Why::Operation) };
+        self.reshape(whole, &[batches, channels, columns])
+    }
+
+    /// A kernel that moves along rows and columns.
+    pub(super) fn planes(
+        &mut self,
+        x: Held,
+        convolution: &Convolution,
+        weights: &Array,
+        bias: Option<Vec<f16>>,
+    ) -> Result<Held, Why> {
+        let (outputs, groups) = (weights.dims()[0], convolution.groups);
+        let kernel = |axis: usize| {
+            let (taps, dilation) = (weights.dims()[axis + 2], convolution.dilation[axis]);
+            let (stride, (before, behind)) = (convolution.stride[axis], convolution.padding[axis]);
+            let padded = x.dims[axis + 2].saturating_add(before).saturating_add(behind);
+            let reach = (taps - 1).saturating_mul(dilation).saturating_add(1);
+            Kernel { taps, dilation, stride, positions: padded.saturating_sub(reach) / stride + 1 }
+        };
+        let kernels = [kernel(0), kernel(1)];
+        let work = Work { outputs: outputs / groups, channels: x.dims[1], batches: x.dims[0] };
+        let ways = taps::choose(kernels, work).ok_or_else(|| no_way(kernels))?;
+        // Padding as wide as the kernel is no padding to the engine.
+        let mut padding = [(0, 0); 2];
+        let mut sides = vec![(0, 0); x.dims.len()];
+        for axis in (0..2).filter(|&axis| ways[axis].is_direct()) {
+            let (before, behind) = convolution.padding[axis];
+            if before >= ways[axis].kernel || behind >= ways[axis].kernel {
+                sides[axis + 2] = (before, behind);
+            } else {
+                padding[axis] = (before, behind);
+            }
+        }
+        let mut x = if sides.iter().any(|side| *side != (0, 0)) { self.pad(x, &sides, 0.0)? } else { x };
+        if !ways.iter().all(Along::is_direct) {
+            let shift = |axis: usize| match ways[axis] {
+                way if way.is_direct() => Shift::none(x.dims[axis + 2]),
+                way => Shift::of(way, kernels[axis].positions, convolution.padding[axis].0),
+            };
+            let shifts = [shift(0), shift(1)];
+            x = self.stacked(&x, groups, shifts)?;
+        }
+        let x = self.by_column(&x, Some(3))?;
+        let values = rearranged(weights, kernels, ways)?;
+        let [(top, bottom), (left, right)] = padding;
         let flat = Flat {
-            outputs: weights.dims()[0],
-            reads: weights.dims()[1],
-            groups: convolution.groups,
-            kernel: (kernel[moving - 1], rows(&kernel)),
-            stride: (stride[moving - 1], rows(&stride)),
+            outputs,
+            reads: x.dims[1] / groups,
+            groups,
+            is_depthwise: weights.dims()[1] == 1 && outputs == groups,
+            kernel: (ways[1].kernel, ways[0].kernel),
+            stride: (ways[1].stride, ways[0].stride),
             padding: [left, right, top, bottom],
-            weights: halves,
+            weights: self.halves(&values),
             bias,
             tail: if convolution.relu { Tail::RELU } else { Tail::NONE },
         };
         let whole = self.flat(&x, &flat)?;
         let mut cuts: Vec<Cut> = whole.dims.iter().map(|&extent| Cut::all(extent)).collect();
-        for axis in 0..moving {
-            let extent = whole.dims[axis + 2];
-            let step = left_out[axis];
-            cuts[axis + 2] = Cut { start: 0, step: step.cast_signed(), count: extent.div_ceil(step) };
+        for (cut, way) in cuts[2..].iter_mut().zip(ways) {
+            *cut = Cut { start: 0, step: way.kept.cast_signed(), count: cut.count.div_ceil(way.kept) };
         }
         self.cut(whole, &cuts)
     }
@@ -107,6 +151,7 @@ impl Lower<'_> {
             outputs: channels,
             reads: 1,
             groups: channels,
+            is_depthwise: true,
             kernel,
             stride,
             padding,
@@ -147,7 +192,7 @@ impl Lower<'_> {
             },
             channels: match flat.groups {
                 1 => Channels::Dense,
-                groups if flat.reads == 1 && flat.outputs == groups => Channels::Unicast(1),
+                _ if flat.is_depthwise => Channels::Unicast(super::extent(flat.reads)),
                 groups => Channels::Grouped(super::extent(groups)),
             },
             bias: flat.bias.as_deref(),
@@ -169,29 +214,31 @@ impl Lower<'_> {
     }
 }
 
-/// What a kernel covers whose taps lie apart.
-fn covered(taps: &[usize], dilation: &[usize]) -> Vec<usize> {
-    let along =
-        |(&taps, &apart): (&usize, &usize)| taps.saturating_sub(1).saturating_mul(apart).saturating_add(1);
-    taps.iter().zip(dilation).map(along).collect()
+fn no_way(kernels: [Kernel; 2]) -> Why {
+    let list = |of: fn(&Kernel) -> usize| kernels.iter().map(of).collect::<Vec<_>>();
+    let (taps, dilation) = (list(|kernel| kernel.taps), list(|kernel| kernel.dilation));
+    let stride = list(|kernel| kernel.stride);
+    Why::Mode(format!(
+        "a kernel of {taps:?} taps that lie {dilation:?} apart, with a stride of {stride:?}, is longer than {} elements, \
+         and its taps as channels are more than {} channels or 2^26 elements",
+        Limit::Kernel.max(),
+        Limit::Channels.max()
+    ))
 }
 
-/// A kernel that covers `wide`, with zeros between its taps.
-fn without_holes(kernel: &[usize], dilation: &[usize], wide: &[usize], weights: &[f64]) -> Vec<f64> {
-    if wide == kernel {
-        return weights.to_vec();
+/// The coefficients as the copies of the operand lie: for each output those of columns' copies, of rows' copies, of channels.
+fn rearranged(weights: &Array, kernels: [Kernel; 2], ways: [Along; 2]) -> Result<Vec<f64>, Why> {
+    let &[outputs, reads, high, wide] = weights.dims() else { return Err(Why::Operation) };
+    let [rows, columns] = ways;
+    let dims = [outputs, columns.copies, rows.copies, reads, rows.kernel, columns.kernel];
+    let mut values = vec![0.0; elements(&dims)?];
+    for (at, &weight) in weights.values().iter().enumerate() {
+        let (plane, tap) = (at / (high * wide), at % (high * wide));
+        let (output, read) = (plane / reads, plane % reads);
+        let (copy_y, y) = rows.place(tap / wide * kernels[0].dilation);
+        let (copy_x, x) = columns.place(tap % wide * kernels[1].dilation);
+        let channel = ((output * columns.copies + copy_x) * rows.copies + copy_y) * reads + read;
+        values[(channel * rows.kernel + y) * columns.kernel + x] = weight;
     }
-    let (taps, wide_taps): (usize, usize) = (kernel.iter().product(), wide.iter().product());
-    let mut filled = vec![0.0; weights.len() / taps * wide_taps];
-    for (at, &weight) in weights.iter().enumerate() {
-        let (plane, mut tap) = (at / taps, at % taps);
-        let (mut place, mut stride) = (0, 1);
-        for axis in (0..kernel.len()).rev() {
-            place += tap % kernel[axis] * dilation[axis] * stride;
-            tap /= kernel[axis];
-            stride *= wide[axis];
-        }
-        filled[plane * wide_taps + place] = weight;
-    }
-    filled
+    Ok(values)
 }

@@ -10,7 +10,7 @@ use crate::build::{Element, Tail};
 use crate::model::network::operation::Map;
 
 /// The magnitude: the larger of `x` and `-x`.
-const MAGNITUDE: Element = Element { negate_second: true, ..Element::MAXIMUM };
+pub(super) const MAGNITUDE: Element = Element { negate_second: true, ..Element::MAXIMUM };
 
 impl Lower<'_> {
     pub(super) fn map(&mut self, map: Map, x: &Held) -> Result<Held, Why> {
@@ -40,8 +40,10 @@ impl Lower<'_> {
                 let curve = self.through(&scaled, Tail::table(tables::elu(alpha / beta)))?;
                 if gamma * beta == 1.0 { Ok(curve) } else { self.affine(&curve, gamma * beta, 0.0) }
             }
+            Map::Sine | Map::Cosine => self.wave(map, x),
             Map::Floor => self.rounded(x, [-1.0, 0.0, 0.0]),
             Map::Ceil => self.rounded(x, [0.0, 0.0, 1.0]),
+            Map::Truncate => self.through(x, Tail::table(tables::whole_part())),
             Map::Round => self.nearest(x),
             _ => match table(map) {
                 Some(table) => self.through(x, Tail::table(table)),

@@ -7,7 +7,9 @@
 //! * `held`: tensors of any rank over a tensor of the builder.
 //! * `columns`: another axis as columns.
 //! * `each`: operations element by element over operands that stretch.
-//! * `maps`, `joins`, `arrange`, `reduce`, `product`, `convolution`, `window`: operations.
+//! * `maps`, `wave`, `joins`, `arrange`, `reduce`, `product`, `convolution`, `window`: operations.
+//! * `taps`: which taps of a kernel become channels. `stack`: the operand with those channels. `volume`: kernels
+//!   that move along depth as well.
 
 mod arrange;
 mod columns;
@@ -18,6 +20,10 @@ mod joins;
 mod maps;
 mod product;
 mod reduce;
+mod stack;
+mod taps;
+mod volume;
+mod wave;
 mod window;
 
 use std::collections::HashMap;
@@ -48,36 +54,29 @@ pub(super) struct Lowered {
     pub(super) notes: Vec<String>,
 }
 
+/// The layers that the engine cannot do, of a network that nothing has to come out of.
+///
+/// Layers are joined as for a program, so that no layer is refused that another would take in.
+pub(super) fn problems(network: &mut Network) -> Vec<Problem> {
+    let mut is_read = vec![false; network.values.len()];
+    network.nodes.iter().flat_map(|node| &node.inputs).for_each(|&input| is_read[input] = true);
+    let ends = network.nodes.iter().map(|node| node.output).filter(|&output| !is_read[output]);
+    network.outputs.extend(ends.map(|output| (String::new(), output)));
+    network.simplify();
+    let mut graph = Graph::new();
+    Lower::new(network, &mut graph).nodes().1
+}
+
+fn problem(operation: &str, name: &str, shapes: Vec<Vec<usize>>, why: Why) -> Problem {
+    let (operation, name) = (operation.to_owned(), name.to_owned());
+    Problem { operation, name, shapes, why }
+}
+
 /// The program of `network`.
 pub(super) fn lower(network: &Network) -> Result<Lowered, Vec<Problem>> {
     let mut graph = Graph::new();
     let mut lower = Lower::new(network, &mut graph);
-    let mut problems = Vec::new();
-    let problem = |operation: &str, name: &str, shapes: Vec<Vec<usize>>, why: Why| {
-        let (operation, name) = (operation.to_owned(), name.to_owned());
-        Problem { operation, name, shapes, why }
-    };
-    for (name, value) in &network.inputs {
-        if let Err(why) = lower.input(name, *value) {
-            problems.push(problem("input", name, vec![network.dims(*value).to_vec()], why));
-        }
-    }
-    let mut steps = Vec::new();
-    for (index, node) in network.nodes.iter().enumerate() {
-        let is_known = |&input: &ValueId| lower.held[input].is_some() || network.known(input).is_some();
-        if !node.inputs.iter().all(is_known) {
-            continue;
-        }
-        let first = lower.graph.task_count();
-        match lower.node(&node.operation, &node.inputs, node.output) {
-            Ok(held) => lower.held[node.output] = Some(held),
-            Err(why) => {
-                let shapes = node.inputs.iter().map(|&input| network.dims(input).to_vec()).collect();
-                problems.push(problem(node.operation.name(), &node.name, shapes, why));
-            }
-        }
-        steps.push(Step { node: index, tasks: first..lower.graph.task_count() });
-    }
+    let (steps, mut problems) = lower.nodes();
     for (name, value) in &network.outputs {
         if lower.held[*value].is_none() && network.known(*value).is_none() {
             continue;
@@ -140,6 +139,34 @@ impl<'n> Lower<'n> {
 }
 
 impl Lower<'_> {
+    /// All layers, and those that the engine cannot do; what depends on these is passed over.
+    fn nodes(&mut self) -> (Vec<Step>, Vec<Problem>) {
+        let network = self.network;
+        let mut problems = Vec::new();
+        for (name, value) in &network.inputs {
+            if let Err(why) = self.input(name, *value) {
+                problems.push(problem("input", name, vec![network.dims(*value).to_vec()], why));
+            }
+        }
+        let mut steps = Vec::new();
+        for (index, node) in network.nodes.iter().enumerate() {
+            let is_known = |&input: &ValueId| self.held[input].is_some() || network.known(input).is_some();
+            if !node.inputs.iter().all(is_known) {
+                continue;
+            }
+            let first = self.graph.task_count();
+            match self.node(&node.operation, &node.inputs, node.output) {
+                Ok(held) => self.held[node.output] = Some(held),
+                Err(why) => {
+                    let shapes = node.inputs.iter().map(|&input| network.dims(input).to_vec()).collect();
+                    problems.push(problem(node.operation.name(), &node.name, shapes, why));
+                }
+            }
+            steps.push(Step { node: index, tasks: first..self.graph.task_count() });
+        }
+        (steps, problems)
+    }
+
     fn node(&mut self, operation: &Operation, inputs: &[ValueId], output: ValueId) -> Result<Held, Why> {
         match operation {
             Operation::Map(map) => {

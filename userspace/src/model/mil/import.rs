@@ -7,7 +7,7 @@ use super::blob;
 use super::operators::{self, Call, Operand};
 use super::program::{Argument, Constant, Function, Operation, Type};
 use crate::model::beside::Files;
-use crate::model::error::Error;
+use crate::model::imported::Imported;
 use crate::model::limits::PROBLEMS_MAX;
 use crate::model::network::array::elements;
 use crate::model::network::{Array, Kind, Network, ValueId};
@@ -15,7 +15,7 @@ use crate::model::options::Options;
 use crate::model::problem::{Problem, Why};
 
 /// The layers of a function.
-pub(super) fn import(function: Function, options: &Options) -> Result<Network, Error> {
+pub(super) fn import(function: Function, options: &Options) -> Imported {
     let mut import = Import {
         options,
         files: Files::new(&options.beside),
@@ -184,10 +184,13 @@ impl Import<'_> {
         }
     }
 
-    fn finish(mut self, outputs: &[String]) -> Result<Network, Error> {
+    fn finish(mut self, outputs: &[String]) -> Imported {
         for output in outputs {
             match self.names.get(output) {
-                Some(&Some(Operand::Value(value))) => self.network.outputs.push((output.clone(), value)),
+                Some(&Some(Operand::Value(value))) => {
+                    let halves = self.network.halves_of(value).unwrap_or(value);
+                    self.network.outputs.push((output.clone(), halves));
+                }
                 Some(None) => {}
                 _ => {
                     let why = Why::NotMade { name: output.clone() };
@@ -195,7 +198,7 @@ impl Import<'_> {
                 }
             }
         }
-        if self.problems.is_empty() { Ok(self.network) } else { Err(Error::Problems(self.problems)) }
+        Imported { network: self.network, problems: self.problems }
     }
 }
 

@@ -20,6 +20,7 @@ mod program;
 mod text;
 
 use super::error::Error;
+use super::imported::Imported;
 use super::network::Network;
 use super::options::Options;
 
@@ -29,7 +30,7 @@ use super::options::Options;
 ///
 /// [`Error`]: damage, or all that cannot be mapped.
 pub fn import_message(bytes: &[u8], options: &Options) -> Result<Network, Error> {
-    import::import(message::read(bytes)?, options)
+    layers_of_message(bytes, options)?.whole()
 }
 
 /// The layers of a program as text.
@@ -38,7 +39,17 @@ pub fn import_message(bytes: &[u8], options: &Options) -> Result<Network, Error>
 ///
 /// [`Error`]: a place in the text, or all that cannot be mapped.
 pub fn import_text(bytes: &[u8], options: &Options) -> Result<Network, Error> {
-    import::import(text::read(bytes)?, options)
+    layers_of_text(bytes, options)?.whole()
+}
+
+/// The layers of a model, as far as there are any.
+pub(super) fn layers_of_message(bytes: &[u8], options: &Options) -> Result<Imported, Error> {
+    Ok(import::import(message::read(bytes)?, options))
+}
+
+/// The layers of a text, as far as there are any.
+pub(super) fn layers_of_text(bytes: &[u8], options: &Options) -> Result<Imported, Error> {
+    Ok(import::import(text::read(bytes)?, options))
 }
 
 /// Whether bytes begin as the text of a program does.

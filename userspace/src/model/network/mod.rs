@@ -15,6 +15,8 @@ pub use array::Array;
 pub use fault::Fault;
 pub use operation::Operation;
 
+use std::collections::BTreeMap;
+
 use crate::model::limits::OPERATIONS_MAX;
 
 /// A tensor of a [`Network`].
@@ -61,6 +63,8 @@ pub struct Network {
     pub inputs: Vec<(String, ValueId)>,
     /// Names of outputs, and what they hold.
     pub outputs: Vec<(String, ValueId)>,
+    /// Whole numbers that the run computes, and the halves that hold them exactly.
+    wholes: BTreeMap<ValueId, ValueId>,
     /// Elements of all constants.
     known: u64,
 }
@@ -87,6 +91,22 @@ impl Network {
     /// A tensor of whole numbers that is filled before the run: whatever reads it is refused.
     pub fn unknown(&mut self, name: &str, dims: Vec<usize>) -> ValueId {
         self.value(name, dims, Kind::Integer, None)
+    }
+
+    /// Whole numbers that `halves` holds exactly.
+    ///
+    /// They may be moved, and read as halves again with [`halves_of`](Self::halves_of). Everything else is refused:
+    /// a sum of whole numbers need not fit into a half, and a quotient is another than that of halves.
+    pub fn whole(&mut self, halves: ValueId) -> ValueId {
+        let Value { name, dims, .. } = self.values[halves].clone();
+        let whole = self.unknown(&name, dims);
+        self.wholes.insert(whole, halves);
+        whole
+    }
+
+    /// The halves that hold whole numbers which the run computes.
+    pub fn halves_of(&self, value: ValueId) -> Option<ValueId> {
+        self.wholes.get(&value).copied()
     }
 
     /// Gives what a layer makes another name.
@@ -126,7 +146,7 @@ impl Network {
         }
         check_extents(&dims)?;
         if inputs.iter().any(|&input| self.is_unknown_integer(input)) {
-            return Err(Fault::Integers);
+            return self.moved(name, operation, inputs);
         }
         if let Some(same) = self.nothing_to_do(&operation, inputs, &dims, kind) {
             return Ok(same);
@@ -153,6 +173,16 @@ impl Network {
     fn has_room(&self, dims: &[usize]) -> Result<(), Fault> {
         let all = self.known.saturating_add(array::elements(dims)? as u64);
         if all > KNOWN_MAX { Err(Fault::Constants) } else { Ok(()) }
+    }
+
+    /// Whole numbers that the run computes in another order.
+    fn moved(&mut self, name: &str, operation: Operation, inputs: &[ValueId]) -> Result<ValueId, Fault> {
+        use Operation::{Cut, Expand, Permute, Reshape, Take};
+        let only_moves = matches!(operation, Reshape(_) | Permute(_) | Cut(_) | Expand(_) | Take { .. });
+        let &[whole] = inputs else { return Err(Fault::Integers) };
+        let halves = self.halves_of(whole).filter(|_| only_moves).ok_or(Fault::Integers)?;
+        let moved = self.add(name, operation, &[halves], self.values[halves].kind)?;
+        Ok(self.whole(moved))
     }
 
     fn is_unknown_integer(&self, value: ValueId) -> bool {

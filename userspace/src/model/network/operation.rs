@@ -75,6 +75,8 @@ pub enum Map {
     Sigmoid,
     /// The hyperbolic tangent.
     Tanh,
+    Sine,
+    Cosine,
     /// The error function.
     Erf,
     /// `x` times the normal distribution up to `x`.
@@ -102,6 +104,8 @@ pub enum Map {
     Floor,
     /// The smallest whole number that is not below.
     Ceil,
+    /// The whole number towards zero.
+    Truncate,
     /// The nearest whole number, the even one where two are as near.
     Round,
     /// One value below zero, one at zero, one above.
@@ -277,6 +281,8 @@ impl Map {
             Self::Ln => "ln",
             Self::Sigmoid => "sigmoid",
             Self::Tanh => "tanh",
+            Self::Sine => "sine",
+            Self::Cosine => "cosine",
             Self::Erf => "erf",
             Self::Gelu | Self::GeluTanh => "gelu",
             Self::Silu => "silu",
@@ -286,6 +292,7 @@ impl Map {
             Self::Elu { .. } => "elu",
             Self::Floor => "floor",
             Self::Ceil => "ceil",
+            Self::Truncate => "truncate",
             Self::Round => "round",
             Self::Step { .. } => "step",
         }
@@ -303,6 +310,7 @@ impl Map {
                 | Self::Square
                 | Self::Floor
                 | Self::Ceil
+                | Self::Truncate
                 | Self::Round
                 | Self::Step { .. }
         )

@@ -9,6 +9,7 @@ use super::operators::{self, Call};
 use super::tensor;
 use crate::model::beside::Files;
 use crate::model::error::Error;
+use crate::model::imported::Imported;
 use crate::model::limits::{NODES_MAX, PROBLEMS_MAX};
 use crate::model::network::{Kind, Network, ValueId};
 use crate::model::options::Options;
@@ -23,6 +24,11 @@ const OPSET_MIN: i64 = 13;
 ///
 /// [`Error`]: damage, or all that cannot be mapped.
 pub fn import(bytes: &[u8], options: &Options) -> Result<Network, Error> {
+    layers(bytes, options)?.whole()
+}
+
+/// The layers of a model, as far as there are any.
+pub(in crate::model) fn layers(bytes: &[u8], options: &Options) -> Result<Imported, Error> {
     let model = Model::read(bytes)?;
     let graph = model.graph.ok_or(Error::NoGraph)?;
     let opset = model.opset.unwrap_or(OPSET_MIN);
@@ -46,7 +52,7 @@ pub fn import(bytes: &[u8], options: &Options) -> Result<Network, Error> {
             break;
         }
     }
-    import.finish(&graph.outputs)
+    Ok(import.finish(&graph.outputs))
 }
 
 struct Import<'a> {
@@ -159,7 +165,7 @@ impl Import<'_> {
         let outputs = node.outputs.len();
         let (network, types) = (&mut self.network, &self.types);
         let mut call = Call { network, node, name, inputs, outputs, types, seen: RefCell::default() };
-        let made = if node.domain.is_empty() || node.domain == "ai.onnx" {
+        let made = if operators::is_known(&node.domain, &node.operator) {
             operators::call(&mut call)
         } else {
             Err(Why::Operation)
@@ -183,14 +189,17 @@ impl Import<'_> {
         }
     }
 
-    fn finish(mut self, outputs: &[ValueInfo]) -> Result<Network, Error> {
+    fn finish(mut self, outputs: &[ValueInfo]) -> Imported {
         for output in outputs {
             match self.names.get(&output.name) {
-                Some(&Some(value)) => self.network.outputs.push((output.name.clone(), value)),
+                Some(&Some(value)) => {
+                    let halves = self.network.halves_of(value).unwrap_or(value);
+                    self.network.outputs.push((output.name.clone(), halves));
+                }
                 Some(None) => {}
                 None => self.problem("output", &output.name, Why::NotMade { name: output.name.clone() }),
             }
         }
-        if self.problems.is_empty() { Ok(self.network) } else { Err(Error::Problems(self.problems)) }
+        Imported { network: self.network, problems: self.problems }
     }
 }

@@ -11,4 +11,5 @@ pub(crate) mod operators;
 mod tensor;
 
 pub use import::import;
+pub(super) use import::layers;
 pub use tensor::{Error as TensorError, read as read_tensor};

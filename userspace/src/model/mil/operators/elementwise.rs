@@ -1,5 +1,6 @@
 //! Element by element.
 
+use super::super::program::ElementType;
 use super::{Call, Made, mode, one};
 use crate::model::layers::Layers;
 use crate::model::network::operation::{JoinKind, Map};
@@ -127,6 +128,8 @@ fn of_channels(call: &mut Call<'_>, name: &'static str, x: ValueId) -> Result<Va
 fn same(operator: &str) -> Option<&'static str> {
     Some(match operator {
         "identity" => "Identity",
+        "sin" => "Sin",
+        "cos" => "Cos",
         "logical_not" => "Not",
         _ => return None,
     })
@@ -189,13 +192,18 @@ fn function(call: &mut Call<'_>) -> Result<Option<Map>, Why> {
 
 fn cast(call: &mut Call<'_>, operand: &'static str, to: &str) -> Made {
     let x = call.tensor(operand)?;
-    let element = super::super::program::ElementType::of_word(to);
-    let kind = element.and_then(super::super::program::ElementType::kind);
+    let element = ElementType::of_word(to);
+    let kind = element.and_then(ElementType::kind);
     // Numbers of ONNX's types.
-    let to = match kind.ok_or_else(|| mode(format!("a cast to {to:?} is not mapped")))? {
-        Kind::Real => 1,
-        Kind::Integer => 7,
-        Kind::Bool => 9,
+    let to = match (kind.ok_or_else(|| mode(format!("a cast to {to:?} is not mapped")))?, element) {
+        (Kind::Real, _) => 1,
+        (Kind::Bool, _) => 9,
+        (Kind::Integer, Some(ElementType::Whole(8, true))) => 3,
+        (Kind::Integer, Some(ElementType::Whole(8, false))) => 2,
+        (Kind::Integer, Some(ElementType::Whole(16, true))) => 5,
+        (Kind::Integer, Some(ElementType::Whole(16, false))) => 4,
+        (Kind::Integer, Some(ElementType::Whole(32, true))) => 6,
+        (Kind::Integer, _) => 7,
     };
     one(call.onnx_one("Cast", &[x], &[("to", Setting::Integer(to))])?)
 }

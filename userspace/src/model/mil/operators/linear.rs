@@ -31,8 +31,6 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
         }
         "conv" => {
             let (x, weight, bias) = (call.x()?, call.tensor("weight")?, call.optional("bias"));
-            call.array("weight")?;
-            call.array("bias")?;
             let moving = call.rank(x).saturating_sub(2);
             let settings =
                 [sides(call, moving)?, vec![("group", Integer(call.integer("groups", 1)?))]].concat();

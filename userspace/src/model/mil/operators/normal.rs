@@ -19,6 +19,14 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
         return one(call.onnx_one(operator, &[x], &settings)?);
     }
     match call.operator {
+        "reduce_argmax" | "reduce_argmin" => {
+            let operator = if call.operator == "reduce_argmax" { "ArgMax" } else { "ArgMin" };
+            let (x, axis) = (call.x()?, call.integer("axis", -1)?);
+            // Places are no larger than any type that this may name.
+            call.text("output_dtype", "int32")?;
+            let settings = [("axis", Integer(axis)), ("keepdims", Integer(call.truth("keep_dims")?.into()))];
+            one(call.onnx_one(operator, &[x], &settings)?)
+        }
         "softmax" => {
             let (x, axis) = (call.x()?, call.integer("axis", -1)?);
             one(call.onnx_one("Softmax", &[x], &[("axis", Integer(axis))])?)

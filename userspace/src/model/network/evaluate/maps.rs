@@ -27,6 +27,8 @@ pub fn map(map: Map, x: f64) -> f64 {
         Map::Ln => x.ln(),
         Map::Sigmoid => sigmoid(x),
         Map::Tanh => x.tanh(),
+        Map::Sine => x.sin(),
+        Map::Cosine => x.cos(),
         Map::Erf => erf(x),
         Map::Gelu => 0.5 * x * (1.0 + erf(x / std::f64::consts::SQRT_2)),
         Map::GeluTanh => {
@@ -40,6 +42,7 @@ pub fn map(map: Map, x: f64) -> f64 {
         Map::Elu { alpha, beta, gamma } => gamma * if x < 0.0 { alpha * (x / beta).exp_m1() } else { x },
         Map::Floor => x.floor(),
         Map::Ceil => x.ceil(),
+        Map::Truncate => x.trunc(),
         Map::Round => x.round_ties_even(),
         Map::Step { below, zero, above } => {
             if x < 0.0 {

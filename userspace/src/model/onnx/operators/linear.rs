@@ -1,12 +1,12 @@
 //! Matrix products and convolutions.
 
 use super::window::{Sides, sides};
-use super::{Call, Made, one};
+use super::{Call, Made, one, point};
 use crate::model::einsum::einsum;
 use crate::model::layers::Layers;
 use crate::model::network::array::ELEMENTS_MAX;
 use crate::model::network::operation::{Convolution, Cut, JoinKind};
-use crate::model::network::{Array, Kind, Operation, ValueId};
+use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
 use crate::model::problem::Why;
 
 pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
@@ -67,18 +67,31 @@ fn gemm(call: &mut Call<'_, '_>) -> Made {
 
 pub(super) fn convolution(call: &mut Call<'_, '_>) -> Result<ValueId, Why> {
     let (x, weights) = (call.x(0)?, call.x(1)?);
-    call.known(1)?;
     let (dims, kernel) = (call.dims(x), call.dims(weights));
     let moving = kernel.get(2..).unwrap_or_default();
     let Sides { stride, dilation, padding } = sides(call, dims.get(2..).unwrap_or_default(), moving)?;
     let groups = usize::try_from(call.integer("group", 1)).unwrap_or(0);
-    let convolution = Convolution { stride, dilation, padding, groups, relu: false };
-    let mut operands = vec![x, weights];
-    if call.optional(2).is_some() {
-        call.known(2)?;
-        operands.push(call.x(2)?);
+    let bias = call.optional(2);
+    let known = bias.filter(|&bias| call.network.known(bias).is_some());
+    let is_product = call.network.known(weights).is_none() && moving.iter().all(|&taps| taps == 1);
+    let sums = if is_product {
+        point::convolution(call, groups, &stride, &padding)?
+    } else {
+        call.known(1)?;
+        let convolution = Convolution { stride, dilation, padding, groups, relu: false };
+        let operands: Vec<ValueId> = [Some(x), Some(weights), known].into_iter().flatten().collect();
+        call.add(Operation::Convolution(convolution), &operands)?
+    };
+    // A bias that the run computes, or of a product, is added by a task of its own.
+    let Some(bias) = bias.filter(|_| known.is_none() || is_product) else { return Ok(sums) };
+    let (made, own) = (call.dims(sums), call.dims(bias));
+    if own != made[1..2] {
+        return Err(Fault::Broadcast { first: made, second: own }.into());
     }
-    call.add(Operation::Convolution(convolution), &operands)
+    let mut each = vec![1; made.len()];
+    each[1] = made[1];
+    let bias = call.reshape(bias, each)?;
+    call.join(JoinKind::Add, sums, bias)
 }
 
 /// Zeros between the elements of the operand, and a convolution with the kernel turned round.

@@ -1,16 +1,21 @@
 //! Operators, by the families of the standard's own list.
 
+mod argument;
 mod arrange;
 mod attention;
+mod circular;
 mod elementwise;
 mod linear;
 mod normal;
 mod picked;
+mod placed;
+mod point;
 mod power;
 mod quantized;
 mod recurrent;
 mod reduce;
 mod resize;
+mod whole;
 mod window;
 
 use std::cell::RefCell;
@@ -59,14 +64,26 @@ const IDLE: &[&str] = &[
     "spatial",
 ];
 
+/// Whether operators of a domain are those of the standard. Of onnxruntime's own domain, these are.
+pub(super) fn is_known(domain: &str, operator: &str) -> bool {
+    match domain {
+        "" | "ai.onnx" => true,
+        "com.microsoft" => operator == "Gelu",
+        _ => false,
+    }
+}
+
 /// What a node makes.
 pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
     let families = [
+        whole::call,
         elementwise::call,
         power::call,
         arrange::call,
         picked::call,
+        circular::call,
         reduce::call,
+        argument::call,
         linear::call,
         quantized::call,
         window::call,

@@ -1,9 +1,9 @@
 //! Elements that indices pick one by one, or put.
 //!
 //! The engine has no such operation. Exporters leave them in tables of positions, where data and indices are known before the
-//! run; of others they are refused.
+//! run. Of computed data, whole parts are picked and put by known indices (`placed`); the rest is refused.
 
-use super::{Call, Made, one};
+use super::{Call, Made, one, placed};
 use crate::model::layers::Layers;
 use crate::model::network::{Array, Fault, array};
 use crate::model::problem::Why;
@@ -13,7 +13,15 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     if !["GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND"].contains(&operator) {
         return Ok(None);
     }
-    let (data, indices) = (call.known(0)?.clone(), call.known(1)?.clone());
+    let indices = call.known(1)?.clone();
+    let is_known =
+        |index: usize| call.optional(index).is_none_or(|value| call.network.known(value).is_some());
+    match operator {
+        "GatherND" if !is_known(0) => return one(placed::picked(call, &indices)?),
+        "ScatterND" if !(is_known(0) && is_known(2)) => return one(placed::put(call, &indices)?),
+        _ => {}
+    }
+    let data = call.known(0)?.clone();
     let made = match operator {
         "GatherElements" => {
             let places = places_along(&data, &indices, along(call, &data)?)?;
@@ -23,11 +31,11 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             if call.integer("batch_dims", 0) != 0 {
                 return Err(Call::mode("batch_dims is not mapped"));
             }
-            let Parts { starts, length, dims } = parts(&data, &indices)?;
+            let Parts { starts, length, dims } = parts(data.dims(), &indices)?;
             Array::from_fn(dims, |at| data.values()[starts[at / length] + at % length])?
         }
         "ScatterND" => {
-            let Parts { starts, length, dims } = parts(&data, &indices)?;
+            let Parts { starts, length, dims } = parts(data.dims(), &indices)?;
             put(call, &data, &dims, |at| starts[at / length] + at % length)?
         }
         _ => {
@@ -88,16 +96,16 @@ fn places_along(data: &Array, indices: &Array, axis: usize) -> Result<Vec<usize>
 }
 
 /// Parts of an array, each of as many elements.
-struct Parts {
-    starts: Vec<usize>,
-    length: usize,
+pub(super) struct Parts {
+    pub(super) starts: Vec<usize>,
+    pub(super) length: usize,
     /// Extents of all parts together.
-    dims: Vec<usize>,
+    pub(super) dims: Vec<usize>,
 }
 
-/// The parts that the last axis of `indices` names by their places along the first axes of `data`.
-fn parts(data: &Array, indices: &Array) -> Result<Parts, Why> {
-    let (dims, own) = (data.dims(), indices.dims());
+/// The parts that the last axis of `indices` names by their places along the first of `dims`.
+pub(super) fn parts(dims: &[usize], indices: &Array) -> Result<Parts, Why> {
+    let own = indices.dims();
     let (&named, outer) = own.split_last().ok_or_else(|| Call::mode("the indices have no axis"))?;
     let inner = dims.get(named..).filter(|_| named > 0);
     let inner = inner.ok_or_else(|| Fault::Broadcast { first: dims.to_vec(), second: own.to_vec() })?;
