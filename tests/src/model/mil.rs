@@ -7,6 +7,7 @@ pub const MIL_PROGRAMS: &[(&str, &str)] = &[
     ("attention", ATTENTION),
     ("whole", WHOLE),
     ("resized", RESIZED),
+    ("placed", PLACED),
 ];
 
 /// Constants in a file, a convolution, a norm and functions, in the words of the language's first version.
@@ -81,6 +82,19 @@ const RESIZED: &str = r#"program(1.3)
             tensor<fp16, [1, 2, 6, 7]> c = resize_bilinear(sampling_mode = string("UNALIGN_CORNERS"), target_size_height = int32(6), target_size_width = int32(7), x = a)[name = string("c")];
             tensor<fp16, [1, 2, 6, 7]> d = pow(x = b, y = fp16(3))[name = string("d")];
             tensor<fp16, [1, 2, 6, 7]> y = add(x = c, y = d)[name = string("y")];
+        } -> (y);
+}
+"#;
+
+/// Weights that the run computes, waves, and parts that known indices pick and put.
+const PLACED: &str = r#"program(1.3)
+{
+    func main<ios17>(tensor<fp16, [1, 4, 3, 5]> x, tensor<fp16, [6, 4, 1, 1]> w) {
+            tensor<fp16, [1, 6, 3, 5]> c = conv(pad_type = string("valid"), weight = w, x = x)[name = string("c")];
+            tensor<fp16, [1, 6, 3, 5]> s = sin(x = c)[name = string("s")];
+            tensor<fp16, [1, 6, 3, 5]> t = cos(x = c)[name = string("t")];
+            tensor<fp16, [2, 3, 5]> g = gather_nd(indices = tensor<int32, [2, 2]>([[0, 4], [0, 1]]), x = s)[name = string("g")];
+            tensor<fp16, [1, 6, 3, 5]> y = scatter_nd(data = t, indices = tensor<int32, [2, 2]>([[0, 2], [0, 5]]), mode = string("update"), updates = g)[name = string("y")];
         } -> (y);
 }
 "#;
