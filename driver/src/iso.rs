@@ -107,7 +107,7 @@ struct Slot {
     files: u32,
     joins: Joins,
     /// Arenas that files left behind when the device did not answer, and to which it may still translate for this context:
-    /// they are nobody's until the context is given back.
+    /// no file gets them until the context is given back.
     unsure: Vec<ArenaId>,
     space: Space,
 }
@@ -116,11 +116,11 @@ struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joins {
     /// It has the context for itself.
-    Nobody,
+    Never,
     /// It asked to share.
-    WhoAsks,
+    OnRequest,
     /// It cannot say what it wants, and neither can they.
-    WhoCannotSay,
+    Silent,
 }
 
 impl Contexts {
@@ -246,7 +246,7 @@ impl Contexts {
         }
         let shares = policy == ContextPolicy::Share;
         let is_wanted = |&context: &ContextId| wanted.is_none_or(|wanted| wanted == context);
-        let may_share = |slot: &Slot| slot.joins == Joins::WhoAsks && slot.user == user.id;
+        let may_share = |slot: &Slot| slot.joins == Joins::OnRequest && slot.user == user.id;
         let all_free: Vec<ContextId> = self.all().filter(|&context| self.slot(context).is_none()).collect();
         let held = self.held(user.id);
         let may_take = user.may_take(held, all_free.len());
@@ -263,7 +263,7 @@ impl Contexts {
         let context = match (free, shared) {
             (Some(context), _) => {
                 let space = self.set_up(bus, context)?;
-                let joins = if shares { Joins::WhoAsks } else { Joins::Nobody };
+                let joins = if shares { Joins::OnRequest } else { Joins::Never };
                 self.slots[context] =
                     Some(Slot { user: user.id, files: 1, joins, unsure: Vec::new(), space });
                 context
@@ -320,7 +320,7 @@ impl Contexts {
         match &mut self.slots[context] {
             Some(slot) if slot.files > 1 => {
                 slot.files = slot.files.saturating_sub(1);
-                if slot.joins == Joins::WhoCannotSay {
+                if slot.joins == Joins::Silent {
                     if !slot.space.leave(bus, store) {
                         slot.unsure.push(arena);
                     }

@@ -245,6 +245,32 @@ fn all_that_is_not_mapped_is_named_by_operation_name_shape_and_reason() {
 }
 
 #[test]
+fn modes_that_mean_what_no_mode_here_means_are_refused() {
+    let told = |output: &str, operation: &str| {
+        let body = format!("            tensor<{output}> y = {operation}[name = string(\"y\")];");
+        let program = function("tensor<fp16, [1, 1, 4, 5]> x", &body, "y");
+        problems(&program, &Options::default())[0].why.to_string()
+    };
+    let aligned = told(
+        "fp16, [1, 1, 4, 1]",
+        "resize_bilinear(sampling_mode = string(\"ALIGN_CORNERS\"), target_size_height = int32(4), \
+         target_size_width = int32(1), x = x)",
+    );
+    assert!(aligned.contains("a target of one element"), "{aligned}");
+    let both = told(
+        "fp16, [1, 1, 8, 10]",
+        "upsample_bilinear(half_pixel_centers = bool(true), scale_factor_height = fp32(2), \
+         scale_factor_width = fp32(2), x = x)",
+    );
+    assert!(both.contains("exclude each other"), "{both}");
+    for narrow in ["uint4", "int8", "uint32", "uint64"] {
+        let cast =
+            told(&format!("{narrow}, [1, 1, 4, 5]"), &format!("cast(dtype = string(\"{narrow}\"), x = x)"));
+        assert!(cast.contains("only those to int32 and int64"), "{narrow}: {cast}");
+    }
+}
+
+#[test]
 fn compressed_weights_whose_parts_do_not_fit_are_refused_with_the_reason() {
     let of = |operator: &str, attributes: &str| {
         let body = format!(

@@ -1,7 +1,7 @@
-//! The connection that there is, for a thread that finds that it has to end.
+//! The current connection, and its end.
 //!
-//! The queue's thread may find that before the thread that accepted the connection has told of it: a frontend can be served as soon
-//! as the transport reads its messages.
+//! The queue's thread may end it before the thread that accepted it has registered it: a frontend is served as soon as the
+//! transport reads its messages.
 
 use vhost_user_backend::ShutdownHandle;
 

@@ -2,7 +2,7 @@
 //!
 //! A context has an arena of its own, under the context's number. Where files share a context, each after the first has an
 //! arena *beside*, so that no file has another's bytes: these have the numbers behind the contexts'. Physical addresses
-//! are given out once and for all, a stretch of [`ARENA_BYTES`] for each number. Those of the contexts end below 2^36,
+//! are given out once and for all, a stretch of [`ARENA_BYTES`] for each number. Those of the contexts end at 2^36,
 //! which is as far as the narrowest format of page tables reaches; those beside begin there, so a device with that format
 //! has none.
 

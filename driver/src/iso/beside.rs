@@ -24,7 +24,7 @@ impl Contexts {
         match self.attach(bus, seeker, ContextPolicy::Refuse, None) {
             Ok(attached) => {
                 if let Some(slot) = &mut self.slots[attached.context] {
-                    slot.joins = Joins::WhoCannotSay;
+                    slot.joins = Joins::Silent;
                 }
                 Ok(attached)
             }
@@ -52,7 +52,7 @@ impl Contexts {
 
     fn least_shared(&self, user: User) -> Option<ContextId> {
         let may_join = |&context: &ContextId| {
-            self.slot(context).is_some_and(|slot| slot.joins == Joins::WhoCannotSay && slot.user == user.id)
+            self.slot(context).is_some_and(|slot| slot.joins == Joins::Silent && slot.user == user.id)
         };
         self.all().filter(may_join).min_by_key(|&context| self.sharers(context))
     }

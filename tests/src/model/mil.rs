@@ -80,9 +80,10 @@ const RESIZED: &str = r#"program(1.3)
             tensor<fp16, [1, 2, 8, 15]> a = upsample_bilinear(align_corners = bool(false), half_pixel_centers = bool(true), scale_factor_height = fp32(2), scale_factor_width = fp32(3), x = x)[name = string("a")];
             tensor<fp16, [1, 2, 6, 7]> b = upsample_bilinear(align_corners = bool(true), half_pixel_centers = bool(false), scale_factor_height = fp32(1.5), scale_factor_width = fp32(1.5), x = x)[name = string("b")];
             tensor<fp16, [1, 2, 6, 7]> c = resize_bilinear(sampling_mode = string("UNALIGN_CORNERS"), target_size_height = int32(6), target_size_width = int32(7), x = a)[name = string("c")];
+            tensor<fp16, [1, 2, 6, 7]> e = upsample_bilinear(align_corners = bool(false), half_pixel_centers = bool(true), scale_factor_height = fp32(1.5), scale_factor_width = fp32(1.5), x = x)[name = string("e")];
             tensor<fp16, [1, 2, 6, 7]> d = pow(x = b, y = fp16(3))[name = string("d")];
             tensor<fp16, [1, 2, 6, 7]> y = add(x = c, y = d)[name = string("y")];
-        } -> (y);
+        } -> (y, e);
 }
 "#;
 

@@ -209,3 +209,49 @@ fn model_cut_off_or_altered_anywhere_never_panics() {
         let _ = compile(&altered, &Options::default());
     }
 }
+
+#[test]
+fn padding_and_strides_as_long_as_addresses_are_refused() {
+    let long = 1 << 62;
+    let mut net = Onnx::new(5);
+    let x = net.input("x", &[1, 70_000, 2, 2]);
+    let weights = net.random(&[1, 70_000, 2, 1], 1.0);
+    let attributes = [("strides", Integers(vec![long, 1])), ("pads", Integers(vec![long, 0, long, 0]))];
+    net.node_to("Conv", &[&x, &weights], "y", &attributes);
+    net.output("y", &[1, 1, 3, 2]);
+    assert_eq!(problems(&net.finish())[0].name, "y");
+    let mut net = Onnx::new(5);
+    let x = net.input("x", &[1, 4, 2, 2]);
+    net.node_to("DepthToSpace", &[&x], "y", &[("blocksize", Integer(1 << 32))]);
+    net.output("y", &[]);
+    assert!(problems(&net.finish())[0].why.to_string().contains("a block of 4294967296"));
+}
+
+#[test]
+fn nothing_is_made_larger_by_no_resize() {
+    let mut net = Onnx::new(5);
+    let x = net.input("x", &[1, 1, 4, 4]);
+    let (empty, none) = (net.singles(&[1, 1, 0, 4], &[]), net.singles(&[0], &[]));
+    let sizes = net.integers(&[1, 1, 4, 4]);
+    let large = net.node("Resize", &[&empty, "", &none, &sizes], &[]);
+    net.node_to("Add", &[&x, &large], "y", &[]);
+    net.output("y", &[1, 1, 4, 4]);
+    assert_eq!(problems(&net.finish())[0].operation, "Resize");
+}
+
+#[test]
+fn places_that_layers_pick_are_bounded_together() {
+    let mut net = Onnx::new(5);
+    let mut data = net.input("x", &[1 << 24]);
+    let (index, update) = (net.integers(&[0]), net.singles(&[1], &[1.0]));
+    let shape = net.integers(&[1, 1]);
+    let index = net.node("Reshape", &[&index, &shape], &[]);
+    for _ in 0..9 {
+        data = net.node("ScatterND", &[&data, &index, &update], &[]);
+    }
+    net.node_to("Neg", &[&data], "y", &[]);
+    net.output("y", &[1 << 24]);
+    let problems = problems(&net.finish());
+    assert_eq!(problems[0].operation, "ScatterND", "{problems:?}");
+    assert!(problems[0].why.to_string().contains("constants"), "{}", problems[0].why);
+}

@@ -160,19 +160,16 @@ impl Taken {
 }
 
 impl Vfio {
-    /// How many huge pages an arena gets. One beside gets what the contexts that have none leave, and where all of them get
-    /// what there is they leave nothing.
+    /// How many huge pages an arena gets. One beside gets none: those of the contexts may take all that there are.
     fn pages_for(&self, id: ArenaId) -> Result<usize, BusError> {
-        let own = self.arenas.keys().filter(|id| !id.is_beside()).count();
-        let without = usize::from(ContextId::COUNT).saturating_sub(own);
-        let free = pages::free()?;
-        let lacks = Err(BusError::Lacks { feature: "huge pages for one more arena" });
-        match self.settings.arena_bytes.map(|bytes| bytes.div_ceil(pages::HUGE)) {
-            None if id.is_beside() => lacks,
-            None => Ok(free / without.max(1)),
-            Some(pages) if id.is_beside() && free / pages.max(1) <= without => lacks,
-            Some(pages) => Ok(pages),
+        if id.is_beside() {
+            return Err(BusError::Lacks { feature: "huge pages for one more arena" });
         }
+        if let Some(bytes) = self.settings.arena_bytes {
+            return Ok(bytes.div_ceil(pages::HUGE));
+        }
+        let without = usize::from(ContextId::COUNT).saturating_sub(self.arenas.len());
+        Ok(pages::free()? / without.max(1))
     }
 }
 

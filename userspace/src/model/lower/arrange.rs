@@ -2,8 +2,9 @@
 
 use super::held::{COLUMNS_ALIGN, Held};
 use super::{Lower, Why};
+use crate::model::network::array::elements;
 use crate::model::network::operation::Cut;
-use crate::model::network::{Array, ValueId};
+use crate::model::network::{Array, Fault, ValueId};
 
 /// Most elements that may lie one to a line, where a reshape wants it: 64 bytes each.
 const LINES_MAX: usize = 1 << 20;
@@ -163,8 +164,12 @@ impl Lower<'_> {
                 }
             }
         }
-        let dims: Vec<usize> =
-            held.dims.iter().zip(sides).map(|(extent, side)| extent + side.0 + side.1).collect();
+        let longer = |(&extent, &(before, behind)): (&usize, &(usize, usize))| {
+            extent.checked_add(before).and_then(|extent| extent.checked_add(behind))
+        };
+        let dims: Option<Vec<usize>> = held.dims.iter().zip(sides).map(longer).collect();
+        let dims = dims.ok_or_else(|| Fault::Elements { dims: held.dims.clone() })?;
+        elements(&dims)?;
         let result = self.fresh(&dims, held.column)?;
         self.fill(&result, value)?;
         let mut place = result.clone();
@@ -175,7 +180,7 @@ impl Lower<'_> {
         Ok(result)
     }
 
-    /// Into every so-manieth line of zeros.
+    /// Zeros, with the operand's lines in them as far apart as the factors say.
     pub(super) fn stretch(&mut self, x: Held, factors: &[usize]) -> Result<Held, Why> {
         let longer: Vec<usize> =
             (0..factors.len()).filter(|&axis| factors[axis] != 1 && x.dims[axis] > 1).collect();

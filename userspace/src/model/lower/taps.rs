@@ -39,7 +39,7 @@ pub(super) struct Along {
     /// The kernel that is left for the array, with zeros in its holes.
     pub(super) kernel: usize,
     pub(super) stride: usize,
-    /// Of the array's results, every so-manieth is one of the convolution's.
+    /// One of so many results of the array is one of the convolution's.
     pub(super) kept: usize,
 }
 

@@ -65,7 +65,7 @@ pub struct Network {
     pub outputs: Vec<(String, ValueId)>,
     /// Whole numbers that the run computes, and the halves that hold them exactly.
     wholes: BTreeMap<ValueId, ValueId>,
-    /// Elements of all constants.
+    /// Elements of all constants, and places that layers pick.
     known: u64,
 }
 
@@ -153,6 +153,11 @@ impl Network {
         }
         if self.nodes.len() >= OPERATIONS_MAX {
             return Err(Fault::Operations);
+        }
+        // Places that are picked stay as long as constants do, and may be as many.
+        if let Operation::Take { indices, .. } = &operation {
+            self.has_room(&[indices.len()])?;
+            self.known += indices.len() as u64;
         }
         let output = self.value(name, dims, kind, None);
         self.nodes.push(Node { name: name.to_owned(), operation, inputs: inputs.to_vec(), output });

@@ -203,7 +203,9 @@ fn cast(call: &mut Call<'_>, operand: &'static str, to: &str) -> Made {
         (Kind::Integer, Some(ElementType::Whole(16, true))) => 5,
         (Kind::Integer, Some(ElementType::Whole(16, false))) => 4,
         (Kind::Integer, Some(ElementType::Whole(32, true))) => 6,
-        (Kind::Integer, _) => 7,
+        (Kind::Integer, Some(ElementType::Whole(64, true))) => 7,
+        // As good as any other that does not hold every half.
+        (Kind::Integer, _) => 12,
     };
     one(call.onnx_one("Cast", &[x], &[("to", Setting::Integer(to))])?)
 }

@@ -9,8 +9,9 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
     let (kind, places) = match call.operator {
         "upsample_nearest_neighbor" => ("nearest", "asymmetric"),
         "upsample_bilinear" => {
-            let (corners, half) =
-                (call.truth("align_corners")?, call.optional("half_pixel_centers").is_some());
+            // Aligned is what the language takes where nothing is said.
+            let corners = call.optional("align_corners").is_none() || call.truth("align_corners")?;
+            let half = call.optional("half_pixel_centers").is_some();
             let places = match (corners, half, call.truth("half_pixel_centers")?) {
                 (true, _, false) => "align_corners",
                 (false, true, true) => "half_pixel",
@@ -34,7 +35,12 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
             };
             let sizes = ["target_size_height", "target_size_width"];
             let [height, width] = sizes.map(|name| call.integer(name, 0));
-            let sizes = call.whole([height?, width?]);
+            let sizes = [height?, width?];
+            // Then the middle is meant, which no mode of ONNX says beside aligned corners.
+            if sizes.contains(&1) && call.text("sampling_mode", "DEFAULT")? == "ALIGN_CORNERS" {
+                return Err(mode("ALIGN_CORNERS with a target of one element is not mapped"));
+            }
+            let sizes = call.whole(sizes);
             return resized(call, None, Some(sizes), "linear", places);
         }
         _ => return Ok(None),
@@ -42,8 +48,8 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
     let factors = ["scale_factor_height", "scale_factor_width"];
     let [height, width] = factors.map(|name| call.number(name, 1.0));
     let factors = [height?, width?];
-    if places == "align_corners" {
-        // The last elements lie upon each other, whatever a factor leaves behind the last whole element.
+    if kind == "linear" {
+        // What lies between two elements follows from the extents, not from a factor of which a fraction was cut off.
         let x = call.x()?;
         let dims = call.network.dims(x).to_vec();
         let extents = dims.iter().skip(dims.len().saturating_sub(2));

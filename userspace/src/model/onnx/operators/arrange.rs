@@ -369,11 +369,14 @@ fn gather(call: &mut Call<'_, '_>) -> Made {
     one(call.reshape(taken, left)?)
 }
 
+/// A larger block has more elements than a tensor.
+const BLOCK_MAX: usize = 1 << 13;
+
 fn block(call: &Call<'_, '_>) -> Result<usize, Why> {
     let size = call.integer("blocksize", 0);
     usize::try_from(size)
         .ok()
-        .filter(|&size| size > 0)
+        .filter(|size| (1..=BLOCK_MAX).contains(size))
         .ok_or_else(|| Call::mode(format!("a block of {size}")))
 }
 

@@ -4,7 +4,7 @@ use super::linear::product;
 use super::{Call, Made, one};
 use crate::model::layers::Layers;
 use crate::model::network::array::elements;
-use crate::model::network::{Array, Kind, Operation, ValueId};
+use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
 use crate::model::problem::Why;
 
 pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
@@ -48,6 +48,9 @@ fn along(
     scale: f64,
 ) -> Result<ValueId, Why> {
     let extent = call.dims(x)[axis];
+    if extent == 0 {
+        return Err(Fault::Empty { dims: call.dims(x) }.into());
+    }
     let places = (0..wanted).map(|at| place(call, at as f64, extent as f64, wanted as f64, scale));
     let places = places.collect::<Result<Vec<f64>, _>>()?;
     // Exporters write it beside other modes too, where it means nothing.
