@@ -14,6 +14,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use ane_uapi::hw::td::operands::Roles;
 use thiserror::Error;
 
 use super::anec::{self, Image, Layout};
@@ -54,6 +55,10 @@ pub enum Error {
         direction = direction.name()
     )]
     Stride { direction: Direction, name: String, axis: &'static str, stride: u64, expected: u64 },
+    #[error(
+        "the tasks write {name:?}, which the object calls an input: an ANEC has nothing to say that with"
+    )]
+    WrittenInput { name: String },
     #[error(transparent)]
     Write(#[from] anec::WriteError),
 }
@@ -91,11 +96,13 @@ pub fn image<'a>(program: &Program<'a>) -> Result<Image<'a>, Error> {
 
     let constants =
         constants.and_then(|index| program.constants.get(index)).map_or(&[][..], |found| found.bytes);
+    let stream = with_aligned_end(rebound(program, &uses, &binding)?, constants);
+    check_directions(&stream, program, &outputs, &inputs)?;
     let layouts = |surfaces: &[&Surface<'_>]| -> Result<Vec<_>, Error> {
         surfaces.iter().map(|surface| layout(surface)).collect()
     };
     Ok(Image {
-        stream: with_aligned_end(rebound(program, &uses, &binding)?, constants),
+        stream,
         first_task_bytes: program.first_task_bytes,
         task_count: program.task_count,
         constants,
@@ -104,6 +111,28 @@ pub fn image<'a>(program: &Program<'a>) -> Result<Image<'a>, Error> {
         inputs: layouts(&inputs)?,
         names: outputs.iter().chain(&inputs).map(|surface| surface.name.to_string()).collect(),
     })
+}
+
+/// Refuses tasks that write what the object calls an input. A reader of the ANEC, which has no table of directions, goes by the
+/// tasks, and would give the names to other surfaces.
+fn check_directions(
+    stream: &[u8],
+    program: &Program<'_>,
+    outputs: &[&Surface<'_>],
+    inputs: &[&Surface<'_>],
+) -> Result<(), Error> {
+    let (first, counts) = (anec::SURFACES_BAR, (outputs.len(), inputs.len()));
+    let (first_task_bytes, tasks) = (program.first_task_bytes, program.task_count);
+    let told = Roles::of_tasks(stream, first_task_bytes, tasks, first, counts.0, counts.1);
+    let expected = Roles::in_order(first, counts.0, counts.1);
+    let Some(written) = told
+        .and_then(|told| told.outputs.iter().find(|&bar| expected.outputs.iter().all(|other| other != bar)))
+    else {
+        return Ok(());
+    };
+    let index = usize::from(written.saturating_sub(first)).saturating_sub(counts.0);
+    let name = inputs.get(index).map_or_else(String::new, |surface| surface.name.to_string());
+    Err(Error::WrittenInput { name })
 }
 
 /// The first task and field that names each BAR.
