@@ -11,6 +11,7 @@ mod files {
     pub mod poll;
     pub mod ringing;
     pub mod server;
+    pub mod session;
     pub mod trace;
     pub mod vfio_user;
     pub mod vring;
