@@ -12,6 +12,7 @@ use ane_uapi::ioctl::buffer::{BO_CREATE, BoCreate};
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fence::{Fence, TIME_NEVER, WAIT, Wait};
 use ane_uapi::ioctl::number::Ioctl;
+use ane_uapi::ioctl::param::{GET_PARAM, GetParam, Param};
 use ane_uapi::ioctl::request::{Bar, PRIORITY_DEFAULT, Request, SUBMIT_REQUEST};
 use half::f16;
 use zerocopy::{FromZeros, IntoBytes};
@@ -140,6 +141,19 @@ impl<F: Files> Clients<F> {
             assert!(start.elapsed() < LIMIT, "call {:#x} does not end", call.number);
             self.driver.progress(Duration::from_millis(10));
         }
+    }
+
+    /// How many contexts are free.
+    ///
+    /// # Panics
+    ///
+    /// If that cannot be asked for.
+    pub fn free_contexts(&mut self) -> u64 {
+        let file = self.open();
+        let mut free = GetParam { param: Param::ContextsFree as u32, ..GetParam::new_zeroed() };
+        self.ioctl(file, &GET_PARAM, &mut free).expect("a parameter can be asked for");
+        self.driver.close(file);
+        free.value
     }
 
     /// Carries out a call whose argument points at nothing.

@@ -8,21 +8,17 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ane_driver::front::{Files, Segments};
+use ane_driver::front::Segments;
 use ane_tests::aned::Aned;
-use ane_tests::client::Clients;
 use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::null_task::program;
 use ane_tests::random::Random;
-use ane_tests::remote::Remote;
 use ane_uapi::ioctl::buffer::BO_CREATE;
 use ane_uapi::ioctl::fence::WAIT;
-use ane_uapi::ioctl::param::{GET_PARAM, GetParam, Param};
 use aned_protocol::request::{Ask, Request};
 use aned_protocol::socket::{self, Arrival};
 use half::f16;
 use rustix::net::{RecvFlags, SendFlags};
-use zerocopy::FromZeros;
 
 /// Threads that attack.
 const ATTACKERS: u64 = 6;
@@ -179,22 +175,13 @@ fn behave(daemon: &Aned, is_over: &AtomicBool) -> (u32, Duration) {
     (rounds, longest)
 }
 
-/// Contexts that are free.
-fn free(clients: &mut Clients<Remote>) -> u64 {
-    let file = clients.open();
-    let mut free = GetParam { param: Param::ContextsFree as u32, ..GetParam::new_zeroed() };
-    clients.ioctl(file, &GET_PARAM, &mut free).expect("a parameter can be asked for");
-    clients.driver.close(file);
-    free.value
-}
-
 #[test]
 fn storm_of_clients_that_want_everything_takes_nothing_from_one_that_behaves_and_leaves_nothing() {
     let wanted = std::env::var("ANE_STORM").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS);
     let device = Daemon::start(&[]);
     let daemon = Aned::start(&device.socket(), &[]);
     let mut first = daemon.clients();
-    assert_eq!(free(&mut first), 8);
+    assert_eq!(first.free_contexts(), 8);
     let before = ProcessUse::of(daemon.pid());
     let (is_over, made) = (AtomicBool::new(false), AtomicU32::new(0));
     let (rounds, longest) = thread::scope(|scope| {
@@ -226,7 +213,7 @@ fn storm_of_clients_that_want_everything_takes_nothing_from_one_that_behaves_and
     assert!(longest < Duration::from_secs(5), "{longest:?}");
     let end = Instant::now() + LIMIT;
     loop {
-        let (contexts, after) = (free(&mut first), ProcessUse::of(daemon.pid()));
+        let (contexts, after) = (first.free_contexts(), ProcessUse::of(daemon.pid()));
         let is_clean = after.descriptors <= before.descriptors && after.threads <= before.threads;
         if contexts == 8 && is_clean && after.resident <= before.resident + 32 {
             break;

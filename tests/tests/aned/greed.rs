@@ -8,18 +8,14 @@ use std::time::{Duration, Instant};
 
 use ane_driver::front::Files;
 use ane_tests::aned::Aned;
-use ane_tests::client::Clients;
 use ane_tests::daemon::{Daemon, LIMIT};
-use ane_tests::remote::Remote;
 use ane_tests::stranger;
 use ane_uapi::ioctl::errno::Errno;
-use ane_uapi::ioctl::param::{GET_PARAM, GetParam, Param};
 use aned_protocol::MESSAGE_MAX;
 use aned_protocol::answer::Answer;
 use aned_protocol::request::{Ask, Request};
 use aned_protocol::socket::{self, Arrival};
 use rustix::net::{RecvFlags, SendFlags, sockopt};
-use zerocopy::FromZeros;
 
 /// Users that nothing here belongs to.
 const GREEDY: u32 = 60_001;
@@ -47,15 +43,6 @@ fn asked(socket: &OwnedFd, request: &Request) -> i32 {
     Answer::read(&room[..bytes]).expect("it is one").result
 }
 
-/// How many contexts are free.
-fn free(clients: &mut Clients<Remote>) -> u64 {
-    let file = clients.open();
-    let mut free = GetParam { param: Param::ContextsFree as u32, ..GetParam::new_zeroed() };
-    clients.ioctl(file, &GET_PARAM, &mut free).expect("a parameter can be asked for");
-    clients.driver.close(file);
-    free.value
-}
-
 /// How many of a user's connections get a place in a context, each for a file of its own; and what the others are told.
 fn takes(connections: &[OwnedFd]) -> (usize, Vec<i32>) {
     let take = |socket: &OwnedFd| {
@@ -73,9 +60,9 @@ fn user_who_wants_all_contexts_leaves_some_to_the_next_and_the_next_to_the_one_b
     let (_device, daemon) = daemon();
     let mut owner = daemon.clients();
     let Some(greedy) = stranger::dials(&daemon.socket(), GREEDY, 9) else { return };
-    assert_eq!((takes(&greedy), free(&mut owner)), ((9, vec![]), 4), "the other five share his four");
+    assert_eq!((takes(&greedy), owner.free_contexts()), ((9, vec![]), 4), "the other five share his four");
     let next = stranger::dials(&daemon.socket(), NEXT, 3).expect("as before");
-    assert_eq!((takes(&next), free(&mut owner)), ((3, vec![]), 2), "the third shares his two");
+    assert_eq!((takes(&next), owner.free_contexts()), ((3, vec![]), 2), "the third shares his two");
     for _ in 0..2 {
         let file = owner.open();
         owner.driver.arena(file).expect("two are left");
@@ -84,10 +71,10 @@ fn user_who_wants_all_contexts_leaves_some_to_the_next_and_the_next_to_the_one_b
     assert_eq!(takes(&last[..1]), (0, vec![Errno::EBUSY.as_result()]), "and shares nobody else's");
     drop(greedy);
     let end = Instant::now() + LIMIT;
-    while free(&mut owner) != 4 {
+    while owner.free_contexts() != 4 {
         assert!(Instant::now() < end, "what the first had is free");
     }
-    assert_eq!((takes(&last[1..]), free(&mut owner)), ((1, vec![]), 3));
+    assert_eq!((takes(&last[1..]), owner.free_contexts()), ((1, vec![]), 3));
 }
 
 /// A connection whose last descriptor takes long to close: it lingers, and what it has to send is not taken at the other

@@ -15,21 +15,18 @@ use ane_tests::random::Random;
 use ane_tests::remote::Remote;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fence::{Fence, TIME_NEVER};
-use ane_uapi::ioctl::param::{GET_PARAM, GetParam, Param};
 use half::f16;
-use zerocopy::FromZeros;
 
 /// Deaths of one run.
 const DEATHS: u32 = 100;
 
 /// Waits until no client has a context.
 fn until_free(clients: &mut Clients<Remote>, contexts: u64) {
-    let file = clients.open();
     let end = Instant::now() + LIMIT;
-    let mut free = GetParam { param: Param::ContextsFree as u32, ..GetParam::new_zeroed() };
-    while free.value != contexts {
-        assert!(Instant::now() < end, "{} of {contexts} contexts are free", free.value);
-        clients.ioctl(file, &GET_PARAM, &mut free).expect("a parameter can be asked for");
+    let mut free = clients.free_contexts();
+    while free != contexts {
+        assert!(Instant::now() < end, "{free} of {contexts} contexts are free");
+        free = clients.free_contexts();
     }
 }
 

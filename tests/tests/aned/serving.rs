@@ -18,7 +18,6 @@ use ane_tests::stranger;
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{BO_MAP, BO_UNMAP, BoMap, BoUnmap};
 use ane_uapi::ioctl::errno::Errno;
-use ane_uapi::ioctl::param::{GET_PARAM, GetParam, Param};
 use half::f16;
 use nix::sys::signal::Signal;
 use zerocopy::FromZeros;
@@ -122,10 +121,7 @@ fn ninth_client_with_a_context_is_told_so_and_has_it_once_one_is_gone() {
     assert_eq!(ninth.driver.arena(file).unwrap_err(), Errno::EBUSY);
     eight.pop();
     // The daemon hears of the connection's end in its own time, but before it hears this client again.
-    let mut free = GetParam { param: Param::ContextsFree as u32, ..GetParam::new_zeroed() };
-    while free.value == 0 {
-        ninth.ioctl(file, &GET_PARAM, &mut free).unwrap();
-    }
+    while ninth.free_contexts() == 0 {}
     ninth.driver.arena(file).unwrap();
 }
 
