@@ -86,12 +86,10 @@ impl Lower<'_> {
         let (outputs, groups) = (weights.dims()[0], convolution.groups);
         let kernel = |axis: usize| {
             let (taps, dilation) = (weights.dims()[axis + 2], convolution.dilation[axis]);
-            let (stride, (before, behind)) = (convolution.stride[axis], convolution.padding[axis]);
-            let padded = x.dims[axis + 2].saturating_add(before).saturating_add(behind);
-            let reach = (taps - 1).saturating_mul(dilation).saturating_add(1);
-            Kernel { taps, dilation, stride, positions: padded.saturating_sub(reach) / stride + 1 }
+            let positions = convolution.positions(axis, x.dims[axis + 2], taps).ok_or(Why::Operation)?;
+            Ok::<_, Why>(Kernel { taps, dilation, stride: convolution.stride[axis], positions })
         };
-        let kernels = [kernel(0), kernel(1)];
+        let kernels = [kernel(0)?, kernel(1)?];
         let work = Work { outputs: outputs / groups, channels: x.dims[1], batches: x.dims[0] };
         let ways = taps::choose(kernels, work).ok_or_else(|| no_way(kernels))?;
         // Padding as wide as the kernel is no padding to the engine.

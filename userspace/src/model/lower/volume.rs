@@ -25,11 +25,9 @@ impl Lower<'_> {
             return Err(Why::Operation);
         };
         let &[outputs, reads, taps, high, wide] = weights.dims() else { return Err(Why::Operation) };
-        let (stride, dilation, (before, behind)) =
+        let (stride, dilation, (before, _)) =
             (convolution.stride[0], convolution.dilation[0], convolution.padding[0]);
-        let reach = (taps - 1).saturating_mul(dilation).saturating_add(1);
-        let padded = depth.saturating_add(before).saturating_add(behind);
-        let positions = padded.saturating_sub(reach) / stride + 1;
+        let positions = convolution.positions(0, depth, taps).ok_or(Why::Operation)?;
         if (batches * positions) as u64 > super::TASKS_MAX {
             return Err(Why::Tasks { tasks: (batches * positions) as u64, most: super::TASKS_MAX });
         }

@@ -139,7 +139,7 @@ pub enum JoinKind {
     Power,
 }
 
-/// A convolution of one or two moving axes.
+/// A convolution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Convolution {
     /// Steps of the kernel along each moving axis.
@@ -152,6 +152,18 @@ pub struct Convolution {
     pub groups: usize,
     /// ReLU on the result.
     pub relu: bool,
+}
+
+impl Convolution {
+    /// Places of a kernel of so many taps along a moving axis; `None` if it has none, or the axis makes no sense.
+    pub(crate) fn positions(&self, axis: usize, extent: usize, taps: usize) -> Option<usize> {
+        let (stride, dilation) = (*self.stride.get(axis)?, *self.dilation.get(axis)?);
+        let &(before, behind) = self.padding.get(axis)?;
+        let padded = extent.saturating_add(before).saturating_add(behind);
+        let reach = taps.checked_sub(1)?.saturating_mul(dilation).saturating_add(1);
+        let room = padded.checked_sub(reach)?;
+        if dilation == 0 { None } else { Some(room.checked_div(stride)? + 1) }
+    }
 }
 
 /// A reduction: what is left has extent 1 along each axis.

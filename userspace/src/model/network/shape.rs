@@ -167,15 +167,8 @@ fn convolution(convolution: &Convolution, operands: &[&[usize]]) -> Result<Vec<u
     }
     let mut dims = vec![x[0], weights[0]];
     for axis in 0..moving {
-        let (before, behind) = padding[axis];
-        let padded = x[axis + 2].saturating_add(before).saturating_add(behind);
-        let reach = weights[axis + 2].saturating_sub(1).saturating_mul(dilation[axis]).saturating_add(1);
-        match padded.checked_sub(reach) {
-            Some(room) if stride[axis] > 0 && weights[axis + 2] > 0 && dilation[axis] > 0 => {
-                dims.push(room / stride[axis] + 1);
-            }
-            _ => return Err(wrong("kernel", weights[axis + 2], x)),
-        }
+        let positions = convolution.positions(axis, x[axis + 2], weights[axis + 2]);
+        dims.push(positions.ok_or_else(|| wrong("kernel", weights[axis + 2], x))?);
     }
     Ok(dims)
 }
