@@ -121,18 +121,14 @@ fn check_directions(
     outputs: &[&Surface<'_>],
     inputs: &[&Surface<'_>],
 ) -> Result<(), Error> {
-    let (first, counts) = (anec::SURFACES_BAR, (outputs.len(), inputs.len()));
-    let (first_task_bytes, tasks) = (program.first_task_bytes, program.task_count);
-    let told = Roles::of_tasks(stream, first_task_bytes, tasks, first, counts.0, counts.1);
-    let expected = Roles::in_order(first, counts.0, counts.1);
-    let Some(written) = told
-        .and_then(|told| told.outputs.iter().find(|&bar| expected.outputs.iter().all(|other| other != bar)))
-    else {
-        return Ok(());
-    };
-    let index = usize::from(written.saturating_sub(first)).saturating_sub(counts.0);
-    let name = inputs.get(index).map_or_else(String::new, |surface| surface.name.to_string());
-    Err(Error::WrittenInput { name })
+    let (first_task_bytes, tasks, first) = (program.first_task_bytes, program.task_count, anec::SURFACES_BAR);
+    let told = Roles::of_tasks(stream, first_task_bytes, tasks, first, outputs.len(), inputs.len());
+    // Inputs follow the outputs.
+    let input = |bar: u8| inputs.get(usize::from(bar.checked_sub(first)?).checked_sub(outputs.len())?);
+    match told.and_then(|told| told.outputs.iter().find_map(input)) {
+        Some(surface) => Err(Error::WrittenInput { name: super::excerpt::excerpt(&surface.name) }),
+        None => Ok(()),
+    }
 }
 
 /// The first task and field that names each BAR.
