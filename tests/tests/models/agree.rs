@@ -122,6 +122,7 @@ fn convolutions_of_every_kind_agree() {
         (3, 5, 1, 2, 5, 1, 0),
         (2, 3, 1, 1, 1, 1, 3),
         (8, 8, 2, 7, 3, 1, 3),
+        (12, 4, 4, 3, 1, 1, 1),
     ];
     for (inputs, outputs, groups, kernel, stride, dilation, padding) in kinds {
         for operator in ["Conv", "ConvTranspose"] {

@@ -100,6 +100,16 @@ fn patches_of_an_image_take_a_few_tasks() {
     assert_eq!(compiled(&model(&kind)).built.task_count(), 4, "two copies, a turn, and one convolution");
 }
 
+#[test]
+fn channels_by_themselves_take_no_more_tasks_along_depth_than_all_together() {
+    let tasks = |group: i64, weights: &'static [i64]| {
+        let x = &[1, 16, 5, 8, 8];
+        compiled(&model(&Kind { x, weights, group, stride: 1, dilation: 1, padding: 0 })).built.task_count()
+    };
+    let (apart, together) = (tasks(16, &[16, 1, 3, 3, 3]), tasks(1, &[16, 16, 3, 3, 3]));
+    assert!(apart <= together, "{apart} and {together}");
+}
+
 /// The same taps, once as channels and once in a kernel with holes.
 #[test]
 fn taps_that_become_channels_give_the_same_bits() {

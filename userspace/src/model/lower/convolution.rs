@@ -17,8 +17,6 @@ struct Flat {
     /// Channels that an output reads.
     reads: usize,
     groups: usize,
-    /// Each output channel reads channels of its own.
-    is_depthwise: bool,
     /// Columns and rows of the kernel.
     kernel: (usize, usize),
     stride: (usize, usize),
@@ -119,7 +117,6 @@ impl Lower<'_> {
             outputs,
             reads: x.dims[1] / groups,
             groups,
-            is_depthwise: weights.dims()[1] == 1 && outputs == groups,
             kernel: (ways[1].kernel, ways[0].kernel),
             stride: (ways[1].stride, ways[0].stride),
             padding: [left, right, top, bottom],
@@ -149,7 +146,6 @@ impl Lower<'_> {
             outputs: channels,
             reads: 1,
             groups: channels,
-            is_depthwise: true,
             kernel,
             stride,
             padding,
@@ -190,7 +186,10 @@ impl Lower<'_> {
             },
             channels: match flat.groups {
                 1 => Channels::Dense,
-                _ if flat.is_depthwise => Channels::Unicast(super::extent(flat.reads)),
+                // One task for all groups, where each output has channels of its own.
+                groups if flat.outputs == groups && flat.reads as u64 <= Limit::UnicastChannels.max() => {
+                    Channels::Unicast(super::extent(flat.reads))
+                }
                 groups => Channels::Grouped(super::extent(groups)),
             },
             bias: flat.bias.as_deref(),
