@@ -3,13 +3,14 @@
 //! `cargo bench -p ane-device --bench dart [-- D1 ..]`. Both sides of each ratio run in turn in this process, on one
 //! thread, warm, with the same pages in the same scattered order; the figure is the median of the rounds'
 //! ratios. What is timed has been compared with the expected bytes first.
+#![expect(unsafe_code, reason = "the peer copies by pointer")]
 
 mod report;
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use ane_device::dart::{Access, Circuit, Dart, Rows};
+use ane_device::dart::{Access, Alone, Circuit, Dart, Rows};
 use ane_uapi::hw::dart::aperture::PAGE_SIZE;
 use ane_uapi::hw::dart::pte::{LeafFormat, PteFormat, Seed};
 use ane_uapi::hw::dart::regs::{self, Tcr};
@@ -225,7 +226,7 @@ fn rows(rig: &mut Rig, what: &str, stride: usize, count: usize, is_goal: bool) {
     };
     let times = 100_000 / count;
 
-    let mut by_dma = |buffer: &mut [u8]| dma.read_rows(all, buffer).expect("mapped");
+    let mut by_dma = |buffer: &mut [u8]| dma.read_rows(all, buffer, &mut Alone).expect("mapped");
     check(&mut buffer, &mut by_dma, &mut by_pointer);
     check(&mut buffer, &mut by_dma, &mut by_peer);
     let figures = compare(times, &mut buffer, &mut by_dma, &mut by_pointer);

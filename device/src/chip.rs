@@ -21,7 +21,6 @@ pub struct Identity {
     pub pte_format: PteFormat,
 }
 
-/// A chip has no circuit of that number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{}", Unknown::Instance { soc: *soc, number: *number })]
 pub struct NoSuchInstance {

@@ -10,16 +10,13 @@ use ane_uapi::hw::space::EngineOffset;
 use crate::refusal::Category;
 use crate::timing::usage::Usage;
 
-/// What is counted since the last reset of the engine, besides bytes.
+/// The counts since the last reset of the engine, besides bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Requests that ran to their end.
     pub requests_done: u64,
     /// Requests that ended in an error, or were aborted.
     pub requests_failed: u64,
-    /// Tasks that ran to their end.
     pub tasks_done: u64,
-    /// Accesses that were refused, by category.
     pub refused: [u64; Category::ALL.len()],
     /// Writes to the coprocessor's range while a request ran: the vendor's driver fails on that (seed 004,
     /// note a). Here the work goes on.
@@ -47,9 +44,7 @@ pub enum Report {
     BytesRead,
     /// Bytes that DMA wrote to memory.
     BytesWritten,
-    /// Tasks that ran to their end.
     Tasks,
-    /// Requests that ran to their end.
     Requests,
     /// Virtual time, in cycles of the engine's clock.
     Cycles,
@@ -79,17 +74,7 @@ impl Report {
 
     /// Where the low half is; the high half follows.
     pub const fn offset(self) -> EngineOffset {
-        let index = match self {
-            Self::BytesRead => 0,
-            Self::BytesWritten => 8,
-            Self::Tasks => 16,
-            Self::Requests => 24,
-            Self::Cycles => 32,
-            Self::ComputeCycles => 40,
-            Self::KernelStallCycles => 48,
-            Self::BankStallCycles => 56,
-            Self::BankConflicts => 64,
-        };
+        let index = (self as u32).saturating_mul(8);
         EngineOffset(Region::Performance.range().start.0.saturating_add(index))
     }
 

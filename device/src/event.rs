@@ -1,4 +1,4 @@
-//! Events: what would be an interrupt, on its way to whoever holds the device.
+//! Events: the interrupts of the device, on their way to its owner.
 //!
 //! An event carries what a driver would read from the registers at that moment. The registers keep it too:
 //! taking an event out of the device drains nothing that the guest sees. The queue is bounded; what a front
@@ -35,21 +35,14 @@ pub struct Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// The task manager put an event on a line.
-    TaskManager {
-        line: Line,
-        /// How many waited then, this one included.
-        waiting: u32,
-        /// The event as its registers will show it.
-        entry: EventWords,
-    },
+    /// `waiting` counts those that waited then, this one included; `entry` is the event as its registers will show it.
+    TaskManager { line: Line, waiting: u32, entry: EventWords },
+    /// A window captured a fault.
     Dart(Fault),
     /// The device aborted a queue that was stuck.
-    QueueAborted {
-        queue: QueueId,
-        /// The task manager's error registers.
-        errors: [u32; 3],
-        nid: u8,
-    },
+    /// `errors` are the task manager's error registers.
+    QueueAborted { queue: QueueId, errors: [u32; 3], nid: u8 },
+    /// A fault has stopped the engine until it is reset.
     Dead(Fault),
 }
 
@@ -61,7 +54,6 @@ pub struct Event {
     pub what: Happening,
 }
 
-/// Events that wait to be taken.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     events: VecDeque<Event>,
@@ -86,7 +78,6 @@ impl Waiting {
         self.lost
     }
 
-    /// Forgets what waits.
     pub(crate) fn clear(&mut self) {
         self.events.clear();
     }

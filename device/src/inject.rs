@@ -21,6 +21,7 @@ use ane_uapi::hw::space::{Iova, IovaRange};
 use ane_uapi::hw::tq::QueueId;
 use thiserror::Error;
 
+use crate::number::number;
 use crate::time::Ticks;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,6 @@ pub enum BadInjection {
     Argument { kind: &'static str, argument: String },
 }
 
-/// The kinds, as they are written.
 pub const KINDS: [&str; 7] = [
     "translation-fault",
     "lost-interrupt",
@@ -75,14 +75,6 @@ fn form(kind: &str) -> &'static str {
         "corrupted-completion" => "corrupted-completion or corrupted-completion:N",
         "wedge" => "wedge, alone",
         _ => "slow-dma:MICROSECONDS",
-    }
-}
-
-/// A decimal number, or a hexadecimal one behind `0x`.
-fn number(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
     }
 }
 
@@ -149,7 +141,7 @@ impl fmt::Display for Injection {
     }
 }
 
-/// What makes transfers fail on demand.
+/// The state that makes transfers fail on demand.
 ///
 /// The DART asks it once for each transfer, before the walk. A trap springs once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -240,7 +232,6 @@ impl Armed {
         .collect()
     }
 
-    /// True if this interrupt is to be lost.
     pub(crate) fn loses_interrupt(&mut self) -> bool {
         take_one(&mut self.lost_interrupts)
     }

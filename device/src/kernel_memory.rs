@@ -19,7 +19,6 @@ const _: () = assert!(Region::KernelMemory.range().len() as usize == BYTES);
 #[derive(Clone, Debug)]
 pub struct KernelMemory(Sram);
 
-/// A transfer that kernel memory cannot take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadTransfer {
     #[error("transfer of {0:#x} bytes is longer than kernel memory of {BYTES:#x}")]

@@ -1,4 +1,4 @@
-//! What a device is started with: one group of options for every command that starts one.
+//! The options of a device: one group for every command that starts one.
 //!
 //! The parts parse themselves from text, so that a command line only has to name them.
 
@@ -20,7 +20,7 @@ pub use crate::engine::numerics::Numerics;
 use crate::inject::Injection;
 use crate::{mover, pe_mmu};
 
-/// What becomes of a task that would hang a real engine.
+/// The treatment of a task that would hang a real engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Hang {
     /// It hangs, until the deadline aborts its queue.
@@ -35,13 +35,6 @@ impl Hang {
     pub const NAMES: [(&'static str, Self); 2] = [("deadline", Self::Deadline), ("report", Self::Report)];
 }
 
-pub const FAULT_POLICIES: [(&str, FaultPolicy); FaultPolicy::ALL.len()] = [
-    (FaultPolicy::Contain.name(), FaultPolicy::Contain),
-    (FaultPolicy::Panic.name(), FaultPolicy::Panic),
-    (FaultPolicy::Stall.name(), FaultPolicy::Stall),
-    (FaultPolicy::Absorb.name(), FaultPolicy::Absorb),
-];
-
 /// Everything that a device can be told at its start.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -49,9 +42,9 @@ pub struct Options {
     /// Which circuit of it, from 0.
     pub instance: usize,
     pub pte_format: PteFormat,
-    /// What a real fault does to the device.
+    /// The effect of a real fault on the device.
     pub fault_policy: FaultPolicy,
-    /// What becomes of a task that would hang.
+    /// The treatment of a task that would hang.
     pub hang: Hang,
     /// Programming mistakes that silicon lets pass are reported.
     pub check: bool,
@@ -66,9 +59,8 @@ pub struct Options {
     pub mover: mover::Settings,
     /// The PE_MMU before the DART, if there is one.
     pub pe_mmu: Option<pe_mmu::Attributes>,
-    /// What tasks would have taken on the chip is modelled.
+    /// Whether the time of tasks on the chip is modelled.
     pub timing: bool,
-    /// Faults to make.
     pub inject: Vec<Injection>,
 }
 
@@ -101,7 +93,7 @@ pub fn pte_format(value: &str) -> Result<PteFormat, UnknownValue> {
 }
 
 pub fn fault_policy(value: &str) -> Result<FaultPolicy, UnknownValue> {
-    by_name("fault policy", value, FAULT_POLICIES.into_iter())
+    by_name("fault policy", value, FaultPolicy::ALL.into_iter().map(|policy| (policy.name(), policy)))
 }
 
 pub fn mover_profile(value: &str) -> Result<Profile, UnknownValue> {
@@ -134,8 +126,8 @@ mod tests {
         for profile in Profile::ALL {
             assert_eq!(mover_profile(profile.name()), Ok(profile));
         }
-        for (name, policy) in FAULT_POLICIES {
-            assert_eq!(fault_policy(name), Ok(policy));
+        for policy in FaultPolicy::ALL {
+            assert_eq!(fault_policy(policy.name()), Ok(policy));
         }
     }
 

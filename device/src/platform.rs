@@ -8,7 +8,7 @@
 //! Today's driver pushes a request and polls for one second of its own time, and compares the time only after it has looked
 //! (contract 2). A model that takes longer than silicon would lose against it. So a read that is part of such polling waits
 //! for the work that is there: the guest's processor stands still meanwhile, as if the bus were slow, and finds the request
-//! ended. What can take for ever (a wedge, a transfer that waits at a fault) is not waited for.
+//! ended. Work that can take for ever (a wedge, a transfer that waits at a fault) is not waited for.
 //!
 //! The engine's line is up from an event until the driver acknowledges; the DARTs' line is a level, up while one of them holds
 //! a fault.
@@ -30,7 +30,7 @@ use crate::time::Ticks;
 
 /// How long one read may wait for work (Chosen: no program at hand takes as long; a guest that stands still for longer
 /// would be taken for dead).
-pub const PATIENCE: Ticks = Ticks::from_milliseconds(5_000);
+pub const TIMEOUT: Ticks = Ticks::from_milliseconds(5_000);
 
 /// The lines, and whether each is up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Lines {
     pub dart: bool,
 }
 
-/// What the front of a platform device knows beside the engine: the state of its line.
+/// The state of the front of a platform device beside the engine: its line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Platform {
     engine_line: bool,
@@ -103,7 +103,7 @@ impl Platform {
         let Some(offset) = inside(range, offset, bytes) else { return };
         match place(range, offset) {
             Some(at) => {
-                // What the access refuses was counted and logged, and a bus tells nobody.
+                // A refused access was counted and logged. A bus reports no write errors.
                 let _ = ane.write_wide(at, bytes, value, now);
             }
             None if bytes == 4 => {
@@ -122,7 +122,7 @@ impl Platform {
         clock: &dyn Fn() -> Ticks,
         cancel: &dyn Cancel,
     ) {
-        let end = clock().saturating_add(PATIENCE);
+        let end = clock().saturating_add(TIMEOUT);
         loop {
             let now = clock();
             if now >= end || !self.work(ane, now, cancel).pending {
@@ -165,7 +165,7 @@ fn is_polled(range: Range, offset: u32) -> bool {
     }
 }
 
-/// What a read finds where nothing answers.
+/// The value of a read that no device answers.
 const fn ones(bytes: u8) -> u64 {
     match bytes {
         1 => 0xff,

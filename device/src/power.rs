@@ -1,6 +1,6 @@
 //! Power: the islands of the engine, as their words switch them.
 //!
-//! A word that is written changes its island at once, and with it every island that hangs on it. What loses its
+//! A word that is written changes its island at once, and with it every island that depends on it. What loses its
 //! power loses its state: with the base island task manager, queues and the running task, with the system island
 //! the DARTs too. Drivers rely on both: they switch sets, base and coprocessor off and on to get a wedged engine back, and go
 //! on with the tables that the DARTs have kept.

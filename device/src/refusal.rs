@@ -4,45 +4,23 @@
 //! how it looks on its bus, and the log gets one line for it. Each has a category, which says who is to blame,
 //! and a reason, which says for what.
 
-use core::fmt;
-
 use ane_uapi::hw::space::EngineOffset;
+use ane_uapi::named;
 use thiserror::Error;
 
-/// The kind of a refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Category {
-    /// No source says what the hardware does with this.
-    Undefined,
-    /// The hardware does something, but not the same thing every time.
-    Unpredictable,
-    /// The hardware does not do this.
-    Unsupported,
-    /// The hardware does this, and the model does not.
-    Unimplemented,
-    /// The access stops a real machine.
-    WouldHang,
-}
-
-impl Category {
-    pub const ALL: [Self; 5] =
-        [Self::Undefined, Self::Unpredictable, Self::Unsupported, Self::Unimplemented, Self::WouldHang];
-
-    /// The word that logs and counters print.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Undefined => "undefined",
-            Self::Unpredictable => "unpredictable",
-            Self::Unsupported => "unsupported",
-            Self::Unimplemented => "unimplemented",
-            Self::WouldHang => "would hang",
-        }
-    }
-}
-
-impl fmt::Display for Category {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+named! {
+    /// The kind of a refusal, in the word that logs and counters print.
+    pub enum Category {
+        /// No source says what the hardware does with this.
+        Undefined "undefined",
+        /// The hardware does something, but not the same thing every time.
+        Unpredictable "unpredictable",
+        /// The hardware does not do this.
+        Unsupported "unsupported",
+        /// The hardware does this, and the model does not.
+        Unimplemented "unimplemented",
+        /// The access stops a real machine.
+        WouldHang "would hang",
     }
 }
 
@@ -97,7 +75,6 @@ impl Why {
     }
 }
 
-/// An access that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error("access at {at} refused as {category}: {why}")]
 pub struct Refusal {
@@ -105,6 +82,8 @@ pub struct Refusal {
     pub at: EngineOffset,
     pub why: Why,
 }
+
+pub type Result<T, E = Refusal> = std::result::Result<T, E>;
 
 impl Refusal {
     /// The refusal of an access at `at`, in the category that the reason usually has.

@@ -19,7 +19,6 @@ pub struct Sram {
 }
 
 impl Sram {
-    /// Memory of `len` bytes.
     pub(crate) fn new(len: usize) -> Self {
         Self { bytes: vec![0; len].into_boxed_slice() }
     }

@@ -31,7 +31,7 @@ const fn is_retained(region: Region) -> bool {
 }
 
 impl Stored {
-    /// What was last written; 0 if nothing was.
+    /// The value that was last written; 0 if none was.
     pub(crate) fn get(&self, at: EngineOffset) -> u32 {
         let (page, word) = place(at);
         self.pages.get(&page).and_then(|words| words.get(word)).copied().unwrap_or_default()

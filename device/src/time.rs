@@ -1,7 +1,7 @@
 //! Time as the device knows it: ticks of one free-running 24 MHz clock.
 //!
 //! Every event carries a stamp of this clock, four words of the coprocessor's range show it, and deadlines are
-//! measured in it. The library never asks what time it is: whoever calls says so, from a monotonic clock in a
+//! measured in it. The library never asks what time it is: the caller passes it, from a monotonic clock in a
 //! daemon and from a counter in a test.
 
 use ane_uapi::hw::tm;

@@ -111,6 +111,7 @@ complete -c ane -n "__fish_ane_using_subcommand compile" -l dim -d 'Set the size
 complete -c ane -n "__fish_ane_using_subcommand compile" -s o -l output -d 'The .anec file to write; a file that exists is not overwritten' -r -F
 complete -c ane -n "__fish_ane_using_subcommand compile" -l force -d 'Overwrite a file that exists'
 complete -c ane -n "__fish_ane_using_subcommand compile" -l report -d 'Print each layer with its tasks'
+complete -c ane -n "__fish_ane_using_subcommand compile" -l json -d 'Print JSON for another program to read, with the layers and their tasks'
 complete -c ane -n "__fish_ane_using_subcommand compile" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand compile" -s V -l version -d 'Print version'
 complete -c ane -n "__fish_ane_using_subcommand compare" -l bind -d 'Bind an input to a constant, such as a shape or the weights of a convolution: NAME=FILE, a .npy file or a tensor as .pb' -r
@@ -129,6 +130,7 @@ complete -c ane -n "__fish_ane_using_subcommand compare" -l mover-profile -d 'Wh
 complete -c ane -n "__fish_ane_using_subcommand compare" -l mover -d 'Variants of the mover, separated by commas: contended (other blocks use the ports of its memory, so transfers take longer), wait-for-credit (a command without credit waits, which the vendor\'s silicon should do and does not; without this word it is refused), wormhole (parameters lie where the vendor\'s earlier chip has them)' -r
 complete -c ane -n "__fish_ane_using_subcommand compare" -l pe-mmu -d 'Put a PE_MMU before the DART. Addresses outside of its regions pass unchanged. Its page is 2 MiB and a translation takes no time, unless ATTRIBUTES say otherwise, such as page=0x1000,overhead-ns=5,fabric-ns=40' -r
 complete -c ane -n "__fish_ane_using_subcommand compare" -l inject -d 'Inject a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, lost-interrupt, stuck-queue, ignored-abort, corrupted-completion (these four may have :N, how many or which queue), or wedge, which only a reset or a power cycle ends. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand compare" -l json -d 'Print JSON for another program to read'
 complete -c ane -n "__fish_ane_using_subcommand compare" -l check -d 'Report programming mistakes that silicon lets pass'
 complete -c ane -n "__fish_ane_using_subcommand compare" -l strict -d 'Refuse accesses to unknown registers instead of logging them, and refuse tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
 complete -c ane -n "__fish_ane_using_subcommand compare" -l no-timing -d 'Do not model how long tasks take on the chip: no virtual time in counters, completions and traces'

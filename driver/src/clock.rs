@@ -1,7 +1,7 @@
 //! The driver's clock: the time that deadlines, time-outs, idle limits and the recovery park are measured in.
 //!
-//! Nobody in the driver asks the system what time it is. The clock is handed in when the device is probed, and a
-//! test hands in one that it winds itself.
+//! No other part of the driver asks the system for the time. The clock is handed in when the device is probed, and a test
+//! hands in a clock that it sets itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +25,6 @@ impl Time {
         }
     }
 
-    /// The time `span` later.
     pub fn after(self, span: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)))
     }

@@ -14,7 +14,6 @@ use crate::hardware::{Hardware, ProbeError};
 use crate::submit::Scheduler;
 use crate::submit::limits::Limits;
 
-/// The driver of one device.
 #[derive(Debug)]
 pub struct Driver<B> {
     pub(crate) hardware: Hardware<B>,
@@ -23,7 +22,6 @@ pub struct Driver<B> {
 }
 
 impl<B: Bus> Driver<B> {
-    /// Takes charge of the device behind `bus`.
     pub fn probe(bus: B) -> Result<Self, ProbeError> {
         Self::with_clock(bus, Box::new(Monotonic))
     }
@@ -45,14 +43,14 @@ impl<B: Bus> Driver<B> {
         self.scheduler.pursue(&mut self.hardware, &mut self.clients);
         self.take_arrived();
         if self.clients.has_closed() && self.hardware.is_ready() {
-            // What holds on to its requests still is ended by the reset.
+            // Queues that still hold requests are ended by the reset.
             self.scheduler.reset(&mut self.hardware, &mut self.clients, Some(Errno::ECANCELED));
         }
         self.scheduler.purge_closed(&mut self.hardware, &mut self.clients);
         self.hardware.remove()
     }
 
-    /// What a request and a user may take, whoever's it is. There are no limits before this was called.
+    /// Sets the limits of every request and user. There are none before this is called.
     pub const fn limit(&mut self, limits: Limits) {
         self.scheduler.limit(limits);
     }
@@ -76,7 +74,7 @@ impl<B: Bus> Driver<B> {
         self.clients.on_fault(consumer);
     }
 
-    /// What was mapped and what the device was doing when a real fault was latched last.
+    /// The dump of mappings and of the device's state when a real fault was latched last.
     pub fn last_dump(&self) -> Option<&str> {
         self.clients.last_dump()
     }
@@ -85,12 +83,11 @@ impl<B: Bus> Driver<B> {
         self.clients.is_latched()
     }
 
-    /// What the device said of the last request, of whomever, that it did not run to its end.
+    /// The device's text about the last request of any file that did not run to its end.
     pub fn last_failure(&self) -> Option<&str> {
         self.clients.last_failure()
     }
 
-    /// The value of a counter of the whole device.
     pub fn counted(&self, counter: Counter) -> u64 {
         self.clients.counters().get(counter)
     }

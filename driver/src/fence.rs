@@ -1,11 +1,11 @@
-//! Fences: the numbers under which a file's requests are known, and what became of each.
+//! Fences: the numbers of a file's requests, and how each request ended.
 //!
-//! Numbers count up from 1 and are never used again, so nothing has to be freed and nothing can be mistaken. What is
-//! kept is a window of them: from the oldest whose result is still known to the newest. Of those that have ended the
-//! last [`FENCE_HISTORY`] keep their result; what is older is *forgotten*, which is all that can be said of it.
+//! Numbers count up from 1 and are never used again, so none has to be freed and none can be mistaken for another. A window
+//! of them is kept, from the oldest number whose result is still known to the newest one. The last [`FENCE_HISTORY`] requests
+//! that ended keep their result. An older one is *forgotten*, and its result is no longer known.
 //!
-//! A request that takes long while thousands pass it by does not hold the window open: it is set aside, and the window
-//! goes on. So what is kept is bounded by the requests in flight and the history, whatever order they end in.
+//! A long request does not hold the window open while thousands of later ones end: it is set aside, and the window moves on.
+//! So the requests in flight and the history bound the memory, in whatever order requests end.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -38,7 +38,7 @@ pub(crate) enum State {
     /// Is with the device.
     Running,
     Complete(Ending),
-    /// Has ended so long ago that nobody knows how.
+    /// Has ended so long ago that its result is no longer kept.
     Forgotten,
 }
 
@@ -47,7 +47,6 @@ impl State {
         matches!(self, Self::Complete(_) | Self::Forgotten)
     }
 
-    /// The state as the ABI has it.
     pub(crate) const fn code(self) -> FenceState {
         match self {
             Self::Queued => FenceState::Queued,
@@ -136,11 +135,7 @@ impl Fences {
         true
     }
 
-    /// Has `event` written to at the end of the request, or now if it has ended.
-    ///
-    /// # Errors
-    ///
-    /// `ENODATA` if the number was never given out.
+    /// Has `event` written to at the end of the request, or now if it has ended. `ENODATA` if there was none.
     pub(crate) fn signal(&mut self, number: u64, event: OwnedFd) -> Result<(), Errno> {
         match self.state(number) {
             None => return Err(Errno::ENODATA),
@@ -201,7 +196,7 @@ const WINDOW_MAX: usize = 2 * FENCE_HISTORY as usize;
 /// Descriptors that one fence keeps; a client needs one.
 const SIGNALS_MAX: usize = 8;
 
-/// Adds one to an eventfd. Whoever passed something else, or one that is full, hears nothing.
+/// Adds one to an eventfd. A descriptor of another kind, or one that is full, gets nothing.
 fn raise(event: &OwnedFd) {
     let _ = nix::unistd::write(event, &1_u64.to_ne_bytes());
 }

@@ -18,7 +18,7 @@ use crate::front::{Call, Credentials, Extent, FileId, Files, Progress};
 use crate::program::Load;
 use crate::submit::Held;
 
-/// A context in use, for whoever wants to look.
+/// A context in use, for reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextInfo {
     pub context: ContextId,
@@ -31,7 +31,7 @@ pub struct ContextInfo {
     pub held: Option<(Duration, &'static str)>,
 }
 
-/// A mapping, for whoever wants to look.
+/// A mapping, for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappingInfo {
     pub range: IovaRange,
@@ -78,7 +78,7 @@ impl<B: Bus> Driver<B> {
         Some((until.since(now), why))
     }
 
-    /// What the firmware keeps of every program that is loaded: region, aperture, and the records of its text.
+    /// The firmware's record of every program that is loaded: region, aperture, and the records of its text.
     pub fn loads(&self) -> impl Iterator<Item = &Load> {
         self.clients.programs().loads()
     }
@@ -86,7 +86,7 @@ impl<B: Bus> Driver<B> {
     /// Ends what a file has in flight; it is gone once the device has let go.
     pub(crate) fn begin_close(&mut self, file: FileId) {
         if self.clients.begin_close(&mut self.hardware, file) {
-            self.scheduler.doom_file(&mut self.hardware, &mut self.clients, file, Errno::ECANCELED);
+            self.scheduler.stop_file(&mut self.hardware, &mut self.clients, file, Errno::ECANCELED);
         }
     }
 }
@@ -105,7 +105,7 @@ impl<B: Bus> Files for Driver<B> {
         self.begin_close(file);
         self.scheduler.pursue(&mut self.hardware, &mut self.clients);
         if self.clients.has_closed() && !self.hardware.is_lost() {
-            // What was taken back is answered at once: mostly the file is gone when this returns.
+            // A queue that was taken back answers at once: mostly the file is gone when this returns.
             self.take_arrived();
         }
         let Self { hardware, clients, scheduler } = self;

@@ -1,4 +1,4 @@
-//! What a front needs of the driver: files, calls on them, and progress.
+//! The interface of the driver for a front: files, calls on them, and progress.
 //!
 //! A kernel stands between a client and a driver; here that is a *front*: the client library in the same
 //! process, or the server that takes clients over a socket. Fronts pass calls on and never look into them. The
@@ -6,7 +6,7 @@
 //! once [`Files::progress`] says that something happened. So one front may keep any number of calls waiting, and a
 //! test may have any interleaving it wants.
 //!
-//! What calls submit is queued, and goes to the device with the next progress: a trip to the device costs a wake-up at
+//! Requests of calls are queued, and go to the device with the next progress: a trip to the device costs a wake-up at
 //! each end, whether it brings one request or sixteen.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -45,7 +45,7 @@ pub struct Call {
     pub number: u32,
     /// The argument; what the driver answers is written into it.
     pub argument: Vec<u8>,
-    /// What the argument's pointers lead to.
+    /// The memory that the argument's pointers lead to.
     pub memory: Segments,
     /// How far a call has come that did not end at once: the driver's own note, of no use to a front.
     pub ticket: Option<u64>,
@@ -57,7 +57,7 @@ impl Call {
     }
 }
 
-/// What happened while the driver looked for events.
+/// The outcome of a look for events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// A call that waits may have its answer now, or a file may have become readable.
@@ -88,7 +88,7 @@ pub trait Files {
     /// The error number that the call ends with; `ENOTTY`, `EINVAL` and the like as `docs/uapi.md` has them.
     fn ioctl(&mut self, file: FileId, call: &mut Call) -> Poll<Result<(), Errno>>;
 
-    /// Gives up a call that is pending: its client had a signal, or is gone. What it started goes on.
+    /// Gives up a call that is pending: its client had a signal, or is gone. Work that it started goes on.
     fn abandon(&mut self, file: FileId, call: Call);
 
     /// The memory behind `offset`, as the client got it with a buffer. Each is a mapping that keeps the buffer.

@@ -15,14 +15,13 @@ use ane_uapi::ioctl::handle::{GENERATION_MAX, Handle, INDEX_MASK};
 pub enum Missing {
     /// It was never given out.
     Never,
-    /// The object of the handle is gone.
     Gone,
     /// The object of the handle is of another kind.
     OtherKind,
 }
 
 impl Missing {
-    /// What a client is told. The ioctls of existing clients say `EINVAL` to all three.
+    /// The error number for a client. The ioctls of existing clients say `EINVAL` to all three.
     pub const fn errno(self) -> Errno {
         match self {
             Self::Never => Errno::ENOENT,
@@ -52,7 +51,7 @@ pub struct Table<T> {
     len: usize,
 }
 
-/// What has, had, or is to have an index.
+/// An object that has, had, or is to have an index.
 #[derive(Debug)]
 struct Entry<T> {
     /// The generation of the object, or of the next one if there is none.
@@ -112,7 +111,6 @@ impl<T> Table<T> {
         Ok(index)
     }
 
-    /// The object of a client's handle.
     pub fn get(&self, raw: u32) -> Result<&T, Missing> {
         let handle = Handle::from_raw(raw).ok_or(Missing::Never)?;
         let entry = self.entries.get(position_of(handle.index())).ok_or(Missing::Never)?;
@@ -127,7 +125,7 @@ impl<T> Table<T> {
         entry.object.as_mut().filter(|_| entry.generation == handle.generation()).ok_or(missing)
     }
 
-    /// What `kind` finds in the object of a client's handle; nothing if it is of another kind.
+    /// The result of `kind` for the object of a client's handle; `None` if that is of another kind.
     pub fn get_as<'a, K>(&'a self, raw: u32, kind: impl FnOnce(&'a T) -> Option<K>) -> Result<K, Missing> {
         self.get(raw).and_then(|object| kind(object).ok_or(Missing::OtherKind))
     }

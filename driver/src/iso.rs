@@ -1,11 +1,11 @@
 //! Isolation contexts: which open file has which of the eight.
 //!
-//! A context is a stream of the DART with page tables and an arena of its own; what one maps, requests of another
-//! cannot reach. The base context is one like the others, and the first that is given out. A file that comes when
-//! all are taken is refused, waits (in `line`), or shares, as it says itself. One that cannot say shares with others that
-//! cannot (`beside`). No file gets somebody else's by accident: who shares a context reaches all of its addresses, so only
-//! files of one user share. What one user may have of the contexts is bounded ([`User`]), and for who has that all count
-//! as taken.
+//! A context is a stream of the DART with page tables and an arena of its own. Requests of one context cannot reach the
+//! mappings of another. The base context is like the others, and is given out first. A file that asks when all contexts are
+//! taken is refused, waits (in `line`), or shares one; it says itself which. A file that cannot say it shares with others
+//! that cannot (`beside`). A file that shares a context reaches all of its addresses, so only files of one user share.
+//! The number of contexts that one user may have is bounded ([`User`]). A user who has them all is treated as if all were
+//! taken.
 //!
 //! A context that is given back takes everything along: its mappings, its tables' place in the windows, what the
 //! translation buffer holds of it, and its arena, of which the next client gets another.
@@ -41,7 +41,7 @@ pub enum Error {
     Unknown(ContextId, u32),
     #[error("all {0} contexts are in use: close another file, or ask to wait or to share")]
     NoneFree(u32),
-    #[error("user {0} has {1} contexts, and no more than that are free for all others")]
+    #[error("user {0} has {1} contexts, and at most as many are left for all other users")]
     Share(u32, usize),
     #[error("device has page tables of format {0}, which this driver does not know")]
     Format(u8),
@@ -91,7 +91,6 @@ pub struct Contexts {
     line: Line,
 }
 
-/// What a file has.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     context: ContextId,
@@ -163,17 +162,14 @@ impl Contexts {
         self.of.iter().filter(move |(_, of)| of.context == context).map(|(file, _)| *file)
     }
 
-    /// How many files have a context.
     pub fn sharers(&self, context: ContextId) -> u32 {
         self.slot(context).map_or(0, |slot| slot.files)
     }
 
-    /// The buffers of a context that is in use.
     pub fn space(&self, context: ContextId) -> Option<&Space> {
         self.slot(context).map(|slot| &slot.space)
     }
 
-    /// The buffers of a context that is in use.
     pub fn space_mut(&mut self, context: ContextId) -> Option<&mut Space> {
         self.slots[context].as_mut().map(|slot| &mut slot.space)
     }
@@ -183,7 +179,6 @@ impl Contexts {
         Some(self.of.get(&file)?.store)
     }
 
-    /// The arena of a file.
     pub fn arena(&self, file: FileId) -> Option<&Arena> {
         let of = self.of.get(&file)?;
         self.space(of.context)?.arena(of.store)
@@ -277,7 +272,7 @@ impl Contexts {
             (None, None) if is_left && !may_take => return Err(Error::Share(user.id, held)),
             (None, None) => return Err(Error::NoneFree(self.count)),
         };
-        // Whoever asked to share shares the arena too, of which there is one then.
+        // A file that asked to share also shares the arena, so there is one for all.
         let member = Member { context, store: StoreId::FIRST, arena: ArenaId::of(context) };
         self.of.insert(file, member);
         Ok(Attached { context, sharers: self.sharers(context) })
@@ -295,7 +290,7 @@ impl Contexts {
             Ok(Some(mapper)) => Space::new(arena, mapper, self.rules, self.is_checking),
             Ok(None) => return Err(Error::NoneFree(self.count)),
             Err(why) => {
-                // What cannot be taken back now is replaced when the context is set up the next time.
+                // An arena that cannot be taken back now is replaced when the context is set up the next time.
                 let _ = bus.retire(id);
                 return Err(Error::Tables(why));
             }
@@ -324,7 +319,7 @@ impl Contexts {
                     if !slot.space.leave(bus, store) {
                         slot.unsure.push(arena);
                     }
-                    // What cannot be taken back now is replaced when the number is given out again.
+                    // An arena that cannot be taken back now is replaced when the number is given out again.
                     let _ = bus.retire(arena);
                 }
             }

@@ -2,6 +2,8 @@
 //!
 //! Each kind of line has a budget of its own ([`ane_uapi::log_budget`]).
 
+use std::borrow::Cow;
+
 use ane_uapi::log_budget::{LeftOut, LogBudget};
 use log::Level;
 
@@ -14,8 +16,11 @@ const PERIOD_NANOSECONDS: u64 = 10_000_000_000;
 /// stay below 100 lines, which is what a storm of faults may write.
 const ENTRIES: u32 = 5;
 
-/// Dumps in a period: each has some twenty lines.
+/// Dumps in a period.
 const DUMPS: u32 = 2;
+
+/// Lines of a dump that are written: most have fewer. All of the last one is in `REPORT`.
+const DUMP_LINES: usize = 30;
 
 /// A kind of line, of those that a client can bring about as often as it likes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +34,7 @@ pub(crate) enum LineKind {
     Unrecovered,
     /// A queue was stuck, or does not let go.
     Queue,
-    /// The device says what nobody understands, or that it is dead.
+    /// The device says something that is not understood, or that it is dead.
     Device,
 }
 
@@ -74,7 +79,7 @@ impl Journal {
     /// Writes a line of the kind, if its budget allows.
     pub(crate) fn log(&mut self, kind: LineKind, now: Time, line: impl FnOnce() -> String) {
         if let Some(left_out) = self.admits(kind, now) {
-            log::log!(target: kind.target(), kind.level(), "{}{left_out}", line());
+            log::log!(target: kind.target(), kind.level(), "{}{left_out}", shortened(&line()));
         }
     }
 
@@ -83,9 +88,34 @@ impl Journal {
     }
 }
 
+/// A text with no more lines than a dump may have; the last one says how many are missing.
+fn shortened(text: &str) -> Cow<'_, str> {
+    let count = text.lines().count();
+    if count <= DUMP_LINES {
+        return text.into();
+    }
+    let kept = DUMP_LINES.saturating_sub(1);
+    let lines: Vec<_> = text.lines().take(kept).collect();
+    format!("{}\n  and {} more lines", lines.join("\n"), count.saturating_sub(kept)).into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn storm_of_every_kind_writes_less_than_a_hundred_lines() {
+        let dump: String = (0..300).map(|n| format!("mapping {n}\n")).collect();
+        let lines: usize = LineKind::ALL
+            .map(|kind| {
+                let text = if kind == LineKind::Dump { &dump } else { "one line" };
+                kind.lines() as usize * shortened(text).lines().count()
+            })
+            .iter()
+            .sum();
+        assert!(lines < 100, "{lines}");
+        assert!(shortened(&dump).ends_with("mapping 28\n  and 271 more lines"));
+    }
 
     #[test]
     fn flood_of_one_kind_is_cut_off_for_the_period_and_hides_no_other() {

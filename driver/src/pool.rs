@@ -18,7 +18,6 @@ use ane_uapi::ioctl::errno::Errno;
 pub(crate) enum State {
     /// The pool may hand it out.
     Available,
-    /// The client has it.
     Taken,
     /// So many requests use it.
     InExecution,
@@ -62,7 +61,6 @@ impl Pool {
         self.members.push(Member { handle, bytes, available: None, executing: 0 });
     }
 
-    /// A buffer is gone.
     pub(crate) fn leave(&mut self, handle: u32) {
         self.members.retain(|member| member.handle != handle);
     }
@@ -85,11 +83,7 @@ impl Pool {
         self.programs != 0 || self.members.iter().any(|member| member.executing != 0)
     }
 
-    /// Takes the best available buffer of at least so many bytes.
-    ///
-    /// # Errors
-    ///
-    /// `EAGAIN` if there is none.
+    /// Takes the best available buffer of at least so many bytes. `EAGAIN` if there is none.
     pub(crate) fn take(&mut self, bytes: u64) -> Result<u32, Errno> {
         self.members
             .iter_mut()
@@ -103,11 +97,7 @@ impl Pool {
             .ok_or(Errno::EAGAIN)
     }
 
-    /// Gives a buffer back.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` if it is none of the pool's, `EBUSY` if it is in execution, `EALREADY` if it is available.
+    /// Gives a buffer back. `EINVAL` if it is none of the pool's, `EBUSY` in execution, `EALREADY` if it is available.
     pub(crate) fn recycle(&mut self, handle: u32) -> Result<(), Errno> {
         match self.state(handle).ok_or(Errno::EINVAL)? {
             State::InExecution => Err(Errno::EBUSY),

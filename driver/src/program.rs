@@ -57,11 +57,10 @@ pub(crate) struct Program {
     pub(crate) load: Load,
     /// Requests that have not ended.
     pub(crate) in_flight: u32,
-    /// The handle of the program is gone.
     pub(crate) is_destroyed: bool,
 }
 
-/// What the firmware keeps of a loaded program.
+/// The firmware's record of a loaded program.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// The region and where the aperture has it.
@@ -108,12 +107,8 @@ impl Programs {
         Some(program)
     }
 
-    /// The firmware's share of a load: where its region goes in the aperture, and the records of its text.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` if a part leaves the region or has an address that does not fit 32 bits: what the allocator hands
-    /// out does neither.
+    /// The firmware's share of a load: where its region goes in the aperture, and the records of its text. `EINVAL` if
+    /// a part leaves the region or has an address that does not fit 32 bits: what the allocator hands out does neither.
     pub(crate) fn load(&mut self, parts: &[Part]) -> Result<Load, Errno> {
         let first = parts.iter().map(|part| part.range.base().0).min().ok_or(Errno::EINVAL)?;
         let last = parts.iter().map(|part| part.range.end().0).max().ok_or(Errno::EINVAL)?;

@@ -103,7 +103,7 @@ impl<B: Bus> Driver<B> {
         let now = hardware.now();
         let has_rung = hardware.has_rung(now);
         if has_rung {
-            // Somebody may be waiting for just this time.
+            // A call may wait for just this time.
             clients.announce();
         }
         clients.tend_faults(hardware, now);

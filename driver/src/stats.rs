@@ -24,7 +24,6 @@ impl Counters {
         }
     }
 
-    /// Takes from a counter of what there is now.
     pub(crate) fn sub(&mut self, counter: Counter, amount: u64) {
         if let Some(value) = self.0.get_mut(counter as usize) {
             *value = value.saturating_sub(amount);

@@ -8,15 +8,14 @@
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::usage::{BadUsage, MappingClass, Protection, ReadOnly, Usage};
 
-/// What the chip at hand makes of usage codes.
+/// The meaning of usage codes on the present chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     read_only: ReadOnly,
 }
 
 impl Rules {
-    /// The rules of the chip that config space names by its number, such as `0x8103`. An unknown chip is taken
-    /// for an M1 (Chosen).
+    /// The rules of the chip that config space names, such as `0x8103`. An unknown chip is taken for an M1 (Chosen).
     pub fn of_chip(number: u32) -> Self {
         let read_only = Soc::by_name(&format!("t{number:x}"))
             .map_or(ReadOnly::Collapsed, |soc| soc.chip().dart.read_only);
@@ -28,7 +27,6 @@ impl Rules {
         Self { read_only }
     }
 
-    /// The class under which a role maps here.
     pub const fn class(self, usage: Usage) -> MappingClass {
         usage.class(self.read_only)
     }
@@ -48,7 +46,6 @@ pub enum Origin {
     Program,
 }
 
-/// The role that a number names.
 pub fn named(code: u32, origin: Origin) -> Result<Usage, BadUsage> {
     match origin {
         Origin::Client => Usage::for_client(code),

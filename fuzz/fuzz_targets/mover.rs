@@ -47,19 +47,22 @@ impl Ours {
     fn write(&mut self, core: usize, offset: u32, value: u32, time: u64) {
         let (register, index) = regs::RegisterId::find(offset).expect("a register");
         let (mover, mut memories) = self.parts();
-        mover.write(Core::ALL[core], register, index, value, time, &mut memories);
+        mover.advance(time, &mut memories);
+        mover.write(Core::ALL[core], register, index, value, &mut memories);
     }
 
     fn read(&mut self, core: usize, offset: u32, time: u64) -> u32 {
         let (register, index) = regs::RegisterId::find(offset).expect("a register");
         let (mover, mut memories) = self.parts();
-        mover.read(Core::ALL[core], register, index, time, &mut memories)
+        mover.advance(time, &mut memories);
+        mover.read(Core::ALL[core], register, index)
     }
 
     fn port(&mut self, offset: u32, value: u32, time: u64) {
         let (register, thread) = xmov::RegisterId::find(offset).expect("a register");
         let (mover, mut memories) = self.parts();
-        mover.write_port(register, thread, value, time, &mut memories);
+        mover.advance(time, &mut memories);
+        mover.write_port(register, thread, value, &mut memories);
     }
 }
 

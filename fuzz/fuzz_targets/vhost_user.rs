@@ -18,7 +18,6 @@ use ane_device::Options;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
-use vhost::vhost_user::Listener;
 
 use daemon::backend::Backend;
 use daemon::open;
@@ -39,7 +38,7 @@ const MEMORY: i64 = 0x1_0000;
 
 /// The daemon, as it is from connection to connection.
 struct Device {
-    listener: Listener,
+    listener: UnixListener,
     path: String,
     backend: Arc<Backend>,
     memory: OwnedFd,
@@ -60,7 +59,7 @@ impl Device {
         let trace = Trace::new(None).expect("no file is made");
         let backend = Backend::new(&Options::default(), Duration::ZERO, trace).expect("an engine");
         let mut device = Self {
-            listener: Listener::from(listener),
+            listener,
             path,
             backend: Arc::new(backend),
             memory,
@@ -112,7 +111,7 @@ impl Device {
         }
         self.kick.write(1).expect("an event");
         frontend.shutdown(Shutdown::Write).expect("it is connected");
-        server::connection("fuzz", &mut self.listener, &self.backend).expect("the connection is served");
+        server::connection("fuzz", &self.listener, &self.backend).expect("the connection is served");
         frontend.set_nonblocking(true).expect("it is a socket");
         let _ = frontend.read_to_end(&mut Vec::new());
         let _ = self.kick.read();

@@ -5,10 +5,15 @@
 mod files {
     pub mod backend;
     pub mod chain;
+    pub mod descriptors;
+    pub mod frames;
     pub mod guard;
     pub mod hold;
+    pub mod journal;
     pub mod lock;
+    pub mod messages;
     pub mod poll;
+    pub mod queues;
     pub mod ringing;
     pub mod server;
     pub mod session;

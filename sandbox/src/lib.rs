@@ -1,4 +1,5 @@
-//! What is left to a daemon once it listens: serve, and remove its sockets at the end.
+//! The confinement of a daemon once it listens: it can only serve, and remove its sockets at the end. [`place`] has the steps
+//! before that.
 //!
 //! A daemon reads what strangers wrote. Should that ever get the better of it, then what it can do to the host is what the
 //! kernel still lets it. Three walls, each of which may be missing:
@@ -9,8 +10,10 @@
 //!   started anew: a daemon that does what none of its code does is not to go on.
 //!
 //! All hold for every thread that starts afterwards, so [`enter`] comes before the first of them and before the first client.
-//! Every daemon has a list of its own. What is the same for all of them is here: the calls that each of them has, no memory becomes code, threads are started and no
-//! processes, and some calls are refused without an end, because the C library does without.
+//! Every daemon has a list of its own. The rules for all daemons are here: the calls that each of them has, no memory becomes
+//! code, threads can be started and no processes, and some calls are refused with an error, since the C library does without.
+
+pub mod place;
 
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
@@ -35,7 +38,7 @@ pub const CALLS_MAX: usize = 40;
 
 pub type Call = libc::c_long;
 
-/// What a daemon needs of the system once it listens, besides [`EVERYBODY`]'s calls.
+/// The system calls that a daemon needs once it listens, besides those of [`EVERYBODY`].
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     /// Calls whatever their arguments are.
@@ -98,7 +101,7 @@ const REFUSED: [(Call, libc::c_int); 6] = [
     (libc::SYS_openat, libc::EACCES),
 ];
 
-/// What a call's argument of that number has to be for it to pass: these bits, in this state.
+/// Conditions on an argument of a call: the call, the number of its argument, the bits, and whether they have to be set.
 const WITH_ARGUMENT: [(Call, u8, libc::c_int, bool); 3] = [
     // No memory becomes code.
     (libc::SYS_mmap, 2, libc::PROT_EXEC, false),
@@ -136,7 +139,7 @@ impl std::fmt::Display for Confined {
 
 /// Shuts everything off that serving does not need; `sockets` are removed at the end.
 ///
-/// What the kernel does not have is in what this returns, and done without.
+/// Walls that the kernel does not have are listed in the result, and done without.
 pub fn enter(calls: &Calls, sockets: &[PathBuf]) -> Confined {
     prepare_c_library();
     let mut missing = Vec::new();
@@ -148,9 +151,10 @@ pub fn enter(calls: &Calls, sockets: &[PathBuf]) -> Confined {
 }
 
 /// Has the C library do now what it would do later by calls that are shut off then.
+#[cfg_attr(target_env = "gnu", expect(unsafe_code, reason = "a setting of the allocator"))]
 fn prepare_c_library() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: it stores a number. There is one thread, so nobody allocates meanwhile.
+    // SAFETY: it stores a number. There is one thread, so no other thread allocates meanwhile.
     unsafe {
         // Memory that a thread has of its own is given back after a look into /proc.
         libc::mallopt(libc::M_ARENA_MAX, 1);

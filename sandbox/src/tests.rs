@@ -1,3 +1,4 @@
+#![expect(unsafe_code, reason = "memory is mapped to see that it is refused")]
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;

@@ -2,9 +2,11 @@
 
 mod mil;
 mod network;
+mod transformer;
 
 pub use mil::MIL_PROGRAMS;
 pub use network::{bert, mobilenet, mobilenet_whole, operators, sequence};
+pub use transformer::gpt2_block;
 
 use crate::random::Random;
 

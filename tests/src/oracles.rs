@@ -92,6 +92,7 @@ impl OracleSurface {
             bar: self.bar,
             element: Element::Half,
             shape: Axes { n, c, h, w },
+            dims: None,
             strides: Axes { n: of_n, c: of_c, h: of_h, w: 2 },
             total_bytes: self.bytes,
             buffer_bytes: buffer,
@@ -264,6 +265,8 @@ impl Oracle {
             constants: vec![Constants { name: "__const".into(), bar: Some(1), bytes: &made.section }],
             bars,
             surfaces,
+            layers: Vec::new(),
+            notes: Vec::new(),
             banner: None,
             warnings: Vec::new(),
         }

@@ -4,8 +4,8 @@
 //! way and adds nothing up is exact.
 
 use ane::build::{
-    Axis, BuildError, Channels, Comparison, Convolution, Cut, Edge, Graph, Map, Padding, Pool, Shape,
-    Statistic, Tail, Tensor, Weights,
+    Axis, BuildError, Channels, Comparison, Convolution, Cut, Edge, Element, Graph, Map, Padding, Pool,
+    Shape, Statistic, Tail, Tensor, Weights,
 };
 use ane_device::options::Numerics;
 use ane_tests::differential::ProgramEnd;
@@ -399,6 +399,22 @@ fn normalisations_and_softmax_over_any_axes_are_the_formulas() {
         let (x, y) = run(&[[8, 5, 20]], |graph, x| graph.log_softmax(x[0], axis));
         within(0.004, &y, &x[0].with(&sum(&x[0]), |x, sum| x - sum.ln()));
     }
+}
+
+#[test]
+fn operations_over_more_channels_than_windows_hold_are_the_formulas() {
+    let lines = [520, 1, 515];
+    let (x, y) = run(&[lines, lines], |graph, x| graph.binary(x[0], x[1], Element::ADD));
+    within(ROUNDING, &y, &x[0].with(&x[1], |a, b| a + b));
+    let (x, y) = run(&[lines], |graph, x| graph.softmax_columns(x[0]));
+    let sum = x[0].map(f64::exp).over(&[2], |x| x.iter().sum());
+    within(0.006, &y, &x[0].with(&sum, |x, sum| x.exp() / sum));
+    let (x, y) = run(&[lines], |graph, x| graph.layer_norm_over(x[0], &[Axis::Columns], None, None, 1e-5));
+    within(8.0 * ROUNDING, &y, &normal(&x[0], &[2], true));
+    let (x, y) = run(&[lines], |graph, x| graph.instance_norm(x[0], f16::from_f32(1e-5)));
+    within(8.0 * ROUNDING, &y, &normal(&x[0], &[1, 2], true));
+    let (x, y) = run(&[[6100, 1, 130]], |graph, x| graph.transpose(x[0]));
+    within(0.0, &y, &Dense::of([130, 1, 6100], |[c, h, w]| x[0].at([w, h, c])));
 }
 
 fn product(a: &Dense, b: &Dense) -> Dense {

@@ -168,6 +168,33 @@ fn convolution_in_groups_with_stride_padding_and_bias_is_the_formula() {
     assert!(error(&y, &expected) < 4.0 * ROUNDING, "{}", error(&y, &expected));
 }
 
+/// Two groups of a 1x1 kernel, of sizes whose chunks could hold padded slots as well as padded groups if they were dealt to as many
+/// engines as there are.
+#[test]
+fn convolution_in_groups_of_any_size_is_the_formula() {
+    for (inputs, outputs, has_bias) in
+        [(17, 17, false), (25, 17, false), (16, 17, true), (24, 35, false), (24, 39, false)]
+    {
+        let (weights, bias) = (numbers(2, 2 * outputs * inputs), numbers(3, 2 * outputs));
+        let [inputs, outputs] = [inputs, outputs].map(|number| usize::try_from(number).unwrap());
+        let [channels, results] = [inputs, outputs].map(|number| u32::try_from(2 * number).unwrap());
+        let convolution = Convolution {
+            channels: Channels::Grouped(2),
+            bias: has_bias.then_some(&bias),
+            ..Convolution::new(results, (1, 1), Weights::Half(&weights))
+        };
+        let (x, y) = run(Shape::new(channels, 1, 1), &[], |graph, x| graph.convolution(x, &convolution));
+        let (weights, bias) = (doubles(&weights), doubles(&bias));
+        let dot = |o: usize| {
+            let taps = (0..inputs).map(|c| weights[o * inputs + c] * x[o / outputs * inputs + c]);
+            taps.sum::<f64>() + if has_bias { bias[o] } else { 0.0 }
+        };
+        let expected: Vec<f64> = (0..2 * outputs).map(dot).collect();
+        let far = error(&y, &expected);
+        assert!(far < 6.0 * ROUNDING, "{inputs} to {outputs} channels of a group: {far}");
+    }
+}
+
 /// Requirement: ENG-06
 #[test]
 fn convolution_with_bytes_takes_them_for_unsigned_numbers() {

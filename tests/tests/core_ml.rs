@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ane::device::{Device, Location};
 use ane::model::compare::{compare, worst};
 use ane::model::network::Array;
-use ane::model::{Beside, Compiled, Error, Options, Problem, compile, compile_file, execute};
+use ane::model::{Beside, Compiled, ModelError, Options, Problem, compile, compile_file, execute};
 use ane::tensor::npy;
 use ane_tests::model::MIL_PROGRAMS;
 
@@ -218,7 +218,7 @@ fn constants_of_few_bits_are_brought_back() {
 
 fn problems(program: &str, options: &Options) -> Vec<Problem> {
     match compile(program.as_bytes(), options) {
-        Err(Error::Problems(problems)) => problems,
+        Err(ModelError::Problems(problems)) => problems,
         other => panic!("not refused so: {other:?}"),
     }
 }
@@ -360,7 +360,7 @@ fn circles_and_enormous_extents_name_the_operation() {
 fn million_operations_are_refused_by_their_number() {
     let body = "fp16 y = relu(x = x);".repeat(1_000_000);
     let refused = compile(function("fp16 x", &body, "y").as_bytes(), &Options::default());
-    assert!(matches!(refused, Err(Error::Nodes { count }) if count < 1_000_000));
+    assert!(matches!(refused, Err(ModelError::Nodes { count }) if count < 1_000_000));
 }
 
 #[test]

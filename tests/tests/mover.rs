@@ -25,7 +25,8 @@ impl DeviceMover {
             configuration: &mut self.configuration,
             instruction_ram: &mut self.instructions,
         };
-        self.mover.write(Core::ALL[core], id, index, value, time, &mut memories);
+        self.mover.advance(time, &mut memories);
+        self.mover.write(Core::ALL[core], id, index, value, &mut memories);
     }
 
     fn read<T: Word>(&mut self, core: usize, register: &Reg<T>, time: u64) -> u32 {
@@ -35,7 +36,8 @@ impl DeviceMover {
             configuration: &mut self.configuration,
             instruction_ram: &mut self.instructions,
         };
-        self.mover.read(Core::ALL[core], id, index, time, &mut memories)
+        self.mover.advance(time, &mut memories);
+        self.mover.read(Core::ALL[core], id, index)
     }
 
     fn port(&mut self, offset: u32, value: u32, time: u64) {
@@ -45,7 +47,8 @@ impl DeviceMover {
             configuration: &mut self.configuration,
             instruction_ram: &mut self.instructions,
         };
-        self.mover.write_port(id, thread, value, time, &mut memories);
+        self.mover.advance(time, &mut memories);
+        self.mover.write_port(id, thread, value, &mut memories);
     }
 }
 

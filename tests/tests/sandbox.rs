@@ -30,9 +30,9 @@ fn of_each_thread(daemon: &Daemon, field: &str) -> Vec<String> {
 fn every_thread_of_the_daemon_is_filtered() {
     let daemon = Daemon::start(&[]);
     let modes = of_each_thread(&daemon, "Seccomp:");
-    // The first, two that accept, the one that watches writes, the frontend's two and the client's.
-    assert_eq!(modes, ["2"; 7]);
-    assert_eq!(of_each_thread(&daemon, "NoNewPrivs:"), ["1"; 7]);
+    // The first, two that accept, the one that watches writes, the one of the frontend's queues and the client's.
+    assert_eq!(modes, ["2"; 6]);
+    assert_eq!(of_each_thread(&daemon, "NoNewPrivs:"), ["1"; 6]);
     let log = daemon.log();
     let told = "confined: all but 40 system calls are shut off, files and network are shut off";
     assert_eq!(log.matches(told).count(), 1, "{log}");
@@ -42,6 +42,6 @@ fn every_thread_of_the_daemon_is_filtered() {
 #[test]
 fn sandbox_is_left_out_on_request() {
     let daemon = Daemon::start(&["--no-sandbox"]);
-    assert_eq!(of_each_thread(&daemon, "Seccomp:"), ["0"; 7]);
+    assert_eq!(of_each_thread(&daemon, "Seccomp:"), ["0"; 6]);
     assert!(daemon.log().contains("not confined: --no-sandbox"), "{}", daemon.log());
 }

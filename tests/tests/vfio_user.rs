@@ -12,13 +12,16 @@ use std::time::{Duration, Instant};
 use ane_device::platform::Range;
 use ane_tests::control::Control;
 use ane_tests::daemon::Daemon;
+use ane_tests::hostile::lingering;
 use ane_tests::linux::memory::RAM;
 use ane_tests::linux::rig::{self, BYTES};
 use ane_tests::linux::{Errno, Job, MANAGER, Mmio, PUSH};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use vfio_user::Client;
 use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap};
+use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 
 /// How VFIO numbers what this function has.
 const CONFIGURATION: u32 = 7;
@@ -260,5 +263,72 @@ fn access_of_any_width_and_place_is_answered() {
             }
         }
     }
+    assert!(daemon.is_running());
+}
+
+/// A client of the protocol's crate waits without end, so that a time-out is seen here.
+fn assert_that_the_next_is_served(socket: &std::path::Path) {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(&message(1, 21, &[0, 0, 1, 0, 0])).unwrap();
+    stream.read_exact(&mut [0; 20]).expect("the next one is heard");
+    drop(stream);
+    guest(socket).0.next_is_good();
+}
+
+fn change(flags: u32, count: u32) -> Vec<u8> {
+    let words = [20, flags, MESSAGES, 0, count].map(u32::to_ne_bytes);
+    message(8, 36, words.as_flattened())
+}
+
+#[test]
+fn interrupt_that_is_full_and_blocks_keeps_nobody_out() {
+    let (mut daemon, socket) = daemon();
+    let full = EventFd::from_flags(EfdFlags::empty()).unwrap();
+    full.write(u64::MAX - 1).unwrap();
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    stream.write_all(&message(1, 21, &[0, 0, 1, 0, 0])).unwrap();
+    stream.send_with_fds(&[&change(CONNECT, 1)[..]], &[full.as_fd().as_raw_fd()]).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    // What the device may have done about it is undone.
+    fcntl(&full, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
+    stream.write_all(&change(1 | 1 << 5, 1)).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    drop(stream);
+    assert_that_the_next_is_served(&socket);
+    assert!(daemon.is_running());
+}
+
+#[test]
+fn client_whose_own_socket_comes_as_a_descriptor_ends_with_it() {
+    let (mut daemon, socket) = daemon();
+    let greeting = message(1, 21, &[0, 0, 1, 0, 0]);
+    let whole = change(CONNECT, 1);
+    for length in [5, 16, 17, whole.len()] {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.write_all(&greeting).unwrap();
+        stream.send_with_fds(&[&whole[..length]], &[stream.as_raw_fd()]).unwrap();
+        drop(stream);
+        assert_that_the_next_is_served(&socket);
+    }
+    // With what is behind the header.
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    stream.write_all(&greeting).unwrap();
+    stream.write_all(&whole[..16]).unwrap();
+    stream.send_with_fds(&[&whole[16..]], &[stream.as_raw_fd()]).unwrap();
+    drop(stream);
+    assert_that_the_next_is_served(&socket);
+    assert!(daemon.is_running());
+}
+
+#[test]
+fn descriptor_that_takes_long_to_close_keeps_no_client_out() {
+    let (mut daemon, socket) = daemon();
+    let (ours, _theirs) = lingering();
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    stream.write_all(&message(1, 21, &[0, 0, 1, 0, 0])).unwrap();
+    stream.send_with_fds(&[&change(CONNECT, 1)[..]], &[ours.as_raw_fd()]).unwrap();
+    drop((stream, ours));
+    assert_that_the_next_is_served(&socket);
     assert!(daemon.is_running());
 }

@@ -191,10 +191,7 @@ fn hundred_connections_leave_no_descriptor_open() {
     let open = || {
         let mut guest = connect(&daemon.socket(), settings);
         guest.bus.read(TTBR0).unwrap();
-        let open = std::fs::read_dir(format!("/proc/{}/fd", daemon.pid())).unwrap().count();
-        drop(guest);
-        daemon.wait_for("frontend is gone");
-        open
+        std::fs::read_dir(format!("/proc/{}/fd", daemon.pid())).unwrap().count()
     };
     let before = open();
     for _ in 0..98 {

@@ -121,7 +121,6 @@ impl<T: CType, const N: usize> CType for [T; N] {
 /// A number with a name in C.
 #[derive(Clone, Copy, Debug)]
 pub struct Constant {
-    /// The macro's name.
     pub c_name: &'static str,
     pub value: u64,
     /// Bits of the Rust type.
@@ -141,7 +140,6 @@ pub struct Enumeration {
     pub codes: &'static [crate::register::Code],
 }
 
-/// One entry of a section.
 #[derive(Clone, Copy, Debug)]
 pub enum Item {
     Constants(&'static [Constant]),
@@ -170,7 +168,6 @@ pub struct Section {
     pub items: &'static [Item],
 }
 
-/// The structures of `sections`.
 pub fn structs(sections: &[Section]) -> impl Iterator<Item = &'static StructLayout> {
     sections.iter().flat_map(|section| section.items).filter_map(|item| match item {
         Item::Struct(layout) => Some(*layout),

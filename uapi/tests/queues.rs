@@ -3,7 +3,7 @@
 use ane_uapi::hw::bar::{BarIndex, BarTable};
 use ane_uapi::hw::nid::{BadNid, Nid};
 use ane_uapi::hw::space::{EngineOffset, Iova};
-use ane_uapi::hw::tm::{self, BadRequest, EventCode, EventInfo, EventTime, Push, RequestInfo};
+use ane_uapi::hw::tm::{self, BadRequest, EventCode, EventInfo, Push, RequestInfo};
 use ane_uapi::hw::tq::{self, Pairing, QueueId, RequestNid, RequestStream, Slot};
 use ane_uapi::register::Block;
 
@@ -132,9 +132,6 @@ fn event_words_decode_as_drivers_read_them() {
     assert_eq!((info.task(), info.id(), info.is_done()), (7, Ok(Nid::LINUX), true));
     assert!(!EventInfo::of(EventCode::Failed, 0x40, 7).is_done());
     assert_eq!(EventInfo::from_bits(0).id(), Err(BadNid::Zero));
-    assert_eq!(EventTime::from_bits(24).nanoseconds(), 1000);
-    assert_eq!(EventTime::from_bits(24_000_000).nanoseconds(), 1_000_000_000);
-    assert_eq!(EventTime::from_bits(u32::MAX).nanoseconds(), 178_956_970_625);
 }
 
 #[test]

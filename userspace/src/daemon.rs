@@ -15,11 +15,9 @@ use thiserror::Error;
 
 use crate::embedded;
 
-/// Bytes of memory for the driver's own use: page tables of eight contexts that are full have 2 MiB each. Buffers lie
-/// in memory of their own.
+/// Bytes of the driver's own memory: page tables of eight full contexts have 2 MiB each. Buffers lie elsewhere.
 const MEMORY_BYTES: usize = 32 << 20;
 
-/// The driver of a device in this process.
 pub type EmbeddedDriver = Driver<embedded::InProcess>;
 
 #[derive(Debug, Error)]

@@ -21,7 +21,6 @@
 //! * [`embedded`]: a device in this process, behind the driver's bus.
 //! * [`daemon`]: such a device that serves other processes.
 //! * [`vm`]: virtual machines that have the device.
-#![deny(unsafe_code)]
 
 pub mod build;
 pub mod campaign;

@@ -19,12 +19,12 @@ pub mod protobuf;
 
 pub use beside::Beside;
 pub use compile::{Compiled, compile, compile_file};
-pub use error::Error;
+pub use error::ModelError;
 pub use execute::execute;
 pub use lower::Step;
 pub(crate) use lower::onto;
 pub use options::Options;
-pub use problem::{Problem, Why};
+pub use problem::{Problem, Remedy, Why, grouped};
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -50,10 +50,6 @@ pub struct Model {
 impl Model {
     /// The program in a file.
     ///
-    /// # Errors
-    ///
-    /// Those of [`container::open`].
-    ///
     /// # Examples
     ///
     /// ```
@@ -67,7 +63,6 @@ impl Model {
         Ok(Self::of(&container::open(file)?))
     }
 
-    /// A copy of a program.
     pub fn of(program: &Program<'_>) -> Self {
         Self {
             container: program.container,
@@ -81,10 +76,6 @@ impl Model {
     }
 
     /// Refuses programs whose descriptors this engine does not understand.
-    ///
-    /// # Errors
-    ///
-    /// [`LaterGeneration`].
     pub fn check(program: &Program<'_>) -> Result<(), LaterGeneration> {
         match program.generation {
             Generation::H13 => Ok(()),
@@ -92,7 +83,6 @@ impl Model {
         }
     }
 
-    /// The container it came in.
     pub const fn container(&self) -> Container {
         self.container
     }
@@ -102,7 +92,6 @@ impl Model {
         &self.stream
     }
 
-    /// Length of the first descriptor.
     pub const fn first_task_bytes(&self) -> u32 {
         self.first_task_bytes
     }
@@ -111,7 +100,6 @@ impl Model {
         self.task_count
     }
 
-    /// The sections of constants.
     pub fn constants(&self) -> &[Vec<u8>] {
         &self.constants
     }

@@ -11,7 +11,6 @@ use std::str::FromStr;
 use ane_uapi::hw::td::{self, header::HEADER};
 use ane_uapi::register::{Field, Register, Show};
 use half::f16;
-use thiserror::Error as ThisError;
 
 use crate::container::{self, LaterGeneration, Program};
 use crate::task::{ChainError, Task};
@@ -29,7 +28,7 @@ pub struct Edit {
     pub value: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{given:?} is no change; wanted is REGISTER=VALUE, REGISTER.FIELD=VALUE or REGISTER[INDEX].FIELD=VALUE"
 )]
@@ -71,7 +70,7 @@ impl fmt::Display for Edit {
     }
 }
 
-#[derive(Debug, ThisError)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Container(#[from] container::Error),

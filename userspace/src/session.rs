@@ -10,7 +10,6 @@ use ane_uapi::ioctl::handle;
 use ane_uapi::ioctl::program::{self, ProgramBinding, ProgramBuffer, ProgramCreate, ProgramDestroy};
 use ane_uapi::ioctl::request::{self, PRIORITY_DEFAULT, Request};
 use half::f16;
-use thiserror::Error as ThisError;
 use zerocopy::{FromZeros, IntoBytes};
 
 use crate::container::{Bar, Direction, Role, Surface};
@@ -20,7 +19,7 @@ use crate::tensor::tile::{self, Layout};
 use crate::tensor::{Tensor, bytes};
 
 /// What can go wrong with a program on a device.
-#[derive(Debug, ThisError)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Device(#[from] device::Error),
@@ -32,14 +31,9 @@ pub enum Error {
     Empty,
     #[error("program has no {direction} {asked:?}", direction = direction.name())]
     Unknown { direction: Direction, asked: String },
+    /// Shapes are N, C, H, W.
     #[error("{direction} {name:?} has shape {wanted:?}, the tensor has {given:?}", direction = direction.name())]
-    Shape {
-        direction: Direction,
-        name: String,
-        /// The surface's shape: N, C, H, W.
-        wanted: [u32; 4],
-        given: [u32; 4],
-    },
+    Shape { direction: Direction, name: String, wanted: [u32; 4], given: [u32; 4] },
     #[error("did not end within {0:?}")]
     TooLong(Duration),
     #[error(

@@ -1,4 +1,4 @@
-//! What the engine did, summed up: from the device's own timeline.
+//! A summary of the engine's work, from the device's own timeline.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,6 @@ pub struct Row {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     pub requests: u64,
-    /// Passes that were computed.
     pub passes: u64,
     pub faults: u64,
     /// By circuit, then by engine.

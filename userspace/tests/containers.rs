@@ -465,6 +465,7 @@ proptest! {
             outputs,
             inputs,
             names,
+            trailer: None,
         };
         let form = if long { Form::Long } else { Form::Short };
         let file = image.write(form).expect("inside all limits");

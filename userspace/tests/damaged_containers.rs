@@ -2,6 +2,7 @@
 
 mod support;
 
+use ane::build::{Graph, Shape};
 use ane::container::anec::Form;
 use ane::container::{self, Program, convert};
 use support::check::check;
@@ -251,4 +252,61 @@ fn hwx_with_more_operands_than_any_program_has_is_refused() {
         object.operands.push(Operand { name, symbol: name, ..last.clone() });
     }
     refused(vec![("the object has more than 256 tensor descriptors", object.link())]);
+}
+
+/// A file with text about a model behind the data.
+fn with_text(file: &[u8], text: &str) -> Vec<u8> {
+    let length = u32::try_from(text.len()).expect("a short text");
+    [file, text.as_bytes(), &length.to_le_bytes(), b"ANEMODEL"].concat()
+}
+
+#[test]
+fn text_about_another_model_is_ignored_with_a_warning() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", Shape::new(12, 4, 8)).expect("an input");
+    let y = graph.relu(x).expect("a task");
+    graph.output("y", y).expect("an output");
+    let file = graph.build().expect("a program").to_anec().expect("a file");
+    let text = |outputs: &str, inputs: &str, layers: &str| {
+        with_text(
+            &file,
+            &format!(r#"{{"outputs":[{outputs}],"inputs":[{inputs}],"layers":[{layers}],"notes":["n"]}}"#),
+        )
+    };
+    let port = |name: &str, dims: &str| format!(r#"{{"name":"{name}","dims":[{dims}]}}"#);
+    let (y, x) = (port("b", "4,3,32"), port("a\\u0000", "384"));
+    let layer = |first: u32, behind: u32| format!(r#"["relu","r",[384],{first},{behind}]"#);
+
+    let good = text(&y, &x, &layer(0, 1));
+    check(&good);
+    let program = open(&good);
+    let told: Vec<_> = program.surfaces.iter().map(|surface| (&*surface.name, surface.extents())).collect();
+    assert_eq!(told, [("b", vec![4, 3, 32]), ("a\0", vec![384])]);
+    assert_eq!((program.layer_of(0).map(|layer| &*layer.name), program.layer_of(1)), (Some("r"), None));
+
+    let huge = format!("{0},{0},{0}", u64::MAX);
+    let ones = vec!["1"; 70].join(",");
+    let cases = [
+        ("it is not as wanted", with_text(&file, "{")),
+        ("it is not as wanted", with_text(&file, &"[".repeat(100_000))),
+        ("another number of operands", text("", &x, "")),
+        ("not those of the operands", text(&y, &port("a", "383"), "")),
+        ("not those of the operands", text(&y, &port("a", &huge), "")),
+        ("not those of the operands", text(&y, &port("a", &format!("384,{ones}")), "")),
+        ("one name", text(&y, &port("b", "384"), "")),
+        ("one has none", text(&y, &port("", "384"), "")),
+        ("order of the tasks", text(&y, &x, &layer(0, 2))),
+        ("order of the tasks", text(&y, &x, &layer(1, 0))),
+        ("order of the tasks", text(&y, &x, &[layer(0, 1), layer(0, 1)].join(","))),
+    ];
+    for (expected, file) in cases {
+        check(&file);
+        let program = open(&file);
+        let warnings: Vec<_> = program.warnings.iter().map(ToString::to_string).collect();
+        assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}\nexpected: {expected}");
+        assert!(program.surfaces.iter().all(|surface| surface.dims.is_none()) && program.layers.is_empty());
+    }
+    for cut in 1..good.len() - file.len() {
+        assert!(container::open(&good[..good.len() - cut]).is_err(), "{cut} bytes are missing");
+    }
 }

@@ -14,7 +14,6 @@ use anyhow::{Context, Result, ensure};
 
 use crate::output::{cargo, root};
 
-/// The packages with something to install.
 const PACKAGES: [&str; 6] = ["ane", "aned", "vhost-device-ane", "ane-drm-shim", "libane", "libane_python"];
 
 /// What is built, and where it goes.
@@ -61,11 +60,9 @@ const SINGLE: [(&str, &str); 4] = [
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Where it comes from.
     pub from: PathBuf,
     /// Where it goes, below the prefix.
     pub to: PathBuf,
-    /// It can be started.
     pub is_program: bool,
 }
 

@@ -50,6 +50,7 @@ pub fn render() -> Result<Vec<u8>, WriteError> {
         outputs: vec![surface],
         inputs: vec![surface, surface],
         names: Vec::new(),
+        trailer: None,
     };
     image.write(Form::Long)
 }

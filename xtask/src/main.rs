@@ -45,7 +45,7 @@ enum Task {
     Timing(Mode),
     /// docs/coverage-onnx.md: runs ONNX's node tests, which tools/onnx-nodes writes into a folder
     CoverageOnnx(CoverageOnnx),
-    /// docs/performance.md: runs every bench, and shows the figures beside the goals
+    /// docs/performance.md, or the page of another vector unit: runs every bench, and shows the figures beside the goals
     Performance,
     /// docs/reliability.md: runs the release figures, which takes hours, and shows what came of them
     Release(release::Options),
@@ -111,7 +111,8 @@ fn main() -> Result<()> {
             write_or_check("docs/timing.svg", picture, check, "timing")
         }
         Task::Performance => {
-            write_or_check("docs/performance.md", performance::render()?, false, "performance")
+            let (path, page) = performance::render()?;
+            write_or_check(path, page, false, "performance")
         }
         Task::Release(options) => release::run(&options),
         Task::Dist(Dist { prefix, profile }) => dist::install(&prefix, &profile),

@@ -32,7 +32,8 @@ fn copy() -> (f64, f64, f64) {
             Memories { scratch, configuration: &mut configuration, instruction_ram: &mut instruction_ram };
         let units = COPY as u32 / 16;
         for (register, value) in registers.into_iter().zip([0, 0x1_0000, units, 3, 0x40]) {
-            mover.write(Core::B, register, 0, value, time, &mut memories);
+            mover.advance(time, &mut memories);
+            mover.write(Core::B, register, 0, value, &mut memories);
         }
         time += 10_000;
     };

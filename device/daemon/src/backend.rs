@@ -1,6 +1,6 @@
-//! The device as the vhost-user transport sees it.
+//! The device as the threads of a connection see it.
 //!
-//! The transport has two threads for a connection. One reads messages: it must never wait long, for a frontend
+//! A connection has two threads. One reads messages: it must never wait long, for a frontend
 //! that asks for config space is a virtual processor standing still. The other is woken by the guest's kicks;
 //! it belongs to one engine and to nothing else, and it is the thread that the engine runs on: between a kick
 //! and its answer there is one wake-up and not two.
@@ -9,12 +9,13 @@
 //! memory, to stop a queue, and to reset. Each means "nothing of before touches memory any more", so waiting
 //! for the turn that runs is what it is for. A turn is some milliseconds of one task at most, without what is
 //! computed beside, which touches no memory of the guest's. A task that is not worth waiting for is
-//! called off: at a reset and at the end of a connection at once, otherwise when it keeps others waiting ([`PATIENCE`]);
-//! the thread of the kicks steps back between turns when somebody waits. Config space, features and the setting up of queues
+//! called off: at a reset and at the end of a connection at once, otherwise when it keeps others waiting ([`INTERRUPT_AFTER`]);
+//! the thread of the kicks releases the lock between turns when another thread waits. Config space, features and the setting up of queues
 //! never take the lock.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -26,38 +27,34 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use vhost::vhost_user::message::{VhostUserProtocolFeatures, VhostUserVirtioFeatures};
-use vhost_user_backend::{ShutdownHandle, VhostUserBackend, VringEpollHandler, VringT};
+use vhost_user_backend::VringT;
 use virtio_bindings::bindings::virtio_config::VIRTIO_F_VERSION_1;
 use virtio_bindings::bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
 use virtio_queue::QueueT;
 use vm_memory::{
     GuestAddressSpace, GuestMemoryAtomic, GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion,
 };
-use vmm_sys_util::epoll::EventSet;
-use vmm_sys_util::event::{EventConsumer, EventFlag, EventNotifier, new_event_consumer_and_notifier};
 use zerocopy::IntoBytes;
 
 use super::guard::Lost;
 use super::hold::Hold;
+use super::journal::{self, Kind};
 use super::lock::lock;
 use super::poll::Window;
 use super::session::Session;
 use super::trace::Trace;
-use super::vring::QUEUE_SIZE_MAX;
 use super::worker::{Vring, Worker};
 
-/// What the queue thread is woken by, besides the queues, whose numbers come first. The number behind the
-/// last queue is the transport's own.
-const AGAIN: u16 = QUEUES + 1;
-const TIMER: u16 = QUEUES + 2;
+/// What wakes the queue thread besides the queues, whose numbers come first. The one behind the last is its end's.
+const AGAIN: u64 = QUEUES as u64 + 1;
+const TIMER: u64 = QUEUES as u64 + 2;
 
-/// The queue thread goes back to its event loop after this long, whatever there is to do, so that it learns
-/// of the end of its connection.
+/// The queue thread goes back to its event loop after this long, so that it learns of the end of its connection.
 const SLICE: Duration = Duration::from_millis(1);
 
 /// How long a queue that is stopped, or memory that is replaced, waits for the end of a task before it is called off. Few
 /// tasks take as long, and a virtual machine stands still meanwhile (Chosen).
-const PATIENCE: Duration = Duration::from_secs(1);
+const INTERRUPT_AFTER: Duration = Duration::from_secs(1);
 
 pub(crate) struct Backend {
     config: Vec<u8>,
@@ -67,13 +64,10 @@ pub(crate) struct Backend {
     again: Arc<EventFd>,
     /// Readable when the engine's next deadline has come.
     timer: TimerFd,
-    /// Descriptors that the transport leaves open when a connection ends.
-    left_open: Mutex<Vec<RawFd>>,
-    /// The connection that there is.
     session: Mutex<Session>,
 }
 
-/// What the queue thread keeps from one wake-up to the next.
+/// The state of the queue thread between two wake-ups.
 #[derive(Clone, Copy)]
 struct Rest {
     window: Window,
@@ -98,25 +92,31 @@ impl Backend {
                 ClockId::CLOCK_MONOTONIC,
                 TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
             )?,
-            left_open: Mutex::new(Vec::new()),
             session: Mutex::default(),
         })
     }
 
-    /// Watches what wakes the queue thread besides the guest.
-    pub(crate) fn watch(&self, handler: &VringEpollHandler<Arc<Self>>) -> io::Result<()> {
-        handler.register_listener(self.again.as_fd().as_raw_fd(), EventSet::IN, AGAIN.into())?;
-        handler.register_listener(self.timer.as_fd().as_raw_fd(), EventSet::IN, TIMER.into())
+    /// What wakes the queue thread besides the guest.
+    pub(crate) fn wakers(&self) -> [(BorrowedFd<'_>, u64); 2] {
+        [(self.again.as_fd(), AGAIN), (self.timer.as_fd(), TIMER)]
     }
 
-    pub(crate) fn connected(&self, connection: ShutdownHandle) {
+    /// Wakes the queue thread.
+    pub(crate) fn look_again(&self) {
+        ring(&self.again);
+    }
+
+    pub(crate) fn connected(&self, connection: UnixStream) {
         lock(&self.session).begin(connection);
     }
 
     /// Ends the connection of a frontend that cut its memory short; told once.
     fn give_up(&self, lost: &Lost) {
         if lock(&self.session).end() {
-            log::error!("frontend is disconnected and its requests are dropped: {lost}");
+            journal::write(
+                Kind::Disconnection,
+                format_args!("frontend is disconnected and its requests are dropped: {lost}"),
+            );
         }
     }
 
@@ -126,13 +126,10 @@ impl Backend {
     }
 
     /// The connection has ended, and its threads with it.
-    ///
-    /// The numbers are descriptors that the transport gave up without closing them.
-    pub(crate) fn disconnected(&self) -> Vec<RawFd> {
+    pub(crate) fn disconnected(&self) {
         self.engine.with_worker(Worker::forget);
         self.engine.call_off(false);
         *lock(&self.session) = Session::default();
-        std::mem::take(&mut *lock(&self.left_open))
     }
 
     /// The engine, for threads that it does not run on.
@@ -145,9 +142,7 @@ impl Backend {
         let start = Instant::now();
         let mut rest = *lock(&self.rest);
         let window = &mut rest.window;
-        let Some(ctrl) = vrings.get(usize::from(CTRL_QUEUE)) else {
-            return;
-        };
+        let Some(ctrl) = vrings.get(usize::from(CTRL_QUEUE)) else { return };
         // While it looks by itself it need not be woken.
         if window.is_used() {
             self.engine.own().ask_for_no_kicks(ctrl);
@@ -237,16 +232,14 @@ fn duration(span: Ticks) -> Duration {
     Duration::from_nanos(nanoseconds.max(1_000))
 }
 
-/// Refuses a region that is longer than the file behind it: touching what is missing would end this process. So is one of
-/// what is no ordinary file, whose length nobody knows: `/dev/zero` ends where the mapping's length does, wherever the
-/// mapping begins. Memory is made of ordinary files, on huge pages as well.
+/// Refuses a region that is longer than its file, since an access to the missing part would end this process. Also refuses a
+/// region of a file that is not an ordinary one, since its length is not known: `/dev/zero` seems to end where the mapping
+/// ends. Memory is made of ordinary files, on huge pages as well.
 ///
-/// A frontend can still cut the file short later; what happens then is in [`super::guard`].
+/// A frontend can still shorten the file later; [`super::guard`] deals with that.
 fn check_files(memory: &GuestMemoryMmap) -> io::Result<()> {
     for region in memory.iter() {
-        let Some(file) = region.file_offset() else {
-            continue;
-        };
+        let Some(file) = region.file_offset() else { continue };
         let behind = file.file().metadata()?;
         if !behind.is_file() {
             return Err(io::Error::other(format!("region of {:#x} bytes of what is no file", region.len())));
@@ -270,26 +263,16 @@ fn has_request(vring: &Vring, memory: &GuestMemoryMmap) -> bool {
         && queue.avail_idx(memory, Ordering::Acquire).is_ok_and(|index| index.0 != queue.next_avail())
 }
 
-impl VhostUserBackend for Backend {
-    type Bitmap = ();
-    type Vring = Vring;
-
-    fn num_queues(&self) -> usize {
-        QUEUES.into()
-    }
-
-    fn max_queue_size(&self) -> usize {
-        QUEUE_SIZE_MAX
-    }
-
-    fn features(&self) -> u64 {
+/// What messages and wake-ups do.
+impl Backend {
+    pub(crate) fn features() -> u64 {
         1 << VIRTIO_F_VERSION_1
             | 1 << VIRTIO_RING_F_INDIRECT_DESC
             | 1 << VIRTIO_RING_F_EVENT_IDX
             | VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits()
     }
 
-    fn protocol_features(&self) -> VhostUserProtocolFeatures {
+    pub(crate) fn protocol_features() -> VhostUserProtocolFeatures {
         VhostUserProtocolFeatures::CONFIG
             | VhostUserProtocolFeatures::MQ
             | VhostUserProtocolFeatures::REPLY_ACK
@@ -297,60 +280,38 @@ impl VhostUserBackend for Backend {
             | VhostUserProtocolFeatures::RESET_DEVICE
     }
 
-    fn reset_device(&self) {
+    pub(crate) fn reset_device(&self) {
         self.engine.interrupting(Duration::ZERO, Worker::reset);
     }
 
-    fn set_event_idx(&self, _enabled: bool) {
-        // The queues keep it.
-    }
-
-    fn get_config(&self, offset: u32, size: u32) -> Vec<u8> {
+    /// Bytes of config space.
+    pub(crate) fn config(&self, offset: u32, size: u32) -> Vec<u8> {
         // Zeroes behind the end: a frontend asks for as many bytes as it was told to, 256 at most.
         let known = self.config.iter().copied().skip(offset as usize);
         known.chain(std::iter::repeat(0)).take(size as usize).collect()
     }
 
-    fn set_config(&self, _offset: u32, _buf: &[u8]) -> io::Result<()> {
-        // Writes mean nothing, and are no error: a frontend sends back what it read.
-        Ok(())
-    }
-
-    fn update_memory(&self, memory: GuestMemoryAtomic<GuestMemoryMmap>) -> io::Result<()> {
+    pub(crate) fn update_memory(&self, memory: &GuestMemoryAtomic<GuestMemoryMmap>) -> io::Result<()> {
         let checked = check_files(&memory.memory());
         if checked.is_err() {
             // The queues have it already; they must not look.
             memory.lock().unwrap_or_else(PoisonError::into_inner).replace(GuestMemoryMmap::new());
         }
-        let is_taken = self.engine.interrupting(PATIENCE, |worker| worker.replace_memory(&memory.memory()));
+        let is_taken =
+            self.engine.interrupting(INTERRUPT_AFTER, |worker| worker.replace_memory(&memory.memory()));
         let checked =
             checked.and_then(|()| if is_taken { Ok(()) } else { Err(io::Error::other("too many regions")) });
-        checked.inspect_err(|why| log::warn!("memory is refused: {why}"))
+        checked.inspect_err(|why| journal::write(Kind::Refusal, format_args!("memory is refused: {why}")))
     }
 
-    fn exit_event(&self, _thread: usize) -> Option<(EventConsumer, EventNotifier)> {
-        // Without one the thread of the queues never ends, and a second connection waits for it for ever.
-        let (consumer, notifier) = new_event_consumer_and_notifier(EventFlag::NONBLOCK | EventFlag::CLOEXEC)
-            .inspect_err(|why| log::error!("no descriptor to end a connection with: {why}"))
-            .ok()?;
-        lock(&self.left_open).push(consumer.as_raw_fd());
-        Some((consumer, notifier))
-    }
-
-    fn stop_vring(&self, queue: u32) -> io::Result<()> {
+    pub(crate) fn stop_vring(&self, queue: u32) {
         // Nothing is in flight between turns, and no buffer is kept: to have the engine is to have drained it.
-        self.engine.interrupting(PATIENCE, |_| log::debug!("queue {queue} is stopped"));
-        Ok(())
+        self.engine.interrupting(INTERRUPT_AFTER, |_| log::debug!("queue {queue} is stopped"));
     }
 
-    fn handle_event(
-        &self,
-        event: u16,
-        _readable: EventSet,
-        vrings: &[Vring],
-        _thread: usize,
-    ) -> io::Result<()> {
-        match event {
+    /// Serves the queues after a wake-up by one of them, or by what has this number.
+    pub(crate) fn woken(&self, number: u64, vrings: &[Vring]) {
+        match number {
             // Reading fails if there is nothing to read, which is as well.
             AGAIN => {
                 let _ = self.again.read();
@@ -362,7 +323,5 @@ impl VhostUserBackend for Backend {
             _ => lock(&self.rest).window.woken(Instant::now()),
         }
         self.serve(vrings);
-        // Never an error: it would end this thread, and with it the device.
-        Ok(())
     }
 }

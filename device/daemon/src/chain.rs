@@ -10,8 +10,7 @@ use vm_memory::{Bytes, GuestAddress, GuestMemory, GuestMemoryMmap, Permissions};
 
 use virtio_queue::DescriptorChain;
 
-/// Descriptors of the longest chain that is taken: the largest queue's. Virtio forbids longer ones, also where
-/// they lie in a table of their own.
+/// Descriptors of the longest chain that is taken: the largest queue's. Virtio forbids longer ones, indirect ones too.
 pub(crate) const DESCRIPTORS_MAX: usize = super::vring::QUEUE_SIZE_MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

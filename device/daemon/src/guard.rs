@@ -1,15 +1,16 @@
 //! The guest's memory when its file is cut short.
 //!
-//! Guest memory is a mapping of the frontend's file. Whoever has the file may shorten it, unless it is sealed, and from then on
-//! the kernel answers each access to what is missing with `SIGBUS`, in the middle of a transfer. By default that ends the
+//! Guest memory is a mapping of the frontend's file. A process that has the file may shorten it, unless it is sealed. From then
+//! on the kernel answers each access to the missing part with `SIGBUS`, in the middle of a transfer. By default that ends the
 //! process, and with it the engines of all other frontends.
 //!
 //! So every region that an engine uses stands in a table while it is used, and the handler of the signal looks there. It puts
 //! private memory of zeros in the place of the whole region: the access is repeated and goes on, and none of the
-//! region's bytes are the frontend's from then on. The region is marked as lost. Whoever runs the engine asks after each turn and
-//! before each answer ([`Guard::lost`]), tells no result of such a turn, and ends the session.
+//! region's bytes are the frontend's from then on. The region is marked as lost. The thread that runs the engine asks after each turn and
+//! before each answer ([`Guard::lost`]), reports no result of such a turn, and ends the session.
 //!
 //! A signal at any other address ends the process as before: that is no guest's doing.
+#![expect(unsafe_code, reason = "a signal handler has no safe interface")]
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;

@@ -86,7 +86,7 @@ impl Hold {
             Some(worker) => worker.finish_trace(),
             None => log::error!("engine does not let go of its task; it is cut off"),
         }
-        // Nobody gets it again.
+        // No thread gets it again.
         std::mem::forget(worker);
     }
 
@@ -103,7 +103,7 @@ impl Hold {
         }
     }
 
-    /// True if the engine can be taken within `limit`, and has not been called off for longer: whoever has it gives it back.
+    /// True if the engine can be taken within `limit`, and has not been called off for longer: the thread that has it gives it back.
     pub(crate) fn is_alive(&self, limit: Duration) -> bool {
         if lock(&self.ending).is_some_and(|since| since.elapsed() >= limit) {
             return false;

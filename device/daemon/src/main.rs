@@ -2,36 +2,35 @@
 //!
 //! * [`args`]: the command line;
 //! * [`server`]: a socket, and one frontend after the other behind it;
-//! * [`backend`]: the device as the transport sees it, and the threads;
+//! * [`frames`]: messages that are whole and harmless before anything is done; [`messages`]: what they do;
+//!   [`descriptors`]: what may come with them;
+//! * [`backend`]: the device as the threads of a connection see it; [`queues`]: one of them;
 //! * [`vfio_user`]: the device as a PCI function, for drivers of the real engine;
 //! * [`worker`]: the engine at work, a turn at a time;
-//! * [`vring`] and [`ringing`]: a queue whose eventfds make nobody wait;
+//! * [`vring`] and [`ringing`]: a queue whose eventfds make no thread wait;
 //! * [`chain`]: the memory that a guest asks with; what it asks for is in `ane_device::wire::request`;
 //! * [`control`]: faults made, and the state told, while a guest runs;
 //! * [`guard`]: guest memory that is taken away while it is used;
-//! * [`watchdog`]: a sign of life for the service manager;
+//! * [`journal`]: lines that a peer can bring about without end; [`watchdog`]: a sign of life for the service manager;
 //! * [`sandbox`]: what the system lets it do then;
 //! * [`trace`]: the timeline on its way to a file, and the last of it; [`poll`]: how long it looks before it sleeps.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::cast_possible_truncation
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation))]
 
 mod args;
 mod backend;
 mod chain;
 mod control;
+mod descriptors;
+mod frames;
 mod guard;
 mod hold;
+mod journal;
 mod lock;
+mod messages;
 mod poll;
+mod queues;
 mod ringing;
 mod sandbox;
 mod server;
@@ -69,7 +68,7 @@ use watchdog::Watchdog;
 use worker::Worker;
 
 /// How long a task may go on after SIGTERM before it is called off, and how long that may take.
-const PATIENCE: Duration = Duration::from_millis(500);
+const FREEZE_TIMEOUT: Duration = Duration::from_millis(500);
 
 struct Place {
     name: String,
@@ -129,7 +128,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What `--print-capabilities` prints, in the form of QEMU's `docs/interop/vhost-user.json`.
+/// The output of `--print-capabilities`, in the form of QEMU's `docs/interop/vhost-user.json`.
 fn capabilities() -> String {
     format!(
         "{{\n  \"type\": \"ane\",\n  \"virtio-id\": {VIRTIO_ID},\n  \"features\": [],\n  \"version\": \"{}\"\n}}",
@@ -209,7 +208,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         Some(path) => {
             let (listener, lock) = server::listen(path).context("--control")?;
             locks.push(Some(lock));
-            // Whoever connects is asked who he is; this only spares others the attempt.
+            // The server asks for the credentials of each client. These permissions only spare others the attempt.
             fs::set_permissions(path, Permissions::from_mode(0o600)).context("--control")?;
             paths.push(path.clone());
             Some(listener)
@@ -218,7 +217,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     };
     let watchdog = Watchdog::asked().context("the service manager's socket")?;
     guard::survive().context("the handler of SIGBUS")?;
-    // Nobody was served yet, and there is one thread.
+    // No frontend was served yet, and there is one thread.
     let (own, process) = (geteuid(), std::process::id());
     ringing::set_handlers().context("handlers of signals")?;
     let signals = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC).context("waiting for signals")?;
@@ -244,7 +243,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         thread::Builder::new()
             .name(format!("{}-accept", place.name))
             .spawn(move || match front {
-                Front::VhostUser(backend) => server::serve(&place.name, place.listener, &backend),
+                Front::VhostUser(backend) => server::serve(&place.name, &place.listener, &backend),
                 Front::VfioUser(engine) => vfio_user::serve(&place.name, &place.listener, &engine),
             })
             .context("starting a thread")?;
@@ -272,7 +271,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     for (_, engine) in &engines {
-        engine.freeze(PATIENCE);
+        engine.freeze(FREEZE_TIMEOUT);
     }
     drop(locks);
     Ok(())

@@ -17,7 +17,6 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// A window that may become as long as `longest`.
     pub(crate) fn new(longest: Duration, now: Instant) -> Self {
         Self { longest, now: Duration::ZERO, last: now }
     }
@@ -37,7 +36,6 @@ impl Window {
         !self.longest.is_zero()
     }
 
-    /// The device was woken.
     pub(crate) fn woken(&mut self, now: Instant) {
         let rested = now.saturating_duration_since(self.last);
         self.now = if rested <= self.longest {

@@ -1,9 +1,11 @@
-//! Interrupts a thread that is stuck in a write that wakes a frontend.
+//! Interrupts a thread that is stuck in a call which a frontend can hold up.
 //!
 //! A write to a full eventfd waits if the frontend says so, at any time and whatever was said before. No flag of a single
-//! write prevents that. So each thread says when it begins such a write and when it is back; a thread that watches
-//! looks a few times a second, and interrupts a write that has lasted from one look to the next by a signal that does
+//! write prevents that. Closing a connection waits for its other end if its owner said so (`SO_LINGER`), and what lies unread in
+//! a socket is closed with it. So each thread says when it begins such a call and when it is back; a thread that watches
+//! looks a few times a second, and interrupts a call that has lasted from one look to the next by a signal that does
 //! nothing else.
+#![expect(unsafe_code, reason = "signals to a thread have no safe interface")]
 
 use std::cell::OnceCell;
 use std::io;
@@ -15,21 +17,22 @@ use std::time::Duration;
 use nix::libc;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
+use super::journal::{self, Kind};
 use super::lock::lock;
 
 /// The signal that interrupts.
 const SIGNAL: Signal = Signal::SIGUSR2;
 
-/// How long from one look to the next: a write takes a microsecond, and whoever is stuck has the engine.
+/// How long from one look to the next: such a call takes microseconds, and the thread that is stuck may have the engine.
 pub(crate) const LOOK: Duration = Duration::from_millis(250);
 
-/// A thread that writes, and how often it began or ended to: odd while it is at it.
+/// A thread that makes such calls, and how often it began or ended to: odd while it is at it.
 struct Writer {
     thread: libc::pid_t,
     count: AtomicU64,
 }
 
-/// Every thread that ever wrote and has not ended.
+/// Every thread that ever made such a call and has not ended.
 static WRITERS: Mutex<Vec<Arc<Writer>>> = Mutex::new(Vec::new());
 
 /// Signalled when there is a writer; the watching thread sleeps until then.
@@ -44,12 +47,12 @@ struct Listed(Arc<Writer>);
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        // Under the lock: whoever signals holds it, and signals no thread that is gone.
+        // Under the lock: the thread that signals holds it, and so signals no thread that is gone.
         lock(&WRITERS).retain(|writer| !Arc::ptr_eq(writer, &self.0));
     }
 }
 
-/// A write that is watched, while this lives.
+/// A call that is watched, while this lives.
 pub(crate) struct Ringing(Arc<Writer>);
 
 impl Drop for Ringing {
@@ -58,7 +61,7 @@ impl Drop for Ringing {
     }
 }
 
-/// Says that this thread begins a write.
+/// Says that this thread begins a call that a frontend can hold up.
 pub(crate) fn begin() -> Ringing {
     let writer = SELF.with(|cell| {
         let listed = cell.get_or_init(|| {
@@ -104,7 +107,7 @@ pub(crate) fn watch(process: u32, look: Duration) -> io::Result<()> {
         .map(drop)
 }
 
-/// Interrupts each writer that is still in the write of the last look, and returns the count of every writer.
+/// Interrupts each writer that is still in the call of the last look, and returns the count of every writer.
 fn look_around(process: libc::pid_t, seen: &[(Arc<Writer>, u64)]) -> Vec<(Arc<Writer>, u64)> {
     let writers = lock(&WRITERS);
     let mut now = Vec::with_capacity(writers.len());
@@ -113,7 +116,10 @@ fn look_around(process: libc::pid_t, seen: &[(Arc<Writer>, u64)]) -> Vec<(Arc<Wr
         let is_stuck = count % 2 == 1
             && seen.iter().any(|(known, before)| Arc::ptr_eq(known, writer) && *before == count);
         if is_stuck {
-            log::warn!(target: "ane::virtio", "a frontend's eventfd keeps the engine; the write is given up");
+            journal::write(
+                Kind::Descriptor,
+                format_args!("a peer's descriptor holds a thread up; the call is interrupted"),
+            );
             // A thread that is listed lives as long as the list is locked. It is named to the system itself: the C library would ask
             // for the number of this process first.
             // SAFETY: the numbers are those of a thread that lives, and the signal's handler does nothing.

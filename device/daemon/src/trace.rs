@@ -39,7 +39,7 @@ impl Trace {
         }
     }
 
-    /// A timeline whose time goes on where the last one stood; one that is off, if nobody wants to know.
+    /// A timeline whose time goes on where the last one stood; one that is off, if the options ask for none.
     pub(crate) fn timeline(&self) -> Timeline {
         if self.file.is_none() && self.recent.is_none() {
             return Timeline::off();
@@ -56,7 +56,7 @@ impl Trace {
         self.file.is_none()
     }
 
-    /// What happened last, as lines; `None` if it is not kept.
+    /// The latest records, as lines; `None` if they are not kept.
     pub(crate) fn told(&self) -> Option<String> {
         self.recent.as_ref().map(Recent::told)
     }

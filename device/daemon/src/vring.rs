@@ -7,25 +7,26 @@
 //! in its hands, even after the frontend is gone.
 //!
 //! * *Kick*: it is watched and never read. It lies in an epoll descriptor of this queue's own, which reports each write
-//!   to it once; the transport watches that descriptor instead, and asking it what happened never waits. A kick that
+//!   to it once; the thread of the queues watches that descriptor instead, and asking it what happened never waits. A kick that
 //!   replaces another takes its place there, and the other one is watched no more.
 //! * *Call*: it is written to with no lock held. It is made non-blocking when it comes; that the frontend may undo this
 //!   is what `Ringing` is for.
-//! * Other descriptors than eventfds are not accepted: what it means to poll one is up to whoever made it.
+//! * Other descriptors than eventfds are not accepted: the owner of such a descriptor decides what a poll of it does.
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::unistd::write;
 use vhost_user_backend::{VringMutex, VringState, VringStateGuard, VringStateMutGuard, VringT};
-use virtio_queue::Error as QueueError;
+use virtio_queue::{Error as QueueError, QueueT};
 use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
 
+use super::descriptors::{check_event, set_nonblocking};
+use super::journal::{self, Kind};
 use super::lock::lock;
 use super::ringing;
 
@@ -44,7 +45,7 @@ pub(crate) struct Vring {
     call: Arc<Mutex<Option<Arc<File>>>>,
 }
 
-/// What wakes the device, and the descriptor that notes it.
+/// The eventfd that wakes the device, and the descriptor that notes it.
 struct Kick {
     notes: Epoll,
     watched: File,
@@ -58,7 +59,7 @@ impl Kick {
     }
 
     fn watch(&self) -> nix::Result<()> {
-        // On edges: each write is reported once, whether or not anybody reads the counter.
+        // On edges: each write is reported once, whether or not the counter is read.
         let edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
         self.notes.add(&self.watched, EpollEvent::new(edges, 0))
     }
@@ -71,50 +72,55 @@ impl Kick {
     }
 }
 
-/// Refuses what is no eventfd.
-fn check(file: &File) -> io::Result<()> {
-    let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-    if name.as_os_str() == "anon_inode:[eventfd]" {
-        return Ok(());
-    }
-    Err(io::Error::other(format!("{} is no eventfd", name.display())))
-}
-
-/// Has a write to a full eventfd fail instead of wait, as long as nobody says otherwise.
-fn set_nonblocking(file: &File) -> io::Result<()> {
-    let flags = OFlag::from_bits_retain(fcntl(file, FcntlArg::F_GETFL)?);
-    fcntl(file, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
-    Ok(())
-}
-
 impl Vring {
     /// Takes a kick: nothing is left of the one before, whatever comes of this one.
     fn put_kick(&self, file: Option<File>) -> io::Result<()> {
         let mut kick = lock(&self.kick);
         match (file, kick.as_mut()) {
             (Some(file), Some(known)) => {
-                check(&file)?;
+                check_event(&file)?;
                 known.replace(file)
             }
             (Some(file), None) => {
-                check(&file)?;
-                let new = Kick::new(file)?;
-                self.state.set_kick(Some(File::from(new.notes.0.try_clone()?)));
-                *kick = Some(new);
+                check_event(&file)?;
+                *kick = Some(Kick::new(file)?);
                 Ok(())
             }
             (None, _) => {
                 *kick = None;
-                self.state.set_kick(None);
                 Ok(())
             }
+        }
+    }
+
+    pub(crate) fn has_kick(&self) -> bool {
+        lock(&self.kick).is_some()
+    }
+
+    /// Has the kick wake `events` with this number while the queue is at work, and not otherwise.
+    pub(crate) fn watch_kick(&self, events: &Epoll, number: u64) -> nix::Result<()> {
+        let is_at_work = {
+            let state = self.get_ref();
+            state.is_enabled() && state.get_queue().ready()
+        };
+        let kick = lock(&self.kick);
+        let Some(Kick { notes, .. }) = kick.as_ref() else { return Ok(()) };
+        let outcome = if is_at_work {
+            events.add(&notes.0, EpollEvent::new(EpollFlags::EPOLLIN, number))
+        } else {
+            events.delete(&notes.0)
+        };
+        match outcome {
+            // As it was.
+            Err(Errno::EEXIST | Errno::ENOENT) => Ok(()),
+            other => other,
         }
     }
 
     fn put_call(&self, file: Option<File>) -> io::Result<()> {
         *lock(&self.call) = None;
         if let Some(file) = file {
-            check(&file)?;
+            check_event(&file)?;
             set_nonblocking(&file)?;
             *lock(&self.call) = Some(Arc::new(file));
         }
@@ -216,9 +222,11 @@ impl VringT<Memory> for Vring {
 
     fn set_kick(&self, file: Option<File>) {
         if let Err(why) = self.put_kick(file) {
-            log::warn!(target: "ane::virtio", "kick is not accepted, and the queue has none: {why}");
+            journal::write(
+                Kind::Refusal,
+                format_args!("kick is not accepted, and the queue has none: {why}"),
+            );
             *lock(&self.kick) = None;
-            self.state.set_kick(None);
         }
     }
 
@@ -232,7 +240,10 @@ impl VringT<Memory> for Vring {
 
     fn set_call(&self, file: Option<File>) {
         if let Err(why) = self.put_call(file) {
-            log::warn!(target: "ane::virtio", "call is not accepted, and the queue has none: {why}");
+            journal::write(
+                Kind::Refusal,
+                format_args!("call is not accepted, and the queue has none: {why}"),
+            );
         }
     }
 
@@ -247,6 +258,7 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
+    use nix::fcntl::{FcntlArg, OFlag, fcntl};
     use nix::sys::eventfd::{EfdFlags, EventFd};
 
     use super::*;
@@ -311,7 +323,7 @@ mod tests {
         let vring = vring();
         vring.set_kick(Some(File::from(pipe())));
         vring.set_call(Some(File::from(pipe())));
-        assert!(vring.get_ref().get_kick().is_none() && lock(&vring.call).is_none());
+        assert!(!vring.has_kick() && lock(&vring.call).is_none());
     }
 
     #[test]

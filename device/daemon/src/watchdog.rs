@@ -1,8 +1,8 @@
 //! A sign of life for the service manager, as long as every engine has one.
 //!
-//! A unit with `WatchdogSec=` is started anew if its signs stay away. A thread that only says that it runs would say so
-//! of a device that nobody can use. So a sign is given only after each engine let itself be taken, which its thread does
-//! between two turns, and while no connection takes longer to end than an engine may.
+//! A unit with `WatchdogSec=` is started anew if its signs stay away. A thread that only reports that it runs would also
+//! report it of a device that is stuck. So a sign is given only after each engine could be taken, which is possible between
+//! two of its turns, and while no connection takes longer to end than an engine may.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt as _;

@@ -1,4 +1,4 @@
-//! The engine at work: whoever holds the [`Worker`] is the device.
+//! The engine at work. The thread that holds the [`Worker`] acts as the device.
 //!
 //! A turn of the daemon takes what the guest asks for, lets the engine run one task, and tells the guest what happened. It
 //! is bounded: by requests, by the size of one, and by one task. A long task runs on the engine's thread. When that thread has
@@ -41,7 +41,7 @@ pub(crate) use super::vring::Vring;
 /// Lines about bad chains in a second: one says what a driver does wrong, and any number more say nothing else.
 const BAD_CHAINS_PER_SECOND: u32 = 1;
 
-/// What is to be done after a turn.
+/// The next step after a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Turn {
     /// There is more to do at once.
@@ -77,16 +77,16 @@ pub(crate) struct Worker {
     sequence: u64,
     /// Events dropped since the last that the guest got.
     lost: u32,
-    /// Raised by whoever cannot wait for the end of a task.
+    /// Raised by a thread that cannot wait for the end of a task.
     call_off: Arc<AtomicBool>,
     /// The model failed in a way that it should not; only a reset helps.
     failed: bool,
-    /// What checking mode found before the frontend left, for whoever asks afterwards.
+    /// The findings of checking mode from before the frontend disconnected, for later questions.
     findings: Vec<CheckReport>,
     findings_lost: u64,
 }
 
-/// An engine, noting what it does if somebody wants to know.
+/// An engine, with a timeline if the options ask for one.
 fn engine(
     options: &Options,
     memory: GuestMemoryMmap,
@@ -135,7 +135,7 @@ impl Worker {
         now(self.start)
     }
 
-    /// What another thread raises to have the task that runs end at once.
+    /// The flag that another thread raises to end the running task at once.
     pub(crate) fn call_off(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.call_off)
     }
@@ -149,7 +149,7 @@ impl Worker {
         &self.memory
     }
 
-    /// The same, for whoever looks at it without having the engine.
+    /// The same, for a thread that does not hold the engine.
     pub(crate) const fn guard(&self) -> &Guard {
         &self.guard
     }
@@ -166,7 +166,7 @@ impl Worker {
         let guard = guard.unwrap_or_default();
         self.memory = guard.memory().clone();
         self.ane.replace_memory(self.memory.clone());
-        // What was guarded before is used by nobody any more.
+        // The memory that was guarded before is no longer used.
         self.guard = guard;
         is_taken
     }
@@ -214,9 +214,7 @@ impl Worker {
         let ctrl = vrings.get(usize::from(CTRL_QUEUE)).filter(|vring| runs(vring));
         let events = vrings.get(usize::from(EVENT_QUEUE)).filter(|vring| runs(vring));
         // A guest whose queue is stopped is paused, or gone: its engine rests.
-        let Some(ctrl) = ctrl else {
-            return turn;
-        };
+        let Some(ctrl) = ctrl else { return turn };
         if self.lost().is_none() {
             self.requests(ctrl, &mut turn);
         }

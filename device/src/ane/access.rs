@@ -3,8 +3,6 @@
 use ane_uapi::hw::mmio_map::Region;
 use ane_uapi::hw::pe_mmu::PE_MMU;
 use ane_uapi::hw::space::EngineOffset;
-use ane_uapi::hw::tm;
-use ane_uapi::hw::tq;
 use ane_uapi::register::{Access, Register};
 use vm_memory::GuestMemory;
 
@@ -15,8 +13,13 @@ use crate::engine::Engine;
 use crate::firmware::BarWrite;
 use crate::halves::halves;
 use crate::pe_mmu::PeMmu;
-use crate::refusal::{Refusal, Why};
+use crate::refusal::{Refusal, Result, Why};
 use crate::time::Ticks;
+
+/// The refusal of a read from a register that only starts something.
+const fn write_only(at: EngineOffset, register: &Register) -> Refusal {
+    Refusal::new(at, Why::WriteOnly { register: register.name })
+}
 
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// Reads a word.
@@ -24,20 +27,20 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// # Errors
     ///
     /// The refusal of an access that has no answer. It was counted and logged.
-    pub fn read(&mut self, at: EngineOffset, now: Ticks) -> Result<u32, Refusal> {
+    pub fn read(&mut self, at: EngineOffset, now: Ticks) -> Result<u32> {
         self.find(at, now)
             .and_then(|target| self.read_target(target, at, now))
             .map_err(|refusal| self.refuse(refusal, now))
     }
 
-    pub fn write(&mut self, at: EngineOffset, value: u32, now: Ticks) -> Result<(), Refusal> {
+    pub fn write(&mut self, at: EngineOffset, value: u32, now: Ticks) -> Result<()> {
         self.find(at, now)
             .and_then(|target| self.write_target(target, at, value, now))
             .map_err(|refusal| self.refuse(refusal, now))
     }
 
     /// Reads 1, 2, 4 or 8 bytes, by the rules of [`bus`](crate::bus).
-    pub fn read_wide(&mut self, at: EngineOffset, bytes: u8, now: Ticks) -> Result<u64, Refusal> {
+    pub fn read_wide(&mut self, at: EngineOffset, bytes: u8, now: Ticks) -> Result<u64> {
         match Span::new(at, bytes, false).map_err(|refusal| self.refuse(refusal, now))? {
             Span::Word(word) => self.read(word, now).map(u64::from),
             Span::Part { word, shift, mask } => {
@@ -56,8 +59,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// # Errors
     ///
     /// The refusal of an access that has no effect; of eight bytes, the lower four may have had theirs.
-    pub fn write_wide(&mut self, at: EngineOffset, bytes: u8, value: u64, now: Ticks) -> Result<(), Refusal> {
-        // What does not fit the width is dropped, as a bus does.
+    pub fn write_wide(&mut self, at: EngineOffset, bytes: u8, value: u64, now: Ticks) -> Result<()> {
+        // Bits beyond the width are dropped, as on a bus.
         let (low, high) = halves(value);
         match Span::new(at, bytes, true).map_err(|refusal| self.refuse(refusal, now))? {
             Span::Word(word) => self.write(word, low, now),
@@ -72,7 +75,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
     }
 
-    fn find(&mut self, at: EngineOffset, now: Ticks) -> Result<Target, Refusal> {
+    fn find(&mut self, at: EngineOffset, now: Ticks) -> Result<Target> {
         if self.dart.is_dead() {
             return Err(Refusal::new(at, Why::Dead));
         }
@@ -88,21 +91,17 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         refusal
     }
 
-    fn read_target(&mut self, target: Target, at: EngineOffset, now: Ticks) -> Result<u32, Refusal> {
+    fn read_target(&mut self, target: Target, at: EngineOffset, now: Ticks) -> Result<u32> {
         match target {
             Target::Dart(window, offset) => self.dart.read(window, offset),
-            Target::Manager { register: tm::RegisterId::PUSH, .. } => {
-                Err(Refusal::new(at, Why::WriteOnly { register: tm::PUSH.info.name }))
+            Target::Manager { register, index } => {
+                self.tm.read(register, index).ok_or_else(|| write_only(at, register.register()))
             }
-            Target::Queue { register: tq::RegisterId::TAKE_BACK, .. } => {
-                Err(Refusal::new(at, Why::WriteOnly { register: tq::TAKE_BACK.info.name }))
-            }
-            Target::Manager { register, index } => Ok(self.tm.read(register, index)),
             Target::Queue { queue, register, offset } => {
-                if register == tq::RegisterId::TQINFO {
+                if register.register().unknown == u32::MAX {
                     self.reporter.remark(at, now, "no bit of the register is known, its reset value is read");
                 }
-                Ok(self.tm.read_queue(queue, register, offset))
+                self.tm.read_queue(queue, register, offset).ok_or_else(|| write_only(at, register.register()))
             }
             Target::Configuration { row, address } => Ok(self.registers.shown(address).unwrap_or(row.reset)),
             Target::Stored(_) => Ok(self.stored.get(at)),
@@ -120,29 +119,19 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 self.advance_mover(now);
                 Ok(self.l2.word(offset).unwrap_or_default())
             }
-            Target::Mover { .. }
-            | Target::MoverModel { .. }
-            | Target::MoverConfiguration(_)
-            | Target::XmovPort { .. } => Ok(self.read_mover(target, now)),
+            Target::Mover(word) => Ok(self.read_mover(word, now)),
             Target::Firmware { register, index } => Ok(self.firmware.read(register, index)),
             Target::PeMmu { register, index } => Ok(self.pe_mmu_at(at)?.read(register, index)),
         }
     }
 
-    fn write_target(
-        &mut self,
-        target: Target,
-        at: EngineOffset,
-        value: u32,
-        now: Ticks,
-    ) -> Result<(), Refusal> {
+    fn write_target(&mut self, target: Target, at: EngineOffset, value: u32, now: Ticks) -> Result<()> {
         if matches!(target, Target::PeMmu { .. }) {
             self.pe_mmu_at(at)?;
         }
         // Writing takes a tile out, as reading does.
-        let pops =
-            matches!(target, Target::Mover { register, .. } if register.register().access == Access::Pop);
-        if let Some(row) = target.row().filter(|_| !pops) {
+        let pops = |row: &Register| matches!(target, Target::Mover(_)) && row.access == Access::Pop;
+        if let Some(row) = target.row().filter(|row| !pops(row)) {
             self.check_write(row, at, value, now)?;
         }
         match target {
@@ -182,12 +171,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 self.advance_mover(now);
                 self.l2.set_word(offset, value);
             }
-            Target::Mover { .. }
-            | Target::MoverModel { .. }
-            | Target::MoverConfiguration(_)
-            | Target::XmovPort { .. } => self.write_mover(target, value, now),
+            Target::Mover(word) => self.write_mover(word, value, now),
             Target::Firmware { register, index } => {
-                // What it binds is written as a driver would write it.
+                // The address that it binds is written as a driver would write it.
                 if let Some(BarWrite { at, value }) = self.firmware.write(register, index, value) {
                     let target = Target::find(at)?;
                     self.write_target(target, at, value, now)?;
@@ -198,18 +184,12 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         Ok(())
     }
 
-    fn pe_mmu_at(&mut self, at: EngineOffset) -> Result<&mut PeMmu, Refusal> {
+    fn pe_mmu_at(&mut self, at: EngineOffset) -> Result<&mut PeMmu> {
         self.dart.before_mut().ok_or(Refusal::new(at, Why::Absent { block: PE_MMU.name }))
     }
 
     /// Reports, or refuses, what is remarkable about a value.
-    fn check_write(
-        &mut self,
-        row: &Register,
-        at: EngineOffset,
-        value: u32,
-        now: Ticks,
-    ) -> Result<(), Refusal> {
+    fn check_write(&mut self, row: &Register, at: EngineOffset, value: u32, now: Ticks) -> Result<()> {
         if matches!(row.access, Access::ReadOnly | Access::Pop) {
             self.reporter.remark(at, now, "register cannot be written");
             return Ok(());
@@ -222,7 +202,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         if self.strict {
             return Err(refusal);
         }
-        // The value is kept and shown all the same: drivers write bits that nobody has explained.
+        // The value is kept and shown all the same: drivers write bits that no source explains.
         self.refuse(refusal, now);
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! What a request that gives way takes along, and finds again when it goes on.
+//! The state that a request takes along when it gives way, and gets back when it goes on.
 //!
 //! Between two tasks of a request four things last: the registers that descriptors write, tile L2, kernel memory, and what the
 //! engine knows (which bytes on chip are unknown, what the task before passed on, what its work hides of the next one's). A
-//! real engine has one of each. Here they change hands whole, so nothing is copied, and whoever comes next finds the chip as after
+//! real engine has one of each. Here they change hands whole, so nothing is copied, and the next request finds the chip as after
 //! power-on: not a byte of a request that is to go on is in reach of another one.
 
 use ane_uapi::hw::dart::stream::StreamId;
@@ -16,7 +16,7 @@ use crate::td::register_file::RegisterFile;
 use crate::tm::running::Running;
 use crate::trace::{Event, Task, What};
 
-/// What lasts from task to task.
+/// The state that lasts from task to task.
 pub(super) struct Chip {
     stream: StreamId,
     registers: RegisterFile,

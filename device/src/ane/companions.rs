@@ -7,7 +7,7 @@ use ane_uapi::hw::mover::model::CLOCK_HZ;
 use vm_memory::GuestMemory;
 
 use super::Ane;
-use crate::bus::Target;
+use crate::bus::MoverWord;
 use crate::engine::Engine;
 use crate::firmware::Firmware;
 use crate::mover::{Memories, Mover};
@@ -18,7 +18,7 @@ use crate::time::{TICKS_PER_SECOND, Ticks};
 
 const CYCLES_PER_SECOND: u64 = CLOCK_HZ as u64;
 
-/// The mover's cycle at a time, had nobody ever waited for it.
+/// The mover's cycle at a time of the device, without the cycles for which a write was held.
 const fn cycles(time: Ticks) -> u64 {
     let seconds = time.0 / TICKS_PER_SECOND;
     let rest = time.0 % TICKS_PER_SECOND;
@@ -26,7 +26,6 @@ const fn cycles(time: Ticks) -> u64 {
     whole.saturating_add(rest.saturating_mul(CYCLES_PER_SECOND) / TICKS_PER_SECOND)
 }
 
-/// The first tick at which that cycle has come.
 const fn ticks(cycle: u64) -> Ticks {
     let seconds = cycle / CYCLES_PER_SECOND;
     let rest = cycle % CYCLES_PER_SECOND;
@@ -47,7 +46,7 @@ pub enum NotInstalled {
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// Sends a message to PE_MMU and waits, in the fabric's time, until it is installed or refused.
     ///
-    /// Nobody translates meanwhile, so nobody can meet the state before it. Host time does not pass: how long the
+    /// No circuit translates meanwhile, so none can meet the state before it. Host time does not pass: how long the
     /// message travelled is [`Ane::fabric_ps`].
     pub fn install(&mut self, message: Message) -> Result<(), NotInstalled> {
         if self.dart.is_dead() {
@@ -91,41 +90,31 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         (&mut self.mover, memories)
     }
 
-    pub(super) fn read_mover(&mut self, target: Target, now: Ticks) -> u32 {
-        let time = cycles(now);
+    pub(super) fn read_mover(&mut self, word: MoverWord, now: Ticks) -> u32 {
         let (mover, mut memories) = self.mover_and_memories();
-        let value = match target {
-            Target::Mover { core, register, index } => mover.read(core, register, index, time, &mut memories),
-            Target::MoverModel { register, index } => mover.read_model(register, index, time, &mut memories),
-            Target::MoverConfiguration(offset) => {
-                mover.advance(time, &mut memories);
-                self.mover_configuration.word(offset).unwrap_or_default()
-            }
-            // The ports read as 0.
-            _ => 0,
+        mover.advance(cycles(now), &mut memories);
+        let value = match word {
+            MoverWord::Core { core, register, index } => mover.read(core, register, index),
+            MoverWord::Model { register, index } => mover.read_model(register, index),
+            MoverWord::Configuration(offset) => self.mover_configuration.word(offset).unwrap_or_default(),
+            MoverWord::Port { .. } => 0,
         };
         self.report_mover(now);
         value
     }
 
-    pub(super) fn write_mover(&mut self, target: Target, value: u32, now: Ticks) {
-        let time = cycles(now);
+    pub(super) fn write_mover(&mut self, word: MoverWord, value: u32, now: Ticks) {
         let (mover, mut memories) = self.mover_and_memories();
-        match target {
-            Target::Mover { core, register, index } => {
-                mover.write(core, register, index, value, time, &mut memories);
+        mover.advance(cycles(now), &mut memories);
+        match word {
+            MoverWord::Core { core, register, index } => {
+                mover.write(core, register, index, value, &mut memories);
             }
-            Target::MoverModel { register, index } => {
-                mover.write_model(register, index, value, time, &mut memories)
-            }
-            Target::XmovPort { register, thread } => {
-                mover.write_port(register, thread, value, time, &mut memories)
-            }
-            Target::MoverConfiguration(offset) => {
-                mover.advance(time, &mut memories);
+            MoverWord::Model { register, index } => mover.write_model(register, index, value),
+            MoverWord::Port { register, thread } => mover.write_port(register, thread, value, &mut memories),
+            MoverWord::Configuration(offset) => {
                 self.mover_configuration.set_word(offset, value);
             }
-            _ => {}
         }
         self.report_mover(now);
     }

@@ -1,4 +1,4 @@
-//! What leaves an engine: events for the guest, findings of checking mode, and failures.
+//! The output of an engine: events for the guest, findings of checking mode, and failures.
 //!
 //! Blocks say what follows from an access or a step; here it becomes what others hear of. Faults that windows have latched
 //! come first, then the lines of the task manager, and nothing is raised twice.
@@ -20,17 +20,16 @@ use crate::tm::Effect;
 use crate::tm::error::Failure;
 
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
-    /// Takes the events that have happened, in their order.
     pub fn take_events(&mut self) -> impl Iterator<Item = Event> + use<M, E> {
         self.events.take().into_iter()
     }
 
-    /// Events that were dropped because nobody took them.
+    /// The number of events that were dropped because they were not taken.
     pub const fn events_lost(&self) -> u64 {
         self.events.lost()
     }
 
-    /// What checking mode found since last asked; each finding was logged as well.
+    /// The findings of checking mode since last asked; each was logged as well.
     ///
     /// At most [`MAX_REPORTS`] are kept: what comes when there are as many is logged only, and
     /// [counted](Self::take_reports_lost).
@@ -38,7 +37,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         std::mem::take(&mut self.findings)
     }
 
-    /// How many findings were dropped, since this was last asked, because nobody took those before them.
+    /// The number of findings that were dropped since this was last asked, because earlier ones were not taken.
     pub fn take_reports_lost(&mut self) -> u64 {
         std::mem::take(&mut self.findings_lost)
     }
@@ -107,7 +106,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
     }
 
-    /// Logs what checking mode found, and keeps it for whoever asks.
+    /// Logs the findings of checking mode, and keeps them until they are asked for.
     fn say_findings(&mut self, now: Ticks) {
         for finding in self.dart.take_reports() {
             self.reporter.log(Kind::Check, now, || format!("check: {finding}"));

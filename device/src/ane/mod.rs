@@ -2,7 +2,7 @@
 //!
 //! Blocks take an access and say what follows from it; this file carries that out. An access goes to one
 //! block, found by [`bus`](crate::bus). Work goes on when [`Ane::work`] is called: one task at a time, so that
-//! whoever calls decides how much is done in one go, and answers register accesses in between.
+//! the caller decides how much is done in one go, and answers register accesses in between.
 //!
 //! * this file: the blocks, reset, and the turn of work;
 //! * `events`: what leaves it;
@@ -78,7 +78,7 @@ pub struct Ane<M, E = Executor<M>> {
     away: Option<Box<Away>>,
     l2: Sram,
     kernel: KernelMemory,
-    /// What those requests have of the chip that gave way, of each stream one at most.
+    /// The state of the requests that gave way, at most one for each stream.
     aside: Vec<Chip>,
     stored: Stored,
     counters: Counters,
@@ -94,7 +94,7 @@ pub struct Ane<M, E = Executor<M>> {
     power: Power,
     firmware: Firmware,
     mover: Mover,
-    /// What the mover copies to, and what XMOV takes its parameters from.
+    /// The memory to which the mover copies, and from which XMOV takes its parameters.
     mover_configuration: Sram,
     /// The inbox of PE_MMU; nothing lies behind it on this fabric.
     fabric: Node<Infallible>,
@@ -109,7 +109,6 @@ impl<M: GuestMemory + Clone + Send + 'static> Ane<M> {
 }
 
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
-    /// An engine that executes tasks by `engine`.
     pub fn with_engine(options: &Options, memory: M, engine: E) -> Result<Self, NoSuchInstance> {
         let mut dart = Dart::new(options.pte_format);
         dart.set_policy(options.fault_policy);
@@ -170,7 +169,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.check
     }
 
-    /// What was counted since the last reset.
+    /// The counts since the last reset.
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -180,12 +179,12 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.timeline = timeline;
     }
 
-    /// What was noted, to be drained.
+    /// The timeline, to be drained.
     pub const fn timeline_mut(&mut self) -> &mut Timeline {
         &mut self.timeline
     }
 
-    /// What the tasks since the last reset needed that no source establishes.
+    /// The inferred behaviour that the tasks since the last reset relied on.
     pub const fn inferred(&self) -> Inferred {
         self.inferred
     }

@@ -48,7 +48,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         true
     }
 
-    /// What is on the base island goes back to where it was after power-on.
+    /// Sets the parts on the base island back to their state after power-on.
     ///
     /// Deviation: memory on chip keeps its contents, which silicon does not promise.
     pub(super) fn forget_engine(&mut self) {

@@ -11,7 +11,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// Every register that can be read without changing anything, with its value, in the order of the container.
     pub fn registers_shown(&mut self, now: Ticks) -> Vec<(Place, u32)> {
         let has_pe_mmu = self.dart.before().is_some();
-        // What is no register is not asked for: to be refused would count.
+        // Only registers are read: a refusal of anything else would be counted.
         quiet(has_pe_mmu).filter_map(|place| Some((place, self.read(place.at, now).ok()?))).collect()
     }
 }

@@ -132,7 +132,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
     }
 
-    /// Shows what PE_MMU did for a task. What its transfers waited is part of the task's virtual time already.
+    /// Adds the notes of PE_MMU about a task to the timeline. The waits of its transfers are part of the task's virtual time
+    /// already.
     fn show_translations(&mut self, task: Task) {
         let Some(mmu) = self.dart.before_mut() else { return };
         for note in mmu.take_notes() {

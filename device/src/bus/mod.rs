@@ -28,14 +28,15 @@ use crate::refusal::{Refusal, Why};
 pub enum Target {
     /// A word of a DART window, by its offset in the window.
     Dart(Window, u32),
+    /// A register of the task manager, instance `index` of it.
     Manager {
         register: tm::RegisterId,
         index: u16,
     },
+    /// By its offset from the queue's start.
     Queue {
         queue: QueueId,
         register: tq::RegisterId,
-        /// Its offset from the queue's start.
         offset: u32,
     },
     /// A register that descriptors write, by its record address.
@@ -47,10 +48,11 @@ pub enum Target {
     Stored(Region),
     /// Half of a free-running clock.
     Clock {
-        /// The upper half.
         high: bool,
     },
+    /// The word that tells the engine's version.
     Version,
+    /// Half of a counter, the upper one or the lower.
     Performance {
         report: Report,
         high: bool,
@@ -59,33 +61,30 @@ pub enum Target {
     KernelMemory(u32),
     /// A word of tile L2, by its offset there.
     TileL2(u32),
-    /// A register of the mover, in a core's window.
-    Mover {
-        core: Core,
-        register: regs::RegisterId,
-        index: u16,
-    },
-    /// A register of what the virtual engine adds to the mover.
-    MoverModel {
-        register: model::RegisterId,
-        index: u16,
-    },
-    /// A word of the mover's configuration space, by its offset there.
-    MoverConfiguration(u32),
-    /// A word of the port of a thread.
-    XmovPort {
-        register: xmov::RegisterId,
-        thread: u16,
-    },
+    Mover(MoverWord),
     /// A register that stands for the firmware.
     Firmware {
         register: firmware::RegisterId,
         index: u16,
     },
+    /// A register of PE_MMU, which not every device has.
     PeMmu {
         register: pe_mmu::RegisterId,
         index: u16,
     },
+}
+
+/// A word of one of the mover's four windows.
+#[derive(Clone, Copy, Debug)]
+pub enum MoverWord {
+    /// A register in a core's window.
+    Core { core: Core, register: regs::RegisterId, index: u16 },
+    /// A register of what the virtual engine adds to the mover.
+    Model { register: model::RegisterId, index: u16 },
+    /// A word of the configuration space, by its offset there.
+    Configuration(u32),
+    /// A word of the port of a thread.
+    Port { register: xmov::RegisterId, thread: u16 },
 }
 
 impl Target {
@@ -147,18 +146,18 @@ impl Target {
                 let none = Why::NoRegister { block: MOVER.name };
                 let (core, offset) = Core::at(at).ok_or(none)?;
                 let (register, index) = regs::RegisterId::find(offset).ok_or(none)?;
-                Ok(Self::Mover { core, register, index })
+                Ok(Self::Mover(MoverWord::Core { core, register, index }))
             }
             Region::MoverModel => {
                 let (register, index) =
                     model::RegisterId::find(inside).ok_or(Why::NoRegister { block: MODEL.name })?;
-                Ok(Self::MoverModel { register, index })
+                Ok(Self::Mover(MoverWord::Model { register, index }))
             }
-            Region::MoverConfiguration => Ok(Self::MoverConfiguration(inside)),
+            Region::MoverConfiguration => Ok(Self::Mover(MoverWord::Configuration(inside))),
             Region::XmovPort => {
                 let (register, thread) =
                     xmov::RegisterId::find(inside).ok_or(Why::NoRegister { block: PORT.name })?;
-                Ok(Self::XmovPort { register, thread })
+                Ok(Self::Mover(MoverWord::Port { register, thread }))
             }
             Region::Tunables
             | Region::AscData
@@ -172,15 +171,14 @@ impl Target {
         }
     }
 
-    /// The register's row, where a table has one.
     pub const fn row(&self) -> Option<&'static Register> {
         match self {
             Self::Manager { register, .. } => Some(register.register()),
             Self::Queue { register, .. } => Some(register.register()),
             Self::Configuration { row, .. } => Some(row),
-            Self::Mover { register, .. } => Some(register.register()),
-            Self::MoverModel { register, .. } => Some(register.register()),
-            Self::XmovPort { register, .. } => Some(register.register()),
+            Self::Mover(MoverWord::Core { register, .. }) => Some(register.register()),
+            Self::Mover(MoverWord::Model { register, .. }) => Some(register.register()),
+            Self::Mover(MoverWord::Port { register, .. }) => Some(register.register()),
             Self::PeMmu { register, .. } => Some(register.register()),
             Self::Firmware { register, .. } => Some(register.register()),
             Self::Dart(..)
@@ -190,17 +188,14 @@ impl Target {
             | Self::Performance { .. }
             | Self::KernelMemory(_)
             | Self::TileL2(_)
-            | Self::MoverConfiguration(_) => None,
+            | Self::Mover(MoverWord::Configuration(_)) => None,
         }
     }
 
     /// True if reading changes nothing.
     const fn reads_freely(&self) -> bool {
-        // What only triggers reads as 0 in the companion blocks.
-        let reads_triggers = matches!(
-            self,
-            Self::Mover { .. } | Self::MoverModel { .. } | Self::XmovPort { .. } | Self::Firmware { .. }
-        );
+        // A register that only triggers reads as 0 in the companion blocks.
+        let reads_triggers = matches!(self, Self::Mover(_) | Self::Firmware { .. });
         match self.row() {
             Some(row) => match row.access {
                 Access::Pop => false,
@@ -215,7 +210,10 @@ impl Target {
     const fn is_storage(&self) -> bool {
         matches!(
             self,
-            Self::Stored(_) | Self::KernelMemory(_) | Self::TileL2(_) | Self::MoverConfiguration(_)
+            Self::Stored(_)
+                | Self::KernelMemory(_)
+                | Self::TileL2(_)
+                | Self::Mover(MoverWord::Configuration(_))
         )
     }
 }

@@ -1,6 +1,6 @@
 //! An access of any width, as the words that it touches.
 //!
-//! Registers are words of 32 bits (seed 004). What other widths do no source says, so they follow three rules (Chosen):
+//! Registers are words of 32 bits (seed 004). No source says how accesses of other widths behave, so they follow three rules (Chosen):
 //!
 //! * an access is aligned to its width;
 //! * eight bytes are two words, the lower first; the first word that is refused ends it, and if there is

@@ -1,14 +1,14 @@
 //! DMA: how the engine's circuits reach guest memory.
 //!
-//! Whoever moves bytes for the engine asks the [`Dart`](super::Dart) for a [`Dma`]: one circuit, one stream.
+//! A transfer of the engine asks the [`Dart`](super::Dart) for a [`Dma`]: one circuit, one stream.
 //! Each transfer goes the same way:
 //!
 //! 1. The range is valid by its type. An address that is none goes to [`Dma::range`] or [`Dma::refuse`].
 //! 2. Every page is translated and judged, from the first address up, before a byte moves: a transfer that
 //!    fails has no effect on memory or on the engine (Chosen; real silicon may have moved what came before).
-//! 3. The bytes go straight between guest memory and the caller's, in as few pieces as memory has.
+//! 3. The bytes go straight between guest memory and the caller's, in as few pieces as memory has (`moving`).
 //!
-//! What fails is captured by the window, once, and given back as the descriptor that drivers know.
+//! The window captures a fault once. The caller gets it as the descriptor that drivers know.
 //!
 //! Zero bytes are no transfer: they touch nothing and fault nowhere. A range that wraps, crosses 2^32 or
 //! leaves the aperture faults at its first byte outside, whatever is mapped below.
@@ -21,10 +21,11 @@ use ane_uapi::hw::dart::aperture::PAGE_SIZE;
 use ane_uapi::hw::dart::walk::ENTRY_BYTES;
 use ane_uapi::hw::fault::IoDartErrorInfo;
 use ane_uapi::hw::space::{BadRange, IovaRange, PhysAddr};
-use vm_memory::bitmap::{Bitmap, MS};
-use vm_memory::{GuestAddress, GuestMemory, GuestMemoryBackend, GuestMemoryRegion, VolatileSlice};
+use vm_memory::bitmap::Bitmap;
+use vm_memory::{GuestAddress, GuestMemory, GuestMemoryBackend, GuestMemoryRegion};
 
 use super::memory::{Home, MemoryMap, Place};
+use super::moving::{self, Alone, Helpers};
 use super::rows::Rows;
 use super::stream::Access;
 use super::translate::Translator;
@@ -74,7 +75,6 @@ impl<'a> View<'a> {
         self.find(at, PAGE_SIZE)
     }
 
-    /// The guest's address of a place.
     pub(super) fn address_of(&self, place: Place) -> Option<PhysAddr> {
         self.map.address_of(place)
     }
@@ -153,32 +153,11 @@ impl AtHome<'_> {
 
 /// One circuit's way to guest memory, for requests of one stream.
 ///
-/// It holds the registers as they are: no register can be written while it lives.
+/// It holds the registers as they are: no register can be written while it lives. The error of a method is the fault of the
+/// first address that the access may not use, captured like any other. Nothing was moved then.
 pub struct Dma<'a, M: GuestMemory> {
     translator: Translator<'a>,
     memory: Option<&'a M::PhysicalMemory>,
-}
-
-/// The host memory of a transfer, in the order of its bytes; see [`Dma::runs`].
-#[derive(Clone, Debug)]
-pub struct Runs<'a, B> {
-    slices: Vec<VolatileSlice<'a, B>>,
-}
-
-impl<'a, B> Runs<'a, B> {
-    /// The stretches; each is as long as memory is in one piece.
-    pub fn as_slice(&self) -> &[VolatileSlice<'a, B>] {
-        &self.slices
-    }
-}
-
-impl<'a, B> IntoIterator for Runs<'a, B> {
-    type Item = VolatileSlice<'a, B>;
-    type IntoIter = std::vec::IntoIter<Self::Item>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.slices.into_iter()
-    }
 }
 
 /// The first `len` bytes, or as many as there are.
@@ -201,11 +180,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
 
     /// Does all of a transfer but the move: says whether `access` may use every byte of `range`.
     ///
-    /// What is found is kept in the translation buffer as for any transfer.
-    ///
-    /// # Errors
-    ///
-    /// The fault of the first address that it may not use, captured like any other.
+    /// The translations are kept in the translation buffer as for any transfer.
     #[inline]
     pub fn check(&mut self, range: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
         let translator = &mut self.translator;
@@ -217,123 +192,162 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
     }
 
     /// Does all of a transfer of rows but the move.
-    ///
-    /// # Errors
-    ///
-    /// The fault of the first address that it may not use, captured like any other.
     pub fn check_rows(&mut self, rows: Rows, access: Access) -> Result<(), IoDartErrorInfo> {
         self.translator.begin_check(rows.span(), access)?;
         self.translator.plan_rows(rows, access)
     }
 
     /// Reads `range` into `into`; the shorter of the two says how much.
-    ///
-    /// # Errors
-    ///
-    /// The fault of the first address that may not be read. Nothing was read then.
     #[inline]
     pub fn read(&mut self, range: IovaRange, into: &mut [u8]) -> Result<(), IoDartErrorInfo> {
+        self.read_range(range, into, &mut Alone)
+    }
+
+    #[inline]
+    fn read_range(
+        &mut self,
+        range: IovaRange,
+        into: &mut [u8],
+        helpers: &mut impl Helpers,
+    ) -> Result<(), IoDartErrorInfo> {
         match self.translator.kept(range, Access::Read) {
             Some(place) => self.translator.view.copy_out(place, shorter_mut(into, range.len())),
-            None => self.read_pages(range, into)?,
+            None => self.read_pages(range, into, helpers)?,
         }
         self.count(Access::Read, range.len().into());
         Ok(())
     }
 
     #[inline(never)]
-    fn read_pages(&mut self, range: IovaRange, into: &mut [u8]) -> Result<(), IoDartErrorInfo> {
+    fn read_pages(
+        &mut self,
+        range: IovaRange,
+        into: &mut [u8],
+        helpers: &mut impl Helpers,
+    ) -> Result<(), IoDartErrorInfo> {
         if let Some(place) = self.translator.filled(range, Access::Read) {
             self.translator.view.copy_out(place, shorter_mut(into, range.len()));
             return Ok(());
         }
         self.translator.begin(range, Access::Read)?;
         self.translator.plan(range, Access::Read)?;
-        self.gather(into);
+        self.gather(into.len(), [into], helpers);
         Ok(())
     }
 
     /// Writes `from` to `range`; the shorter of the two says how much.
-    ///
-    /// # Errors
-    ///
-    /// The fault of the first address that may not be written. Nothing was written then.
     #[inline]
     pub fn write(&mut self, range: IovaRange, from: &[u8]) -> Result<(), IoDartErrorInfo> {
+        self.write_range(range, from, &mut Alone)
+    }
+
+    #[inline]
+    fn write_range(
+        &mut self,
+        range: IovaRange,
+        from: &[u8],
+        helpers: &mut impl Helpers,
+    ) -> Result<(), IoDartErrorInfo> {
         match self.translator.kept(range, Access::Write) {
             Some(place) => self.put(place, shorter(from, range.len())),
-            None => self.write_pages(range, from)?,
+            None => self.write_pages(range, from, helpers)?,
         }
         self.count(Access::Write, range.len().into());
         Ok(())
     }
 
     #[inline(never)]
-    fn write_pages(&mut self, range: IovaRange, from: &[u8]) -> Result<(), IoDartErrorInfo> {
+    fn write_pages(
+        &mut self,
+        range: IovaRange,
+        from: &[u8],
+        helpers: &mut impl Helpers,
+    ) -> Result<(), IoDartErrorInfo> {
         if let Some(place) = self.translator.filled(range, Access::Write) {
             self.put(place, shorter(from, range.len()));
             return Ok(());
         }
         self.translator.begin(range, Access::Write)?;
         self.translator.plan(range, Access::Write)?;
-        self.scatter(from);
+        self.scatter(from.len(), [from], helpers);
         Ok(())
     }
 
     /// Reads rows into `into`, one behind the other; the shorter of the two says how much.
-    ///
-    /// # Errors
-    ///
-    /// The fault of the first address that may not be read. Nothing was read then.
-    pub fn read_rows(&mut self, rows: Rows, into: &mut [u8]) -> Result<(), IoDartErrorInfo> {
+    pub fn read_rows(
+        &mut self,
+        rows: Rows,
+        into: &mut [u8],
+        helpers: &mut impl Helpers,
+    ) -> Result<(), IoDartErrorInfo> {
+        if rows.count() == 1 {
+            return self.read_range(rows.span(), into, helpers);
+        }
         self.translator.begin(rows.span(), Access::Read)?;
         self.translator.plan_rows(rows, Access::Read)?;
-        self.gather(into);
+        self.gather(into.len(), [into], helpers);
         self.count(Access::Read, rows.bytes());
         Ok(())
     }
 
     /// Writes `from` to rows, one behind the other; the shorter of the two says how much.
-    ///
-    /// # Errors
-    ///
-    /// The fault of the first address that may not be written. Nothing was written then.
-    pub fn write_rows(&mut self, rows: Rows, from: &[u8]) -> Result<(), IoDartErrorInfo> {
+    pub fn write_rows(
+        &mut self,
+        rows: Rows,
+        from: &[u8],
+        helpers: &mut impl Helpers,
+    ) -> Result<(), IoDartErrorInfo> {
+        if rows.count() == 1 {
+            return self.write_range(rows.span(), from, helpers);
+        }
         self.translator.begin(rows.span(), Access::Write)?;
         self.translator.plan_rows(rows, Access::Write)?;
-        self.scatter(from);
+        self.scatter(from.len(), [from], helpers);
         self.count(Access::Write, rows.bytes());
         Ok(())
     }
 
-    /// The host memory of `range`, neighbouring pages as one.
-    ///
-    /// The bytes count as moved. Slices got for reading must not be written to.
-    ///
-    /// # Errors
-    ///
-    /// The fault of the first address that the access may not use.
-    pub fn runs(
+    /// Reads several groups of rows, each into bytes of its own that are as many, as one transfer each: all are translated,
+    /// one after the other, before a byte moves.
+    pub fn read_all<'i>(
         &mut self,
-        range: IovaRange,
+        parts: impl Iterator<Item = (Rows, &'i mut [u8])>,
+        helpers: &mut impl Helpers,
+    ) -> Result<(), IoDartErrorInfo> {
+        let into = self.plan_all(parts, Access::Read)?;
+        let bytes = into.iter().map(|part| part.len()).sum();
+        self.gather(bytes, into, helpers);
+        Ok(())
+    }
+
+    /// Writes several groups of rows, as [`Dma::read_all`] reads them.
+    pub fn write_all<'i>(
+        &mut self,
+        parts: impl Iterator<Item = (Rows, &'i [u8])>,
+        helpers: &mut impl Helpers,
+    ) -> Result<(), IoDartErrorInfo> {
+        let from = self.plan_all(parts, Access::Write)?;
+        let bytes = from.iter().map(|part| part.len()).sum();
+        self.scatter(bytes, from, helpers);
+        Ok(())
+    }
+
+    /// Plans several groups of rows as one, and counts each as a transfer; what belongs to them.
+    fn plan_all<T>(
+        &mut self,
+        parts: impl Iterator<Item = (Rows, T)>,
         access: Access,
-    ) -> Result<Runs<'a, MS<'a, M::PhysicalMemory>>, IoDartErrorInfo> {
-        self.translator.begin(range, access)?;
-        self.translator.plan(range, access)?;
-        let memory = self.memory;
-        let view = &self.translator.view;
-        let slice = |(place, len)| {
-            let at = GuestAddress(view.address_of(place)?.0);
-            memory?.get_slice(at, len).ok()
-        };
-        // Memory that was there a moment ago is there still: it is borrowed.
-        match self.translator.shared.pieces.rows().map(slice).collect() {
-            Some(slices) => {
-                self.count(access, range.len().into());
-                Ok(Runs { slices })
-            }
-            None => Err(self.translator.lost(range, access)),
+    ) -> Result<Vec<T>, IoDartErrorInfo> {
+        self.translator.shared.pieces.start();
+        let (mut all, mut bytes) = (Vec::with_capacity(parts.size_hint().0), 0_u64);
+        for (rows, part) in parts {
+            self.translator.begin(rows.span(), access)?;
+            self.translator.plan_part_of_rows(rows, access)?;
+            bytes = bytes.saturating_add(rows.bytes());
+            all.push(part);
         }
+        self.count_all(access, bytes, all.len() as u64);
+        Ok(all)
     }
 
     /// The range of `len` bytes from `base`; `None` for no bytes, which are no transfer.
@@ -365,67 +379,74 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
     }
 
     /// Copies what was planned into `into`.
-    fn gather(&self, mut into: &mut [u8]) {
+    fn gather<'i>(
+        &self,
+        bytes: usize,
+        into: impl IntoIterator<Item = &'i mut [u8], IntoIter: Send>,
+        helpers: &mut impl Helpers,
+    ) {
         let Translator { view, shared, .. } = &self.translator;
-        for piece in shared.pieces.list() {
-            let len = piece.len as usize;
-            let mut place = piece.place;
-            for _ in 0..piece.count {
-                let taken = len.min(into.len());
-                let Some((row, rest)) = into.split_at_mut_checked(taken) else { return };
-                if place.is_void() {
-                    row.fill(0);
-                } else {
-                    view.copy_out(place, row);
-                }
-                place = place.further(shared.pieces.stride());
-                into = rest;
-            }
-        }
+        moving::read(&shared.pieces, bytes, into, helpers, |place, row| match place.is_void() {
+            true => row.fill(0),
+            false => view.copy_out(place, row),
+        });
     }
 
     /// Copies `from` to what was planned.
-    fn scatter(&self, mut from: &[u8]) {
-        let pieces = &self.translator.shared.pieces;
-        for piece in pieces.list() {
-            let len = piece.len as usize;
-            let mut place = piece.place;
-            for _ in 0..piece.count {
-                let (row, rest) = from.split_at_checked(len).unwrap_or((from, &[]));
-                if !place.is_void() {
-                    self.put(place, row);
-                }
-                place = place.further(pieces.stride());
-                from = rest;
+    fn scatter<'i>(
+        &self,
+        bytes: usize,
+        from: impl IntoIterator<Item = &'i [u8], IntoIter: Send>,
+        helpers: &mut impl Helpers,
+    ) {
+        let Translator { view, shared, .. } = &self.translator;
+        moving::write(&shared.pieces, bytes, from, helpers, |place, row| {
+            if !place.is_void() {
+                view.copy_in(place, row);
             }
+        });
+        if Self::NOTES_WRITES {
+            let written = shared.pieces.rows().filter(|(place, _)| !place.is_void());
+            written.for_each(|(place, len)| self.note_written(place, len));
         }
     }
 
     /// Writes bytes, and notes it where memory keeps such notes.
     #[inline]
     fn put(&self, place: Place, bytes: &[u8]) {
-        let view = &self.translator.view;
-        view.copy_in(place, bytes);
-        if size_of::<<<M::PhysicalMemory as GuestMemoryBackend>::R as GuestMemoryRegion>::B>() == 0 {
-            return;
+        self.translator.view.copy_in(place, bytes);
+        if Self::NOTES_WRITES {
+            self.note_written(place, bytes.len());
         }
+    }
+
+    /// Whether memory keeps notes of what is written.
+    const NOTES_WRITES: bool =
+        size_of::<<<M::PhysicalMemory as GuestMemoryBackend>::R as GuestMemoryRegion>::B>() != 0;
+
+    fn note_written(&self, place: Place, len: usize) {
         if let Some(memory) = self.memory
-            && let Some(at) = view.address_of(place)
+            && let Some(at) = self.translator.view.address_of(place)
             && let Some((region, inside)) = memory.to_region_addr(GuestAddress(at.0))
             && let Ok(inside) = usize::try_from(inside.0)
         {
-            region.bitmap().mark_dirty(inside, bytes.len());
+            region.bitmap().mark_dirty(inside, len);
         }
     }
 
     #[inline]
     fn count(&mut self, access: Access, bytes: u64) {
+        self.count_all(access, bytes, 1);
+    }
+
+    #[inline]
+    fn count_all(&mut self, access: Access, bytes: u64, transfers: u64) {
         let shared = &mut self.translator.shared;
         let counter = match access {
             Access::Read => &mut shared.bytes_read,
             Access::Write => &mut shared.bytes_written,
         };
         *counter = counter.wrapping_add(bytes);
-        shared.transfers = shared.transfers.wrapping_add(1);
+        shared.transfers = shared.transfers.wrapping_add(transfers);
     }
 }

@@ -5,46 +5,26 @@
 //! On an M1 no driver ever reads these registers, because the operating system takes every DART fault for its
 //! own death: that is [`FaultPolicy::Panic`].
 
-use core::fmt;
-
 use ane_uapi::hw::dart::error::FaultAddress;
 use ane_uapi::hw::dart::regs::{BufferStatus, ErrorStatus};
 use ane_uapi::hw::fault::IoDartErrorInfo;
+use ane_uapi::named;
 
-/// What a fault does beyond being captured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum FaultPolicy {
-    /// The driver is told and may recover.
-    #[default]
-    Contain,
-    /// The device is dead until it is reset, as an M1 is.
-    Panic,
-    /// The transfer waits where it is. An invalidation of its stream has it tried again, and a window whose transfer
-    /// succeeds then forgets the fault by itself: what today's Linux driver relies on (contract 3.2).
-    Stall,
-    /// A read finds zeros where nothing is mapped, a write goes nowhere, and the request goes on, as two experiments
-    /// on an M1 under Linux ended. No window holds anything then; what is mapped and not permitted is contained.
-    Absorb,
-}
-
-impl FaultPolicy {
-    /// Every policy.
-    pub const ALL: [Self; 4] = [Self::Contain, Self::Panic, Self::Stall, Self::Absorb];
-
-    /// The word that options take.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Contain => "contain",
-            Self::Panic => "panic",
-            Self::Stall => "stall",
-            Self::Absorb => "absorb",
-        }
-    }
-}
-
-impl fmt::Display for FaultPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+named! {
+    /// The effect of a fault besides its capture.
+    #[derive(Default)]
+    pub enum FaultPolicy {
+        /// The driver is told and may recover.
+        #[default]
+        Contain "contain",
+        /// The device is dead until it is reset, as an M1 is.
+        Panic "panic",
+        /// The transfer waits where it is. An invalidation of its stream has it tried again, and a window whose transfer
+        /// succeeds then forgets the fault by itself: what today's Linux driver relies on (contract 3.2).
+        Stall "stall",
+        /// A read finds zeros where nothing is mapped, a write goes nowhere, and the request goes on, as two experiments
+        /// on an M1 under Linux ended. No window holds anything then; what is mapped and not permitted is contained.
+        Absorb "absorb",
     }
 }
 
@@ -53,12 +33,11 @@ impl fmt::Display for FaultPolicy {
 pub(super) struct Capture {
     status: ErrorStatus,
     address: FaultAddress,
-    /// The descriptor of the newest capture, until somebody asks for it.
+    /// The descriptor of the newest capture, until it is asked for.
     unseen: Option<IoDartErrorInfo>,
 }
 
 impl Capture {
-    /// No fault.
     pub(super) const EMPTY: Self =
         Self { status: ErrorStatus::new(), address: FaultAddress(0), unseen: None };
 
@@ -82,7 +61,7 @@ impl Capture {
         }
     }
 
-    /// The window forgets the fault by itself; whoever has not asked for the descriptor still can.
+    /// The window forgets the fault by itself. The descriptor can still be asked for.
     pub(super) fn forget(&mut self) {
         self.clear(ErrorStatus::from_bits(u32::MAX));
     }

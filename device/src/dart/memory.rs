@@ -49,18 +49,12 @@ impl Place {
         self.region == Self::VOID.region
     }
 
-    /// A place for tests that read and write nothing.
-    #[cfg(test)]
-    pub(super) const fn new(host: usize, region: u16) -> Self {
-        Self { host, region }
-    }
-
     /// The address in this process.
     pub(super) const fn host(self) -> usize {
         self.host
     }
 
-    /// The byte `bytes` further on; whoever asks has found that it is in the same region.
+    /// The byte `bytes` further on. The caller has checked that it is in the same region.
     pub(super) const fn further(self, bytes: usize) -> Self {
         Self { host: self.host.wrapping_add(bytes), region: self.region }
     }
@@ -153,7 +147,6 @@ impl MemoryMap {
         self.regions.get(usize::from(place.region)).and_then(home).unwrap_or(Home::NONE)
     }
 
-    /// The guest's address of a place.
     pub(super) fn address_of(&self, place: Place) -> Option<PhysAddr> {
         let region = self.regions.get(usize::from(place.region))?;
         let inside = u64::try_from(place.host.checked_sub(region.host)?).ok()?;
@@ -166,6 +159,13 @@ mod tests {
     use vm_memory::{GuestAddress, GuestMemoryMmap};
 
     use super::*;
+
+    impl Place {
+        /// A place for tests that read and write nothing.
+        pub(in crate::dart) const fn new(host: usize, region: u16) -> Self {
+            Self { host, region }
+        }
+    }
 
     fn memory(ranges: &[(u64, usize)]) -> GuestMemoryMmap<()> {
         let ranges = ranges.iter().map(|&(start, len)| (GuestAddress(start), len)).collect::<Vec<_>>();

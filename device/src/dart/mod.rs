@@ -1,7 +1,7 @@
 //! The DART at work: the engine's IOMMU, in front of guest memory.
 //!
 //! Every address that the engine uses is translated here before memory is touched; the circuits have no other
-//! way to it than a [`Dma`]. What the registers, streams and tables are is described in
+//! way to it than a [`Dma`]. The registers, streams and tables are described in
 //! [`ane_uapi::hw::dart`]; this is what they do.
 //!
 //! * `window`: the registers of one window, and what reading and writing them does.
@@ -31,6 +31,7 @@ pub mod check;
 pub mod dma;
 mod fault;
 mod memory;
+pub mod moving;
 mod pieces;
 mod rows;
 mod stall;
@@ -50,8 +51,9 @@ use ane_uapi::hw::usage::Usage;
 use vm_memory::GuestMemory;
 
 pub use self::check::{CheckReport, Misuse, Origin};
-pub use self::dma::{Dma, Runs};
+pub use self::dma::Dma;
 pub use self::fault::FaultPolicy;
+pub use self::moving::{Alone, Helpers};
 pub use self::rows::Rows;
 pub use self::stream::{Access, Circuit};
 
@@ -67,7 +69,6 @@ use crate::inject::Trap;
 use crate::pe_mmu::PeMmu;
 use crate::refusal::Refusal;
 
-/// The DART of one engine.
 pub struct Dart {
     pte_format: PteFormat,
     windows: [Box<WindowState>; 4],
@@ -77,7 +78,7 @@ pub struct Dart {
     pub trap: Trap,
 }
 
-/// What all windows have in common.
+/// The state that all windows share.
 struct Shared {
     format: Format,
     policy: FaultPolicy,
@@ -87,7 +88,7 @@ struct Shared {
     stalled: Option<Stalled>,
     checker: Checker,
     pieces: Pieces,
-    /// What translates before the windows do.
+    /// The unit that translates before the windows do.
     before: Option<Box<PeMmu>>,
     /// How often a circuit has asked for its way to memory since the last reset.
     requests: u32,
@@ -104,7 +105,6 @@ const _: () = {
 };
 
 impl Dart {
-    /// A DART as it is after a reset, whose tables have this format.
     pub fn new(format: PteFormat) -> Self {
         Self {
             pte_format: format,
@@ -152,11 +152,6 @@ impl Dart {
         }
     }
 
-    /// What the register at `offset` of a window reads as.
-    ///
-    /// # Errors
-    ///
-    /// Refuses an offset without a register.
     pub fn read(&mut self, window: Window, offset: u32) -> Result<u32, Refusal> {
         self.window(window).read(offset)
     }
@@ -208,7 +203,7 @@ impl Dart {
 
     /// The faults that were captured since this was last asked; each raises the DART's interrupt line.
     ///
-    /// A window holds one fault at a time. If the driver cleared it and another came before anybody asked,
+    /// A window holds one fault at a time. If the driver cleared it and another came before this was asked,
     /// the newer one is given.
     pub fn take_faults(&mut self) -> impl Iterator<Item = (Window, IoDartErrorInfo)> {
         Window::ALL
@@ -227,7 +222,6 @@ impl Dart {
         self.shared.before = Some(Box::new(before));
     }
 
-    /// The PE_MMU before the windows.
     pub fn before(&self) -> Option<&PeMmu> {
         self.shared.before.as_deref()
     }
@@ -247,7 +241,6 @@ impl Dart {
         self.shared.policy = policy;
     }
 
-    /// Turns checking mode on or off.
     pub fn set_check(&mut self, is_on: bool) {
         self.shared.checker.set(is_on);
     }
@@ -269,12 +262,12 @@ impl Dart {
         self.shared.checker.forget(stream, range);
     }
 
-    /// What checking mode has found since this was last asked.
+    /// The findings of checking mode since this was last asked.
     pub fn take_reports(&mut self) -> Vec<CheckReport> {
         self.shared.checker.take()
     }
 
-    /// How many findings were dropped, since this was last asked, because nobody took those before them.
+    /// The number of findings that were dropped since this was last asked, because earlier ones were not taken.
     pub fn take_reports_lost(&mut self) -> u64 {
         self.shared.checker.take_lost()
     }

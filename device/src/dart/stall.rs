@@ -20,7 +20,7 @@ use super::{Dart, FaultPolicy, select};
 /// The transfer that waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stalled {
-    /// What its stream has become in the window.
+    /// The stream that the window uses in its place, after remapping.
     pub(super) slot: StreamId,
     pub(super) stream: StreamId,
     pub(super) circuit: Circuit,
@@ -34,7 +34,7 @@ pub(super) const fn is_unmapped(error: HwError) -> bool {
 }
 
 impl Dart {
-    /// What a fault does beyond being captured.
+    /// The effect of a fault besides its capture.
     pub const fn policy(&self) -> FaultPolicy {
         self.shared.policy
     }
@@ -50,7 +50,7 @@ impl Dart {
         Window::ALL.iter().copied().find(|&window| self.window(window).capture.status().fault())
     }
 
-    /// Drops the transfer that waits: nobody wants it any more. What its window holds stays there.
+    /// Drops the transfer that waits, which is no longer wanted. The fault stays in its window.
     pub fn drop_stalled(&mut self) {
         self.shared.stalled = None;
     }

@@ -5,38 +5,34 @@
 //! addresses. All of that is looked up when a transfer begins and kept by no buffer, so a driver that blocks a
 //! stream stops it at once.
 
-use core::fmt;
-
 use ane_uapi::hw::dart::error::HwError;
 use ane_uapi::hw::dart::pte::Leaf;
 use ane_uapi::hw::dart::regs::{StreamMode, Tcr, Window};
 use ane_uapi::hw::dart::stream::StreamId;
+use ane_uapi::named;
 
-/// One of the engine's DMA circuits.
-///
-/// No source says which circuit goes through which window. Chosen: what drives the engine (descriptors and
-/// kernels) goes through dart0, what comes into tiles through dart1, what leaves them through dart2. A driver
-/// that programs dart0 alone then gets its task started and sees the first tile fault, as real drivers saw
-/// their tile DMA fail (facts B.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Circuit {
-    /// The task manager, fetching a task descriptor.
-    TdFetch,
-    /// The kernel fetcher, reading coefficients.
-    KernelFetch,
-    /// The tile fetcher, reading the first source.
-    TileFetch1,
-    /// The tile fetcher, reading the second source.
-    TileFetch2,
-    /// The tile sender, writing the result.
-    TileSend,
+named! {
+    /// One of the engine's DMA circuits.
+    ///
+    /// No source says which circuit goes through which window. Chosen: what drives the engine (descriptors and
+    /// kernels) goes through dart0, what comes into tiles through dart1, what leaves them through dart2. A driver
+    /// that programs dart0 alone then gets its task started and sees the first tile fault, as real drivers saw
+    /// their tile DMA fail (facts B.1).
+    pub enum Circuit {
+        /// The task manager, fetching a task descriptor.
+        TdFetch "task-descriptor fetch",
+        /// The kernel fetcher, reading coefficients.
+        KernelFetch "kernel fetch",
+        /// The tile fetcher, reading the first source.
+        TileFetch1 "tile fetch 1",
+        /// The tile fetcher, reading the second source.
+        TileFetch2 "tile fetch 2",
+        /// The tile sender, writing the result.
+        TileSend "tile send",
+    }
 }
 
 impl Circuit {
-    /// Every circuit.
-    pub const ALL: [Self; 5] =
-        [Self::TdFetch, Self::KernelFetch, Self::TileFetch1, Self::TileFetch2, Self::TileSend];
-
     /// The window that the circuit's addresses go through (Chosen).
     pub const fn window(self) -> Window {
         match self {
@@ -56,26 +52,8 @@ impl Circuit {
             Self::TileSend => 5,
         }
     }
-
-    /// The word that reports print.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::TdFetch => "task-descriptor fetch",
-            Self::KernelFetch => "kernel fetch",
-            Self::TileFetch1 => "tile fetch 1",
-            Self::TileFetch2 => "tile fetch 2",
-            Self::TileSend => "tile send",
-        }
-    }
 }
 
-impl fmt::Display for Circuit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// Which way a transfer goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Memory to engine.
@@ -85,7 +63,6 @@ pub enum Access {
 }
 
 impl Access {
-    /// True for a write.
     pub const fn is_write(self) -> bool {
         matches!(self, Self::Write)
     }
@@ -98,7 +75,6 @@ impl Access {
         }
     }
 
-    /// The right that the access needs.
     #[inline]
     const fn right(self) -> u8 {
         match self {
@@ -122,30 +98,28 @@ impl Rights {
         Self(read | write)
     }
 
-    /// What a leaf permits.
     pub(super) const fn of_leaf(leaf: &Leaf) -> Self {
         Self::new(leaf.protection.device_reads(), leaf.protection.device_writes())
     }
 
-    /// What a control word permits.
+    /// The accesses that a control word permits.
     pub(super) const fn of_stream(tcr: Tcr) -> Self {
         Self::new(!tcr.no_read(), !tcr.no_write())
     }
 
-    /// What both permit.
+    /// The accesses that both permit.
     #[inline]
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// True if `access` is permitted.
     #[inline]
     pub(super) const fn allow(self, access: Access) -> bool {
         self.0 & access.right() != 0
     }
 }
 
-/// What becomes of a stream's addresses.
+/// The treatment of a stream's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gate {
     /// Nothing passes.

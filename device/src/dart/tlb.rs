@@ -28,7 +28,7 @@ const STREAM_SHIFT: u32 = 6;
 
 const _: () = assert!(ENTRIES.is_power_of_two() && (1 << STREAM_SHIFT) * 8 <= ENTRIES);
 
-/// What a translation is found by: page and stream.
+/// The key of a translation: page and stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag(u32);
 
@@ -36,7 +36,6 @@ impl Tag {
     /// The tag of an empty entry.
     const NONE: Self = Self(u32::MAX);
 
-    /// The tag of the page that `iova` lies in.
     #[inline]
     pub(super) const fn new(iova: Iova, stream: StreamId) -> Self {
         Self(((iova.0 >> PAGE_SHIFT) << 4) | stream.number() as u32)
@@ -63,14 +62,12 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(super) struct Entry {
-    /// Where the page lies.
     pub(super) page: Place,
     tag: Tag,
     /// First byte of the page that is open.
     pub(super) first: u32,
     /// Last byte of the page that is open.
     pub(super) last: u32,
-    /// What the leaf permits.
     pub(super) rights: Rights,
 }
 
@@ -95,7 +92,6 @@ impl Entry {
         }
     }
 
-    /// True if this is what `leaf` says of its page.
     pub(super) fn says(&self, leaf: &Leaf) -> bool {
         let other = Self::new(self.tag, leaf, self.page);
         (self.first, self.last, self.rights) == (other.first, other.last, other.rights)
@@ -113,13 +109,11 @@ impl Entry {
         self.page.further((iova.0 & OFFSET) as usize)
     }
 
-    /// True if this is the translation with this tag.
     #[inline]
     pub(super) fn is(&self, tag: Tag) -> bool {
         self.tag == tag
     }
 
-    /// True if the bytes from `first` to `last` are open.
     #[inline]
     pub(super) const fn opens(&self, first: u32, last: u32) -> bool {
         self.first <= first && last <= self.last
@@ -128,7 +122,6 @@ impl Entry {
 
 const _: () = assert!(size_of::<Entry>() == 32);
 
-/// One window's translation buffer.
 pub(super) struct TranslationBuffer {
     entries: [Entry; ENTRIES],
     /// The streams that may have entries.
@@ -141,7 +134,6 @@ impl TranslationBuffer {
         Self { entries: [Entry::EMPTY; ENTRIES], held: 0 }
     }
 
-    /// The translation with this tag.
     #[inline]
     pub(super) fn find(&self, tag: Tag) -> Option<&Entry> {
         self.entries.get(tag.index()).filter(|entry| entry.is(tag))
@@ -174,7 +166,6 @@ impl TranslationBuffer {
         }
     }
 
-    /// Drops everything.
     pub(super) fn clear(&mut self) {
         self.invalidate(Streams::new().with_mask(u16::MAX));
     }

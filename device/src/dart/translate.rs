@@ -56,7 +56,6 @@ pub(super) struct Translator<'a> {
     stream: StreamId,
 }
 
-/// The last address of a range.
 #[inline]
 const fn last_of(range: IovaRange) -> u32 {
     // A range is not empty and ends below 2^32.
@@ -176,10 +175,15 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Translates `range` into pieces.
     #[inline(never)]
     pub(super) fn plan(&mut self, range: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
-        self.shared.pieces.start(0);
+        self.shared.pieces.start();
+        self.plan_part(range, access)
+    }
+
+    /// Plans a part of a transfer that has no gaps.
+    fn plan_part(&mut self, range: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
+        self.shared.pieces.start_part(0);
         if self.shared.before.is_some() {
             return self.plan_behind(range, access);
         }
@@ -189,12 +193,17 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// Translates rows into pieces.
     pub(super) fn plan_rows(&mut self, rows: Rows, access: Access) -> Result<(), IoDartErrorInfo> {
+        self.shared.pieces.start();
+        self.plan_part_of_rows(rows, access)
+    }
+
+    /// Plans a part of a transfer.
+    pub(super) fn plan_part_of_rows(&mut self, rows: Rows, access: Access) -> Result<(), IoDartErrorInfo> {
         if rows.are_packed() {
-            return self.plan(rows.span(), access);
+            return self.plan_part(rows.span(), access);
         }
-        self.shared.pieces.start(rows.stride() as usize);
+        self.shared.pieces.start_part(rows.stride());
         if self.shared.before.is_some() {
             return self.plan_rows_behind(rows, access);
         }
@@ -217,7 +226,7 @@ impl<'a> Translator<'a> {
     #[inline]
     fn rows_of_page(&mut self, rows: Rows, row: u32, left: u32, access: Access) -> Result<u32, Denied> {
         let first = rows.start(row);
-        // What is left of the page behind the row, if the row ends in it.
+        // The rest of the page behind the row, if the row ends in it.
         let Some(room) = PAGE_SIZE.wrapping_sub(first.0 & OFFSET).checked_sub(rows.len()) else {
             return self.row(first, rows.len(), access).map(|()| 1);
         };
@@ -248,7 +257,6 @@ impl<'a> Translator<'a> {
         pages(range).try_for_each(|(first, last)| self.part(first, last, access))
     }
 
-    /// Translates the bytes of one page.
     #[inline]
     pub(super) fn part(&mut self, first: Iova, last: u32, access: Access) -> Result<(), Denied> {
         let place = self.page(first, last, access)?;
@@ -257,7 +265,6 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// Where the bytes from `first` to byte `last` of its page lie.
     #[inline]
     fn page(&mut self, first: Iova, last: u32, access: Access) -> Result<Place, Denied> {
         match self.window.buffer.find(Tag::new(first, self.admission.slot)) {
@@ -348,12 +355,6 @@ impl<'a> Translator<'a> {
             Some(info) => info,
             None => self.deny(Denied { error, at }, address, 0, access),
         }
-    }
-
-    /// Captures the fault of memory that is no more.
-    #[cold]
-    pub(super) fn lost(&mut self, range: IovaRange, access: Access) -> IoDartErrorInfo {
-        self.fail(Denied::new(HwError::NoMemory, range.base()), range, access)
     }
 
     /// Captures the fault of a transfer.

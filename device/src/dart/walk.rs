@@ -13,7 +13,7 @@ use ane_uapi::hw::space::{Iova, PhysAddr};
 use super::dma::View;
 use super::tlb::{Entry, Tag};
 
-/// What a walk needs of memory.
+/// The memory accesses of a walk.
 pub(super) trait Tables {
     /// The entry at `at`, read once; `None` if it is not in memory.
     fn load(&mut self, at: PhysAddr) -> Option<u64>;
@@ -22,11 +22,10 @@ pub(super) trait Tables {
 /// The walk of one format over guest memory.
 pub(super) type Walk = for<'v> fn(&mut View<'v>, Ttbr, Iova) -> Result<Leaf, HwError>;
 
-/// The walk of one format, and what comes after it where nothing is in the way: the page is found in memory,
-/// and the translation kept.
+/// The walk of one format, and what follows where nothing is in the way: the page is found, and the translation kept.
 pub(super) type Fill = for<'v> fn(&mut View<'v>, Ttbr, Iova, &mut Entry, Tag) -> Result<(), HwError>;
 
-/// What the format of the tables decides.
+/// The functions that depend on the format of the tables.
 #[derive(Clone, Copy)]
 pub(super) struct Format {
     pub(super) walk: Walk,

@@ -15,7 +15,7 @@ use ane_uapi::hw::space::EngineOffset;
 use super::fault::Capture;
 use super::stream::{Gate, Rights};
 use super::tlb::TranslationBuffer;
-use crate::refusal::{Refusal, Why};
+use crate::refusal::{Refusal, Result, Why};
 
 /// Bytes up to the last register that is stored.
 const STORED: u32 = regs::BUFFER_CONTROL.info.offset + 4;
@@ -38,7 +38,6 @@ pub(super) struct WindowState {
 }
 
 impl WindowState {
-    /// A window as it is after a reset.
     pub(super) fn new(window: Window) -> Box<Self> {
         let mut state = Box::new(Self {
             window,
@@ -76,7 +75,7 @@ impl WindowState {
         Refusal::new(EngineOffset(self.window.base().0.saturating_add(offset)), why)
     }
 
-    fn register(&self, offset: u32) -> Result<RegisterId, Refusal> {
+    fn register(&self, offset: u32) -> Result<RegisterId> {
         if !offset.is_multiple_of(4) {
             return Err(self.refusal(offset, Why::Misaligned));
         }
@@ -86,8 +85,7 @@ impl WindowState {
         }
     }
 
-    /// What the register at `offset` reads as.
-    pub(super) fn read(&self, offset: u32) -> Result<u32, Refusal> {
+    pub(super) fn read(&self, offset: u32) -> Result<u32> {
         Ok(match self.register(offset)? {
             // Commands end at once, so none is ever busy (Chosen).
             RegisterId::STREAM_COMMAND => 0,
@@ -117,8 +115,7 @@ impl WindowState {
         })
     }
 
-    /// Does what writing `value` at `offset` does.
-    pub(super) fn write(&mut self, offset: u32, value: u32) -> Result<(), Refusal> {
+    pub(super) fn write(&mut self, offset: u32, value: u32) -> Result<()> {
         let register = self.register(offset)?;
         let stored = match register {
             RegisterId::PARAMS1
@@ -166,13 +163,12 @@ impl WindowState {
         Ok(())
     }
 
-    /// The streams that a command is for.
     pub(super) fn selected(&self) -> Streams {
         Streams::from_bits(self.word(regs::STREAM_SELECT.offset()))
     }
 
     /// Refuses a write to a register that the lock of Config protects, while the lock is set.
-    fn unlocked(&self, register: RegisterId, offset: u32) -> Result<(), Refusal> {
+    fn unlocked(&self, register: RegisterId, offset: u32) -> Result<()> {
         if Config::from_bits(self.word(regs::CONFIG.offset())).lock() {
             return Err(self.refusal(offset, Why::Locked { register: register.register().name }));
         }
@@ -180,7 +176,7 @@ impl WindowState {
     }
 
     /// The word, if it sets no unexplained bit of a word that is explained elsewhere.
-    fn explained(&self, register: RegisterId, offset: u32, value: u32) -> Result<u32, Refusal> {
+    fn explained(&self, register: RegisterId, offset: u32, value: u32) -> Result<u32> {
         match register.register().unknown {
             u32::MAX => Ok(value),
             unknown => self.only(register, offset, value, !unknown),
@@ -188,7 +184,7 @@ impl WindowState {
     }
 
     /// The word, if it sets only bits of `defined`.
-    fn only(&self, register: RegisterId, offset: u32, value: u32, defined: u32) -> Result<u32, Refusal> {
+    fn only(&self, register: RegisterId, offset: u32, value: u32, defined: u32) -> Result<u32> {
         match value & !defined {
             0 => Ok(value),
             bits => {
@@ -217,20 +213,18 @@ impl WindowState {
         StreamId::new(u32::from(slot)).unwrap_or(stream)
     }
 
-    /// The control word of a slot.
     pub(super) fn tcr(&self, slot: StreamId) -> Tcr {
         let offset = regs::TCR.info.at(slot.number().into()).unwrap_or(regs::TCR.offset());
         Tcr::from_bits(self.word(offset))
     }
 
-    /// The table base of a slot for addresses in the aperture.
     pub(super) fn base(&self, slot: StreamId) -> Ttbr {
         let offset =
             slot.table_base(0).and_then(|index| regs::TTBR.info.at(index)).unwrap_or(regs::TTBR.offset());
         Ttbr::from_bits(self.word(offset))
     }
 
-    /// What becomes of a stream here, as the registers stand.
+    /// The treatment of a stream here, by the present registers.
     pub(super) fn admit(&self, stream: StreamId) -> Admission {
         let slot = self.slot(stream);
         let enabled = Streams::from_bits(self.word(regs::ENABLED_STREAMS.offset())).contains(slot);

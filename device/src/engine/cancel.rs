@@ -98,7 +98,7 @@ impl<'a> Watch<'a> {
         Self { cancel, queue, is_over: AtomicBool::new(false) }
     }
 
-    /// A task that nobody calls off.
+    /// A task that is never called off.
     pub const fn idle() -> Self {
         Self::new(&Never, QueueId::LINUX)
     }
@@ -123,7 +123,6 @@ pub(super) struct Pace<'a> {
     watch: &'a Watch<'a>,
     /// Since it last asked.
     steps: usize,
-    /// Steps that are left in this turn.
     left: usize,
     is_over: bool,
 }
@@ -165,7 +164,6 @@ impl<'a> Pace<'a> {
         self.left = turn;
     }
 
-    /// True if the turn is over.
     pub(super) const fn has_had_its_turn(&self) -> bool {
         self.left == 0
     }

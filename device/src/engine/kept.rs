@@ -1,4 +1,4 @@
-//! What an engine keeps from one task to the next: what it knows of on-chip memory, and a result that is on its way.
+//! The state that an engine keeps from one task to the next: which on-chip memory is known, and a result that is on its way.
 
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::tq::QueueId;
@@ -7,13 +7,13 @@ use super::l2::Unknown;
 use super::plan::operand::Shape;
 use crate::timing::Before;
 
-/// What is known of on-chip memory, and what is on its way from one task to the next.
+/// Which on-chip memory is known, and the result that is on its way from one task to the next.
 #[derive(Debug, Default)]
 pub(super) struct Chip {
     pub(super) unknown: Unknown,
     /// What will be unknown after those of several batches that were checked.
     pub(super) foreseen: Unknown,
-    /// What the task before has passed on.
+    /// The result that the previous task has passed on.
     pub(super) passed: Option<Passed>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Passed {
     pub(super) values: Vec<u16>,
 }
 
-/// What a request that gives way takes along of it.
+/// The part of it that a request takes along when it gives way.
 #[derive(Debug, Default)]
 pub struct Kept {
     pub(super) chip: Chip,

@@ -18,9 +18,10 @@ use super::EngineError;
 use super::cancel::Pace;
 use super::plan::coefficients::{Format, Kernel, Slot};
 use super::plan::verdict::Verdict;
+use super::pool::Pool;
 use super::room::Room;
 use super::tile::{Fault, little_endian};
-use crate::dart::{Access, Dma};
+use crate::dart::{Access, Dma, Rows};
 use crate::kernel_memory::{self, GRANULE, KernelMemory};
 use crate::refusal::Category;
 use crate::td::register_file::RegisterFile;
@@ -45,7 +46,6 @@ pub(super) struct Coefficients {
     next: [(u64, bool); kernel_dma::CHANNELS as usize],
 }
 
-/// Reads `into` from `base`.
 fn read<M: GuestMemory>(dma: &mut Dma<'_, M>, base: u64, into: &mut [u8]) -> Result<(), Fault> {
     match dma.range(base, into.len() as u64, Access::Read).map_err(Box::<IoDartErrorInfo>::new)? {
         Some(range) => dma.read(range, into).map_err(Box::new),
@@ -67,7 +67,7 @@ impl Coefficients {
         if group == 0 {
             self.next = [(kernel.table_bytes(), true); kernel_dma::CHANNELS as usize];
         }
-        kernel.slots().saturating_mul(parts(kernel))
+        kernel.slots().div_ceil(together(kernel)).saturating_mul(parts(kernel))
     }
 
     /// Brings a piece, if it is still wanted.
@@ -76,15 +76,22 @@ impl Coefficients {
         dma: &mut Dma<'_, M>,
         registers: &RegisterFile,
         (kernel, group): (&Kernel, u32),
-        pace: &mut Pace<'_>,
+        (pace, pool): (&mut Pace<'_>, &mut Pool),
         piece: u32,
     ) -> Result<(), EngineError> {
-        let parts = parts(kernel);
-        let slot = kernel.slot(group, piece.checked_div(parts).unwrap_or(0));
+        let (parts, together) = (parts(kernel), together(kernel));
+        let first = piece.checked_div(parts).unwrap_or(0).saturating_mul(together);
         let part = piece.checked_rem(parts).unwrap_or(0);
+        let slots = first..kernel.slots().min(first.saturating_add(together));
+        let slot = kernel.slot(group, first);
         let len = (slot.lanes as usize).saturating_mul(kernel.taps as usize);
-        if pace.spend(TRANSFER.saturating_add(len.min(TOGETHER))) {
+        let steps = TRANSFER.saturating_add(len.min(TOGETHER)).saturating_mul(slots.len());
+        if pace.spend(steps) {
             return Ok(());
+        }
+        if together > 1 {
+            let slots = slots.map(|index| kernel.slot(group, index));
+            return Ok(self.several(dma, registers, kernel, slots, pool)?);
         }
         if kernel.sparse.is_some() {
             self.sparse(dma, registers, kernel, slot)
@@ -117,6 +124,42 @@ impl Coefficients {
             Some(weights) => numbers(dma, base, kernel.format, weights),
             None => Ok(()),
         }
+    }
+
+    /// Brings slots that follow each other, each of which is a plane of the array's.
+    fn several<M: GuestMemory>(
+        &mut self,
+        dma: &mut Dma<'_, M>,
+        registers: &RegisterFile,
+        kernel: &Kernel,
+        mut slots: impl Iterator<Item = Slot> + Clone,
+        pool: &mut Pool,
+    ) -> Result<(), Fault> {
+        let Some(Slot { first, lanes, .. }) = slots.clone().next() else { return Ok(()) };
+        let (first, lanes, taps) = (first as usize, (lanes as usize).max(1), (kernel.taps as usize).max(1));
+        let weights = self.weights.get_mut(first.saturating_mul(taps)..).unwrap_or_default();
+        let mut weights = weights.chunks_exact_mut(lanes.saturating_mul(taps));
+        let mut biases = self.biases.get_mut(first..).unwrap_or_default().chunks_exact_mut(lanes);
+        let rows = slots.by_ref().zip(weights.by_ref()).flat_map(|(slot, weights)| {
+            let base = chunk(registers, slot.engine).saturating_add(slot.offset);
+            let behind = base.saturating_add(bias_bytes(kernel, slot));
+            biases.next().map(|biases| (base, biases)).into_iter().chain([(behind, weights)])
+        });
+        let mut outside = None;
+        let parts = rows.map_while(|(base, row)| {
+            let bytes = row.as_mut_bytes();
+            let len = bytes.len() as u64;
+            let rows = u32::try_from(len).ok().and_then(|len| Rows::new(base, len, 0, 1).ok());
+            if rows.is_none() {
+                outside = Some((base, len));
+            }
+            Some((rows?, bytes))
+        });
+        dma.read_all(parts, pool).map_err(Box::<IoDartErrorInfo>::new)?;
+        if let Some((base, len)) = outside {
+            dma.range(base, len, Access::Read).map_err(Box::<IoDartErrorInfo>::new)?;
+        }
+        Ok(())
     }
 
     /// Brings a slot whose plane is several of the array's, or whose rows have more lanes: those get some lanes of each row.
@@ -239,6 +282,19 @@ fn parts(kernel: &Kernel) -> u32 {
     u32::try_from(whole.div_ceil(TOGETHER as u64).max(1)).unwrap_or(u32::MAX)
 }
 
+/// How many slots are a piece: several only if each is small and is read as it lies in memory.
+fn together(kernel: &Kernel) -> u32 {
+    let lanes = kernel.common_lanes();
+    let is_straight = kernel.sparse.is_none() && lanes == kernel.lanes && lanes == kernel.last_lanes;
+    let reads_as_is = cfg!(target_endian = "little") && kernel.format == Format::Half;
+    if !is_straight || !reads_as_is {
+        return 1;
+    }
+    let len = u64::from(lanes).saturating_mul(kernel.taps.into());
+    let many = (TOGETHER as u64).checked_div(len).unwrap_or(1).clamp(1, kernel.slots().max(1).into());
+    u32::try_from(many).unwrap_or(1)
+}
+
 /// The part of kernel memory that a transfer of `bytes` fills: as much of it as there is, in whole granules.
 fn slot(memory: &mut KernelMemory, bytes: usize) -> Option<&mut [u8]> {
     let granules = bytes.min(kernel_memory::BYTES).next_multiple_of(GRANULE as usize);
@@ -296,7 +352,6 @@ pub(super) fn table<M: GuestMemory>(
     read(dma, chunk(registers, engine), into)
 }
 
-/// Shows an activation table in kernel memory.
 pub(super) fn show_table(table: &[u8; BYTES], memory: &mut KernelMemory) {
     if let Some(shown) = slot(memory, BYTES).and_then(|slot| slot.first_chunk_mut()) {
         *shown = *table;

@@ -9,8 +9,10 @@ use std::ops::Range;
 use zerocopy::IntoBytes;
 
 use super::plan::operand::{ChipPlace, Element, Shape};
+use super::pool::Pool;
 use super::tile::little_endian;
 use crate::copy;
+use crate::dart::Helpers;
 use crate::sram::{Sram, TILE_L2_BYTES};
 
 /// Bytes that are marked together: the smallest element, so that one that is written tells nothing of its neighbours.
@@ -19,7 +21,12 @@ const GRANULE: u32 = 1;
 /// A row that is assembled on chip is padded to a multiple of this many bytes, the granule of the buffer.
 const ROW_UNIT: u32 = 16;
 
-/// Granules of the buffer.
+/// Bytes of a tensor from which on several threads write it.
+const LARGE: usize = 1 << 16;
+
+/// Bytes of it that a thread writes at a time.
+const STRETCH: u32 = 1 << 14;
+
 const GRANULES: u32 = (2 << 20) / GRANULE;
 
 const _: () = assert!(GRANULES as usize * GRANULE as usize == TILE_L2_BYTES);
@@ -27,7 +34,6 @@ const _: () = assert!(GRANULES as usize * GRANULE as usize == TILE_L2_BYTES);
 /// Granules of one word of the map.
 const WORD: u32 = u64::BITS;
 
-/// Words of the map.
 const WORDS: usize = (GRANULES / WORD) as usize;
 
 /// Which granules are unknown.
@@ -64,6 +70,32 @@ impl Unknown {
 
     fn clear(&mut self, base: u32, len: u32) {
         self.change(base, len, |word, mask| *word &= !mask);
+    }
+
+    /// Clears `count` rows of `len` bytes, so far apart.
+    ///
+    /// Rows are short and many. Where a word of the map has several of them, and all words the same ones, it is changed as a whole.
+    fn clear_rows(&mut self, base: u32, len: u32, stride: u32, count: u32) {
+        let row = |index: u32| base.saturating_add(stride.saturating_mul(index));
+        let in_word = WORD.checked_div(stride).unwrap_or_default();
+        let first = base.checked_rem(stride).unwrap_or_default();
+        let is_alike =
+            GRANULE == 1 && in_word > 1 && WORD.is_multiple_of(stride) && first.saturating_add(len) <= stride;
+        let mut next = 0;
+        if is_alike {
+            while next < count && row(next) % WORD >= stride {
+                self.clear(row(next), len);
+                next = next.saturating_add(1);
+            }
+            // At most 32 bytes.
+            let bits = (1_u64.wrapping_shl(len)).wrapping_sub(1).wrapping_shl(first);
+            let mask = (0..in_word).fold(0, |mask, at| mask | bits.wrapping_shl(at.saturating_mul(stride)));
+            let words = count.saturating_sub(next).checked_div(in_word).unwrap_or_default();
+            let map = self.map.get_mut((row(next) / WORD) as usize..).unwrap_or_default();
+            map.iter_mut().take(words as usize).for_each(|word| *word &= !mask);
+            next = next.saturating_add(words.saturating_mul(in_word));
+        }
+        (next..count).for_each(|index| self.clear(row(index), len));
     }
 
     /// True if there may be unknown bytes where the tensor lies, its gaps included.
@@ -165,7 +197,6 @@ pub(super) fn is_unknown(unknown: &Unknown, place: ChipPlace, shape: Shape) -> b
     unknown.is_near(place, shape) && rows(place, shape).any(|at| unknown.touches(at, row_bytes(place, shape)))
 }
 
-/// Marks a tensor as unknown.
 pub(super) fn forget(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
     let shape = merged(place, shape, row_bytes(place, shape).next_multiple_of(ROW_UNIT));
     rows(place, shape).for_each(|at| unknown.mark(at, row_bytes(place, shape)));
@@ -190,16 +221,49 @@ pub(super) fn read(sram: &Sram, place: ChipPlace, shape: Shape, into: &mut [u16]
 pub(super) fn know(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
     if unknown.is_near(place, shape) {
         let shape = merged(place, shape, row_bytes(place, shape));
-        rows(place, shape).for_each(|at| unknown.clear(at, row_bytes(place, shape)));
+        let (len, channels) = (row_bytes(place, shape), Shape { height: 1, ..shape });
+        rows(place, channels).for_each(|base| unknown.clear_rows(base, len, place.row_stride, shape.height));
     }
 }
 
-/// Writes a tensor, which the plan has seen to lie in the buffer.
-pub(super) fn write(sram: &mut Sram, place: ChipPlace, shape: Shape, from: &[u16]) {
+/// Writes a tensor, which the plan has seen to lie in the buffer. Several threads write a large one.
+pub(super) fn write(sram: &mut Sram, place: ChipPlace, shape: Shape, from: &[u16], pool: &mut Pool) {
+    let bytes = sram.bytes_mut().get_mut(place.base as usize..).unwrap_or_default();
+    let place = ChipPlace { base: 0, ..place };
+    // One row is as many channels of an element.
+    let (place, shape) = match merged(place, shape, row_bytes(place, shape)) {
+        Shape { channels: 1, height: 1, width } => (
+            ChipPlace { channel_stride: place.element.bytes(), ..place },
+            Shape { channels: width, height: 1, width: 1 },
+        ),
+        shape => (place, shape),
+    };
+    let (len, channel) = (size_of_val(from), Shape { channels: 1, ..shape });
+    if len < LARGE || !are_apart(place, shape) {
+        return write_rows(bytes, place, shape, from);
+    }
+    let channels = (STRETCH.checked_div(place.channel_stride).unwrap_or(0) as usize).max(1);
+    let distance = (place.channel_stride as usize).saturating_mul(channels);
+    let elements = channel.len().max(1);
+    let lots = bytes.chunks_mut(distance).zip(from.chunks(elements.saturating_mul(channels)));
+    pool.together(len, lots, |(bytes, from)| {
+        let channels = u32::try_from(from.len().div_ceil(elements)).unwrap_or(0);
+        write_rows(bytes, place, Shape { channels, ..shape }, from);
+    });
+}
+
+/// True if each channel ends before the next one begins, and rows do.
+fn are_apart(place: ChipPlace, shape: Shape) -> bool {
+    let row = row_bytes(place, shape);
+    let last = place.row_stride.saturating_mul(shape.height.saturating_sub(1));
+    (shape.height == 1 || row <= place.row_stride) && last.saturating_add(row) <= place.channel_stride
+}
+
+fn write_rows(bytes: &mut [u8], place: ChipPlace, shape: Shape, from: &[u16]) {
     let shape = merged(place, shape, row_bytes(place, shape));
     let width = shape.width as usize;
     for (at, row) in rows(place, shape).zip(from.chunks_exact(width.max(1))) {
-        let Some(bytes) = sram.bytes_mut().get_mut(at as usize..) else { continue };
+        let Some(bytes) = bytes.get_mut(at as usize..) else { continue };
         if place.element != Element::Half {
             bytes.iter_mut().zip(row).for_each(|(to, from)| *to = place.element.byte(*from));
         } else if cfg!(target_endian = "little") {
@@ -214,6 +278,10 @@ pub(super) fn write(sram: &mut Sram, place: ChipPlace, shape: Shape, from: &[u16
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn pool(threads: usize) -> Pool {
+        Pool::new(threads.try_into().unwrap())
+    }
 
     const PLACE: ChipPlace = ChipPlace {
         base: 0x40,
@@ -231,12 +299,40 @@ mod tests {
         let mut sram = Sram::tile_l2();
         sram.bytes_mut().fill(0xee);
         let tensor: Vec<u16> = (0..30).collect();
-        write(&mut sram, PLACE, SHAPE, &tensor);
+        write(&mut sram, PLACE, SHAPE, &tensor, &mut pool(1));
         let mut back = vec![0; 30];
         read(&sram, PLACE, SHAPE, &mut back);
         assert_eq!(back, tensor);
         assert_eq!(sram.bytes()[0x40..0x4c], [0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 0xee, 0xee]);
         assert_eq!(sram.bytes()[0x140..0x142], [5, 0]);
+    }
+
+    #[test]
+    fn large_tensor_is_written_as_one_thread_writes_it() {
+        let halves: Vec<u16> = (0..1 << 18).map(|at: u32| (at * 31 + at / 77) as u16).collect();
+        let place = |channel_stride, row_stride, element| ChipPlace {
+            base: 0x40,
+            channel_stride,
+            row_stride,
+            element,
+            ..ChipPlace::default()
+        };
+        let shape = |channels, height, width| Shape { channels, height, width };
+        for (place, shape) in [
+            (place(0x800, 0x80, Element::Half), shape(200, 14, 57)),
+            (place(0x600, 0x60, Element::Half), shape(150, 16, 48)),
+            (place(0x100, 0x8000, Element::Half), shape(100, 20, 100)),
+            (place(0x700, 0x80, Element::Half), shape(200, 14, 66)),
+            (place(0x80_000, 0x1000, Element::Half), shape(3, 100, 800)),
+            (place(0x40, 0x40, Element::Half), shape(1, 1, 150_001)),
+            (place(0x400, 0x40, Element::Signed), shape(200, 16, 40)),
+        ] {
+            let from = &halves[..shape.len()];
+            let (mut together, mut alone) = (Sram::tile_l2(), Sram::tile_l2());
+            write(&mut together, place, shape, from, &mut pool(2));
+            write_rows(&mut alone.bytes_mut()[0x40..], ChipPlace { base: 0, ..place }, shape, from);
+            assert!(together.bytes() == alone.bytes(), "{place:?} {shape:?}");
+        }
     }
 
     #[test]
@@ -254,7 +350,7 @@ mod tests {
     fn bytes_take_a_byte_each_and_come_back_as_halves() {
         let mut sram = Sram::tile_l2();
         let place = ChipPlace { element: Element::Signed, ..PLACE };
-        write(&mut sram, place, SHAPE, &[0x3c00; 30]);
+        write(&mut sram, place, SHAPE, &[0x3c00; 30], &mut pool(1));
         assert_eq!(sram.bytes()[0x40..0x46], [1, 1, 1, 1, 1, 0]);
         let mut back = vec![0; 30];
         read(&sram, place, SHAPE, &mut back);
@@ -283,6 +379,22 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_are_cleared_together_are_those_that_are_cleared_one_by_one() {
+        let strides = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96];
+        for (i, &stride) in (0_u32..).zip(strides.iter().cycle().take(400)) {
+            let (base, len, count) = (i * 37 % 200, i * 7 % (stride + 2), i * 5 % 23);
+            let base = if i % 9 == 0 { TILE_L2_BYTES as u32 - base } else { base };
+            let (mut together, mut each) = (Unknown::default(), Unknown::default());
+            for unknown in [&mut together, &mut each] {
+                unknown.mark(0, u32::MAX);
+            }
+            together.clear_rows(base, len, stride, count);
+            (0..count).for_each(|row| each.clear(base + row * stride, len));
+            assert!(together.map == each.map, "{base} {len} {stride} {count}");
+        }
+    }
+
+    #[test]
     fn mark_reaches_over_words_and_ends_with_the_buffer() {
         let mut unknown = Unknown::default();
         unknown.mark(0x3f0, 0x820);
@@ -296,7 +408,7 @@ mod tests {
     fn put(sram: &mut Sram, base: u32, channel_stride: u32, channels: u32, row: &[u16]) {
         let place = ChipPlace { base, channel_stride, ..ChipPlace::default() };
         let shape = Shape { channels, height: 1, width: row.len() as u32 };
-        write(sram, place, shape, &row.repeat(channels as usize));
+        write(sram, place, shape, &row.repeat(channels as usize), &mut pool(1));
     }
 
     /// The 32 bytes of a line of a dump.

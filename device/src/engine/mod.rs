@@ -8,11 +8,8 @@
 //! * `tile`, [`kernel_fetcher`](Executor) and `l2` move operands, coefficients and results; [`transpose`] turns them.
 //! * [`madd`] is the multiply-accumulate array of the neural engine, in the arithmetic of [`numerics`], and
 //!   [`table`] the activation tables behind it; [`planar`] is the planar engine.
-//! * [`cancel`] ends a pass that nobody wants any longer.
+//! * [`cancel`] ends a pass that is no longer wanted.
 //! * `pool` has the threads of both engines; `kernels` holds what of the arithmetic is written for one kind of processor.
-//!
-//! [`NotExecuting`] is the engine of a device that does everything but compute: it ends each task with the
-//! error that says so, and moves no byte.
 
 pub mod cancel;
 pub mod executor;
@@ -30,7 +27,6 @@ pub mod table;
 mod tile;
 pub mod transpose;
 
-use std::fmt;
 use std::task::Poll;
 
 use ane_uapi::hw::bar::BarTable;
@@ -38,6 +34,7 @@ use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::td::header::Header;
 use ane_uapi::hw::tq::QueueId;
+use thiserror::Error;
 
 use self::cancel::Cancel;
 pub use self::executor::Executor;
@@ -56,13 +53,9 @@ use crate::trace::Timeline;
 /// The task, but for its registers.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskContext<'a> {
-    /// The descriptor's header.
     pub header: &'a Header,
-    /// The queue that it came from.
     pub queue: QueueId,
-    /// The request that it belongs to.
     pub nid: Nid,
-    /// The stream that its transfers carry.
     pub stream: StreamId,
     /// Which task of the request it is, from 0.
     pub index: u16,
@@ -72,9 +65,8 @@ pub struct TaskContext<'a> {
     pub bars: &'a BarTable,
 }
 
-/// What an engine may touch besides the registers.
+/// The parts of the device that an engine may use besides the registers.
 pub struct Ports<'a, M> {
-    /// The guest's memory.
     pub memory: &'a M,
     /// The way to it.
     pub dart: &'a mut Dart,
@@ -97,51 +89,35 @@ impl<M> Ports<'_, M> {
 }
 
 /// Why a task did not run to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EngineError {
-    /// The device executes nothing.
+    #[error("this device executes no tasks")]
     NotExecuting,
-    /// A transfer faulted; the window holds the rest.
+    /// The window holds the rest.
+    #[error("transfer faulted at {address:#x}")]
     Fault {
         /// Low half of the address that faulted.
         address: u32,
     },
     /// The registers do not describe a pass that is executed, or one on which a real engine hangs.
-    Refused(Verdict),
-    /// It was called off before its end; its result is in no state to speak of.
+    #[error(transparent)]
+    Refused(#[from] Verdict),
+    /// Its result is in no state to speak of.
+    #[error("task was called off while it ran")]
     Cancelled,
 }
 
-impl fmt::Display for EngineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotExecuting => f.write_str("this device executes no tasks"),
-            Self::Fault { address } => write!(f, "transfer faulted at {address:#x}"),
-            Self::Refused(verdict) => verdict.fmt(f),
-            Self::Cancelled => f.write_str("task was called off while it ran"),
-        }
-    }
-}
-
-impl std::error::Error for EngineError {}
+pub type Result<T, E = EngineError> = std::result::Result<T, E>;
 
 /// A task that ran to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// The time that it would have taken on the chip.
     pub cost: Ticks,
-    /// What of it no source establishes.
+    /// The behaviour in it that no source establishes.
     pub inferred: Inferred,
 }
 
-impl Done {
-    /// A task of which only the time matters.
-    pub const fn in_time(cost: Ticks) -> Self {
-        Self { cost, inferred: Inferred::NONE }
-    }
-}
-
-/// What executes tasks.
 pub trait Engine<M> {
     /// Runs one task to its end. While that is [`Poll::Pending`] the same call again goes on with it, or tells of its end;
     /// or [`give_up`](Self::give_up) does without.
@@ -155,7 +131,7 @@ pub trait Engine<M> {
         task: &TaskContext<'_>,
         registers: &RegisterFile,
         ports: Ports<'_, M>,
-    ) -> Poll<Result<Done, EngineError>>;
+    ) -> Poll<Result<Done>>;
 
     /// True if a task that is pending computes on another thread, so that there is nothing to do before that thread asks for
     /// something; otherwise it had its turn, and can go on.
@@ -169,27 +145,11 @@ pub trait Engine<M> {
     /// Forgets what it knows of earlier tasks.
     fn reset(&mut self) {}
 
-    /// Gives away what it keeps from one task to the next, of a request that gives way between two of them; knows of no
-    /// earlier task then.
+    /// Gives away what it keeps between tasks, of a request that gives way between two; knows of no earlier task then.
     fn put_aside(&mut self) -> Kept {
         Kept::default()
     }
 
     /// Takes that back before the request's next task.
     fn take_up(&mut self, _: Kept) {}
-}
-
-/// The engine of a device that executes nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NotExecuting;
-
-impl<M> Engine<M> for NotExecuting {
-    fn run(
-        &mut self,
-        _: &TaskContext<'_>,
-        _: &RegisterFile,
-        _: Ports<'_, M>,
-    ) -> Poll<Result<Done, EngineError>> {
-        Poll::Ready(Err(EngineError::NotExecuting))
-    }
 }

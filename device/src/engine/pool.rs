@@ -11,11 +11,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use super::cancel::{Pace, Watch};
+use crate::dart::Helpers;
 
 /// Elements of a tensor that are a thread's share at a time where each is for itself. Whole blocks of any pass.
 const STRETCH: usize = 1 << 14;
 /// Elements of which another thread takes as many, at least.
 const PER_THREAD: usize = 1 << 15;
+
+/// Bytes that are moved of which another thread takes as many, at least.
+const BYTES_PER_THREAD: usize = 1 << 15;
 
 /// Threads that wait for work.
 #[derive(Debug)]
@@ -109,6 +113,18 @@ impl Pool {
         let mut workers = vec![(); self.start(elements.len() / PER_THREAD)];
         let stretches = (0_usize..).step_by(STRETCH).zip(elements.chunks_mut(STRETCH));
         self.share(&mut workers, watch, stretches, |(), (first, stretch), pace| work(first, stretch, pace));
+    }
+}
+
+impl Helpers for Pool {
+    fn together<J: Send>(
+        &mut self,
+        bytes: usize,
+        jobs: impl Iterator<Item = J> + Send,
+        work: impl Fn(J) + Sync,
+    ) {
+        let mut workers = vec![(); self.start(bytes / BYTES_PER_THREAD)];
+        self.share(&mut workers, &Watch::idle(), jobs, |(), job, _| work(job));
     }
 }
 

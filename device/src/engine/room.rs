@@ -2,11 +2,10 @@
 //!
 //! The largest take 128 MiB, and to write zeros over as much takes tens of milliseconds. So room that is too small is
 //! replaced by zeroed memory of the system, whose pages come when they are first used, and room that is large enough is
-//! used as it is: whoever asks for it writes all of it.
+//! used as it is: the caller writes all of it.
 
 use std::ops::{Deref, DerefMut};
 
-/// Room for halves.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     values: Vec<u16>,
@@ -15,10 +14,10 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Makes it as long; what is in it is anybody's guess.
+    /// Makes it as long. The values are unspecified.
     pub(super) fn resize(&mut self, len: usize) {
         if self.values.len() < len {
-            // Not both at once.
+            // The old memory is freed first, so that both are never there at once.
             self.values = Vec::new();
             self.values = vec![0; len];
         }

@@ -62,7 +62,7 @@ fn tile(
     }
 }
 
-/// Eight columns of so many blocks as lines; what has no element is anybody's guess.
+/// Eight columns of so many blocks, as lines. Values without an element are unspecified.
 fn lines(blocks: usize, from: &[u16], pitch: usize) -> [[u16; TILE]; BLOCK] {
     let mut lines = [[0; TILE]; BLOCK];
     let mut rows = from.chunks(pitch);

@@ -1,6 +1,6 @@
 //! The firmware's share, for drivers that leave it to the device.
 //!
-//! What it is, is told in [`ane_uapi::hw::firmware`]; its arithmetic is [`ane_uapi::hw::rebase`]'s. An order is carried
+//! [`ane_uapi::hw::firmware`] describes it; its arithmetic is in [`ane_uapi::hw::rebase`]. An order is carried
 //! out at once and answered with a code: it rebases a buffer after holding it against the mapped region, asserts that its
 //! device address has no high half, and binds it to a BAR. A narrow BAR's register gets 32 bits; what is wider goes to a
 //! table in software, out of which a request's base addresses are taken when its tasks run. There a rebased address is
@@ -104,9 +104,7 @@ impl Firmware {
             RegisterId::SIZE => self.size = with_half(self.size, index, value),
             RegisterId::POOL => self.pool = value,
             RegisterId::ID => self.id = value,
-            RegisterId::DVA_BASE => {
-                config.dva_base = with_half(config.dva_base.get(), index, value).into();
-            }
+            RegisterId::DVA_BASE => config.dva_base = with_half(config.dva_base.get(), index, value).into(),
             RegisterId::REGION_SIZE => {
                 config.region_size = with_half(config.region_size.get(), index, value).into();
             }

@@ -27,10 +27,8 @@ struct Buffer {
     state: BufferState,
 }
 
-/// Pools, buffers, requests.
 #[derive(Debug, Default)]
 pub(super) struct Pools {
-    /// Numbers of the pools that there are.
     pools: BTreeSet<u32>,
     buffers: BTreeMap<u32, Buffer>,
     last: u32,

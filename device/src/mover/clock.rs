@@ -1,7 +1,7 @@
 //! Modelled time: the cycle of the bus on which the doors are.
 //!
-//! Whoever calls says what cycle it would be if no write had ever waited. Waits come on top, and stay: a bus that
-//! was held goes on later than it would have.
+//! The caller gives the cycle as if no write had ever waited. The cycles that writes did wait are added to it for good: a
+//! bus that was held goes on that much later.
 
 /// The bus's cycle.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,7 +15,7 @@ impl BusClock {
         self.now
     }
 
-    /// The cycle at a time of the caller's.
+    /// The bus's cycle at a cycle of the caller.
     pub(super) const fn at(self, time: u64) -> u64 {
         time.saturating_add(self.waited)
     }
@@ -27,7 +27,7 @@ impl BusClock {
         }
     }
 
-    /// The bus is held up to a cycle; tells for how long.
+    /// Holds the bus up to a cycle. Returns the number of cycles that this takes.
     pub(super) const fn hold(&mut self, cycle: u64) -> u64 {
         let held = cycle.saturating_sub(self.now);
         self.waited = self.waited.saturating_add(held);

@@ -7,7 +7,7 @@
 use ane_uapi::hw::mover::Destination;
 use ane_uapi::hw::mover::transfer::WINDOW_BYTES;
 
-/// What the mover moves bytes between.
+/// The memories between which the mover moves bytes.
 #[derive(Debug)]
 pub struct Memories<'a> {
     pub scratch: &'a mut [u8],
@@ -59,7 +59,6 @@ impl Memories<'_> {
         Ok(())
     }
 
-    /// True if the bytes of scratch exist.
     pub(super) fn has_scratch(&mut self, at: u32, bytes: u32) -> bool {
         part(self.scratch, at, bytes).is_ok()
     }
@@ -79,5 +78,4 @@ impl Memories<'_> {
     }
 }
 
-/// Bytes of configuration space.
 pub const CONFIGURATION_BYTES: usize = WINDOW_BYTES as usize;

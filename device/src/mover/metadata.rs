@@ -1,7 +1,7 @@
-//! What the packers report: how long their tiles became, and which parts of them are zero.
+//! The reports of the packers: the lengths of their tiles, and which parts of a tile are zero.
 //!
 //! It has nothing to do with transfers and lies in the mover's block all the same. Packers do not exist in the
-//! virtual engine; whoever plays their part reports tiles through a register ([`ane_uapi::hw::mover::model`]).
+//! virtual engine; the program that plays their part reports tiles through a register ([`ane_uapi::hw::mover::model`]).
 
 use std::collections::VecDeque;
 
@@ -73,7 +73,6 @@ impl Packers {
         last.filter(|&(packed_by, _)| packed_by == thread).map_or(0, |(_, bytes)| bytes.into())
     }
 
-    /// Bytes that a thread has packed.
     pub(super) fn total(&self, packer: u16, thread: usize) -> u32 {
         let total = self.packer(packer).and_then(|packer| packer.totals.get(thread));
         // Unpackers, whose register writes the other half counts, do not exist.
@@ -95,7 +94,7 @@ impl Packers {
         self.packer(packer).map_or(0, |packer| packer.zeros)
     }
 
-    /// Bytes of the oldest tile that nobody has taken.
+    /// Bytes of the oldest tile that was not taken.
     pub(super) fn peek(&self, packer: u16) -> Option<u32> {
         self.packer(packer)?.tiles.front().map(|tile| tile.bytes.into())
     }

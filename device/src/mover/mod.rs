@@ -1,8 +1,8 @@
 //! The mover at work: copies and fills in units of sixteen bytes, behind two doors.
 //!
-//! What its words, registers and windows are is told in [`ane_uapi::hw::mover`]. Everything that a command or an
+//! [`ane_uapi::hw::mover`] describes its words, registers and windows. Everything that a command or an
 //! instruction moves is moved at once when it starts; how long it would have taken is kept as *modelled time*, in
-//! cycles, so that STATUS, the queue and waiting mean something (seed 002, section 7). Nobody ever waits for real:
+//! cycles, so that STATUS, the queue and waiting mean something (seed 002, section 7). No thread ever waits for real:
 //! a write that has to wait moves the bus's cycle on instead, and the device's thread is never held.
 //!
 //! * [`settings`]: what a mover is made with; `control` is what can be switched later.
@@ -50,7 +50,7 @@ pub struct Counters {
     /// Cycles for which writers waited.
     pub waited_cycles: u64,
     pub refused: u32,
-    /// What became of the last of those.
+    /// How the last of those ended.
     pub last_outcome: Outcome,
 }
 
@@ -100,16 +100,11 @@ impl Mover {
         }
     }
 
-    pub const fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    /// What was counted since the last reset.
+    /// The counts since the last reset.
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The cycle that it is, by the model.
     pub const fn cycle(&self) -> u64 {
         self.clock.now()
     }
@@ -118,12 +113,12 @@ impl Mover {
         self.clock.now() < self.busy_until
     }
 
-    /// What was refused since this was last asked; the oldest, if there were many.
+    /// The refusals since this was last asked; the oldest, if there were many.
     pub fn take_refused(&mut self) -> Vec<Refused> {
         self.log.take_refused()
     }
 
-    /// What checking mode has noted since this was last asked; the oldest, if there was much.
+    /// The notes of checking mode since this was last asked; the oldest, if there were many.
     pub fn take_notes(&mut self) -> Vec<Note> {
         self.log.take_notes()
     }

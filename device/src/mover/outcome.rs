@@ -1,4 +1,4 @@
-//! What can be wrong with a command, and what checking mode notes: values with names, never the end of anything.
+//! The errors of a command, and the notes of checking mode: values with names, which never end the device.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use ane_uapi::hw::mover::regs::Core;
 use ane_uapi::hw::mover::xmov::NotXmov;
 use thiserror::Error;
 
-/// Refusals and notes that are kept until somebody takes them.
+/// The number of refusals and of notes that are kept until they are taken.
 const KEPT: usize = 64;
 
 /// Where a command, an instruction or a tile came from.
@@ -98,7 +98,7 @@ impl fmt::Display for Described {
     }
 }
 
-/// Refusals and notes, until somebody takes them.
+/// Refusals and notes, until they are taken.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     refused: Vec<Refused>,

@@ -15,7 +15,6 @@ use super::Mover;
 use super::memories::{Memories, Outside};
 use super::outcome::{Note, Reason, Refused, Unit};
 
-/// A command that waits for its turn.
 #[derive(Clone, Copy, Debug)]
 struct QueuedCommand {
     word: u32,

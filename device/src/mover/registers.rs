@@ -10,16 +10,16 @@ use super::Mover;
 use super::memories::Memories;
 use super::metadata::Lost;
 use super::outcome::{Note, Reason, Unit};
-use crate::halves::halves;
+use crate::halves::Latch;
 
-/// Registers that only keep what is written to them, and the half of a counter that waits to be read.
+/// Registers that only keep what is written to them, and the latch of the counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KeptRegisters {
     gates: u32,
     hysteresis: u32,
     scalers: u32,
     mask: PackMask,
-    latched: Option<(model::RegisterId, u32)>,
+    latch: Latch<model::RegisterId>,
 }
 
 /// Bits of SCALERS that are kept: three times nine.
@@ -30,16 +30,8 @@ impl Mover {
         self.bases.get(core.base()).copied().unwrap_or_default()
     }
 
-    /// Reads a register in a core's window, at the caller's time.
-    pub fn read(
-        &mut self,
-        core: Core,
-        register: RegisterId,
-        index: u16,
-        time: u64,
-        memories: &mut Memories<'_>,
-    ) -> u32 {
-        self.advance(time, memories);
+    /// Reads a register in a core's window, at the time of the last [`advance`](Self::advance).
+    pub fn read(&mut self, core: Core, register: RegisterId, index: u16) -> u32 {
         match register {
             RegisterId::STATUS => self.status(),
             RegisterId::XMOV_L1_BASE_ADDR => self.base(core),
@@ -70,7 +62,7 @@ impl Mover {
         }
     }
 
-    /// What is read of a tile; 0 if there is none (Chosen: the vendor's silicon waits for one).
+    /// The word that is read for a tile; 0 if there is none (Chosen: the vendor's silicon waits for one).
     fn tile(&mut self, packer: u16, tile: Option<u32>) -> u32 {
         tile.unwrap_or_else(|| {
             if self.settings.check {
@@ -80,17 +72,15 @@ impl Mover {
         })
     }
 
-    /// Writes a register in a core's window, at the caller's time.
+    /// Writes a register in a core's window, at the time of the last [`advance`](Self::advance).
     pub fn write(
         &mut self,
         core: Core,
         register: RegisterId,
         index: u16,
         value: u32,
-        time: u64,
         memories: &mut Memories<'_>,
     ) {
-        self.advance(time, memories);
         let [source, destination, size, direction] = &mut self.parameters;
         match register {
             RegisterId::XMOV_SRC_ADDR => *source = value,
@@ -129,10 +119,8 @@ impl Mover {
         register: xmov::RegisterId,
         thread: u16,
         value: u32,
-        time: u64,
         memories: &mut Memories<'_>,
     ) {
-        self.advance(time, memories);
         match register {
             xmov::RegisterId::ISSUE => self.issue(thread, value, memories),
             xmov::RegisterId::STALL_WAIT => self.stall(thread, StallWait::from_word(value)),
@@ -140,14 +128,7 @@ impl Mover {
     }
 
     /// Reads a register of what the virtual engine adds.
-    pub fn read_model(
-        &mut self,
-        register: model::RegisterId,
-        index: u16,
-        time: u64,
-        memories: &mut Memories<'_>,
-    ) -> u32 {
-        self.advance(time, memories);
+    pub fn read_model(&mut self, register: model::RegisterId, index: u16) -> u32 {
         match register {
             model::RegisterId::ATTRIBUTES => model::Attributes::new()
                 .with_isa(self.settings.profile == Profile::Isa)
@@ -159,36 +140,19 @@ impl Mover {
             model::RegisterId::REFUSED => self.counters.refused,
             model::RegisterId::TRANSFERS => self.counters.transfers,
             model::RegisterId::LAST_CYCLES => self.counters.last_cycles,
-            model::RegisterId::BUSY_CYCLES => self.half(register, index, self.counters.busy_cycles),
-            model::RegisterId::WAITED_CYCLES => self.half(register, index, self.counters.waited_cycles),
+            model::RegisterId::BUSY_CYCLES => {
+                self.kept.latch.half(register, index, self.counters.busy_cycles)
+            }
+            model::RegisterId::WAITED_CYCLES => {
+                self.kept.latch.half(register, index, self.counters.waited_cycles)
+            }
             model::RegisterId::PACK_MASK => self.kept.mask.into_bits(),
             model::RegisterId::PACK_TILE => 0,
         }
     }
 
-    /// Half of a counter: the low one holds the high one until that is read.
-    fn half(&mut self, register: model::RegisterId, index: u16, count: u64) -> u32 {
-        let (low, high) = halves(count);
-        if index == 0 {
-            self.kept.latched = Some((register, high));
-            return low;
-        }
-        match self.kept.latched.take_if(|(held, _)| *held == register) {
-            Some((_, held)) => held,
-            None => high,
-        }
-    }
-
     /// Writes a register of what the virtual engine adds.
-    pub fn write_model(
-        &mut self,
-        register: model::RegisterId,
-        index: u16,
-        value: u32,
-        time: u64,
-        memories: &mut Memories<'_>,
-    ) {
-        self.advance(time, memories);
+    pub fn write_model(&mut self, register: model::RegisterId, index: u16, value: u32) {
         match register {
             model::RegisterId::CONTROL => {
                 self.control = Control::from_word(value & !register.register().unknown);

@@ -1,4 +1,4 @@
-//! What a mover is made with.
+//! The settings of a mover.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use ane_uapi::hw::mover::transfer::Contention;
 use ane_uapi::hw::mover::xmov::Tensix;
 use thiserror::Error;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The description that the mover follows.
     pub profile: Profile,
@@ -17,22 +17,10 @@ pub struct Settings {
     /// Whether others use the ports of scratch too.
     pub contention: Contention,
     /// A command without a parameter credit waits for one, as it should have; otherwise it is refused, in the place of
-    /// the vendor's silicon doing nobody knows what.
+    /// the vendor's silicon, whose behaviour is not known.
     pub waits_for_credit: bool,
     /// Mistakes that silicon lets pass are noted.
     pub check: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            profile: Profile::default(),
-            chip: Tensix::default(),
-            contention: Contention::Ideal,
-            waits_for_credit: false,
-            check: false,
-        }
-    }
 }
 
 impl Settings {

@@ -29,7 +29,7 @@ impl Mover {
         self.counters.busy_cycles = self.counters.busy_cycles.saturating_add(cycles.into());
         if cycles > 0 {
             let now = self.clock.now();
-            // Where it becomes idle and busy in one cycle, nobody sees it idle.
+            // If it becomes idle and busy in one cycle, no register read sees it idle.
             if let Some(before) = now.checked_sub(1) {
                 self.release_waiting(before);
             }

@@ -1,16 +1,18 @@
-//! What a PE_MMU is made with: the two attributes of seed 001, and how long its messages travel.
+//! The attributes of a PE_MMU: the two attributes of seed 001, and how long its messages travel.
 
 use std::str::FromStr;
 
 use ane_uapi::hw::pe_mmu::{BadPageSize, DEFAULT_OVERHEAD_PS, PS_PER_NS, PageSize};
 use thiserror::Error;
 
+use crate::number::number;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     pub page_size: PageSize,
-    /// What one translation costs its caller, in picoseconds.
+    /// The time that one translation costs its caller, in picoseconds.
     pub overhead_ps: u32,
-    /// What the fabric takes to bring a message, in picoseconds of modelled time.
+    /// The time that a message travels over the fabric, in picoseconds of modelled time.
     ///
     /// Seed 001 measures it and gives no number; none is chosen.
     pub fabric_ps: u32,
@@ -22,7 +24,6 @@ impl Default for Attributes {
     }
 }
 
-/// Text that describes no attributes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadAttributes {
     #[error("attribute {0:?} is not known; known: page=BYTES, overhead-ns=N, fabric-ns=N")]
@@ -33,14 +34,6 @@ pub enum BadAttributes {
     Page(BadPageSize),
     #[error("attribute {0:?} is longer than {max} ns", max = u32::MAX / PS_PER_NS)]
     TooLong(String),
-}
-
-/// A whole number, decimal or hexadecimal behind `0x`.
-fn number(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    }
 }
 
 /// Nanoseconds, up to three digits behind the point, as picoseconds.

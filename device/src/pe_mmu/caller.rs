@@ -1,7 +1,8 @@
-//! What a DMA circuit does with the utility: it asks, it pays, and on a page fault it uses the address as it is.
+//! The use of the utility by a DMA circuit. It asks for a translation and waits for the overhead. On a page fault it uses the
+//! address as it is.
 //!
 //! The translation itself takes no time; the caller waits for the overhead afterwards, in its own record. So
-//! each question is booked here, for whoever models time to collect. Both ways in which the original's DMA works
+//! each question is added up here, for the timing model to collect. Both ways in which the original's DMA works
 //! pay: stages of a pass that route themselves (*pipeline*), and commands that are handled directly. In the
 //! original the pipeline forgets to, which [`Control::pipeline_exempt`](ane_uapi::hw::pe_mmu::Control) brings
 //! back for comparison (seed 001, D2.1, remedy (a)).
@@ -10,7 +11,7 @@ use super::PeMmu;
 use super::table::Stretch;
 use crate::dart::Circuit;
 
-/// Notes that are kept until somebody takes them; more are counted only.
+/// The number of notes that are kept until they are taken. More are only counted.
 const NOTES: usize = 32;
 
 /// How a DMA circuit was set to work.
@@ -18,7 +19,6 @@ const NOTES: usize = 32;
 pub enum Path {
     /// As a stage of a pass.
     Pipeline,
-    /// By a command of its own.
     Command,
 }
 
@@ -46,24 +46,20 @@ pub struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
     /// No region covered the address, so it was used as it is.
-    Fallback {
-        circuit: Circuit,
-        va: u64,
-        /// Bytes.
-        len: u64,
-    },
-    /// The pipeline did not pay for a translation, as in the original.
+    /// `len` is in bytes.
+    Fallback { circuit: Circuit, va: u64, len: u64 },
+    /// The pipeline did not wait for a translation, as in the original.
     Exempt { circuit: Circuit },
 }
 
-/// What was asked and not yet paid.
+/// The time to wait and the notes that the caller has not taken yet.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ledger {
-    owed_ps: u64,
+pub(super) struct Pending {
+    wait_ps: u64,
     notes: Vec<Note>,
 }
 
-impl Ledger {
+impl Pending {
     fn note(&mut self, note: Note) {
         if self.notes.len() < NOTES && self.notes.last() != Some(&note) {
             self.notes.push(note);
@@ -81,36 +77,37 @@ impl PeMmu {
         self.counters.translations = self.counters.translations.saturating_add(1);
         if self.attributes.overhead_ps > 0 {
             if Path::of(circuit) == Path::Pipeline && self.control.pipeline_exempt() {
-                self.ledger.note(Note::Exempt { circuit });
+                self.pending.note(Note::Exempt { circuit });
             } else {
-                self.ledger.owed_ps = self.ledger.owed_ps.saturating_add(self.attributes.overhead_ps.into());
+                self.pending.wait_ps =
+                    self.pending.wait_ps.saturating_add(self.attributes.overhead_ps.into());
             }
         }
         match to {
             Ok(pa) => Found { pa, len },
             Err(_) => {
                 self.counters.fallbacks = self.counters.fallbacks.saturating_add(1);
-                self.ledger.note(Note::Fallback { circuit, va, len });
+                self.pending.note(Note::Fallback { circuit, va, len });
                 Found { pa: va, len }
             }
         }
     }
 
-    /// What the circuits owe since that was last taken, in picoseconds.
+    /// How long the circuits have to wait since that was last taken, in picoseconds.
     pub const fn wait(&self) -> u64 {
-        self.ledger.owed_ps
+        self.pending.wait_ps
     }
 
-    /// What the circuits owe since this was last asked, in picoseconds; `None` where nobody has to wait.
+    /// How long the circuits have to wait since this was last asked, in picoseconds; `None` if not at all.
     pub fn take_wait(&mut self) -> Option<u64> {
-        match std::mem::take(&mut self.ledger.owed_ps) {
+        match std::mem::take(&mut self.pending.wait_ps) {
             0 => None,
-            owed => Some(owed),
+            wait => Some(wait),
         }
     }
 
-    /// What a trace shows of the translations since this was last asked.
+    /// The notes for a trace on the translations since this was last asked.
     pub fn take_notes(&mut self) -> Vec<Note> {
-        std::mem::take(&mut self.ledger.notes)
+        std::mem::take(&mut self.pending.notes)
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use ane_uapi::hw::pe_mmu::MAX_REGIONS_PER_PAGE;
 
 /// A part of a page, and where its page would begin if all of it were mapped like this part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Region {
     /// First byte in the page.
     pub(super) start: u32,
@@ -31,23 +31,11 @@ impl Region {
     }
 }
 
-/// A region with its place in the order of arrival; ordered by that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A region with its place in the order of arrival, which comes first: it is ordered by that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Arrived {
     serial: u64,
     region: Region,
-}
-
-impl Ord for Arrived {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.serial.cmp(&other.serial)
-    }
-}
-
-impl PartialOrd for Arrived {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 /// Regions that may cover each other.
@@ -55,12 +43,12 @@ impl PartialOrd for Arrived {
 pub(super) struct Layers {
     /// In order of arrival.
     all: Vec<Arrived>,
-    /// What is seen of them: disjoint, in order of address.
+    /// Their visible parts: disjoint, in order of address.
     seen: Vec<Arrived>,
     next: u64,
 }
 
-/// What is at an offset of a page.
+/// The region at an offset of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spot {
     /// A region, of which this much is seen around the offset.

@@ -1,15 +1,15 @@
 //! PE_MMU: a table of mappings before the DART, that its siblings ask and that messages change.
 //!
-//! What it is, is told in [`ane_uapi::hw::pe_mmu`]: a node of the fabric that receives map and unmap messages,
+//! [`ane_uapi::hw::pe_mmu`] describes it: a node of the fabric that receives map and unmap messages,
 //! and a utility that the DMA circuits beside it call. The two faces share one table, which is made once (seed
-//! 001, D1). A translation is pure and takes no time: whoever asked waits for the overhead in its own record
-//! (D2). What no region covers is used as a physical address, and that is no error (D4). What comes out goes
+//! 001, D1). A translation is pure and takes no time: the caller waits for the overhead in its own record
+//! (D2). An address that no region covers is used as a physical address, and that is no error (D4). What comes out goes
 //! through the DART all the same.
 //!
 //! * [`attributes`]: what the block is made with.
 //! * [`table`]: the utility. `pages` is its map of pages; `layers` are the regions of a page that has several.
 //! * [`node`]: the component: inbox, installation, forwarding.
-//! * [`caller`]: what a DMA circuit does with the utility, and what it owes for it.
+//! * [`caller`]: what a DMA circuit asks of the utility, and how long it waits for that.
 //! * `registers`: the block as a driver sees it.
 //!
 //! Regions smaller than a page are a stopgap of the simulator that the block comes from, and would go with
@@ -24,15 +24,15 @@ mod pages;
 mod registers;
 pub mod table;
 
-use ane_uapi::hw::pe_mmu::Control;
+use ane_uapi::hw::pe_mmu::{Control, RegisterId};
 
 pub use self::attributes::Attributes;
 pub use self::caller::{Found, Note, Path};
 pub use self::node::{Message, Node, Received, Transaction};
 pub use self::table::{Mapping, PageFault, Range, Rejected, Stretch, Table, Why};
 
-use self::caller::Ledger;
-use self::registers::Latched;
+use self::caller::Pending;
+use crate::halves::Latch;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -51,8 +51,8 @@ pub struct PeMmu {
     table: Table,
     control: Control,
     counters: Counters,
-    ledger: Ledger,
-    latched: Latched,
+    pending: Pending,
+    latch: Latch<RegisterId>,
 }
 
 impl PeMmu {
@@ -62,13 +62,9 @@ impl PeMmu {
             table: Table::new(attributes.page_size),
             control: Control::default(),
             counters: Counters::default(),
-            ledger: Ledger::default(),
-            latched: Latched::default(),
+            pending: Pending::default(),
+            latch: Latch::default(),
         }
-    }
-
-    pub const fn attributes(&self) -> &Attributes {
-        &self.attributes
     }
 
     /// The utility, which siblings hold and call.
@@ -76,7 +72,7 @@ impl PeMmu {
         &self.table
     }
 
-    /// What was counted since the last reset.
+    /// The counts since the last reset.
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -1,7 +1,7 @@
 //! The component: messages that come over the fabric, one at a time and in the order of their arrival.
 //!
 //! A message takes the fabric's time to arrive; until then translations see the table as it was. It then takes
-//! effect as a whole, and its sender's `done` completes: whoever waits for that can never meet the old state
+//! effect as a whole, and its sender's `done` completes: a sender that waits for that can never meet the old state
 //! (seed 001, D5). Everything that is neither map nor unmap is handed on as it came, so that a topology may
 //! lead through this node; no traffic does today (D6). Who sends, and to whom else, is not this block's business.
 
@@ -19,10 +19,8 @@ pub enum Message {
     Unmap(Vec<Range>),
 }
 
-/// What a transaction asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransactionRequest<T> {
-    /// Something for this node.
     Sideband(Message),
     /// Something for a node behind it.
     Other(T),
@@ -31,22 +29,18 @@ pub enum TransactionRequest<T> {
 /// A message as the fabric wraps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction<T> {
-    /// What it asks for; bare control messages ask for nothing.
+    /// The request; `None` in a bare control message.
     pub request: Option<TransactionRequest<T>>,
-    /// By which its sender knows that it is done.
+    /// The number by which the sender recognises the completion.
     pub done: u64,
 }
 
-/// What became of a transaction, and when, in picoseconds.
+/// How a transaction ended, and when, in picoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received<T> {
     /// It was carried out: its `done` completes.
-    Done {
-        done: u64,
-        at: u64,
-        /// Nothing of it took effect, if it was refused.
-        outcome: Result<(), Rejected>,
-    },
+    /// Nothing of it took effect if it was refused.
+    Done { done: u64, at: u64, outcome: Result<(), Rejected> },
     /// It is not for this node: the next hop gets it as it came.
     Forwarded { transaction: Transaction<T>, at: u64 },
 }
@@ -64,26 +58,20 @@ impl<T> Node<T> {
     }
 
     /// Sends a transaction at a time; gives it back if the inbox is full.
-    ///
-    /// # Errors
-    ///
-    /// The transaction.
     pub fn send(&mut self, at: u64, transaction: Transaction<T>) -> Result<(), Transaction<T>> {
         if self.inbox.len() >= INBOX {
             return Err(transaction);
         }
-        // What was sent earlier cannot be overtaken: the fabric keeps the order.
+        // A message never overtakes an earlier one: the fabric keeps the order.
         let behind = self.inbox.back().map_or(0, |&(arrival, _)| arrival);
         self.inbox.push_back((at.saturating_add(self.fabric_ps).max(behind), transaction));
         Ok(())
     }
 
-    /// When the next transaction arrives.
     pub fn next(&self) -> Option<u64> {
         self.inbox.front().map(|&(arrival, _)| arrival)
     }
 
-    /// Takes one transaction that has arrived by `now`.
     pub fn receive(&mut self, now: u64, mmu: &mut PeMmu) -> Option<Received<T>> {
         if self.next()? > now {
             return None;

@@ -81,7 +81,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// What is at an offset of a page.
+    /// The region at an offset of a page.
     #[inline]
     pub(super) fn at(&self, page: u64, offset: u32) -> Spot {
         self.by_number.get(&page).map_or(Spot::Bare(None), |page| page.at(offset))

@@ -8,6 +8,7 @@
 use std::fmt;
 
 use ane_uapi::hw::pe_mmu::{MAX_ENTRIES, MAX_REGIONS, MAX_REGIONS_PER_PAGE, PageSize};
+use thiserror::Error;
 
 use super::layers::{Region, Spot};
 use super::pages::Pages;
@@ -53,7 +54,7 @@ pub enum Why {
 }
 
 /// A message that was refused: nothing of it took effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub struct Rejected {
     pub entry: usize,
     pub why: Why,
@@ -74,8 +75,6 @@ impl fmt::Display for Rejected {
         }
     }
 }
-
-impl std::error::Error for Rejected {}
 
 /// Virtual addresses, with the last one: a range that ends with the address space has no end behind it.
 #[derive(Clone, Copy, Debug)]

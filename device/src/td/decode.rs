@@ -106,7 +106,6 @@ fn check_unexplained(register: &Register, address: u32, value: u32) -> Result<()
     }
 }
 
-/// Checks every word that the task looks at.
 fn check_words(file: &RegisterFile) -> Result<(), DescriptorError> {
     if known::holds(file.words()) {
         return Ok(());

@@ -36,7 +36,7 @@ impl Descriptor {
     ///
     /// # Errors
     ///
-    /// A misaligned address, or the fault of the transfer. What it holds after an error has no meaning.
+    /// A misaligned address, or the fault of the transfer. Its contents after an error have no meaning.
     pub fn fetch<M: GuestMemory>(
         &mut self,
         dma: &mut Dma<'_, M>,

@@ -1,4 +1,4 @@
-//! What the words of a descriptor may say, laid out for speed.
+//! The known values of a descriptor's words, laid out for speed.
 //!
 //! Decoding looks at every bit of every word. The tables that say which bits are explained and which codes exist are
 //! the contract's, found by address; here they stand in the order of the register file, so that a task is
@@ -25,7 +25,6 @@ static FORBIDDEN: LazyLock<[u32; REGISTER_WORDS]> = LazyLock::new(|| {
     forbidden
 });
 
-/// Every word of a block with its register.
 fn words(block: &'static Block) -> impl Iterator<Item = (&'static Register, u32)> {
     block.registers.iter().flat_map(|register| {
         (0..register.count).filter_map(|instance| register.at(instance)).map(|address| (*register, address))

@@ -19,7 +19,6 @@ const FIRST: [usize; td::BLOCKS.len()] = [0, 62, 78, 106, 124, 128, 133];
 /// Registers that hold a base address: both sources, the destination, sixteen coefficient channels.
 pub(crate) const BASES: usize = 19;
 
-/// The registers of one engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisterFile {
     words: [u32; REGISTER_WORDS],
@@ -140,8 +139,7 @@ impl RegisterFile {
         sum.unwrap_or_else(|| Iova(self.get_at(register, instance).bytes()))
     }
 
-    /// Puts sums beside the words that were written: those of both sources, of the destination, of each coefficient
-    /// channel.
+    /// Puts sums beside the words that were written: of both sources, the destination, and each coefficient channel.
     pub(super) const fn set_sums(&mut self, sums: [Option<Iova>; BASES]) {
         self.sums = sums;
     }

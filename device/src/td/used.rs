@@ -13,7 +13,7 @@ use ane_uapi::register::{Block, Field};
 
 use super::register_file::RegisterFile;
 
-/// What a task has.
+/// The parts that a task has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Used {
     is_neural: bool,
@@ -30,7 +30,7 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// What the task that these registers describe has.
+    /// The parts of the task that these registers describe.
     pub(super) fn by(file: &RegisterFile) -> Self {
         let class = TaskClass::try_from(file.get(&common::CFG).class()).ok();
         let source = file.get(&l2::SOURCE_CFG);
@@ -99,7 +99,7 @@ impl Used {
         } else if address == neural::KERNEL_CFG.offset() {
             self.has_coefficients
         } else if (l2::SOURCE_BASE.offset()..l2::SOURCE2_BASE.offset()).contains(&address) {
-            // What goes straight from task to task has no address (delta 14).
+            // A tensor that goes straight from task to task has no address (delta 14).
             !self.takes_passed && extents
         } else if (l2::SOURCE2_BASE.offset()..l2::RESULT_CFG.offset()).contains(&address) {
             self.has_source2 && extents

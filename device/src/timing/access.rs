@@ -21,10 +21,9 @@ pub fn lines(machine: &Machine, height: u32, width: u32) -> u64 {
     u64::from(height).saturating_mul(row.next_power_of_two().into()).div_ceil(LINE_GRANULES.into())
 }
 
-/// What one walk over a tensor meets in the banks.
+/// The accesses of one walk over a tensor to the banks, and the conflicts there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Banks {
-    /// Groups that are fetched.
     pub groups: u64,
     /// Turns beyond those that the granules need if nothing is in the way.
     pub conflicts: u64,
@@ -33,7 +32,6 @@ pub struct Banks {
 }
 
 impl Banks {
-    /// The same walk so many times.
     #[must_use]
     pub const fn times(self, count: u64) -> Self {
         Self {

@@ -18,7 +18,7 @@ use super::work::Work;
 use crate::engine::plan::Pass;
 use crate::time::Ticks;
 
-/// What a task takes, in cycles of the engine's clock unless it says otherwise.
+/// The time of a task, in cycles of the engine's clock unless it says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     pub work: Work,
@@ -101,7 +101,7 @@ pub struct Spent {
     pub translation: u64,
 }
 
-/// What of a task the next one has to know: whether it is the next tile of the same layer, and what that hides.
+/// The facts about a task that the next one uses: whether that is the next tile of the same layer, and how much time it hides.
 #[derive(Clone, Copy, Debug)]
 pub struct Before {
     fill: u64,
@@ -111,7 +111,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// What of the fill of `next` this task hides.
+    /// The part of the fill of `next` that this task hides.
     ///
     /// Deviation: inferred. A descriptor does not say that its task is part of a layer; the same size of coefficients and
     /// the same work of the array are taken for it.
@@ -134,7 +134,6 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock of a machine.
     pub const fn new(machine: Machine) -> Self {
         Self { machine, before: None }
     }
@@ -143,8 +142,7 @@ impl Clock {
         &self.machine
     }
 
-    /// The next task, whose transfers waited `translation_nanoseconds` for a translation stage; the first of its
-    /// request if `is_first`.
+    /// The next task, whose transfers waited so long for a translation stage; the first of its request if `is_first`.
     pub fn task(&mut self, cost: &Cost, is_first: bool, translation_nanoseconds: u64) -> Spent {
         let hidden = match &self.before {
             Some(before) if !is_first => before.hides(cost),
@@ -173,18 +171,17 @@ impl Clock {
         self.before = before;
     }
 
-    /// What a task took, in the device's ticks, at least one.
+    /// The time of a task, in the device's ticks, at least one.
     pub fn ticks(&self, cost: &Cost, spent: &Spent) -> Ticks {
         // Most tasks take what was worked out with their plan.
         if spent.cycles == cost.alone { cost.ticks } else { self.machine.ticks(spent.cycles) }
     }
 
-    /// The same in cycles.
     pub fn dispatch_cycles(&self) -> u64 {
         self.machine.cycles(self.machine.dispatch_nanoseconds)
     }
 
-    /// What a request takes besides its tasks.
+    /// The time of a request besides its tasks.
     pub const fn dispatch(&self) -> Ticks {
         Ticks::from_nanoseconds(self.machine.dispatch_nanoseconds)
     }

@@ -37,15 +37,14 @@ const M1: Rates =
 const M5: Rates =
     Rates { clock_hz: 1_890_000_000, memory_bytes_per_second: 57_000_000_000, dispatch_nanoseconds: 110_000 };
 
-/// What timing has to know of a chip.
+/// The numbers of a chip that the timing model uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// The on-chip memory.
     pub hierarchy: Hierarchy,
     pub clock_hz: u64,
     /// Bytes in a second between DRAM and the chip, in both directions together.
     pub memory_bytes_per_second: u64,
-    /// What any request takes from the call to its return, in nanoseconds.
+    /// The time that every request takes from the call to its return, in nanoseconds.
     pub dispatch_nanoseconds: u64,
     /// Output channels that one pass over the input makes.
     pub outputs_per_pass: u32,
@@ -94,11 +93,10 @@ impl Machine {
         u64::try_from(cycles).unwrap_or(u64::MAX)
     }
 
-    /// The time that so many cycles take.
     pub fn nanoseconds(&self, cycles: u64) -> u64 {
         const SECOND: u64 = 1_000_000_000;
         let clock = NonZero::new(self.clock_hz).unwrap_or(NonZero::<u64>::MIN);
-        // What is left of a second is a product of 64 bits.
+        // The rest that is less than a second is a product of 64 bits.
         let (seconds, rest) = (cycles / clock, cycles % clock);
         seconds.saturating_mul(SECOND).saturating_add(rest.saturating_mul(SECOND).div_ceil(clock.get()))
     }

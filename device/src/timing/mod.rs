@@ -11,13 +11,11 @@
 //! * [`work`]: what a pass asks for, from its plan.
 //! * [`access`]: lines, work tiles and the banks that they meet in.
 //! * [`cost`]: how long that takes.
-//! * [`energy`]: bytes of DRAM for each operation.
 //! * [`phases`]: the same as spans, for the timeline.
 //! * [`usage`]: the same, added up.
 
 pub mod access;
 pub mod cost;
-pub mod energy;
 pub mod machine;
 pub mod phases;
 pub mod usage;

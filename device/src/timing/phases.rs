@@ -3,42 +3,30 @@
 //! One span for each part of the chip and each tile, so that a viewer shows what waited for what. Tiles beyond
 //! [`TILES_MAX`] are drawn as fewer, longer ones.
 
+use ane_uapi::named;
+
 use super::cost::{Cost, Spent};
 
 /// The most tiles that are told apart.
 pub const TILES_MAX: u64 = 16;
 
-/// A part of the chip that is busy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
-    /// Coefficients come in from DRAM.
-    KernelFill,
-    /// Activations come in from DRAM.
-    TileRead,
-    /// The array, or the planar engine, reads the pool and computes.
-    Array,
-    /// The result goes out to DRAM.
-    TileWrite,
-}
-
-impl Part {
-    pub const ALL: [Self; 4] = [Self::KernelFill, Self::TileRead, Self::Array, Self::TileWrite];
-
-    /// What it is called: the levels of the hierarchy that it joins.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::KernelFill => "DRAM to kernel store",
-            Self::TileRead => "DRAM to pool",
-            Self::Array => "pool (64 banks) to array",
-            Self::TileWrite => "pool to DRAM",
-        }
+named! {
+    /// The part of the chip that a span is about, by the levels of the hierarchy that it joins.
+    pub enum Part {
+        /// Coefficients come in.
+        KernelFill "DRAM to kernel store",
+        /// Activations come in.
+        TileRead "DRAM to pool",
+        /// The array, or the planar engine, reads the pool and computes.
+        Array "pool (64 banks) to array",
+        /// The result goes out.
+        TileWrite "pool to DRAM",
     }
 }
 
 /// A span of virtual time, in cycles from the beginning of the task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The part of the engine that is busy.
     pub part: Part,
     pub start: u64,
     pub end: u64,
@@ -58,8 +46,7 @@ fn slice(cycles: u64, index: u64, count: u64) -> (u64, u64) {
 }
 
 impl Cost {
-    /// Gives the spans of a task, none where nothing was to do. What the task before hid begins before zero, and is drawn
-    /// from zero.
+    /// Gives the spans of a task that took time. A span that the previous task hid begins before zero, and is drawn from zero.
     pub fn spans(&self, spent: &Spent, mut give: impl FnMut(Span)) {
         let tiles = self.tiles.clamp(1, TILES_MAX);
         let mut span = |part, start: u64, end: u64| {

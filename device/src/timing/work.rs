@@ -20,7 +20,6 @@ use crate::engine::plan::planar::PlanarPass;
 /// Bytes of a granule of the pool.
 const GRANULE: u32 = 16;
 
-/// What a pass asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Bytes of coefficients, or of a table, from DRAM.
@@ -35,7 +34,7 @@ pub struct Work {
     pub passes: u64,
     /// Cycles of the array or of the planar engine, if nothing holds them up.
     pub cycles: u64,
-    /// What they meet in the banks.
+    /// Their accesses to the banks, and the conflicts there.
     pub banks: Banks,
 }
 

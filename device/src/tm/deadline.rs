@@ -20,7 +20,6 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The clocks of a request that starts now.
     pub const fn start(now: Ticks) -> Self {
         Self { progress: now, spent: Ticks::ZERO }
     }
@@ -36,7 +35,7 @@ impl Watch {
         self.progress = now;
     }
 
-    /// What its tasks would have taken on the chip so far.
+    /// The time that its tasks would have taken on the chip so far.
     pub const fn spent(&self) -> Ticks {
         self.spent
     }

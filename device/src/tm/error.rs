@@ -18,7 +18,6 @@ use crate::td::bar::TooHigh;
 use crate::td::error::DescriptorError;
 use crate::td::fetch::FetchError;
 
-/// Why a push started nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PushError {
     #[error("queue's status does not say in use")]
@@ -54,7 +53,7 @@ pub enum RequestError {
     Engine(EngineError),
     #[error("queue got nowhere before its deadline{}", culprit(*.hung))]
     Deadline {
-        /// What hung the engine, where the model knows: record address and value of the register.
+        /// The register that hung the engine, if the model knows it: its record address and value.
         hung: Option<(u32, u32)>,
     },
     #[error("driver took the queue back")]

@@ -34,10 +34,7 @@ impl Line {
     pub const ALL: [Self; LINES as usize] = [Self::First, Self::Second];
 
     pub const fn number(self) -> u8 {
-        match self {
-            Self::First => 0,
-            Self::Second => 1,
-        }
+        self as u8
     }
 }
 
@@ -68,7 +65,6 @@ struct Fifo {
     lost: u64,
 }
 
-/// An event that raises its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raised {
     pub line: Line,
@@ -115,7 +111,6 @@ impl Events {
         self.unacknowledged = true;
     }
 
-    /// Events that wait on a line.
     pub fn waiting(&self, line: Line) -> u32 {
         u32::try_from(self.fifo(line).held.len()).unwrap_or(u32::MAX)
     }

@@ -37,11 +37,11 @@ use self::arbiter::Arbiter;
 use self::aside::Aside;
 use self::error::{Failure, PushError, RequestError};
 use self::events::{EventWords, Events, Line};
-use self::queue::{PushWords, Queue};
+use self::queue::{PushWords, Queue, Written};
 use self::running::Running;
 use crate::time::Ticks;
 
-/// What follows from a register write.
+/// The effect of a register write beyond the task manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     None,
@@ -135,8 +135,9 @@ impl TaskManager {
     }
 
     /// Reads a register; what only triggers reads as 0.
-    pub fn read(&mut self, register: RegisterId, index: u16) -> u32 {
-        match register {
+    /// Reads a register; `None` from one that can only be written.
+    pub fn read(&mut self, register: RegisterId, index: u16) -> Option<u32> {
+        Some(match register {
             RegisterId::REQUEST_ADDRESS => self.address.word(),
             RegisterId::REQUEST_INFO => self.info.word(),
             RegisterId::QUEUE_ENABLE => self.enable.word(),
@@ -155,36 +156,26 @@ impl TaskManager {
                 InterruptAck::new().with_events(self.events.is_unacknowledged()).word()
             }
             RegisterId::LINE_ENABLE => self.events.lines().word(),
-            RegisterId::PUSH => 0,
-        }
+            RegisterId::PUSH => return None,
+        })
     }
 
     /// Writes a register; what cannot be written keeps its state.
     pub fn write(&mut self, register: RegisterId, value: u32, now: Ticks) -> Effect {
         match register {
-            RegisterId::REQUEST_ADDRESS => {
-                self.address = AddressWord::from_word(value);
-            }
-            RegisterId::REQUEST_INFO => {
-                self.info = RequestInfo::from_word(value);
-            }
+            RegisterId::REQUEST_ADDRESS => self.address = AddressWord::from_word(value),
+            RegisterId::REQUEST_INFO => self.info = RequestInfo::from_word(value),
             RegisterId::PUSH => {
                 return Effect::Pushed(self.push(Push::from_word(value), now));
             }
-            RegisterId::QUEUE_ENABLE => {
-                self.enable = QueueEnable::from_word(value);
-            }
-            RegisterId::INTERRUPT_ENABLE => {
-                self.events.set_enable(InterruptEnable::from_word(value));
-            }
+            RegisterId::QUEUE_ENABLE => self.enable = QueueEnable::from_word(value),
+            RegisterId::INTERRUPT_ENABLE => self.events.set_enable(InterruptEnable::from_word(value)),
             RegisterId::INTERRUPT_ACK => {
                 if InterruptAck::from_word(value).events() {
                     self.events.acknowledge();
                 }
             }
-            RegisterId::LINE_ENABLE => {
-                self.events.set_lines(LineEnable::from_word(value));
-            }
+            RegisterId::LINE_ENABLE => self.events.set_lines(LineEnable::from_word(value)),
             RegisterId::EVENT_COUNT
             | RegisterId::EVENT_INFO
             | RegisterId::EVENT_WORD_1
@@ -199,31 +190,29 @@ impl TaskManager {
         Effect::None
     }
 
-    pub fn read_queue(&self, id: QueueId, register: tq::RegisterId, offset: u32) -> u32 {
-        if register == tq::RegisterId::GIVE_WAY {
-            let asked =
-                self.running.as_ref().filter(|running| running.gives_way && running.request.queue == id);
-            return asked.map_or(0, |running| RequestNid::of(running.request.nid).word());
-        }
-        self.queue(id).map_or(register.register().reset, |queue| queue.read(register, offset))
+    /// Reads a register of a queue; `None` from one that can only be written.
+    pub fn read_queue(&self, id: QueueId, register: tq::RegisterId, offset: u32) -> Option<u32> {
+        let asked = self.running.as_ref().filter(|running| running.gives_way && running.request.queue == id);
+        self.queue(id)?.read(register, offset, asked.map(|running| running.request.nid))
     }
 
     pub fn write_queue(&mut self, id: QueueId, register: tq::RegisterId, offset: u32, value: u32) -> Effect {
-        let gave_up = match register {
-            tq::RegisterId::TAKE_BACK => {
-                let word = RequestNid::from_word(value);
+        let Some(queue) = self.queue_mut(id) else { return Effect::None };
+        match queue.write(register, offset, value) {
+            Written::Kept => Effect::None,
+            Written::GaveUp => Effect::GaveUp(id),
+            Written::GiveWay(word) => {
+                self.ask_to_give_way(id, word);
+                Effect::None
+            }
+            Written::TakeBack(word) => {
                 if let Some(stream) = word.id().ok().and_then(|nid| self.aside.drop(id, nid)) {
                     return Effect::Dropped(stream);
                 }
-                self.is_first(id, word) && self.queue_mut(id).is_some_and(Queue::give_up)
+                let gave_up = self.is_first(id, word) && self.queue_mut(id).is_some_and(Queue::give_up);
+                if gave_up { Effect::GaveUp(id) } else { Effect::None }
             }
-            tq::RegisterId::GIVE_WAY => {
-                self.ask_to_give_way(id, RequestNid::from_word(value));
-                false
-            }
-            _ => self.queue_mut(id).is_some_and(|queue| queue.write(register, offset, value)),
-        };
-        if gave_up { Effect::GaveUp(id) } else { Effect::None }
+        }
     }
 
     /// Notes that the running request is to give way, if it is this one and its stream has a place for it.

@@ -39,7 +39,7 @@ pub struct Request {
     pub info: RequestInfo,
 }
 
-/// What the manager adds to a set at the push.
+/// The values that the manager adds to a set at the push.
 #[derive(Clone, Copy, Debug)]
 pub struct PushWords {
     pub priority: u8,
@@ -51,7 +51,7 @@ pub struct PushWords {
     pub info: RequestInfo,
 }
 
-/// What one of the two sets is doing.
+/// The state of one of the two sets.
 #[derive(Clone, Debug, Default)]
 struct Set {
     /// When it was staged, in the order of stagings.
@@ -66,6 +66,19 @@ impl Set {
     const fn is_taken(&self) -> bool {
         self.waiting.is_some() || self.running
     }
+}
+
+/// The meaning of a write to a register of a queue for the task manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// Nothing: the queue kept the value, or dropped it.
+    Kept,
+    /// The driver gave up a queue that has requests.
+    GaveUp,
+    /// The driver takes this request back.
+    TakeBack(RequestNid),
+    /// The driver asks this request to give way, should it run.
+    GiveWay(RequestNid),
 }
 
 const WORDS: usize = (STRIDE / 4) as usize;
@@ -103,26 +116,23 @@ impl Queue {
         }
     }
 
-    /// Sets that are free.
     pub fn free(&self) -> u32 {
         self.sets.iter().map(|set| u32::from(!set.is_taken())).sum()
     }
 
-    /// True if the driver has taken the queue.
     pub fn is_in_use(&self) -> bool {
         QueueStatus::from_word(self.word(STATUS.offset())).in_use()
     }
 
-    /// Reads a register, which lies at `offset` in the queue.
-    pub fn read(&self, register: RegisterId, offset: u32) -> u32 {
-        match register {
+    /// Reads a register, which lies at `offset` in the queue; `None` from one that can only be written. `gives_way` is the
+    /// running request of this queue that was asked to give way.
+    pub fn read(&self, register: RegisterId, offset: u32, gives_way: Option<Nid>) -> Option<u32> {
+        Some(match register {
             RegisterId::FREE_SPACE => self.free(),
             // No bit of it is known: the reset value, about which the bus remarks.
             RegisterId::TQINFO => TQINFO.info.reset,
-            // The bus refuses to read a trigger.
-            RegisterId::TAKE_BACK => 0,
-            // The manager knows which request runs.
-            RegisterId::GIVE_WAY => 0,
+            RegisterId::TAKE_BACK => return None,
+            RegisterId::GIVE_WAY => gives_way.map_or(0, |nid| RequestNid::of(nid).word()),
             RegisterId::STATUS
             | RegisterId::PRTY
             | RegisterId::BAR1
@@ -134,18 +144,18 @@ impl Queue {
             | RegisterId::REQ_SIZE1
             | RegisterId::REQ_ADDR1
             | RegisterId::STREAM => self.word(offset),
-        }
+        })
     }
 
-    /// Writes a register; true if the driver gave up a queue that has requests.
-    pub fn write(&mut self, register: RegisterId, offset: u32, value: u32) -> bool {
+    pub fn write(&mut self, register: RegisterId, offset: u32, value: u32) -> Written {
         match register {
             RegisterId::FREE_SPACE | RegisterId::TQINFO => {}
-            // The manager knows which request is first.
-            RegisterId::TAKE_BACK | RegisterId::GIVE_WAY => {}
+            RegisterId::TAKE_BACK => return Written::TakeBack(RequestNid::from_word(value)),
+            RegisterId::GIVE_WAY => return Written::GiveWay(RequestNid::from_word(value)),
             RegisterId::STATUS => {
-                self.store(offset, value);
-                return !self.is_in_use() && self.free() != 2;
+                if self.set_status(value) {
+                    return Written::GaveUp;
+                }
             }
             RegisterId::REQ_NID1 => self.stage(Slot::First, offset, value),
             RegisterId::REQ_NID2 => self.stage(Slot::Second, offset, value),
@@ -158,7 +168,13 @@ impl Queue {
             | RegisterId::REQ_ADDR1
             | RegisterId::STREAM => self.store(offset, value),
         }
-        false
+        Written::Kept
+    }
+
+    /// True if this gives up a queue that has requests.
+    fn set_status(&mut self, value: u32) -> bool {
+        self.store(STATUS.offset(), value);
+        !self.is_in_use() && self.free() != 2
     }
 
     fn store(&mut self, offset: u32, value: u32) {
@@ -177,10 +193,9 @@ impl Queue {
 
     /// The driver gives the queue up; true if it has requests.
     pub fn give_up(&mut self) -> bool {
-        self.write(RegisterId::STATUS, STATUS.offset(), QueueStatus::new().word())
+        self.set_status(QueueStatus::new().word())
     }
 
-    /// The set that a push takes now.
     fn pushable(&self) -> Result<Slot, PushError> {
         let staged = Slot::ALL
             .into_iter()
@@ -200,8 +215,7 @@ impl Queue {
         RequestNid::from_word(self.word(slot.registers(Pairing::ByPlace).nid))
     }
 
-    /// Latches a request from the set that is next. `aside` has the request that a stream put aside, if the push is to have it go
-    /// on.
+    /// Latches a request from the set that is next. `aside` is what a stream put aside, if the push is to have it go on.
     pub fn push(
         &mut self,
         words: PushWords,
@@ -255,7 +269,6 @@ impl Queue {
         set.waiting.take()
     }
 
-    /// The request of this set has ended.
     pub const fn end(&mut self, slot: Slot) {
         self.set_mut(slot).running = false;
     }
@@ -279,7 +292,7 @@ mod tests {
         queue
     }
 
-    fn set(queue: &mut Queue, offset: u32, value: u32) -> bool {
+    fn set(queue: &mut Queue, offset: u32, value: u32) -> Written {
         let (register, _) = RegisterId::find(offset).unwrap();
         queue.write(register, offset, value)
     }
@@ -388,11 +401,11 @@ mod tests {
     #[test]
     fn giving_up_a_queue_with_requests_is_noticed() {
         let mut queue = queue();
-        assert!(!set(&mut queue, STATUS.offset(), 0));
+        assert_eq!(set(&mut queue, STATUS.offset(), 0), Written::Kept);
         set(&mut queue, STATUS.offset(), 1);
         stage(&mut queue, Slot::First, 3);
         queue.push(words(0), |_, _| None).unwrap();
-        assert!(set(&mut queue, STATUS.offset(), 0));
+        assert_eq!(set(&mut queue, STATUS.offset(), 0), Written::GaveUp);
         assert_eq!(queue.withdraw().map(|request| request.nid.number()), Some(3));
         assert_eq!((queue.withdraw(), queue.free()), (None, 2));
     }

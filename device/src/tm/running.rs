@@ -45,7 +45,7 @@ pub struct Running {
     pub is_back: bool,
 }
 
-/// What a task's end means for its request.
+/// The meaning of a task's end for its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     GoesOn,
@@ -53,7 +53,7 @@ pub enum Then {
     Aside,
 }
 
-/// What is to be done next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     Idle,
@@ -79,7 +79,7 @@ impl TaskManager {
             failures.extend(self.fail_running(RequestError::Aborted, now));
         }
         while let Some(request) = self.queue_mut(id).and_then(Queue::withdraw) {
-            // What had given way stays aside.
+            // Requests that gave way stay aside.
             self.aside.withdraw(&request);
             let error = RequestError::Aborted;
             failures.push(self.fail(Failure { queue: id, nid: Some(request.nid), task: 0, error }, now));

@@ -5,7 +5,7 @@
 //! and `E`), so that one that never ended is seen as well; a fault is an instant (`i`) on its circuit's row. Numbers of
 //! an event are in its `args`.
 //!
-//! What the chip would have done is another process to the viewer, with rows for the ways between DRAM, pool and array; its
+//! The work that the chip would have done is another process in the viewer, with rows for the ways between DRAM, pool and array; its
 //! time is that of the timing model, from the device's last reset on.
 //!
 //! Each event is written in one piece. [`Writer::finish`] ends the requests that are still open and the file, whatever
@@ -24,7 +24,7 @@ use crate::timing::phases::Part;
 
 /// The engine is one process to the viewer.
 const PROCESS: u32 = 1;
-/// What the timing model says of the chip is another.
+/// The timing model of the chip is another.
 const MODEL: u32 = 2;
 
 /// A row of the picture.
@@ -90,7 +90,7 @@ impl Track {
 /// A file that is being written.
 pub struct Writer<W: Write> {
     sink: W,
-    /// What goes out next, in one piece.
+    /// The text that is written next, in one piece.
     text: String,
     /// Requests that began and have not ended, by queue.
     open: [bool; QueueId::COUNT as usize],
@@ -205,7 +205,6 @@ impl<W: Write> Writer<W> {
         self.flush_text()
     }
 
-    /// Writes what a timeline holds.
     pub fn drain(&mut self, timeline: &mut Timeline) -> io::Result<()> {
         timeline.drain().try_for_each(|record| self.write(&record))
     }
@@ -300,7 +299,7 @@ impl<W: Write> Writer<W> {
 
 impl<W: Write> Drop for Writer<W> {
     fn drop(&mut self) {
-        // Whoever wants to know whether it worked has called it before.
+        // A caller who has to know whether it worked has called it before.
         let _ = self.finish(0);
     }
 }

@@ -60,7 +60,7 @@ impl Clock {
         Meeting { ticks: counter::read(), nanoseconds: (self.nanoseconds)() }
     }
 
-    /// What every reading since this was last asked means.
+    /// The meaning of every reading since this was last asked.
     pub(super) fn scale(&mut self) -> Scale {
         let Some(from) = self.met else { return Scale::IDENTITY };
         let to = self.meeting();

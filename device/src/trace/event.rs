@@ -1,4 +1,4 @@
-//! What can happen on a timeline.
+//! The events of a timeline.
 
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::td::common::TaskClass;
@@ -27,39 +27,20 @@ pub enum What {
     /// A request began, and the task's index is 0; or one that gave way goes on with this task.
     RequestBegin { tasks: u16 },
     /// A request ended; the task is the last one that was begun.
-    RequestEnd {
-        /// False if it failed or was aborted.
-        succeeded: bool,
-    },
+    /// It has not succeeded if it failed or was aborted.
+    RequestEnd { succeeded: bool },
     /// A request gave way after this task, and is to go on.
     RequestAside,
     /// A circuit moved bytes: a descriptor, a source, coefficients or a result.
-    Transfer {
-        circuit: Circuit,
-        /// Bytes that it moved.
-        bytes: u64,
-    },
-    Pass {
-        /// The task's class, which says which engine.
-        class: TaskClass,
-        /// Channels, height and width of the result.
-        shape: [u32; 3],
-        /// The array's arithmetic; `None` of planar passes, which have one of their own.
-        numerics: Option<Numerics>,
-        /// Multiplications with a coefficient.
-        macs: u64,
-    },
+    Transfer { circuit: Circuit, bytes: u64 },
+    /// The class says which engine. `shape` has channels, height and width of the result. Planar passes have an
+    /// arithmetic of their own, so their `numerics` is `None`. `macs` counts multiplications with a coefficient.
+    Pass { class: TaskClass, shape: [u32; 3], numerics: Option<Numerics>, macs: u64 },
     /// A part of the chip would have been busy; the stamps are virtual time since the last reset.
-    Modelled {
-        part: Part,
-        /// Cycles of the engine's clock.
-        cycles: u64,
-    },
-    Fault {
-        circuit: Circuit,
-        /// Low half of the address.
-        address: u32,
-    },
+    /// `cycles` are of the engine's clock.
+    Modelled { part: Part, cycles: u64 },
+    /// `address` is the low half.
+    Fault { circuit: Circuit, address: u32 },
     /// No region of PE_MMU covered an address, which was therefore used as it is.
     Fallback { circuit: Circuit, address: u64, bytes: u64 },
     /// A circuit did not pay for its translations, because PE_MMU was switched to leave it out.

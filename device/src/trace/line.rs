@@ -5,7 +5,7 @@
 //! 1200 5300 queue 4 nid 64 task 1 transfer tile-fetch-1 512
 //! ```
 //!
-//! Times are nanoseconds. Whoever reads a line has it from another process: one that says nothing of the sort is refused.
+//! Times are nanoseconds. A line that is read comes from another process, so a line of another form is refused.
 
 use std::fmt;
 use std::str::{FromStr, SplitAsciiWhitespace};
@@ -20,9 +20,8 @@ use crate::dart::Circuit;
 use crate::engine::numerics::Numerics;
 use crate::timing::phases::Part;
 
-/// A line that tells of no event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("line tells of no event")]
+#[error("line does not describe an event")]
 pub struct BadLine;
 
 struct OneWord(&'static str);

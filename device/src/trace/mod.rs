@@ -5,7 +5,7 @@
 //! them out now and then, and [`chrome`] writes them in a form that trace viewers open.
 //!
 //! A timeline is off unless somebody turns it on, and then costs one branch for each event. It asks a clock that it was
-//! handed; nothing in here knows what time it is. Its buffer is bounded: if nobody drains it, what comes next is
+//! handed; nothing in here knows what time it is. Its buffer is bounded: if it is not drained, every later event is
 //! dropped and counted.
 //!
 //! A task does one thing after the other, and the timeline shows that: each event lasts from the end of the one
@@ -43,7 +43,7 @@ pub struct Record {
 
 const _: () = assert!(Timeline::CAPACITY * size_of::<Record>() <= 4 << 20);
 
-/// What happened when, if anybody wants to know.
+/// The events with their times, if the timeline is on.
 ///
 /// # Examples
 ///
@@ -61,7 +61,7 @@ pub struct Timeline {
 #[derive(Debug)]
 struct Recording {
     clock: Clock,
-    /// What was noted. Stamps are readings of the clock until they are drained, but for those of the timing model.
+    /// The records. Stamps are readings of the clock until they are drained, but for those of the timing model.
     records: Vec<Record>,
     capacity: usize,
     lost: u64,
@@ -88,7 +88,7 @@ impl Timeline {
         self.recording.is_some()
     }
 
-    /// True if it is half full: somebody had better drain it.
+    /// True if it is half full, so that it should be drained.
     pub fn is_filling_up(&self) -> bool {
         self.recording.as_ref().is_some_and(|recording| recording.records.len() >= recording.capacity / 2)
     }
@@ -142,7 +142,7 @@ impl Timeline {
         })
     }
 
-    /// How many events were dropped because nobody drained the buffer.
+    /// The number of events that were dropped because the buffer was not drained.
     pub fn lost(&self) -> u64 {
         self.recording.as_ref().map_or(0, |recording| recording.lost)
     }

@@ -1,7 +1,7 @@
-//! What happened last: a ring of records beside the timeline, for whoever asks afterwards.
+//! The latest records: a ring beside the timeline, for questions afterwards.
 //!
-//! A timeline keeps the first events and drops what comes when nobody drains it, as a file wants it. Somebody who looks at
-//! a machine that has run for days wants the last ones. So whoever drains the timeline puts the records here, where the
+//! A timeline keeps the first events, and drops later ones while it is not drained, as a file needs it. A person who looks at
+//! a machine that has run for days needs the last ones. So the thread that drains the timeline puts the records here, where the
 //! oldest make room.
 
 use std::collections::VecDeque;
@@ -30,7 +30,7 @@ impl Recent {
         }
     }
 
-    /// What is kept, as lines: how many records are gone, and each of the others.
+    /// The ring as lines: the number of records that are gone, and each record that is kept.
     pub fn told(&self) -> String {
         let mut text = format!("lost {}\n", self.lost);
         for record in &self.records {

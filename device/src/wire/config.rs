@@ -16,7 +16,7 @@ use crate::mover::Settings;
 use crate::options::FaultPolicy;
 use crate::pe_mmu::Attributes;
 
-/// What the device with these options says of itself.
+/// The config space of a device with these options.
 pub fn config(options: &Options) -> Result<Config, NoSuchInstance> {
     let identity = Identity::of(options)?;
     let chip = identity.chip;
@@ -56,7 +56,7 @@ fn features(options: &Options) -> u32 {
     pe_mmu | check | wire::FEATURE_MOVER | wire::FEATURE_TAKE_BACK | wire::FEATURE_GIVE_WAY
 }
 
-/// How the companion blocks were made. What only a switch says, may have been switched since.
+/// How the companion blocks were made. An attribute that a switch controls may have changed since.
 fn companions(options: &Options) -> u16 {
     let Settings { profile, chip, contention, waits_for_credit, .. } = options.mover;
     let timed = |pe_mmu: Attributes| pe_mmu.overhead_ps != 0 || pe_mmu.fabric_ps != 0;

@@ -33,7 +33,7 @@ pub const REQUEST_MAX: usize = {
     if longer > declarations { longer } else { declarations }
 };
 
-/// Operations of one batch: the contract's own limit. The engine is given to nobody else meanwhile, and a
+/// Operations of one batch: the contract's own limit. No other request gets the engine meanwhile, and a
 /// thousand accesses take it some tens of microseconds.
 pub(super) const BATCH_MAX: u16 = 1024;
 const _: () = assert!(BATCH_MAX as u32 == ctrl::BATCH_MAX);
@@ -265,12 +265,12 @@ impl<M: GuestMemory, E: Engine<M>> Underway<'_, M, E> {
     }
 }
 
-/// What stands behind a header, as entries; its length was checked.
+/// The bytes behind a header, as entries; their length was checked.
 fn entries<T: FromBytes + Immutable + KnownLayout>(bytes: &[u8]) -> Result<&[T], End> {
     <[T]>::ref_from_bytes(bytes).map_err(|_| End::new(Status::Internal, 0))
 }
 
-/// What a refused access reads as, if its batch goes on; otherwise status and detail with which the batch ends there.
+/// The value of a refused read if its batch goes on; otherwise the status and detail with which the batch ends there.
 fn told(refusal: Refusal, is_strict: bool) -> Result<u32, (Status, u32)> {
     match refusal.why {
         Why::Misaligned => Err((Status::Misaligned, refusal.at.0)),

@@ -1,6 +1,6 @@
 //! Transfers that a PE_MMU translates first.
 
-use ane_device::dart::{Access, Circuit, Rows};
+use ane_device::dart::{Access, Alone, Circuit, Rows};
 use ane_device::pe_mmu::{Attributes, Mapping, PeMmu};
 use ane_uapi::hw::dart::error::HwError;
 use ane_uapi::hw::dart::stream::StreamId;
@@ -101,7 +101,7 @@ fn one_row_read_a_million_times_is_asked_for_once() {
     let mut rig = rig(&[]);
     let rows = Rows::new(0x40, 1, 0, 1 << 20).unwrap();
     let mut into = vec![0; 1 << 20];
-    rig.dma(StreamId::BASE, Circuit::TileFetch1).read_rows(rows, &mut into).unwrap();
+    rig.dma(StreamId::BASE, Circuit::TileFetch1).read_rows(rows, &mut into, &mut Alone).unwrap();
     assert_eq!(rig.dart.before().unwrap().counters().translations, 1);
     assert_eq!(into, vec![into[0]; 1 << 20]);
 }
@@ -112,7 +112,7 @@ fn rows_over_single_byte_regions_end_in_a_fault_before_they_fill_memory() {
     let mut rig = rig(&mappings);
     let rows = Rows::new(0, 1024, 0, 2048).unwrap();
     let mut into = vec![0; 2 << 20];
-    let refused = rig.dma(StreamId::BASE, Circuit::TileFetch1).read_rows(rows, &mut into);
+    let refused = rig.dma(StreamId::BASE, Circuit::TileFetch1).read_rows(rows, &mut into, &mut Alone);
     assert_eq!(fault(refused).map_err(|(error, _)| error), Err(HwError::NoMemory));
 }
 
@@ -133,7 +133,7 @@ proptest! {
             }
         }
         let mut into = vec![0; expected.len()];
-        rig.dma(StreamId::BASE, Circuit::TileFetch2).read_rows(rows, &mut into).unwrap();
+        rig.dma(StreamId::BASE, Circuit::TileFetch2).read_rows(rows, &mut into, &mut Alone).unwrap();
         prop_assert!(into == expected);
     }
 }

@@ -1,6 +1,6 @@
 //! Strided rows against a byte-by-byte reference.
 
-use ane_device::dart::{Circuit, Rows};
+use ane_device::dart::{Alone, Circuit, Rows};
 use ane_uapi::hw::dart::error::HwError;
 use ane_uapi::hw::dart::stream::StreamId;
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ proptest! {
             expected.extend(rig.read(base + n * u64::from(stride), len.into()).unwrap());
         }
         let mut into = vec![0; expected.len()];
-        rig.dma(StreamId::BASE, Circuit::TileFetch2).read_rows(rows, &mut into).unwrap();
+        rig.dma(StreamId::BASE, Circuit::TileFetch2).read_rows(rows, &mut into, &mut Alone).unwrap();
         prop_assert!(into == expected);
     }
 
@@ -50,7 +50,7 @@ proptest! {
         for (n, row) in bytes.chunks(len as usize).enumerate() {
             expected[base as usize + n * (len + gap) as usize..][..len as usize].copy_from_slice(row);
         }
-        rig.dma(StreamId::BASE, Circuit::TileSend).write_rows(rows, &bytes).unwrap();
+        rig.dma(StreamId::BASE, Circuit::TileSend).write_rows(rows, &bytes, &mut Alone).unwrap();
         prop_assert!(rig.read(0, 12 * PAGE).unwrap() == expected);
     }
 }
@@ -61,7 +61,7 @@ fn row_in_an_unmapped_page_faults_at_its_first_byte_and_no_row_moves() {
     rig.unmap(5 * PAGE);
     let mut into = vec![1; 128 * 200];
     let rows = Rows::new(64, 128, 512, 200).unwrap();
-    let read = rig.dma(StreamId::BASE, Circuit::TileFetch1).read_rows(rows, &mut into);
+    let read = rig.dma(StreamId::BASE, Circuit::TileFetch1).read_rows(rows, &mut into, &mut Alone);
     assert_eq!(fault(read), Err((HwError::NoL3Entry, (5 * PAGE) as u32 + 64)));
     assert!(into.iter().all(|&byte| byte == 1));
 }
@@ -71,7 +71,7 @@ fn row_that_ends_in_an_unmapped_page_faults_at_that_page() {
     let mut rig = rig();
     rig.unmap(PAGE);
     let rows = Rows::new(PAGE - 100, 128, 4096, 2).unwrap();
-    let read = rig.dma(StreamId::BASE, Circuit::TileFetch1).read_rows(rows, &mut [0; 256]);
+    let read = rig.dma(StreamId::BASE, Circuit::TileFetch1).read_rows(rows, &mut [0; 256], &mut Alone);
     assert_eq!(fault(read), Err((HwError::NoL3Entry, PAGE as u32)));
 }
 
@@ -80,7 +80,7 @@ fn unmapped_page_between_rows_does_not_matter() {
     let mut rig = rig();
     rig.unmap(PAGE);
     let rows = Rows::new(0, 16, 2 * PAGE as u32, 3).unwrap();
-    rig.dma(StreamId::BASE, Circuit::TileFetch1).read_rows(rows, &mut [0; 48]).unwrap();
+    rig.dma(StreamId::BASE, Circuit::TileFetch1).read_rows(rows, &mut [0; 48], &mut Alone).unwrap();
 }
 
 #[test]
@@ -89,6 +89,6 @@ fn one_row_again_and_again_fills_the_buffer() {
     let once = rig.read(100, 4).unwrap();
     let mut into = [0; 4 * 1000];
     let rows = Rows::new(100, 4, 0, 1000).unwrap();
-    rig.dma(StreamId::BASE, Circuit::TileFetch1).read_rows(rows, &mut into).unwrap();
+    rig.dma(StreamId::BASE, Circuit::TileFetch1).read_rows(rows, &mut into, &mut Alone).unwrap();
     assert!(into.chunks(4).all(|row| row == once));
 }

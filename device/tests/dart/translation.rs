@@ -290,21 +290,6 @@ fn transfer_with_a_hole_in_the_middle_moves_nothing() {
 }
 
 #[test]
-fn neighbouring_pages_are_one_run() {
-    let mut rig = Rig::new();
-    for (n, at) in [4, 5, 6, 9, 10, 2].into_iter().enumerate() {
-        rig.map(n as u64 * PAGE, page(at));
-    }
-    let Rig { dart, memory, .. } = &mut rig;
-    let mut dma = dart.dma(&*memory, StreamId::BASE, Circuit::TileFetch1);
-    let runs = dma.runs(range(0x10, 6 * PAGE - 0x20), Access::Read).unwrap();
-    let lens: Vec<_> = runs.as_slice().iter().map(|run| run.len() as u64).collect();
-    assert_eq!(lens, [3 * PAGE - 0x10, 2 * PAGE, PAGE - 0x10]);
-    let host = memory.get_host_address(GuestAddress(page(4).0 + 0x10)).unwrap();
-    assert_eq!(runs.as_slice()[0].ptr_guard().as_ptr(), host.cast_const());
-}
-
-#[test]
 fn bytes_are_counted_where_they_moved() {
     let mut rig = Rig::new();
     rig.map(0x4000, page(0));

@@ -3,6 +3,7 @@
 use ane_device::Options;
 use ane_device::time::Ticks;
 use ane_uapi::hw::mmio_map::RANGES;
+use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::tm;
 use ane_uapi::hw::tq::QueueId;
@@ -69,7 +70,7 @@ fn storm(seed: u64, options: &Options) -> Machine {
             }
         }
         if random.below(1000) == 0 {
-            machine.submit(QueueId::ALL[random.below(8) as usize], COPY, info(3), 0x40.try_into().unwrap());
+            machine.submit(QueueId::ALL[random.below(8) as usize], COPY, info(3), Nid::LINUX);
         }
         if random.below(4000) == 0 {
             machine.ane.reset(machine.now);
@@ -105,7 +106,7 @@ fn descriptors_of_noise_end_their_requests() {
             words[at] = random.next() as u32;
         }
         machine.store(COPY, &words);
-        machine.submit(QueueId::LINUX, COPY, info(1), 0x40.try_into().unwrap());
+        machine.submit(QueueId::LINUX, COPY, info(1), Nid::LINUX);
         machine.run();
         assert!(machine.manager(&tm::STATUS).idle());
         assert_eq!(machine.drain().len(), 1);

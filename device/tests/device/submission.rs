@@ -1,7 +1,6 @@
 //! Requests from the first register write to the acknowledged event, as the Linux driver makes them.
 
-use ane_device::Options;
-use ane_device::engine::NotExecuting;
+use ane_device::engine::EngineError;
 use ane_device::event::Happening;
 use ane_device::time::Ticks;
 use ane_device::tm::events::Line;
@@ -35,7 +34,8 @@ fn request_of_the_linux_driver_runs_without_firmware_and_is_reported() {
 
 #[test]
 fn device_without_an_engine_ends_a_request_in_the_error_that_says_so() {
-    let mut machine = Machine::with(&Options::default(), NotExecuting);
+    let mut machine = Machine::new();
+    machine.ane.engine_mut().outcomes.push_back(Err(EngineError::NotExecuting));
     machine.submit_chain(2);
     machine.run();
     assert!(machine.manager(&tm::STATUS).idle());

@@ -75,7 +75,7 @@ fn time_of_others_is_none_of_a_request_that_gave_way() {
     assert!(ask(&mut machine, QueueId::LINUX, Nid::LINUX));
     machine.ane.work(machine.now);
     machine.store_chain(1);
-    machine.ane.engine_mut().outcomes.push_back(Ok(Done::in_time(Ticks(DEADLINE.0 - 1))));
+    machine.ane.engine_mut().outcomes.push_back(Ok(Done { cost: Ticks(DEADLINE.0 - 1), ..Done::default() }));
     machine.submit(OTHER, COPY, info(1), Nid::LINUX);
     machine.run();
     // It stays aside for longer than a request may get nowhere.

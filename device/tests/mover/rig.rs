@@ -51,7 +51,8 @@ impl Rig {
         let (register_id, index) = regs::RegisterId::find(offset).unwrap();
         let time = self.time;
         let (mover, mut memories) = self.lend();
-        mover.write(core, register_id, index, value, time, &mut memories);
+        mover.advance(time, &mut memories);
+        mover.write(core, register_id, index, value, &mut memories);
     }
 
     /// Reads the register at an offset of a core's window.
@@ -59,7 +60,8 @@ impl Rig {
         let (register_id, index) = regs::RegisterId::find(offset).unwrap();
         let time = self.time;
         let (mover, mut memories) = self.lend();
-        mover.read(core, register_id, index, time, &mut memories)
+        mover.advance(time, &mut memories);
+        mover.read(core, register_id, index)
     }
 
     pub(crate) fn set(&mut self, offset: u32, value: u32) {
@@ -74,14 +76,16 @@ impl Rig {
         let (register_id, index) = model::RegisterId::find(register.offset() + 4 * index).unwrap();
         let time = self.time;
         let (mover, mut memories) = self.lend();
-        mover.read_model(register_id, index, time, &mut memories)
+        mover.advance(time, &mut memories);
+        mover.read_model(register_id, index)
     }
 
     pub(crate) fn set_model<T: Word>(&mut self, register: &Reg<T>, index: u32, value: u32) {
         let (register_id, index) = model::RegisterId::find(register.offset() + 4 * index).unwrap();
         let time = self.time;
         let (mover, mut memories) = self.lend();
-        mover.write_model(register_id, index, value, time, &mut memories);
+        mover.advance(time, &mut memories);
+        mover.write_model(register_id, index, value);
     }
 
     /// Issues an instruction on a thread.
@@ -98,7 +102,8 @@ impl Rig {
         let (register_id, thread) = xmov::RegisterId::find(offset).unwrap();
         let time = self.time;
         let (mover, mut memories) = self.lend();
-        mover.write_port(register_id, thread, word, time, &mut memories);
+        mover.advance(time, &mut memories);
+        mover.write_port(register_id, thread, word, &mut memories);
     }
 
     /// Writes the four parameters.

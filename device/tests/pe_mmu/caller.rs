@@ -34,7 +34,7 @@ fn pipeline_and_command_pay_alike_for_each_translation() {
 #[test]
 fn pipeline_goes_free_only_where_the_switch_says_so_and_the_trace_shows_it() {
     let mut mmu = costing(5_000);
-    mmu.set_control(Control::new().with_pipeline_exempt(true));
+    mmu.write(RegisterId::CONTROL, Control::new().with_pipeline_exempt(true).into_bits());
     assert_eq!(three(&mut mmu, Circuit::TdFetch), Some(15_000));
     mmu.take_notes();
     assert_eq!(three(&mut mmu, Circuit::TileFetch1), None);
@@ -48,7 +48,7 @@ fn pipeline_goes_free_only_where_the_switch_says_so_and_the_trace_shows_it() {
 fn nobody_waits_where_a_translation_costs_nothing_whatever_the_switch_says() {
     for pipeline_exempt in [false, true] {
         let mut mmu = costing(0);
-        mmu.set_control(Control::new().with_pipeline_exempt(pipeline_exempt));
+        mmu.write(RegisterId::CONTROL, Control::new().with_pipeline_exempt(pipeline_exempt).into_bits());
         map(&mut mmu, 0, 0x4000, 0x1000);
         for circuit in Circuit::ALL {
             assert_eq!(three(&mut mmu, circuit), None, "{circuit}");

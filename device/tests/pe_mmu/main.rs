@@ -7,7 +7,7 @@ mod registers;
 mod vectors;
 
 use ane_device::pe_mmu::{Attributes, Mapping, PeMmu, Range};
-use ane_uapi::hw::pe_mmu::PageSize;
+use ane_uapi::hw::pe_mmu::{PageSize, RegisterId};
 
 /// A block with pages of `bytes` bytes.
 fn mmu(bytes: u64) -> PeMmu {

@@ -7,7 +7,7 @@ use ane_uapi::register::{Reg, Word};
 use super::*;
 
 fn read<T: Word>(mmu: &mut PeMmu, register: &Reg<T>, index: u16) -> u32 {
-    let (id, _) = regs::RegisterId::find(register.offset()).unwrap();
+    let (id, _) = RegisterId::find(register.offset()).unwrap();
     mmu.read(id, index)
 }
 
@@ -25,9 +25,9 @@ fn registers_show_attributes_and_counters_and_take_the_switch() {
     assert_eq!(read(&mut mmu, &regs::PAGE_SIZE, 0), 0x1000);
     assert_eq!(read(&mut mmu, &regs::OVERHEAD_PS, 0), 5_000);
     assert_eq!(read(&mut mmu, &regs::FABRIC_PS, 0), 40_000);
-    mmu.write(regs::RegisterId::CONTROL, u32::MAX);
+    mmu.write(RegisterId::CONTROL, u32::MAX);
     assert_eq!(read(&mut mmu, &regs::CONTROL, 0), 1);
-    mmu.write(regs::RegisterId::PAGE_SIZE, 0x4000);
+    mmu.write(RegisterId::PAGE_SIZE, 0x4000);
     assert_eq!(read(&mut mmu, &regs::PAGE_SIZE, 0), 0x1000);
 }
 

@@ -5,9 +5,9 @@ use super::*;
 /// Vector 18.
 #[test]
 fn block_without_attributes_has_pages_of_two_megabytes_and_costs_nothing() {
-    let mmu = PeMmu::new(Attributes::default());
+    let mut mmu = PeMmu::new(Attributes::default());
     assert_eq!(mmu.mmu().page_size().bytes(), 0x20_0000);
-    assert_eq!(mmu.attributes().overhead_ps, 0);
+    assert_eq!(mmu.read(RegisterId::OVERHEAD_PS, 0), 0);
 }
 
 /// Requirement: PEMMU-02, PEMMU-05

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ane_driver::limits::Limits;
 use clap::Args;
 
-/// What a request and a user may take.
+/// The limits of a request and of a user.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct LimitArgs {
     /// End a request that the device has been at for this long, with ETIME, whoever's it is [default: no limit]

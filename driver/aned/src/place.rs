@@ -1,15 +1,15 @@
 //! Where a daemon listens, and that it is the only one there.
 //!
-//! Beside the socket lies a lock, which the kernel takes back when its holder dies however that happens. So whoever
-//! holds the lock knows that a socket which lies there is left over, and nobody ever removes one that is served.
+//! Beside the socket lies a lock, which the kernel releases when its holder dies, however that happens. The daemon that
+//! holds the lock knows that a socket which lies there is left over, so no daemon removes a socket that is served.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use ane_sandbox::place;
 use rustix::io::Errno;
 use rustix::net::{SocketAddrUnix, SocketFlags, bind, listen, sockopt};
 use thiserror::Error;
@@ -36,7 +36,7 @@ pub enum PlaceError {
 /// Who may connect, as the file system sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// Permissions of the socket; whoever may write to it may connect.
+    /// Permissions of the socket. A process that may write to it may connect.
     pub mode: u32,
     /// The group that it belongs to, if not the daemon's own.
     pub group: Option<u32>,
@@ -52,9 +52,9 @@ impl Default for Access {
 #[derive(Debug)]
 pub struct Place {
     listener: OwnedFd,
-    /// A socket that somebody passed is not ours to remove.
+    /// `None` for a socket that the parent passed, which this daemon does not remove.
     path: Option<PathBuf>,
-    /// Held until the end, and never removed: whoever waited for it would hold a lock that nobody else sees.
+    /// Held until the end.
     _lock: Option<File>,
 }
 
@@ -74,7 +74,8 @@ impl Place {
         {
             DirBuilder::new().mode(0o755).create(folder).map_err(system("making the folder", folder))?;
         }
-        let lock = lock(path)?;
+        let lock = place::lock(path).map_err(system("locking", &place::lock_path(path)))?;
+        let lock = lock.ok_or_else(|| PlaceError::Taken { path: path.to_owned() })?;
         match fs::symlink_metadata(path) {
             Ok(found) if found.file_type().is_socket() => {
                 fs::remove_file(path).map_err(system("removing the stale", path))?;
@@ -86,7 +87,7 @@ impl Place {
         let listener = socket::seqpacket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(fails)?;
         bind(&listener, &address).map_err(fails)?;
         let place = Self { listener, path: Some(path.to_owned()), _lock: Some(lock) };
-        // Nobody can connect before it listens, so nobody slips in while the permissions are the wrong ones.
+        // No client can connect before it listens, so none connects while the permissions are the wrong ones.
         if let Some(group) = access.group {
             chown(path, None, Some(group)).map_err(system("giving to its group", path))?;
         }
@@ -97,7 +98,7 @@ impl Place {
         Ok(place)
     }
 
-    /// A socket that somebody else listens on and passed.
+    /// A socket that listens already and that the parent passed.
     pub fn passed(listener: OwnedFd) -> Result<Self, PlaceError> {
         let is_listening = sockopt::socket_acceptconn(&listener).unwrap_or(false);
         let is_seqpacket =
@@ -129,27 +130,5 @@ impl Drop for Place {
         {
             log::warn!("{} cannot be removed: {why}", path.display());
         }
-    }
-}
-
-fn lock(path: &Path) -> Result<File, PlaceError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let name = PathBuf::from(name);
-    let system = |why| PlaceError::System { action: "locking", path: name.clone(), why };
-    // Nobody else's file behind a link, and nothing that blocks.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(i32::try_from(flags).unwrap_or_default())
-        .open(&name)
-        .map_err(system)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(Errno::WOULDBLOCK) => Err(PlaceError::Taken { path: path.to_owned() }),
-        Err(why) => Err(system(why.into())),
     }
 }

@@ -1,7 +1,7 @@
 //! Limits of the daemon's own process (`ulimit`) that its clients run into without seeing them.
 //!
-//! What a client is told as `ENOMEM` may come from a limit that whoever started the daemon has set. The client cannot see it, so the
-//! daemon says at its start that there is one.
+//! An `ENOMEM` of a client may come from a limit of the daemon's process. The client cannot see that limit, so the daemon
+//! logs it at its start.
 
 use rustix::process::{Resource, getrlimit};
 
@@ -11,7 +11,7 @@ const LIMITS: [(Resource, &str); 2] = [
     (Resource::Fsize, "the length of files and shared memory, ulimit -f"),
 ];
 
-/// What to tell of the limits that this process has; a line each.
+/// Warnings about the limits of this process, a line each.
 pub fn limits() -> Vec<String> {
     LIMITS.into_iter().filter_map(|(resource, name)| told(name, getrlimit(resource).current)).collect()
 }

@@ -33,7 +33,7 @@ const CALLS_SOCKET: &[libc::c_long] = &[libc::SYS_connect, libc::SYS_epoll_creat
 
 /// Shuts everything off that serving does not need; `socket` is removed at the end.
 ///
-/// What the kernel does not have is in what this returns, and done without.
+/// Walls that the kernel does not have are listed in the result, and done without.
 pub fn enter(device: Device, socket: Option<&Path>) -> Confined {
     let socket: Vec<_> = socket.into_iter().map(Path::to_owned).collect();
     ane_sandbox::enter(&calls(device), &socket)

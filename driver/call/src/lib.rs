@@ -1,4 +1,4 @@
-//! What a call on a driver brings along, and what it brings back.
+//! The parts of a call on a driver: the memory that it brings along and the results that it brings back.
 //!
 //! A driver in a kernel follows a client's pointers and maps memory into the client. Where the driver is a library, or a
 //! daemon behind a socket, both are data that travel with the call: [`Segments`] are the stretches of the client's memory

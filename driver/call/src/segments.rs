@@ -1,16 +1,10 @@
-//! What pointers in an ioctl's argument lead to.
+//! The memory behind the pointers in an ioctl's argument.
 //!
 //! A driver in a kernel follows a client's pointers. This one never does: the front brings the bytes along, under
-//! the addresses that the client used, and takes back what was changed. An address that nobody brought bytes for is
-//! a pointer that leads nowhere.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation
-)]
+//! the addresses that the client used, and takes back the bytes that were changed. An address without bytes is a pointer
+//! that leads nowhere.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![deny(clippy::arithmetic_side_effects, clippy::cast_possible_truncation)]
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What the daemon says.
+//! The messages of the daemon.
 
 use ane_uapi::ioctl::errno::Errno;
 use zerocopy::little_endian::{I32, U32, U64};
@@ -10,7 +10,7 @@ use super::{
 };
 use ane_call::Segments;
 
-/// What stands behind the header of every message of the daemon.
+/// The fields behind the header of every message of the daemon.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Outcome {
@@ -19,11 +19,10 @@ struct Outcome {
     reserved: U32,
 }
 
-/// What the daemon says to a greeting.
+/// The answer of the daemon to a greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Welcome {
-    /// The version that is spoken from now on.
     pub version: U32,
     /// Bytes of the largest message.
     pub message_max: U32,
@@ -169,7 +168,7 @@ impl<'a> Answer<'a> {
         Ok(welcome)
     }
 
-    /// By which to attach to the file that was opened.
+    /// The token of the file that was opened, for other connections to attach with.
     pub fn token(mut self) -> Result<Token, Malformed> {
         let token = *self.rest.next("its token")?;
         self.rest.end()?;

@@ -1,4 +1,4 @@
-//! What a client and the daemon say to each other.
+//! The messages between a client and the daemon.
 //!
 //! Each message is one packet of a `SOCK_SEQPACKET` socket, so it arrives whole or not at all, and descriptors arrive
 //! with the message that they belong to. A message has a [`Header`] and a body; every call has exactly one answer, under
@@ -13,20 +13,11 @@
 //!
 //! `docs/aned.md` specifies the messages for clients in other languages.
 //!
-//! Both directions are written and read here, once, for both ends. Whoever reads looks at every length before he uses
-//! it: either end may be a stranger.
-#![deny(unsafe_code)]
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::cast_possible_truncation
-    )
-)]
+//! Both directions are written and read here, once, for both ends. The reader checks every length before it uses it, since
+//! either end may be a stranger.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation))]
 
 pub mod answer;
 pub mod client;
@@ -56,8 +47,7 @@ pub const MESSAGE_MAX: usize = 160 << 10;
 /// Stretches of memory of one call: the same chain has 257.
 pub const STRETCHES_MAX: usize = 512;
 
-/// Calls of one connection that wait at a time: one for each of the 127 requests that a file may have in flight, and
-/// the one that finds it full.
+/// Calls of one connection that wait at a time: one for each of 127 requests in flight, and the one that finds it full.
 pub const CALLS_MAX: usize = 128;
 
 /// Open files of one connection: clients that open and close thousands have few open at a time.
@@ -79,7 +69,7 @@ pub const ANSWER: u32 = 1 << 31;
 pub const DISMISSAL: u32 = ANSWER;
 
 codes! {
-    /// What a message asks for.
+    /// The kind of a message.
     pub enum Kind: u32, "kind of message" {
         /// The first message: who speaks, in which version.
         Hello = 1, "HELLO";
@@ -109,7 +99,7 @@ codes! {
         Mailbox = 13, "MAILBOX";
         /// There is a call in that memory. It has no answer of its own.
         Kick = 14, "KICK";
-        /// Text about the device, for whoever looks after it.
+        /// Text about the device, for its administrator.
         Report = 15, "REPORT";
         /// Why a request of the file failed, in words.
         Failure = 16, "FAILURE";
@@ -141,7 +131,7 @@ impl Kind {
     }
 }
 
-/// What every message begins with.
+/// The header of every message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Header {
@@ -155,14 +145,14 @@ pub struct Header {
 
 const _: () = assert!(size_of::<Header>() == 16);
 
-/// By which a process attaches to a file that another one opened: nobody guesses it.
+/// A process attaches with it to a file that another process opened. It is random, so no process can guess it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(transparent)]
 pub struct Token(pub [u8; 16]);
 
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Whoever reads a log is not thereby let into a file.
+        // A reader of the log must not get access to a file.
         f.write_str("Token(..)")
     }
 }
@@ -193,7 +183,7 @@ pub enum Malformed {
     Text,
 }
 
-/// What is left of a message that is read from its front.
+/// The rest of a message that is read from its front.
 #[derive(Clone, Copy, Debug)]
 struct Rest<'a> {
     bytes: &'a [u8],
@@ -205,7 +195,6 @@ impl<'a> Rest<'a> {
         Self { bytes, all: bytes.len() }
     }
 
-    /// The structure that comes next.
     fn next<T: FromBytes + KnownLayout + Immutable + Unaligned>(
         &mut self,
         what: &'static str,

@@ -1,4 +1,4 @@
-//! What clients ask.
+//! The messages of clients.
 
 use ane_uapi::ioctl::number::MAX_SIZE;
 use zerocopy::little_endian::{U32, U64};
@@ -20,53 +20,33 @@ pub struct Request {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
-    Hello {
-        /// The highest version that it knows.
-        version: u32,
-    },
+    /// The highest version that the client knows.
+    Hello { version: u32 },
+    /// A new file, with a token by which it can be shared.
     Open,
     /// A file that has been opened.
     Attach(Token),
     /// Lets go of a file.
     Close,
-    Ioctl {
-        number: u32,
-        argument: Vec<u8>,
-        /// What the argument points at.
-        memory: Segments,
-    },
+    /// `memory` is what the argument points at.
+    Ioctl { number: u32, argument: Vec<u8>, memory: Segments },
     /// Memory of a buffer.
-    Map {
-        /// Where it is by the buffer's own word.
-        offset: u64,
-        bytes: u64,
-        /// The first extent to tell of. Only a call from zero is a mapping; others tell the rest of it.
-        from: u64,
-    },
+    /// `offset` is where it is by the buffer's own word; `from` is the first extent to tell of. Only a call from zero is a
+    /// mapping; others tell the rest of it.
+    Map { offset: u64, bytes: u64, from: u64 },
     /// A mapping that is no more.
-    Unmap {
-        offset: u64,
-        bytes: u64,
-    },
+    Unmap { offset: u64, bytes: u64 },
     /// A descriptor that tells of a request's end.
-    Signal {
-        fence: u64,
-    },
+    Signal { fence: u64 },
     /// Why a request failed.
-    Failure {
-        fence: u64,
-    },
+    Failure { fence: u64 },
     /// The memory object of the file.
     Arena,
     /// No answer to a call but that it was given up.
-    Abandon {
-        call: u64,
-    },
+    Abandon { call: u64 },
     /// Whether the file has something to tell.
-    Readable {
-        /// Answer only once it has.
-        wait: bool,
-    },
+    /// With `wait`, the answer comes only once it has.
+    Readable { wait: bool },
     /// The file whose memory object came with the message.
     AttachArena,
     /// Memory for calls.
@@ -74,11 +54,8 @@ pub enum Ask {
     /// There is a call in that memory.
     Kick,
     /// Text about the device.
-    Report {
-        /// The first byte of it to tell.
-        from: u32,
-        what: String,
-    },
+    /// `from` is the first byte to tell.
+    Report { from: u32, what: String },
 }
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]

@@ -24,7 +24,7 @@ use crate::{DESCRIPTORS_MAX, MESSAGE_MAX};
 /// Room for the descriptors of one message.
 const CONTROL: usize = rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX));
 
-/// What a socket's buffers ought to hold: a largest message on its way, and another behind it.
+/// The size that a socket's buffers ought to have: a largest message on its way, and another behind it.
 const BUFFER: usize = 2 * MESSAGE_MAX;
 
 /// Whether descriptors may come with messages: `SO_PASSRIGHTS`, for which the libraries have no name yet.
@@ -53,7 +53,6 @@ pub fn dial(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-/// A socket for messages.
 pub fn seqpacket(flags: SocketFlags) -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
 }
@@ -82,7 +81,7 @@ pub fn let_descriptors_pass(socket: impl AsFd, may_pass: bool) -> bool {
 ///
 /// # Errors
 ///
-/// What the system says: `AGAIN` is that there is no room.
+/// The error of the system. `AGAIN`: there is no room.
 pub fn send(
     socket: impl AsFd,
     message: &[u8],
@@ -97,7 +96,7 @@ pub fn send(
     sendmsg(socket, &[IoSlice::new(message)], &mut control, flags | SendFlags::NOSIGNAL).map(|_| ())
 }
 
-/// What the next message of a socket is, without its being taken.
+/// The kind of the next message of a socket, which is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peek {
     /// There is none.
@@ -106,7 +105,6 @@ pub enum Peek {
     End,
     /// A message alone.
     Plain,
-    /// A message with descriptors.
     WithDescriptors,
 }
 
@@ -136,7 +134,7 @@ pub fn seal(socket: impl AsFd) -> bool {
 ///
 /// # Errors
 ///
-/// What the system says: with `DONTWAIT`, `AGAIN` is that there is none.
+/// The error of the system. `AGAIN`, with `DONTWAIT`: there is none.
 pub fn receive(socket: impl AsFd, buffer: &mut [u8], flags: RecvFlags) -> Result<Arrival, Errno> {
     let mut space = [MaybeUninit::uninit(); CONTROL];
     let mut control = RecvAncillaryBuffer::new(&mut space);

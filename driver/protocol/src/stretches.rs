@@ -24,7 +24,6 @@ struct Stretch {
 
 const _: () = assert!(size_of::<Counts>() == 8 && size_of::<Stretch>() == 16);
 
-/// Writes an argument and stretches.
 pub(super) fn write<'a>(
     into: &mut Vec<u8>,
     argument: &[u8],

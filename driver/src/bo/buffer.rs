@@ -8,11 +8,10 @@ use ane_uapi::ioctl::param::MAPPINGS_MAX;
 use super::{Error, StoreId};
 use crate::mem::{Pages, Run};
 
-/// A buffer of a context, whoever in the context made it.
+/// A buffer of a context. Any file of the context may have made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BufferId(pub(super) Handle);
 
-/// What keeps a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     Handle,
@@ -54,7 +53,6 @@ impl Holders {
 
 #[derive(Debug)]
 pub(super) struct Buffer {
-    /// Where its pages are.
     pub(super) store: StoreId,
     pub(super) pages: Pages,
     pub(super) flags: u32,

@@ -40,7 +40,7 @@ pub struct Premap {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappingInfo {
-    /// What it is for, all its life.
+    /// Its usage, which never changes.
     pub usage: Usage,
     /// First byte of the buffer that it maps.
     pub offset: u64,

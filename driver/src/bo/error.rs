@@ -1,4 +1,4 @@
-//! What can be wrong with a call about buffers, and the number that its client sees.
+//! The errors of a call on buffers, and the error numbers that its client gets.
 
 use ane_uapi::hw::space::Iova;
 use ane_uapi::hw::usage::{BadUsage, Usage};
@@ -14,13 +14,13 @@ use crate::handle::Missing;
 pub enum Error {
     #[error("there is no such buffer: {0:?}")]
     Missing(Missing),
-    #[error("{size:#x} bytes are none, or more than the aperture's {limit:#x}")]
+    #[error("size of {size:#x} bytes is zero, or more than the aperture's {limit:#x}")]
     Size { size: u64, limit: u64 },
     #[error("flags {0:#x} have bits without a meaning")]
     Flags(u32),
     #[error(transparent)]
     Usage(BadUsage),
-    #[error("device address {0:#x} is not that of a page, or not asked for")]
+    #[error("device address {0:#x} is not a multiple of the page size, or was not asked for by a flag")]
     Address(u64),
     #[error("{size:#x} bytes at device address {address:#x} leave the aperture")]
     OutsideAperture { address: u64, size: u64 },
@@ -28,7 +28,7 @@ pub enum Error {
     Taken(u64),
     #[error("the aperture has no room for {pages} pages, even by eviction")]
     NoRoom { pages: u32 },
-    #[error("the buffer has {0} mappings, which is all it may have")]
+    #[error("buffer has {0} mappings, the most that one may have")]
     Mappings(u32),
     #[error("there is no handle left")]
     Handles,
@@ -40,7 +40,9 @@ pub enum Error {
     InUse(u32),
     #[error("the buffer is mapped at {0}")]
     Mapped(Iova),
-    #[error("{size:#x} bytes from {offset:#x} are no pages of a buffer of {limit:#x} bytes")]
+    #[error(
+        "range of {size:#x} bytes from {offset:#x} is not whole pages inside a buffer of {limit:#x} bytes"
+    )]
     Range { offset: u64, size: u64, limit: u64 },
     #[error("no buffer has {bytes:#x} bytes at offset {offset:#x} of the file")]
     Nowhere { offset: u64, bytes: u64 },

@@ -68,15 +68,9 @@ impl Space {
 
     /// Takes a mapping's place away, if it has one. The translation buffer has yet to be told.
     pub(super) fn displace(&mut self, id: BufferId, number: u32) {
-        let Ok(buffer) = self.buffers.get_mut(id.0.raw()) else {
-            return;
-        };
-        let Ok(mapping) = buffer.mapping_mut(number) else {
-            return;
-        };
-        let Some(place) = mapping.place.take() else {
-            return;
-        };
+        let Ok(buffer) = self.buffers.get_mut(id.0.raw()) else { return };
+        let Ok(mapping) = buffer.mapping_mut(number) else { return };
+        let Some(place) = mapping.place.take() else { return };
         if let Some(last_use) = mapping.queued.take() {
             self.idle.remove(Candidate { last_use, pages: place.pages, key: key(id, number) });
         }
@@ -89,7 +83,7 @@ impl Space {
         self.clear_leaves(place, Run { first: place.first, pages: 0 });
     }
 
-    /// Makes leaves zero that somebody had, but for those that are written next.
+    /// Makes the leaves of evicted mappings zero, except those that are written next.
     fn clear_leaves(&mut self, place: Run, next: Run) {
         // The tables are memory that is there as long as the driver is.
         let cleared = self.mapper.unmap_for(place, next);
@@ -130,7 +124,7 @@ impl Space {
             }
             Err(_) => {
                 for (victim, place) in victims {
-                    // Nobody else can have taken them.
+                    // No other mapping can have taken them.
                     let taken = self.mapper.take_at(place);
                     debug_assert!(taken.is_ok(), "a victim that was spared keeps its place");
                     self.idle.insert(victim);
@@ -140,7 +134,7 @@ impl Space {
         }
     }
 
-    /// What to do with the first of the queue.
+    /// The step for the first mapping of the queue.
     fn as_victim(&mut self, candidate: Candidate) -> Turn {
         let Candidate { last_use, key, .. } = candidate;
         let Some((id, buffer)) =
@@ -148,9 +142,7 @@ impl Space {
         else {
             return Turn::Later;
         };
-        let Ok(mapping) = buffer.mapping_mut(key.mapping) else {
-            return Turn::Later;
-        };
+        let Ok(mapping) = buffer.mapping_mut(key.mapping) else { return Turn::Later };
         match mapping.place {
             _ if mapping.users != 0 => Turn::Busy,
             Some(_) if mapping.last_use != last_use => {
@@ -181,7 +173,7 @@ impl Space {
         self.clear_leaves(place, next);
     }
 
-    /// These addresses, by evicting whoever has some of them.
+    /// Takes these addresses. Mappings that have some of them are evicted.
     fn room_at(&mut self, wanted: Run) -> Result<Run, Error> {
         if self.mapper.take_at(wanted).is_ok() {
             return Ok(wanted);
@@ -246,7 +238,7 @@ impl Space {
     }
 }
 
-/// What becomes of the first of the queue.
+/// The step for the first mapping of the queue.
 enum Turn {
     /// It can go.
     Victim(Run),

@@ -1,14 +1,14 @@
 //! Buffer objects: a context's buffers, where the engine sees them, and how long they live.
 //!
-//! A [`Space`] is what a context has: arenas with the buffers' bytes, a mapper with their device addresses. The
-//! two are apart: a buffer keeps its bytes as long as anybody holds it (a handle, a program, a request that has
-//! not ended, a process that mapped it), and its addresses only while it needs them. What is used now or pinned
-//! stays where it is; what is idle may have to make room.
+//! A [`Space`] has the memory of a context: arenas with the buffers' bytes, and a mapper with their device addresses. The
+//! two are apart. A buffer keeps its bytes as long as it has a holder (a handle, a program, a request that has not ended,
+//! a process that mapped it), and its addresses only while it needs them. A mapping that is in use or pinned stays where it
+//! is. An idle mapping may have to make room.
 //!
 //! * `space`: making buffers, and holding and releasing them;
 //! * `mapping`: giving a mapping its place and taking it away, by eviction if need be;
 //! * `call`: mapping and unmapping as clients ask for it;
-//! * `told`: what the device hears of mappings and of their ends;
+//! * `declarations`: mappings and their ends, as the device is told of them;
 //! * `work`: what a request needs before its push, and afterwards;
 //! * `store`: the arenas, one for each file where files share the context without having asked;
 //! * `process`: buffers in client processes, and in the driver's own sight;
@@ -18,6 +18,7 @@
 
 mod buffer;
 mod call;
+mod declarations;
 mod error;
 mod mapping;
 mod process;
@@ -25,7 +26,6 @@ mod space;
 mod store;
 #[cfg(test)]
 mod tests;
-mod told;
 mod work;
 
 pub use buffer::{BufferId, Holder};

@@ -13,8 +13,7 @@ use crate::front::Extent;
 /// Bytes of the processor's smallest page: what a process maps begins at one.
 const MAP_GRANULE: u64 = 0x1000;
 
-/// Mappings that processes may have of the buffers of one context: what Linux lets four processes have in all
-/// (Chosen).
+/// Mappings that processes may have of one context's buffers: what Linux lets four processes have (Chosen).
 pub(super) const MAPPED_MAX: u32 = 4 * 65_530;
 
 impl Space {
@@ -46,9 +45,7 @@ impl Space {
     /// A mapping that [`Space::extents`] gave is no more.
     pub fn unmapped(&mut self, store: StoreId, offset: u64, bytes: u64) -> Result<(), Error> {
         let nowhere = Error::Nowhere { offset, bytes };
-        let Some(count) = self.processes.get_mut(&(store, offset, bytes)) else {
-            return Err(nowhere);
-        };
+        let Some(count) = self.processes.get_mut(&(store, offset, bytes)) else { return Err(nowhere) };
         *count = count.saturating_sub(1);
         self.mapped = self.mapped.saturating_sub(1);
         if *count == 0 {

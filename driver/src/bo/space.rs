@@ -24,8 +24,7 @@ use crate::usage::{self, Origin, Rules};
 /// Pages that the largest buffer has.
 const PAGES_MAX: u32 = GIVEN_OUT.pages;
 
-/// Buffers of one context: 65 times what clients were seen to have, and a bound on what the driver keeps for them
-/// (Chosen).
+/// Buffers of one context: 65 times what clients were seen to have, and a bound on the driver's memory (Chosen).
 pub(super) const BUFFERS_MAX: usize = 65_536;
 
 /// A buffer as a client asks for it, in the client's own numbers.
@@ -35,7 +34,7 @@ pub struct Create {
     pub size: u64,
     /// `ANE_BO_` flags.
     pub flags: u32,
-    /// What mapping 0 is for.
+    /// The usage of mapping 0.
     pub usage: u32,
     /// Where mapping 0 is to lie, if a flag says so; otherwise zero.
     pub address: u64,
@@ -63,7 +62,7 @@ pub struct Info {
     pub evictions: u64,
 }
 
-/// What was counted since the context was attached; the first three are what is there now.
+/// Counts since the context was attached; the first three are the present state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     pub buffers: u64,
@@ -74,11 +73,9 @@ pub struct Counters {
     pub maps: u64,
     /// Mappings taken away, evictions included.
     pub unmaps: u64,
-    /// Mappings evicted.
     pub evictions: u64,
     /// Mappings made ahead of their first request.
     pub premaps: u64,
-    /// Invalidations of the translation buffer.
     pub invalidations: u64,
 }
 
@@ -95,14 +92,14 @@ pub struct Space {
     pub(super) mapped: u32,
     /// By first page, what lies in the aperture.
     pub(super) by_place: BTreeMap<u32, (BufferId, u32)>,
-    /// What may be evicted, or could when it was queued.
+    /// The mappings that may be evicted, or could be when they were queued.
     pub(super) idle: Queue,
-    /// What would be free if everything that may ever be evicted were.
+    /// The addresses that would be free if every mapping that may ever be evicted were.
     pub(super) movable: FreeRuns,
     pub(super) now: u64,
     pub(super) counters: Counters,
     pub(super) is_checking: bool,
-    /// What a device in checking mode has yet to hear.
+    /// The declarations that a device in checking mode has not got yet.
     pub(super) declarations: Vec<Declaration>,
 }
 
@@ -128,8 +125,7 @@ impl Space {
         space
     }
 
-    /// The driver's own pages in this context: the device address of the first, and their memory, which no client
-    /// reaches.
+    /// The driver's own pages in this context: the first device address, and their memory, which no client reaches.
     pub fn own(&self) -> (Iova, &DmaMemory) {
         let (place, memory) = self.mapper.own();
         (crate::dart::address_of(place), memory)
@@ -237,7 +233,6 @@ impl Space {
         Ok(id)
     }
 
-    /// One more holder of a buffer.
     pub fn hold(&mut self, id: BufferId, holder: Holder) {
         if let Ok(buffer) = self.buffers.get_mut(id.0.raw()) {
             let count = buffer.holders.count(holder);
@@ -245,8 +240,7 @@ impl Space {
         }
     }
 
-    /// One holder less. After the last the buffer is no more: its mappings go, and its pages once the
-    /// translation buffer has been told.
+    /// One holder less. After the last its mappings go, and its pages once the translation buffer has been told.
     pub fn release(&mut self, id: BufferId, holder: Holder) {
         if let Ok(buffer) = self.buffers.get_mut(id.0.raw()) {
             let count = buffer.holders.count(holder);
@@ -268,9 +262,7 @@ impl Space {
         for number in (0..).take(mappings) {
             self.displace(id, number);
         }
-        let Ok(buffer) = self.buffers.remove(id.0.raw()) else {
-            return;
-        };
+        let Ok(buffer) = self.buffers.remove(id.0.raw()) else { return };
         self.by_offset.remove(&(buffer.store, buffer.map_offset));
         self.counters.buffers = self.counters.buffers.saturating_sub(1);
         let bytes = u64::from(buffer.pages.len()) << PAGE_SHIFT;
@@ -293,7 +285,7 @@ impl Space {
         }
     }
 
-    /// Ends every buffer, whoever holds it. Nothing may be in flight.
+    /// Ends every buffer, even one that has holders. No request may be in flight.
     pub(crate) fn clear(&mut self) {
         let all: Vec<_> = self.buffers.iter().map(|(handle, _)| BufferId(handle)).collect();
         all.into_iter().for_each(|id| self.end(id));
@@ -363,7 +355,6 @@ pub(super) fn key(id: BufferId, mapping: u32) -> Key {
     Key { buffer: id.0.raw(), mapping }
 }
 
-/// The buffer that the queue knows by this number.
 pub(super) fn buffer_of(key: Key) -> Option<BufferId> {
     Handle::from_raw(key.buffer).map(BufferId)
 }

@@ -94,7 +94,7 @@ impl Space {
         self.stores.add(arena)
     }
 
-    /// Ends every buffer of an arena, whoever holds it, and drops the arena. Nothing of its file may be in flight.
+    /// Ends every buffer of an arena, even one that has holders, and drops the arena. No request of its file may be in flight.
     ///
     /// False if the device does not answer now. Its translation buffer may still lead to the pages then, for a request of
     /// the context that runs; it hears of the end before the next one, as of every unmap.

@@ -15,11 +15,11 @@ use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::wire::config::FEATURE_CHECK;
 
 use super::*;
-use crate::bus::fake::Fake;
 use crate::bus::{Bus, Operation};
 use crate::front::FileId;
 use crate::iso::Contexts;
-use crate::testing::seeker;
+use crate::tests::fake::Fake;
+use crate::tests::users::seeker;
 
 const PAGE: u64 = 0x4000;
 const MIB: u64 = 1 << 20;

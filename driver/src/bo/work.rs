@@ -1,4 +1,4 @@
-//! What a request needs of its buffers: places that stay while it runs.
+//! The buffers of a request: they keep their places while it runs.
 //!
 //! This is the way of every request, so it does as little as it can: for a mapping that has its place, a count
 //! goes up here and down again afterwards. Only one that lost its place is mapped again, and only what was

@@ -1,16 +1,15 @@
 //! Arenas: the memory that a context's buffers lie in.
 //!
-//! A client maps its buffers itself, so it holds the file that they lie in, and whoever holds a file can map all
-//! of it. So no two contexts share a file: each has an *arena* of its own, and when a context is given back the
-//! arena goes with it and a fresh one comes. What a client may still have mapped then is a file that nobody else
-//! will ever write to.
+//! A client maps its buffers itself, so it holds the file that they lie in, and a process that holds a file can map all
+//! of it. So no two contexts share a file: each has an *arena* of its own. When a context is given back the driver drops
+//! its arena and makes a fresh one. A client may still have the old file mapped, but no other process writes to it again.
 //!
-//! An arena is sparse: it has room for twice the aperture, since a buffer keeps its contents when its mapping is
-//! evicted, and costs what is written to it. It is sealed against changes of its length, since whoever shortens
-//! a file makes everybody else's access to it a `SIGBUS`.
+//! An arena is sparse. It has room for twice the aperture, since a buffer keeps its contents when its mapping is evicted,
+//! and takes memory only for the pages that are written. It is sealed against changes of its length: if a process
+//! shortened the file, accesses of other processes to it would end in `SIGBUS`.
 //!
-//! Where the pages of a file lie in physical memory is the bus's affair: one after the other for a device that
-//! has the file mapped, anywhere for one that knows only the machine's own pages.
+//! The bus decides where the pages of a file lie in physical memory: one after the other for a device that has the file
+//! mapped, anywhere for a device that knows only the machine's own pages.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,7 +23,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 
 use super::arena_id::{ARENA_BYTES, ArenaId};
-use super::{BusError, MemoryError};
+use super::{BusError, MemoryError, Result};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
@@ -71,7 +70,7 @@ impl Arena {
     /// # Errors
     ///
     /// [`BusError::Lacks`] if the device's page tables do not lead there.
-    pub fn of(id: ArenaId, config: &Config) -> Result<Self, BusError> {
+    pub fn of(id: ArenaId, config: &Config) -> Result<Self> {
         let at = config
             .pte_format()
             .ok()
@@ -116,7 +115,7 @@ impl Arena {
         self.0.region.size() as u64
     }
 
-    /// What follows each other in physical memory.
+    /// The stretches that are contiguous in physical memory.
     pub fn stretches(&self) -> &[Stretch] {
         &self.0.stretches
     }
@@ -187,7 +186,7 @@ fn unavailable(bytes: u64, why: std::io::Error) -> MemoryError {
     MemoryError::Unavailable { bytes: usize::try_from(bytes).unwrap_or(usize::MAX), why }
 }
 
-/// A sparse memory file whose length nobody can change any more.
+/// A sparse memory file whose length is sealed.
 fn sealed(bytes: u64) -> std::io::Result<OwnedFd> {
     let file: File = memfd_create(c"ane-arena", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?.into();
     file.set_len(bytes)?;

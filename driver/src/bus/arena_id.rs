@@ -28,7 +28,7 @@ const ARENAS: u16 = 256;
 const CONTEXTS: u16 = ContextId::COUNT as u16;
 
 const _: () = assert!(ARENAS_BASE.0 + CONTEXTS as u64 * ARENA_BYTES <= BESIDE_BASE.0);
-// What the second narrowest format reaches.
+// The addresses that the second narrowest format reaches.
 const _: () = assert!(BESIDE_BASE.0 + (ARENAS - CONTEXTS) as u64 * ARENA_BYTES <= 1 << 42);
 
 /// The number of an arena.

@@ -3,7 +3,7 @@
 //! It is one memfd, mapped here and handed to the device's process, so that a byte written on one side is
 //! there on the other. The device knows it by physical addresses; the driver's allocator and page tables work
 //! with those too. The first part of it belongs to the bus (rings and messages), the rest is the driver's own, for
-//! page tables. What clients see is elsewhere, in [arenas](super::arena).
+//! page tables. The memory of clients is in [arenas](super::arena).
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

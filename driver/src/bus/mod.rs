@@ -1,19 +1,19 @@
 //! The way to a device: register accesses, events, and memory that both sides reach.
 //!
-//! A [`Bus`] is what the driver needs of whatever carries it to an engine, and nothing more. The registers
-//! are those of the hardware; a bus only lets the driver touch many of them at once, since each trip costs
-//! more than forty accesses do.
+//! A [`Bus`] carries the driver's accesses to an engine. The registers are those of the hardware. A bus lets the driver
+//! touch many of them in one batch, since each trip to the device costs more than forty accesses do.
 //!
-//! * [`requests`]: what every bus says to its device, as the bytes of the wire;
+//! * [`requests`]: the requests of every bus to its device, as the bytes of the wire;
 //! * [`vhost_user`]: a device in another process, over its socket, without a virtual machine;
 //! * [`vfio`]: a device of a virtual machine's, from inside of the guest;
 //! * [`ring`]: the virtqueue under both;
 //! * [`memory`]: memory that the device reaches by physical address, for the driver itself;
 //! * [`arena`]: and such memory for the buffers of a context's files;
-//! * `arena_id`: which arena is whose, and where it lies.
+//! * `arena_id`: the owner of each arena, and where it lies.
 //!
-//! The bus to a device in the driver's own process is not in here: the driver knows no device. Whoever joins the two has it.
-#![allow(
+//! The bus to a device in the driver's own process is not here, since the driver knows no device. The package that joins
+//! the two has it.
+#![expect(
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation,
@@ -23,8 +23,6 @@
 pub mod arena;
 mod arena_id;
 mod descriptor;
-#[cfg(test)]
-pub(crate) mod fake;
 pub mod memory;
 mod queues;
 pub mod requests;
@@ -88,24 +86,25 @@ pub enum BusError {
     Transport { action: &'static str, why: String },
 }
 
+pub type Result<T, E = BusError> = std::result::Result<T, E>;
+
 /// Register accesses, events, and memory that the device reaches.
 pub trait Bus {
-    /// What the device says it is.
     fn config(&self) -> &Config;
 
-    /// Memory for the driver's own use: what clients see lies in arenas.
+    /// Memory for the driver's own use. Buffers of clients lie in arenas.
     fn memory(&self) -> &DmaMemory;
 
-    /// Zeroed memory for the buffers of a file, which nobody has seen before. The device reaches it from now on, and the
-    /// one that had the number before no more.
+    /// Fresh zeroed memory for the buffers of a file. From now on the device reaches it, and no longer the arena that had
+    /// the number before.
     ///
     /// # Errors
     ///
     /// [`BusError::Lacks`] if the device takes no more; if there is none, or the device cannot be told of it.
-    fn arena(&mut self, id: ArenaId) -> Result<Arena, BusError>;
+    fn arena(&mut self, id: ArenaId) -> Result<Arena>;
 
     /// Takes an arena out of the device's reach. Clients may have its file still; the driver never uses it again.
-    fn retire(&mut self, id: ArenaId) -> Result<(), BusError>;
+    fn retire(&mut self, id: ArenaId) -> Result<()>;
 
     /// Carries out the operations in order. The values that were read stand in `values`, in the order of the
     /// reads; the number is how many there are.
@@ -116,32 +115,29 @@ pub trait Bus {
     ///
     /// After [`BusError::Refused`] the operations before the refused one have happened, and what they read
     /// stands in `values`.
-    fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError>;
+    fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize>;
 
     /// Brings the device to the state after power-on. Afterwards nothing of before touches memory any more.
     /// Events that were on their way still arrive.
-    fn reset(&mut self) -> Result<(), BusError>;
+    fn reset(&mut self) -> Result<()>;
 
     /// Tells a device in checking mode what mappings are for, or that they are no more.
     ///
     /// # Errors
     ///
-    /// If the device refuses: one that does not check has no use for it, and says
-    /// [`Status::Absent`].
-    fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError>;
+    /// If the device refuses: [`Status::Absent`] from a device that does not check.
+    fn declare(&mut self, declarations: &[Declaration]) -> Result<()>;
 
     /// Has PE_MMU take regions in or out: all of them, or none. They are in force when this returns.
     ///
     /// # Errors
     ///
-    /// If the device refuses an entry, or has no PE_MMU: [`Status::Absent`]. So says a bus that carries no such
-    /// messages.
-    fn regions(&mut self, _: Regions<'_>) -> Result<(), BusError> {
+    /// If the device refuses an entry. [`Status::Absent`] if it has no PE_MMU, or the bus carries no such messages.
+    fn regions(&mut self, _: Regions<'_>) -> Result<()> {
         Err(BusError::Refused { status: Status::Absent, done: 0, index: None, detail: 0 })
     }
 
-    /// What the device says of its last error in words, where it is near enough to be asked and its error registers still
-    /// hold `registers`.
+    /// The device's last error in words, if it is near enough to be asked and its error registers still hold `registers`.
     fn reason(&mut self, _registers: [u32; 3]) -> Option<String> {
         None
     }
@@ -151,15 +147,14 @@ pub trait Bus {
     /// # Errors
     ///
     /// If the device breaks its queue. No event in time is no error.
-    fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError>;
+    fn event(&mut self, limit: Duration) -> Result<Option<Event>>;
 
     /// The next event that has arrived: without waiting, and without letting a device in this process work.
-    fn arrived(&mut self) -> Result<Option<Event>, BusError> {
+    fn arrived(&mut self) -> Result<Option<Event>> {
         self.event(Duration::ZERO)
     }
 
-    /// True if a device in this process has something to do, and does it when it is asked for an event. With no
-    /// time to wait it does one task of it.
+    /// True if a device in this process has something to do. Asked for an event without time to wait, it does one task.
     fn is_pending(&self) -> bool {
         false
     }
@@ -169,25 +164,25 @@ pub trait Bus {
         None
     }
 
-    /// Readable when an event has arrived since [`Bus::arrived`] found none, or the device is gone, until that has been
-    /// told; `None` on a bus where nothing arrives by itself. Another one after [`Bus::find_again`].
+    /// Readable when an event has arrived since [`Bus::arrived`] found none, or when the device is gone, until the driver has
+    /// been told. `None` on a bus where nothing arrives by itself. [`Bus::find_again`] may replace it.
     fn wakeup(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
     /// Looks for the device again after it was lost, with the same memory: all that was in it is still there, and
     /// the device that answers knows nothing of it.
-    fn find_again(&mut self) -> Result<(), BusError> {
+    fn find_again(&mut self) -> Result<()> {
         Err(BusError::OutOfOrder)
     }
 
-    fn read(&mut self, at: EngineOffset) -> Result<u32, BusError> {
+    fn read(&mut self, at: EngineOffset) -> Result<u32> {
         let mut value = [0];
         self.batch(&[Operation::Read(at)], &mut value)?;
         Ok(value[0])
     }
 
-    fn write(&mut self, at: EngineOffset, value: u32) -> Result<(), BusError> {
+    fn write(&mut self, at: EngineOffset, value: u32) -> Result<()> {
         self.batch(&[Operation::Write(at, value)], &mut []).map(|_| ())
     }
 }

@@ -9,14 +9,14 @@ use ane_uapi::wire::ctrl::{BATCH_MAX, Header, NO_INDEX, Op, RequestKind, Respons
 use ane_uapi::wire::sideband::{DECLARATIONS_MAX, Declaration, Regions};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::{BusError, Operation};
+use super::{BusError, Operation, Result};
 
-/// What brings the bytes of a request to a device.
+/// The way of a request's bytes to a device.
 pub trait Carrier {
     fn config(&self) -> &Config;
 
     /// Brings `request` to the device, which may answer with `room` bytes, and its answer to `answer`.
-    fn carry(&mut self, request: &[u8], room: usize, answer: &mut Vec<u8>) -> Result<(), BusError>;
+    fn carry(&mut self, request: &[u8], room: usize, answer: &mut Vec<u8>) -> Result<()>;
 }
 
 /// A device that is asked one request after the other.
@@ -42,7 +42,7 @@ impl<C: Carrier> Requests<C> {
         &mut self.carrier
     }
 
-    pub fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {
+    pub fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize> {
         let limit = (BATCH_MAX as usize).min(self.carrier.config().batch_max.get().into());
         if operations.len() > limit {
             return Err(BusError::TooLong { len: operations.len(), limit });
@@ -72,12 +72,12 @@ impl<C: Carrier> Requests<C> {
         Ok(reads)
     }
 
-    pub fn reset(&mut self) -> Result<(), BusError> {
+    pub fn reset(&mut self) -> Result<()> {
         self.begin(RequestKind::Reset, 0);
         accepted(&self.exchange(0)?)
     }
 
-    pub fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
+    pub fn declare(&mut self, declarations: &[Declaration]) -> Result<()> {
         for part in declarations.chunks(DECLARATIONS_MAX as usize) {
             self.begin(RequestKind::Declare, part.len());
             self.request.extend_from_slice(part.as_bytes());
@@ -91,7 +91,7 @@ impl<C: Carrier> Requests<C> {
     /// # Errors
     ///
     /// The errors of the carrier. A message takes effect as a whole, so a message that is too long is not cut.
-    pub fn regions(&mut self, regions: Regions<'_>) -> Result<(), BusError> {
+    pub fn regions(&mut self, regions: Regions<'_>) -> Result<()> {
         let limit = usize::from(self.carrier.config().entries_max.get());
         // A device without PE_MMU takes none, and says so itself.
         if limit != 0 && regions.len() > limit {
@@ -118,7 +118,7 @@ impl<C: Carrier> Requests<C> {
     }
 
     /// Has the request carried, with room for so many bytes of values behind the response.
-    fn exchange(&mut self, values: usize) -> Result<Response, BusError> {
+    fn exchange(&mut self, values: usize) -> Result<Response> {
         self.answer.clear();
         self.carrier.carry(&self.request, size_of::<Response>() + values, &mut self.answer)?;
         response(&self.request, &self.answer)
@@ -126,7 +126,7 @@ impl<C: Carrier> Requests<C> {
 }
 
 /// The response that an answer begins with, if it is one to this request.
-pub(super) fn response(request: &[u8], answer: &[u8]) -> Result<Response, BusError> {
+pub(super) fn response(request: &[u8], answer: &[u8]) -> Result<Response> {
     let (response, _) =
         Response::read_from_prefix(answer).map_err(|_| bad_answer(format!("{} bytes", answer.len())))?;
     let asked = Header::read_from_prefix(request).map_or(0, |(header, _)| header.cookie.get());
@@ -137,7 +137,7 @@ pub(super) fn response(request: &[u8], answer: &[u8]) -> Result<Response, BusErr
 }
 
 /// The answer of a device that did everything, or the refusal.
-fn accepted(response: &Response) -> Result<(), BusError> {
+fn accepted(response: &Response) -> Result<()> {
     match response.status() {
         Ok(Status::Done) => Ok(()),
         Ok(status) => Err(BusError::Refused {

@@ -55,8 +55,7 @@ pub struct Layout {
 
 const DESCRIPTOR: usize = 16;
 
-/// Most parts of one chain: a request has two, and some room is left. It is also the size of a place's
-/// indirect table.
+/// Most parts of one chain: a request has two, and some room is left. Also the size of a place's indirect table.
 pub const PARTS_MAX: usize = 8;
 
 /// Flags of a descriptor: it goes on in `next`; the device writes it; it is a table.
@@ -96,7 +95,6 @@ pub struct Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token(pub u16);
 
-/// A chain that the device is done with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     pub token: Token,
@@ -110,7 +108,7 @@ pub const fn passed(event: u16, new: u16, old: u16) -> bool {
     new.wrapping_sub(event).wrapping_sub(1) < new.wrapping_sub(old)
 }
 
-/// What is kept of a chain that the device has.
+/// The record of a chain that the device has.
 #[derive(Clone, Copy, Debug, Default)]
 struct Chain {
     /// Descriptors that it takes; 0 if there is no such chain.
@@ -283,7 +281,7 @@ impl<A: Area, const SIZE: usize> Ring<A, SIZE> {
         if ready > known {
             return Err(Broken::Index { found, seen: self.taken, outstanding: known });
         }
-        // What the device wrote before the index is to be seen behind it.
+        // The fence makes the writes of the device before the index visible after it.
         fence(Ordering::Acquire);
         let entry = Self::LAYOUT.used + RING_HEADER + USED_ENTRY * (usize::from(self.taken) % SIZE);
         let id = self.area.load_u32(entry);
@@ -303,8 +301,7 @@ impl<A: Area, const SIZE: usize> Ring<A, SIZE> {
         Ok(Some(Done { token: Token(head), written }))
     }
 
-    /// Asks to be woken when the device is done with the next chain; true if there is one already, and then
-    /// no wake-up may come for it.
+    /// Asks to be woken when the device is done with a chain; true if one is there, for which no wake-up may come then.
     pub fn arm(&mut self) -> bool {
         if self.features.event_index {
             self.area.store_u16(Self::LAYOUT.available + RING_HEADER + 2 * SIZE, self.taken);

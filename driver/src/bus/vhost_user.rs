@@ -5,8 +5,8 @@
 //! descriptors by which the two sides wake each other. From then on the socket is silent but for the arenas of
 //! files that come and go (`share`), and everything goes through memory.
 
-mod patience;
 mod share;
+mod time_limit;
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -27,8 +27,8 @@ use vhost::{VhostBackend, VringConfigData};
 use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
 use vmm_sys_util::eventfd::{EFD_CLOEXEC, EFD_NONBLOCK, EventFd};
 
-use patience::within;
 use share::{Arenas, Shared};
+use time_limit::within;
 
 use super::descriptor::borrow;
 use super::queues::{
@@ -36,7 +36,7 @@ use super::queues::{
 };
 use super::requests::{Carrier as _, Requests};
 use super::ring::Features;
-use super::{Arena, ArenaId, Bus, BusError, DmaMemory, Operation};
+use super::{Arena, ArenaId, Bus, BusError, DmaMemory, Operation, Result};
 
 /// The feature bit of vhost-user that is not virtio's: there are protocol features.
 const F_PROTOCOL: u64 = 1 << 30;
@@ -92,10 +92,10 @@ impl std::fmt::Debug for VhostUser {
     }
 }
 
-/// What woke a wait up: the device's call.
+/// A wait was woken by the device's call.
 const CALLED: u64 = 0;
 
-/// What woke a wait up: the end of the connection.
+/// A wait was woken by the end of the connection.
 const HUNG_UP: u64 = 1;
 
 /// The descriptors by which the two sides of each queue wake each other.
@@ -115,7 +115,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(socket: &Frontend) -> Result<Self, BusError> {
+    fn new(socket: &Frontend) -> Result<Self> {
         let eventfd = || EventFd::new(EFD_CLOEXEC | EFD_NONBLOCK).map_err(transport("making an eventfd"));
         let (kick, call) = (eventfd()?, eventfd()?);
         let calls = Epoll::new().map_err(transport("making an epoll descriptor"))?;
@@ -132,7 +132,7 @@ impl Pair {
 
     /// Tells the device of the queue with these tables. `host` is where the messages are mapped in this process: a
     /// frontend names rings by its own addresses.
-    fn announce(&self, frontend: &mut Frontend, tables: &QueueTables, host: u64) -> Result<(), BusError> {
+    fn announce(&self, frontend: &mut Frontend, tables: &QueueTables, host: u64) -> Result<()> {
         let index = usize::from(tables.index);
         let at = |table: usize| host + (tables.offset + table) as u64;
         let addresses = VringConfigData {
@@ -154,7 +154,7 @@ impl Pair {
 }
 
 impl Descriptors {
-    fn of(&self, queue: u16) -> Result<&Pair, BusError> {
+    fn of(&self, queue: u16) -> Result<&Pair> {
         self.pairs.get(usize::from(queue)).ok_or(BusError::Lacks { feature: "the queue" })
     }
 
@@ -169,11 +169,11 @@ impl Descriptors {
 }
 
 impl Doorbell for Descriptors {
-    fn ring(&self, queue: u16) -> Result<(), BusError> {
+    fn ring(&self, queue: u16) -> Result<()> {
         self.of(queue)?.kick.write(1).map_err(transport("kicking the device"))
     }
 
-    fn sleep(&mut self, queue: u16, limit: Duration) -> Result<bool, BusError> {
+    fn sleep(&mut self, queue: u16, limit: Duration) -> Result<bool> {
         if self.is_gone {
             return Ok(true);
         }
@@ -205,9 +205,9 @@ impl VhostUser {
     ///
     /// # Errors
     ///
-    /// If nobody listens, if it is no ANE, or if it does not answer in time: [`BusError::Busy`], as when it serves
-    /// another frontend.
-    pub fn connect(path: &Path, settings: Settings) -> Result<Self, BusError> {
+    /// If no device listens, if it is no ANE, or if it does not answer in time. [`BusError::Busy`] if it may serve another
+    /// frontend.
+    pub fn connect(path: &Path, settings: Settings) -> Result<Self> {
         let socket = UnixStream::connect(path).map_err(transport("connecting to the device"))?;
         let mut bus = Self::over(socket, settings)?;
         bus.path = Some(path.to_owned());
@@ -215,14 +215,14 @@ impl VhostUser {
     }
 
     /// Speaks with the device at the other end of `socket`.
-    pub fn over(socket: UnixStream, settings: Settings) -> Result<Self, BusError> {
+    pub fn over(socket: UnixStream, settings: Settings) -> Result<Self> {
         let all = DmaMemory::new(MEMORY_BASE, MESSAGES + settings.memory_bytes)?;
         Self::start(socket, settings, all, Arenas::new())
     }
 
     /// Connects again, to a device that knows nothing of before: after the process of the other one has ended. It
     /// reaches the same memory, arenas included, at the same addresses. Events and answers of before are lost.
-    pub fn reconnect(&mut self, path: &Path) -> Result<(), BusError> {
+    pub fn reconnect(&mut self, path: &Path) -> Result<()> {
         let socket = UnixStream::connect(path).map_err(transport("connecting to the device"))?;
         let all = self.shared.all.clone();
         *self = Self {
@@ -232,12 +232,7 @@ impl VhostUser {
         Ok(())
     }
 
-    fn start(
-        socket: UnixStream,
-        settings: Settings,
-        all: DmaMemory,
-        arenas: Arenas,
-    ) -> Result<Self, BusError> {
+    fn start(socket: UnixStream, settings: Settings, all: DmaMemory, arenas: Arenas) -> Result<Self> {
         let line = socket.try_clone().map_err(transport("copying the connection's descriptor"))?;
         let met = within(&line, settings.timeout, || introduce(socket, settings, &all, arenas));
         let (queues, shared) = met.map_err(|why| match why {
@@ -255,7 +250,7 @@ fn introduce(
     settings: Settings,
     all: &DmaMemory,
     arenas: Arenas,
-) -> Result<(Queues<Descriptors>, Shared), BusError> {
+) -> Result<(Queues<Descriptors>, Shared)> {
     let mut frontend = Frontend::from_stream(socket, QUEUES.into());
     let (features, protocol) = negotiate(&mut frontend, settings.features)?;
     let config = read_config(&mut frontend)?;
@@ -278,10 +273,7 @@ fn introduce(
     Ok((queues, shared))
 }
 
-fn negotiate(
-    frontend: &mut Frontend,
-    wanted: Features,
-) -> Result<(Features, VhostUserProtocolFeatures), BusError> {
+fn negotiate(frontend: &mut Frontend, wanted: Features) -> Result<(Features, VhostUserProtocolFeatures)> {
     frontend.set_owner().map_err(transport("claiming the device"))?;
     let offered = frontend.get_features().map_err(transport("asking for features"))?;
     for (bit, feature) in [(F_VERSION_1, "virtio version 1"), (F_PROTOCOL, "protocol features")] {
@@ -305,7 +297,7 @@ fn negotiate(
     Ok((features, protocol))
 }
 
-fn read_config(frontend: &mut Frontend) -> Result<Config, BusError> {
+fn read_config(frontend: &mut Frontend) -> Result<Config> {
     let empty = [0; CONFIG_SIZE as usize];
     let (_, bytes) = frontend
         .get_config(0, CONFIG_SIZE, VhostUserConfigFlags::empty(), &empty)
@@ -322,7 +314,7 @@ impl Bus for VhostUser {
         &self.memory
     }
 
-    fn arena(&mut self, id: ArenaId) -> Result<Arena, BusError> {
+    fn arena(&mut self, id: ArenaId) -> Result<Arena> {
         let arena = Arena::of(id, self.config())?;
         within(&self.line, self.settings.timeout, || {
             self.shared.remove(id)?;
@@ -331,31 +323,31 @@ impl Bus for VhostUser {
         Ok(arena)
     }
 
-    fn retire(&mut self, id: ArenaId) -> Result<(), BusError> {
+    fn retire(&mut self, id: ArenaId) -> Result<()> {
         within(&self.line, self.settings.timeout, || self.shared.remove(id))
     }
 
-    fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {
+    fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize> {
         self.requests.batch(operations, values)
     }
 
-    fn reset(&mut self) -> Result<(), BusError> {
+    fn reset(&mut self) -> Result<()> {
         self.requests.reset()
     }
 
-    fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
+    fn declare(&mut self, declarations: &[Declaration]) -> Result<()> {
         self.requests.declare(declarations)
     }
 
-    fn regions(&mut self, regions: Regions<'_>) -> Result<(), BusError> {
+    fn regions(&mut self, regions: Regions<'_>) -> Result<()> {
         self.requests.regions(regions)
     }
 
-    fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {
+    fn event(&mut self, limit: Duration) -> Result<Option<Event>> {
         self.requests.carrier_mut().event(limit)
     }
 
-    fn arrived(&mut self) -> Result<Option<Event>, BusError> {
+    fn arrived(&mut self) -> Result<Option<Event>> {
         self.requests.carrier_mut().arrived()
     }
 
@@ -363,7 +355,7 @@ impl Bus for VhostUser {
         self.requests.carrier().doorbell().of(EVENT_QUEUE).ok().map(|pair| borrow(&pair.calls))
     }
 
-    fn find_again(&mut self) -> Result<(), BusError> {
+    fn find_again(&mut self) -> Result<()> {
         // One that did not answer may have hung up since.
         self.requests.carrier_mut().doorbell_mut().sleep(EVENT_QUEUE, Duration::ZERO)?;
         let path = self.path.clone().ok_or(BusError::Lacks { feature: "an address" })?;

@@ -1,4 +1,4 @@
-//! What is left of a file when its client is gone: nothing, once the device has let go of its requests.
+//! The end of a file whose client is gone. Nothing of it is left once the device has let go of its requests.
 
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::ioctl::stats::Counter;

@@ -1,7 +1,7 @@
-//! Failures: why a request did not run to its end, in words, for whoever submitted it.
+//! Failures: why a request did not run to its end, in words, for the client that submitted it.
 //!
-//! A client is told an error number, and that says little of a register that holds what the engine does not do. The
-//! device says more; and its words are kept with the file, out of which nobody else takes them.
+//! A client gets an error number, which cannot say which register holds a value that the engine does not execute. The device
+//! says more, and its words are kept with the file, so that only this file's clients can read them.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ pub(crate) struct Failures(VecDeque<Failed>);
 #[derive(Debug)]
 struct Failed {
     fence: u64,
-    /// What the device said.
+    /// The text of the device.
     why: String,
     /// All of it in one line: whose request, why, and what to try.
     told: String,
@@ -51,7 +51,7 @@ impl Failures {
     }
 }
 
-/// What a client can do about an error of the device.
+/// Advice to a client about an error of the device.
 const fn advice(code: Option<ErrorCode>) -> &'static str {
     use ErrorCode as E;
     match code {
@@ -78,7 +78,7 @@ const fn advice(code: Option<ErrorCode>) -> &'static str {
 }
 
 impl Clients {
-    /// What the device said of the last request, of whomever, that it did not run to its end.
+    /// The device's text about the last request of any file that did not run to its end.
     pub(crate) fn last_failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }

@@ -1,9 +1,9 @@
-//! Faults: what the DART caught, who is told, and going on afterwards.
+//! Faults of the DART: which files are told of one, and how work goes on afterwards.
 //!
 //! The DART's core makes a descriptor of each fault, [`IoDartErrorInfo`], and hands it to everyone who registered.
 //! The driver's own part then reads the engine's status word. If the engine was idle the fault is *benign*: it is
-//! kept for its file and nothing else happens. A real one sets a latch, dumps what is mapped and what the device is
-//! doing, once, and parks its context for 250 ms, for somebody to recover it; if nobody does, its work goes on
+//! kept for its file and nothing else happens. A real one sets a latch, dumps the mappings and the state of the
+//! device once, and parks its context for 250 ms, so that a client can recover it. If no client does, its work goes on
 //! without the request that faulted. Other contexts keep running all the while: on an M1 the whole machine would have
 //! stopped before (seed 000). A device whose policy is to panic is dead until it is reset.
 
@@ -60,7 +60,7 @@ pub(crate) struct Record {
 /// A context that is parked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Park {
-    /// Until then, unless somebody recovers it.
+    /// Until then, unless a client recovers it.
     pub(crate) until: Time,
     /// The file whose request faulted, once that is known.
     pub(crate) file: Option<FileId>,
@@ -75,7 +75,7 @@ pub(super) struct Faults {
     /// Faults whose request has not been heard of, and since when.
     open: VecDeque<(Time, Record)>,
     consumers: Vec<Consumer>,
-    /// What was dumped when the latch was set last.
+    /// The dump of the last time that the latch was set.
     dump: Option<String>,
 }
 
@@ -106,7 +106,7 @@ impl Clients {
         self.faults.consumers.push(consumer);
     }
 
-    /// What was mapped and what the device was doing when a real fault was latched last.
+    /// The dump of mappings and of the device's state when a real fault was latched last.
     pub(crate) fn last_dump(&self) -> Option<&str> {
         self.faults.dump.as_deref()
     }
@@ -226,7 +226,7 @@ impl Clients {
         self.announce();
     }
 
-    /// Gives a fault to every file of its context: nobody knows whose it was.
+    /// Gives a fault to every file of its context, since it is not known which file caused it.
     fn deliver_to_context<B: Bus>(&mut self, hardware: &Hardware<B>, record: Record, counter: Counter) {
         for file in hardware.contexts().files_of(record.context) {
             self.deliver(file, record, counter);
@@ -251,7 +251,7 @@ impl Clients {
         }
     }
 
-    /// What is mapped in the context that faulted, and what the device is doing, in words.
+    /// The mappings of the context that faulted and the state of the device, in words.
     fn dump<B: Bus>(&self, hardware: &mut Hardware<B>, record: &Record) -> String {
         let context = record.context;
         let mut text = format!(
@@ -275,5 +275,5 @@ impl Clients {
     }
 }
 
-/// Mappings that a dump lists: a context may have more than anybody wants to read.
+/// The largest number of mappings that a dump lists (Chosen: a context may have more than a person reads).
 const DUMP_MAX: usize = 256;

@@ -1,6 +1,6 @@
 //! Clients: their open files, what each file has, and what each is told.
 //!
-//! What a file has in the device is known here by name only: its context belongs to the hardware, and its requests to
+//! Only the names of a file's things in the device are known here: its context belongs to the hardware, and its requests to
 //! the scheduler. Here are its handles, its fences, its faults and failures, and the counters.
 //!
 //! * `file`: one open file;
@@ -45,7 +45,7 @@ pub(crate) struct Clients {
     faults: Faults,
     /// The last request that the device did not run to its end, in words.
     failure: Option<String>,
-    /// What all files did that were ever open.
+    /// The counters of all files that were ever open.
     counters: Counters,
     /// A file was closed and is still there.
     has_closed: bool,

@@ -18,7 +18,7 @@ use crate::per::PerContext;
 
 /// How often the DART is asked whether it is done dropping translations before it is taken for stuck (Chosen):
 /// the model is done at once.
-const PATIENCE: u32 = 1000;
+const POLLS_MAX: u32 = 1000;
 
 /// Bytes of the driver's memory that a context takes: for its tables, and for the driver's own pages in it.
 pub const CONTEXT_BYTES: usize = TABLES_BYTES + OWN_BYTES;
@@ -92,7 +92,7 @@ impl Controller {
             ask(dart2),
         ];
         bus.batch(&all, &mut states)?;
-        for _ in 0..PATIENCE {
+        for _ in 0..POLLS_MAX {
             if !states.iter().any(|&state| StreamCommand::from_bits(state).busy()) {
                 return Ok(());
             }

@@ -60,7 +60,7 @@ impl Mapper {
             segments: Segments::new(),
             own,
             mapped: 0,
-            // Whoever had the context before may have left translations behind.
+            // The DART may still hold translations of the file that had the context before.
             is_stale: true,
         };
         let base = mapper.own.base().0;
@@ -140,8 +140,8 @@ impl Mapper {
         self.unmap_for(place, Run { first: place.first, pages: 0 })
     }
 
-    /// The same, where some of the addresses are about to be mapped again: those lead to what they led to until
-    /// then, which nobody can tell from a translation that the DART still holds.
+    /// The same, where some of the addresses (`next`) are about to be mapped again. Their leaves stay until then: an access
+    /// sees the old page, as with a translation that the DART still holds.
     pub fn unmap_for(&mut self, place: Run, next: Run) -> Result<(), TableError> {
         self.is_stale = true;
         self.mapped = self.mapped.saturating_sub(place.pages);
@@ -154,7 +154,6 @@ impl Mapper {
     }
 }
 
-/// Where a page of the aperture begins.
 const fn address(page: u32) -> Iova {
     Iova(page << PAGE_SHIFT)
 }

@@ -40,7 +40,7 @@ pub struct Tables {
 const _: () = assert!(APERTURE_L2_ENTRIES < u128::BITS);
 
 impl Tables {
-    /// Tables without an entry, in memory of `TABLES_BYTES` that whoever had it before may have left as it is.
+    /// Tables without an entry, in memory of `TABLES_BYTES` bytes. The memory may hold old data, and is cleared.
     pub fn new(memory: &DmaMemory, format: PteFormat) -> Result<Self, MemoryError> {
         let memory = memory.part(0, TABLES_BYTES)?;
         memory.write(memory.base(), &[0; PAGE_SIZE as usize])?;

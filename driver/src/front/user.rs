@@ -1,10 +1,9 @@
-//! Users, and how much one may have of what there is for all.
+//! Users, and how much one user may have of the things that all users share.
 //!
-//! Contexts, open files, connections and the threads that close strangers' descriptors are few, and whoever holds one
-//! keeps it for as long as he likes. So a user who is not privileged gets one more only while he has fewer than are
-//! left: whoever comes first gets half, the next half of the rest, and however many accounts somebody has, something
-//! is left for one more. Nothing is taken back from anybody, and nobody is counted but by the credentials that the
-//! front has for certain.
+//! Contexts, open files, connections and the threads that close strangers' descriptors are few, and a user keeps one for
+//! as long as he likes. So a user who is not privileged gets one more only while he has fewer than are left: the first
+//! user gets half at most, the next one half of the rest, and however many accounts a person has, something is left for
+//! one more. Nothing is taken back. Users are told apart by their credentials alone, which the front has for certain.
 
 /// The user that a file, a connection or a context belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +15,7 @@ pub struct User {
 }
 
 impl User {
-    /// True if somebody who has `held` of something may have one more of the `left` that nobody has.
+    /// True if a user who has `held` of something may have one more of the `left` that are free.
     pub const fn may_take(self, held: usize, left: usize) -> bool {
         left > 0 && (self.is_privileged || held < left)
     }

@@ -1,4 +1,4 @@
-//! What the DART's windows hold of a fault. One fault is held at a time: the next is caught once this one is cleared.
+//! The faults in the DART's windows. A window holds one fault at a time, and catches the next once this one is cleared.
 
 use ane_uapi::hw::dart::error::FaultAddress;
 use ane_uapi::hw::dart::regs::{self, ErrorStatus, Window};
@@ -40,7 +40,7 @@ impl<B: Bus> Hardware<B> {
             match self.bus.batch(&[clear], &mut []) {
                 // A dead device takes no writes, and says so itself.
                 Err(BusError::Refused { status: Status::Dead, .. }) => {}
-                cleared => drop(self.expect(cleared)),
+                cleared => drop(self.note(cleared)),
             }
         }
         Caught {
@@ -63,7 +63,7 @@ impl<B: Bus> Hardware<B> {
             .map(|offset| at(window, offset));
             let mut values = [0; 3];
             let read = self.bus.batch(&registers.map(Operation::Read), &mut values);
-            if self.expect(read).is_none() {
+            if self.note(read).is_none() {
                 break;
             }
             let [status, low, high] = values;
@@ -72,7 +72,7 @@ impl<B: Bus> Hardware<B> {
                 continue;
             }
             let cleared = self.bus.batch(&[Operation::Write(registers[0], status.into_bits())], &mut []);
-            self.expect(cleared);
+            self.note(cleared);
             let address = FaultAddress::from_halves(low, high);
             // Which master it was stood in the event only. The engine was at work: a request ended of it.
             let info = IoDartErrorInfo::new(status, address, [0; 4]);
@@ -81,7 +81,7 @@ impl<B: Bus> Hardware<B> {
         found
     }
 
-    /// What the task manager is doing, in a line.
+    /// The state of the task manager, in a line.
     pub(crate) fn activity(&mut self) -> String {
         let mut reads = vec![Operation::Read(manager(&tm::STATUS)), Operation::Read(manager(&tm::COMMITTED))];
         reads.extend(QueueId::ALL.map(|queue| Operation::Read(queue.register(&tq::FREE_SPACE))));

@@ -50,8 +50,8 @@ impl<B: Bus> Hardware<B> {
         matches!(self.health, Health::Lost(_))
     }
 
-    /// What the bus said; the device is dead or lost if it said no.
-    pub(crate) fn expect<T>(&mut self, outcome: Result<T, BusError>) -> Option<T> {
+    /// The value of an outcome. An error is noted: the device is dead or lost then.
+    pub(crate) fn note<T>(&mut self, outcome: Result<T, BusError>) -> Option<T> {
         match outcome {
             Ok(value) => return Some(value),
             Err(BusError::Refused { status: Status::Dead, .. }) => self.die(),
@@ -111,12 +111,12 @@ impl<B: Bus> Hardware<B> {
         let anew = self.start_anew();
         // How it failed before does not matter any more.
         self.has_failed = false;
-        self.expect(anew)
+        self.note(anew)
     }
 
     fn start_anew(&mut self) -> Result<(), BusError> {
         self.bus.reset()?;
-        // What was on its way when the device was reset is about requests that are no more.
+        // Events that were on their way when the device was reset belong to requests that have ended.
         while self.bus.arrived()?.is_some() {}
         self.queues.registers_lost();
         self.bring_up()?;

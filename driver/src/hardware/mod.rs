@@ -1,8 +1,8 @@
 //! The device as the driver holds it: its bus, its queues, its contexts, its power and whether it answers.
 //!
-//! Everything that reaches the device goes through here, and here it is noticed that the device does not answer, or says
-//! that it is dead. Neither clients nor requests are known here: whoever has requests with the device asks
-//! [`Hardware::take_failure`] afterwards, and ends them.
+//! Every access to the device goes through here, and here the driver notices that the device does not answer, or says
+//! that it is dead. This part knows neither clients nor requests: the scheduler asks [`Hardware::take_failure`] afterwards,
+//! and ends its requests.
 //!
 //! * `health`: what a bus that says no means, reset, and looking for a device that was lost;
 //! * `power`: what the device is told when it comes up, and when it goes to sleep;
@@ -175,7 +175,7 @@ impl<B: Bus> Hardware<B> {
         self.clock.now()
     }
 
-    /// Has somebody look at that time: what is due, and calls that wait.
+    /// Makes sure that progress is made at that time, for work that is due and calls that wait.
     pub(crate) fn ring_at(&mut self, time: Time) {
         self.alarms.ring_at(time);
     }
@@ -205,7 +205,7 @@ impl<B: Bus> Hardware<B> {
     }
 
     fn heard(&mut self, event: Result<Option<Event>, BusError>) -> Option<Event> {
-        let event = self.expect(event)??;
+        let event = self.note(event)??;
         self.last_sign = self.clock.now();
         Some(event)
     }
@@ -244,7 +244,7 @@ impl<B: Bus> Hardware<B> {
         step: impl FnOnce(&mut TaskManager, &mut B) -> Result<T, BusError>,
     ) -> Option<T> {
         let outcome = step(&mut self.queues, &mut self.bus);
-        self.expect(outcome)
+        self.note(outcome)
     }
 
     /// True if the registers have to be looked at: the device is silent for too long, or what it said does not add up.

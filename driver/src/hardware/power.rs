@@ -1,7 +1,7 @@
-//! Power: what the device is told when it comes up, and when it goes to sleep.
+//! Power: the register writes when the device comes up, and when it goes to sleep.
 //!
-//! The device sleeps when nobody has used it for a second: it then has no power, which means that whatever its registers
-//! held is gone. Before the next work everything is written again: table bases and control words of every context in
+//! The device sleeps when no client has used it for a second. It then has no power, so its registers lose their values.
+//! Before the next work everything is written again: table bases and control words of every context in
 //! all three windows, priorities, enables. A device that was resumed without that finds no tables and faults at its
 //! first transfer.
 
@@ -64,7 +64,7 @@ impl<B: Bus> Hardware<B> {
             self.is_ready() && self.status().is_powered_idle() && now >= self.last_work.after(AUTOSUSPEND);
         if is_due {
             let shut = self.shut_down();
-            self.is_suspended = self.expect(shut).is_some();
+            self.is_suspended = self.note(shut).is_some();
         }
     }
 
@@ -72,7 +72,7 @@ impl<B: Bus> Hardware<B> {
     pub(crate) fn wake(&mut self) -> bool {
         if self.is_suspended {
             let up = self.bring_up();
-            if self.expect(up).is_none() {
+            if self.note(up).is_none() {
                 return false;
             }
             self.is_suspended = false;

@@ -1,7 +1,7 @@
-//! What the device says of a request that it did not run to its end, in words.
+//! The reason why the device did not run a request to its end, in words.
 //!
-//! Its error registers say most: what went wrong, in which task, at which register, with which value. They hold the last
-//! error of anybody, so they are believed only as far as they agree with what the event said of this request.
+//! The error registers say most: the error, its task, its register and the value there. They hold the last error of any
+//! request, so they are used only as far as they agree with the event of this request.
 
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::tm::error::ErrorPlace;

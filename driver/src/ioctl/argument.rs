@@ -1,27 +1,19 @@
-//! What an argument points at: arrays of a client's own making.
+//! The arrays of a client that an argument points at.
 
 use ane_uapi::ioctl::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use super::Result;
 use crate::front::Segments;
 
-pub(crate) const fn unless(is_wrong: bool, errno: Errno) -> Result<(), Errno> {
+pub(crate) const fn unless(is_wrong: bool, errno: Errno) -> Result<()> {
     if is_wrong { Err(errno) } else { Ok(()) }
 }
 
-/// The bytes of an array of `count` elements at `at`, each of which the client says has `size` bytes.
-///
-/// # Errors
-///
-/// `E2BIG` above `limit` elements, `EINVAL` if they have another size, `EFAULT` if they are not all there. No
-/// elements are nowhere, and of any size.
-pub(crate) fn elements<T>(
-    memory: &Segments,
-    at: u64,
-    count: u32,
-    size: u32,
-    limit: u32,
-) -> Result<&[u8], Errno> {
+/// The bytes of an array of `count` elements at `at`, each of which the client says has `size` bytes. `E2BIG` above
+/// `limit` elements, `EINVAL` if they have another size, `EFAULT` if they are not all there. No elements are nowhere,
+/// and of any size.
+pub(crate) fn elements<T>(memory: &Segments, at: u64, count: u32, size: u32, limit: u32) -> Result<&[u8]> {
     if count == 0 {
         return Ok(&[]);
     }
@@ -43,16 +35,12 @@ pub(crate) fn each<T: FromBytes + KnownLayout + Immutable>(
 }
 
 /// Writes element `index` of an array at `at`.
-///
-/// # Errors
-///
-/// `EFAULT` if it is not there.
 pub(crate) fn put<T: IntoBytes + Immutable>(
     memory: &mut Segments,
     at: u64,
     index: usize,
     element: &T,
-) -> Result<(), Errno> {
+) -> Result<()> {
     let offset = u64::try_from(index.saturating_mul(size_of::<T>())).map_err(|_| Errno::EFAULT)?;
     let at = at.checked_add(offset).ok_or(Errno::EFAULT)?;
     memory.write(at, element.as_bytes()).map_err(|_| Errno::EFAULT)

@@ -1,12 +1,12 @@
-//! Buffers: what a client asks about them. What is right about a number decides [`crate::bo`].
+//! The calls on buffers. [`crate::bo`] decides which numbers are valid.
 
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{BO_AVAILABLE, BO_BUSY, BoCreate, BoInfo, BoMap, BoPremap, BoUnmap};
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::handle::NONE;
 
-use super::Context;
 use super::argument::unless;
+use super::{Context, Result};
 use crate::bo::{BufferId, Create, Error, Holder, Map, Premap, Space, Use};
 use crate::bus::Bus;
 use crate::clients::Buffer;
@@ -16,7 +16,7 @@ use crate::pool::State;
 
 impl<B: Bus> Driver<B> {
     /// The memory of a file's context and the buffer of a handle in it, together with the bus.
-    fn reach(&mut self, file: FileId, handle: u32) -> Result<(&mut B, &mut Space, Buffer), Errno> {
+    fn reach(&mut self, file: FileId, handle: u32) -> Result<(&mut B, &mut Space, Buffer)> {
         let buffer = self.clients.file(file)?.buffer(handle)?;
         let context = self.hardware.contexts().of(file).ok_or(Errno::ENOENT)?;
         let (bus, space) = self.hardware.reach(context).ok_or(Errno::ENODEV)?;
@@ -28,7 +28,7 @@ impl<B: Bus> Driver<B> {
         file: FileId,
         create: &Create,
         pool: u32,
-    ) -> Result<(u32, BufferId), Errno> {
+    ) -> Result<(u32, BufferId)> {
         let context = self.clients.attached(&mut self.hardware, file)?;
         let store = self.hardware.contexts().store(file).ok_or(Errno::ENODEV)?;
         let (bus, space) = self.hardware.reach(context).ok_or(Errno::ENODEV)?;
@@ -42,11 +42,7 @@ impl<B: Bus> Driver<B> {
         }
     }
 
-    pub(super) fn bo_create(
-        &mut self,
-        create: &mut BoCreate,
-        context: &mut Context<'_>,
-    ) -> Result<(), Errno> {
+    pub(super) fn bo_create(&mut self, create: &mut BoCreate, context: &mut Context<'_>) -> Result<()> {
         let file = context.file;
         if create.pool != NONE {
             let pool = self.clients.file(file)?.pool(create.pool)?;
@@ -72,7 +68,7 @@ impl<B: Bus> Driver<B> {
         Ok(())
     }
 
-    pub(super) fn bo_info(&mut self, ask: &mut BoInfo, context: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn bo_info(&mut self, ask: &mut BoInfo, context: &mut Context<'_>) -> Result<()> {
         let (_, space, buffer) = self.reach(context.file, ask.handle)?;
         let info = space.info(buffer.id).ok_or(Errno::ESTALE)?;
         let file = self.clients.file(context.file)?;
@@ -94,7 +90,7 @@ impl<B: Bus> Driver<B> {
         Ok(())
     }
 
-    pub(super) fn bo_map(&mut self, map: &mut BoMap, context: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn bo_map(&mut self, map: &mut BoMap, context: &mut Context<'_>) -> Result<()> {
         let (bus, space, buffer) = self.reach(context.file, map.handle)?;
         let asked = Map {
             usage: map.usage,
@@ -109,7 +105,7 @@ impl<B: Bus> Driver<B> {
         Ok(())
     }
 
-    pub(super) fn bo_unmap(&mut self, unmap: &mut BoUnmap, context: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn bo_unmap(&mut self, unmap: &mut BoUnmap, context: &mut Context<'_>) -> Result<()> {
         let (_, space, buffer) = self.reach(context.file, unmap.handle)?;
         let is_busy = space.info(buffer.id).is_some_and(|info| info.state & BO_BUSY != 0);
         // One that waits for room uses none of its mappings yet, but is to find them.
@@ -123,11 +119,7 @@ impl<B: Bus> Driver<B> {
         Ok(())
     }
 
-    pub(super) fn bo_premap(
-        &mut self,
-        premap: &mut BoPremap,
-        context: &mut Context<'_>,
-    ) -> Result<(), Errno> {
+    pub(super) fn bo_premap(&mut self, premap: &mut BoPremap, context: &mut Context<'_>) -> Result<()> {
         unless(premap.count != 1, Errno::EINVAL)?;
         let (bus, space, buffer) = self.reach(context.file, premap.handle)?;
         let asked = Premap { usage: premap.usage, address: premap.device_address, size: premap.size };
@@ -144,12 +136,8 @@ impl<B: Bus> Driver<B> {
         }
     }
 
-    /// Lets a buffer go. What uses it still keeps it.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` if the handle names no buffer, as existing clients are told.
-    pub(super) fn free_buffer(&mut self, file: FileId, handle: u32) -> Result<(), Errno> {
+    /// Lets a buffer go. Its other holders keep it. `EINVAL` if the handle names none, as existing clients are told.
+    pub(super) fn free_buffer(&mut self, file: FileId, handle: u32) -> Result<()> {
         let buffer = self.clients.file_mut(file)?.remove_buffer(handle)?;
         let context = self.hardware.contexts().of(file).ok_or(Errno::EINVAL)?;
         if let Some((_, space)) = self.hardware.reach(context) {

@@ -1,4 +1,4 @@
-//! The two companion blocks: what a client asks of them. What is right about a number decides [`crate::companion`].
+//! The calls on the two companion blocks. [`crate::companion`] decides which numbers are valid.
 
 use ane_uapi::ioctl::companion::{Mover, PeMmuMap, PeMmuMapEntry, PeMmuUnmap, PeMmuUnmapEntry};
 use ane_uapi::ioctl::errno::Errno;
@@ -6,27 +6,27 @@ use ane_uapi::ioctl::param::PE_MMU_ENTRIES_MAX;
 use ane_uapi::ioctl::stats::Counter;
 use ane_uapi::wire::config::{FEATURE_MOVER, FEATURE_PE_MMU};
 
-use super::Context;
 use super::argument::{each, elements, unless};
+use super::{Context, Result};
 use crate::bus::Bus;
 use crate::companion::{self, CompanionError};
 use crate::device::Driver;
 
 impl<B: Bus> Driver<B> {
     /// Fails if the device does not have a block; wakes it otherwise.
-    pub(super) fn has(&mut self, feature: u32) -> Result<(), Errno> {
+    pub(super) fn has(&mut self, feature: u32) -> Result<()> {
         unless(self.hardware.bus().config().features.get() & feature == 0, Errno::EOPNOTSUPP)?;
         unless(!self.hardware.wake(), Errno::ENODEV)?;
         self.hardware.note_work();
         Ok(())
     }
 
-    /// What a companion said; the device is dead or lost if the bus said no.
-    pub(super) fn companion<T>(&mut self, outcome: Result<T, CompanionError>) -> Result<T, Errno> {
+    /// The outcome of a companion's call. An error of the bus means that the device is dead or lost.
+    pub(super) fn companion<T>(&mut self, outcome: Result<T, CompanionError>) -> Result<T> {
         outcome.map_err(|error| {
             let errno = error.errno();
             match error {
-                CompanionError::Bus(why) => match self.hardware.expect::<()>(Err(why)) {
+                CompanionError::Bus(why) => match self.hardware.note::<()>(Err(why)) {
                     None if self.hardware.is_lost() => Errno::ENODEV,
                     _ => errno,
                 },
@@ -35,7 +35,7 @@ impl<B: Bus> Driver<B> {
         })
     }
 
-    pub(super) fn pe_mmu_map(&mut self, map: &mut PeMmuMap, context: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn pe_mmu_map(&mut self, map: &mut PeMmuMap, context: &mut Context<'_>) -> Result<()> {
         self.has(FEATURE_PE_MMU)?;
         let PeMmuMap { entries, count, entry_size } = *map;
         let bytes =
@@ -47,11 +47,7 @@ impl<B: Bus> Driver<B> {
         Ok(())
     }
 
-    pub(super) fn pe_mmu_unmap(
-        &mut self,
-        unmap: &mut PeMmuUnmap,
-        context: &mut Context<'_>,
-    ) -> Result<(), Errno> {
+    pub(super) fn pe_mmu_unmap(&mut self, unmap: &mut PeMmuUnmap, context: &mut Context<'_>) -> Result<()> {
         self.has(FEATURE_PE_MMU)?;
         let PeMmuUnmap { entries, count, entry_size } = *unmap;
         let bytes =
@@ -63,7 +59,7 @@ impl<B: Bus> Driver<B> {
         Ok(())
     }
 
-    pub(super) fn mover(&mut self, mover: &mut Mover, _: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn mover(&mut self, mover: &mut Mover, _: &mut Context<'_>) -> Result<()> {
         self.has(FEATURE_MOVER)?;
         let moved = companion::mover(self.hardware.bus_mut(), mover);
         mover.cycles = self.companion(moved)?;

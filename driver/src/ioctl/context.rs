@@ -7,7 +7,7 @@ use ane_uapi::ioctl::context::{CONTEXT_ANY, ContextAttach, ContextDetach, Contex
 use ane_uapi::ioctl::errno::Errno;
 
 use super::argument::unless;
-use super::{Answer, Context};
+use super::{Answer, Context, Result};
 use crate::bus::Bus;
 use crate::clock::Time;
 use crate::device::Driver;
@@ -28,7 +28,7 @@ impl<B: Bus> Driver<B> {
     }
 
     /// True if the file has a context now; false if it has to wait.
-    fn try_attach(&mut self, attach: &mut ContextAttach, context: &mut Context<'_>) -> Result<bool, Errno> {
+    fn try_attach(&mut self, attach: &mut ContextAttach, context: &mut Context<'_>) -> Result<bool> {
         let policy = ContextPolicy::try_from(attach.policy).map_err(|_| Errno::EINVAL)?;
         unless(policy != ContextPolicy::Wait && attach.timeout_ns != 0, Errno::EINVAL)?;
         let wanted = match attach.context {
@@ -60,7 +60,7 @@ impl<B: Bus> Driver<B> {
         &mut self,
         detach: &mut ContextDetach,
         context: &mut Context<'_>,
-    ) -> Result<(), Errno> {
+    ) -> Result<()> {
         unless(detach.flags != 0, Errno::EINVAL)?;
         unless(self.hardware.contexts().of(context.file).is_none(), Errno::ENOENT)?;
         let file = self.clients.file(context.file)?;

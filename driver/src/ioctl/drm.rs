@@ -3,7 +3,7 @@
 use ane_uapi::ioctl::drm::{DRIVER_NAME, GemClose, Version};
 use ane_uapi::ioctl::errno::Errno;
 
-use super::Context;
+use super::{Context, Result};
 use crate::bus::Bus;
 use crate::device::Driver;
 use crate::front::Segments;
@@ -11,11 +11,11 @@ use crate::front::Segments;
 /// When the ABI was settled.
 const DATE: &str = "20261121";
 
-/// What the device is.
+/// The identity of the device.
 const DESCRIPTION: &str = "Apple Neural Engine (virtual)";
 
 /// Copies a string to a client, as far as there is room; how long it is.
-fn copy(memory: &mut Segments, at: u64, room: u64, text: &str) -> Result<u64, Errno> {
+fn copy(memory: &mut Segments, at: u64, room: u64, text: &str) -> Result<u64> {
     let room = usize::try_from(room).unwrap_or(usize::MAX).min(text.len());
     if room != 0 {
         let part = text.as_bytes().get(..room).unwrap_or_default();
@@ -25,7 +25,7 @@ fn copy(memory: &mut Segments, at: u64, room: u64, text: &str) -> Result<u64, Er
 }
 
 impl<B: Bus> Driver<B> {
-    pub(super) fn version(&mut self, version: &mut Version, context: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn version(&mut self, version: &mut Version, context: &mut Context<'_>) -> Result<()> {
         let memory = &mut *context.memory;
         let name_len = copy(memory, version.name, version.name_len, DRIVER_NAME)?;
         let date_len = copy(memory, version.date, version.date_len, DATE)?;
@@ -42,7 +42,7 @@ impl<B: Bus> Driver<B> {
         Ok(())
     }
 
-    pub(super) fn gem_close(&mut self, close: &mut GemClose, context: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn gem_close(&mut self, close: &mut GemClose, context: &mut Context<'_>) -> Result<()> {
         self.free_buffer(context.file, close.handle)
     }
 }

@@ -7,12 +7,12 @@ use ane_uapi::ioctl::fault::{
 use ane_uapi::ioctl::param::State;
 use ane_uapi::ioctl::stats::Counter;
 
-use super::Context;
+use super::{Context, Result};
 use crate::bus::Bus;
 use crate::device::Driver;
 
 impl<B: Bus> Driver<B> {
-    pub(super) fn get_fault(&mut self, get: &mut GetFault, context: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn get_fault(&mut self, get: &mut GetFault, context: &mut Context<'_>) -> Result<()> {
         let file = self.clients.file_mut(context.file)?;
         file.mark_read();
         let (record, remaining) = file.take_fault(get.sequence)?;
@@ -31,11 +31,7 @@ impl<B: Bus> Driver<B> {
         Ok(())
     }
 
-    pub(super) fn get_failure(
-        &mut self,
-        get: &mut GetFailure,
-        context: &mut Context<'_>,
-    ) -> Result<(), Errno> {
+    pub(super) fn get_failure(&mut self, get: &mut GetFailure, context: &mut Context<'_>) -> Result<()> {
         let (fence, text) =
             self.clients.file(context.file)?.failures().told(get.fence).ok_or(Errno::ENODATA)?;
         let whole = cut(text, FAILURE_TEXT_MAX);
@@ -48,7 +44,7 @@ impl<B: Bus> Driver<B> {
         Ok(())
     }
 
-    pub(super) fn recover(&mut self, recover: &mut Recover, context: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn recover(&mut self, recover: &mut Recover, context: &mut Context<'_>) -> Result<()> {
         let state = self.state_of(context.file);
         let is_privileged = self.clients.file(context.file)?.user().is_privileged;
         match recover.flags {
@@ -88,7 +84,7 @@ impl<B: Bus> Driver<B> {
     }
 }
 
-/// What of the text fits into so many bytes, and ends with a whole letter.
+/// The beginning of the text that fits into so many bytes and ends with a whole letter.
 fn cut(text: &str, bytes: u32) -> &str {
     let end = (0..=bytes as usize).rev().find(|&end| text.is_char_boundary(end.min(text.len())));
     text.get(..end.unwrap_or_default().min(text.len())).unwrap_or_default()

@@ -7,14 +7,14 @@ use ane_uapi::ioctl::fence::{CANCEL_RUNNING, Cancel, Fence, WAIT_ANY, Wait};
 use ane_uapi::ioctl::param::WAIT_MAX;
 
 use super::argument::{each, elements, put, unless};
-use super::{Answer, Context};
+use super::{Answer, Context, Result};
 use crate::bus::Bus;
 use crate::clock::Time;
 use crate::device::Driver;
 use crate::fence::{Fences, State};
 
 /// Fills in what became of a fence's request; true if it has ended.
-fn tell(fences: &Fences, fence: &mut Fence) -> Result<bool, Errno> {
+fn tell(fences: &Fences, fence: &mut Fence) -> Result<bool> {
     let state = fences.state(fence.fence).ok_or(Errno::ENODATA)?;
     let (result, fault, timestamp) = match state {
         State::Complete(ending) => {
@@ -36,7 +36,7 @@ impl<B: Bus> Driver<B> {
     }
 
     /// True if the wait is over; false if it is not.
-    fn try_wait(&mut self, wait: &mut Wait, context: &mut Context<'_>) -> Result<bool, Errno> {
+    fn try_wait(&mut self, wait: &mut Wait, context: &mut Context<'_>) -> Result<bool> {
         unless(wait.count == 0 || wait.flags & !WAIT_ANY != 0, Errno::EINVAL)?;
         let bytes = elements::<Fence>(context.memory, wait.fences, wait.count, wait.fence_size, WAIT_MAX)?;
         let file = self.clients.file_mut(context.file)?;
@@ -63,7 +63,7 @@ impl<B: Bus> Driver<B> {
         if completed < wanted { Err(Errno::ETIMEDOUT) } else { Ok(true) }
     }
 
-    pub(super) fn cancel(&mut self, cancel: &mut Cancel, context: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn cancel(&mut self, cancel: &mut Cancel, context: &mut Context<'_>) -> Result<()> {
         unless(cancel.flags & !CANCEL_RUNNING != 0, Errno::EINVAL)?;
         let state = self.clients.file(context.file)?.fences().state(cancel.fence).ok_or(Errno::ENODATA)?;
         unless(state.has_ended(), Errno::EALREADY)?;
@@ -71,7 +71,7 @@ impl<B: Bus> Driver<B> {
         let id = self.scheduler.request_of(context.file, cancel.fence).ok_or(Errno::EALREADY)?;
         cancel.state = state.code() as u32;
         let Self { hardware, clients, scheduler } = self;
-        scheduler.doom(hardware, clients, id, Errno::ECANCELED);
+        scheduler.stop(hardware, clients, id, Errno::ECANCELED);
         scheduler.pursue(hardware, clients);
         scheduler.schedule(hardware, clients);
         Ok(())

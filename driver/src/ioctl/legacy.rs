@@ -2,8 +2,8 @@
 //!
 //! Buffers lie at ascending device addresses in the order of their creation. A submission runs the whole program, at
 //! priority 4, in queue 4, under network id 0x40, from a descriptor that the client has copied and patched itself, and
-//! returns when the engine is done. What limits it is the device's own deadline, which counts progress and the engine's time
-//! and no clock of a host that may have other things to do. Such clients know nothing of faults: a submission while its
+//! returns when the engine is done. The device's own deadline limits it, which counts progress and the engine's time. No
+//! clock of the host limits it, since the host may be busy. Such clients know nothing of faults: a submission while its
 //! context is parked waits for the park to end.
 
 use std::task::Poll;
@@ -15,7 +15,7 @@ use ane_uapi::ioctl::drm_ane::{BoFree, BoInit, CAPS_ABI, CAPS_FAMILY_H13, Caps, 
 use ane_uapi::ioctl::errno::Errno;
 
 use super::argument::unless;
-use super::{Answer, Context};
+use super::{Answer, Context, Result};
 use crate::bo::Create;
 use crate::bus::Bus;
 use crate::device::Driver;
@@ -23,13 +23,13 @@ use crate::fence::State;
 use crate::front::FileId;
 
 impl<B: Bus> Driver<B> {
-    pub(super) fn get_caps(&mut self, caps: &mut Caps, _: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn get_caps(&mut self, caps: &mut Caps, _: &mut Context<'_>) -> Result<()> {
         let size = u32::try_from(size_of::<Caps>()).map_err(|_| Errno::EINVAL)?;
         *caps = Caps { size, abi: CAPS_ABI, family: CAPS_FAMILY_H13, ..Caps::default() };
         Ok(())
     }
 
-    pub(super) fn bo_init(&mut self, init: &mut BoInit, context: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn bo_init(&mut self, init: &mut BoInit, context: &mut Context<'_>) -> Result<()> {
         let file = context.file;
         // Existing clients map everything both ways, at once, and never say what for.
         let premapped = Create {
@@ -51,7 +51,7 @@ impl<B: Bus> Driver<B> {
         Ok(())
     }
 
-    pub(super) fn bo_free(&mut self, free: &mut BoFree, context: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn bo_free(&mut self, free: &mut BoFree, context: &mut Context<'_>) -> Result<()> {
         self.free_buffer(context.file, free.handle)
     }
 
@@ -72,13 +72,13 @@ impl<B: Bus> Driver<B> {
                 Errno::ETIME => Errno::ETIMEDOUT,
                 other => other,
             })),
-            // Nobody waits for so long that a thousand others end.
+            // No call waits for so long that a thousand other requests end.
             Some(State::Forgotten) | None => Poll::Ready(Err(Errno::EIO)),
         }
     }
 
     /// Submits what such a client asks for; `None` while there is no room for it.
-    fn try_legacy(&mut self, file: FileId, submit: &Submit) -> Result<Option<u64>, Errno> {
+    fn try_legacy(&mut self, file: FileId, submit: &Submit) -> Result<Option<u64>> {
         unless(submit.tsk_size == 0 || submit.td_count == 0 || submit.td_size == 0, Errno::EINVAL)?;
         let [commands, constants, ..] = submit.handles;
         unless(commands == 0 || constants != 0 || submit.btsp_handle == 0, Errno::EINVAL)?;

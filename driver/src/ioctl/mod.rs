@@ -1,10 +1,10 @@
-//! Calls: a number, the exact size of its argument, and who carries it out.
+//! Calls: a number, the exact size of its argument, and the function that carries it out.
 //!
-//! The number holds the size, so a call with another size is another number, and one that nobody knows: `ENOTTY`, or `EINVAL`
-//! where the existing driver says that. A call that moved is known by its former number too. A
-//! reserved field that is not zero is `EINVAL` before anybody looks at the rest. After that each call is a function
-//! of its own, in the file named for what it is about. What a call answers is written into its argument; one that
-//! fails leaves it as it was, unless its description says otherwise.
+//! The number holds the size, so a call with another size has another, unknown number: `ENOTTY`, or `EINVAL` where the
+//! existing driver says that. A call that moved is known by its former number too. A reserved field that is not zero is
+//! `EINVAL` before the other fields are looked at. After that each call is a function of its own, in the file named for its
+//! subject. The answer of a call is written into its argument. A call that fails leaves the argument as it was, unless its
+//! description says otherwise.
 
 pub(crate) mod argument;
 mod buffer;
@@ -31,12 +31,14 @@ use crate::bus::Bus;
 use crate::device::Driver;
 use crate::front::{Call, FileId, Segments};
 
+type Result<T, E = Errno> = std::result::Result<T, E>;
+
 /// How a call ends, if it does now.
-pub(crate) type Answer = Poll<Result<(), Errno>>;
+pub(crate) type Answer = Poll<Result<()>>;
 
 pub(crate) struct Context<'a> {
     pub(crate) file: FileId,
-    /// What the argument's pointers lead to.
+    /// The memory that the argument's pointers lead to.
     pub(crate) memory: &'a mut Segments,
     /// How far the call came when it was tried before.
     pub(crate) ticket: &'a mut Option<u64>,

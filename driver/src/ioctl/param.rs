@@ -13,14 +13,14 @@ use ane_uapi::ioctl::param::{
 use ane_uapi::register::Reg;
 use ane_uapi::wire::config;
 
-use super::Context;
+use super::{Context, Result};
 use crate::bus::Bus;
 use crate::companion::CompanionError;
 use crate::device::Driver;
 use crate::front::FileId;
 
 impl<B: Bus> Driver<B> {
-    pub(super) fn get_param(&mut self, get: &mut GetParam, context: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn get_param(&mut self, get: &mut GetParam, context: &mut Context<'_>) -> Result<()> {
         let param = Param::try_from(get.param).map_err(|_| Errno::EINVAL)?;
         let config = self.hardware.bus().config();
         get.value = match param {
@@ -57,7 +57,7 @@ impl<B: Bus> Driver<B> {
     }
 
     /// A time that PE_MMU takes, which only its registers tell; it takes none if config space says so.
-    fn pe_mmu_time(&mut self, register: &Reg<Picoseconds>) -> Result<u64, Errno> {
+    fn pe_mmu_time(&mut self, register: &Reg<Picoseconds>) -> Result<u64> {
         if self.hardware.bus().config().companions.get() & config::COMPANION_PE_MMU_TIMED == 0 {
             return Ok(0);
         }
@@ -67,7 +67,7 @@ impl<B: Bus> Driver<B> {
         self.companion(read.map_err(CompanionError::from)).map(u64::from)
     }
 
-    /// What the device is doing about a file's work.
+    /// The state of a file's work on the device.
     pub(crate) fn state_of(&self, file: FileId) -> State {
         if self.hardware.is_dead() {
             State::Dead

@@ -14,8 +14,8 @@ use ane_uapi::ioctl::program::{
 };
 use ane_uapi::ioctl::stats::Counter;
 
-use super::Context;
 use super::argument::{each, elements, unless};
+use super::{Context, Result};
 use crate::bo::{Holder, Map, Use};
 use crate::bus::Bus;
 use crate::clients::release;
@@ -37,7 +37,7 @@ impl<B: Bus> Driver<B> {
         &mut self,
         create: &mut ProgramCreate,
         context: &mut Context<'_>,
-    ) -> Result<(), Errno> {
+    ) -> Result<()> {
         let info = self.check_program(create, context)?;
         let file = context.file;
         let of = self.clients.attached(&mut self.hardware, file)?;
@@ -71,7 +71,7 @@ impl<B: Bus> Driver<B> {
     }
 
     /// Checks what can be checked of a program without its buffers.
-    fn check_program(&self, create: &ProgramCreate, context: &Context<'_>) -> Result<RequestInfo, Errno> {
+    fn check_program(&self, create: &ProgramCreate, context: &Context<'_>) -> Result<RequestInfo> {
         let known = self.clients.file(context.file)?;
         unless(create.flags != 0 || create.network_id > NETWORK_ID_MAX, Errno::EINVAL)?;
         unless(create.stream_size == 0 || create.text >= create.buffer_count, Errno::EINVAL)?;
@@ -91,7 +91,7 @@ impl<B: Bus> Driver<B> {
         of: ContextId,
         info: RequestInfo,
         making: &mut Making,
-    ) -> Result<(ProgramId, Load), Errno> {
+    ) -> Result<(ProgramId, Load)> {
         let ProgramCreate { buffers, buffer_count, buffer_size, .. } = *create;
         let parts = elements::<ProgramBuffer>(
             context.memory,
@@ -153,9 +153,8 @@ impl<B: Bus> Driver<B> {
         Ok((self.clients.programs_mut().insert(program), load))
     }
 
-    /// Finds or makes one buffer of a program, and a mapping for the use that the program has for it. Its place is
-    /// not known yet.
-    fn make_part(&mut self, file: FileId, of: ContextId, part: &ProgramBuffer) -> Result<Part, Errno> {
+    /// Finds or makes one buffer of a program, and a mapping for the program's use of it, which has no place yet.
+    fn make_part(&mut self, file: FileId, of: ContextId, part: &ProgramBuffer) -> Result<Part> {
         let usage = Usage::try_from(part.usage).map_err(|_| Errno::EINVAL)?;
         unless(part.size == 0, Errno::EINVAL)?;
         let end = part.offset.checked_add(part.size).ok_or(Errno::EINVAL)?;
@@ -164,7 +163,7 @@ impl<B: Bus> Driver<B> {
         let (bus, space) = self.hardware.reach(of).ok_or(Errno::ENODEV)?;
         let nowhere = IovaRange::new(0, 1).map_err(|_| Errno::EINVAL)?;
         if part.handle == NONE {
-            // What the client puts in or takes out has to be a buffer that the client has.
+            // Every input and output has to be a buffer that the client has.
             let is_ours = !matches!(usage, Usage::Input | Usage::Output | Usage::Weights | Usage::Constants);
             unless(!is_ours, Errno::EINVAL)?;
             let made = space.create_for_program(bus, store, (end, usage));
@@ -189,7 +188,7 @@ impl<B: Bus> Driver<B> {
     }
 
     /// Gives every buffer of a program its place, for as long as the program lives.
-    fn place_parts(&mut self, of: ContextId, sizes: &[(u64, u64)], making: &mut Making) -> Result<(), Errno> {
+    fn place_parts(&mut self, of: ContextId, sizes: &[(u64, u64)], making: &mut Making) -> Result<()> {
         let (bus, space) = self.hardware.reach(of).ok_or(Errno::ENODEV)?;
         let uses: Vec<Use> = making.parts.iter().map(|part| part.used).collect();
         let mut places = Vec::new();
@@ -210,7 +209,7 @@ impl<B: Bus> Driver<B> {
         create: &ProgramCreate,
         context: &Context<'_>,
         making: &Making,
-    ) -> Result<Vec<(BarIndex, usize, u64)>, Errno> {
+    ) -> Result<Vec<(BarIndex, usize, u64)>> {
         let ProgramCreate { bindings, binding_count, binding_size, .. } = *create;
         let bytes =
             elements::<ProgramBinding>(context.memory, bindings, binding_count, binding_size, BARS_MAX)?;
@@ -230,7 +229,7 @@ impl<B: Bus> Driver<B> {
         &mut self,
         destroy: &mut ProgramDestroy,
         context: &mut Context<'_>,
-    ) -> Result<(), Errno> {
+    ) -> Result<()> {
         let program = self.clients.file_mut(context.file)?.remove_program(destroy.handle)?;
         self.clients.destroy_program(&mut self.hardware, program);
         Ok(())

@@ -4,8 +4,8 @@ use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::stats::{Counter, GetStats, STATS_DEVICE, STATS_FILE, STATS_MAX};
 
-use super::Context;
 use super::argument::{put, unless};
+use super::{Context, Result};
 use crate::bus::Bus;
 use crate::clients::add_events;
 use crate::device::Driver;
@@ -13,7 +13,7 @@ use crate::front::FileId;
 use crate::stats::{COUNT, Counters};
 
 impl<B: Bus> Driver<B> {
-    pub(super) fn get_stats(&mut self, get: &mut GetStats, context: &mut Context<'_>) -> Result<(), Errno> {
+    pub(super) fn get_stats(&mut self, get: &mut GetStats, context: &mut Context<'_>) -> Result<()> {
         unless(get.count > STATS_MAX, Errno::E2BIG)?;
         let counters = match get.scope {
             STATS_FILE => self.file_counters(context.file)?,
@@ -37,8 +37,8 @@ impl<B: Bus> Driver<B> {
         Ok(())
     }
 
-    /// What a file did; what is counted of memory is its context's.
-    fn file_counters(&self, file: FileId) -> Result<Counters, Errno> {
+    /// The counters of a file. Those of memory are its context's.
+    fn file_counters(&self, file: FileId) -> Result<Counters> {
         let mut counters = self.clients.file(file)?.counters();
         if let Some(context) = self.hardware.contexts().of(file) {
             self.add_memory(&mut counters, context);
@@ -46,13 +46,13 @@ impl<B: Bus> Driver<B> {
         Ok(counters)
     }
 
-    /// What others do is theirs to know, and of who looks after the device: counters that rise show when somebody runs what.
-    fn may_see_all(&self, file: FileId) -> Result<(), Errno> {
+    /// Counters of the whole device show when another user runs something, so only a privileged user may read them.
+    fn may_see_all(&self, file: FileId) -> Result<()> {
         let user = self.clients.file(file)?.user();
         unless(!user.is_privileged, Errno::EPERM)
     }
 
-    /// What all files did that were ever open.
+    /// The counters of all files that were ever open.
     fn device_counters(&self) -> Counters {
         let mut counters = *self.clients.counters();
         for context in ContextId::ALL {

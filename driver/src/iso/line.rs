@@ -1,8 +1,8 @@
 //! The line of those that wait for a context.
 //!
-//! Contexts are few and may be held for long, so the one that is given back goes to who has waited longest for it, and
-//! to nobody who comes later, however often he asks. Whose user has all that he may have keeps his place and is passed by
-//! meanwhile.
+//! Contexts are few and a file may hold one for long, so a context that is given back goes to the file that has waited
+//! longest, however often later files ask. A file of a user who already has all that he may have keeps its place, and others
+//! pass it meanwhile.
 
 use ane_uapi::hw::dart::iso::ContextId;
 

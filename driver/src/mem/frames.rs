@@ -48,7 +48,6 @@ impl Pages {
         self.pages == 0
     }
 
-    /// The runs that make up a part.
     pub fn part(&self, skip: u32, pages: u32) -> impl Iterator<Item = Run> {
         let (mut skip, mut left) = (skip, pages);
         self.runs.iter().filter_map(move |run| {
@@ -64,7 +63,6 @@ impl Pages {
         self.pins = self.pins.saturating_add(1);
     }
 
-    /// One pin less.
     pub const fn unpin(&mut self) {
         self.pins = self.pins.saturating_sub(1);
     }
@@ -90,10 +88,6 @@ impl Frames {
         &self.arena
     }
 
-    pub const fn free_pages(&self) -> u32 {
-        self.free.pages()
-    }
-
     /// True if pages were freed that [`Frames::settle`] would make free.
     pub const fn has_limbo(&self) -> bool {
         !self.limbo.is_empty()
@@ -109,7 +103,7 @@ impl Frames {
             Layout::Scattered => scattered(&mut self.free, pages),
         };
         let taken = Pages { runs, pages, pins: 0 };
-        // They were zero when they became free, but whoever holds the arena's file can write to them since.
+        // They were zero when they became free, but a client that holds the arena's file can have written to them since.
         match merged(taken.runs.clone()).into_iter().try_for_each(|run| zero(&self.arena, run)) {
             Ok(()) => Ok(taken),
             Err(NoMemory) => {
@@ -146,7 +140,6 @@ impl Frames {
     }
 }
 
-/// Where a page begins in the file.
 pub(crate) const fn offset(page: u32) -> u64 {
     (page as u64) << PAGE_SHIFT
 }
@@ -213,6 +206,12 @@ mod tests {
 
     const PAGE: u64 = PAGE_SIZE as u64;
     const FOUR_PAGES: usize = 4 * PAGE_SIZE as usize;
+
+    impl Frames {
+        pub(crate) const fn free_pages(&self) -> u32 {
+            self.free.pages()
+        }
+    }
 
     fn frames(pages: u64) -> Frames {
         Frames::new(Arena::new(PhysAddr(0x10_0000), pages << PAGE_SHIFT).unwrap())

@@ -1,8 +1,8 @@
 //! Free runs of pages: the allocator under frames and under device addresses.
 //!
 //! Runs are kept by where they begin, to join neighbours, and by how long they are, to find the one that fits
-//! best. Among equals the lowest goes first, so whoever only takes gets ascending pages with nothing between
-//! them, which is what clients of the existing driver rely on. Every operation costs the logarithm of the number
+//! best. Among equals the lowest goes first, so a client that only allocates gets ascending pages without
+//! gaps. Clients of the existing driver rely on that. Every operation costs the logarithm of the number
 //! of runs.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +55,6 @@ impl FreeRuns {
         self.pages
     }
 
-    /// Pages of the longest run.
     pub fn longest(&self) -> u32 {
         self.by_length.last().map_or(0, |&(pages, _)| pages)
     }
@@ -78,9 +77,7 @@ impl FreeRuns {
 
     /// Takes these pages; false, and nothing is taken, if one is not free.
     pub fn take_at(&mut self, run: Run) -> bool {
-        let Some((&first, &pages)) = self.by_place.range(..=run.first).next_back() else {
-            return false;
-        };
+        let Some((&first, &pages)) = self.by_place.range(..=run.first).next_back() else { return false };
         let around = Run { first, pages };
         if around.end() < run.end() {
             return false;

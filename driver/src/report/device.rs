@@ -1,4 +1,4 @@
-//! What a report tells of the device itself: registers read over the bus, and the tables where the registers say that they
+//! The report about the device itself: registers read over the bus, and the tables where the registers say that they
 //! are.
 //!
 //! Both work over any bus, so they tell the same of a device in this process, in another one, and of a PCI function. A
@@ -17,8 +17,7 @@ use ane_uapi::wire::config::FEATURE_PE_MMU;
 use crate::Driver;
 use crate::bus::{Bus, BusError, Operation};
 
-/// Every register that can be read without changing anything: where it is, and what it holds, a line each. What the
-/// device refuses to tell is left out.
+/// Every register that can be read without a change: its place and what it holds, a line each. Refused ones are left out.
 pub(super) fn registers<B: Bus>(driver: &mut Driver<B>) -> Result<String, String> {
     wake(driver)?;
     let bus = driver.bus_mut();

@@ -1,7 +1,7 @@
-//! What the daemon tells about its driver, to whoever looks after it.
+//! The reports of the daemon about its driver, for the administrator.
 //!
 //! Lines of text, made to be read by people and easy to take apart: the words stand in a fixed order, what belongs to
-//! a line is indented under it. What cannot be told just now is told as a line `error WHY`.
+//! a line is indented under it. A part that is not available now is a line `error WHY`.
 
 mod device;
 
@@ -15,7 +15,7 @@ use crate::bus::Bus;
 /// The usage that is told of the driver's own pages.
 const OWN: &str = "the driver's own";
 
-/// What can be asked about.
+/// The names of the reports.
 pub const ABOUT: &[(&str, &str)] = &[
     ("contexts", "every context in use: its processes, and under it what is mapped where and for what"),
     ("faults", "what was mapped and what the device did at the last fault, and why the last request failed"),

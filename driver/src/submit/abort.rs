@@ -1,8 +1,8 @@
-//! The end before its time: cancelled, closed, too late, or taken along by a reset.
+//! Early ends of requests: cancelled, closed, too late, or ended by a reset.
 //!
-//! What waits ends at once. What is with the device can only be taken back with its whole queue, and if another
-//! request is ahead of it there, that one would be lost for nothing: so it is doomed, and its queue is taken back as
-//! soon as it is first, if it is first on the device as well when the device is told. What was behind it and had not started goes to the device again.
+//! A request that waits ends at once. A request that the device has can only be taken back with its whole queue, and another
+//! request that is ahead of it would be lost for nothing. So it is marked as stopped, and its queue is taken back as soon as
+//! it is first there, on the device as well. The requests behind it that had not started go to the device again.
 
 use std::time::Duration;
 
@@ -19,33 +19,59 @@ use crate::hardware::Hardware;
 use crate::journal::LineKind;
 use crate::tm::RequestId;
 
+/// A request that is taken back while its task has lasted as long counts as one that hung (Chosen: most tasks take
+/// microseconds, and who is parked for one that did not hang waits less than a second).
+const HUNG: Duration = Duration::from_millis(100);
+
 /// How long a queue that was taken back may hold on to its requests before the device is reset (Chosen: the device
 /// answers at once, and a lost interrupt is found well before).
 const ABORT_LIMIT: Duration = Duration::from_millis(250);
 
 impl Scheduler {
     /// Ends a request with `errno`, now or as soon as the device lets go of it.
-    pub(crate) fn doom<B: Bus>(
+    pub(crate) fn stop<B: Bus>(
         &mut self,
         hardware: &mut Hardware<B>,
         clients: &mut Clients,
         id: RequestId,
         errno: Errno,
     ) {
-        let Some(request) = self.requests.get_mut(id) else { return };
+        let Some(request) = self.requests.get(id) else { return };
         match request.stage {
             Stage::Waiting | Stage::Aside { .. } => {
                 self.finish(hardware, clients, id, Ending::unstarted(errno))
             }
             Stage::Running { .. } => {
-                request.doom.get_or_insert(errno);
-                self.has_doomed = true;
+                // A request that is taken back in time had the engine for nothing, like one whose time was over.
+                if self.has_hung(hardware, id) {
+                    self.park(hardware, clients, id);
+                }
+                self.stop_running(id, errno);
             }
         }
     }
 
-    /// Dooms every request of a file.
-    pub(crate) fn doom_file<B: Bus>(
+    fn stop_running(&mut self, id: RequestId, errno: Errno) {
+        if let Some(request) = self.requests.get_mut(id) {
+            request.stopped.get_or_insert(errno);
+            self.has_stopped = true;
+        }
+    }
+
+    /// True if the device has been at one task of a request for so long that it may never end.
+    fn has_hung<B: Bus>(&self, hardware: &Hardware<B>, id: RequestId) -> bool {
+        let Some(request) = self.requests.get(id).filter(|request| request.stopped.is_none()) else {
+            return false;
+        };
+        let Stage::Running { since, place } = request.stage else { return false };
+        let begun = since.max(self.shares.free_since());
+        // One of several tasks gives way after its present one when it is asked, which it is if somebody waits.
+        let asked = self.asked[place.queue];
+        let task_since = if request.info.tasks() < 2 { begun } else { asked };
+        task_since >= begun && hardware.queues().is_first(place) && hardware.now().since(task_since) >= HUNG
+    }
+
+    pub(crate) fn stop_file<B: Bus>(
         &mut self,
         hardware: &mut Hardware<B>,
         clients: &mut Clients,
@@ -53,7 +79,7 @@ impl Scheduler {
         errno: Errno,
     ) {
         for id in self.requests_of(file) {
-            self.doom(hardware, clients, id, errno);
+            self.stop(hardware, clients, id, errno);
         }
     }
 
@@ -62,17 +88,17 @@ impl Scheduler {
         self.requests.iter().filter(|(_, request)| request.file == file).map(|(id, _)| id).collect()
     }
 
-    /// Takes back the queues whose first request is doomed.
+    /// Takes back the queues whose first request is stopped.
     pub(crate) fn pursue<B: Bus>(&mut self, hardware: &mut Hardware<B>, clients: &mut Clients) {
-        if !self.has_doomed || !hardware.is_ready() {
+        if !self.has_stopped || !hardware.is_ready() {
             return;
         }
-        let doomed = |(_, request): (RequestId, &super::Request)| match (request.doom, request.stage) {
+        let stopped = |(_, request): (RequestId, &super::Request)| match (request.stopped, request.stage) {
             (Some(_), Stage::Running { place, .. }) => Some(place),
             _ => None,
         };
-        let places: Vec<_> = self.requests.iter().filter_map(doomed).collect();
-        self.has_doomed = !places.is_empty();
+        let places: Vec<_> = self.requests.iter().filter_map(stopped).collect();
+        self.has_stopped = !places.is_empty();
         let now = hardware.now();
         for place in places {
             if !hardware.queues().is_aborting(place.queue) && hardware.queues().is_first(place) {
@@ -133,13 +159,13 @@ impl Scheduler {
             let request = self.requests.get(id)?;
             let Stage::Running { since, .. } = request.stage else { return None };
             let ran = request.ran.saturating_add(now.since(since.max(free_since)));
-            (ran >= limit && request.doom.is_none()).then_some(id)
+            (ran >= limit && request.stopped.is_none()).then_some(id)
         });
         for id in late.collect::<Vec<_>>() {
             let line = || format!("request of {limit:?} and more is ended");
             hardware.log(LineKind::Queue, line);
             self.park(hardware, clients, id);
-            self.doom(hardware, clients, id, Errno::ETIME);
+            self.stop_running(id, Errno::ETIME);
         }
     }
 
@@ -158,11 +184,12 @@ impl Scheduler {
 
     /// Ends requests whose deadline has passed.
     pub(crate) fn expire<B: Bus>(&mut self, hardware: &mut Hardware<B>, clients: &mut Clients, now: Time) {
-        let late =
-            |(_, request): &(RequestId, &super::Request)| request.deadline <= now && request.doom.is_none();
+        let late = |(_, request): &(RequestId, &super::Request)| {
+            request.deadline <= now && request.stopped.is_none()
+        };
         let late: Vec<_> = self.requests.iter().filter(late).map(|(id, _)| id).collect();
         for id in late {
-            self.doom(hardware, clients, id, Errno::ETIME);
+            self.stop(hardware, clients, id, Errno::ETIME);
         }
     }
 }

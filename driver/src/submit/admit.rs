@@ -24,8 +24,7 @@ use crate::ioctl::argument::{each, elements, unless};
 use crate::program::{Program, ProgramId};
 use crate::tm::{RequestId, queue_of};
 
-/// Requests of all files together: what eight files have with the longest chains. Files that share contexts may be
-/// more than eight.
+/// Requests of all files together: eight files with the longest chains. Files that share contexts may be more.
 const REQUESTS_MAX: usize = 8 * IN_FLIGHT_MAX as usize * CHAIN_MAX as usize;
 
 /// Why something is not admitted now.
@@ -48,11 +47,8 @@ impl From<Errno> for Submission {
 struct Bars<'a>(&'a [u8]);
 
 impl<'a> Bars<'a> {
-    /// The BARs that a request points at.
-    ///
-    /// # Errors
-    ///
-    /// `E2BIG` if they are too many, `EINVAL` for a BAR that does not exist or is named twice, `EFAULT`.
+    /// The BARs that a request points at. `E2BIG` if they are too many, `EINVAL` for a BAR that does not exist or is
+    /// named twice, `EFAULT`.
     fn read(words: &Words, memory: &'a Segments) -> Result<Self, Errno> {
         let bytes = elements::<Bar>(memory, words.bars, words.bar_count, words.bar_size, BARS_MAX)?;
         let mut seen = 0_u32;
@@ -69,12 +65,11 @@ impl<'a> Bars<'a> {
     }
 }
 
-/// What a client asks for.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     file: FileId,
     words: &'a Words,
-    /// What the pointers among the words lead to.
+    /// The memory that the pointers among the words lead to.
     memory: &'a Segments,
     /// The requests that it is in flight with, if it is not alone.
     group: Option<GroupId>,
@@ -117,11 +112,8 @@ fn check_stream<B: Bus>(
 }
 
 impl Scheduler {
-    /// Says whether a file may have one request or chain more in flight.
-    ///
-    /// # Errors
-    ///
-    /// [`Submission::Full`], or `EIO` while its context is parked or the device is dead.
+    /// Says whether a file may have one request or chain more in flight. It is [`Submission::Full`], or `EIO` while its
+    /// context is parked or the device is dead.
     pub(crate) fn admits<B: Bus>(
         &self,
         hardware: &Hardware<B>,
@@ -189,11 +181,8 @@ impl Scheduler {
         Ok(fences)
     }
 
-    /// Makes a request of what a client asks for. It waits for its turn once it was [committed](Self::commit).
-    ///
-    /// # Errors
-    ///
-    /// What `docs/uapi.md` says of `SUBMIT_REQUEST`; nothing has changed then.
+    /// Makes a request of what a client asks for. It waits for its turn once it was [committed](Self::commit). Its
+    /// errors are what `docs/uapi.md` says of `SUBMIT_REQUEST`; nothing has changed then.
     fn admit<B: Bus>(
         &mut self,
         hardware: &mut Hardware<B>,
@@ -274,7 +263,6 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Checks that a request has no more tasks than one may have.
     fn check_tasks(&self, id: RequestId) -> Result<(), Errno> {
         let Some(limit) = self.shares.limits().request_tasks else { return Ok(()) };
         let tasks = self.requests.get(id).map_or(0, |request| request.info.tasks());

@@ -14,7 +14,7 @@ use crate::hardware::Hardware;
 use crate::tm::{Ended, RequestId, Why};
 
 impl Scheduler {
-    /// Ends a request, wherever it is. Whoever waits for it hears of it.
+    /// Ends a request in any stage. Calls that wait for it learn that it ended.
     pub(super) fn finish<B: Bus>(
         &mut self,
         hardware: &mut Hardware<B>,
@@ -91,12 +91,12 @@ impl Scheduler {
     /// A request has left the hardware.
     fn end_of<B: Bus>(&mut self, hardware: &mut Hardware<B>, clients: &mut Clients, ended: &Ended) {
         let Some(request) = self.requests.get(ended.id) else { return };
-        let (file, doom, context, fence) = (request.file, request.doom, request.context, request.fence);
+        let (file, stopped, context, fence) = (request.file, request.stopped, request.context, request.fence);
         if let Some(nid) = ended.aside {
-            self.put_aside(hardware, clients, ended.id, nid, doom);
+            self.put_aside(hardware, clients, ended.id, nid, stopped);
             return;
         }
-        if ended.is_untouched && doom.is_none() {
+        if ended.is_untouched && stopped.is_none() {
             // Its queue was taken back for another's sake, and nothing of it ran: it goes first once more.
             self.requeue(clients, ended.id);
             return;
@@ -115,14 +115,14 @@ impl Scheduler {
                     _ => 0,
                 };
                 clients.note_failure(hardware, (file, fence), ended.place.queue, why);
-                (Err(doom.unwrap_or(errno_of(why))), fault)
+                (Err(stopped.unwrap_or(errno_of(why))), fault)
             }
         };
         self.finish(hardware, clients, ended.id, Ending { result, fault, timestamp });
     }
 }
 
-/// What a client is told of what the device said.
+/// The error number of a client for an error of the device.
 const fn errno_of(why: Why) -> Errno {
     match why {
         Why::Error { code: Some(ErrorCode::Deadline), .. } => Errno::ETIME,

@@ -1,15 +1,14 @@
-//! Limits: what a request and a user may take of an engine that others want too.
+//! Limits of the engine's time for a request and for a user.
 //!
-//! Shares (`share`) divide what there is and refuse nothing. Whoever runs a daemon may also say how much
-//! is too much: of one request, and of one user. And a file whose request hung had the engine to the end of that
-//! request's time for nothing, so it is *parked*: it waits several times as long before its next one begins, as long as
-//! somebody else is there.
+//! Shares (`share`) divide the engine's time and refuse nothing. The operator of a daemon may also set limits, for one
+//! request and for one user. A file whose request hung kept the engine until the end of that request's time for nothing,
+//! so it is *parked*: while other files are there, its next request waits several times as long.
 
 use std::time::Duration;
 
 use crate::clock::Time;
 
-/// What a request and a user may take. What is `None` has no limit.
+/// The limits of a request and of a user. `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// How long the device may be at one request, which ends with `ETIME` then, a quarter of a second late at most.
@@ -25,8 +24,8 @@ pub struct Limits {
 /// How long a user's time is counted together: the limit is so much of each minute.
 pub const WINDOW: Duration = Duration::from_secs(60);
 
-/// A file whose request hung waits this many times as long as that request was with the device (Chosen: whoever lets
-/// every request hang then has a fifth of the engine at most), and twice as long after each that follows.
+/// A file whose request hung waits this many times as long as that request was with the device (Chosen: a file
+/// whose requests all hang then has a fifth of the engine at most), and twice as long after each that follows.
 const PARK_FACTOR: u32 = 4;
 
 /// The longest that a file is parked (Chosen: as long as a user's time is remembered).

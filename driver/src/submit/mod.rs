@@ -14,8 +14,8 @@
 //! The [`Scheduler`] is above the hardware and the clients: it is handed both when it acts, and neither knows it.
 //!
 //! Requests of one file and priority start in the order of their submission. Between files of a priority the turn
-//! goes round, and a file that had more of the engine than others waits for them. A request that may not start yet, because it waits for others or its context is parked, holds up its
-//! own file's requests of that priority and nobody else's.
+//! goes round, and a file that had more of the engine than others waits for them. A request may not start yet if it waits for
+//! others or its context is parked. It then holds up only the requests of its own file and priority.
 //!
 //! * `admit`: from a client's words to a request; `legacy`: from those of an existing client.
 //! * `schedule`: which request starts next; `share`: how much of the engine each file had; [`limits`]: how much is too much.
@@ -93,11 +93,8 @@ struct Bound {
 enum Stage {
     /// It waits for its turn.
     Waiting,
-    /// Some of its tasks have run, and it waits for its next turn. The device keeps it under this id.
-    Aside {
-        /// Its network id, which stays its own.
-        nid: Nid,
-    },
+    /// Some of its tasks have run, and it waits for its next turn. The device keeps it under its network id.
+    Aside { nid: Nid },
     /// It is with the device since then.
     Running { place: Place, since: Time },
 }
@@ -118,7 +115,6 @@ struct Request {
     bars: [Iova; BarIndex::COUNT as usize],
     /// Base addresses that follow from where the mappings lie.
     bound: Vec<Bound>,
-    /// The mappings that it uses.
     uses: Vec<Use>,
     /// Where they lie, while `is_mapped`.
     places: Vec<IovaRange>,
@@ -133,10 +129,10 @@ struct Request {
     deadline: Time,
     group: GroupId,
     stage: Stage,
-    /// What it had of the engine in the turns that are over.
+    /// Its time on the engine in the turns that are over.
     ran: Duration,
     /// It is to end with this as soon as it can.
-    doom: Option<Errno>,
+    stopped: Option<Errno>,
     submitted: Time,
 }
 
@@ -164,7 +160,7 @@ impl Default for Request {
             group: GroupId(0),
             stage: Stage::Waiting,
             ran: Duration::ZERO,
-            doom: None,
+            stopped: None,
             submitted: Time(0),
         }
     }
@@ -205,7 +201,7 @@ impl Request {
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     requests: Requests,
-    /// What each file had of the engine.
+    /// The engine's time of each file.
     shares: Shares,
     waiting: PerQueue<Waiting>,
     /// When the turn of a request is over that others may wait for.
@@ -215,8 +211,8 @@ pub(crate) struct Scheduler {
     /// When each queue was taken back.
     aborted: PerQueue<Time>,
     /// A request that is with the device is to end.
-    has_doomed: bool,
-    /// Requests were submitted that nobody has tried to start yet.
+    has_stopped: bool,
+    /// Requests were submitted that the scheduler has not tried to start yet.
     has_queued: bool,
 }
 
@@ -229,14 +225,14 @@ impl Default for Scheduler {
             turn_ends: Time::NEVER,
             asked: PerQueue::default(),
             aborted: PerQueue::default(),
-            has_doomed: false,
+            has_stopped: false,
             has_queued: false,
         }
     }
 }
 
 impl Scheduler {
-    /// What a request and a user may take.
+    /// The limits of a request and of a user.
     pub(crate) const fn limit(&mut self, limits: Limits) {
         self.shares.set_limits(limits);
     }
@@ -258,7 +254,7 @@ impl Scheduler {
         self.shares.held(file, now)
     }
 
-    /// True if something was submitted that nobody has tried to start yet.
+    /// True if a request was submitted that the scheduler has not tried to start yet.
     pub(crate) const fn has_queued(&self) -> bool {
         self.has_queued
     }
@@ -268,7 +264,6 @@ impl Scheduler {
         self.turn_ends
     }
 
-    /// The request that a fence of a file stands for.
     pub(crate) fn request_of(&self, file: FileId, fence: u64) -> Option<RequestId> {
         let is_it = |(_, request): &(RequestId, &Request)| request.file == file && request.fence == fence;
         self.requests.iter().find(is_it).map(|(id, _)| id)

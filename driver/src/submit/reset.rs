@@ -1,4 +1,4 @@
-//! What becomes of requests when their device starts anew, or takes no work any more.
+//! The requests when their device starts anew, or takes no more work.
 
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::stats::Counter;
@@ -67,7 +67,7 @@ impl Scheduler {
         all: Option<Errno>,
     ) -> Option<usize> {
         let mut taken = hardware.take_back_all();
-        // What the device kept aside is lost with it.
+        // Requests that the device kept aside are lost with its state.
         let is_aside = |request: &Request| matches!(request.stage, Stage::Aside { .. });
         taken.extend(self.requests.iter().filter(|(_, request)| is_aside(request)).map(|(id, _)| (id, true)));
         let before = self.requests.count();
@@ -81,14 +81,14 @@ impl Scheduler {
         }
         // The youngest first, as each goes to the head of its line.
         for (id, has_started) in taken.into_iter().rev() {
-            let doom = self.requests.get(id).and_then(|request| request.doom);
-            match (doom, has_started) {
+            let stopped = self.requests.get(id).and_then(|request| request.stopped);
+            match (stopped, has_started) {
                 (Some(errno), _) => self.finish(hardware, clients, id, Ending::unstarted(errno)),
                 (None, true) => self.finish(hardware, clients, id, Ending::unstarted(Errno::EIO)),
                 (None, false) => self.requeue(clients, id),
             }
         }
-        self.has_doomed = false;
+        self.has_stopped = false;
         let ended = before.saturating_sub(self.requests.count());
         clients.announce();
         self.purge_closed(hardware, clients);

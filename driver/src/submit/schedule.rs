@@ -4,7 +4,7 @@
 //! ring, one request at a time: a file that submits a hundred requests waits as long between two of them as one that
 //! submits two. Where requests are long that is not fair, so those who had less of the engine's time stand before those
 //! who had more, and these wait where the others are about to come (`share`). Between priorities the device itself
-//! arbitrates; the two that applications do not have wait for nobody.
+//! arbitrates; requests of the two priorities that applications do not have wait for no file.
 
 use ane_uapi::hw::tq::QueueId;
 use ane_uapi::ioctl::errno::Errno;
@@ -18,14 +18,13 @@ use crate::front::FileId;
 use crate::hardware::Hardware;
 use crate::tm::{Job, Place, RequestId, TaskManager};
 
-/// What may be done with a request that is first in its file's line.
+/// The readiness of a request that is first in its file's line.
 pub(super) enum Readiness {
-    /// It goes to the device.
     Ready,
-    /// It has to wait, and those behind it.
+    /// It has to wait, and so have those behind it.
     Later,
     /// It ends before it has started.
-    Doomed(Errno),
+    Ended(Errno),
 }
 
 impl Scheduler {
@@ -69,7 +68,7 @@ impl Scheduler {
                 _ => Readiness::Later,
             };
             match (first, readiness) {
-                (Some(id), Readiness::Doomed(errno)) => {
+                (Some(id), Readiness::Ended(errno)) => {
                     self.finish(hardware, clients, id, Ending::unstarted(errno));
                 }
                 (Some(id), Readiness::Ready) => {
@@ -111,7 +110,7 @@ impl Scheduler {
         match self.map_request(hardware, id) {
             Ok(()) if self.requests.get(id).is_some_and(|request| request.is_mapped) => Readiness::Ready,
             Ok(()) => Readiness::Later,
-            Err(errno) => Readiness::Doomed(errno),
+            Err(errno) => Readiness::Ended(errno),
         }
     }
 
@@ -123,8 +122,8 @@ impl Scheduler {
         id: RequestId,
     ) -> Option<Readiness> {
         let Some(request) = self.requests.get(id) else { return Some(Readiness::Later) };
-        if let Some(errno) = request.doom {
-            return Some(Readiness::Doomed(errno));
+        if let Some(errno) = request.stopped {
+            return Some(Readiness::Ended(errno));
         }
         if clients.is_parked(request.context) {
             return Some(Readiness::Later);
@@ -144,7 +143,7 @@ impl Scheduler {
             match file.fences().state(fence) {
                 Some(State::Queued | State::Running) => return Some(Readiness::Later),
                 Some(State::Complete(Ending { result: Err(_), .. })) => {
-                    return Some(Readiness::Doomed(Errno::ECANCELED));
+                    return Some(Readiness::Ended(Errno::ECANCELED));
                 }
                 _ => {}
             }
@@ -192,10 +191,11 @@ impl Scheduler {
         request.resolve();
         let stage = request.stage;
         let (context, first, info, wanted) = (request.context, request.first, request.info, request.nid);
-        // What was unmapped since it was admitted is out of its reach: the tables have it no more, the buffer would.
+        // Mappings that ended since the request was admitted have to be out of its reach. The tables no longer have them, but
+        // the translation buffer still would.
         let (bus, space) = hardware.reach(context).ok_or(Errno::ENODEV)?;
         let flushed = space.flush(bus);
-        hardware.expect(flushed).ok_or(Errno::ENODEV)?;
+        hardware.note(flushed).ok_or(Errno::ENODEV)?;
         if let Stage::Aside { nid } = stage {
             let pushed = hardware.drive(|queues, bus| queues.push_back(bus, place, nid, id));
             return pushed.ok_or(Errno::ENODEV);

@@ -1,15 +1,15 @@
 //! Shares of the engine's time.
 //!
-//! The engine runs one request at a time, and a request may run for seconds. So whose turn it is follows from the time that
-//! each had so far: users share the engine equally, and each user's files share what the user gets. A file that
-//! had less goes first; files that had about as much take turns.
+//! The engine runs one request at a time, and a request may run for seconds. So the time that each user and file had so far
+//! decides which request starts next: users share the engine equally, and each user's files share the user's part. A file
+//! that had less goes first; files that had about as much take turns.
 //!
-//! Nobody saves time up: a user who comes after a rest starts where the others are, or where the last of them was. So what somebody
-//! had while nobody else was there is not held against him. Users are told apart by what the front
-//! knows for certain, so more files or processes are no more time.
+//! Time cannot be saved up: a user who comes after a rest starts where the others are, or where the last of them was. So the
+//! time that a user had while he was alone does not count against him. Users are told apart by their credentials, which the
+//! front knows for certain, so more files or processes give no more time.
 //!
 //! * this file: the time of all users and files, request by request.
-//! * `account`: what one of them had.
+//! * `account`: the time that one of them had.
 //! * `order`: who goes first, and who waits for whom.
 
 mod account;
@@ -33,7 +33,7 @@ const REMEMBERED: Duration = Duration::from_secs(60);
 pub(crate) struct Shares {
     users: BTreeMap<u32, Account>,
     files: BTreeMap<FileId, (u32, Account)>,
-    /// What the user had who had least, of those who were there last. It never falls.
+    /// The least time of a user, among those who were there last. It never falls.
     floor: u64,
     /// When the last request left the engine.
     free_since: Time,
@@ -43,7 +43,7 @@ pub(crate) struct Shares {
     limits: Limits,
 }
 
-/// What the engine did for all files together.
+/// The engine's time for all files together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
     /// Time with at least one request on the device.
@@ -113,7 +113,7 @@ impl Shares {
         self.for_both(file, |account| account.running = account.running.saturating_add(1));
     }
 
-    /// A request gave way after it was with the device since then. What it had of the engine.
+    /// A request gave way after it was with the device since then. Returns its time on the engine.
     pub(crate) fn gave_way(&mut self, file: FileId, since: Time, now: Time) -> Duration {
         let ran = now.since(since.max(self.free_since));
         self.work.busy = self.work.busy.saturating_add(ran);
@@ -194,7 +194,7 @@ impl Shares {
         self.kept = self.kept.or_else(|| Some((self.awaited(file, now)?, now)));
     }
 
-    /// What the engine was kept for is had by whom it was kept for.
+    /// Charges the time for which the engine was kept free to the file that it was kept for.
     pub(crate) fn settle(&mut self, now: Time) {
         if let Some((file, since)) = self.kept.take() {
             self.for_both(file, |account| account.charge(now.since(since)));
@@ -313,7 +313,7 @@ mod tests {
             run(&mut shares, 2, 1000, 1100);
             shares.submitted(FileId(2), 1, at(1100));
             shares.submitted(FileId(1), 1, at(1150));
-            // What a file had counts among those of its user.
+            // The time of a file counts only among the files of its user.
             let rank = |file| {
                 let (of_user, of_file) = shares.rank(FileId(file));
                 if user == 1001 { (of_user, of_file) } else { (of_user, 0) }

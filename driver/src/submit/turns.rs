@@ -5,9 +5,9 @@
 //! device is asked to put the running one aside after its present task. It goes back to the head of its file's line, and
 //! goes on when it is its turn again by the same rules by which requests begin (`schedule`).
 //!
-//! A request of one task, one that is done within a turn and one that nobody waits for take the way that they always took. So
-//! does every request on a device that puts none aside (`FEATURE_GIVE_WAY`). Of a context one request is aside at most, and
-//! the others of its context wait for it: they may be meant to run behind it, and what the device keeps is bounded.
+//! A request of one task, a request that ends within a turn, and a request that no other one waits for never give way. On a
+//! device that puts no requests aside (`FEATURE_GIVE_WAY`), none gives way. Each context has at most one request aside, and
+//! its other requests wait for that one: they may be meant to run after it, and the device's memory for them is bounded.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use crate::hardware::Hardware;
 use crate::tm::{Place, RequestId};
 
 /// How long a request has the engine before it gives way (Chosen: an exchange costs some 0.1 ms, so a fiftieth of it is lost,
-/// and whoever waits notices no more of a neighbour than of a busy machine).
+/// and a client that waits notices no more of a neighbour than of a busy machine).
 const TURN: Duration = Duration::from_millis(5);
 
 /// A running request as one that may have to give way.
@@ -36,7 +36,7 @@ struct RunningRequest {
     file: FileId,
     context: ContextId,
     queue: QueueId,
-    /// What it had of the engine in this turn.
+    /// Its time on the engine in this turn.
     ran: Duration,
 }
 
@@ -53,7 +53,7 @@ impl Scheduler {
             let Some(request) = self.requests.get(id) else { continue };
             let Stage::Running { since, .. } = request.stage else { continue };
             if request.info.tasks() < 2
-                || request.doom.is_some()
+                || request.stopped.is_some()
                 || !is_application(queue)
                 || hardware.queues().is_leaving(queue)
             {
@@ -81,7 +81,7 @@ impl Scheduler {
         hardware.drive(|queues, bus| queues.ask_to_give_way(bus, place)).is_some()
     }
 
-    /// True if somebody waits to whom a running request is to give way.
+    /// True if a request waits to which the running one has to give way.
     fn has_rival<B: Bus>(
         &self,
         hardware: &Hardware<B>,
@@ -122,7 +122,7 @@ impl Scheduler {
         clients: &mut Clients,
         id: RequestId,
         nid: Nid,
-        doom: Option<Errno>,
+        stopped: Option<Errno>,
     ) {
         let now = hardware.now();
         let Some(request) = self.requests.get_mut(id) else { return };
@@ -131,8 +131,8 @@ impl Scheduler {
         let ran = self.shares.gave_way(file, since, now);
         request.ran = request.ran.saturating_add(ran);
         request.stage = Stage::Aside { nid };
-        match doom {
-            Some(errno) => self.doom(hardware, clients, id, errno),
+        match stopped {
+            Some(errno) => self.stop(hardware, clients, id, errno),
             None => {
                 self.waiting[queue].push_front(file, id);
                 self.waiting[queue].put_last(file);

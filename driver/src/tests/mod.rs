@@ -1,9 +1,11 @@
 //! The driver in front of a device that only says what a test wants. What the real one does is tested where it is.
 
 mod calls;
+pub(crate) mod fake;
 mod faults;
 mod power;
 mod probe;
+pub(crate) mod users;
 
 use std::task::Poll;
 
@@ -11,11 +13,11 @@ use ane_uapi::abi::AbiStruct;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::number::Ioctl;
 
+use self::fake::Fake;
+use self::users::STRANGER;
 use crate::Driver;
-use crate::bus::fake::Fake;
 use crate::clock::Manual;
 use crate::front::{Call, Credentials, FileId, Files, Segments};
-use crate::testing::STRANGER;
 
 /// A driver and its clock.
 fn driver() -> (Driver<Fake>, Manual) {

@@ -7,7 +7,7 @@ use ane_uapi::hw::tq::{self, QueueId};
 use super::*;
 use crate::ProbeError;
 use crate::bus::ArenaId;
-use crate::testing::OWNER;
+use crate::tests::users::OWNER;
 use crate::tm::manager;
 
 fn probe(spoil: impl FnOnce(&mut Fake)) -> Result<(), ProbeError> {

@@ -12,7 +12,7 @@ impl TaskManager {
     /// ends what is in it, with an event for each; what had not started is said to be untouched. No request goes to the
     /// queue before.
     ///
-    /// The request may have ended since the last event, and the next one of the queue begun, which is somebody else's.
+    /// The request may have ended since the last event, and the next one of the queue may have begun, which is another file's.
     /// If the device supports it, it takes the queue back for this request only: false if it did not take it back.
     /// The request has ended then, and its event is on the way.
     pub(crate) fn abort(&mut self, bus: &mut impl Bus, place: Place) -> Result<bool, BusError> {

@@ -1,8 +1,8 @@
 //! Looking at the registers, when events say too little.
 //!
 //! An interrupt may be lost, a completion may name a request that does not exist, a buffer for an event may be
-//! missing. The registers still tell: what stands on the lines, and how many sets of each queue are free. A request
-//! whose set is free has ended; if the lines do not say how, nobody will.
+//! missing. The registers still have the events that wait on the lines, and the number of free sets of each queue. A request
+//! whose set is free has ended. If no line says how, its result is lost.
 
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::tm;
@@ -13,8 +13,7 @@ use super::{Place, TaskManager, Why};
 use crate::bus::{Bus, BusError, Operation};
 
 impl TaskManager {
-    /// Reads both lines to their ends and compares the queues with what is known of them. Afterwards every request
-    /// that has ended is known to have.
+    /// Reads both lines to their ends and compares the queues with what is known: afterwards every end is known.
     pub(crate) fn check(&mut self, bus: &mut impl Bus) -> Result<(), BusError> {
         self.flush(bus)?;
         self.is_doubtful = false;
@@ -38,7 +37,7 @@ impl TaskManager {
         for (queue, free) in QueueId::ALL.into_iter().zip(free) {
             self.compare(queue, free);
         }
-        // What the lines said that nobody knows is explained now, or never will be.
+        // Events of the lines that belong to no known request are explained now, or never will be.
         self.is_doubtful = false;
         Ok(())
     }

@@ -118,7 +118,7 @@ impl Lines {
                 self.second = self.second.saturating_add(1);
             }
         }
-        // What the second line says is what the first said.
+        // The second line has the same event as the first.
         self.second = self.second.saturating_sub(second);
     }
 }

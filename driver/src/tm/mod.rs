@@ -42,20 +42,18 @@ use crate::per::PerQueue;
 
 pub(crate) use self::queue::{priority_word, queue_of};
 
-/// Most operations that one request adds to a batch: in use, 32 BARs, stream, id, size, address, and the three
-/// that start it.
+/// Most operations that one request adds to a batch: in use, 32 BARs, stream, id, size, address, three that start it.
 const PUSH_OPERATIONS: usize = 40;
 
 /// The driver's name for a request that has been admitted and has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RequestId(pub u32);
 
-/// What the hardware needs to know of a request.
+/// The facts about a request that the hardware needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job<'a> {
     /// Identifies the request when it ends.
     pub id: RequestId,
-    /// The stream that its transfers carry.
     pub stream: StreamId,
     pub bars: &'a [Iova; BarIndex::COUNT as usize],
     /// Device address of its first descriptor.
@@ -78,20 +76,13 @@ impl Place {
     }
 }
 
-/// What the device says of a request that did not run to its end.
+/// The device's report of a request that did not run to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// An error, with its code if that has a name, and the first and the third error register as they were: the third
     /// is a register's value or the address that faulted.
-    Error {
-        code: Option<ErrorCode>,
-        /// The first error register.
-        word: ErrorWord,
-        /// The third error register.
-        value: u32,
-        /// Tasks of the chain that had ended.
-        tasks: u16,
-    },
+    /// `tasks` of the chain had ended.
+    Error { code: Option<ErrorCode>, word: ErrorWord, value: u32, tasks: u16 },
     /// It is not with the device any more, and nothing says how it ended.
     Lost,
 }
@@ -119,7 +110,7 @@ pub(crate) struct TaskManager {
     values: Vec<u32>,
     /// Requests that gave way, of each stream one at most.
     aside: Vec<Aside>,
-    /// Requests that left the hardware and that nobody has heard of.
+    /// Requests that left the hardware and were not reported yet.
     ended: Vec<Ended>,
     /// Operations that the bus takes at once.
     limit: usize,
@@ -208,7 +199,6 @@ impl TaskManager {
         })
     }
 
-    /// Requests that are with the device.
     pub(crate) fn count(&self) -> usize {
         self.queues.0.iter().map(Queue::count).sum()
     }
@@ -218,7 +208,7 @@ impl TaskManager {
         self.queues[queue].vacancy().map(|slot| Place { queue, slot })
     }
 
-    /// A network id for a request: the one that it wants, or the next. `None` if somebody has the one it wants.
+    /// A network id for a request: the one that it wants, or the next. `None` if another request has the one it wants.
     pub(crate) fn nid(&self, wanted: Option<Nid>) -> Option<Nid> {
         self.nids.choose(wanted)
     }
@@ -347,7 +337,6 @@ impl TaskManager {
         Some((id, Place { queue, slot }))
     }
 
-    /// The requests in the sets of a queue.
     pub(crate) fn ids(&self, queue: QueueId) -> impl Iterator<Item = RequestId> {
         self.queues[queue].ids()
     }

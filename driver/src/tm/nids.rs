@@ -11,7 +11,6 @@ use super::Place;
 /// Where the request of an id is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Location {
-    /// In a set of the hardware.
     Placed(Place),
     /// The device has put it aside.
     Aside,
@@ -71,7 +70,6 @@ impl Nids {
         self.set(nid, None);
     }
 
-    /// The request of this id is put aside, and keeps it.
     pub(super) fn put_aside(&mut self, nid: Nid) {
         self.set(nid, Some(Location::Aside));
     }

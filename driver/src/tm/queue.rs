@@ -37,7 +37,6 @@ pub(super) struct Staged {
     pub(super) stream: StreamId,
     /// The place of the request in the order of pushes.
     pub(super) age: u64,
-    /// It was seen to have started.
     pub(super) has_started: bool,
     /// It had given way, and goes on.
     pub(super) is_back: bool,
@@ -47,7 +46,7 @@ pub(super) struct Staged {
 pub(super) struct Queue {
     id: QueueId,
     sets: PerSlot<Option<Staged>>,
-    /// What the sets' registers for base addresses hold, as far as is known.
+    /// The values of the sets' registers for base addresses, as far as they are known.
     written: PerSlot<[Option<Iova>; BarIndex::COUNT as usize]>,
     /// The queue's status says that it is in use.
     is_in_use: bool,
@@ -76,7 +75,6 @@ impl Queue {
         self.is_in_use = false;
     }
 
-    /// Requests in its sets.
     pub(super) fn count(&self) -> usize {
         self.sets.0.iter().flatten().count()
     }
@@ -93,7 +91,7 @@ impl Queue {
     }
 
     pub(super) fn vacancy(&self) -> Option<Slot> {
-        // What comes back is to be the first again.
+        // A request that comes back has to be the first again.
         if self.is_leaving() {
             return None;
         }
@@ -187,7 +185,6 @@ impl Queue {
         Some((slot, self.sets[slot]?.id))
     }
 
-    /// The requests in its sets.
     pub(super) fn ids(&self) -> impl Iterator<Item = RequestId> {
         self.sets.0.iter().flatten().map(|staged| staged.id)
     }
@@ -197,7 +194,6 @@ impl Queue {
         self.gives_way = Some(slot);
     }
 
-    /// Empties a set.
     pub(super) fn end(&mut self, slot: Slot) -> Option<Staged> {
         let staged = self.sets[slot].take();
         if self.count() == 0 {

@@ -1,4 +1,5 @@
 //! What benches of several processes share: processors, and the least that two processes can do for each other.
+#![expect(unsafe_code, reason = "a number becomes a descriptor")]
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::process::{Child, Command};

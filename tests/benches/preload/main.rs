@@ -5,6 +5,7 @@
 //! the medians. Daemon and program each look for the other before they sleep, so a second core helps.
 //!
 //! `cargo bench -p ane-tests --bench preload`
+#![expect(unsafe_code, reason = "calls of a C program")]
 
 #[path = "../../../device/benches/report/mod.rs"]
 mod report;

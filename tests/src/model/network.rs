@@ -132,14 +132,14 @@ fn attention(net: &mut Onnx, x: &str, tokens: i64, width: i64, heads: i64) -> St
     linear(net, &joined, width, width)
 }
 
-fn linear(net: &mut Onnx, x: &str, inputs: i64, outputs: i64) -> String {
+pub(super) fn linear(net: &mut Onnx, x: &str, inputs: i64, outputs: i64) -> String {
     let weights = net.random(&[inputs, outputs], (3.0 / inputs as f32).sqrt());
     let bias = net.random(&[outputs], 0.1);
     let product = net.node("MatMul", &[x, &weights], &[]);
     net.node("Add", &[&product, &bias], &[])
 }
 
-fn norm(net: &mut Onnx, x: &str, width: i64) -> String {
+pub(super) fn norm(net: &mut Onnx, x: &str, width: i64) -> String {
     let (scale, offset) = (net.singles(&[width], &vec![1.0; width as usize]), net.random(&[width], 0.1));
     net.node("LayerNormalization", &[x, &scale, &offset], &[("epsilon", Single(1e-5))])
 }

@@ -7,6 +7,7 @@ use std::process::Command;
 use ane::container::Axes;
 use ane::tensor::Tensor;
 use ane_tests::command::{ane, path, printed, refused};
+use ane_tests::model::Onnx;
 use half::f16;
 
 use super::daemon::AneDaemon;
@@ -26,6 +27,80 @@ fn file_that_is_no_program_is_refused_by_every_command_that_takes_one() {
         let message = refused(1, &[command, &scratch.at("")]);
         assert!(message.contains("Is a directory"), "{command}: {message}");
     }
+}
+
+#[test]
+fn model_where_a_program_is_wanted_is_refused_with_the_command_that_makes_one() {
+    let scratch = Scratch::new();
+    let model = scratch.file("net.onnx", &ane_tests::model::operators());
+    let page = scratch.at("page.html");
+    let commands: [&[&str]; 8] = [
+        &["run", &model],
+        &["info", &model],
+        &["decode", &model],
+        &["diff", &model, &model],
+        &["sram", &model],
+        &["convert", &model, &page],
+        &["report", &model, "-o", &page],
+        &["patch", &model, "--set", "PECfg.operation=1", "-o", &page],
+    ];
+    for command in commands {
+        let message = refused(1, command);
+        let advice = format!("make a program with: ane compile {model} -o net.anec");
+        assert!(message.contains(&advice), "{command:?}: {message}");
+    }
+}
+
+#[test]
+fn problems_of_a_model_are_a_line_each_and_equal_ones_are_one() {
+    let scratch = Scratch::new();
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2, 3]);
+    for name in ["a", "b", "c\nd", "e", "f"] {
+        net.node_to("NoSuchThing", &[&x], name, &[]);
+    }
+    net.node_to("NoSuchOther", &[&x], "y", &[]);
+    net.output("y", &[2, 3]);
+    let model = scratch.file("net.onnx", &net.finish());
+    let output = ane(&["compile", &model, "-o", &scratch.at("net.anec")]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8(output.stderr).expect("messages are text");
+    let lines: Vec<&str> = message.lines().collect();
+    assert!(lines[0].ends_with("6 parts of the model cannot be mapped; docs/models.md says what is mapped"));
+    let wanted = [
+        r#"  NoSuchThing "a", "b", "c\nd" and 2 more of [2, 3]: the operation is not mapped to this engine"#,
+        r#"  NoSuchOther "y" of [2, 3]: the operation is not mapped to this engine"#,
+    ];
+    assert_eq!(lines[1..], wanted);
+}
+
+#[test]
+fn names_that_a_model_does_not_have_are_refused() {
+    let scratch = Scratch::new();
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[1, 16, 1, 32]);
+    net.node_to("Relu", &[&x], "y", &[]);
+    net.output("y", &[1, 16, 1, 32]);
+    let (model, program) = (scratch.file("net.onnx", &net.finish()), scratch.at("net.anec"));
+    let array = scratch.array("x.npy", &Tensor::random(SHAPE, 1));
+    let (bind, one) = (format!("z={array}"), format!("x={array}"));
+    let cases: [(&[&str], &str); 4] = [
+        (
+            &["compile", &model, "-o", &program, "--dim", "batch=1"],
+            "open extent \"batch\"; it has no open extent",
+        ),
+        (&["compile", &model, "-o", &program, "--bind", &bind], "no input \"z\"; its inputs are \"x\""),
+        (&["compare", &model, "-i", &bind], "no input \"z\"; its inputs are 0 (x)"),
+        (&["compare", &model, "-i", &one, "-i", &one], "input \"x\" is given twice"),
+    ];
+    for (command, expected) in cases {
+        let message = refused(2, command);
+        assert!(message.contains(expected), "{command:?}: {message}");
+    }
+    let layers = printed(&["compare", &model, "-i", &one, "--json"]);
+    assert!(layers.contains("\"operation\": \"relu\"") && layers.contains("\"so_far\": 0.0"), "{layers}");
+    let made = printed(&["compile", &model, "-o", &program, "--json"]);
+    assert!(made.contains("\"layers\""), "{made}");
 }
 
 #[test]

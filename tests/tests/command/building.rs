@@ -1,13 +1,16 @@
 //! `ane build` and `ane info`.
 
+use ane::container::Axes;
+use ane::tensor::Tensor;
 use ane_tests::command::{printed, refused};
+use ane_tests::model::Onnx;
 
-use super::scratch::{Scratch, example};
+use super::scratch::{Scratch, example, read};
 
 #[test]
 fn description_becomes_a_program_that_runs() {
     let scratch = Scratch::new();
-    let weights = ane::tensor::Tensor::random(ane::container::Axes { n: 8, c: 4, h: 3, w: 3 }, 1);
+    let weights = Tensor::random(Axes { n: 8, c: 4, h: 3, w: 3 }, 1);
     scratch.array("w.npy", &weights);
     let text =
         "image = input 4x6x10\nc = convolution image outputs=8 kernel=3x3 weights=w.npy relu\noutput c\n";
@@ -19,6 +22,28 @@ fn description_becomes_a_program_that_runs() {
     assert!(report.contains("9216 multiplications"), "{report}");
     let message = refused(1, &["build", &description, "-o", &program]);
     assert!(message.contains("exists already; --force overwrites it"), "{message}");
+}
+
+#[test]
+fn compiled_program_keeps_the_shapes_and_the_layers_of_its_model() {
+    let scratch = Scratch::new();
+    let mut net = Onnx::new(3);
+    let x = net.input("x", &[4, 3, 16, 16]);
+    net.node_to("Relu", &[&x], "y", &[]);
+    net.output("y", &[4, 3, 16, 16]);
+    let (model, program) = (scratch.file("net.onnx", &net.finish()), scratch.at("net.anec"));
+    printed(&["compile", &model, "-o", &program]);
+    let overview = printed(&["info", &program]);
+    assert!(overview.contains("[4, 3, 16, 16] fp16, as [1, 12, 16, 16]"), "{overview}");
+    assert!(overview.contains("; relu y"), "{overview}");
+    let array = scratch.array("x.npy", &Tensor::random(Axes { n: 4, c: 3, h: 16, w: 16 }, 1));
+    let report = printed(&["run", &program, "-i", &format!("x={array}"), "-o", &scratch.at("out")]);
+    assert!(report.contains("y                [4, 3, 16, 16]"), "{report}");
+    let output = read(&scratch.path().join("out/y.npy"), Axes { n: 4, c: 3, h: 16, w: 16 });
+    assert!(output.values().iter().all(|value| value.to_f32() >= 0.0));
+    let page = scratch.at("net.html");
+    printed(&["report", &program, "-o", &page]);
+    assert!(std::fs::read_to_string(page).expect("a page").contains("\"layer\":\"relu y\""));
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn who_answers_nonsense_at_a_control_socket_is_found_out() {
     let cases: [(&[u8], &str); 5] = [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "is no control socket of a device"),
         (b"  0x1c24000 0x1\n", "the answer has no end"),
-        (b"  0x1c24000 1\nok\n", "what is told about registers makes no sense"),
+        (b"  0x1c24000 1\nok\n", "device's report of registers has line"),
         (b"  \xff\xfe\nok\n", "valid UTF-8"),
         (b"error \x1b[2Jgone\n", "gone"),
     ];

@@ -12,7 +12,10 @@ use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::long_task::endless;
 use ane_tests::null_task;
 use ane_uapi::ioctl::errno::Errno;
+use ane_uapi::ioctl::fence::{CANCEL, CANCEL_RUNNING, Cancel};
 use ane_uapi::ioctl::request::{REQUEST_NONBLOCK, SUBMIT_REQUEST};
+use nix::time::{ClockId, clock_gettime};
+use zerocopy::FromZeros;
 
 use super::rig::{MEMORY, result};
 
@@ -87,6 +90,81 @@ fn users_whose_requests_hang_are_parked_and_told_so() {
     assert!(ran >= end * 2 / 5, "{ran:?} of {end:?}");
     let told = report(&mut rig.driver, "contexts").unwrap();
     assert_eq!(told.matches("its request hung").count(), 3, "{told}");
+}
+
+#[test]
+fn users_whose_requests_hang_to_a_deadline_of_their_own_are_parked_too() {
+    let daemon = Daemon::start(&["--numerics", "exact"]);
+    let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
+    let mut rig =
+        Clients::new(Driver::probe(VhostUser::connect(&daemon.socket(), settings).unwrap()).unwrap());
+    let (null, endless) = (null_task::program(1), endless());
+    let (null, endless) = (null.program(), endless.program());
+    let victim = open(&mut rig, 1000);
+    let short = rig.load(victim, &null);
+    let files: Vec<Loaded> = (1001..1004)
+        .map(|user| {
+            let file = open(&mut rig, user);
+            rig.load(file, &endless)
+        })
+        .collect();
+    let (start, end) = (Instant::now(), Duration::from_secs(8));
+    let (mut ran, mut next) = (Duration::ZERO, start);
+    while start.elapsed() < end {
+        if Instant::now() >= next {
+            next = Instant::now() + LONGEST / 2;
+            for long in &files {
+                let (mut request, mut memory) = long.request();
+                request.flags |= REQUEST_NONBLOCK;
+                request.deadline_ns = after(LONGEST / 2) as u64;
+                let _ = rig.ioctl_with(long.file, &SUBMIT_REQUEST, &mut request, &mut memory);
+            }
+        }
+        let one = Instant::now();
+        assert_eq!(result(&rig.run(&short)), Ok(()));
+        ran += one.elapsed().min(Duration::from_millis(20));
+    }
+    assert!(ran >= end * 2 / 5, "{ran:?} of {end:?}");
+}
+
+#[test]
+fn user_who_takes_back_a_request_that_hung_is_parked() {
+    let daemon = Daemon::start(&["--numerics", "exact"]);
+    let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
+    let mut rig =
+        Clients::new(Driver::probe(VhostUser::connect(&daemon.socket(), settings).unwrap()).unwrap());
+    let (null, endless) = (null_task::program(1), endless());
+    let (null, endless) = (null.program(), endless.program());
+    let [victim, cancels, closes] = [1000, 1001, 1002].map(|user| open(&mut rig, user));
+    let short = rig.load(victim, &null);
+    let (first, second) = (rig.load(cancels, &endless), rig.load(closes, &endless));
+    let parked = |rig: &mut Clients<Driver<VhostUser>>| {
+        // Only while somebody else is at work.
+        assert_eq!(result(&rig.run(&short)), Ok(()));
+        report(&mut rig.driver, "contexts").unwrap().matches("its request hung").count()
+    };
+    let fence = rig.submit(&first).unwrap();
+    let waits = rig.submit(&short).unwrap();
+    rig.wait_until(cancels, fence, after(LONGEST)).unwrap_err();
+    let mut hard = Cancel { fence, flags: CANCEL_RUNNING, ..Cancel::new_zeroed() };
+    rig.ioctl(cancels, &CANCEL, &mut hard).unwrap();
+    assert_eq!(result(&rig.wait(cancels, fence)), Err(Errno::ECANCELED));
+    assert_eq!(result(&rig.wait(victim, waits)), Ok(()));
+    assert_eq!(parked(&mut rig), 1);
+    let fence = rig.submit(&second).unwrap();
+    let waits = rig.submit(&short).unwrap();
+    rig.wait_until(closes, fence, after(LONGEST)).unwrap_err();
+    rig.driver.close(closes);
+    assert_eq!(result(&rig.wait(victim, waits)), Ok(()));
+    let again = open(&mut rig, 1002);
+    rig.load(again, &endless);
+    assert_eq!(parked(&mut rig), 2);
+}
+
+/// When so much time has passed, on the driver's clock.
+fn after(span: Duration) -> i64 {
+    let now = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap());
+    (now + span).as_nanos() as i64
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! Messages, memory and descriptors that a frontend should not send: its own session may end, the daemon and its device go on.
+#![expect(unsafe_code, reason = "a number becomes a descriptor")]
 
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
@@ -308,18 +309,45 @@ fn call_that_is_full_and_blocks_keeps_neither_the_engine_nor_the_next_frontend()
 }
 
 #[test]
-fn descriptor_that_is_no_eventfd_wakes_nobody_and_harms_nothing() {
+fn descriptor_that_is_neither_an_eventfd_nor_a_file_ends_the_connection() {
     let daemon = Daemon::start(&[]);
     let frontend = Hostile::new(&daemon.socket());
     let (ours, theirs) = UnixStream::pair().expect("sockets can be had");
-    frontend.frontend.set_vring_kick(0, &event(&theirs)).expect("it is answered");
+    assert!(frontend.frontend.set_vring_kick(0, &event(&theirs)).is_err());
     drop(ours);
-    frontend.kick(0);
-    std::thread::sleep(SHORT);
+    let told = daemon.wait_for("descriptor is refused");
+    assert!(told.contains("is no eventfd and no ordinary file"), "{told}");
     assert!(dump(&daemon).contains("front: sound"));
-    assert!(daemon.log().contains("is no eventfd"), "{}", daemon.log());
     drop(frontend);
     assert!(Hostile::new(&daemon.socket()).is_served());
+}
+
+#[test]
+fn file_is_neither_kick_nor_call_and_harms_nothing() {
+    let daemon = Daemon::start(&[]);
+    let frontend = Hostile::new(&daemon.socket());
+    let file = tempfile::tempfile().expect("files can be had");
+    frontend.frontend.set_vring_kick(0, &event(&file)).expect("it is answered");
+    frontend.frontend.set_vring_call(0, &event(&file)).expect("it is answered");
+    assert!(daemon.wait_for("is no eventfd").contains("kick"));
+    assert!(dump(&daemon).contains("front: sound"));
+    drop(frontend);
+    assert!(Hostile::new(&daemon.socket()).is_served());
+}
+
+#[test]
+fn frontends_that_come_without_end_and_hand_over_nonsense_write_less_than_a_hundred_lines() {
+    let mut daemon = Daemon::start(&[]);
+    let file = tempfile::tempfile().expect("files can be had");
+    for _ in 0..60 {
+        let frontend = Hostile::new(&daemon.socket());
+        for _ in 0..5 {
+            frontend.frontend.set_vring_call(0, &event(&file)).expect("it is answered");
+        }
+    }
+    let lines = daemon.log().lines().count();
+    assert!(lines < 100, "{lines} lines");
+    assert!(daemon.is_running());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Models: compiled, run on the embedded device, and compared with double precision.
 //!
+//! * [`activations`]: functions of each element behind a convolution.
 //! * [`agree`]: those that agree.
 //! * [`kernels`]: kernels for which the array has no room.
 //! * [`placed`]: parts that known indices pick or put.
@@ -7,9 +8,11 @@
 //! * [`ranges`]: those whose numbers lie below zero or beyond halves.
 //! * [`refused`]: those that are refused.
 //! * [`simplified`]: those that have fewer layers than they were written with.
+//! * [`sizes`]: those whose tensors are larger than the chip.
 //! * [`waves`]: sine and cosine.
 //! * [`wholes`]: whole numbers that the run computes, and computed weights.
 
+mod activations;
 mod agree;
 mod kernels;
 mod placed;
@@ -17,6 +20,7 @@ mod quantized;
 mod ranges;
 mod refused;
 mod simplified;
+mod sizes;
 mod waves;
 mod wholes;
 
@@ -24,7 +28,7 @@ use ane::device::{Device, Location};
 use ane::model::compare::worst;
 use ane::model::network::evaluate::evaluate;
 use ane::model::network::{Array, Network};
-use ane::model::{Compiled, Error, Options, compile, execute};
+use ane::model::{Compiled, ModelError, Options, compile, execute};
 use ane_tests::model::Attribute::{self, Integer};
 use ane_tests::model::Onnx;
 use ane_tests::random::Random;
@@ -76,7 +80,7 @@ fn difference(model: &[u8]) -> (f64, f64) {
 
 fn problems(model: &[u8]) -> Vec<ane::model::Problem> {
     match compile(model, &Options::default()) {
-        Err(Error::Problems(problems)) => problems,
+        Err(ModelError::Problems(problems)) => problems,
         other => panic!("not refused so: {other:?}"),
     }
 }

@@ -1,11 +1,12 @@
 //! Models whose numbers lie below zero, or leave what a half holds on their way.
 
+use ane::model::compare::compare;
 use ane::model::execute;
 use ane::model::network::Array;
 use ane_tests::model::Attribute::{Integer, Integers, Single, Text};
 use ane_tests::model::Onnx;
 
-use super::{compiled, device, difference, problems};
+use super::{compiled, device, difference, problems, random};
 
 /// The one result of a model for these inputs.
 fn result(net: &Onnx, inputs: &[Array]) -> Vec<f64> {
@@ -148,4 +149,23 @@ fn rounding_that_nobody_knows_is_refused() {
     net.node_to("Resize", &[&x, "", &none, &sizes], "y", &[("nearest_mode", Text("sideways"))]);
     net.output("y", &[1, 1, 4, 4]);
     assert!(problems(&net.finish())[0].why.to_string().contains("\"sideways\""));
+}
+
+/// A mask is the lowest single, or the lowest half: what it is added to counts for nothing.
+#[test]
+fn masks_are_neither_rounded_constants_nor_differences() {
+    for mask in [f32::MIN, -65504.0, f32::NEG_INFINITY] {
+        let mut net = Onnx::new(1);
+        let x = net.input("x", &[2, 3]);
+        let masks = net.singles(&[1, 3], &[0.0, mask, 0.0]);
+        let masked = net.node("Add", &[&x, &masks], &[]);
+        net.node_to("Softmax", &[&masked], "y", &[]);
+        net.output("y", &[2, 3]);
+        let compiled = compiled(&net.finish());
+        assert!(compiled.notes.is_empty(), "{mask}: {:?}", compiled.notes);
+        let layers = compare(&device(), &compiled, &[random(&[2, 3], 1)]).expect("it runs");
+        for layer in layers {
+            assert!(layer.so_far < 0.01 && layer.own < 0.01, "{mask}: {layer:?}");
+        }
+    }
 }

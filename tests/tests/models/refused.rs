@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ane::model::limits::NODES_MAX;
 use ane::model::network::Array;
-use ane::model::{Error, Options, Why, compile, execute};
+use ane::model::{ModelError, Options, Why, compile, execute};
 use ane_tests::model::Attribute::{Integer, Integers};
 use ane_tests::model::{Onnx, bytes, mobilenet, number, sequence};
 
@@ -179,7 +179,7 @@ fn million_nodes_are_refused_by_their_number() {
     number(1, 8, &mut model);
     bytes(7, &graph, &mut model);
     let refused = compile(&model, &Options::default());
-    assert!(matches!(refused, Err(Error::Nodes { count: 1_000_000 })), "{NODES_MAX} at most");
+    assert!(matches!(refused, Err(ModelError::Nodes { count: 1_000_000 })), "{NODES_MAX} at most");
 }
 
 #[test]

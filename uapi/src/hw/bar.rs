@@ -44,7 +44,6 @@ layout! {
 }
 
 impl AddressWord {
-    /// The word of `address`.
     pub const fn of(address: Iova) -> Self {
         Self::from_bits(address.0)
     }
@@ -64,7 +63,6 @@ impl BarTable {
         self.0[bar.index()]
     }
 
-    /// Puts an address into a slot.
     pub const fn set(&mut self, bar: BarIndex, address: Iova) {
         self.0[bar.index()] = address;
     }

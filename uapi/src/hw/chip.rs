@@ -12,9 +12,9 @@
 
 use super::dart::{self, aperture};
 use super::hal::Generation;
-use super::names::named;
 use super::space::{EngineOffset, PhysAddr};
 use super::usage::ReadOnly;
+use crate::named;
 use crate::register::Grade;
 
 mod engines;
@@ -140,11 +140,6 @@ pub const BIA: Circuit = circuit(
 pub const CIRCUITS: [Circuit; 6] = [STYX, EOS0, EOS1, EOS2, EOS3, BIA];
 
 impl Circuit {
-    /// Where `offset` of the container is on the SoC's bus; `None` beyond the container.
-    pub const fn physical(&self, offset: EngineOffset) -> Option<PhysAddr> {
-        if offset.0 < EngineOffset::CONTAINER { self.mmio_base.checked_add(offset.0 as u64) } else { None }
-    }
-
     /// Which offset of the container an address of the SoC's bus is; `None` outside it.
     pub const fn offset(&self, address: PhysAddr) -> Option<EngineOffset> {
         match address.0.checked_sub(self.mmio_base.0) {

@@ -21,8 +21,7 @@ use super::dart::walk::WalkIndices;
 use super::index::OutOfRange;
 use crate::abi::{AbiStruct, Item, abi};
 
-/// How long the driver waits for someone to recover the engine after a real fault, in milliseconds (seed
-/// 000; derived).
+/// How long the driver waits for someone to recover the engine after a real fault, in ms (seed 000; derived).
 pub const RECOVERY_PARK_MS: u32 = 250;
 
 abi! {
@@ -158,7 +157,6 @@ impl IoDartErrorInfo {
         }
     }
 
-    /// What sort of fault it is.
     pub fn fault_type(&self) -> Result<FaultType, BadErrorInfo> {
         name(self.fault_type).map_err(BadErrorInfo::Type)
     }
@@ -173,7 +171,6 @@ impl IoDartErrorInfo {
         name(self.hw_error).map_err(BadErrorInfo::Error)
     }
 
-    /// The stream that faulted.
     pub fn stream(&self) -> Result<StreamId, BadErrorInfo> {
         StreamId::new(self.sid.get()).map_err(BadErrorInfo::Stream)
     }

@@ -21,7 +21,6 @@ pub mod fields;
 
 pub use fields::FIELDS;
 
-/// A byte offset in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldOffset(pub u16);
 
@@ -125,7 +124,7 @@ generations! {
 const _: () = assert!(Generation::ALL.len() == 28);
 
 /// A name that is no target of the compiler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct UnknownGeneration<'a> {
     pub name: &'a str,
 }
@@ -136,8 +135,6 @@ impl fmt::Display for UnknownGeneration<'_> {
         list(f, Generation::ALL.iter().map(|generation| generation.name()))
     }
 }
-
-impl core::error::Error for UnknownGeneration<'_> {}
 
 impl Generation {
     /// The target of that name; capitals do not matter.
@@ -212,7 +209,6 @@ pub enum Values {
     Everywhere(u32),
 }
 
-/// One field of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     pub place: FieldBytes,

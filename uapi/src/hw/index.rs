@@ -6,7 +6,6 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{what} {value} does not exist, there are {count}")]
 pub struct OutOfRange {
-    /// What was to be named.
     pub what: &'static str,
     pub value: u32,
     pub count: u8,

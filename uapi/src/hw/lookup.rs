@@ -15,7 +15,6 @@ use super::tq::{QueueId, TASK_QUEUE};
 use super::{firmware::FIRMWARE, pe_mmu::PE_MMU};
 use crate::register::{Access, Register};
 
-/// A register at its place in the container.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     pub at: EngineOffset,

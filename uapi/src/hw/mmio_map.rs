@@ -22,7 +22,6 @@ pub const EXTENSION_START: EngineOffset = EngineOffset(0x1f0_0000);
 /// First offset behind the extension range, which is the end of the container.
 pub const EXTENSION_END: EngineOffset = EngineOffset(EngineOffset::CONTAINER);
 
-/// A range of the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     pub region: Region,

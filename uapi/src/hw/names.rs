@@ -14,6 +14,7 @@ pub(super) fn list(f: &mut fmt::Formatter<'_>, names: impl Iterator<Item = &'sta
 }
 
 /// Declares an enumeration whose values have names for people.
+#[macro_export]
 macro_rules! named {
     (
         $( #[$meta:meta] )*
@@ -31,7 +32,11 @@ macro_rules! named {
                 match self { $( Self::$variant => $name, )* }
             }
         }
+
+        impl core::fmt::Display for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
     };
 }
-
-pub(super) use named;

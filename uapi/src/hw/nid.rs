@@ -50,14 +50,6 @@ impl Nid {
     }
 }
 
-impl TryFrom<u32> for Nid {
-    type Error = BadNid;
-
-    fn try_from(number: u32) -> Result<Self, Self::Error> {
-        Self::new(number)
-    }
-}
-
 impl fmt::Display for Nid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "nid {:#x}", self.number())

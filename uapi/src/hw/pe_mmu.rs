@@ -106,7 +106,6 @@ impl PageSize {
         va >> self.0.trailing_zeros()
     }
 
-    /// The offset of a virtual address in its page.
     pub const fn offset(self, va: u64) -> u32 {
         // The mask has at most 31 bits.
         (va & (self.0 as u64 - 1)) as u32

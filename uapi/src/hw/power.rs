@@ -8,8 +8,8 @@
 //! The words lie in a window of their own, outside of the engine's container, at the offsets that they have in the power
 //! manager of the T8103.
 
-use super::names::named;
 use crate::layout;
+use crate::named;
 use crate::register::Show;
 
 pub const WINDOW_BYTES: u32 = 0x1_0000;

@@ -69,7 +69,6 @@ impl Target {
     }
 }
 
-/// A record, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RegisterWrite {
     pub register: EngineOffset,

@@ -26,12 +26,7 @@ pub enum RebaseError {
     BeforeRegion { iova: Iova, base: u64 },
     /// The address, or the end of the `len` bytes that begin there, lies behind the region.
     #[error("{len:#x} bytes at {iova} leave the region that ends at {end:#x}")]
-    BehindRegion {
-        iova: Iova,
-        len: u64,
-        /// First address behind the region.
-        end: u64,
-    },
+    BehindRegion { iova: Iova, len: u64, end: u64 },
     #[error("{0} lies outside the mapped region")]
     OutsideAperture(ApertureAddr),
     #[error(

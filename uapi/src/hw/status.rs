@@ -40,7 +40,6 @@ impl EngineStatus {
         self.into_bits() | 0x80 == Self::POWERED_IDLE.into_bits()
     }
 
-    /// True if the engine is powered and idle.
     pub const fn is_powered_idle(self) -> bool {
         self.into_bits() == Self::POWERED_IDLE.into_bits()
     }

@@ -173,13 +173,6 @@ layout! {
     }
 }
 
-impl EventTime {
-    /// The time in nanoseconds, since the ticks were last zero.
-    pub const fn nanoseconds(self) -> u64 {
-        self.ticks() as u64 * 1_000_000_000 / TIMESTAMP_HZ as u64
-    }
-}
-
 layout! {
     /// The request that was taken last.
     pub struct Committed {

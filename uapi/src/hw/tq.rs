@@ -215,7 +215,6 @@ pub enum Pairing {
 pub struct SlotRegisters {
     /// BAR 0; the others follow.
     pub bars: u32,
-    /// The network id.
     pub nid: u32,
     /// Length of the first descriptor.
     pub size: u32,
@@ -246,7 +245,6 @@ impl Slot {
 }
 
 impl SlotRegisters {
-    /// Offset of one BAR.
     pub const fn bar(&self, bar: BarIndex) -> u32 {
         self.bars + 4 * bar.number() as u32
     }

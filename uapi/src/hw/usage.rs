@@ -187,9 +187,7 @@ impl MappingClass {
 #[bitfield(u64)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Protection {
-    /// The engine may write.
     pub device_writes: bool,
-    /// The engine may read.
     pub device_reads: bool,
     __: bool,
     /// Becomes bit 62 of a leaf.
@@ -206,7 +204,6 @@ impl Protection {
     /// The bits of the word that have a meaning.
     pub const KNOWN: u64 = 0b11_1011;
 
-    /// The word of a class.
     pub const fn of(class: ProtectionClass) -> Self {
         Self::from_bits(class as u64)
     }

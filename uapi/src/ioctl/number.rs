@@ -44,7 +44,6 @@ const TYPE_SHIFT: u32 = 8;
 const SIZE_SHIFT: u32 = 16;
 const DIRECTION_SHIFT: u32 = 30;
 
-/// An ioctl number, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Number {
     /// Who reads and writes the argument.
@@ -57,7 +56,6 @@ pub struct Number {
 }
 
 impl Number {
-    /// The number of a command whose argument is a `T`.
     pub const fn of<T>(direction: ArgumentDirection, subsystem: u8, nr: u8) -> Self {
         const { assert!(size_of::<T>() <= MAX_SIZE, "the size of an argument has fourteen bits") };
         Self { direction, subsystem, nr, size: size_of::<T>() as u16 }
@@ -110,7 +108,6 @@ pub struct Ioctl {
     pub nr: u8,
     /// The word that is passed to `ioctl`.
     pub number: u32,
-    /// The macro's name in C.
     pub c_name: &'static str,
     pub structure: &'static StructLayout,
     pub doc: &'static str,
@@ -132,7 +129,6 @@ impl Ioctl {
         Self { nr, number, c_name, structure, doc, refusals }
     }
 
-    /// The number, taken apart.
     pub const fn decoded(&self) -> Number {
         Number::decode(self.number)
     }

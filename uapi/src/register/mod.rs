@@ -16,57 +16,36 @@ use core::marker::PhantomData;
 use thiserror::Error;
 
 use crate::hw::space::EngineOffset;
+use crate::named;
 
-/// How well a fact is established.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grade {
-    /// Observed on real silicon, value recorded.
-    Measured,
-    /// Read out of binaries or working drivers, or reproduced by executing compiled programs.
-    Derived,
-    /// Plausible, not established.
-    Predicted,
-    /// Decided by this project, because no source says it; see the decision records.
-    Chosen,
-}
-
-impl Grade {
-    /// The word that documents and dumps print.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Measured => "measured",
-            Self::Derived => "derived",
-            Self::Predicted => "predicted",
-            Self::Chosen => "chosen",
-        }
+named! {
+    /// How well a fact is established.
+    #[derive(PartialOrd, Ord)]
+    pub enum Grade {
+        /// Observed on real silicon, value recorded.
+        Measured "measured",
+        /// Read out of binaries or working drivers, or reproduced by executing compiled programs.
+        Derived "derived",
+        /// Plausible, not established.
+        Predicted "predicted",
+        /// Decided by this project, because no source says it; see the decision records.
+        Chosen "chosen",
     }
 }
 
-/// What an access to a register does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Reads give the state; writes are ignored.
-    ReadOnly,
-    /// Reads give what was last written.
-    ReadWrite,
-    /// Writing ones clears the bits written.
-    WriteOneToClear,
-    /// Writing starts something.
-    Trigger,
-    /// Reading takes the next entry of a queue.
-    Pop,
-}
-
-impl Access {
-    /// The abbreviation that documents and dumps print.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ReadOnly => "RO",
-            Self::ReadWrite => "RW",
-            Self::WriteOneToClear => "W1C",
-            Self::Trigger => "trigger",
-            Self::Pop => "pop",
-        }
+named! {
+    /// What an access to a register does.
+    pub enum Access {
+        /// Reads give the state; writes are ignored.
+        ReadOnly "RO",
+        /// Reads give what was last written.
+        ReadWrite "RW",
+        /// Writing ones clears the bits written.
+        WriteOneToClear "W1C",
+        /// Writing starts something.
+        Trigger "trigger",
+        /// Reading takes the next entry of a queue.
+        Pop "pop",
     }
 }
 
@@ -110,7 +89,6 @@ pub enum Show {
     Codes(&'static [Code]),
 }
 
-/// One field of a register word.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Name, as in the typed word; `__` for bits that no source explains.
@@ -256,7 +234,6 @@ pub struct Register {
 }
 
 impl Register {
-    /// Address of instance `index`.
     pub const fn at(&self, index: u16) -> Option<u32> {
         if index < self.count { Some(self.offset + self.stride * index as u32) } else { None }
     }

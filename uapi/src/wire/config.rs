@@ -146,7 +146,6 @@ impl Config {
         PteFormat::try_from(self.pte_format)
     }
 
-    /// What the device does after a real fault.
     pub fn fault_policy(&self) -> Result<FaultPolicy, UnknownCode> {
         FaultPolicy::try_from(self.fault_policy)
     }

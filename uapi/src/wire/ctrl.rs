@@ -145,7 +145,6 @@ const _: () = {
 };
 
 impl Header {
-    /// A request of `kind` with `count` things behind it.
     pub const fn new(kind: RequestKind, count: u32, cookie: u64) -> Self {
         Self {
             kind: U16::new(kind as u16),
@@ -161,7 +160,6 @@ impl Header {
 }
 
 impl Op {
-    /// Reads the register at container offset `offset`.
     pub const fn read(offset: u32) -> Self {
         Self {
             access: U16::new(Access::Read as u16),
@@ -171,7 +169,6 @@ impl Op {
         }
     }
 
-    /// Writes the register at container offset `offset`.
     pub const fn write(offset: u32, value: u32) -> Self {
         Self {
             access: U16::new(Access::Write as u16),
@@ -181,7 +178,6 @@ impl Op {
         }
     }
 
-    /// What the operation does.
     pub fn access(&self) -> Result<Access, UnknownCode> {
         Access::try_from(self.access.get())
     }

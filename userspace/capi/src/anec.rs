@@ -2,7 +2,7 @@
 //!
 //! Numbers and offsets are td 2.2's. The header takes 0x800 or 0x1000 bytes; what the payload leaves of the file tells.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::mem::offset_of;
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,8 +17,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligne
 
 pub const BARS: usize = TILE_COUNT as usize;
 
-/// BAR of the first output or input. The other outputs and then the inputs follow (client-abi), unless the tasks are
-/// bound otherwise.
+/// BAR of the first output or input. Other outputs and then inputs follow (client-abi), unless tasks are bound otherwise.
 pub const FIRST_SURFACE: usize = 4;
 
 /// Bytes of an element.
@@ -60,6 +59,10 @@ const _: () = {
 
 /// The lengths that a header may take.
 const HEADERS: [u64; 2] = [0x800, 0x1000];
+
+/// Ends a file that says more of its model behind the payload; before it stands how many bytes of text that is (the `ane`
+/// library's `container/anec/trailer.rs`).
+const MARK: &[u8; 8] = b"ANEMODEL";
 
 /// Largest buffer: more the engine cannot address.
 const BUFFER_MAX: u64 = aperture::SIZE;
@@ -170,7 +173,11 @@ pub fn read(path: &Path, shift: Option<u32>) -> io::Result<Image> {
         TILE_SHIFT
     });
     let size = anec.size.get();
-    let header = length.checked_sub(size).filter(|header| HEADERS.contains(header));
+    let header = |length: u64| length.checked_sub(size).filter(|header| HEADERS.contains(header));
+    let header = match header(length) {
+        Some(header) => Some(header),
+        None => trailer_bytes(&mut file)?.and_then(|behind| header(length.checked_sub(behind)?)),
+    };
     let header = header.filter(|_| anec.is_whole(shift)).ok_or_else(invalid)?;
     file.seek(SeekFrom::Start(header))?;
     let size = usize::try_from(size).map_err(|_| invalid())?;
@@ -183,6 +190,19 @@ pub fn read(path: &Path, shift: Option<u32>) -> io::Result<Image> {
     }
     let roles = anec.roles(&payload);
     Ok(Image { anec, payload, shift, roles })
+}
+
+/// Bytes behind the payload of a file that ends with a mark.
+fn trailer_bytes(file: &mut File) -> io::Result<Option<u64>> {
+    let mut footer = [0; 4 + MARK.len()];
+    if file.seek(SeekFrom::End(-(footer.len() as i64))).is_err() {
+        return Ok(None);
+    }
+    file.read_exact(&mut footer)?;
+    let (length, mark) = footer.split_at(4);
+    let length = <[u8; 4]>::try_from(length).map(u32::from_le_bytes);
+    let bytes = length.map(|length| u64::from(length) + footer.len() as u64);
+    Ok(bytes.ok().filter(|_| mark == MARK))
 }
 
 #[cfg(test)]
@@ -221,6 +241,20 @@ mod tests {
             let image = read(file(&whole(), header, 0x290).path(), None).unwrap();
             assert_eq!(image.payload, [7; 0x290]);
             assert!(image.roles.outputs.iter().eq([4]) && image.roles.inputs.iter().eq([5]));
+        }
+    }
+
+    #[test]
+    fn text_behind_the_payload_is_passed_over() {
+        for header in [0x800, 0x1000] {
+            let file = file(&whole(), header, 0x290);
+            let mut bytes = std::fs::read(file.path()).unwrap();
+            bytes.extend(b"{}\x02\0\0\0ANEMODEL");
+            std::fs::write(file.path(), &bytes).unwrap();
+            assert_eq!(read(file.path(), None).unwrap().payload, [7; 0x290]);
+            bytes.push(0);
+            std::fs::write(file.path(), &bytes).unwrap();
+            assert!(read(file.path(), None).is_err());
         }
     }
 

@@ -14,6 +14,7 @@
 //! * [`node`]: the device node and what is asked of it;
 //! * [`call`]: what C says, and `errno`;
 //! * [`network`]: a loaded program with its buffers, as C sees it.
+#![expect(unsafe_code, reason = "functions that C calls take pointers")]
 #![cfg(target_os = "linux")]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

@@ -19,8 +19,8 @@ const DEVICES: usize = 2;
 ///
 /// # Errors
 ///
-/// `ENODEV` if there is none. Whose a node is that cannot be opened is not known, so what the system says of the first such
-/// one is the reason then: that all is taken, or that somebody else may use it.
+/// `ENODEV` if there is none. The driver of a node that cannot be opened is not known. If there is such a node, the error is
+/// the system's error for the first of them, such as `EBUSY` or `EACCES`.
 pub fn open(number: usize) -> io::Result<File> {
     let mut why = io::Error::from_raw_os_error(libc::ENODEV);
     if number >= DEVICES {
@@ -73,7 +73,6 @@ pub struct Buffer {
 impl Buffer {
     pub const NONE: Self = Self { map: ptr::null_mut(), size: 0, handle: 0, offset: 0 };
 
-    /// A new buffer, zeroed and mapped.
     pub fn new(fd: RawFd, size: u64) -> io::Result<Self> {
         let mut init = BoInit { size, ..BoInit::new_zeroed() };
         call(fd, BO_INIT.number, &mut init)?;

@@ -1,4 +1,4 @@
-//! What the environment says, read once.
+//! The settings in the environment, read once.
 //!
 //! `ane exec` sets it for the program that it starts:
 //!
@@ -13,7 +13,6 @@ use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) struct Config {
-    /// Where the daemon listens.
     pub(crate) socket: &'static [u8],
     pub(crate) node: u8,
     pub(crate) listing: Option<&'static CStr>,
@@ -22,11 +21,11 @@ pub(crate) struct Config {
 }
 
 /// How long the daemon may be silent if nothing is said: as long as for clients of the library.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 static CONFIG: OnceLock<Option<Config>> = OnceLock::new();
 
-/// What is said; `None` if nothing is.
+/// The value of a variable; `None` if it is not set.
 pub(crate) fn get() -> Option<&'static Config> {
     CONFIG.get_or_init(read).as_ref()
 }
@@ -35,7 +34,7 @@ fn read() -> Option<Config> {
     let socket = variable(c"ANE_SHIM_SOCKET")?;
     let node = variable(c"ANE_SHIM_NODE").and_then(|name| number(name.to_bytes())).unwrap_or(0);
     let patience = variable(c"ANE_SHIM_PATIENCE_MS").and_then(|value| value.to_str().ok()?.parse().ok());
-    let patience = patience.map_or(PATIENCE, Duration::from_millis);
+    let patience = patience.map_or(TIMEOUT, Duration::from_millis);
     Some(Config { socket: socket.to_bytes(), node, listing: variable(c"ANE_SHIM_DEV"), patience })
 }
 

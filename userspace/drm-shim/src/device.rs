@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::connection::{self, Ready, Signals, Taken};
 use crate::files::{self, File};
 use crate::sys::file::{self, Identity};
-use crate::sys::{Failure, memory};
+use crate::sys::{Failure, Result, memory};
 use crate::{marshal, sweep};
 
 /// Flags of `open` that mean something for the descriptor of a memory object.
@@ -21,7 +21,7 @@ const KEPT: c_int = libc::O_ACCMODE | libc::O_CLOEXEC | libc::O_NONBLOCK;
 ///
 /// The file has its place in a context from now on, as only that has an arena; so it is opening that fails with `EBUSY` when
 /// its user may have no more, and not the first call.
-pub(crate) fn open(config: &Config, flags: c_int) -> Result<c_int, Failure> {
+pub(crate) fn open(config: &Config, flags: c_int) -> Result<c_int> {
     if flags & libc::O_DIRECTORY != 0 {
         return Err(Failure(libc::ENOTDIR));
     }
@@ -59,7 +59,7 @@ pub(crate) fn open(config: &Config, flags: c_int) -> Result<c_int, Failure> {
 }
 
 /// A new file of the daemon: the connection's number of it, and its arena.
-fn new_file(lane: &mut Taken, config: &Config) -> Result<(u32, c_int), Failure> {
+fn new_file(lane: &mut Taken, config: &Config) -> Result<(u32, c_int)> {
     let Ready { link, answer, .. } = lane.ready(config)?;
     let (opened, _) = link.simple(Kind::Open, 0, None, answer)?;
     let number = opened?;
@@ -79,7 +79,7 @@ pub(crate) fn is_open(identity: Identity) -> bool {
 }
 
 /// An ioctl with the letter of DRM on `fd`; `None` if that is no file of the device.
-pub(crate) fn ioctl(config: &Config, fd: c_int, number: u32, argument: u64) -> Option<Result<(), Failure>> {
+pub(crate) fn ioctl(config: &Config, fd: c_int, number: u32, argument: u64) -> Option<Result<()>> {
     let identity = file::regular(fd)?;
     connection::settle(config);
     let file = match files::find(identity) {
@@ -104,7 +104,7 @@ fn inherited(config: &Config, fd: c_int, identity: Identity) -> Option<File> {
     Some(file)
 }
 
-fn call(config: &Config, file: File, fd: c_int, ioctl: &Ioctl, argument: u64) -> Result<(), Failure> {
+fn call(config: &Config, file: File, fd: c_int, ioctl: &Ioctl, argument: u64) -> Result<()> {
     refuse(ioctl, argument)?;
     let mut lane = connection::take();
     let number = lane.number(config, file, fd);
@@ -116,7 +116,7 @@ fn call(config: &Config, file: File, fd: c_int, ioctl: &Ioctl, argument: u64) ->
 
 /// What a client that maps the node as one file cannot have: a buffer whose pages do not follow each other in it, and
 /// another context, which would be another file.
-fn refuse(ioctl: &Ioctl, argument: u64) -> Result<(), Failure> {
+fn refuse(ioctl: &Ioctl, argument: u64) -> Result<()> {
     if ioctl.number == context::CONTEXT_DETACH.number {
         return Err(Failure(libc::EBUSY));
     }
@@ -131,7 +131,7 @@ fn refuse(ioctl: &Ioctl, argument: u64) -> Result<(), Failure> {
 }
 
 /// Carries a call to the daemon and back.
-fn carry(ready: Ready<'_>, file: u32, ioctl: &Ioctl, argument: u64) -> Result<(), Failure> {
+fn carry(ready: Ready<'_>, file: u32, ioctl: &Ioctl, argument: u64) -> Result<()> {
     let Ready { link, message, answer } = ready;
     let id = link.next_id();
     let written = marshal::write(message, ioctl, file, id, argument)?;

@@ -16,7 +16,7 @@ pub(crate) const FILES: usize = 320;
 const FILLING: u64 = u64::MAX;
 
 struct Slot {
-    /// Zero while nobody has it.
+    /// Zero while it is free.
     serial: AtomicU64,
     device: AtomicU64,
     inode: AtomicU64,
@@ -38,7 +38,6 @@ pub(crate) struct File {
     pub(crate) serial: u64,
 }
 
-/// The file with this arena.
 pub(crate) fn find(identity: Identity) -> Option<File> {
     all().find_map(|(file, other)| (other == identity).then_some(file))
 }
@@ -69,7 +68,7 @@ pub(crate) fn insert(identity: Identity) -> Option<File> {
     Some(File { slot: index, serial })
 }
 
-/// Forgets a file; false if somebody else did before.
+/// Forgets a file; false if another thread did so before.
 pub(crate) fn remove(file: File) -> bool {
     TABLE.get(file.slot).is_some_and(|slot| {
         slot.serial.compare_exchange(file.serial, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()

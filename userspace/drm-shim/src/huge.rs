@@ -11,7 +11,7 @@ use libc::{c_int, off_t};
 
 use crate::files;
 use crate::sys::file::{self, Identity};
-use crate::sys::{Failure, memory};
+use crate::sys::{Failure, Result, memory};
 
 /// Mappings of a process at a time: 32 buffers of each of eight programs, four times over (Chosen).
 const MAPPINGS: usize = 1024;
@@ -21,7 +21,7 @@ const PAGE: usize = 4096;
 
 /// One mapping: what the program knows of it, and what there is.
 struct Slot {
-    /// The program's address; zero while nobody has the place.
+    /// The program's address; zero while the place is free.
     at: AtomicUsize,
     bytes: AtomicUsize,
     start: AtomicUsize,
@@ -44,7 +44,7 @@ impl Slot {
 
 static TABLE: [Slot; MAPPINGS] = [const { Slot::free() }; MAPPINGS];
 
-/// How many there are, so that whoever has none is not held up.
+/// The number of them, so that a process without any is not held up.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Maps a part of a file; `None` if it is no arena, or one of ordinary pages.
@@ -54,7 +54,7 @@ pub(crate) fn map(
     flags: c_int,
     fd: c_int,
     offset: off_t,
-) -> Option<Result<usize, Failure>> {
+) -> Option<Result<usize>> {
     if fd < 0 || flags & libc::MAP_ANONYMOUS != 0 || files::all().next().is_none() {
         return None;
     }
@@ -71,7 +71,7 @@ fn map_around(
     fd: c_int,
     offset: off_t,
     page: usize,
-) -> Result<usize, Failure> {
+) -> Result<usize> {
     let refused = Failure(libc::EINVAL);
     if flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0 {
         return Err(refused);
@@ -88,7 +88,7 @@ fn map_around(
 }
 
 /// Takes a mapping back; `None` if it is none of these.
-pub(crate) fn unmap(at: usize, bytes: usize) -> Option<Result<(), Failure>> {
+pub(crate) fn unmap(at: usize, bytes: usize) -> Option<Result<()>> {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return None;
     }

@@ -29,6 +29,7 @@
 //! | `files`, `sweep` | which files are open, and which are not any more |
 //! | `connection`, `marshal` | lanes to the daemon, and how calls travel on them |
 //! | `sys` | the system, without the functions that this library replaces |
+#![expect(unsafe_code, reason = "functions of the C library are replaced and called")]
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #![cfg_attr(
     not(test),

@@ -11,7 +11,7 @@ use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::connection::wire::{self, Answer, Counts, HEADER, Stretch};
-use crate::sys::{Failure, memory};
+use crate::sys::{Failure, Result, memory};
 
 /// Where the table of stretches begins.
 const TABLE: usize = HEADER + size_of::<wire::Ioctl>();
@@ -59,14 +59,7 @@ const fn entry(at: u64, bytes: u32) -> Stretch {
     Stretch { at: U64::new(at), bytes: U32::new(bytes), reserved: U32::ZERO }
 }
 
-/// Writes the message for a call with its argument at `argument`.
-pub(crate) fn write(
-    message: &mut [u8],
-    ioctl: &Ioctl,
-    file: u32,
-    id: u64,
-    argument: u64,
-) -> Result<Written, Failure> {
+pub(crate) fn write(message: &mut [u8], ioctl: &Ioctl, file: u32, id: u64, argument: u64) -> Result<Written> {
     const TOO_LONG: Failure = Failure(libc::E2BIG);
     let mut copy = [0; LARGEST];
     let length = usize::from(ioctl.decoded().size);
@@ -116,12 +109,7 @@ fn bring(message: &mut [u8], index: usize, end: usize) -> Option<usize> {
 }
 
 /// Writes back what the answer changes, to the argument at `argument` and to the stretches that went with the message.
-pub(crate) fn write_back(
-    message: &[u8],
-    written: Written,
-    answer: Answer<'_>,
-    argument: u64,
-) -> Result<(), Failure> {
+pub(crate) fn write_back(message: &[u8], written: Written, answer: Answer<'_>, argument: u64) -> Result<()> {
     const NO_ANSWER: Failure = Failure(libc::EIO);
     let (counts, rest) = Counts::ref_from_prefix(answer.body).map_err(|_| NO_ANSWER)?;
     let stretches = counts.stretches.get() as usize;
@@ -153,8 +141,7 @@ fn brought<'a>(message: &'a [u8], written: Written, stretch: &Stretch) -> Option
     None
 }
 
-/// Writes, to the client's address `at`, what is different now: from the first byte that is to the last. False if that
-/// is no memory that can be written.
+/// Writes to the client's address `at` what differs now, from the first byte to the last. False if no memory is there.
 fn changes(before: &[u8], now: &[u8], at: u64) -> bool {
     let differs = |(before, now): (&u8, &u8)| before != now;
     let Some(first) = before.iter().zip(now).position(differs) else { return true };

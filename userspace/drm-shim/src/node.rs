@@ -65,7 +65,7 @@ impl Place {
     }
 }
 
-/// What `stat` says of the node.
+/// The result of `stat` for the node.
 pub(crate) const fn mode() -> mode_t {
     libc::S_IFCHR | 0o666
 }
@@ -74,7 +74,7 @@ pub(crate) const fn numbers(config: &Config) -> (u32, u32) {
     (MAJOR, config.node as u32)
 }
 
-/// What `stat` says of the directory.
+/// The result of `stat` for the directory.
 pub(crate) const fn directory_mode() -> mode_t {
     libc::S_IFDIR | 0o755
 }

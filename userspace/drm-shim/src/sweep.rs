@@ -1,6 +1,6 @@
 //! Noticing that a file was closed.
 //!
-//! Nobody tells this library of `close`, and a file lives on in duplicates and mappings. A file is closed when neither
+//! This library does not see `close`, and a file lives on in duplicates and mappings. A file is closed when neither
 //! a descriptor nor a mapping of the process stands for it, just as in the kernel; `/proc` tells. The look is taken
 //! before a file is opened, since then what closed files still hold may be needed, and now and then with a call. What
 //! a process has open when it ends is closed by its sockets.
@@ -34,7 +34,7 @@ pub(crate) fn now_and_then() {
     }
 }
 
-/// Looks, and closes what nobody has any more.
+/// Looks, and closes the files that are no longer held.
 pub(crate) fn now_at_once() {
     let mut gone = Gone([0; FILES]);
     files::all().for_each(|(file, _)| gone.put_in(file));
@@ -83,7 +83,7 @@ impl Gone {
     }
 }
 
-/// Takes the files that are there out of the list. False if none is left in it, or nobody can tell.
+/// Takes the files that are there out of the list. False if none is left in it, or that cannot be found out.
 fn look(gone: &mut Gone) -> bool {
     let is_told = each_descriptor(|_, identity| {
         gone.take_out(identity);
@@ -92,7 +92,6 @@ fn look(gone: &mut Gone) -> bool {
     is_told && gone.is_any() && maps::each(&mut |identity| gone.take_out(identity)) && gone.is_any()
 }
 
-/// A descriptor of a file.
 pub(crate) fn descriptor(wanted: Identity) -> Option<c_int> {
     let mut descriptor = None;
     each_descriptor(|fd, identity| {
@@ -104,7 +103,7 @@ pub(crate) fn descriptor(wanted: Identity) -> Option<c_int> {
     descriptor
 }
 
-/// Shows each descriptor of the process that stands for a regular file, until told to stop. False if nobody can tell.
+/// Shows each descriptor of the process that stands for a regular file, until told to stop. False if they cannot be listed.
 fn each_descriptor(mut show: impl FnMut(c_int, Identity) -> bool) -> bool {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
     let Ok(directory) = file::open(libc::AT_FDCWD, c"/proc/self/fd", flags, 0) else { return false };

@@ -31,13 +31,16 @@ from ._ane import __version__
 from ._data import (
     Bar,
     Base,
+    ComparedLayer,
     Context,
     Counters,
     Field,
+    Layer,
     MappedRange,
     Memory,
     MemoryMap,
     Operand,
+    Problem,
     Refusal,
     Register,
     Surface,
@@ -54,11 +57,12 @@ from ._errors import (
     ForkError,
     FormatError,
     HangError,
+    ModelError,
     RefusedError,
     RunError,
 )
 from ._graph import Graph, Tensor
-from ._program import Program, Tasks, load, loads
+from ._program import Program, Tasks, compare, load, loads
 from ._trace import Event, Trace
 
 __all__ = [
@@ -66,6 +70,7 @@ __all__ = [
     "Base",
     "BuildError",
     "BusyError",
+    "ComparedLayer",
     "Context",
     "Counters",
     "Device",
@@ -78,10 +83,13 @@ __all__ = [
     "FormatError",
     "Graph",
     "HangError",
+    "Layer",
     "MappedRange",
     "Memory",
     "MemoryMap",
+    "ModelError",
     "Operand",
+    "Problem",
     "Program",
     "Refusal",
     "RefusedError",
@@ -94,6 +102,7 @@ __all__ = [
     "Tensor",
     "Trace",
     "__version__",
+    "compare",
     "default_device",
     "load",
     "loads",

@@ -3,11 +3,23 @@
 from os import PathLike
 from typing import Any, Dict, List, Optional, Tuple, Union, final
 
-from numpy import float16
+from numpy import float16, float64
 from numpy.typing import NDArray
 
-__all__ = ["Device", "Graph", "Program", "Session", "__version__"]
+__all__ = ["Decided", "Device", "Graph", "Program", "Session", "__version__", "compare"]
 __version__: str
+
+@final
+class Decided:
+    def __new__(cls, dims: Dict[str, int], bind: Dict[str, NDArray[float64]]) -> Decided: ...
+
+def compare(
+    device: Device,
+    path: Union[str, PathLike[str]],
+    decided: Decided,
+    arrays: Dict[str, NDArray[float64]],
+    seed: int,
+) -> str: ...
 
 @final
 class Program:
@@ -18,9 +30,9 @@ class Program:
     @property
     def task_count(self) -> int: ...
     @staticmethod
-    def open(path: Union[str, PathLike[str]]) -> Program: ...
+    def open(path: Union[str, PathLike[str]], decided: Decided) -> Program: ...
     @staticmethod
-    def read(file: bytes, name: str) -> Program: ...
+    def read(file: bytes, name: str, decided: Decided) -> Program: ...
     def to_anec(self) -> bytes: ...
     def report(self) -> str: ...
     def tasks(self, start: int, end: int) -> str: ...

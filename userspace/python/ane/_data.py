@@ -30,8 +30,16 @@ class Record:
         return hash((type(self), *self.__dict__.values()))
 
     def __repr__(self) -> str:
+        short = self._short()
+        if short is not None:
+            return f"<ane.{type(self).__name__} {short}>"
         parts = ", ".join(f"{name}={part!r}" for name, part in self.__dict__.items())
         return f"{type(self).__name__}({parts})"
+
+
+    def _short(self) -> Optional[str]:
+        """One line, of a record with very many parts."""
+        return None
 
 
 class Surface(Record):
@@ -107,6 +115,12 @@ class Register(Record):
     source: str
     """Where it is known from; docs/sources.md says what the abbreviations stand for."""
 
+    def _short(self) -> str:
+        name = self.name or f"unknown at {self.address:#x}"
+        index = "" if self.index is None else f"[{self.index}]"
+        told = [f"{field.name}={field.shown}" for field in self.fields if field.value]
+        return f"{name}{index} = {self.value:#010x}" + (": " + ", ".join(told) if told else "")
+
     def __getitem__(self, name: str) -> int:
         """The number in a field, by the field's name."""
         for field in self.fields:
@@ -125,6 +139,18 @@ class Base(Record):
     """What the program says is there."""
 
 
+class Layer(Record):
+    """A layer of the model that a program was compiled from."""
+
+    operation: str
+    name: str
+    """What the model calls it."""
+    shape: Tuple[int, ...]
+    """The shape of its result."""
+    tasks: range
+    """The tasks that compute it; none, where it costs nothing."""
+
+
 class Task(Record):
     """One pass of the engine."""
 
@@ -137,10 +163,21 @@ class Task(Record):
     """What it does, in one line."""
     changed: Optional[int]
     """Registers that hold another value than in the task before; ``None`` for the first task."""
+    layer: Optional[Layer]
+    """The layer of the model that it belongs to; ``None`` where the program was not compiled from a model."""
     bases: Tuple[Base, ...]
     header: Tuple[Register, ...]
     registers: Tuple[Register, ...]
     """What it writes, in the order of the descriptor."""
+
+    def _short(self) -> str:
+        of = "" if self.layer is None else f" ({self.layer.operation} {self.layer.name!r})"
+        return f"{self.index}: {self.summary}{of}"
+
+    def _repr_html_(self) -> str:
+        from ._html import task
+
+        return task(self)
 
     def __getitem__(self, name: str) -> Register:
         """The register of that name that it writes; the first one, of an array."""
@@ -148,6 +185,35 @@ class Task(Record):
             if register.name == name:
                 return register
         raise KeyError(name)
+
+
+class Problem(Record):
+    """A layer or an input of a model that cannot be mapped."""
+
+    operation: str
+    name: str
+    """What the model calls it, or its result."""
+    shapes: Tuple[Tuple[int, ...], ...]
+    """Shapes of its operands, as far as they are known."""
+    reason: str
+    hint: Optional[str]
+    """What to try, if that is in the caller's hands."""
+
+
+class ComparedLayer(Record):
+    """A layer of a model on the engine, beside double precision."""
+
+    operation: str
+    name: str
+    shape: Tuple[int, ...]
+    largest: float
+    """The largest element in double precision."""
+    so_far: float
+    """The largest difference after all layers so far."""
+    own: float
+    """The largest difference of this layer alone, with the operands that the engine had."""
+    source: str
+    """Where most of that comes from, such as ``fp16 store``; ``none`` where there is no difference."""
 
 
 class Refusal(Record):
@@ -271,8 +337,14 @@ def bar(told: Json) -> Bar:
     return Bar(**{"link": None, **told})
 
 
-def task(told: Json) -> Task:
+def layer(told: Json) -> Layer:
+    start, end = _numbers(told["tasks"])
+    return Layer(**{**told, "shape": _numbers(told["shape"]), "tasks": range(start, end)})
+
+
+def task(told: Json, layer: Optional[Layer]) -> Task:
     parts = {
+        "layer": layer,
         "bases": tuple(Base(**base) for base in _list(told["bases"])),
         "header": tuple(map(register, _list(told["header"]))),
         "registers": tuple(map(register, _list(told["registers"]))),
@@ -282,6 +354,22 @@ def task(told: Json) -> Task:
 
 def register(told: Json) -> Register:
     return Register(**{**told, "fields": tuple(Field(**field) for field in _list(told["fields"]))})
+
+
+def problem(told: Json) -> Problem:
+    return Problem(**{**told, "shapes": tuple(map(_numbers, _list(told["shapes"])))})
+
+
+def compared(told: Json) -> ComparedLayer:
+    numbers = ("largest", "so_far", "own")
+    # JSON has no infinity.
+    return ComparedLayer(
+        **{
+            **told,
+            "shape": _numbers(told["shape"]),
+            **{name: float("inf") if told[name] is None else told[name] for name in numbers},
+        }
+    )
 
 
 def refusal(told: Json) -> Refusal:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from types import TracebackType
-from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple, Type, Union, cast
+from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Sequence, Tuple, Type, Union, cast
 
 from . import _ane, _data
 from ._trace import Trace
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from ._program import Program
 
 _default: Optional[Tuple[int, "Device"]] = None
@@ -36,7 +38,9 @@ class Device:
         ``aned`` or ``aned:PATH``: behind a daemon's socket. ``vhost-user:PATH``, ``vfio:BDF`` or a device node's path.
         Without it, the variable ``ANE_DEVICE`` is asked.
     :param chip: ``t8103`` (M1, the default), ``t6000``, ``t6001``, ``t6002`` or ``t8112``.
-    :param numerics: ``m1`` (the silicon's arithmetic, the default) or ``exact`` (double precision).
+    :param numerics: how the convolution array adds up. ``m1``, the default, does as an M1: each product is rounded to a
+        multiple of 2^-16, the sums are exact. ``exact`` has products and sums in double precision, as a reference. Both
+        are infinite from 2^15 on and round the result to a half; all else is the same in both (docs/numerics.md).
     :param hang: what becomes of a task that would hang the chip: ``deadline`` (it hangs until its queue is aborted, the
         default) or ``report`` (it fails at once).
     :param strict: refuse tasks that need behaviour which no source establishes.
@@ -74,11 +78,17 @@ class Device:
             inject=list(inject),
         )
 
-    def load(self, path: Union[str, os.PathLike[str]]) -> Program:
-        """The program in a file, to be run on this device."""
+    def load(
+        self,
+        path: Union[str, os.PathLike[str]],
+        *,
+        dims: Optional[Mapping[str, int]] = None,
+        bind: Optional[Mapping[str, ArrayLike]] = None,
+    ) -> Program:
+        """The program in a file, to be run on this device; see :func:`ane.load`."""
         from ._program import load
 
-        return load(path, device=self)
+        return load(path, dims=dims, bind=bind, device=self)
 
     @property
     def location(self) -> str:

@@ -6,7 +6,10 @@ Wrong arguments raise :class:`TypeError` and :class:`ValueError` as anywhere in 
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Mapping, Optional, Sequence, Tuple
+
+from ._data import Problem
+from ._data import problem as _problem
 
 
 class Error(Exception):
@@ -26,6 +29,19 @@ class Error(Exception):
 
 class FormatError(Error, ValueError):
     """A file that holds no program, or a damaged one."""
+
+
+class ModelError(FormatError):
+    """A model that becomes no program. :attr:`problems` has what of it cannot be mapped, all at once."""
+
+    problems: Tuple[Problem, ...]
+    """The layers and inputs that cannot be mapped; none where the file is damaged."""
+
+    def __init__(
+        self, message: str, *, hint: Optional[str] = None, problems: Sequence[Mapping[str, object]] = ()
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = tuple(map(_problem, problems))
 
 
 class BuildError(Error, ValueError):

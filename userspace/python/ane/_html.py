@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence
 
 if TYPE_CHECKING:
-    from ._data import Memory, MemoryMap
+    from ._data import Memory, MemoryMap, Task
     from ._program import Program
     from ._trace import Trace
 
@@ -28,7 +28,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[object]], count: int) -
 
 def program(shown: Program) -> str:
     surfaces = [*shown.inputs, *shown.outputs]
-    rows = [(s.direction, s.name, list(s.shape), s.element, s.bar) for s in surfaces]
+    rows = [(s.direction, s.name, list(s.array), list(s.shape), s.element, s.bar) for s in surfaces]
     refused = {refusal.task: refusal for refusal in shown.refusals}
     tasks = []
     for task in shown.tasks[:_ROWS]:
@@ -40,10 +40,26 @@ def program(shown: Program) -> str:
     return "".join(
         [
             f"<p><b>{escape(shown.name)}</b>, {escape(shown.container)}</p>",
-            _table(("", "surface", "N, C, H, W", "element", "BAR"), rows, len(rows)),
+            _table(("", "surface", "array", "N, C, H, W", "element", "BAR"), rows, len(rows)),
             _table(("task", "what it does", "registers changed", ""), tasks, len(shown.tasks)),
             damage,
         ]
+    )
+
+
+def task(shown: Task) -> str:
+    registers = [*shown.header, *shown.registers]
+    rows = []
+    for register in registers[:_ROWS]:
+        name = register.name or f"unknown at {register.address:#x}"
+        index = "" if register.index is None else f"[{register.index}]"
+        fields = ", ".join(f"{field.name} = {field.shown}" for field in register.fields if field.value)
+        rows.append((register.block, name + index, f"{register.value:#010x}", fields, register.grade))
+    layer = "" if shown.layer is None else f"<p>{escape(shown.layer.operation)} {escape(shown.layer.name)}</p>"
+    return (
+        f"<p><b>task {shown.index}</b>: {escape(shown.summary)}</p>{layer}"
+        + _table(("what", "BAR", ""), [(base.what, base.bar, base.role) for base in shown.bases], len(shown.bases))
+        + _table(("block", "register", "value", "fields", "grade"), rows, len(registers))
     )
 
 

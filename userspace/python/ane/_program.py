@@ -4,26 +4,51 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, cast, overload
+from bisect import bisect_right
+from operator import index
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+    cast,
+    overload,
+)
 
 from . import _ane, _data
 from ._device import Device, default_device
 
 if TYPE_CHECKING:
-    from numpy import float16
-    from numpy.typing import NDArray
+    from numpy import float16, float64
+    from numpy.typing import ArrayLike, NDArray
 
 _CHUNK = 16
 """Tasks that are described at once: one of them is rarely wanted alone, and all can be very many."""
 
 
-def load(path: Union[str, os.PathLike[str]], *, device: Optional[Device] = None) -> Program:
+def load(
+    path: Union[str, os.PathLike[str]],
+    *,
+    dims: Optional[Mapping[str, int]] = None,
+    bind: Optional[Mapping[str, ArrayLike]] = None,
+    device: Optional[Device] = None,
+) -> Program:
     """The program in a file: ``.hwx``, as Apple's compiler writes it, ``.anec``, or a model, which is compiled: ONNX,
     ``.mlpackage`` or the text of a MIL program.
 
-    Arrays of a model have the shapes that they have there.
+    Arrays of a model have the shapes that they have there; :meth:`Program.save` keeps them.
 
+    :param dims: numbers for the extents that a model leaves open, by their names: ``dims={"batch": 1}`` for ONNX,
+        ``dims={"image.0": 1}`` for the first axis of a Core ML model's input.
+    :param bind: values for inputs of a model, which are constants then, such as those that decide shapes.
     :param device: the device to run it on; without it, :func:`default_device` once it is run.
+    :raises ModelError: if a model cannot be mapped; its ``problems`` say what of it.
     :raises FormatError: if the file is something else, or damaged. The message says where.
     :raises OSError: if it cannot be read.
 
@@ -31,19 +56,77 @@ def load(path: Union[str, os.PathLike[str]], *, device: Optional[Device] = None)
     >>> ane.load("examples/add_relu.anec")
     <ane.Program 'examples/add_relu.anec': 2 tasks, input0[1, 16, 1, 32], input1[1, 16, 1, 32] -> output0[1, 16, 1, 32]>
     """
-    return Program(_ane.Program.open(path), device)
+    return Program(_ane.Program.open(path, _decided(dims, bind)), device)
 
 
-def loads(file: bytes, *, name: str = "bytes", device: Optional[Device] = None) -> Program:
-    """The program in the bytes of a file; ``name`` is what messages call it."""
-    return Program(_ane.Program.read(file, name), device)
+def loads(
+    file: bytes,
+    *,
+    name: str = "bytes",
+    dims: Optional[Mapping[str, int]] = None,
+    bind: Optional[Mapping[str, ArrayLike]] = None,
+    device: Optional[Device] = None,
+) -> Program:
+    """The program in the bytes of a file; ``name`` is what messages call it. The rest is as for :func:`load`."""
+    return Program(_ane.Program.read(file, name, _decided(dims, bind)), device)
+
+
+def compare(
+    path: Union[str, os.PathLike[str]],
+    arrays: Optional[Mapping[str, ArrayLike]] = None,
+    *,
+    dims: Optional[Mapping[str, int]] = None,
+    bind: Optional[Mapping[str, ArrayLike]] = None,
+    seed: int = 0,
+    device: Optional[Device] = None,
+) -> Tuple[_data.ComparedLayer, ...]:
+    """Runs a model on the engine and in double precision, and says of each layer how far the two are apart.
+
+    :param arrays: values of inputs, by name; the others are random between -1 and 1.
+    :param seed: seed of the random values.
+    :raises TypeError: for an array of an input that the model does not have.
+    :raises ValueError: for an array of another number of elements.
+
+    The other parameters and errors are those of :func:`load`.
+
+    >>> import ane
+    >>> layers = ane.compare("tests/models/perceptron.mlpackage")
+    >>> layers[0].operation, layers[0].own < 0.001
+    ('matrix product', True)
+    """
+    told = _ane.compare((device or default_device())._open, path, _decided(dims, bind), _doubles(arrays), seed)
+    return tuple(map(_data.compared, json.loads(told)))
+
+
+def _decided(dims: Optional[Mapping[str, int]], bind: Optional[Mapping[str, ArrayLike]]) -> _ane.Decided:
+    extents = {name: index(extent) for name, extent in (dims or {}).items()}
+    for name, extent in extents.items():
+        if extent < 1:
+            raise ValueError(f"extent {name!r} is {extent}; wanted is 1 or more")
+    return _ane.Decided(extents, _doubles(bind))
+
+
+def _doubles(arrays: Optional[Mapping[str, ArrayLike]]) -> Dict[str, NDArray[float64]]:
+    if not arrays:
+        return {}
+    import numpy
+
+    # Whole numbers and halves are doubles too; complex numbers and texts are not.
+    return {name: numpy.asarray(array).astype(numpy.float64, casting="same_kind") for name, array in arrays.items()}
+
+
+def _restored(file: bytes, name: str) -> Program:
+    """A program that was pickled."""
+    return loads(file, name=name)
 
 
 class Tasks(Sequence[_data.Task]):
     """The tasks of a program, described when they are looked at."""
 
-    def __init__(self, program: _ane.Program) -> None:
+    def __init__(self, program: _ane.Program, layers: Tuple[_data.Layer, ...]) -> None:
         self._program = program
+        self._layers = layers
+        self._ends = [layer.tasks.stop for layer in layers]
         self._known: Dict[int, _data.Task] = {}
 
     def __len__(self) -> int:
@@ -66,11 +149,16 @@ class Tasks(Sequence[_data.Task]):
             start = index - index % _CHUNK
             # Only the last few are kept: a program may have 65535.
             self._known = {
-                told["index"]: _data.task(told) for told in json.loads(self._program.tasks(start, start + _CHUNK))
+                told["index"]: _data.task(told, self._layer(told["index"]))
+                for told in json.loads(self._program.tasks(start, start + _CHUNK))
             }
         if index not in self._known:
             raise IndexError(f"task {index} cannot be described: its descriptor is damaged")
         return self._known[index]
+
+    def _layer(self, task: int) -> Optional[_data.Layer]:
+        layer = bisect_right(self._ends, task)
+        return self._layers[layer] if layer < len(self._layers) and task in self._layers[layer].tasks else None
 
     def __iter__(self) -> Iterator[_data.Task]:
         return (self[index] for index in range(len(self)))
@@ -80,14 +168,19 @@ class Tasks(Sequence[_data.Task]):
 
 
 class Program:
-    """A compiled program, ready to be looked into and to be run. Made by :func:`load` and :meth:`Graph.build`."""
+    """A compiled program, ready to be looked into and to be run. Made by :func:`load` and :meth:`Graph.build`.
+
+    It can be pickled, with everything but its device: where it arrives it runs on :func:`default_device`.
+    """
 
     def __init__(self, program: _ane.Program, device: Optional[Device] = None) -> None:
         self._program = program
         self._device = device
         self._session: Optional[Tuple[int, _ane.Session]] = None
         self._report = cast(Dict[str, object], json.loads(program.report()))
-        self._tasks = Tasks(program)
+        layers = cast(List[_data.Json], self._report.get("layers", []))
+        self._layers = tuple(map(_data.layer, layers))
+        self._tasks = Tasks(program, self._layers)
 
     @property
     def name(self) -> str:
@@ -129,6 +222,26 @@ class Program:
         return self._tasks
 
     @property
+    def layers(self) -> Tuple[_data.Layer, ...]:
+        """The layers of the model that it was compiled from, with their tasks; none of any other program.
+
+        Layers that the engine does in one pass are one.
+
+        >>> import ane
+        >>> program = ane.load("tests/models/perceptron.mlpackage")
+        >>> [layer.operation for layer in program.layers][:2]
+        ['matrix product', 'add']
+        >>> program.tasks[0].layer == program.layers[0]
+        True
+        """
+        return self._layers
+
+    @property
+    def notes(self) -> Tuple[str, ...]:
+        """What the compiler of a model had to say, such as how much constants were rounded."""
+        return tuple(cast(List[str], self._report.get("notes", [])))
+
+    @property
     def damage(self) -> Optional[str]:
         """Why the tasks cannot be followed to the end, if they cannot."""
         return cast(Optional[str], self._report["damage"])
@@ -164,13 +277,17 @@ class Program:
         return _data.memory(json.loads(self._program.memory(chip)))
 
     def run(
-        self, arrays: Optional[Mapping[str, NDArray[float16]]] = None, /, **named: NDArray[float16]
+        self,
+        arrays: Union[Mapping[str, NDArray[float16]], NDArray[float16], None] = None,
+        /,
+        **named: NDArray[float16],
     ) -> Dict[str, NDArray[float16]]:
         """Runs it: an array for each input, by name, and a new array for each output.
 
         Inputs are ``float16``, of the shape N, C, H, W or the same without axes of length 1; outputs have all four
-        axes. Names that are no Python names go into a mapping: ``program.run({"x@1": x})``. Other Python threads run
-        meanwhile; of several that run the same program, one waits for the other.
+        axes. Those of a model have its own shapes. Names that are no Python names go into a mapping:
+        ``program.run({"x@1": x})``. An array without a name is that of the only input: ``program.run(x)``. Other Python
+        threads run meanwhile; of several that run the same program, one waits for the other.
 
         :raises TypeError: if an input is missing, unknown, or of another type.
         :raises ValueError: if an input is of another shape.
@@ -184,6 +301,8 @@ class Program:
         ((1, 16, 1, 32), 0.0)
         """
         if arrays is not None:
+            if not isinstance(arrays, Mapping):
+                arrays = {self._only_input(): arrays}
             for name in arrays:
                 if name in named:
                     raise TypeError(f"input {name!r} is given twice")
@@ -192,6 +311,14 @@ class Program:
         if session is None or session[0] != os.getpid():
             session = self._load()
         return session[1].run(named)
+
+    def _only_input(self) -> str:
+        inputs = self.inputs
+        if len(inputs) == 1:
+            return inputs[0].name
+        names = ", ".join(f"{surface.name!r} {list(surface.array)}" for surface in inputs)
+        told = f"its inputs are {names}" if names else "it has no inputs"
+        raise TypeError(f"an array without a name is for a program with one input; {told}")
 
     def on(self, device: Device) -> Program:
         """The same program, to be run on another device."""
@@ -214,6 +341,10 @@ class Program:
         with open(path, "wb") as file:
             file.write(contents)
 
+    def __reduce__(self) -> Tuple[Callable[[bytes, str], Program], Tuple[bytes, str]]:
+        # The file is all of it. A device stays in its process.
+        return _restored, (self._program.file, self.name)
+
     def _load(self) -> Tuple[int, _ane.Session]:
         device = self._device or default_device()
         # A device of the parent process refuses it by name; a new one is made only where none was asked for.
@@ -225,7 +356,7 @@ class Program:
 
     def __repr__(self) -> str:
         def listed(surfaces: Tuple[_data.Surface, ...]) -> str:
-            return ", ".join(f"{surface.name}{list(surface.shape)}" for surface in surfaces)
+            return ", ".join(f"{surface.name}{list(surface.array)}" for surface in surfaces)
 
         count = len(self.tasks)
         tasks = "1 task" if count == 1 else f"{count} tasks"

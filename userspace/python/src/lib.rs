@@ -10,7 +10,6 @@
 //! * `graph`: the builder of programs.
 //! * `owned`: who may touch what: one thread at a time, and no child of `fork`.
 //! * `raise`: errors as the exceptions of `ane/_errors.py`.
-#![deny(unsafe_code)]
 
 mod device;
 mod graph;
@@ -26,6 +25,8 @@ use pyo3::prelude::*;
 fn _ane(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<program::Program>()?;
+    module.add_class::<program::Decided>()?;
+    module.add_function(wrap_pyfunction!(program::compare, module)?)?;
     module.add_class::<device::Device>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<graph::Graph>()

@@ -1,20 +1,95 @@
 //! A program: its file, and what can be told of it without a device.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ane::build::Built;
 use ane::container::{self, Direction, Surface, anec, convert};
 use ane::decode::{BlockReport, FieldReport, ProgramReport, RegisterFile, RegisterReport, TaskReport};
+use ane::model::network::Array;
 use ane::model::{self, Model};
 use ane::refusals::refusals;
 use ane::sram;
 use ane_device::options;
+use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 
+use crate::device::Device;
 use crate::raise;
+
+/// What is decided of a model before it is compiled.
+#[pyclass(frozen, module = "ane._ane")]
+pub(crate) struct Decided(model::Options);
+
+#[pymethods]
+impl Decided {
+    /// Numbers for extents, and values for inputs.
+    #[new]
+    fn new(
+        dims: BTreeMap<String, usize>,
+        bind: BTreeMap<String, PyReadonlyArrayDyn<'_, f64>>,
+    ) -> PyResult<Self> {
+        let array = |(name, array): (String, PyReadonlyArrayDyn<'_, f64>)| Ok((name, values(&array)?));
+        let constants = bind.into_iter().map(array).collect::<PyResult<_>>()?;
+        Ok(Self(model::Options { constants, extents: dims, ..model::Options::default() }))
+    }
+}
+
+/// An array of a model's own shape.
+fn values(array: &PyReadonlyArrayDyn<'_, f64>) -> PyResult<Array> {
+    let values = array.as_array().iter().copied().collect();
+    Array::new(array.shape().to_vec(), values).map_err(raise::wrong_value)
+}
+
+/// The bytes of a file, and how it is compiled if it is a model.
+fn contents(py: Python<'_>, path: &Path, decided: &Decided) -> PyResult<(Vec<u8>, model::Options)> {
+    let (file, beside) = py.detach(|| model::compile::contents(path)).map_err(|why| match why {
+        model::ModelError::File(why) => raise::system(&why, Some(path)),
+        why => raise::format(py, &path.display().to_string(), &why.to_string(), "name a program or a model"),
+    })?;
+    Ok((file, model::Options { beside, ..decided.0.clone() }))
+}
+
+/// A model on a device beside double precision, layer by layer, as JSON.
+#[pyfunction]
+pub(crate) fn compare(
+    py: Python<'_>,
+    device: &Device,
+    path: PathBuf,
+    decided: &Decided,
+    arrays: BTreeMap<String, PyReadonlyArrayDyn<'_, f64>>,
+    seed: u64,
+) -> PyResult<String> {
+    let name = path.display().to_string();
+    let (file, options) = contents(py, &path, decided)?;
+    let compiled = py.detach(|| model::compile(&file, &options));
+    let compiled = compiled.map_err(|why| raise::model(py, &name, &why))?;
+    let known = |name: &String| compiled.inputs.iter().any(|port| port.name == *name);
+    if let Some(unknown) = arrays.keys().find(|name| !known(name)) {
+        let names: Vec<&str> = compiled.inputs.iter().map(|port| port.name.as_str()).collect();
+        return Err(raise::wrong_type(format!(
+            "the model has no input {unknown:?}; its inputs are {names:?}"
+        )));
+    }
+    let mut inputs = Vec::with_capacity(compiled.inputs.len());
+    for (seed, port) in (seed..).zip(&compiled.inputs) {
+        let made = match arrays.get(&port.name) {
+            Some(array) => values(array)?.reshaped(port.dims.clone()),
+            None => model::compare::random(&port.dims, seed),
+        };
+        inputs.push(made.map_err(|why| raise::wrong_value(format!("input {:?}: {why}", port.name)))?);
+    }
+    let device = device.device(py)?;
+    let layers = py.detach(|| model::compare::compare(&device, &compiled, &inputs));
+    let layers = layers.map_err(|why| match why {
+        model::compare::CompareError::Compile(why) => raise::model(py, &name, &why),
+        model::compare::CompareError::Run(why) => raise::session(py, &why, None),
+        why => raise::wrong_value(why),
+    })?;
+    serde_json::to_string(&layers).map_err(raise::wrong_value)
+}
 
 /// A program, and the file that it came in.
 #[pyclass(frozen, module = "ane._ane")]
@@ -23,28 +98,21 @@ pub(crate) struct Program {
     file: Vec<u8>,
     model: Model,
     tasks: u32,
-    /// Of a model that was compiled, the extents of its inputs and outputs by name: arrays have those.
-    extents: BTreeMap<String, Vec<usize>>,
 }
 
 #[pymethods]
 impl Program {
     /// The program in a file: `.hwx`, `.anec`, or a model that is compiled first, told apart by content.
     #[staticmethod]
-    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let name = path.display().to_string();
-        let read = py.detach(|| {
-            let file = model::compile::located(&path)?;
-            Ok((std::fs::read(&file)?, model::Beside::of_file(&file)))
-        });
-        let (file, beside) = read.map_err(|why: std::io::Error| raise::system(&why, Some(&path)))?;
-        Self::of_any(py, name, file, beside)
+    fn open(py: Python<'_>, path: PathBuf, decided: &Decided) -> PyResult<Self> {
+        let (file, options) = contents(py, &path, decided)?;
+        Self::of_any(py, path.display().to_string(), file, &options)
     }
 
     /// The program in the bytes of a file.
     #[staticmethod]
-    fn read(py: Python<'_>, file: Vec<u8>, name: String) -> PyResult<Self> {
-        Self::of_any(py, name, file, model::Beside::Nothing)
+    fn read(py: Python<'_>, file: Vec<u8>, name: String, decided: &Decided) -> PyResult<Self> {
+        Self::of_any(py, name, file, &decided.0)
     }
 
     #[getter]
@@ -80,8 +148,8 @@ impl Program {
                 serde_json::to_value(ProgramReport::of(&program)).map_err(|why| why.to_string())?;
             // Arrays are given and taken by these names; the report's are made for terminals.
             let (inputs, outputs) = (self.model.inputs(), self.model.outputs());
-            report["inputs"] = self.surfaces(&inputs);
-            report["outputs"] = self.surfaces(&outputs);
+            report["inputs"] = surfaces(&inputs);
+            report["outputs"] = surfaces(&outputs);
             let walk = program.tasks().map_err(|why| why.to_string());
             let damage =
                 walk.map_or_else(Some, |mut tasks| tasks.find_map(Result::err).map(|why| why.to_string()));
@@ -134,29 +202,21 @@ impl Program {
         &self.model
     }
 
-    /// The extents that arrays of this surface have: those of the model, or the surface's own.
-    pub(crate) fn extents(&self, surface: &Surface<'_>) -> Vec<usize> {
-        let shape = surface.shape;
-        let own = || [shape.n, shape.c, shape.h, shape.w].map(|extent| extent as usize).to_vec();
-        self.extents.get(surface.name.as_ref()).cloned().unwrap_or_else(own)
-    }
-
     /// A program, or a model that becomes one.
-    fn of_any(py: Python<'_>, name: String, file: Vec<u8>, beside: model::Beside) -> PyResult<Self> {
+    fn of_any(py: Python<'_>, name: String, file: Vec<u8>, options: &model::Options) -> PyResult<Self> {
         let is_program = container::hwx::is_hwx(&file) || anec::is_anec(&file);
         if is_program || model::compile::format(&file).is_none() {
-            return Self::of_file(py, name, file);
+            let program = Self::of_file(py, name, file)?;
+            if options.extents.is_empty() && options.constants.is_empty() {
+                return Ok(program);
+            }
+            let what = "is a program, in which everything is decided: dims and bind are for models";
+            return Err(raise::wrong_value(format!("{}: {what}", program.name)));
         }
-        let made = py.detach(|| -> Result<_, String> {
-            let options = model::Options { beside, ..model::Options::default() };
-            let compiled = model::compile(&file, &options).map_err(|why| why.to_string())?;
-            let file = compiled.built.to_anec().map_err(|why| why.to_string())?;
-            let ports = compiled.inputs.into_iter().chain(compiled.outputs);
-            Ok((file, ports.map(|port| (port.name, port.dims)).collect()))
-        });
-        let hint = "docs/models.md says what of a model is mapped; `ane compile` binds inputs and extents";
-        let (file, extents) = made.map_err(|why| raise::format(py, &name, &why, hint))?;
-        Ok(Self { extents, ..Self::of_file(py, name, file)? })
+        let compiled = py.detach(|| model::compile(&file, options));
+        let compiled = compiled.map_err(|why| raise::model(py, &name, &why))?;
+        let made = py.detach(|| compiled.to_anec());
+        Self::of_file(py, name, made.map_err(raise::wrong_value)?)
     }
 
     /// The program that a graph became.
@@ -174,29 +234,11 @@ impl Program {
         });
         let hint = "programs are .hwx and .anec files; ane.Graph builds one without a compiler";
         let (model, tasks) = read.map_err(|why| raise::format(py, &name, &why, hint))?;
-        Ok(Self { name, file, model, tasks, extents: BTreeMap::new() })
+        Ok(Self { name, file, model, tasks })
     }
 
     fn program(&self) -> Result<container::Program<'_>, container::Error> {
         container::open(&self.file)
-    }
-
-    fn surfaces(&self, surfaces: &[&Surface<'static>]) -> Value {
-        let names = unique_names(surfaces.iter().map(|surface| surface.name.as_ref()));
-        let told = surfaces.iter().zip(names).map(|(surface, name)| {
-            let (shape, strides) = (surface.shape, surface.strides);
-            json!({
-                "name": name,
-                "direction": if surface.direction == Direction::Input { "input" } else { "output" },
-                "bar": surface.bar,
-                "element": surface.element.to_string(),
-                "shape": [shape.n, shape.c, shape.h, shape.w],
-                "array": self.extents(surface),
-                "strides": [strides.n, strides.c, strides.h, strides.w],
-                "buffer_bytes": surface.buffer_bytes,
-            })
-        });
-        told.collect()
     }
 
     fn describe(&self, start: u32, end: u32) -> Result<Vec<Value>, String> {
@@ -224,6 +266,24 @@ impl Program {
         }
         Ok(told)
     }
+}
+
+fn surfaces(surfaces: &[&Surface<'static>]) -> Value {
+    let names = unique_names(surfaces.iter().map(|surface| surface.name.as_ref()));
+    let told = surfaces.iter().zip(names).map(|(surface, name)| {
+        let (shape, strides) = (surface.shape, surface.strides);
+        json!({
+            "name": name,
+            "direction": if surface.direction == Direction::Input { "input" } else { "output" },
+            "bar": surface.bar,
+            "element": surface.element.to_string(),
+            "shape": [shape.n, shape.c, shape.h, shape.w],
+            "array": surface.extents(),
+            "strides": [strides.n, strides.c, strides.h, strides.w],
+            "buffer_bytes": surface.buffer_bytes,
+        })
+    });
+    told.collect()
 }
 
 /// A task with everything that is known of its words.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ane::build::BuildError;
 use ane::device::{self, Outcome};
+use ane::model::{self, Remedy};
 use ane::refusals::{Refusal, register_at};
 use ane::session;
 use ane_device::engine::EngineError;
@@ -48,6 +49,33 @@ pub(crate) fn busy(py: Python<'_>, what: &str) -> PyErr {
 /// A file that holds no program.
 pub(crate) fn format(py: Python<'_>, name: &str, why: &str, hint: &str) -> PyErr {
     exception(py, "FormatError", &format!("{name}: {why}"), &json!({ "hint": hint }))
+}
+
+/// A model that becomes no program, with what of it cannot be mapped.
+pub(crate) fn model(py: Python<'_>, name: &str, why: &model::ModelError) -> PyErr {
+    let remedy = |remedy: Remedy<'_>| match remedy {
+        Remedy::Bind(name) => format!("ane.load(path, bind={{{name:?}: array}})"),
+        Remedy::Extent(name) => format!("ane.load(path, dims={{{name:?}: 1}})"),
+    };
+    let problems: Vec<Value> = match why {
+        model::ModelError::Problems(problems) => {
+            let told = problems.iter().map(|problem| {
+                json!({
+                    "operation": problem.operation,
+                    "name": problem.name,
+                    "shapes": problem.shapes,
+                    "reason": problem.why.to_string(),
+                    "hint": problem.why.remedy().map(remedy),
+                })
+            });
+            told.collect()
+        }
+        _ => Vec::new(),
+    };
+    let first =
+        problems.iter().find_map(|problem| problem["hint"].as_str()).map(|hint| format!("try {hint}"));
+    let hint = first.unwrap_or_else(|| "docs/models.md says what of a model is mapped".to_owned());
+    exception(py, "ModelError", &format!("{name}: {why}"), &json!({ "hint": hint, "problems": problems }))
 }
 
 /// A graph that cannot be built.

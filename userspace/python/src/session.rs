@@ -46,9 +46,9 @@ impl Session {
         let inner = loaded.map_err(|why| raise::session(py, &why, None))?;
         let operands = |surfaces: Vec<&ane::container::Surface<'static>>| -> Vec<Operand> {
             let names = unique_names(surfaces.iter().map(|surface| surface.name.as_ref()));
-            let named = surfaces.iter().zip(names).map(|(surface, name)| {
-                let shape = program.extents(surface);
-                Operand { name: PyString::intern(py, &name).unbind(), shape }
+            let named = surfaces.iter().zip(names).map(|(surface, name)| Operand {
+                name: PyString::intern(py, &name).unbind(),
+                shape: surface.extents(),
             });
             named.collect()
         };

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -83,23 +84,28 @@ def test_fork_while_another_thread_runs_leaves_a_child_that_works() -> None:
     assert printed == "1\n"
 
 
-def test_multiprocessing_by_fork_and_by_spawn_works() -> None:
-    printed = run(
-        """
-        import multiprocessing
-        small().run(x=x)
-        def work(queue):
-            queue.put(float(small().run(x=x)["y"].max()))
-        context = multiprocessing.get_context("fork")
-        queue = context.Queue()
-        process = context.Process(target=work, args=(queue,))
-        process.start()
-        print(queue.get(timeout=60))
-        process.join()
-        print(process.exitcode)
-        """
-    )
-    assert printed == "1.0\n0\n"
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+def test_multiprocessing_by_fork_and_by_spawn_works(how: str, tmp_path: Path) -> None:
+    script = f"""
+import multiprocessing
+def work(program, queue):
+    queue.put((float(small().run(x=x)["y"].max()), float(program.run(x=x)["y"].max())))
+if __name__ == "__main__":
+    program = small()
+    program.run(x=x)
+    context = multiprocessing.get_context("{how}")
+    queue = context.Queue()
+    process = context.Process(target=work, args=(program, queue))
+    process.start()
+    print(queue.get(timeout=60))
+    process.join()
+    print(process.exitcode)
+"""
+    # A child that is spawned reads the script again, so that it has to be a file.
+    file = tmp_path / "script.py"
+    file.write_text(PRELUDE + script)
+    ran = subprocess.run([sys.executable, file], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stdout) == (0, "(1.0, 1.0)\n0\n"), ran.stderr
 
 
 @pytest.mark.parametrize("how", ["sys.exit(0)", "os._exit(0)", "pass"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import struct
 from pathlib import Path
 
@@ -66,11 +67,11 @@ def field(number: int, value: "bytes | int | str") -> bytes:
     return bytes([number << 3 | 2, len(encoded)]) + encoded
 
 
-def onnx(operation: str) -> bytes:
-    """A model of one layer, x of extents 5 and 7 to y."""
+def onnx(operation: str, shape: "tuple[int | str, ...]" = (5, 7)) -> bytes:
+    """A model of one layer, x to y of the same shape; an extent may be a name."""
 
     def port(name: str) -> bytes:
-        extents = b"".join(field(1, field(1, extent)) for extent in (5, 7))
+        extents = b"".join(field(1, field(1 if isinstance(extent, int) else 2, extent)) for extent in shape)
         return field(1, name) + field(2, field(1, field(1, 1) + field(2, extents)))
 
     node = field(1, "x") + field(2, "y") + field(4, operation)
@@ -99,7 +100,7 @@ def test_package_of_core_ml_is_compiled_with_its_constants() -> None:
 
 
 def test_model_that_cannot_be_mapped_is_refused_with_the_operation() -> None:
-    with pytest.raises(ane.FormatError, match="NoSuchOperation") as caught:
+    with pytest.raises(ane.ModelError, match="NoSuchOperation") as caught:
         ane.loads(onnx("NoSuchOperation"), name="model.onnx")
     assert caught.value.hint and "docs/models.md" in caught.value.hint
 
@@ -268,3 +269,111 @@ def test_operations_of_a_graph_agree_with_double_precision(rng: numpy.random.Gen
     assert set(found) == set(wanted)
     for name, value in wanted.items():
         numpy.testing.assert_allclose(found[name][0], value, rtol=1e-2, atol=5e-3, err_msg=name)
+
+
+def test_saved_program_keeps_shapes_layers_and_notes_of_its_model(tmp_path: Path, rng: numpy.random.Generator) -> None:
+    model = ane.loads(onnx("Relu", (4, 3, 2, 16)), name="model.onnx")
+    model.save(tmp_path / "model.anec")
+    saved = ane.load(tmp_path / "model.anec")
+    assert [surface.array for surface in (*saved.inputs, *saved.outputs)] == [(4, 3, 2, 16)] * 2
+    assert saved.inputs[0].shape == (1, 12, 2, 16)
+    x = rng.uniform(-1, 1, (4, 3, 2, 16)).astype(numpy.float16)
+    numpy.testing.assert_array_equal(saved.run(x=x)["y"], numpy.maximum(x, 0))
+    assert [layer.operation for layer in saved.layers] == ["relu"] and saved.layers == model.layers
+    assert {task.layer for task in saved.tasks} == {saved.layers[0]}
+    assert saved.notes == model.notes
+
+
+def test_text_about_another_model_is_ignored_with_a_warning() -> None:
+    file = ane.loads(onnx("Relu")).to_anec()
+    text = b'{"outputs":[],"inputs":[],"layers":[],"notes":[]}'
+    payload = int.from_bytes(file[:8], "little") + 0x1000
+    made = ane.loads(file[:payload] + text + struct.pack("<I", len(text)) + b"ANEMODEL")
+    assert made.inputs[0].array == made.inputs[0].shape
+    assert [warning for warning in made.warnings if "another number of operands" in warning] and not made.layers
+
+
+def test_open_extent_of_a_model_is_given_a_number() -> None:
+    model = onnx("Relu", ("batch", 7))
+    with pytest.raises(ane.ModelError) as caught:
+        ane.loads(model)
+    (problem,) = caught.value.problems
+    assert (problem.operation, problem.name, problem.shapes) == ("input", "x", ())
+    assert problem.hint == 'ane.load(path, dims={"batch": 1})' and problem.hint in str(caught.value)
+    assert "--dim" not in str(caught.value)
+    program = ane.loads(model, dims={"batch": 3})
+    assert program.inputs[0].array == (3, 7) and "x[3, 7]" in repr(program)
+    with pytest.raises(ane.ModelError, match='no open extent "batsh"; its open extents are "batch"'):
+        ane.loads(model, dims={"batsh": 3})
+    for extent, error in ((0, ValueError), (-1, ValueError), ("3", TypeError), (2**70, OverflowError)):
+        with pytest.raises(error):
+            ane.loads(model, dims={"batch": extent})  # type: ignore[dict-item]
+
+
+def test_input_of_a_model_is_bound_to_a_constant() -> None:
+    model = onnx("Relu")
+    with pytest.raises(ane.ModelError, match='no input "z"; its inputs are "x"'):
+        ane.loads(model, bind={"z": [1.0]})
+    with pytest.raises(TypeError):
+        ane.loads(model, bind={"x": numpy.zeros((5, 7), numpy.complex64)})
+    program = ane.loads(model, bind={"x": numpy.arange(35).reshape(5, 7)})
+    assert program.inputs == () and float(program.run()["y"].max()) == 34
+
+
+def test_program_takes_no_decisions_of_a_model(example: Path) -> None:
+    with pytest.raises(ValueError, match="dims and bind are for models"):
+        ane.load(example, dims={"batch": 1})
+
+
+def test_problems_of_a_model_are_data() -> None:
+    with pytest.raises(ane.ModelError) as caught:
+        ane.loads(onnx("NoSuchOperation"))
+    told = [(problem.operation, problem.name, problem.shapes) for problem in caught.value.problems]
+    assert told == [("NoSuchOperation", "y", ((5, 7),))] and "not mapped" in caught.value.problems[0].reason
+    assert pickle.loads(pickle.dumps(caught.value)).problems == caught.value.problems
+
+
+def test_model_is_compared_layer_by_layer(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnx("Relu", ("batch", 7)))
+    x = numpy.full((2, 7), 3.0)
+    (layer,) = ane.compare(path, {"x": x}, dims={"batch": 2})
+    assert (layer.operation, layer.shape, layer.largest, layer.own, layer.source) == ("relu", (2, 7), 3.0, 0.0, "none")
+    with pytest.raises(TypeError, match="no input"):
+        ane.compare(path, {"z": x}, dims={"batch": 2})
+    with pytest.raises(ValueError, match="elements"):
+        ane.compare(path, {"x": x[:1]}, dims={"batch": 2})
+
+
+def test_array_without_a_name_is_that_of_the_only_input(relu: ane.Program, example: Path) -> None:
+    x = numpy.full((8, 4, 16), -1, numpy.float16)
+    assert not relu.run(x)["y"].any()
+    with pytest.raises(TypeError, match="one input; its inputs are 'input0'"):
+        ane.load(example).run(x)
+    with pytest.raises(TypeError, match="given twice"):
+        relu.run(x, x=x)
+    with pytest.raises(TypeError, match="numpy.ndarray"):
+        relu.run([1.0])  # type: ignore[arg-type]
+
+
+def test_tasks_and_registers_are_shown_in_a_line(relu: ane.Program) -> None:
+    task = relu.tasks[0]
+    assert repr(task) == f"<ane.Task 0: {task.summary}>"
+    assert repr(task.registers[0]).startswith(f"<ane.Register {task.registers[0].name}") and len(repr(task.registers)) < 9000
+    assert all("\n" not in repr(one) for one in (task, *task.registers))
+    page = task._repr_html_()
+    assert task.summary.replace(">", "&gt;") in page and task.registers[0].name in page
+
+
+def test_programs_and_their_data_are_pickled(rng: numpy.random.Generator) -> None:
+    model = ane.loads(onnx("Relu", (4, 3, 2, 16)), name="model.onnx")
+    again = pickle.loads(pickle.dumps(model))
+    assert (repr(again), again.tasks[0], again.layers) == (repr(model), model.tasks[0], model.layers)
+    x = rng.uniform(-1, 1, (4, 3, 2, 16)).astype(numpy.float16)
+    numpy.testing.assert_array_equal(again.run(x)["y"], model.run(x)["y"])
+    assert pickle.loads(pickle.dumps(model.tasks[0])) == model.tasks[0]
+
+
+def test_file_without_an_end_is_refused_with_the_limit() -> None:
+    with pytest.raises(ane.FormatError, match=f"more than {256 << 20} bytes"):
+        ane.load("/dev/zero")

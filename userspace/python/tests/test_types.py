@@ -34,6 +34,14 @@ def use(path: str) -> Dict[str, NDArray[np.float16]]:
     x: ane.Tensor = graph.relu(graph.input("x", (1, 2, 3)) + graph.input("y", (1, 2, 3)))
     graph.output("z", x)
     built: ane.Program = graph.build(device=device)
+    only: Dict[str, NDArray[np.float16]] = built.run(np.zeros((1, 2, 3), np.float16))
+    model = ane.load(path, dims={"batch": 4}, bind={"shape": [1, 2]})
+    names: List[str] = [layer.name for layer in model.layers] + [note for note in model.notes]
+    differences: List[float] = [layer.own for layer in ane.compare(path, {"x": np.zeros(3)}, dims={"batch": 4})]
+    try:
+        pass
+    except ane.ModelError as error:
+        reasons: List[str] = [problem.reason for problem in error.problems]
     return outputs
 '''
 

@@ -9,7 +9,7 @@
 use ane_uapi::hw::td::activation::{ActivationTable, KNOTS, Mode};
 use half::f16;
 
-use super::error::BuildError;
+use super::error::Result;
 use super::graph::{Graph, Tensor};
 use super::pass::Tail;
 use crate::model::network::operation::Map;
@@ -236,17 +236,17 @@ const INFINITE_ABOVE: End = End::constant(f64::INFINITY, f64::INFINITY);
 const IDENTITY_ABOVE: End = End { at: f64::INFINITY, value: f64::INFINITY, line: (1.0, 0.0) };
 
 impl Graph {
-    pub fn activation(&mut self, input: Tensor, table: ActivationTable) -> Result<Tensor, BuildError> {
+    pub fn activation(&mut self, input: Tensor, table: ActivationTable) -> Result<Tensor> {
         self.pass_through(input, Tail::table(table))
     }
 
     /// `e^x`: the base-2 exponential of `x * log2(e)`; infinity from about 11.094 on.
-    pub fn exp(&mut self, input: Tensor) -> Result<Tensor, BuildError> {
+    pub fn exp(&mut self, input: Tensor) -> Result<Tensor> {
         self.pass_through(input, Tail { post_scale: LOG2_E, ..Tail::table(exp2()) })
     }
 
     /// The natural logarithm: the base-2 logarithm, then times `ln 2` on the planar engine.
-    pub fn ln(&mut self, input: Tensor) -> Result<Tensor, BuildError> {
+    pub fn ln(&mut self, input: Tensor) -> Result<Tensor> {
         let logarithm = self.activation(input, log2())?;
         self.unary(logarithm, super::Element::COPY.then(f16::ZERO, f16::LN_2))
     }

@@ -35,7 +35,6 @@ impl Arena {
         Some(start)
     }
 
-    /// Takes back what starts at `start`.
     pub(super) fn give_back(&mut self, start: u64) {
         self.used.retain(|range| range.start != start);
     }

@@ -95,6 +95,8 @@ impl Built {
             constants: constants.into_iter().collect(),
             bars: self.bars(),
             surfaces: self.surfaces.clone(),
+            layers: Vec::new(),
+            notes: Vec::new(),
             banner: None,
             warnings: Vec::new(),
         }
@@ -208,6 +210,7 @@ fn surface(
         bar: anec::bar_of(direction, index, graph.outputs.len())?,
         element: Element::Half,
         shape: Axes { n: 1, c: shape.c, h: shape.h, w: shape.w },
+        dims: None,
         strides: Axes { n: layout.bytes, c: layout.plane, h: layout.row, w: HALF },
         total_bytes: layout.bytes,
         buffer_bytes: layout.bytes.next_multiple_of(TILE_BYTES),

@@ -5,7 +5,7 @@
 use ane_uapi::hw::td::neural::OpMode;
 
 use super::convolution::{Channels, divides};
-use super::error::{BuildError, Limit};
+use super::error::{Limit, Result};
 use super::graph::{Graph, Tensor};
 use super::pass::{Kernel, Neural, Pass, Tail, engines};
 use super::shape::Shape;
@@ -18,7 +18,7 @@ pub enum Across {
 }
 
 impl Graph {
-    pub fn channel_sum(&mut self, input: Tensor, tail: Tail) -> Result<Tensor, BuildError> {
+    pub fn channel_sum(&mut self, input: Tensor, tail: Tail) -> Result<Tensor> {
         let reads = self.shape(input)?.c;
         self.across_channels(input, Across::Sum, reads, tail)
     }
@@ -28,7 +28,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses more channels than an output may read, and a transposition that registers have no room for.
-    pub fn channel_maximum(&mut self, input: Tensor, tail: Tail) -> Result<Tensor, BuildError> {
+    pub fn channel_maximum(&mut self, input: Tensor, tail: Tail) -> Result<Tensor> {
         let reads = self.shape(input)?.c;
         self.across_channels(input, Across::Maximum, reads, tail)
     }
@@ -44,7 +44,7 @@ impl Graph {
         across: Across,
         reads: u32,
         tail: Tail,
-    ) -> Result<Tensor, BuildError> {
+    ) -> Result<Tensor> {
         let operation = "channel reduction";
         let first = self.view(input)?;
         // As in known programs: a sum of all channels is dense, a maximum reads the channels of one output alone.

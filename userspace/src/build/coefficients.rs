@@ -4,10 +4,16 @@
 //! of the constant section; in it the engine's planes follow each other, each one bias row if there is one, then one
 //! row of `L` for each tap, taps in the order input channel, kernel row, kernel column.
 
+use ane_uapi::hw::td::activation::ActivationTable;
+use zerocopy::IntoBytes;
+
 use super::pass::{Chunk, ENGINES, engines};
 
 /// Most lanes of a plane in known programs.
 const LANES_MAX: u32 = 32;
+
+/// What slots of groups are padded to.
+const PADDED: u32 = 64;
 
 /// How output channels are divided over planes and engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +33,22 @@ impl Division {
         let fitting = powers.filter(|&lanes| outputs.is_multiple_of(lanes));
         let lanes = lanes.or_else(|| fitting.rev().min_by_key(|&lanes| busiest(lanes))).unwrap_or(1);
         Self { lanes, engines: given.unwrap_or_else(|| engines(outputs / lanes)) }
+    }
+
+    /// The same on so many engines that the size of some chunk shows the padding of a group: the device refuses a task whose chunks
+    /// could have padded slots as well as padded groups.
+    pub(super) fn showing_padding(self, outputs: u32, slot_bytes: u32) -> Self {
+        let powers = (1..=self.engines).rev().filter(|engines| engines.is_power_of_two());
+        let mut fewer = std::iter::once(self).chain(powers.map(|engines| Self { engines, ..self }));
+        fewer.find(|division| division.shows_padding(outputs, slot_bytes)).unwrap_or(self)
+    }
+
+    fn shows_padding(self, outputs: u32, slot_bytes: u32) -> bool {
+        let padded = slot_bytes.next_multiple_of(PADDED);
+        let planes = outputs / self.lanes;
+        let held = |engine: u32| planes.saturating_sub(engine).div_ceil(self.engines);
+        let differs = |slots: u32| slots * padded != (slots * slot_bytes).next_multiple_of(PADDED);
+        padded == slot_bytes || held(0) <= 1 || (0..self.engines).any(|engine| differs(held(engine)))
     }
 }
 
@@ -65,8 +87,7 @@ pub(super) fn pack(
     (packed, chunks)
 }
 
-/// The same for groups, each of as many outputs: the slots of a group, each padded to 64 bytes, lie in front of those of the
-/// next (delta 5.2).
+/// The same for groups: the slots of a group, each padded to 64 bytes, lie in front of those of the next (delta 5.2).
 pub(super) fn pack_groups(
     bytes: &[u8],
     size: usize,
@@ -104,6 +125,19 @@ pub(super) fn pack_groups(
     (packed, chunks)
 }
 
+/// The same chunks with an activation table in front of each (delta 5.5).
+pub(super) fn with_table(packed: &[u8], chunks: &mut [Chunk], table: &ActivationTable) -> Vec<u8> {
+    let mut all = Vec::with_capacity(packed.len() + chunks.len() * size_of::<ActivationTable>());
+    for chunk in chunks {
+        let slots = &packed[chunk.base as usize..][..chunk.bytes as usize];
+        chunk.base = all.len() as u64;
+        all.extend_from_slice(table.as_bytes());
+        all.extend_from_slice(slots);
+        chunk.bytes = all.len() as u64 - chunk.base;
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,12 +162,33 @@ mod tests {
         assert_eq!(packed[64..76], [102, 103, 4, 6, 5, 7, 106, 107, 12, 14, 13, 15]);
     }
 
+    /// Seventeen slots of 34 bytes on sixteen engines: the engine that holds two has 128 bytes with either padding.
+    #[test]
+    fn engines_are_as_many_as_show_the_padding_of_groups() {
+        let all = Division { lanes: 1, engines: 16 };
+        assert_eq!(all.showing_padding(17, 34), Division { engines: 8, ..all });
+        assert_eq!(all.showing_padding(17, 64), all, "slots that need no padding");
+        assert_eq!(all.showing_padding(16, 34), all, "one slot for each engine");
+    }
+
     #[test]
     fn slots_of_groups_are_padded_each() {
         // Two groups of two outputs with one tap, one lane, two engines.
         let (packed, chunks) = pack_groups(&[1, 2, 3, 4], 1, (4, 2), None, Division { lanes: 1, engines: 2 });
         assert_eq!(chunks, [Chunk { base: 0, bytes: 128 }, Chunk { base: 128, bytes: 128 }]);
         assert_eq!([0, 64, 128, 192].map(|at: usize| packed[at]), [1, 3, 2, 4]);
+    }
+
+    #[test]
+    fn table_leads_the_chunk_of_each_engine() {
+        let table = crate::build::activation::sigmoid();
+        let (packed, mut chunks) = pack(&[1, 2, 3, 4], 2, 2, None, Division { lanes: 1, engines: 2 });
+        let all = with_table(&packed, &mut chunks, &table);
+        assert_eq!(chunks, [Chunk { base: 0, bytes: 192 }, Chunk { base: 192, bytes: 192 }]);
+        for (base, slot) in [(0, [1, 2]), (192, [3, 4])] {
+            assert_eq!(all[base..][..128], *table.as_bytes());
+            assert_eq!(all[base + 128..][..2], slot);
+        }
     }
 
     #[test]

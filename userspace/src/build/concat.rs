@@ -1,6 +1,6 @@
 //! Concatenation: one pass-through for each part, into its place in the result (td 8.1).
 
-use super::error::BuildError;
+use super::error::{BuildError, Result};
 use super::graph::{Graph, Tensor};
 use super::pass::Tail;
 use super::shape::Shape;
@@ -18,7 +18,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses an empty list, and tensors that differ along another axis.
-    pub fn concat(&mut self, parts: &[Tensor], axis: Axis) -> Result<Tensor, BuildError> {
+    pub fn concat(&mut self, parts: &[Tensor], axis: Axis) -> Result<Tensor> {
         let operation = "concatenation";
         if axis == Axis::Columns {
             return self.concat_columns(parts);

@@ -3,8 +3,8 @@
 use ane_uapi::hw::td::neural::{KernelFormat, OpMode};
 use half::f16;
 
-use super::coefficients::{Division, pack_groups};
-use super::error::{BuildError, Limit};
+use super::coefficients::{Division, pack_groups, with_table};
+use super::error::{BuildError, Limit, Result};
 use super::graph::{Graph, Tensor, length};
 use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail};
 use super::shape::Shape;
@@ -88,7 +88,7 @@ impl Channels {
         }
     }
 
-    fn reads(self, inputs: u32, outputs: u32) -> Result<u32, BuildError> {
+    fn reads(self, inputs: u32, outputs: u32) -> Result<u32> {
         let operation = "convolution";
         match self {
             Self::Dense => Ok(inputs),
@@ -130,11 +130,7 @@ impl Weights<'_> {
 
 impl Graph {
     /// Convolves a tensor; in several tasks where an operand is larger than the pool holds.
-    pub fn convolution(
-        &mut self,
-        input: Tensor,
-        convolution: &Convolution<'_>,
-    ) -> Result<Tensor, BuildError> {
+    pub fn convolution(&mut self, input: Tensor, convolution: &Convolution<'_>) -> Result<Tensor> {
         let operation = "convolution";
         let first = self.view(input)?;
         let tail = convolution.tail;
@@ -151,7 +147,7 @@ impl Graph {
         result: Tensor,
         input: Tensor,
         convolution: &Convolution<'_>,
-    ) -> Result<(), BuildError> {
+    ) -> Result<()> {
         let operation = "convolution";
         let first = self.view(input)?;
         let &Convolution { outputs, tail, .. } = convolution;
@@ -193,8 +189,13 @@ impl Graph {
                 Channels::Grouped(_) => lanes.min(1 << each.trailing_zeros()),
                 Channels::Dense | Channels::Unicast(_) => lanes,
             });
-            let division = Division::choose(each, given, tile.engines);
+            let mut division = Division::choose(each, given, tile.engines);
             divides(operation, "lanes", division.lanes, each)?;
+            if tile.channels.groups() > 1 && tile.engines.is_none() {
+                let rows = reads * width * height + u32::from(tile.bias.is_some());
+                division =
+                    division.showing_padding(each, convolution.weights.size() as u32 * rows * division.lanes);
+            }
             let coefficients = self.store_coefficients(&tile, division)?;
             for rows in &rows {
                 let part = Part::of(convolution, first.shape, outputs, rows);
@@ -234,7 +235,7 @@ impl Graph {
         &mut self,
         convolution: &Convolution<'_>,
         division: Division,
-    ) -> Result<Coefficients, BuildError> {
+    ) -> Result<Coefficients> {
         let operation = "convolution";
         let halves = |values: &[f16]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>();
         let bias = convolution.bias.map(halves);
@@ -245,6 +246,10 @@ impl Graph {
             }
             Weights::Bytes(values) => (KernelFormat::Uint8, pack_groups(values, 1, of, None, division)),
         };
+        let packed = match convolution.tail.nonlinearity {
+            Nonlinearity::Table(table) => with_table(&packed, &mut chunks, &table),
+            Nonlinearity::None | Nonlinearity::Relu => packed,
+        };
         Limit::CoefficientBytes.check(operation, packed.len() as u64)?;
         let base = self.store(operation, &packed)?;
         chunks.iter_mut().for_each(|chunk| chunk.base += base);
@@ -253,7 +258,7 @@ impl Graph {
 }
 
 /// Refuses what does not depend on the input.
-fn check(convolution: &Convolution<'_>) -> Result<(), BuildError> {
+fn check(convolution: &Convolution<'_>) -> Result<()> {
     let operation = "convolution";
     Limit::Channels.check(operation, convolution.outputs)?;
     let ((kw, kh), (sx, sy)) = (convolution.kernel, convolution.stride);
@@ -277,13 +282,15 @@ fn check(convolution: &Convolution<'_>) -> Result<(), BuildError> {
     }
     let refused = |first, second| Err(BuildError::Combination { operation, first, second });
     match (convolution.weights, convolution.bias, convolution.tail.nonlinearity) {
-        (_, _, Nonlinearity::Table(_)) => refused("coefficients", "an activation table"),
         (Weights::Bytes(_), Some(_), _) => refused("8-bit coefficients", "a bias row"),
+        (Weights::Bytes(_), _, Nonlinearity::Table(_)) => {
+            refused("8-bit coefficients", "an activation table")
+        }
         _ => Ok(()),
     }
 }
 
-fn output_shape(input: Shape, convolution: &Convolution<'_>) -> Result<Shape, BuildError> {
+fn output_shape(input: Shape, convolution: &Convolution<'_>) -> Result<Shape> {
     let axis = |extent: u32, before: u32, after: u32, kernel: u32, stride: u32| {
         let padded = extent + before + after;
         match padded.checked_sub(kernel) {
@@ -297,12 +304,7 @@ fn output_shape(input: Shape, convolution: &Convolution<'_>) -> Result<Shape, Bu
     Ok(Shape::new(convolution.outputs, h, w))
 }
 
-pub(super) fn divides(
-    operation: &'static str,
-    what: &'static str,
-    divisor: u32,
-    value: u32,
-) -> Result<(), BuildError> {
+pub(super) fn divides(operation: &'static str, what: &'static str, divisor: u32, value: u32) -> Result<()> {
     if value.is_multiple_of(divisor) {
         Ok(())
     } else {

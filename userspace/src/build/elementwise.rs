@@ -7,8 +7,9 @@ use ane_uapi::hw::td::common::TaskClass;
 use ane_uapi::hw::td::planar::Operation;
 use half::f16;
 
-use super::error::BuildError;
+use super::error::{BuildError, Result};
 use super::graph::{Graph, Tensor};
+use super::parts::{PLANAR_TILE, parts};
 use super::pass::Pass;
 
 /// What the planar engine does with each element.
@@ -71,7 +72,7 @@ impl Element {
 }
 
 impl Graph {
-    pub fn binary(&mut self, a: Tensor, b: Tensor, element: Element) -> Result<Tensor, BuildError> {
+    pub fn binary(&mut self, a: Tensor, b: Tensor, element: Element) -> Result<Tensor> {
         let operation = "elementwise";
         let (first, second) = (self.shape(a)?, self.shape(b)?);
         let shape = first.broadcast(second).ok_or(BuildError::Shapes { operation, first, second })?;
@@ -87,11 +88,17 @@ impl Graph {
         a: Tensor,
         b: Tensor,
         element: Element,
-    ) -> Result<(), BuildError> {
+    ) -> Result<()> {
         let operation = "elementwise";
         let (first, second) = (self.view(a)?, self.view(b)?);
         let shapes = BuildError::Shapes { operation, first: first.shape, second: second.shape };
         let shape = first.shape.broadcast(second.shape).ok_or(shapes)?;
+        let channels = parts(&[first.shape, second.shape, shape], PLANAR_TILE);
+        if channels.len() > 1 && !element.transpose {
+            return self.each_part(&channels, [tensor, a, b], |graph, [tensor, a, b]| {
+                graph.binary_into(tensor, a, b, element)
+            });
+        }
         let pass = Pass::planar(operation, TaskClass::PlanarBinary, shape, (first, Some(second)), element);
         self.pass_into(tensor, pass)
     }
@@ -101,33 +108,38 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses operations that need two operands.
-    pub fn unary(&mut self, a: Tensor, element: Element) -> Result<Tensor, BuildError> {
+    pub fn unary(&mut self, a: Tensor, element: Element) -> Result<Tensor> {
         let shape = self.shape(a)?;
         let tensor = self.intermediate("copy", shape.transposed_if(element.transpose))?;
         self.unary_into(tensor, a, element)?;
         Ok(tensor)
     }
 
-    /// The same into a tensor that is there already.
-    pub(crate) fn unary_into(
-        &mut self,
-        tensor: Tensor,
-        a: Tensor,
-        element: Element,
-    ) -> Result<(), BuildError> {
+    pub(crate) fn unary_into(&mut self, tensor: Tensor, a: Tensor, element: Element) -> Result<()> {
         let operation = "copy";
         check_one(operation, element)?;
         let first = self.view(a)?;
+        let channels = parts(&[first.shape, first.shape], PLANAR_TILE);
+        if channels.len() > 1 && !element.transpose {
+            return self.each_part(&channels, [tensor, a], |graph, [tensor, a]| {
+                graph.unary_into(tensor, a, element)
+            });
+        }
         let pass = Pass::planar(operation, TaskClass::PlanarCopy, first.shape, (first, None), element);
         self.pass_into(tensor, pass)
     }
 
     /// Fills a tensor, or a part of one, with a tensor that stretches to it: how compilers tile (delta 6).
-    pub fn stretch_into(&mut self, tensor: Tensor, a: Tensor) -> Result<(), BuildError> {
+    pub fn stretch_into(&mut self, tensor: Tensor, a: Tensor) -> Result<()> {
         let operation = "tile";
         let (shape, first) = (self.shape(tensor)?, self.view(a)?);
         if shape.broadcast(first.shape) != Some(shape) {
             return Err(BuildError::Shapes { operation, first: first.shape, second: shape });
+        }
+        let channels = parts(&[first.shape, shape], PLANAR_TILE);
+        if channels.len() > 1 {
+            return self
+                .each_part(&channels, [tensor, a], |graph, [tensor, a]| graph.stretch_into(tensor, a));
         }
         let pass = Pass::planar(operation, TaskClass::PlanarCopy, shape, (first, None), Element::COPY);
         self.pass_into(tensor, pass)
@@ -138,12 +150,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses statistics that are not two rows of one column, for each channel or for all.
-    pub fn normalise(
-        &mut self,
-        a: Tensor,
-        statistics: Tensor,
-        element: Element,
-    ) -> Result<Tensor, BuildError> {
+    pub fn normalise(&mut self, a: Tensor, statistics: Tensor, element: Element) -> Result<Tensor> {
         let shape = self.shape(a)?;
         let result = shape.transposed_if(element.transpose);
         let tensor = self.intermediate("normalisation", result)?;
@@ -151,14 +158,13 @@ impl Graph {
         Ok(tensor)
     }
 
-    /// The same into a tensor that is there already.
     pub(super) fn normalise_into(
         &mut self,
         tensor: Tensor,
         a: Tensor,
         statistics: Tensor,
         element: Element,
-    ) -> Result<(), BuildError> {
+    ) -> Result<()> {
         let operation = "normalisation";
         let (first, rows) = (self.view(a)?, self.view(statistics)?);
         let per_channel = rows.shape.c == first.shape.c || rows.shape.c == 1;
@@ -169,6 +175,12 @@ impl Graph {
             let (first, second) = ("normalisation", "another operation");
             return Err(BuildError::Combination { operation, first, second });
         }
+        let channels = parts(&[first.shape, rows.shape, rows.shape, first.shape], PLANAR_TILE);
+        if channels.len() > 1 && !element.transpose {
+            return self.each_part(&channels, [tensor, a, statistics], |graph, [tensor, a, statistics]| {
+                graph.normalise_into(tensor, a, statistics, element)
+            });
+        }
         let pass =
             Pass::planar(operation, TaskClass::PlanarNormalise, first.shape, (first, Some(rows)), element);
         self.pass_into(tensor, pass)
@@ -176,7 +188,7 @@ impl Graph {
 }
 
 /// Refuses what only makes sense with two operands.
-pub(super) fn check_one(operation: &'static str, element: Element) -> Result<(), BuildError> {
+pub(super) fn check_one(operation: &'static str, element: Element) -> Result<()> {
     let alone = matches!(element.operation, Operation::Add | Operation::SumSquared) && !element.negate_second;
     if alone {
         Ok(())

@@ -94,6 +94,8 @@ impl std::fmt::Display for Limit {
     }
 }
 
+pub(super) type Result<T, E = BuildError> = std::result::Result<T, E>;
+
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum BuildError {
     #[error("{operation}: {limit} is {value}, which has to be from 1 to {max}")]
@@ -145,4 +147,14 @@ pub enum BuildError {
     Layer { operation: &'static str, why: String },
     #[error("the graph has no output")]
     NoOutput,
+}
+
+impl BuildError {
+    /// The task that it is about, if it is about one.
+    pub(crate) const fn task(&self) -> Option<usize> {
+        match self {
+            Self::WorkingSet { task, .. } | Self::NotWritten { task, .. } => Some(*task),
+            _ => None,
+        }
+    }
 }

@@ -8,7 +8,7 @@ use ane_uapi::hw::td::activation::ActivationTable;
 use half::f16;
 use zerocopy::IntoBytes;
 
-use super::error::{BuildError, Limit};
+use super::error::{BuildError, Limit, Result};
 use super::lines::Lines;
 use super::pass::Pass;
 use super::shape::{InMemory, MEMORY_ALIGN, Shape};
@@ -125,7 +125,7 @@ impl Graph {
     }
 
     /// A tensor that the client fills.
-    pub fn input(&mut self, name: &str, shape: Shape) -> Result<Tensor, BuildError> {
+    pub fn input(&mut self, name: &str, shape: Shape) -> Result<Tensor> {
         let home = Home::Input(self.inputs.len());
         let tensor = self.value("input", shape, home)?;
         self.inputs.push((name.to_owned(), self.views[tensor.0].value));
@@ -133,7 +133,7 @@ impl Graph {
     }
 
     /// A tensor of constants, which lies with the coefficients.
-    pub fn constant(&mut self, shape: Shape, values: &[f16]) -> Result<Tensor, BuildError> {
+    pub fn constant(&mut self, shape: Shape, values: &[f16]) -> Result<Tensor> {
         let operation = "constant";
         let layout = InMemory::of(shape.check(operation)?, 1);
         length(operation, "constants", values.len(), shape.elements())?;
@@ -148,7 +148,7 @@ impl Graph {
     }
 
     /// One constant, which stretches to any shape as an operand.
-    pub fn scalar(&mut self, value: f16) -> Result<Tensor, BuildError> {
+    pub fn scalar(&mut self, value: f16) -> Result<Tensor> {
         self.constant(Shape::new(1, 1, 1), &[value])
     }
 
@@ -157,7 +157,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses inputs, constants, parts of tensors, what is an output already, and what has to lie elsewhere.
-    pub fn output(&mut self, name: &str, tensor: Tensor) -> Result<(), BuildError> {
+    pub fn output(&mut self, name: &str, tensor: Tensor) -> Result<()> {
         let operation = "output";
         let view = self.view(tensor)?;
         let index = self.outputs.len();
@@ -183,7 +183,7 @@ impl Graph {
         Ok(())
     }
 
-    pub fn place(&mut self, tensor: Tensor, placement: Placement) -> Result<(), BuildError> {
+    pub fn place(&mut self, tensor: Tensor, placement: Placement) -> Result<()> {
         let view = self.view(tensor)?;
         let value = self.values[view.value];
         let wanted = "placed";
@@ -198,7 +198,7 @@ impl Graph {
     }
 
     /// Lets an intermediate tensor lie in scratch memory with `interleave` channels side by side in one plane.
-    pub fn interleave(&mut self, tensor: Tensor, interleave: u32) -> Result<(), BuildError> {
+    pub fn interleave(&mut self, tensor: Tensor, interleave: u32) -> Result<()> {
         let operation = "interleave";
         Limit::Interleave.check(operation, interleave)?;
         self.in_memory(operation, tensor)?;
@@ -215,12 +215,7 @@ impl Graph {
     }
 
     /// Some channels and rows of a tensor. A part in width is not offered: it takes another path (numerics 13).
-    pub fn slice(
-        &mut self,
-        tensor: Tensor,
-        channels: Range<u32>,
-        rows: Range<u32>,
-    ) -> Result<Tensor, BuildError> {
+    pub fn slice(&mut self, tensor: Tensor, channels: Range<u32>, rows: Range<u32>) -> Result<Tensor> {
         let operation = "slice";
         let view = self.view(tensor)?;
         for (axis, part, extent) in [("channels", &channels, view.shape.c), ("rows", &rows, view.shape.h)] {
@@ -245,7 +240,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses parts of tensors, what lies on chip or interleaved, and more rows than 15 bits count.
-    pub fn fold(&mut self, tensor: Tensor) -> Result<Tensor, BuildError> {
+    pub fn fold(&mut self, tensor: Tensor) -> Result<Tensor> {
         let operation = "fold";
         self.in_memory(operation, tensor)?;
         let view = self.view(tensor)?;
@@ -263,7 +258,7 @@ impl Graph {
         self.passes.len()
     }
 
-    pub fn shape(&self, tensor: Tensor) -> Result<Shape, BuildError> {
+    pub fn shape(&self, tensor: Tensor) -> Result<Shape> {
         Ok(self.view(tensor)?.shape)
     }
 
@@ -286,21 +281,17 @@ impl Graph {
         self.tables.truncate(to.tables);
     }
 
-    pub(super) fn view(&self, tensor: Tensor) -> Result<View, BuildError> {
+    pub(super) fn view(&self, tensor: Tensor) -> Result<View> {
         let foreign = BuildError::ForeignTensor { index: tensor.0, count: self.views.len() };
         self.views.get(tensor.0).copied().ok_or(foreign)
     }
 
-    pub(crate) fn intermediate(
-        &mut self,
-        operation: &'static str,
-        shape: Shape,
-    ) -> Result<Tensor, BuildError> {
+    pub(crate) fn intermediate(&mut self, operation: &'static str, shape: Shape) -> Result<Tensor> {
         self.value(operation, shape, Home::Intermediate)
     }
 
     /// Sees to it that a tensor lies in memory.
-    pub(super) fn in_memory(&mut self, operation: &'static str, tensor: Tensor) -> Result<(), BuildError> {
+    pub(super) fn in_memory(&mut self, operation: &'static str, tensor: Tensor) -> Result<()> {
         let view = self.view(tensor)?;
         let value = &mut self.values[view.value];
         match (value.home, value.placement) {
@@ -313,7 +304,7 @@ impl Graph {
         Ok(())
     }
 
-    pub(super) fn store(&mut self, operation: &'static str, bytes: &[u8]) -> Result<u64, BuildError> {
+    pub(super) fn store(&mut self, operation: &'static str, bytes: &[u8]) -> Result<u64> {
         let base = self.constants.len();
         Limit::MemoryBytes.check(operation, (base + bytes.len()) as u64)?;
         self.constants.extend_from_slice(bytes);
@@ -322,7 +313,7 @@ impl Graph {
     }
 
     /// Puts a table into the constant section, once.
-    pub(super) fn store_table(&mut self, table: &ActivationTable) -> Result<u64, BuildError> {
+    pub(super) fn store_table(&mut self, table: &ActivationTable) -> Result<u64> {
         if let Some((_, base)) = self.tables.iter().find(|(known, _)| known == table) {
             return Ok(*base);
         }
@@ -331,7 +322,7 @@ impl Graph {
         Ok(base)
     }
 
-    fn value(&mut self, operation: &'static str, shape: Shape, home: Home) -> Result<Tensor, BuildError> {
+    fn value(&mut self, operation: &'static str, shape: Shape, home: Home) -> Result<Tensor> {
         let shape = shape.check(operation)?;
         Limit::MemoryBytes.check(operation, InMemory::of(shape, 1).bytes)?;
         let value = self.values.len();
@@ -346,12 +337,7 @@ impl Graph {
 }
 
 /// Refuses a list that does not have as many values as a shape takes.
-pub(super) fn length(
-    operation: &'static str,
-    what: &'static str,
-    given: usize,
-    expected: u64,
-) -> Result<(), BuildError> {
+pub(super) fn length(operation: &'static str, what: &'static str, given: usize, expected: u64) -> Result<()> {
     let given = given as u64;
     if given == expected { Ok(()) } else { Err(BuildError::Length { operation, what, given, expected }) }
 }

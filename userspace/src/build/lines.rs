@@ -5,7 +5,9 @@
 //! places, every second row may be left out, and rows may be dealt out to channels without anything being moved. Only
 //! columns are fixed: they follow each other, from an address that is a multiple of 64 bytes.
 
-use super::error::BuildError;
+use std::ops::Range;
+
+use super::error::{BuildError, Result};
 use super::graph::{Graph, Tensor, View};
 use super::shape::{HALF, InMemory, MEMORY_ALIGN, Shape};
 
@@ -64,7 +66,7 @@ impl Graph {
     /// assert_eq!(graph.build()?.task_count(), 1);
     /// # Ok::<(), ane::build::BuildError>(())
     /// ```
-    pub fn lines(&mut self, tensor: Tensor, shape: Shape, lines: Lines) -> Result<Tensor, BuildError> {
+    pub fn lines(&mut self, tensor: Tensor, shape: Shape, lines: Lines) -> Result<Tensor> {
         let operation = "lines";
         let view = self.view(tensor)?;
         let value = self.values[view.value];
@@ -96,9 +98,27 @@ impl Graph {
         Ok(self.view_of(View { value: view.value, channel: 0, row: 0, shape, lines: Some(lines) }))
     }
 
+    /// Some channels and columns of a tensor. Unless that is all of them, columns begin at a multiple of 64 bytes, and the
+    /// tensor will lie in memory.
+    pub(super) fn block(
+        &mut self,
+        tensor: Tensor,
+        channels: &Range<u32>,
+        columns: &Range<u32>,
+    ) -> Result<Tensor> {
+        let shape = self.shape(tensor)?;
+        let part = Shape { c: channels.end - channels.start, w: columns.end - columns.start, ..shape };
+        if part.w == shape.w {
+            return self.slice(tensor, channels.clone(), 0..shape.h);
+        }
+        let (tensor, _, _, lines) = self.lines_of(tensor)?;
+        let Lines { base, plane, row } = lines.from(channels.start, 0);
+        self.lines(tensor, part, Lines { base: base + HALF * u64::from(columns.start), plane, row })
+    }
+
     /// Where the rows of a tensor or a part of one lie: the tensor that it is a part of, its shape and that of the part,
     /// and the lines.
-    pub(crate) fn lines_of(&mut self, tensor: Tensor) -> Result<(Tensor, Shape, Shape, Lines), BuildError> {
+    pub(crate) fn lines_of(&mut self, tensor: Tensor) -> Result<(Tensor, Shape, Shape, Lines)> {
         let view = self.view(tensor)?;
         let whole = self.values[view.value].shape;
         let all = View { value: view.value, channel: 0, row: 0, shape: whole, lines: None };

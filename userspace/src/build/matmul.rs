@@ -9,7 +9,7 @@ use ane_uapi::hw::td::neural::OpMode;
 
 use super::convolution::{Channels, Convolution, Weights, divides};
 use super::elementwise::Element;
-use super::error::{BuildError, Limit};
+use super::error::{BuildError, Limit, Result};
 use super::graph::{Graph, Home, Placement, Tensor};
 use super::pass::{Coefficients, ENGINES, Kernel, Neural, Nonlinearity, Pass, Tail, engines};
 use super::shape::{OnChip, Shape};
@@ -28,29 +28,18 @@ fn lanes_for(rows: u32) -> u32 {
 
 impl Graph {
     /// `weights * input` for constant weights, `outputs` rows of as many values as the input has channels.
-    pub fn linear(
-        &mut self,
-        input: Tensor,
-        outputs: u32,
-        weights: Weights<'_>,
-    ) -> Result<Tensor, BuildError> {
+    pub fn linear(&mut self, input: Tensor, outputs: u32, weights: Weights<'_>) -> Result<Tensor> {
         self.convolution(input, &Convolution::new(outputs, (1, 1), weights))
     }
 
     /// `x * y` for each row: M channels of K columns times K channels of N columns gives M channels of N columns.
-    pub fn matmul(&mut self, x: Tensor, y: Tensor, tail: Tail) -> Result<Tensor, BuildError> {
+    pub fn matmul(&mut self, x: Tensor, y: Tensor, tail: Tail) -> Result<Tensor> {
         let rows = self.shape(x)?.c;
         self.matmul_with_lanes(x, y, tail, lanes_for(rows))
     }
 
     /// The same with a given number of lanes, a power of two to 8 that divides the channels of `x`.
-    pub fn matmul_with_lanes(
-        &mut self,
-        x: Tensor,
-        y: Tensor,
-        tail: Tail,
-        lanes: u32,
-    ) -> Result<Tensor, BuildError> {
+    pub fn matmul_with_lanes(&mut self, x: Tensor, y: Tensor, tail: Tail, lanes: u32) -> Result<Tensor> {
         let operation = "matrix product";
         let (first, second) = self.factors(x, y)?;
         Limit::Lanes.check_power(operation, lanes)?;
@@ -71,14 +60,7 @@ impl Graph {
     }
 
     /// The product of each row of both, into a tensor that is there already.
-    fn heads_into(
-        &mut self,
-        result: Tensor,
-        x: Tensor,
-        y: Tensor,
-        tail: Tail,
-        lanes: u32,
-    ) -> Result<(), BuildError> {
+    fn heads_into(&mut self, result: Tensor, x: Tensor, y: Tensor, tail: Tail, lanes: u32) -> Result<()> {
         let (first, second) = (self.shape(x)?, self.shape(y)?);
         for head in (0..first.h).rev() {
             let row = head..head + 1;
@@ -92,13 +74,24 @@ impl Graph {
     }
 
     /// `x * y` for each row, of operands that fit, into a tensor that is there already or a part of it.
-    pub(crate) fn matmul_into(&mut self, place: Tensor, x: Tensor, y: Tensor) -> Result<(), BuildError> {
+    pub(crate) fn matmul_into(&mut self, place: Tensor, x: Tensor, y: Tensor) -> Result<()> {
         let (first, _) = self.factors(x, y)?;
-        self.heads_into(place, x, y, Tail::NONE, lanes_for(first.c))
+        // As many rows as can be had with the most lanes, and the rest with fewer.
+        let one_task = first.c <= ENGINES * lanes_for(first.c);
+        let whole = if one_task { first.c } else { first.c / LANES_MAX * LANES_MAX };
+        for rows in [0..whole, whole..first.c] {
+            if rows.is_empty() {
+                continue;
+            }
+            let x = self.slice(x, rows.clone(), 0..first.h)?;
+            let place = self.slice(place, rows.clone(), 0..first.h)?;
+            self.heads_into(place, x, y, Tail::NONE, lanes_for(rows.end - rows.start))?;
+        }
+        Ok(())
     }
 
     /// The shapes of two tensors that can be multiplied.
-    fn factors(&self, x: Tensor, y: Tensor) -> Result<(Shape, Shape), BuildError> {
+    fn factors(&self, x: Tensor, y: Tensor) -> Result<(Shape, Shape)> {
         let (first, second) = (self.shape(x)?, self.shape(y)?);
         if first.w == second.c && first.h == second.h {
             return Ok((first, second));
@@ -107,14 +100,7 @@ impl Graph {
     }
 
     /// One head: the rewrite, then a task for as many outputs as 16 engines have lanes.
-    fn head_into(
-        &mut self,
-        place: Tensor,
-        x: Tensor,
-        y: Tensor,
-        tail: Tail,
-        lanes: u32,
-    ) -> Result<(), BuildError> {
+    fn head_into(&mut self, place: Tensor, x: Tensor, y: Tensor, tail: Tail, lanes: u32) -> Result<()> {
         let rows = self.shape(x)?.c;
         let kernels = self.unary(x, Element::COPY)?;
         self.interleave(kernels, lanes)?;
@@ -139,11 +125,7 @@ impl Graph {
     }
 
     /// A place on chip for a tensor that several tasks read, if it is in memory and small enough.
-    pub(super) fn kept(
-        &mut self,
-        operation: &'static str,
-        tensor: Tensor,
-    ) -> Result<Option<Tensor>, BuildError> {
+    pub(super) fn kept(&mut self, operation: &'static str, tensor: Tensor) -> Result<Option<Tensor>> {
         let view = self.view(tensor)?;
         let in_memory = matches!(self.values[view.value].home, Home::Input(_) | Home::Constant(_));
         if !in_memory || OnChip::dense(view.shape).bytes > KEPT_BYTES_MAX {
@@ -162,7 +144,7 @@ impl Graph {
         y: Tensor,
         keep: Option<Tensor>,
         (tail, lanes): (Tail, u32),
-    ) -> Result<(), BuildError> {
+    ) -> Result<()> {
         let keep = keep.map(|keep| self.view(keep)).transpose()?;
         let (first, kernels) = (self.view(y)?, self.view(kernels)?);
         let outputs = kernels.shape.c;

@@ -11,7 +11,7 @@
 //!   [`activation`], `concat`, `reduce`, `channels`, `softmax`, `norm`.
 //! * `layers`: operations of several passes, as the model compiler makes them.
 //! * `lines`: rows of a tensor in memory in another order, without moving them.
-//! * `tiling`: operands that the pool does not hold.
+//! * `tiling`, `parts`: operands that the pool does not hold.
 //! * `pass`, `place`, `encode`: what a pass is, where its operands lie, its registers.
 //! * [`script`]: graphs as text.
 //! * [`Built`]: the program, with access to every word for those who want to break it.
@@ -46,6 +46,7 @@ mod layers;
 mod lines;
 mod matmul;
 mod norm;
+mod parts;
 mod pass;
 mod pass_through;
 mod place;
@@ -64,6 +65,7 @@ pub use error::{BuildError, Limit};
 pub use graph::{Graph, Placement, Tensor};
 pub use layers::{Comparison, Edge, Pool, Sides, Statistic};
 pub use lines::Lines;
+pub(crate) use parts::channels_max;
 pub use pass::{Nonlinearity, Tail};
 pub use reduce::{Over, Reduce};
 pub use shape::Shape;

@@ -4,7 +4,7 @@ use ane_uapi::hw::td::planar::PostFunction;
 use half::f16;
 
 use super::elementwise::Element;
-use super::error::BuildError;
+use super::error::Result;
 use super::graph::{Graph, Tensor};
 use super::reduce::{Over, Reduce};
 use super::shape::Shape;
@@ -19,7 +19,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses parts of tensors, and more rows in all channels together than 15 bits count.
-    pub fn layer_norm(&mut self, x: Tensor, epsilon: f16) -> Result<Tensor, BuildError> {
+    pub fn layer_norm(&mut self, x: Tensor, epsilon: f16) -> Result<Tensor> {
         let shape = self.shape(x)?;
         let folded = self.fold(x)?;
         let result = self.intermediate("layer norm", shape)?;
@@ -29,7 +29,7 @@ impl Graph {
     }
 
     /// Instance norm: a mean and a deviation for each channel.
-    pub fn instance_norm(&mut self, x: Tensor, epsilon: f16) -> Result<Tensor, BuildError> {
+    pub fn instance_norm(&mut self, x: Tensor, epsilon: f16) -> Result<Tensor> {
         let shape = self.shape(x)?;
         let result = self.intermediate("instance norm", shape)?;
         self.normalise_planes(result, x, epsilon)?;
@@ -47,7 +47,7 @@ impl Graph {
         gamma: Tensor,
         beta: Tensor,
         epsilon: f16,
-    ) -> Result<Tensor, BuildError> {
+    ) -> Result<Tensor> {
         let deviation = Reduce::MEAN.then(epsilon, PostFunction::ReciprocalSquareRoot);
         let mean = self.reduce(x, Element::COPY, Reduce::MEAN, Over::Columns)?;
         let centred = self.binary(x, mean, Element::SUBTRACT)?;
@@ -57,7 +57,7 @@ impl Graph {
         self.binary(scaled, beta, Element::ADD)
     }
 
-    fn normalise_planes(&mut self, place: Tensor, x: Tensor, epsilon: f16) -> Result<(), BuildError> {
+    fn normalise_planes(&mut self, place: Tensor, x: Tensor, epsilon: f16) -> Result<()> {
         let channels = self.shape(x)?.c;
         let statistics = self.intermediate("statistics", Shape::new(channels, 2, 1))?;
         let mean = self.slice(statistics, 0..channels, 0..1)?;

@@ -7,7 +7,7 @@ use half::f16;
 
 use super::convolution::Channels;
 use super::elementwise::Element;
-use super::error::BuildError;
+use super::error::Result;
 use super::graph::{Graph, Tensor, View};
 use super::reduce::Reduce;
 use super::shape::Shape;
@@ -121,18 +121,12 @@ impl Kernel {
 
 #[derive(Clone, Debug)]
 pub(super) enum Coefficients {
+    /// None: the input is not multiplied.
     Unity,
     /// The constant section: one chunk for each engine at work.
-    Packed {
-        format: KernelFormat,
-        bias: bool,
-        chunks: Vec<Chunk>,
-    },
+    Packed { format: KernelFormat, bias: bool, chunks: Vec<Chunk> },
     /// None, but an activation table in the constant section, which several engines share.
-    Table {
-        base: u64,
-        engines: u32,
-    },
+    Table { base: u64, engines: u32 },
     /// A tensor in scratch memory whose interleaved planes are the chunks.
     Runtime(View),
 }
@@ -191,15 +185,14 @@ pub enum Nonlinearity {
 }
 
 impl Graph {
-    /// Adds a pass whose result is a tensor of its own.
-    pub(super) fn pass(&mut self, shape: Shape, pass: Pass) -> Result<Tensor, BuildError> {
+    pub(super) fn pass(&mut self, shape: Shape, pass: Pass) -> Result<Tensor> {
         let tensor = self.intermediate(pass.operation, shape)?;
         self.pass_into(tensor, pass)?;
         Ok(tensor)
     }
 
     /// Adds a pass whose result goes into `tensor`, which may be part of another.
-    pub(super) fn pass_into(&mut self, tensor: Tensor, pass: Pass) -> Result<(), BuildError> {
+    pub(super) fn pass_into(&mut self, tensor: Tensor, pass: Pass) -> Result<()> {
         let result = self.view(tensor)?;
         // Offsets of tables and tensors are checked where they are stored; extents here, once for all.
         pass.input.check(pass.operation)?;

@@ -11,7 +11,7 @@ use ane_uapi::hw::mmio_map::Region;
 
 use super::arena::Arena;
 use super::encode::{self, ChipWords, MemoryWords, PlacedPass, Runtime, Side};
-use super::error::{BuildError, Limit};
+use super::error::{BuildError, Limit, Result};
 use super::graph::{Graph, Home, Placement, ValueId, View};
 use super::lines::Lines;
 use super::pass::{Coefficients, Pass, Work};
@@ -25,17 +25,27 @@ use crate::task::Descriptor;
 const TILE_L2_BYTES: u64 = Region::TileL2.range().len() as u64;
 
 impl Graph {
-    pub fn build(&self) -> Result<Built, BuildError> {
+    pub fn build(&self) -> Result<Built> {
+        // There is an error in each list.
+        self.build_or_all_errors().map_err(|errors| errors.into_iter().next().unwrap_or(BuildError::NoOutput))
+    }
+
+    /// The program, or what stands against it: every task that does not fit, or the one thing that is wrong.
+    pub(crate) fn build_or_all_errors(&self) -> Result<Built, Vec<BuildError>> {
+        let one = |error| vec![error];
         if self.outputs.is_empty() {
-            return Err(BuildError::NoOutput);
+            return Err(one(BuildError::NoOutput));
         }
-        Limit::Surfaces.check("program", (self.inputs.len() + self.outputs.len()) as u64)?;
-        Limit::Tasks.check("program", self.passes.len() as u64)?;
-        let descriptors = Lowering::new(self, Placement::Chip).run();
-        match descriptors {
-            Err(BuildError::WorkingSet { .. }) => Lowering::new(self, Placement::Scratch).run(),
-            descriptors => descriptors,
+        Limit::Surfaces.check("program", (self.inputs.len() + self.outputs.len()) as u64).map_err(one)?;
+        Limit::Tasks.check("program", self.passes.len() as u64).map_err(one)?;
+        match Lowering::new(self, Placement::Chip).run() {
+            Err(BuildError::WorkingSet { .. }) => {}
+            done => return done.map_err(one),
         }
+        Lowering::new(self, Placement::Scratch).run().map_err(|error| match error {
+            BuildError::WorkingSet { .. } => Lowering::new(self, Placement::Scratch).too_large(),
+            error => one(error),
+        })
     }
 }
 
@@ -74,13 +84,31 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    fn run(mut self) -> Result<Built, BuildError> {
+    fn run(mut self) -> Result<Built> {
         self.place_fixed();
         let mut tasks = Vec::new();
         for (index, pass) in self.graph.passes.iter().enumerate() {
             tasks.push(self.task(index, pass)?);
         }
         Ok(built::link(self.graph, tasks, self.scratch.peak))
+    }
+
+    /// Each task that does not fit, as if those before it did.
+    fn too_large(mut self) -> Vec<BuildError> {
+        self.place_fixed();
+        let mut errors = Vec::new();
+        for (index, pass) in self.graph.passes.iter().enumerate() {
+            match self.task(index, pass) {
+                Ok(_) => {}
+                Err(error @ BuildError::WorkingSet { .. }) => {
+                    errors.push(error);
+                    self.finish(index, pass);
+                }
+                // What a task before it left out is no fault of this one.
+                Err(_) => self.finish(index, pass),
+            }
+        }
+        errors
     }
 
     fn place_fixed(&mut self) {
@@ -100,7 +128,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    fn task(&mut self, index: usize, pass: &Pass) -> Result<Descriptor, BuildError> {
+    fn task(&mut self, index: usize, pass: &Pass) -> Result<Descriptor> {
         for view in [Some(pass.first), pass.second].into_iter().flatten() {
             self.check_written(index, pass, view)?;
         }
@@ -118,23 +146,28 @@ impl<'g> Lowering<'g> {
         let descriptor = encode::descriptor(&task);
 
         windows.iter().for_each(|window| self.chip.give_back(window.base));
+        self.finish(index, pass);
+        Ok(descriptor)
+    }
+
+    /// The pass has written its results; what no later one touches loses its place.
+    fn finish(&mut self, index: usize, pass: &Pass) {
         for view in [Some(pass.result), pass.keep].into_iter().flatten() {
             self.writer[view.value] = Some(index);
         }
         for value in touched(pass) {
             self.end_life(index, value);
         }
-        Ok(descriptor)
     }
 
-    fn check_written(&self, task: usize, pass: &Pass, view: View) -> Result<(), BuildError> {
+    fn check_written(&self, task: usize, pass: &Pass, view: View) -> Result<()> {
         let home = self.graph.values[view.value].home;
         let written = matches!(home, Home::Input(_) | Home::Constant(_)) || self.writer[view.value].is_some();
         if written { Ok(()) } else { Err(BuildError::NotWritten { task, operation: pass.operation }) }
     }
 
     /// Gives a tensor that is written a place, if this is the first pass that does.
-    fn make_place(&mut self, task: usize, pass: &Pass, id: ValueId) -> Result<(), BuildError> {
+    fn make_place(&mut self, task: usize, pass: &Pass, id: ValueId) -> Result<()> {
         if self.places[id].is_some() {
             return Ok(());
         }
@@ -171,7 +204,7 @@ impl<'g> Lowering<'g> {
     }
 
     /// The words of source 1, which may stay on chip.
-    fn first(&self, pass: &Pass, window: Option<ChipWords>) -> Result<Side, BuildError> {
+    fn first(&self, pass: &Pass, window: Option<ChipWords>) -> Result<Side> {
         let side = self.side(pass, pass.first, window)?;
         match pass.keep {
             Some(keep) => Ok(Side { chip: self.side(pass, keep, None)?.chip, ..side }),
@@ -179,7 +212,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    fn side(&self, pass: &Pass, view: View, window: Option<ChipWords>) -> Result<Side, BuildError> {
+    fn side(&self, pass: &Pass, view: View, window: Option<ChipWords>) -> Result<Side> {
         let (channel, row) = (u64::from(view.channel), u64::from(view.row));
         let batched = |stride: u64| match (pass.batches, view.shape.h) {
             (1, _) => None,
@@ -226,7 +259,7 @@ impl<'g> Lowering<'g> {
     }
 
     /// What a task with runtime coefficients has to know about them.
-    fn runtime(&self, task: usize, pass: &Pass) -> Result<Option<Runtime>, BuildError> {
+    fn runtime(&self, task: usize, pass: &Pass) -> Result<Option<Runtime>> {
         let Work::Neural(neural) = &pass.work else { return Ok(None) };
         let Coefficients::Runtime(view) = neural.coefficients else { return Ok(None) };
         let missing = BuildError::NotWritten { task, operation: pass.operation };
@@ -237,7 +270,7 @@ impl<'g> Lowering<'g> {
 }
 
 /// Refuses groups that end inside of an interleaved plane: from one group to the next there is one stride.
-fn whole_planes_per_group(pass: &Pass, first: &Side, result: &Side) -> Result<(), BuildError> {
+fn whole_planes_per_group(pass: &Pass, first: &Side, result: &Side) -> Result<()> {
     let groups = pass.groups();
     // The groups of a turned result lie side by side in each row.
     let sides = [(first, pass.input.c, false), (result, pass.output.c, pass.transpose)];
@@ -273,13 +306,7 @@ fn touched(pass: &Pass) -> impl Iterator<Item = ValueId> {
     views.into_iter().flatten().map(|view| view.value)
 }
 
-fn take(
-    arena: &mut Arena,
-    task: usize,
-    pass: &Pass,
-    what: &'static str,
-    bytes: u64,
-) -> Result<u64, BuildError> {
+fn take(arena: &mut Arena, task: usize, pass: &Pass, what: &'static str, bytes: u64) -> Result<u64> {
     let (operation, capacity) = (pass.operation, arena.capacity);
     let full = BuildError::WorkingSet { task, operation, what, bytes, live: arena.live(), capacity };
     arena.take(bytes).ok_or(full)

@@ -8,8 +8,9 @@ use ane_uapi::hw::td::planar::{Operation, PostFunction, Reduction};
 use half::f16;
 
 use super::elementwise::{Element, check_one};
-use super::error::{BuildError, Limit};
+use super::error::{BuildError, Limit, Result};
 use super::graph::{Graph, Tensor, View};
+use super::parts::{PLANAR_TILE, parts};
 use super::pass::{Pass, Planar, Work};
 use super::shape::Shape;
 
@@ -49,13 +50,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses operations that need two operands, and more rows than there may be batches.
-    pub fn reduce(
-        &mut self,
-        a: Tensor,
-        element: Element,
-        reduce: Reduce,
-        over: Over,
-    ) -> Result<Tensor, BuildError> {
+    pub fn reduce(&mut self, a: Tensor, element: Element, reduce: Reduce, over: Over) -> Result<Tensor> {
         check_one("reduction", element)?;
         let shape = self.shape(a)?;
         let tensor = self.intermediate("reduction", reduced(shape, over, element.transpose))?;
@@ -71,7 +66,7 @@ impl Graph {
         element: Element,
         reduce: Reduce,
         over: Over,
-    ) -> Result<Tensor, BuildError> {
+    ) -> Result<Tensor> {
         let operation = "reduction";
         let (first, second) = (self.shape(a)?, self.shape(b)?);
         let shape = first.broadcast(second).ok_or(BuildError::Shapes { operation, first, second })?;
@@ -88,13 +83,20 @@ impl Graph {
         element: Element,
         reduce: Reduce,
         over: Over,
-    ) -> Result<(), BuildError> {
+    ) -> Result<()> {
         let operation = "reduction";
         let (first, second) = (self.view(a)?, b.map(|b| self.view(b)).transpose()?);
         let shape = second.map_or(Some(first.shape), |second: View| first.shape.broadcast(second.shape));
         let other = second.map_or(first.shape, |second| second.shape);
         let shapes = BuildError::Shapes { operation, first: first.shape, second: other };
         let shape = shape.ok_or(shapes)?;
+        // The window of the result is as wide as the operand.
+        let channels = parts(&[first.shape, other, shape], PLANAR_TILE);
+        if channels.len() > 1 && !element.transpose {
+            return self.each_part(&channels, [tensor, a, b.unwrap_or(a)], |graph, [tensor, a, other]| {
+                graph.reduce_into(tensor, (a, b.map(|_| other)), element, reduce, over)
+            });
+        }
         let (batches, input) = match over {
             Over::Plane => (1, shape),
             Over::Columns => (shape.h, Shape { h: 1, ..shape }),
@@ -120,7 +122,7 @@ impl Graph {
         self.pass_into(tensor, pass)
     }
 
-    pub fn sum_of_squares(&mut self, a: Tensor, over: Over) -> Result<Tensor, BuildError> {
+    pub fn sum_of_squares(&mut self, a: Tensor, over: Over) -> Result<Tensor> {
         self.reduce(a, Element { operation: Operation::SumSquared, ..Element::COPY }, Reduce::SUM, over)
     }
 }

@@ -7,7 +7,7 @@
 use ane_uapi::hw::sram::Hierarchy;
 use ane_uapi::hw::sram::stride::Costs;
 
-use super::error::{BuildError, Limit};
+use super::error::{Limit, Result};
 
 pub(super) const HALF: u64 = 2;
 
@@ -59,7 +59,7 @@ impl Shape {
     }
 
     /// Refuses what the registers for extents have no room for.
-    pub(super) fn check(self, operation: &'static str) -> Result<Self, BuildError> {
+    pub(super) fn check(self, operation: &'static str) -> Result<Self> {
         Limit::Channels.check(operation, self.c)?;
         Limit::Rows.check(operation, self.h)?;
         Limit::Columns.check(operation, self.w)?;

@@ -5,7 +5,7 @@ use half::f16;
 
 use super::activation::{self, LOG2_E};
 use super::elementwise::Element;
-use super::error::BuildError;
+use super::error::Result;
 use super::graph::{Graph, Tensor};
 use super::pass::Tail;
 use super::reduce::{Over, Reduce};
@@ -22,7 +22,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses more channels than an output may read.
-    pub fn softmax(&mut self, x: Tensor) -> Result<Tensor, BuildError> {
+    pub fn softmax(&mut self, x: Tensor) -> Result<Tensor> {
         let shape = self.shape(x)?;
         let alone = shape.h == 1 && shape.w == 1;
         let (below, exponential) = (BELOW_MAXIMUM, Tail::table(activation::exp2()));
@@ -46,7 +46,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses more rows than there may be batches.
-    pub fn softmax_columns(&mut self, x: Tensor) -> Result<Tensor, BuildError> {
+    pub fn softmax_columns(&mut self, x: Tensor) -> Result<Tensor> {
         let maximum = self.reduce(x, Element::COPY, Reduce::MAXIMUM, Over::Columns)?;
         let below = self.binary(x, maximum, BELOW_MAXIMUM)?;
         let powers = self.activation(below, activation::exp2())?;

@@ -11,6 +11,7 @@ use ane_uapi::hw::sram::Hierarchy;
 use ane_uapi::hw::sram::residency::Residency;
 
 use super::convolution::{Channels, Convolution, Padding, Weights};
+use super::parts::windows_outputs_max;
 use super::pass::ENGINES;
 use super::shape::{HALF, Shape};
 
@@ -43,8 +44,12 @@ impl Sizes {
     ) -> impl Iterator<Item = Range<u32>> + use<> {
         let all = self.output.c;
         let fitting = u32::try_from(u64::from(hierarchy.tile_bytes()) / self.coefficient_bytes.max(1));
+        let rows = convolution.kernel.1.min(self.input.h);
+        let windows = windows_outputs_max(self.input.c, rows, self.input.w.max(self.output.w));
+        let fitting = fitting.map(|fitting| fitting.min(windows));
         // The tiler was measured to take coefficients whole up to its margin above the bound.
-        let whole = convolution.tail.transpose || self.weight_bytes() < hierarchy.split_bytes().into();
+        let whole = convolution.tail.transpose
+            || (self.weight_bytes() < hierarchy.split_bytes().into() && all <= windows);
         let unit = match convolution.channels {
             // Whole groups, whose inputs can be cut out.
             Channels::Grouped(groups) => all / groups.max(1),
@@ -55,7 +60,6 @@ impl Sizes {
         tiles(all, if whole { all } else { fitting })
     }
 
-    /// The rows of each task.
     pub(super) fn rows(
         &self,
         hierarchy: &Hierarchy,

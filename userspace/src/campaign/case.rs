@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// What a case is expected to give.
+/// The expected result of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expect {
@@ -17,11 +17,11 @@ pub enum Expect {
     Arrays(BTreeMap<String, PathBuf>),
     /// This SHA-256 of all outputs, in the order of BARs, as dense little-endian elements.
     Sha256(String),
-    /// What an operation means, in the words of [`meaning`](super::meaning).
+    /// The meaning of an operation, in the words of [`meaning`](super::meaning).
     Meaning(String),
-    /// What another way of computing gives.
+    /// The result of another way of computing.
     Numerics(String),
-    /// What another device gives.
+    /// The result of another device.
     Device(String),
 }
 
@@ -55,7 +55,7 @@ impl Tolerance {
     pub const TABLES: Self = Self { absolute: 0.002, relative: 0.01 };
 }
 
-/// What a case may take.
+/// The limits of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Seconds from its start to its result.
@@ -81,7 +81,7 @@ impl Default for Limits {
 pub struct Case {
     /// The program, as the manifest names it.
     pub program: String,
-    /// What it is counted under.
+    /// The group under which it is counted.
     pub family: String,
     /// How the array computes: `m1` or `exact`.
     pub numerics: String,
@@ -91,7 +91,7 @@ pub struct Case {
     pub inputs: BTreeMap<String, PathBuf>,
     pub expect: Expect,
     pub tolerance: Tolerance,
-    /// What it may take.
+    /// Its limits.
     pub limits: Limits,
     /// The folder from which files are named.
     pub base: PathBuf,

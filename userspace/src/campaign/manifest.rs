@@ -242,7 +242,7 @@ impl Cases {
     }
 }
 
-/// What is expected, and how nearly if nothing is said of that.
+/// The expected result, and the tolerance by default.
 fn expected(expected: &Expected) -> Result<(Expect, Tolerance), String> {
     let Expected { arrays, sha256, meaning, numerics, device } = expected;
     let arrays = arrays.as_ref().map(|arrays| {

@@ -1,4 +1,4 @@
-//! What operations mean, in double precision: the yardstick for what programs give.
+//! The meaning of operations, in double precision: the yardstick for the results of programs.
 //!
 //! A meaning is lines, or parts between semicolons, each of which names an array: `s = softmax x axis=1`. Arrays are the
 //! program's inputs by name; its outputs are looked up by their names. A meaning without ` = ` is one operation on all
@@ -43,7 +43,7 @@ pub const OPERATIONS: &[(&str, &str)] = &[
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// A description of the error.
 pub fn check(text: &str) -> Result<(), String> {
     for step in steps(text)? {
         let is_known = |forms: &str| {
@@ -67,7 +67,7 @@ pub fn check(text: &str) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// What is wrong with it, or with the arrays for it.
+/// A description of the error in it, or in its arrays.
 pub fn evaluate(text: &str, inputs: &[(String, Array)]) -> Result<BTreeMap<String, Array>, String> {
     let mut arrays: BTreeMap<String, Array> = inputs.iter().cloned().collect();
     let mut named = BTreeMap::new();

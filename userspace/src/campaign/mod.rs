@@ -10,7 +10,7 @@
 //! | [`files`] | which programs a name stands for, and what is fit to be read |
 //! | [`case`] | one case, its name for all times, and the part it belongs to |
 //! | [`runner`] | runs one case on a device |
-//! | [`expect`] | compares what came out with what is expected |
+//! | [`outputs`] | compares what came out with what is expected |
 //! | [`meaning`] | operations in double precision, as they are meant |
 //! | [`record`] | lines of results, written whole and read back |
 //! | [`pool`] | processes that run cases and may be killed |
@@ -20,10 +20,10 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 pub mod case;
-pub mod expect;
 pub mod files;
 pub mod manifest;
 pub mod meaning;
+pub mod outputs;
 pub mod pool;
 pub mod record;
 pub mod report;

@@ -91,7 +91,7 @@ pub fn run(
     })
 }
 
-/// What a mutex guards, also behind a thread that died.
+/// The value that a mutex guards, also after a thread that held it died.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -121,7 +121,7 @@ struct Worker {
     cases: ChildStdin,
     answers: OwnedFd,
     words: OwnedFd,
-    /// What of an answer has come.
+    /// The part of an answer that has come.
     begun: Vec<u8>,
     served: u32,
 }

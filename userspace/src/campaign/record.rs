@@ -1,7 +1,7 @@
 //! Lines of results: one for each case, appended whole.
 //!
-//! A line is written by one call to a file that is open for appending, while nobody else writes there. So lines of several
-//! processes do not mix. A line that a full disk or a kill cut short damages no other: whoever writes next ends it first, the
+//! A line is written by one call to a file that is open for appending, while no other process writes there. So lines of several
+//! processes do not mix. A line that a full disk or a kill cut short damages no other: the next writer ends it first, the
 //! reader leaves out what is no whole line, and its case is run again. Which cases are done says the file itself.
 
 use std::collections::HashSet;
@@ -74,13 +74,13 @@ impl Verdict {
         }
     }
 
-    /// True of what somebody has to look into: an honest refusal is none of it.
+    /// True if a person has to look into it. A plain refusal needs no look.
     pub const fn is_failure(self) -> bool {
         !matches!(self, Self::Passed | Self::Ran | Self::Refused | Self::Hang)
     }
 }
 
-/// What of a register is to blame.
+/// The part of a register that is to blame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Blame {
     pub register: String,
@@ -88,14 +88,13 @@ pub struct Blame {
     /// The bits that matter.
     pub bits: String,
     pub value: String,
-    /// What is wrong with it.
     pub why: String,
     /// Undefined, unsupported and so on.
     pub category: String,
 }
 
 impl Blame {
-    /// What the device says, taken apart: `bits B of V in NAME at A: why (category)`.
+    /// The device's message, taken apart: `bits B of V in NAME at A: why (category)`.
     pub fn of(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once("bits 0x")?;
         let (bits, rest) = rest.split_once(" of 0x")?;
@@ -138,7 +137,7 @@ pub struct Outcome {
     /// SHA-256 of all outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// What it needed that no source establishes.
+    /// The behaviour that it relied on and that no source establishes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inferred: Option<String>,
     /// Tasks of the program.
@@ -180,13 +179,13 @@ pub struct Record {
     /// The case's name for all times.
     pub id: String,
     pub program: String,
-    /// What it is counted under.
+    /// The group under which it is counted.
     pub family: String,
     /// How the array computed.
     pub numerics: String,
     /// Seed of the inputs.
     pub seed: u64,
-    /// What kind of thing was expected.
+    /// The kind of the expected result.
     pub expect: String,
     #[serde(flatten)]
     pub outcome: Outcome,

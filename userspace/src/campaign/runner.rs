@@ -12,9 +12,9 @@ use ane_device::Options;
 use ane_device::options::{Hang, Numerics};
 
 use super::case::{Case, Expect};
-use super::expect::{Got, compare, sha256};
 use super::files::PROGRAM_MAX;
 use super::meaning;
+use super::outputs::{Got, compare, sha256};
 use super::record::{Blame, Outcome, Verdict};
 use crate::build::script;
 use crate::container;
@@ -43,7 +43,7 @@ struct Where {
 struct Carried {
     inputs: Vec<(String, Tensor)>,
     outputs: Vec<Got>,
-    /// What it needed that no source establishes.
+    /// The behaviour that it relied on and that no source establishes.
     inferred: Option<String>,
 }
 
@@ -119,7 +119,7 @@ impl Runner {
                 Model::check(&program).map_err(|why| ended(Verdict::Unreadable, named(&why)))?;
                 Model::of(&program)
             }
-            // What is no container may be a description that `ane build` takes.
+            // A file that is no container may be a description for `ane build`.
             Err(why) => match std::str::from_utf8(&bytes)
                 .map(|text| script::build(text, |_, _| Err("arrays are not looked up here".to_owned())))
             {
@@ -196,7 +196,7 @@ fn inputs(case: &Case, session: &Session) -> Result<Vec<(String, Tensor)>, Ended
                 let named =
                     |why: &dyn std::fmt::Display| ended(Verdict::Error, format!("{}: {why}", path.display()));
                 let array = read(&path, elements(surface.shape)).map_err(|why| named(&why))?;
-                array.to_tensor(surface.shape).map_err(|why| named(&why))?.0
+                array.to_tensor_of(surface).map_err(|why| named(&why))?.0
             }
         };
         Ok((surface.name.to_string(), tensor))
@@ -208,7 +208,7 @@ fn read(path: &Path, limit: u64) -> Result<npy::Array, npy::Error> {
     npy::Array::read(BufReader::new(File::open(path)?), limit)
 }
 
-/// What files say of each output.
+/// The expected outputs out of files.
 fn arrays(
     case: &Case,
     files: &std::collections::BTreeMap<String, std::path::PathBuf>,
@@ -231,7 +231,7 @@ fn arrays(
         .collect()
 }
 
-/// What an operation means for these inputs, for each output.
+/// The results of an operation for these inputs, for each output.
 fn meant(text: &str, inputs: &[(String, Tensor)], outputs: &[Got]) -> Result<Vec<Vec<f64>>, Ended> {
     let inputs: Vec<(String, Array)> = inputs
         .iter()

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use thiserror::Error;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     File,
@@ -35,7 +37,11 @@ impl fmt::Display for Place {
 }
 
 /// A field that does not lie inside the stretch of the file that should hold it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{place}: {needs:#x} bytes of {field} at {at:#x} leave the {}, which ends at {end:#x}",
+    place.noun()
+)]
 pub struct Outside {
     pub place: Place,
     pub field: &'static str,
@@ -45,16 +51,6 @@ pub struct Outside {
     pub needs: u64,
     pub end: u64,
 }
-
-impl fmt::Display for Outside {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, field, at, needs, end } = *self;
-        let noun = place.noun();
-        write!(f, "{place}: {needs:#x} bytes of {field} at {at:#x} leave the {noun}, which ends at {end:#x}")
-    }
-}
-
-impl std::error::Error for Outside {}
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
@@ -68,12 +64,10 @@ impl<'a> Reader<'a> {
         Self { place: Place::File, start: 0, bytes }
     }
 
-    /// Length of the stretch.
     pub(crate) const fn len(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// File offset of byte `at` of the stretch.
     pub(crate) const fn offset(&self, at: u64) -> u64 {
         self.start.saturating_add(at)
     }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use ane_uapi::hw::td::operands::Roles;
 use thiserror::Error;
 
-use super::anec::{self, Image, Layout};
+use super::anec::{self, Image, Layout, Trailer};
 use super::bases;
 use super::limits::BARS;
 use super::program::{Direction, Element, LaterGeneration, Program, Role, Surface};
@@ -109,6 +109,7 @@ pub fn image<'a>(program: &Program<'a>) -> Result<Image<'a>, Error> {
         buffers,
         outputs: layouts(&outputs)?,
         inputs: layouts(&inputs)?,
+        trailer: Trailer::of(&outputs, &inputs, &program.layers, &program.notes),
         names: outputs.iter().chain(&inputs).map(|surface| surface.name.to_string()).collect(),
     })
 }

@@ -18,7 +18,7 @@ pub enum Error {
 }
 
 /// What a file that is no container looks like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub struct Unrecognised {
     pub len: u64,
     /// What its first bytes say that it is, if that is known. The bytes themselves are not told: messages end up in logs, and
@@ -59,5 +59,3 @@ impl fmt::Display for Unrecognised {
         )
     }
 }
-
-impl std::error::Error for Unrecognised {}

@@ -22,8 +22,8 @@ mod program;
 pub use bytes::{Outside, Place, lies_inside};
 pub use error::{Error, Unrecognised};
 pub use program::{
-    Axes, Bar, Constants, Container, Direction, Element, Generation, LaterGeneration, Program, Role, Surface,
-    Warning,
+    Axes, Bar, Constants, Container, Direction, Element, Generation, LaterGeneration, Layer, Program, Role,
+    Surface, Warning,
 };
 
 /// Reads the program in `file`, whichever container it is.

@@ -5,6 +5,7 @@
 //! differs from compiler to compiler, so the [table](Program::bars) is all there is to go by (td 5).
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 pub use ane_tiling::Axes;
 use thiserror::Error;
@@ -26,6 +27,10 @@ pub struct Program<'a> {
     pub bars: Vec<Bar>,
     /// The operands that a client binds, in the order of the file.
     pub surfaces: Vec<Surface<'a>>,
+    /// The layers of the model that it was compiled from, in the order of their tasks; none of any other program.
+    pub layers: Vec<Layer>,
+    /// What the compiler of a model had to say, such as that constants were rounded.
+    pub notes: Vec<String>,
     /// What the compiler says about itself.
     pub banner: Option<Cow<'a, str>>,
     /// What was odd but no reason to refuse the file.
@@ -50,9 +55,14 @@ impl<'a> Program<'a> {
         self.surfaces.iter().filter(move |surface| surface.direction == direction)
     }
 
-    /// The entry of BAR `index`, if the program uses it.
     pub fn bar(&self, index: u8) -> Option<&Bar> {
         self.bars.iter().find(|bar| bar.index == index)
+    }
+
+    /// The layer of the model that a task belongs to.
+    pub fn layer_of(&self, task: u32) -> Option<&Layer> {
+        let index = self.layers.partition_point(|layer| layer.tasks.end <= task);
+        self.layers.get(index).filter(|layer| layer.tasks.contains(&task))
     }
 
     /// Bytes that the program needs for intermediate results.
@@ -63,19 +73,11 @@ impl<'a> Program<'a> {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Container {
-    /// The compiler's own object file.
-    Hwx,
-    Anec,
-}
-
-impl Container {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hwx => "HWX",
-            Self::Anec => "ANEC",
-        }
+ane_uapi::named! {
+    pub enum Container {
+        /// The compiler's own object file.
+        Hwx "HWX",
+        Anec "ANEC",
     }
 }
 
@@ -138,21 +140,25 @@ pub enum Role {
     Unassigned,
 }
 
-/// Who writes a surface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// The client; the engine reads it.
-    Input,
-    Output,
+ane_uapi::named! {
+    /// Who writes a surface.
+    pub enum Direction {
+        /// The client; the engine reads it.
+        Input "input",
+        Output "output",
+    }
 }
 
-impl Direction {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Input => "input",
-            Self::Output => "output",
-        }
-    }
+/// A layer of a model, and the tasks that compute it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Its name in the list of `docs/models.md`.
+    pub operation: String,
+    /// What the model calls it.
+    pub name: String,
+    /// Extents of its result.
+    pub dims: Vec<usize>,
+    pub tasks: Range<u32>,
 }
 
 /// An operand that a client binds.
@@ -165,6 +171,8 @@ pub struct Surface<'a> {
     pub element: Element,
     /// Elements along each axis; none is 0.
     pub shape: Axes<u32>,
+    /// The extents in the model that the program was compiled from: as many elements, in the same order.
+    pub dims: Option<Vec<usize>>,
     /// Bytes from one element to the next along each axis.
     pub strides: Axes<u64>,
     /// Bytes of one batch element, as the file says.
@@ -174,6 +182,12 @@ pub struct Surface<'a> {
 }
 
 impl Surface<'_> {
+    /// The extents of its arrays: those of the model, or else N, C, H, W.
+    pub fn extents(&self) -> Vec<usize> {
+        let Axes { n, c, h, w } = self.shape;
+        self.dims.clone().unwrap_or_else(|| [n, c, h, w].map(|extent| extent as usize).to_vec())
+    }
+
     /// Which of `surfaces` is asked for: by its name, by the part of it in front of an `@` if one alone has that, or by
     /// its number.
     pub fn find<'s, 'a: 's>(
@@ -281,6 +295,9 @@ pub enum Warning {
          {tiles:#x} tiles for a payload of {payload:#x} bytes"
     )]
     TileUnit { unit: u64, tiles: u32, payload: u64 },
+    /// Text behind the payload that is not about this program.
+    #[error("what the file says of its model is ignored: {reason}")]
+    ModelIgnored { reason: &'static str },
     #[error("program for {generation} is not fully understood: {reason}")]
     NotUnderstood { generation: Generation, reason: String },
 }

@@ -1,4 +1,4 @@
-//! What the registers of a report mean: said once, however many tasks write them.
+//! The meanings of the registers of a report: each once, however many tasks write it.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,6 @@ pub struct FieldEntry {
     pub grade: Option<&'static str>,
 }
 
-/// Adds an entry for every register that a task names.
 pub(super) fn add(legend: &mut BTreeMap<&'static str, Entry>, task: &TaskReport) {
     for register in task.header.iter().chain(task.blocks.iter().flat_map(|block| block.registers.iter())) {
         if let Some(name) = register.name {

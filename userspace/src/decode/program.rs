@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::value::Address;
-use crate::container::{Axes, Bar, Constants, Program, Role, Surface};
+use crate::container::{Axes, Bar, Constants, Layer, Program, Role, Surface};
 
 #[derive(Debug, Serialize)]
 pub struct ProgramReport {
@@ -20,7 +20,23 @@ pub struct ProgramReport {
     pub surfaces: Vec<SurfaceReport>,
     pub bars: Vec<BarReport>,
     pub constants: Vec<ConstantsReport>,
+    /// The layers of the model that it was compiled from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<LayerReport>,
+    /// What the compiler of the model had to say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct LayerReport {
+    pub operation: String,
+    pub name: String,
+    /// Extents of its result.
+    pub shape: Vec<usize>,
+    /// The first task, and the one behind the last.
+    pub tasks: [u32; 2],
 }
 
 #[derive(Debug, Serialize)]
@@ -32,6 +48,9 @@ pub struct SurfaceReport {
     pub element: String,
     /// Elements along batch, channel, height, width.
     pub shape: [u32; 4],
+    /// Extents in the model that the program was compiled from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub array: Option<Vec<usize>>,
     /// Bytes from one element to the next along the same axes.
     pub strides: [u64; 4],
     /// Bytes of one batch element.
@@ -57,7 +76,6 @@ pub struct ConstantsReport {
 }
 
 impl ProgramReport {
-    /// What the container of `program` says.
     pub fn of(program: &Program<'_>) -> Self {
         Self {
             container: program.container.name(),
@@ -75,6 +93,8 @@ impl ProgramReport {
             surfaces: program.surfaces.iter().map(SurfaceReport::of).collect(),
             bars: program.bars.iter().map(|bar| BarReport::of(bar, program)).collect(),
             constants: program.constants.iter().map(ConstantsReport::of).collect(),
+            layers: program.layers.iter().map(LayerReport::of).collect(),
+            notes: program.notes.iter().map(|note| printable(note)).collect(),
             warnings: program.warnings.iter().map(ToString::to_string).collect(),
         }
     }
@@ -90,9 +110,21 @@ impl SurfaceReport {
             bar: surface.bar,
             element: surface.element.to_string(),
             shape: [n, c, h, w],
+            array: surface.dims.clone(),
             strides: [strides.n, strides.c, strides.h, strides.w],
             total_bytes: surface.total_bytes,
             buffer_bytes: surface.buffer_bytes,
+        }
+    }
+}
+
+impl LayerReport {
+    fn of(layer: &Layer) -> Self {
+        Self {
+            operation: printable(&layer.operation),
+            name: printable(&layer.name),
+            shape: layer.dims.clone(),
+            tasks: [layer.tasks.start, layer.tasks.end],
         }
     }
 }

@@ -14,7 +14,6 @@ impl RegisterFile {
         self.0.insert(address, value)
     }
 
-    /// The word of a register that some task has written.
     pub fn get<T: Word>(&self, register: &Reg<T>) -> Option<T> {
         self.0.get(&register.offset()).map(|&word| T::from_word(word))
     }

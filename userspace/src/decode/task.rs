@@ -34,7 +34,6 @@ pub struct TaskReport {
 pub struct BaseReport {
     pub what: &'static str,
     pub bar: u8,
-    /// What the program says is there.
     pub role: String,
 }
 
@@ -95,7 +94,6 @@ pub struct FieldReport {
     pub value: u32,
     pub shown: String,
     pub meaning: &'static str,
-    /// What this value means, for an enumeration.
     pub value_meaning: Option<&'static str>,
     /// How well the field is established, where that differs from the register.
     pub grade: Option<&'static str>,

@@ -80,7 +80,6 @@ impl Device {
         self.fault_of(0)
     }
 
-    /// The fault of that sequence number, if it is kept.
     pub fn fault_of(&self, sequence: u64) -> Result<Option<Fault>, Error> {
         let mut fault = GetFault::new_zeroed();
         fault.sequence = sequence;

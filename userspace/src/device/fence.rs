@@ -6,7 +6,6 @@ use std::time::Duration;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fence::{self, Cancel, FenceState, TIME_NEVER, Wait};
 use ane_uapi::ioctl::param::Param;
-use thiserror::Error as ThisError;
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::error::Error;
@@ -16,7 +15,7 @@ use super::{Device, address};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fence(pub u64);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Outcome {
     #[error("has not ended")]
     Pending,
@@ -32,7 +31,7 @@ pub enum Outcome {
         /// Sequence number of the fault that ended it, zero if none did.
         fault: u64,
     },
-    #[error("ended so long ago that nobody remembers how")]
+    #[error("ended so long ago that its result is no longer kept")]
     Forgotten,
 }
 

@@ -66,7 +66,6 @@ impl<F: Files> Shared<F> {
     }
 }
 
-/// A file of a driver in this process.
 pub(super) struct InProcess<F: Files> {
     shared: Arc<Shared<F>>,
     file: FileId,

@@ -88,7 +88,6 @@ impl Mapping {
         if end <= self.bytes { Ok(start) } else { Err(outside) }
     }
 
-    /// The piece that byte `at` is in.
     #[inline]
     fn piece(&self, at: usize) -> &Piece {
         match &self.pieces[..] {

@@ -66,13 +66,11 @@ impl Device {
         Ok(Self::new(location, opened))
     }
 
-    /// A file of a driver in this process, whose device is elsewhere.
     fn over_driver<B: Bus + Send + 'static>(location: &Location, driver: Driver<B>) -> Result<Self, Error> {
         let shared = Shared::new(driver, Some(ane_driver::report::report));
         Ok(Self::new(location.clone(), file_of(location, Arc::new(shared))?))
     }
 
-    /// A file of a driver with a device in this process.
     fn over_embedded(driver: EmbeddedDriver) -> Result<Self, Error> {
         let shared = Arc::new(Shared::new(driver, Some(inspect::report)));
         let connection = file_of(&Location::Embedded, Arc::clone(&shared))?;

@@ -56,7 +56,7 @@ impl Comparison {
         }
     }
 
-    fn expect<T: PartialEq + ToString>(&mut self, place: impl FnOnce() -> String, a: &T, b: &T) {
+    fn compare<T: PartialEq + ToString>(&mut self, place: impl FnOnce() -> String, a: &T, b: &T) {
         if a != b {
             self.differs(place(), a.to_string(), b.to_string());
         }

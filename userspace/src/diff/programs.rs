@@ -35,9 +35,9 @@ pub fn compare(a: &Program<'_>, b: &Program<'_>) -> Comparison {
 }
 
 fn whole(found: &mut Comparison, a: &ProgramReport, b: &ProgramReport, names: bool) {
-    found.expect(|| "engine".into(), &a.generation, &b.generation);
-    found.expect(|| "tasks".into(), &a.task_count, &b.task_count);
-    found.expect(|| "scratch bytes".into(), &a.scratch_bytes, &b.scratch_bytes);
+    found.compare(|| "engine".into(), &a.generation, &b.generation);
+    found.compare(|| "tasks".into(), &a.task_count, &b.task_count);
+    found.compare(|| "scratch bytes".into(), &a.scratch_bytes, &b.scratch_bytes);
     for direction in ["input", "output"] {
         let side = |report: &ProgramReport| {
             let surfaces = report.surfaces.iter().filter(|surface| surface.direction == direction);
@@ -56,7 +56,7 @@ fn whole(found: &mut Comparison, a: &ProgramReport, b: &ProgramReport, names: bo
                 side.get(index)
                     .map_or(NOTHING.to_owned(), |(bar, name, shape)| format!("BAR {bar} {name} {shape}"))
             };
-            found.expect(|| format!("{direction} {index}"), &told(&a), &told(&b));
+            found.compare(|| format!("{direction} {index}"), &told(&a), &told(&b));
         }
     }
 }
@@ -69,7 +69,7 @@ fn constants(found: &mut Comparison, a: &Program<'_>, b: &Program<'_>) {
     let bytes = |program: &Program<'_>| -> usize {
         program.constants.iter().map(|constants| constants.bytes.len()).sum()
     };
-    found.expect(|| "bytes of constants".into(), &bytes(a), &bytes(b));
+    found.compare(|| "bytes of constants".into(), &bytes(a), &bytes(b));
     let mut different = joined(a).zip(joined(b)).enumerate().filter(|(_, (a, b))| a != b);
     if let Some((at, (first, second))) = different.next() {
         let more = different.count();
@@ -83,7 +83,7 @@ fn constants(found: &mut Comparison, a: &Program<'_>, b: &Program<'_>) {
 
 fn task(found: &mut Comparison, a: &TaskReport, b: &TaskReport) {
     let index = a.index;
-    found.expect(|| format!("task {index}"), &a.summary, &b.summary);
+    found.compare(|| format!("task {index}"), &a.summary, &b.summary);
     registers(found, &format!("task {index} header"), a.header.iter(), b.header.iter());
     let blocks = |task: &'_ TaskReport| -> BTreeMap<u64, &'static str> {
         let registers = task

@@ -34,7 +34,7 @@ pub fn compare(a: &[u8], b: &[u8]) -> Result<Comparison, Error> {
         let place = |index: usize| format!("{name}, event {index}");
         for index in 0..one.events.len().max(other.events.len()) {
             let told = |row: &Row| row.events.get(index).map_or("-".to_owned(), |event| event.what.clone());
-            found.expect(|| place(index), &told(one), &told(other));
+            found.compare(|| place(index), &told(one), &told(other));
         }
         let (one, other) = (one.microseconds(), other.microseconds());
         if one > 0.0 || other > 0.0 {

@@ -1,6 +1,6 @@
 //! The bus to a device in this process: a call in the place of a kick.
 //!
-//! Nothing has to be set up and nothing runs beside the caller: the engine works while somebody waits for an
+//! Nothing has to be set up and nothing runs beside the caller: the engine works while a call waits for an
 //! event, on the thread that waits. A device that computes beside that thread has a descriptor that is readable when it is
 //! to be asked to work again.
 
@@ -27,7 +27,7 @@ pub struct InProcess {
     requests: Requests<Embedded>,
     memory: DmaMemory,
     arenas: BTreeMap<ArenaId, Arena>,
-    /// What is left to do, as far as is known: a batch may have brought more.
+    /// The work that is left, as far as is known: a batch may have brought more.
     left: Work,
 }
 

@@ -41,7 +41,7 @@ pub enum Error {
     Place { bytes: usize },
 }
 
-/// What is left for the engine to do.
+/// The work that is left for the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
     pub pending: bool,
@@ -56,7 +56,7 @@ pub struct Embedded {
     start: Instant,
     events: VecDeque<ane_device::event::Event>,
     sequence: u64,
-    /// What happened last, while somebody wants to know.
+    /// The latest records, while they are kept.
     recent: Option<Recent>,
     /// Where long passes are computed beside.
     bell: Option<Arc<Bell>>,
@@ -66,7 +66,7 @@ pub struct Embedded {
 struct Bell {
     /// Readable from then on.
     counter: EventFd,
-    /// It is: so that nobody asks the system before every task.
+    /// True once the counter is readable, so that the system is not asked before every task.
     has_rung: AtomicBool,
 }
 
@@ -150,7 +150,7 @@ impl Embedded {
         });
     }
 
-    /// What happened last, as lines, if it is kept.
+    /// The latest records, as lines, if they are kept.
     pub fn timeline(&mut self) -> Option<String> {
         let recent = self.recent.as_mut()?;
         recent.note(self.ane.timeline_mut().drain());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::Untold;
 
 /// How long an answer may take: between two tasks of the engine there is time for one.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes of an answer: the longest, a timeline, has six megabytes.
 const ANSWER_MAX: u64 = 32 << 20;
@@ -38,8 +38,8 @@ impl Control {
     /// The lines of the answer, or why there are none.
     fn answer(&self, line: &str) -> io::Result<Result<String, String>> {
         let stream = UnixStream::connect(&self.path)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
         // One that refuses this user says so and hangs up, maybe before it heard anything.
         (&stream).write_all(line.as_bytes()).or_else(|why| match why.kind() {
             ErrorKind::BrokenPipe => Ok(()),

@@ -73,6 +73,6 @@ mod tests {
     #[test]
     fn line_of_no_section_is_refused() {
         let message = Faults::read("faults none\n").unwrap_err().to_string();
-        assert_eq!(message, "what is told about faults makes no sense: line \"faults none\"");
+        assert_eq!(message, "device's report of faults has line \"faults none\", which is not understood");
     }
 }

@@ -52,7 +52,7 @@ pub enum Untold {
     Device(#[from] device::Error),
     #[error("control socket {socket}: {why}")]
     Control { socket: String, why: std::io::Error },
-    #[error("what is told about {what} makes no sense: line {line:?}")]
+    #[error("device's report of {what} has line {line:?}, which is not understood")]
     Nonsense { what: &'static str, line: String },
 }
 

@@ -29,7 +29,6 @@ pub struct ContextTables {
     pub name: String,
     /// The stream of the DART that it is.
     pub stream: u8,
-    /// The processes whose files have it.
     pub processes: Vec<u32>,
     /// How long the driver lets its requests wait still, and why, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,15 +4,20 @@
 //! double precision makes of the operands that the engine itself had. The latter is the layer's own doing.
 
 use half::f16;
+use serde::{Serialize, Serializer};
 
 use super::compile::{Compiled, build};
-use super::error::Error as CompileError;
+use super::error::ModelError;
 use super::execute::execute;
+use super::limits::MASK;
+use super::network::array::elements;
 use super::network::evaluate::evaluate;
-use super::network::operation::{JoinKind, Operation, Post};
+use super::network::operation::{Convolution, JoinKind, Operation, Post};
 use super::network::{Array, Fault, Network};
+use crate::container::Axes;
 use crate::device::Device;
 use crate::session;
+use crate::tensor::Tensor;
 
 /// Layers whose results are looked at in one run: surfaces are few.
 const LAYERS_EACH: usize = 16;
@@ -45,11 +50,19 @@ impl Source {
     }
 }
 
-#[derive(Clone, Debug)]
+impl Serialize for Source {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// A layer beside double precision. In JSON, `null` is a difference without bounds.
+#[derive(Clone, Debug, Serialize)]
 pub struct Layer {
     pub name: String,
     pub operation: &'static str,
     /// Extents of its result.
+    #[serde(rename = "shape")]
     pub dims: Vec<usize>,
     /// The largest element in double precision.
     pub largest: f64,
@@ -63,10 +76,10 @@ pub struct Layer {
 
 /// Why nothing could be compared.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum CompareError {
     /// It could not be compiled.
     #[error(transparent)]
-    Compile(#[from] CompileError),
+    Compile(#[from] ModelError),
     /// It could not be run.
     #[error(transparent)]
     Run(#[from] session::Error),
@@ -79,8 +92,8 @@ pub enum Error {
 ///
 /// # Errors
 ///
-/// [`Error`].
-pub fn compare(device: &Device, compiled: &Compiled, inputs: &[Array]) -> Result<Vec<Layer>, Error> {
+/// [`CompareError`].
+pub fn compare(device: &Device, compiled: &Compiled, inputs: &[Array]) -> Result<Vec<Layer>, CompareError> {
     let network = &compiled.network;
     let mut exact: Vec<Option<Array>> = network.values.iter().map(|value| value.constant.clone()).collect();
     let mut seen = exact.clone();
@@ -125,9 +138,25 @@ pub fn compare(device: &Device, compiled: &Compiled, inputs: &[Array]) -> Result
     Ok(layers)
 }
 
-/// The largest difference of two arrays.
+/// Numbers between -1 and 1 for an input without an array: each seed has its own.
+///
+/// # Errors
+///
+/// [`Fault`], for more elements than arrays have.
+pub fn random(dims: &[usize], seed: u64) -> Result<Array, Fault> {
+    let count = elements(dims)?;
+    let wide = u32::try_from(count).map_err(|_| Fault::Elements { dims: dims.to_vec() })?;
+    let values = Tensor::random(Axes { n: 1, c: 1, h: 1, w: wide }, seed).into_values();
+    Array::new(dims.to_vec(), values.iter().map(|value| value.to_f64()).collect())
+}
+
+/// The largest difference of two arrays. Masks are not compared.
 pub fn worst(a: &Array, b: &Array) -> f64 {
-    let apart = a.values().iter().zip(b.values()).map(|(a, b)| if a == b { 0.0 } else { (a - b).abs() });
+    // A sum of a mask and a score is stored as the mask.
+    let is_mask = |value: f64| f16::from_f64(value).to_f64() <= MASK;
+    let is_same = |a: f64, b: f64| a == b || is_mask(a) && is_mask(b);
+    let apart =
+        a.values().iter().zip(b.values()).map(|(&a, &b)| if is_same(a, b) { 0.0 } else { (a - b).abs() });
     apart.fold(0.0, |worst, apart| if apart.is_nan() { f64::INFINITY } else { apart.max(worst) })
 }
 
@@ -140,7 +169,11 @@ fn source(operation: &Operation, difference: f64, store: f64) -> Source {
         return Source::Store;
     }
     match operation {
-        Operation::Map(map) if map.is_table() => Source::Table,
+        Operation::Map(map) | Operation::Convolution(Convolution { activation: Some(map), .. })
+            if map.is_table() =>
+        {
+            Source::Table
+        }
         Operation::Join(join) if matches!(join.kind, JoinKind::Divide | JoinKind::Power) => Source::Table,
         Operation::Reduce(reduce) if reduce.post != Post::None => Source::Table,
         Operation::Convolution(_) | Operation::Product => Source::Accumulator,

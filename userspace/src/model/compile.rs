@@ -5,15 +5,17 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::beside::Beside;
-use super::error::Error;
+use super::error::ModelError;
 use super::imported::Imported;
-use super::limits::FILE_BYTES_MAX;
+use super::limits::{FILE_BYTES_MAX, PIPE_BYTES_MAX};
 use super::lower::{self, Step};
 use super::network::Network;
 use super::options::Options;
-use super::protobuf::Message;
+use super::protobuf::{Damage, Message};
 use super::{Model, mil, onnx};
 use crate::build::Built;
+use crate::container::anec::{Form, Image, WriteError};
+use crate::container::{Direction, Layer, Program};
 
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,14 +48,50 @@ pub struct Compiled {
     pub outputs: Vec<Port>,
     /// For each layer, its tasks.
     pub steps: Vec<Step>,
-    /// What a reader should know, such as that constants were rounded.
+    /// Remarks for the reader, such as that constants were rounded.
     pub notes: Vec<String>,
 }
 
 impl Compiled {
     /// The program, to be run.
     pub fn model(&self) -> Model {
-        Model::from(&self.built)
+        Model::of(&self.program())
+    }
+
+    /// The program, with what it keeps of the model: extents of its operands, the layer of each task, and the notes.
+    pub fn program(&self) -> Program<'_> {
+        let mut program = self.built.program();
+        for surface in &mut program.surfaces {
+            let ports = match surface.direction {
+                Direction::Input => &self.inputs,
+                Direction::Output => &self.outputs,
+            };
+            let port = ports.iter().find(|port| port.name == surface.name);
+            surface.dims = port.map(|port| port.dims.clone());
+        }
+        program.layers = self.steps.iter().map(|step| self.layer(step)).collect();
+        program.notes.clone_from(&self.notes);
+        program
+    }
+
+    /// The bytes of an `.anec` file.
+    ///
+    /// # Errors
+    ///
+    /// Refuses buffers that together are longer than the aperture allows.
+    pub fn to_anec(&self) -> Result<Vec<u8>, WriteError> {
+        Image::of_anec(&self.program()).write(Form::Long)
+    }
+
+    fn layer(&self, step: &Step) -> Layer {
+        let node = &self.network.nodes[step.node];
+        Layer {
+            operation: node.operation.name().to_owned(),
+            name: node.name.clone(),
+            dims: self.network.dims(node.output).to_vec(),
+            // A program has fewer than 2^16 tasks.
+            tasks: step.tasks.start as u32..step.tasks.end as u32,
+        }
     }
 }
 
@@ -63,16 +101,30 @@ impl Compiled {
 ///
 /// # Errors
 ///
-/// [`Error`].
-pub fn compile_file(path: &Path, options: &Options) -> Result<Compiled, Error> {
-    let file = located(path)?;
+/// [`ModelError`].
+pub fn compile_file(path: &Path, options: &Options) -> Result<Compiled, ModelError> {
+    let (bytes, beside) = contents(path)?;
+    compile(&bytes, &Options { beside, ..options.clone() })
+}
+
+/// The bytes of a model, or of any program, and where files beside it are.
+///
+/// # Errors
+///
+/// [`ModelError::File`], [`ModelError::Long`].
+pub fn contents(path: &Path) -> Result<(Vec<u8>, Beside), ModelError> {
+    let path = located(path)?;
+    let file = File::open(&path)?;
+    let of = file.metadata()?;
+    let most = if of.is_file() { FILE_BYTES_MAX } else { PIPE_BYTES_MAX };
     let mut bytes = Vec::new();
-    File::open(&file)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(Error::Long { bytes: bytes.len() as u64 });
+    if of.len() <= most {
+        file.take(most + 1).read_to_end(&mut bytes)?;
     }
-    let options = Options { beside: Beside::of_file(&file), ..options.clone() };
-    compile(&bytes, &options)
+    if of.len().max(bytes.len() as u64) > most {
+        return Err(ModelError::Long { most });
+    }
+    Ok((bytes, Beside::of_file(&path)))
 }
 
 /// The file with a model's layers: the path itself, or of a folder `.mlpackage` or `.mlmodelc` the file that is meant.
@@ -88,8 +140,8 @@ pub fn located(path: &Path) -> io::Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// [`Error`]; what cannot be mapped is named all at once, but for what depends on it.
-pub fn compile(bytes: &[u8], options: &Options) -> Result<Compiled, Error> {
+/// [`ModelError`]; what cannot be mapped is named all at once, but for what depends on it.
+pub fn compile(bytes: &[u8], options: &Options) -> Result<Compiled, ModelError> {
     build(imported(bytes, options)?.whole_or_all_problems()?)
 }
 
@@ -97,16 +149,33 @@ pub fn compile(bytes: &[u8], options: &Options) -> Result<Compiled, Error> {
 ///
 /// # Errors
 ///
-/// [`Error`], as far as that shows before anything is laid out.
-pub fn read(bytes: &[u8], options: &Options) -> Result<Network, Error> {
+/// [`ModelError`], as far as that shows before anything is laid out.
+pub fn read(bytes: &[u8], options: &Options) -> Result<Network, ModelError> {
     imported(bytes, options)?.whole()
 }
 
-fn imported(bytes: &[u8], options: &Options) -> Result<Imported, Error> {
-    match format(bytes).ok_or(Error::Format)? {
+fn imported(bytes: &[u8], options: &Options) -> Result<Imported, ModelError> {
+    let imported = match format(bytes).ok_or(ModelError::Format)? {
         Format::Onnx => onnx::layers(bytes, options),
         Format::CoreMl => mil::layers_of_message(bytes, options),
         Format::MilText => mil::layers_of_text(bytes, options),
+    };
+    imported?.check(options)
+}
+
+/// Whether a file is a model, and not only begins as one.
+pub fn is_model(bytes: &[u8]) -> bool {
+    match format(bytes) {
+        None => false,
+        Some(Format::MilText) => true,
+        Some(Format::Onnx | Format::CoreMl) => {
+            let mut fields = 0_usize;
+            let whole = Message::new("model", bytes).for_each(|_, _| -> Result<(), Damage> {
+                fields += 1;
+                Ok(())
+            });
+            whole.is_ok() && fields > 0
+        }
     }
 }
 
@@ -131,10 +200,10 @@ pub fn format(bytes: &[u8]) -> Option<Format> {
 ///
 /// # Errors
 ///
-/// [`Error::Problems`].
-pub fn build(mut network: Network) -> Result<Compiled, Error> {
+/// [`ModelError::Problems`].
+pub fn build(mut network: Network) -> Result<Compiled, ModelError> {
     network.simplify();
-    let lowered = lower::lower(&network).map_err(Error::Problems)?;
+    let lowered = lower::lower(&network).map_err(ModelError::Problems)?;
     let ports = |list: &[(String, usize)]| {
         list.iter()
             .map(|(name, value)| Port { name: name.clone(), dims: network.dims(*value).to_vec() })

@@ -2,23 +2,23 @@
 
 use std::io;
 
-use thiserror::Error as ThisError;
+use thiserror::Error;
 
-use super::limits::{FILE_BYTES_MAX, NODES_MAX};
+use super::limits::NODES_MAX;
 use super::network::Fault;
-use super::problem::Problem;
+use super::problem::{Problem, grouped};
 use super::protobuf::Damage;
 
 /// Why there is no program.
-#[derive(Debug, ThisError)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ModelError {
     /// The file cannot be read.
     #[error("{0}")]
     File(#[from] io::Error),
     /// The file is longer than any model.
-    #[error("file has {bytes} bytes, of which a model has at most {FILE_BYTES_MAX}")]
-    Long { bytes: u64 },
+    #[error("file has more than {most} bytes, the most that are read")]
+    Long { most: u64 },
     /// The file is none of the formats.
     #[error("file is no model that is read here: ONNX, .mlpackage and MIL text are")]
     Format,
@@ -31,7 +31,7 @@ pub enum Error {
     /// A model of Core ML that is none of its programs.
     #[error("model is of an older form of Core ML; those with an mlProgram are read")]
     NoProgram,
-    /// The text is not what the language wants.
+    /// The text does not follow the grammar.
     #[error("{what} at {line}:{column}")]
     Text {
         what: String,
@@ -43,18 +43,40 @@ pub enum Error {
     #[error("model has {what} of version {version}; {least} and later are read")]
     Version { what: &'static str, version: i64, least: i64 },
     /// More layers than a program has tasks.
-    #[error("model has {count} layers, of which there may be {NODES_MAX}")]
+    #[error("model has {count} layers, more than the {NODES_MAX} that a program may have")]
     Nodes { count: usize },
-    /// A tensor of the model that makes no sense.
+    /// A tensor of the model that is not valid.
     #[error("{0}")]
     Fault(#[from] Fault),
+    /// A value for something that the model does not have.
+    #[error("model has no {what} {name:?}; {}", listed(what, .known))]
+    Unknown {
+        what: &'static str,
+        name: String,
+        /// Those that it has.
+        known: Vec<String>,
+    },
     /// What cannot be mapped, all of it.
     #[error("{}", problems(.0))]
     Problems(Vec<Problem>),
 }
 
+/// Names that are told; a model may have very many.
+const NAMES_MAX: usize = 16;
+
+/// The things of this kind that a model has.
+fn listed(what: &str, names: &[String]) -> String {
+    let told: Vec<String> = names.iter().take(NAMES_MAX).map(|name| format!("{name:?}")).collect();
+    match names.len() {
+        0 => format!("it has no {what}"),
+        1..=NAMES_MAX => format!("its {what}s are {}", told.join(", ")),
+        more => format!("its {what}s are {} and {} more", told.join(", "), more - NAMES_MAX),
+    }
+}
+
 fn problems(problems: &[Problem]) -> String {
-    let lines: Vec<String> = problems.iter().map(|problem| format!("  {problem}")).collect();
+    let lines = grouped(problems, |_| String::new());
+    let lines: Vec<String> = lines.iter().map(|line| format!("  {line}")).collect();
     let count = crate::count::count(problems.len(), "part");
     format!("{count} of the model cannot be mapped:\n{}", lines.join("\n"))
 }

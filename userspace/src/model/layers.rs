@@ -4,7 +4,7 @@ use super::network::operation::{Join, JoinKind, Map};
 use super::network::{Fault, Kind, Network, Operation, ValueId};
 use super::problem::Why;
 
-/// Whoever adds layers to a network for one node of a model.
+/// Adds layers to a network for one node of a model.
 pub(super) trait Layers {
     /// The network that grows.
     fn network(&self) -> &Network;

@@ -12,3 +12,9 @@ pub const PROBLEMS_MAX: usize = 1000;
 /// Most bytes of a model's file. (Chosen) Constants of the engine's whole aperture as singles are 8 GB; more than half
 /// of that nobody has brought yet.
 pub const FILE_BYTES_MAX: u64 = 4 << 30;
+
+/// Most bytes of what is no regular file, such as a pipe, which may have no end.
+pub const PIPE_BYTES_MAX: u64 = 256 << 20;
+
+/// Numbers from here down are masks: what they are added to is below all others, and how far below means nothing.
+pub const MASK: f64 = -65504.0;

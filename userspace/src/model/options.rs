@@ -1,11 +1,11 @@
-//! What a model leaves open, and its user decides when it is compiled.
+//! The choices that a model leaves open. Its user makes them when it is compiled.
 
 use std::collections::BTreeMap;
 
 use super::beside::Beside;
 use super::network::Array;
 
-/// What is decided before the run.
+/// The choices that are made before the run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Inputs that are bound to constants.

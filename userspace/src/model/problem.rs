@@ -1,5 +1,6 @@
-//! What of a model cannot be mapped, and why.
+//! The parts of a model that cannot be mapped, and why.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use thiserror::Error;
@@ -22,8 +23,11 @@ pub enum Why {
     #[error(transparent)]
     Fault(#[from] Fault),
     /// An operand has to be known before the run.
-    #[error("operand {operand} ({name:?}) has to be known before the run: bind it, --bind '{name}=FILE.npy'")]
+    #[error("operand {operand} ({name:?}) has to be known before the run: bind it")]
     NotKnown { operand: usize, name: String },
+    /// An extent of an input that the model leaves open.
+    #[error("extent {name:?} is not fixed: give it a number")]
+    Open { name: String },
     /// An operand that nothing makes before it is read: from nowhere, or in a circle.
     #[error("operand {name:?} is made by no layer before this one")]
     NotMade { name: String },
@@ -45,12 +49,31 @@ pub enum Why {
     },
 }
 
+/// What the user of a model can decide so that a layer is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy<'a> {
+    /// A value for this input, or tensor that an input decides.
+    Bind(&'a str),
+    /// A number for this extent.
+    Extent(&'a str),
+}
+
+impl Why {
+    pub fn remedy(&self) -> Option<Remedy<'_>> {
+        match self {
+            Self::NotKnown { name, .. } => Some(Remedy::Bind(name)),
+            Self::Open { name } => Some(Remedy::Extent(name)),
+            _ => None,
+        }
+    }
+}
+
 /// A layer that cannot be mapped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// What the model calls the operation.
+    /// The model's name of the operation.
     pub operation: String,
-    /// What it calls the layer, or its result.
+    /// The model's name of the layer, or of its result.
     pub name: String,
     /// Extents of its operands, as far as they are known.
     pub shapes: Vec<Vec<usize>>,
@@ -59,11 +82,55 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?}", self.operation, self.name)?;
-        for (index, shape) in self.shapes.iter().enumerate() {
-            f.write_str(if index == 0 { " of " } else { ", " })?;
-            write!(f, "{shape:?}")?;
-        }
-        write!(f, ": {}", self.why)
+        write!(f, "{} {:?}{}", self.operation, self.name, self.reason())
     }
+}
+
+impl Problem {
+    /// What stands behind the name: shapes, and why.
+    fn reason(&self) -> String {
+        let shapes: Vec<String> = self.shapes.iter().map(|shape| format!("{shape:?}")).collect();
+        let of = if shapes.is_empty() { "" } else { " of " };
+        format!("{of}{}: {}", shapes.join(", "), self.why)
+    }
+}
+
+/// Names of a group that are told; the others are counted.
+const NAMES_MAX: usize = 3;
+
+/// The problems as lines. Those that differ in the name alone are one line; `advice` says how to apply a remedy.
+///
+/// # Examples
+///
+/// ```
+/// use ane::model::{Problem, Why, grouped};
+/// let of = |name: &str| Problem {
+///     operation: "Erf".to_owned(),
+///     name: name.to_owned(),
+///     shapes: vec![vec![2, 3]],
+///     why: Why::Operation,
+/// };
+/// let lines = grouped(&["a", "b", "c", "d", "e"].map(of), |_| String::new());
+/// assert_eq!(lines, [r#"Erf "a", "b", "c" and 2 more of [2, 3]: the operation is not mapped to this engine"#]);
+/// ```
+pub fn grouped(problems: &[Problem], advice: impl Fn(Remedy<'_>) -> String) -> Vec<String> {
+    let mut places = BTreeMap::new();
+    let mut groups: Vec<(&str, String, Vec<&str>)> = Vec::new();
+    for problem in problems {
+        let reason = problem.reason() + &problem.why.remedy().map_or_else(String::new, &advice);
+        let place = *places.entry((&problem.operation, reason.clone())).or_insert_with(|| {
+            groups.push((&problem.operation, reason, Vec::new()));
+            groups.len() - 1
+        });
+        groups[place].2.push(&problem.name);
+    }
+    let line = |(operation, reason, names): (&str, String, Vec<&str>)| {
+        let told: Vec<String> = names.iter().take(NAMES_MAX).map(|name| format!("{name:?}")).collect();
+        let more = match names.len().saturating_sub(NAMES_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{operation} {}{more}{reason}", told.join(", "))
+    };
+    groups.into_iter().map(line).collect()
 }

@@ -13,32 +13,21 @@ use thiserror::Error;
 /// Most bytes that one line shows, fills or holds: all of scratch.
 const BYTES_MAX: u32 = 2 << 20;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Memory {
-    #[serde(rename = "scratch")]
-    Scratch,
-    #[serde(rename = "config")]
-    Configuration,
-    #[serde(rename = "iram")]
-    InstructionRam,
+ane_uapi::named! {
+    #[derive(Serialize)]
+    pub enum Memory {
+        #[serde(rename = "scratch")]
+        Scratch "scratch",
+        #[serde(rename = "config")]
+        Configuration "config",
+        #[serde(rename = "iram")]
+        InstructionRam "iram",
+    }
 }
 
 impl Memory {
     fn named(word: &str) -> Option<Self> {
-        match word {
-            "scratch" => Some(Self::Scratch),
-            "config" => Some(Self::Configuration),
-            "iram" => Some(Self::InstructionRam),
-            _ => None,
-        }
-    }
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Scratch => "scratch",
-            Self::Configuration => "config",
-            Self::InstructionRam => "iram",
-        }
+        Self::ALL.into_iter().find(|memory| memory.name() == word)
     }
 
     fn range(self) -> &'static mmio_map::Range {
@@ -66,42 +55,24 @@ impl Memory {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    Store {
-        memory: Memory,
-        at: u32,
-        bytes: Vec<u8>,
-    },
-    Write {
-        at: EngineOffset,
-        value: u32,
-    },
-    Read {
-        name: String,
-        at: EngineOffset,
-    },
+    /// Puts bytes there as they are.
+    Store { memory: Memory, at: u32, bytes: Vec<u8> },
+    /// Writes a register.
+    Write { at: EngineOffset, value: u32 },
+    /// Reads a register and shows what it holds.
+    Read { name: String, at: EngineOffset },
     /// Writes parameters and command, and the command that has to follow.
     Move([u32; 4]),
-    Xmov {
-        thread: u32,
-        word: u32,
-    },
-    StallWait {
-        thread: u32,
-        /// Which instructions wait.
-        block: u16,
-        condition: u16,
-    },
+    /// Has a thread issue the instruction.
+    Xmov { thread: u32, word: u32 },
+    /// `block` says which instructions wait.
+    StallWait { thread: u32, block: u16, condition: u16 },
+    /// Waits until the mover is idle.
     Wait,
-    Show {
-        memory: Memory,
-        at: u32,
-        len: u32,
-    },
-    Expect {
-        memory: Memory,
-        at: u32,
-        bytes: Vec<u8>,
-    },
+    /// Shows bytes of a memory.
+    Show { memory: Memory, at: u32, len: u32 },
+    /// Compares bytes of a memory with these.
+    Expect { memory: Memory, at: u32, bytes: Vec<u8> },
 }
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

@@ -27,20 +27,9 @@ impl Shown {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum What {
-    /// Bytes of a memory.
-    Bytes {
-        memory: Memory,
-        at: u32,
-        bytes: Vec<u8>,
-    },
-    Register {
-        name: String,
-        value: u32,
-    },
-    /// A command or instruction was refused.
-    Refused {
-        outcome: &'static str,
-    },
+    Bytes { memory: Memory, at: u32, bytes: Vec<u8> },
+    Register { name: String, value: u32 },
+    Refused { outcome: &'static str },
 }
 
 impl fmt::Display for Shown {

@@ -30,6 +30,7 @@
     h("thead", {}, h("tr", {}, heads.map((head) => h("th", {}, head)))), h("tbody", {}, rows)));
   const row = (...cells) => h("tr", {}, cells.map((cell) =>
     h("td", { class: typeof cell !== "string" ? null : /^0x| × /.test(cell) ? "n hex" : /^[-0-9]/.test(cell) ? "n" : null }, cell)));
+  const layerOf = (task) => (task.layer ? "; " + task.layer : "");
   const refusalOf = (side, index) => side.walk.refusals.find((one) => one.task === index);
   const pick = (side, task, to = 4) => { state.side = side; state.task = task; show(to); };
   const isPicked = (side, task) => state.side === side && state.task === task;
@@ -41,6 +42,7 @@
       count(side.task_count, "task") + ", " + count(walk.cycles, "cycle") + " or " +
       (walk.nanoseconds / 1000).toFixed(1) + " µs of virtual time on " + data.chip +
       (walk.tasks.length < side.task_count ? "; the first " + walk.tasks.length + " tasks are shown" : "")));
+    for (const note of program.notes || []) lines.push(h("p", { class: "faint" }, "Note: " + note));
     if (walk.damage) lines.push(h("p", { class: "bad" }, "The tasks cannot be followed further: " + walk.damage));
     for (const one of walk.refusals.slice(0, 20)) {
       const where = one.register ? one.register + (one.field ? "." + one.field : "") + " at " + hex(one.address) +
@@ -64,7 +66,7 @@
     const writes = new Set(), reads = new Set();
     for (const task of walk.tasks) for (const base of task.bases) (base.what === "result" ? writes : reads).add(base.bar);
     for (const bar of reads) if (!writes.has(bar)) add("in" + bar, { text: (bars.get(bar) || "BAR " + bar), bar });
-    for (const task of walk.tasks) add("t" + task.index, { text: task.index + "  " + task.summary, task });
+    for (const task of walk.tasks) add("t" + task.index, { text: task.index + "  " + task.summary + layerOf(task), task });
     for (const bar of writes) if (!reads.has(bar)) add("out" + bar, { text: (bars.get(bar) || "BAR " + bar), bar });
     const height = nodes.length * step + 10;
     const y = (index) => index * step + 6;
@@ -107,7 +109,7 @@
       if (!task.cycles) continue;
       const x = left + task.start * scale, across = Math.max(task.cycles * scale, 1);
       const group = s("g", { class: "node", "data-task": task.index, ...opens("task " + task.index, () => pick(at, task.index)) },
-        s("title", {}, "task " + task.index + ": " + task.summary + "\n" + count(task.cycles, "cycle")),
+        s("title", {}, "task " + task.index + ": " + task.summary + layerOf(task) + "\n" + count(task.cycles, "cycle")),
         s("rect", { x, y: 2, width: across, height: parts.length * lane + 18, fill: "transparent",
           class: isPicked(at, task.index) ? "picked" : null }));
       if (across > 24) group.append(s("text", { x: x + 2, y: 14, class: "dim" }, String(task.index)));
@@ -201,6 +203,7 @@
     if (!task) return told(side);
     const refused = refusalOf(side, task.index), inside = [];
     inside.push(h("h3", {}, "Task " + task.index + ": " + task.summary));
+    if (task.layer) inside.push(h("p", {}, "Layer " + task.layer));
     inside.push(h("p", { class: "faint" }, `${task.bytes} bytes at ${hex(task.offset)}, ` + (task.cycles ? count(task.cycles, "cycle") + " from cycle " + task.start.toLocaleString("en") : "not run")));
     if (refused) inside.push(h("p", { class: "bad" }, `Refused (${refused.category}): ${refused.register || "descriptor"} bits ${hex(refused.bits, 8)} of ${hex(refused.value, 8)}: ${refused.why}. Try: ${refused.hint}.`));
     for (const base of task.bases) inside.push(h("div", { class: "faint" }, `${base.what}: BAR ${base.bar}, ${base.role}`));

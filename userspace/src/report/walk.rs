@@ -42,6 +42,9 @@ struct ShownTask {
     offset: u64,
     bytes: u32,
     summary: String,
+    /// Operation and name of the model's layer that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layer: Option<String>,
     bases: Vec<BaseReport>,
     /// Tasks whose results it takes from the chip.
     takes: Vec<u32>,
@@ -87,6 +90,8 @@ impl ShownTasks {
             let task = task.map_err(|why| why.to_string())?;
             let report = TaskReport::of(&task, &mut file, previous.as_ref(), bars);
             let mut shown = ShownTask::of(&report, legend);
+            shown.layer =
+                program.layer_of(task.index).map(|layer| format!("{} {}", layer.operation, layer.name));
             // What comes behind a descriptor that is not understood has registers that nobody knows.
             if understood {
                 let descriptor = Descriptor::of(task.words.iter().map(|word| word.get()));
@@ -184,6 +189,7 @@ impl ShownTask {
             offset: report.offset.0,
             bytes: report.bytes,
             summary: report.summary.clone(),
+            layer: None,
             bases: report.bases.clone(),
             takes: Vec::new(),
             places: Vec::new(),

@@ -1,4 +1,4 @@
-//! What a program does with the chip's memory, and what that would take: bank heat, residency, virtual time.
+//! The use of the chip's memory by a program, and its cost: bank heat, residency, virtual time.
 //!
 //! An [`Occupancy`] is read off the program alone: each task is decoded and planned as the device would, nothing is executed. It
 //! says of each operand where it lies and why, of each bank how many granules it gives, of each task how long it would
@@ -127,7 +127,6 @@ impl Occupancy {
         }
     }
 
-    /// The report of a program on a chip.
     pub fn of(program: &Program<'_>, soc: Soc) -> Self {
         Self { chip: Some(soc.name()), ..Self::on_target(program, soc.chip().generation) }
     }

@@ -19,21 +19,15 @@ use ane_uapi::register::{Reg, Word};
 /// task.set(&common::IN_DIM, common::Extent::new().with_width(77).with_height(1));
 /// assert_eq!(task.encode().len() as u32, td::FULL_BYTES);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Descriptor {
     header: Header,
     registers: BTreeMap<u32, u32>,
 }
 
-impl Default for Descriptor {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Descriptor {
     pub fn new() -> Self {
-        Self { header: Header::default(), registers: BTreeMap::new() }
+        Self::default()
     }
 
     pub fn header_mut(&mut self) -> &mut Header {
@@ -45,7 +39,6 @@ impl Descriptor {
         self
     }
 
-    /// Sets every instance of an array of registers.
     pub fn fill<T: Word>(&mut self, register: &Reg<T>, word: T) -> &mut Self {
         for index in 0..register.info.count {
             if let Some(address) = register.info.at(index) {

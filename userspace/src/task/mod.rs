@@ -27,7 +27,6 @@ pub struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// Length of the descriptor in bytes.
     pub fn len_bytes(&self) -> u32 {
         // Fits: the program gives the first descriptor's length as a u32, a header the others' in nine bits.
         (self.words.len() * 4) as u32

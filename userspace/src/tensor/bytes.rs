@@ -132,6 +132,7 @@ mod tests {
             bar: 4,
             element: Element::Byte,
             shape,
+            dims: None,
             strides,
             total_bytes: 0x100,
             buffer_bytes: 0x100,

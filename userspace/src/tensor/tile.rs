@@ -19,7 +19,6 @@ pub enum Error {
     Layout(#[from] ane_tiling::Error),
 }
 
-/// How `surface` lies in memory.
 pub fn layout(surface: &Surface<'_>) -> Result<Layout, Error> {
     if surface.element != Element::Half {
         return Err(Error::Element(surface.element));

@@ -20,7 +20,6 @@ pub const UNPLUG: Duration = Duration::from_secs(30);
 pub struct Plugged {
     /// QEMU's name of it.
     pub id: String,
-    /// The name of its socket.
     pub chardev: String,
     pub carrier: Carrier,
 }
@@ -105,8 +104,7 @@ pub fn recover(monitor: &mut Monitor, carrier: Carrier, socket: &Path) -> Result
     Ok(format!("{DEVICE}{number}"))
 }
 
-/// The memory of the machine that no other process can map, by name: a device cannot reach it, and QEMU does not
-/// say so.
+/// The machine's memory that no other process can map, by name: no device reaches it, and QEMU does not say so.
 pub fn unshared(monitor: &mut Monitor) -> Result<Vec<String>, QmpError> {
     let backends = monitor.ask("query-memdev", json!({}))?;
     let is_unshared = |backend: &&Value| backend.get("share").and_then(Value::as_bool) != Some(true);

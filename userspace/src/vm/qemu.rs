@@ -96,7 +96,6 @@ impl Qemu {
         }
     }
 
-    /// The QEMU at `path`.
     pub fn at(path: PathBuf) -> Result<Self, NoQemu> {
         match Command::new(&path).arg("--version").output() {
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => {

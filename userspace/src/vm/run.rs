@@ -59,7 +59,6 @@ impl Invocation {
         RunError::Failed { program: self.program.clone(), what: what.into() }
     }
 
-    /// Waits until `socket` is there.
     fn wait_for(&self, child: &mut Child, socket: &Path) -> Result<(), RunError> {
         let start = Instant::now();
         while !socket.exists() {
@@ -82,7 +81,6 @@ pub struct Launch {
     pub device: Invocation,
     pub socket: PathBuf,
     pub qemu: Invocation,
-    /// Where its monitor listens.
     pub monitor: PathBuf,
     /// Another device can take the place of one that died.
     pub can_recover: bool,

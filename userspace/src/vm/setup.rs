@@ -45,7 +45,6 @@ impl Default for GuestKernel {
 }
 
 impl GuestKernel {
-    /// A kernel that shows itself below `root`.
     pub fn below(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }

@@ -77,12 +77,10 @@ impl Layout {
         self.shape
     }
 
-    /// Elements of the surface.
     pub const fn elements(&self) -> usize {
         self.elements
     }
 
-    /// Bytes of the dense array.
     pub const fn dense_bytes(&self) -> usize {
         self.elements * HALF
     }

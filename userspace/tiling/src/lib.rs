@@ -9,7 +9,6 @@
 //! * [`Layout`]: where each element lies, and the copies there and back;
 //! * [`Memory`]: what they go to, a slice or memory that an engine writes as well;
 //! * `rows`: the loops, for each kind of vector unit.
-#![deny(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod axes;

@@ -20,7 +20,6 @@ const ABOUT: &str = "Registers of the Apple Neural Engine (H13).\n\n\
 const PAGE_TABLES: &str = "Page tables: an L2 table of entries that name L3 tables, whose leaves name pages. An entry is its \
     template and the address shifted right: docs/programming.md";
 
-/// Name of a register's macro.
 fn name(block: &Block, register: &Register) -> String {
     format!("ANE_{}_{}", macro_name(block.name), macro_name(register.name))
 }

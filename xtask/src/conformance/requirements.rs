@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// One line of the list.
 #[derive(Debug)]
 pub(super) struct Requirement {
     pub(super) id: String,

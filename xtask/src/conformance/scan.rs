@@ -70,7 +70,6 @@ struct Above {
     open: bool,
 }
 
-/// Returns the claims in one file; `module` is the path of its outermost module.
 fn source(file: &str, module: &str, text: &str) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     let mut modules: Vec<(usize, &str)> = Vec::new();
@@ -142,13 +141,11 @@ fn ids(document: &str) -> Result<Vec<String>> {
         .collect()
 }
 
-/// The name of the function that a line begins.
 fn function(code: &str) -> Option<&str> {
     let (_, rest) = code.split_once("fn ")?;
     rest.split(['(', '<']).next()
 }
 
-/// The name of the module that a line opens.
 fn opened_module(code: &str) -> Option<&str> {
     let (_, rest) = code.strip_suffix(" {")?.split_once("mod ")?;
     rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_').then_some(rest)

@@ -6,7 +6,7 @@ use std::path::Path;
 use ane::device::{Device, Location};
 use ane::model::network::Array;
 use ane::model::network::operation::Operation;
-use ane::model::{Compiled, Error, Options, Why, compile, execute, onnx};
+use ane::model::{Compiled, ModelError, Options, Why, compile, execute, onnx};
 use anyhow::{Context, Result};
 
 /// Largest difference of a result without tables, as part of the largest element: roundings to halves.
@@ -67,7 +67,7 @@ fn outcome(folder: &Path) -> Result<Outcome> {
     let compiled = loop {
         match compile(&model, &options) {
             Ok(compiled) => break compiled,
-            Err(Error::Problems(problems)) => {
+            Err(ModelError::Problems(problems)) => {
                 let wanted = problems.iter().find_map(|problem| match &problem.why {
                     Why::NotKnown { name, .. } => inputs.iter().find(|(input, ..)| input == name),
                     _ => None,

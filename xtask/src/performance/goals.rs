@@ -31,7 +31,6 @@ impl Goal {
         GOALS.iter().find(|goal| goal.id == id)
     }
 
-    /// What a figure is, in one word.
     pub(crate) fn verdict(&self, figure: f64) -> &'static str {
         if self.stretch.is_some_and(|stretch| self.meets(figure, stretch)) {
             "stretch"
@@ -76,7 +75,6 @@ const fn within(unit: &'static str, goal: Goal) -> Goal {
     Goal { unit, ..goal }
 }
 
-/// Every goal that a bench measures.
 pub(crate) const GOALS: &[Goal] = &[
     at_most(
         "A1",

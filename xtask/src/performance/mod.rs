@@ -1,4 +1,4 @@
-//! `docs/performance.md`: what every bench measures, beside its goal.
+//! `docs/performance.md` and the pages beside it: what every bench measures, beside its goal, on machines with each vector unit.
 //!
 //! Benches print one line for each figure, in the format of `device/benches/report`. This runs them all, one after the
 //! other, and makes a page of the lines. It is no check: figures differ from machine to machine and from run to run.
@@ -16,6 +16,7 @@ mod page;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
+use ane_device::engine::madd::Tier;
 use anyhow::{Context, Result, bail};
 
 use self::machine::Machine;
@@ -37,8 +38,8 @@ const BENCHES: &[(&str, &str)] = &[
     ("ane-tests", "memory"),
 ];
 
-/// Runs every bench; gives the page.
-pub fn render() -> Result<String> {
+/// Runs every bench; gives the page, and where it belongs.
+pub fn render() -> Result<(&'static str, String)> {
     for &(package, name) in BENCHES {
         // Nothing is measured while a compiler runs.
         let built = bench(package, name).arg("--no-run").status().context("running cargo")?;
@@ -56,7 +57,7 @@ pub fn render() -> Result<String> {
         figures.extend(found);
     }
     figures.push(build::first()?);
-    Ok(page::render(&machine, &figures))
+    Ok((page::path(Tier::best()), page::render(&machine, &figures)))
 }
 
 fn bench(package: &str, bench: &str) -> Command {

@@ -1,5 +1,7 @@
 //! The page that figures are shown on.
 
+use ane_device::engine::madd::Tier;
+
 use super::goals::{GOALS, Goal};
 use super::machine::Machine;
 
@@ -44,7 +46,8 @@ const ABOUT: &str = "\
 # Performance
 
 What the benches measure, beside the goals. `cargo xtask performance` runs all of them, one after the other, in release
-builds, and writes this page; nothing on it was written by hand. Each bench says at its top what it compares. Where a
+builds, and writes the page of this processor's vector unit; nothing on it was written by hand. Machines with AVX-512 have
+[performance.md](performance.md), machines with AVX2 [performance-avx2.md](performance-avx2.md). Each bench says at its top what it compares. Where a
 figure is a ratio, both sides ran in turn in one run, warm, on as many threads, and the ratio is the median of the rounds'
 ratios; results were compared with expected ones before anything was timed.
 
@@ -54,6 +57,15 @@ what it takes to make one's own is that command.
 
 Without a bench: C7, the same bytes from every vector unit, which tests hold.
 ";
+
+/// The page of machines with a vector unit.
+pub(super) const fn path(unit: Tier) -> &'static str {
+    match unit {
+        Tier::Avx512 => "docs/performance.md",
+        Tier::Avx2 => "docs/performance-avx2.md",
+        Tier::Portable => "docs/performance-portable.md",
+    }
+}
 
 pub(super) fn render(machine: &Machine, figures: &[Figure]) -> String {
     let Machine { processor, processors, tier, kernel, compiler, date, load } = machine;

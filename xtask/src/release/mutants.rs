@@ -39,7 +39,7 @@ const ACROSS: &[&str] =
 const ALL: &[&str] = &["--workspace", "-E", "not (binary(guest) or binary(release))"];
 
 /// Seconds after which tests of a mutant hang.
-const PATIENCE_S: u64 = 1200;
+const TIMEOUT_S: u64 = 1200;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Mutant {
@@ -266,7 +266,7 @@ fn attempt(mutant: &Mutant) -> Result<End> {
 /// What the tests of some packages say of the tree as it is.
 fn tested(packages: &[&str]) -> Result<End> {
     let mut command = Command::new("timeout");
-    command.args(["--kill-after=10", &PATIENCE_S.to_string()]);
+    command.args(["--kill-after=10", &TIMEOUT_S.to_string()]);
     command.arg(cargo(&[]).get_program());
     command.args(["nextest", "run", "--profile", "mutants"]).args(packages).current_dir(root());
     // A change that leaves something unused is one all the same; so the build has flags, and a folder, of its own.

@@ -15,7 +15,6 @@ pub const CHIP: Soc = Soc::T8103;
 #[derive(Clone, Copy, Debug)]
 pub struct Tolerance(pub f64);
 
-/// A measurement with what the model says.
 #[derive(Clone, Debug)]
 pub struct Point {
     pub what: String,

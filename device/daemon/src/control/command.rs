@@ -1,4 +1,4 @@
-//! What a line of the control socket asks for.
+//! The commands of the control socket.
 
 use std::str::FromStr;
 

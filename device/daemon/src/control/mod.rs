@@ -1,7 +1,7 @@
 //! The control socket: faults made, and the state told, while a guest runs.
 //!
-//! Whoever may use it could as well stop the device, so it lets in the user that the daemon runs as, and root,
-//! and says no to everybody else. The protocol is lines of text: a command goes in; its answer is as many
+//! A client of it could as well stop the device, so it lets in root and the user that the daemon runs as, and refuses
+//! all others. The protocol is lines of text: a command goes in; its answer is as many
 //! lines as it has to tell, each behind two spaces, and then `ok`, or `error` and why.
 //!
 //! Each client has a thread of its own, and there are few. None of them does anything with the engine but to
@@ -22,6 +22,7 @@ use nix::unistd::Uid;
 
 use self::command::{Command, HELP, Line};
 use super::hold::Hold;
+use super::journal::{self, Kind};
 use super::worker::Worker;
 
 /// Bytes of the longest line: every command is shorter than half of it.
@@ -31,7 +32,7 @@ const LINE_MAX: u64 = 256;
 const CLIENTS_MAX: usize = 4;
 
 /// How long a client may leave an answer unread.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A pause after a failure to accept, so that one that lasts does not become a busy loop.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -44,7 +45,7 @@ pub(crate) fn serve(listener: &UnixListener, own: Uid, engines: Engines) {
     let clients = Arc::new(AtomicUsize::new(0));
     loop {
         if let Err(why) = welcome(listener, own, &engines, &clients) {
-            log::error!("control: client cannot be served: {why}");
+            journal::write(Kind::Stranger, format_args!("control: client cannot be served: {why}"));
             thread::sleep(PAUSE);
         }
     }
@@ -58,13 +59,13 @@ fn welcome(
     clients: &Arc<AtomicUsize>,
 ) -> io::Result<()> {
     let (stream, _) = listener.accept()?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let peer = getsockopt(&stream, sockopt::PeerCredentials)?.uid();
     if !admits(peer, own.as_raw()) {
-        log::warn!("control: user {peer} was refused");
+        journal::write(Kind::Stranger, format_args!("control: user {peer} was refused"));
         return refuse(&stream, &format!("user {peer} may not control this device"));
     }
-    // Only this thread counts up, so nobody slips in between.
+    // Only this thread counts up, so the count cannot change in between.
     if clients.load(Ordering::SeqCst) >= CLIENTS_MAX {
         return refuse(&stream, &format!("there are {CLIENTS_MAX} clients already"));
     }
@@ -110,7 +111,7 @@ fn converse(mut stream: &UnixStream, engines: &Engines) -> io::Result<()> {
     }
 }
 
-/// What a line is answered with, to its last byte.
+/// The whole answer to a line.
 fn reply(engines: &Engines, line: &[u8]) -> String {
     let text = str::from_utf8(line).map_err(|_| "line is no text".to_owned());
     let told = text

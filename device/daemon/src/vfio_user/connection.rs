@@ -20,10 +20,7 @@ use super::super::worker::Worker;
 use super::function::{self, Function};
 use super::interrupts::{self, Change, Interrupts};
 use super::memory::{self, Map};
-use super::message::{BODY_MAX, Broken, Command, Message};
-
-/// How long a client may take over the rest of a message that it has begun, or to take an answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+use super::message::{BODY_MAX, Broken, Command, Message, TIMEOUT};
 
 /// Regions that VFIO numbers: six BARs, the ROM, configuration space, VGA.
 const REGIONS: u32 = 9;
@@ -40,13 +37,13 @@ const ACCESS_MAX: usize = 256;
 /// The minor version of the protocol that the device speaks at most; the major one is 0.
 const MINOR: u16 = 1;
 
-/// What the device says of itself in the greeting: one descriptor a message, and as much data as an access has.
+/// The capabilities that the device announces in the greeting: one descriptor a message, and as much data as an access has.
 const CAPABILITIES: &[u8] =
     b"{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":256,\"migration\":{\"pgsize\":4096}}}\0";
 
 const _: () = assert!(ACCESS_MAX == 256 && CAPABILITIES.len() < BODY_MAX);
 
-/// What comes of a message: the body of its answer, or why not.
+/// The outcome of a message: the body of its answer, or the error.
 type Answer = Result<Vec<u8>, Errno>;
 
 pub(super) struct Connection<'a> {
@@ -63,8 +60,8 @@ fn words(words: &[u32]) -> Vec<u8> {
 
 impl<'a> Connection<'a> {
     pub(super) fn new(stream: UnixStream, engine: &'a Hold) -> Result<Self, Broken> {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
         Ok(Self {
             stream,
             engine,
@@ -75,7 +72,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Serves it until it leaves.
-    pub(super) fn serve(mut self) -> Result<(), Broken> {
+    pub(super) fn serve(&mut self) -> Result<(), Broken> {
         let mut limit = None;
         loop {
             if self.wait(limit)? {

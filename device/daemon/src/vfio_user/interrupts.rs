@@ -1,16 +1,19 @@
-//! The lines, and what they raise: MSI, one vector for each line, or one pin for both.
+//! The lines and the interrupts that they raise: MSI, one vector for each line, or one pin for both.
 //!
 //! The client hands over descriptors, one for each vector; writing to one raises it. With MSI a line raises its vector each
-//! time it goes up. The pin is a level: it is raised while a line is up, masked by whoever took it, and raised again when it
-//! is unmasked and a line is still up. A client that never unmasks it hears of nothing more, and nothing here waits for it.
+//! time it goes up. The pin is a level: it is raised while a line is up, masked by the client that took it, and raised again when it
+//! is unmasked and a line is still up. A client that never unmasks it hears of nothing more, and nothing here waits for it. Nor
+//! does anything wait for a descriptor: only eventfds are taken, and a write to one that is full is given up.
 
 use std::fs::File;
-use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::io::{ErrorKind, Write};
 
 use ane_device::platform::Lines;
 use ane_uapi::wire::platform::VECTORS;
 use nix::errno::Errno;
+
+use super::super::descriptors::{check_event, set_nonblocking};
+use super::super::ringing;
 
 /// The kinds of interrupt that VFIO numbers: pin, MSI, MSI-X, errors, requests.
 pub(crate) const KINDS: u32 = 5;
@@ -37,7 +40,7 @@ pub(crate) struct Change {
     pub(crate) index: u32,
     pub(crate) start: u32,
     pub(crate) count: u32,
-    pub(crate) descriptors: Vec<OwnedFd>,
+    pub(crate) descriptors: Vec<File>,
 }
 
 /// How the guest is told.
@@ -59,12 +62,18 @@ pub(crate) const fn info(index: u32) -> Option<(u32, u32)> {
     }
 }
 
-/// Raises what a descriptor stands for; one that is full was raised already.
-fn raise(file: Option<&File>) {
-    if let Some(mut file) = file
-        && let Err(why) = file.write(&1_u64.to_ne_bytes())
+/// Raises what a descriptor stands for; one that is full was raised already. One that cannot be written to is given up.
+fn raise(place: &mut Option<File>) {
+    let Some(file) = place else { return };
+    let written = {
+        let _watched = ringing::begin();
+        file.write(&1_u64.to_ne_bytes())
+    };
+    if let Err(why) = written
+        && why.kind() != ErrorKind::WouldBlock
     {
         log::debug!("vfio-user: interrupt is lost: {why}");
+        *place = None;
     }
 }
 
@@ -81,7 +90,7 @@ impl Interrupts {
                 self.is_masked = true;
                 Ok(())
             }
-            // A descriptor by which somebody else unmasks is not taken: QEMU then does it by message.
+            // A descriptor for unmasking is not taken: QEMU then unmasks by message.
             (ACTION_UNMASK, PIN) if flags & DATA_EVENTFD == 0 => {
                 self.is_masked = false;
                 self.raise_pin();
@@ -97,9 +106,13 @@ impl Interrupts {
         index: u32,
         start: u32,
         count: u32,
-        descriptors: Vec<OwnedFd>,
+        descriptors: Vec<File>,
     ) -> Result<(), Errno> {
-        let mut files = descriptors.into_iter().map(File::from);
+        let is_usable = |file| check_event(file).and_then(|()| set_nonblocking(file)).is_ok();
+        if !descriptors.iter().all(is_usable) {
+            return Err(Errno::EINVAL);
+        }
+        let mut files = descriptors.into_iter();
         if index == PIN {
             self.is_masked = false;
         }
@@ -117,7 +130,7 @@ impl Interrupts {
             self.last = Lines::default();
         } else if flags & (DATA_NONE | DATA_BOOL) != 0 {
             // Whoever asks for it hears it now.
-            chosen.for_each(|place| raise(place.as_ref()));
+            chosen.for_each(raise);
         }
         Ok(())
     }
@@ -130,19 +143,19 @@ impl Interrupts {
     fn raise_pin(&mut self) {
         if self.uses_pin() && !self.is_masked && (self.last.engine || self.last.dart) && self.pin.is_some() {
             self.is_masked = true;
-            raise(self.pin.as_ref());
+            raise(&mut self.pin);
         }
     }
 
     /// Tells the guest how the lines are now; true if the function raises its pin.
     pub(crate) fn tell(&mut self, lines: Lines) -> bool {
         let before = std::mem::replace(&mut self.last, lines);
-        let [engine, dart] = &self.messages;
+        let [engine, dart] = &mut self.messages;
         if lines.engine && !before.engine {
-            raise(engine.as_ref());
+            raise(engine);
         }
         if lines.dart && !before.dart {
-            raise(dart.as_ref());
+            raise(dart);
         }
         self.raise_pin();
         self.uses_pin() && (lines.engine || lines.dart)
@@ -165,7 +178,8 @@ mod tests {
     }
 
     fn change(flags: u32, index: u32, count: u32, files: &[&EventFd]) -> Change {
-        let descriptors = files.iter().map(|file| file.as_fd().try_clone_to_owned().unwrap()).collect();
+        let descriptors =
+            files.iter().map(|file| File::from(file.as_fd().try_clone_to_owned().unwrap())).collect();
         Change { flags, index, start: 0, count, descriptors }
     }
 

@@ -6,7 +6,6 @@
 //! refused, as VFIO does.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use nix::errno::Errno;
@@ -30,7 +29,7 @@ pub(crate) struct Map {
     pub(crate) offset: u64,
     pub(crate) address: u64,
     pub(crate) size: u64,
-    pub(crate) descriptor: Option<OwnedFd>,
+    pub(crate) descriptor: Option<File>,
 }
 
 /// The memory with another range in it; `None` if that is none to the engine.
@@ -46,12 +45,11 @@ pub(crate) fn map(memory: &GuestMemoryMmap, map: Map) -> Result<Option<GuestMemo
     if size == 0 || overlaps(memory, address, end) {
         return Err(Errno::EINVAL);
     }
-    let Some(descriptor) = descriptor.filter(|_| flags & READ_WRITE == READ_WRITE) else { return Ok(None) };
+    let Some(file) = descriptor.filter(|_| flags & READ_WRITE == READ_WRITE) else { return Ok(None) };
     if memory.num_regions() >= REGIONS_MAX {
         return Err(Errno::ENOSPC);
     }
-    let file = File::from(descriptor);
-    // What is missing in the file would end this process when it is touched.
+    // An access to a part that is missing in the file would end this process.
     let behind = file.metadata().map_err(|_| Errno::EINVAL)?;
     if !behind.is_file() || file_end > behind.len() {
         return Err(Errno::EINVAL);
@@ -107,10 +105,11 @@ mod tests {
 
     use super::*;
 
-    fn file(bytes: u64) -> OwnedFd {
+    fn file(bytes: u64) -> File {
         let fd = memfd_create(CString::new("guest").unwrap().as_c_str(), MFdFlags::empty()).unwrap();
-        File::from(fd.try_clone().unwrap()).set_len(bytes).unwrap();
-        fd
+        let file = File::from(fd);
+        file.set_len(bytes).unwrap();
+        file
     }
 
     fn range(address: u64, size: u64, bytes: u64) -> Map {

@@ -3,15 +3,20 @@
 //! Each begins with sixteen bytes: an id that the answer repeats, a command, the length of all of it, flags, and an error
 //! number. Everything is in the byte order of the host, as both ends are on one. A client says how long a message is; one
 //! that is longer than any that this device takes ends the connection before room is made for it.
+#![expect(unsafe_code, reason = "numbers become descriptors")]
 
+use std::fs::File;
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::FromRawFd;
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 
+use super::super::descriptors::check_any;
 use super::super::guard::Lost;
+use super::super::ringing;
 
 /// Bytes of a header.
 pub(crate) const HEADER: usize = 16;
@@ -21,6 +26,9 @@ pub(crate) const BODY_MAX: usize = 4096;
 
 /// Most descriptors of a message: memory comes with one, interrupts with one for each vector.
 pub(crate) const DESCRIPTORS_MAX: usize = 8;
+
+/// How long a client may take over the rest of a message that it has begun, or to take an answer.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Answer, in the flags.
 const REPLY: u32 = 1;
@@ -69,6 +77,10 @@ pub(crate) enum Broken {
     Length(u32),
     #[error("message ends early")]
     Short,
+    #[error("message is not complete after {TIMEOUT:?}")]
+    Late,
+    #[error("descriptor is refused: {0}")]
+    Descriptor(io::Error),
     #[error("{0}")]
     Memory(Lost),
 }
@@ -80,10 +92,10 @@ pub(crate) struct Message {
     number: u16,
     flags: u32,
     pub(crate) command: Option<Command>,
-    /// What is behind the header.
+    /// The bytes behind the header.
     pub(crate) body: Body,
-    /// Descriptors; whatever nobody takes is closed.
-    pub(crate) descriptors: Vec<OwnedFd>,
+    /// Descriptors; those that are not taken are closed.
+    pub(crate) descriptors: Vec<File>,
 }
 
 /// The rest of a message, taken field by field.
@@ -121,20 +133,25 @@ impl Body {
 impl Message {
     /// Reads the next message; `None` if the client has gone.
     pub(crate) fn read(stream: &UnixStream) -> Result<Option<Self>, Broken> {
+        // What nobody takes is closed on the way.
+        let _watched = ringing::begin();
+        let end = Instant::now().checked_add(TIMEOUT);
         let mut header = [0; HEADER];
         let mut raw = [-1; DESCRIPTORS_MAX];
         let (mut got, count) = receive(stream, &mut header, &mut raw)?;
-        let descriptors: Vec<OwnedFd> = raw
+        let descriptors: Vec<File> = raw
             .into_iter()
             .take(count)
             // SAFETY: the kernel has just made these descriptors for this process, and nobody else has their numbers.
-            .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
+            .map(|fd| unsafe { File::from_raw_fd(fd) })
             .collect();
         if got == 0 {
             return Ok(None);
         }
+        // Before anything is waited for: one of them may be the client's own end.
+        descriptors.iter().try_for_each(check_any).map_err(Broken::Descriptor)?;
         while got < HEADER {
-            got = got.saturating_add(more(stream, header.get_mut(got..).unwrap_or_default())?);
+            got = got.saturating_add(more(stream, header.get_mut(got..).unwrap_or_default(), end)?);
         }
         let [i0, i1, c0, c1, s0, s1, s2, s3, f0, f1, f2, f3, ..] = header;
         let size = u32::from_ne_bytes([s0, s1, s2, s3]);
@@ -143,7 +160,7 @@ impl Message {
         let mut bytes = vec![0; length];
         let mut filled = 0;
         while filled < length {
-            filled = filled.saturating_add(more(stream, bytes.get_mut(filled..).unwrap_or_default())?);
+            filled = filled.saturating_add(more(stream, bytes.get_mut(filled..).unwrap_or_default(), end)?);
         }
         let number = u16::from_ne_bytes([c0, c1]);
         Ok(Some(Self {
@@ -191,11 +208,15 @@ fn receive(stream: &UnixStream, into: &mut [u8], descriptors: &mut [i32]) -> Res
 }
 
 /// Reads what there is; the end of the stream is too early here.
-fn more(mut stream: &UnixStream, into: &mut [u8]) -> Result<usize, Broken> {
+fn more(mut stream: &UnixStream, into: &mut [u8], end: Option<Instant>) -> Result<usize, Broken> {
+    if end.is_none_or(|end| Instant::now() >= end) {
+        return Err(Broken::Late);
+    }
     match io::Read::read(&mut stream, into) {
         Ok(0) => Err(Broken::Short),
         Ok(got) => Ok(got),
         Err(why) if why.kind() == io::ErrorKind::Interrupted => Ok(0),
+        Err(why) if why.kind() == io::ErrorKind::WouldBlock => Err(Broken::Late),
         Err(why) => Err(why.into()),
     }
 }

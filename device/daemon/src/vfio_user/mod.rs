@@ -1,7 +1,7 @@
 //! The engine as a PCI function behind a vfio-user socket, for drivers of the real one.
 //!
 //! A virtual machine monitor connects as the client of the vfio-user protocol, asks what the function has, hands over guest
-//! memory as descriptors, and sends each access of the guest to a BAR as a message. What the BARs are is in
+//! memory as descriptors, and sends each access of the guest to a BAR as a message. The BARs are described in
 //! `ane_uapi::wire::platform`; what accesses do in `ane_device::platform`. One client is served at a time; when it leaves, whatever
 //! it did is forgotten, and the next one finds the engine after power-on.
 //!
@@ -25,6 +25,8 @@ use std::time::Duration;
 
 use self::connection::Connection;
 use super::hold::Hold;
+use super::journal::{self, Kind};
+use super::ringing;
 use super::worker::Worker;
 
 /// A pause after a failure to accept, so that one that lasts does not become a busy loop.
@@ -36,7 +38,7 @@ pub(crate) fn serve(name: &str, listener: &UnixListener, engine: &Arc<Hold>) -> 
         match listener.accept() {
             Ok((stream, _)) => client(name, stream, engine),
             Err(why) => {
-                log::error!("{name}: client cannot be served: {why}");
+                journal::write(Kind::Disconnection, format_args!("{name}: client cannot be served: {why}"));
                 thread::sleep(PAUSE);
             }
         }
@@ -45,10 +47,19 @@ pub(crate) fn serve(name: &str, listener: &UnixListener, engine: &Arc<Hold>) -> 
 
 /// Serves one client until it leaves, and forgets what it did.
 pub(crate) fn client(name: &str, stream: UnixStream, engine: &Hold) {
-    log::info!("{name}: client is there");
-    match Connection::new(stream, engine).and_then(Connection::serve) {
-        Ok(()) => log::info!("{name}: client is gone"),
-        Err(why) => log::warn!("{name}: client was disconnected: {why}"),
+    journal::write(Kind::Connection, format_args!("{name}: client is there"));
+    let outcome = Connection::new(stream, engine).and_then(|mut connection| {
+        let outcome = connection.serve();
+        // With whatever nobody read.
+        let _watched = ringing::begin();
+        drop(connection);
+        outcome
+    });
+    match outcome {
+        Ok(()) => journal::write(Kind::Connection, format_args!("{name}: client is gone")),
+        Err(why) => {
+            journal::write(Kind::Disconnection, format_args!("{name}: client was disconnected: {why}"))
+        }
     }
     engine.with_worker(Worker::forget);
 }

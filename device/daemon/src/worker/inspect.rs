@@ -1,4 +1,4 @@
-//! What the control socket asks of an engine: between two turns, and without changing what the guest sees.
+//! The questions of the control socket to an engine: between two turns, and without changing what the guest sees.
 
 use std::fmt::Write as _;
 
@@ -42,19 +42,19 @@ impl Worker {
         self.ane.injections()
     }
 
-    /// What checking mode found since last asked.
+    /// The findings of checking mode since last asked.
     pub(crate) fn take_findings(&mut self) -> Vec<CheckReport> {
         let mut findings = std::mem::take(&mut self.findings);
         findings.extend(self.ane.take_reports());
         findings
     }
 
-    /// How many more it found since last asked, and nobody asked in time.
+    /// The number of findings since last asked that were dropped, because they were not asked for in time.
     pub(crate) fn take_findings_lost(&mut self) -> u64 {
         std::mem::take(&mut self.findings_lost).saturating_add(self.ane.take_reports_lost())
     }
 
-    /// What was counted since the last reset, by name.
+    /// The counts since the last reset, by name.
     pub(crate) fn counts(&self) -> Vec<(String, u64)> {
         let &Counters { requests_done, requests_failed, tasks_done, refused, hazards, usage } =
             self.ane.counters();
@@ -86,7 +86,7 @@ impl Worker {
         self.ane.registers_shown(now).into_iter().map(line).collect()
     }
 
-    /// What the streams' tables map, as the DART would walk them.
+    /// The mappings in the streams' tables, as the DART would walk them.
     pub(crate) fn tables(&self) -> String {
         self.ane.dart().tables_told(&self.memory)
     }
@@ -119,7 +119,7 @@ impl Worker {
         }
     }
 
-    /// What happened last, if it is kept.
+    /// The latest records, if they are kept.
     pub(crate) fn timeline(&mut self) -> Option<String> {
         self.trace.take(self.ane.timeline_mut());
         self.trace.told()

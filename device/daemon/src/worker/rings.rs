@@ -13,6 +13,7 @@ use vhost_user_backend::VringT;
 use virtio_queue::{QueueOwnedT, QueueT};
 use zerocopy::IntoBytes;
 
+use super::super::journal::{self, Kind};
 use super::{Turn, Vring, Worker};
 
 /// Requests of one turn: after these the engine gets its turn, whatever else the guest wants.
@@ -40,9 +41,7 @@ impl Worker {
                     }
                 }
             };
-            let Some(chain) = popped else {
-                break;
-            };
+            let Some(chain) = popped else { break };
             let head = chain.head_index();
             let written = match self.chain.gather(chain, &self.memory) {
                 Ok(()) => self.request(),
@@ -145,7 +144,7 @@ impl Worker {
         if wants.unwrap_or(false)
             && let Err(why) = vring.signal_used_queue()
         {
-            log::warn!(target: "ane::virtio", "guest cannot be woken: {why}");
+            journal::write(Kind::Descriptor, format_args!("guest cannot be woken: {why}"));
         }
     }
 }

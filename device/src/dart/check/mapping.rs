@@ -4,7 +4,6 @@ use ane_uapi::hw::dart::aperture::PAGE_SHIFT;
 use ane_uapi::hw::space::IovaRange;
 use ane_uapi::hw::usage::Usage;
 
-/// A mapping as the driver described it.
 #[derive(Clone, Debug)]
 pub(super) struct Mapping {
     pub(super) range: IovaRange,
@@ -27,7 +26,6 @@ impl Mapping {
         (address >> PAGE_SHIFT).saturating_sub(first) as usize
     }
 
-    /// The pages of `span` that are in the mapping.
     fn bits(&self, span: IovaRange) -> impl Iterator<Item = usize> + use<> {
         let first = self.bit(span.base().0.max(self.range.base().0));
         let last = self.bit(span.end().0.min(self.range.end().0).saturating_sub(1));
@@ -42,7 +40,6 @@ impl Mapping {
         }
     }
 
-    /// The first page of `span` that was not written to.
     pub(super) fn never_written(&self, span: IovaRange) -> Option<usize> {
         self.bits(span)
             .find(|bit| self.written.get(bit / 64).is_some_and(|word| word & (1 << (bit % 64)) == 0))

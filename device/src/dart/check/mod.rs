@@ -5,7 +5,7 @@
 //! have done.
 //!
 //! Two kinds of misuse show by themselves: a translation used after its tables changed, and windows that do
-//! not agree. The others need to know what a mapping is for. A driver, or whoever embeds the device, says so
+//! not agree. The others need to know what a mapping is for. A driver, or the program that embeds the device, says so
 //! with [`Dart::declare`](super::Dart::declare) when it maps and
 //! [`Dart::forget`](super::Dart::forget) when it unmaps; where nothing is declared for a stream, nothing is
 //! checked there. Which task and which register a transfer is for, and where its BAR points, comes from the
@@ -36,13 +36,12 @@ use self::mapping::Mapping;
 pub use self::report::{CheckReport, Misuse, Origin};
 use super::stream::{Access, Circuit};
 
-/// Reports kept for whoever takes them; a driver under test makes one or two at a time.
+/// The number of reports that are kept until they are taken; a driver under test makes one or two at a time.
 pub const MAX_REPORTS: usize = 256;
 
 /// Mappings that can be declared for one stream; a program has nine buffers, a client some dozens of programs.
 pub const MAX_MAPPINGS: usize = 16_384;
 
-/// A transfer that is about to happen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub(super) stream: StreamId,
@@ -51,7 +50,7 @@ pub(super) struct Transfer {
     pub(super) span: IovaRange,
 }
 
-/// What checking mode knows and has found.
+/// The state of checking mode, and its findings.
 #[derive(Debug, Default)]
 pub(super) struct Checker {
     is_on: bool,

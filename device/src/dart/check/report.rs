@@ -1,4 +1,4 @@
-//! What checking mode finds, and how it reads.
+//! The findings of checking mode, and their text.
 
 use std::fmt;
 
@@ -10,11 +10,9 @@ use ane_uapi::hw::space::{EngineOffset, Iova, IovaRange, PhysAddr};
 
 use crate::dart::stream::Circuit;
 
-/// What a transfer is made for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     pub task: Option<u32>,
-    /// The register that holds the address.
     pub register: Option<EngineOffset>,
     /// The BAR that the address was made from.
     pub bar: Option<Iova>,
@@ -23,12 +21,8 @@ pub struct Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Misuse {
     /// The translation buffer gave what the tables no longer say: the driver did not invalidate.
-    StaleTranslation {
-        /// The page that was used.
-        used: PhysAddr,
-        /// The page that the tables name now, or how they fail.
-        now: Result<PhysAddr, HwError>,
-    },
+    /// `now` is the page that the tables name, or how they fail.
+    StaleTranslation { used: PhysAddr, now: Result<PhysAddr, HwError> },
     /// A window has another control word or table base for the stream than dart0 has.
     WindowsDisagree { window: Window },
     /// The engine writes to what was mapped for reading.
@@ -36,27 +30,19 @@ pub enum Misuse {
     /// The engine reads a page of an output or intermediate that it has not written.
     NeverWritten { mapping: IovaRange },
     /// Nothing is mapped, and the policy lets the transfer go on: a read finds zeros, a write goes nowhere.
-    Absorbed {
-        /// How the tables fail.
-        error: HwError,
-    },
+    Absorbed { error: HwError },
     /// The transfer leaves the mapping that its BAR points to, or that it starts in.
-    OutsideMapping {
-        /// The mapping; `None` if there is none.
-        mapping: Option<IovaRange>,
-    },
+    /// There may be no such mapping.
+    OutsideMapping { mapping: Option<IovaRange> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CheckReport {
     pub misuse: Misuse,
-    /// The stream of the transfer.
     pub stream: StreamId,
-    /// The circuit that transferred.
     pub circuit: Circuit,
     /// First address that is affected.
     pub address: Iova,
-    /// What the transfer was for.
     pub origin: Origin,
 }
 

@@ -10,22 +10,21 @@ use crate::dart::Circuit;
 use crate::engine::plan::coefficients::Kernel;
 use crate::engine::plan::verdict::Verdict;
 use crate::engine::table::{BadTable, BrokenRule};
-use crate::engine::{EngineError, kernel_fetcher};
+use crate::engine::{Result, kernel_fetcher};
 use crate::refusal::Category;
 
 impl Compute {
-    /// Brings the coefficients of a group.
     pub(super) fn fetch_kernel<M: GuestMemory>(
         &mut self,
         reach: &mut Reach<'_, M>,
         kernel: &Kernel,
         group: u32,
-    ) -> Result<(), EngineError> {
-        let (coefficients, registers) = (&mut self.coefficients, reach.registers);
+    ) -> Result<()> {
+        let (coefficients, pool, registers) = (&mut self.coefficients, self.array.pool(), reach.registers);
         let pieces = coefficients.begin(kernel, group);
         let circuit = Circuit::KernelFetch;
         let outcome = reach.each(circuit, &kernel_dma::COEFF_BASE_ADDR, pieces, |dma, pace, piece| {
-            coefficients.fetch(dma, registers, (kernel, group), pace, piece)
+            coefficients.fetch(dma, registers, (kernel, group), (pace, pool), piece)
         });
         coefficients.show(kernel, reach.device()?.kernel);
         outcome?;
@@ -39,7 +38,7 @@ impl Compute {
         &mut self,
         reach: &mut Reach<'_, M>,
         kernel: Option<&Kernel>,
-    ) -> Result<[u8; BYTES], EngineError> {
+    ) -> Result<[u8; BYTES]> {
         let (circuit, register, registers) =
             (Circuit::KernelFetch, &kernel_dma::COEFF_BASE_ADDR, reach.registers);
         let (mut bytes, mut another) = ([0; BYTES], [0; BYTES]);

@@ -1,4 +1,4 @@
-//! What a pass computes, between its operands and its result.
+//! The computation of a pass, between its operands and its result.
 //!
 //! By now everything is in packed form and in the device's own hands: no guest memory and no register is needed until the
 //! result is given. So a pass can go on with this on another thread, without the device.
@@ -9,13 +9,14 @@ use crate::engine::cancel::{Pace, Watch};
 use crate::engine::kernel_fetcher::Coefficients;
 use crate::engine::madd::{self, Array, Convolution};
 use crate::engine::numerics::Numerics;
+use crate::engine::numerics::bounds::Bounds;
 use crate::engine::plan::Pass;
 use crate::engine::plan::neural::{NeuralPass, Nonlinearity, Operation};
 use crate::engine::plan::operand::Shape;
 use crate::engine::plan::planar::PlanarPass;
 use crate::engine::planar::Operand;
 use crate::engine::room::Room;
-use crate::engine::table::Tables;
+use crate::engine::table::{Table, Tables};
 use crate::engine::transpose::transpose_under;
 use crate::options::Options;
 
@@ -35,7 +36,7 @@ const ROW_BYTES: u64 = 16;
 
 /// The engines, and what they work on.
 pub(super) struct Compute {
-    array: Array,
+    pub(super) array: Array,
     pub(super) tables: Tables,
     pub(super) coefficients: Coefficients,
     pub(super) staging: Staging,
@@ -73,7 +74,6 @@ impl Compute {
         Self::with(Array::with_tier(self.numerics(), self.array.threads(), self.array.tier()))
     }
 
-    /// The arithmetic of the array.
     pub(super) fn numerics(&self) -> Numerics {
         self.array.numerics()
     }
@@ -150,7 +150,23 @@ impl Compute {
                 pace.strides(input, |input| input.iter_mut().for_each(|half| *half = input_relu(*half)));
             });
         }
-        let (array, convolution, scale) = (self.array.under(watch), &pass.convolution, pass.post_scale);
+        // A table was understood when it came.
+        let table = match (pass.nonlinearity, table) {
+            (Nonlinearity::Table, Some(bytes)) => Some(self.tables.get(bytes).map_err(|_| Misfit)?),
+            _ => None,
+        };
+        let table = table.map(|table| {
+            table.prepare(result.len());
+            &*table
+        });
+        // What only keeps results within bounds comes with the sums.
+        let bounds = match (pass.operation, pass.nonlinearity, table) {
+            (Operation::Maximum | Operation::PassThrough, ..) => None,
+            (_, Nonlinearity::Relu, _) => Some(Bounds::RELU),
+            (.., table) => table.and_then(Table::bounds),
+        };
+        let array = self.array.under(watch).within(bounds.unwrap_or(Bounds::NONE));
+        let (convolution, scale) = (&pass.convolution, pass.post_scale);
         let steps = pass.output_step > 1;
         if steps {
             turned.resize(usize::try_from(pass.made()).unwrap_or(0));
@@ -187,18 +203,17 @@ impl Compute {
         if steps {
             side_by_side(pass, turned, result, &mut pace);
         }
-        match (pass.nonlinearity, table) {
-            (Nonlinearity::Table, Some(bytes)) => {
-                // It was understood when it came.
-                let table = self.tables.get(bytes).map_err(|_| Misfit)?;
-                pace.strides(result, |result| table.apply(result));
-            }
-            (Nonlinearity::Relu, _) => {
-                self.array.pool().stretches(watch, result, |_, result, pace| {
-                    pace.strides(result, |result| result.iter_mut().for_each(|half| *half = relu(*half)));
+        match (table, pass.nonlinearity) {
+            _ if bounds.is_some() => {}
+            (Some(table), _) => self.array.pool().stretches(watch, result, |_, result, pace| {
+                pace.strides(result, |result| table.replace(result));
+            }),
+            (None, Nonlinearity::Relu) => self.array.pool().stretches(watch, result, |_, result, pace| {
+                pace.strides(result, |result| {
+                    result.iter_mut().for_each(|half| *half = Bounds::RELU.of(*half))
                 });
-            }
-            _ => {}
+            }),
+            (None, _) => {}
         }
         Ok(())
     }
@@ -274,14 +289,9 @@ pub(super) fn elements(pass: &Pass) -> u64 {
 }
 
 /// A half as InputReLU passes it on.
-const fn input_relu(half: u16) -> u16 {
+fn input_relu(half: u16) -> u16 {
     const INFINITY: u16 = 0x7c00;
-    if half & 0x7fff > INFINITY { INFINITY } else { relu(half) }
-}
-
-/// The larger of a half and +0.
-const fn relu(half: u16) -> u16 {
-    if half & 0x8000 == 0 { half } else { 0 }
+    if half & 0x7fff > INFINITY { INFINITY } else { Bounds::RELU.of(half) }
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Parts that stand in for the device's while those are lent. Nobody uses them.
+    /// Parts that stand in for the device's while those are lent. They are never used.
     pub(super) fn spare() -> Self {
         Self {
             dart: Dart::new(PteFormat::Seed),
@@ -81,7 +81,7 @@ pub(super) enum Pause {
 /// The end of a pass, with the engines that it worked with; or its panic.
 pub(super) type Ended = thread::Result<(Box<Compute>, Result<(), EngineError>)>;
 
-/// What a pass says to the device's thread.
+/// The messages of a pass to the device's thread.
 pub(super) enum Said {
     /// It wants the device.
     Wants,
@@ -140,7 +140,7 @@ impl<M> Borrower<M> {
 
     /// Says something that the device's thread does not wait for.
     fn call(&self, said: Said) {
-        // If nobody listens the pass was called off, which its next request for the device tells.
+        // If the receiver is gone the pass was called off. Its next request for the device says so.
         let _ = self.says.send(said);
         if let Some(bell) = &self.bell {
             bell();

@@ -37,7 +37,7 @@ use super::plan::Pass;
 use super::plan::cache::{Costed, PlanCache};
 use super::plan::verdict::Verdict;
 use super::tile::Fault;
-use super::{Done, Engine, EngineError, Ports, TaskContext};
+use super::{Done, Engine, EngineError, Ports, Result, TaskContext};
 use crate::dart::FaultPolicy;
 use crate::options::Options;
 use crate::td::register_file::RegisterFile;
@@ -46,7 +46,6 @@ use crate::timing::phases::Span;
 use crate::timing::{Clock, Cost, Machine, Spent};
 use crate::trace::{self, Event, Stamp, Timeline, What};
 
-/// Executes tasks.
 pub struct Executor<M> {
     is_strict: bool,
     plans: PlanCache,
@@ -68,14 +67,7 @@ impl From<Fault> for EngineError {
     }
 }
 
-impl From<Verdict> for EngineError {
-    fn from(verdict: Verdict) -> Self {
-        Self::Refused(verdict)
-    }
-}
-
 impl<M> Executor<M> {
-    /// An executor as the options want it.
     pub fn new(options: &Options) -> Self {
         let machine = options.timing.then(|| Machine::of(options.chip.chip().generation));
         Self {
@@ -169,7 +161,7 @@ impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
         task: &TaskContext<'_>,
         registers: &RegisterFile,
         mut ports: Ports<'_, M>,
-    ) -> Poll<Result<Done, EngineError>> {
+    ) -> Poll<Result<Done>> {
         if self.away.is_none() {
             self.keep_passed(task);
             let costed = self.plan(task, registers)?;
@@ -186,7 +178,7 @@ impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
             }
             if !self.send_away((task, registers), costed, begun.as_deref().copied()) {
                 let ended = self.here((task, registers), &mut ports, pass, begun.as_deref(), false);
-                // Nobody keeps a transfer that waits.
+                // A transfer that waits is not kept.
                 ports.dart.drop_stalled();
                 return Poll::Ready(match ended {
                     Ok(()) => Ok(self.finish(task, &mut ports, &costed)),
@@ -208,8 +200,7 @@ impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
         self.away = None;
     }
 
-    /// Gives back the room that the largest tasks have taken. What is unknown on chip stays so: the chip keeps its
-    /// contents.
+    /// Gives back the room that the largest tasks took. What is unknown on chip stays so: the chip keeps its contents.
     fn reset(&mut self) {
         self.chip.passed = None;
         self.compute.shrink();

@@ -15,7 +15,7 @@ use crate::engine::plan::verdict::Verdict;
 use crate::engine::room::Room;
 use crate::engine::tile::{Tensor, Tile};
 use crate::engine::transpose::transpose_under;
-use crate::engine::{EngineError, TaskContext, l2 as chip};
+use crate::engine::{EngineError, Result, TaskContext, l2 as chip};
 use crate::refusal::Category;
 use crate::td::register_file::RegisterFile;
 
@@ -42,9 +42,10 @@ impl Compute {
         source: &Source,
         inlet: Inlet,
         batch: u32,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let shape = source.stored();
         let Staging { source1, source2, row, turned, .. } = &mut self.staging;
+        let pool = self.array.pool();
         let into = if inlet.circuit == SOURCE1.circuit { source1 } else { source2 };
         match source.origin {
             Origin::Passed => take_passed(reach, shape, into)?,
@@ -61,12 +62,12 @@ impl Compute {
                 into.resize(shape.len());
                 let tensor = Tensor::new(&from, reach.base(inlet.base, &from, batch), shape);
                 reach.each(inlet.circuit, inlet.base, tensor.pieces(), |dma, pace, piece| {
-                    Ok(Tile { dma, row, pace }.fetch(&tensor, piece, into)?)
+                    Ok(Tile { dma, row, pool, pace }.fetch(&tensor, piece, into)?)
                 })?;
                 reach.note_transfer(inlet.circuit, bytes(shape, from.element))?;
                 let device = reach.device()?;
                 if leaves == Window::Whole {
-                    chip::write(device.l2, by.batch(batch), shape, into);
+                    chip::write(device.l2, by.batch(batch), shape, into, pool);
                 }
                 source_leaves(&mut device.chip.unknown, source, batch);
             }
@@ -89,7 +90,7 @@ impl Compute {
         source: &Source,
         inlet: Inlet,
         batch: u32,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         match source.origin {
             Origin::Chip(place) => {
                 let registers = reach.registers;
@@ -106,13 +107,12 @@ impl Compute {
         Ok(())
     }
 
-    /// Says whether the result of a batch may be written.
     pub(super) fn check_result<M: GuestMemory>(
         &mut self,
         reach: &mut Reach<'_, M>,
         sink: &Sink,
         batch: u32,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let Some(to) = sink.memory else { return Ok(()) };
         let register = &tile_destination::BASE_ADDR;
         let tensor = Tensor::new(&to, reach.base(register, &to, batch), sink.shape);
@@ -125,10 +125,10 @@ impl Compute {
         (circuit, register): (Circuit, &Reg<DmaBytes>),
         tensor: &Tensor,
         access: Access,
-    ) -> Result<(), EngineError> {
-        let row = &mut self.staging.row;
+    ) -> Result<()> {
+        let (row, pool) = (&mut self.staging.row, self.array.pool());
         reach.each(circuit, register, tensor.pieces(), |dma, pace, piece| {
-            Ok(Tile { dma, row, pace }.check(tensor, piece, access)?)
+            Ok(Tile { dma, row, pool, pace }.check(tensor, piece, access)?)
         })
     }
 
@@ -138,15 +138,16 @@ impl Compute {
         reach: &mut Reach<'_, M>,
         sink: &Sink,
         batch: u32,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let Staging { result, row, .. } = &mut self.staging;
+        let pool = self.array.pool();
         let &TaskContext { queue, nid, index, .. } = reach.task;
         if sink.chip.is_some() {
             reach.count_elements(sink.shape.elements());
         }
         let device = reach.device()?;
         if let Some(place) = sink.chip {
-            chip::write(device.l2, place.batch(batch), sink.shape, result);
+            chip::write(device.l2, place.batch(batch), sink.shape, result, pool);
         }
         result_leaves(&mut device.chip.unknown, sink, batch);
         if sink.is_passed_on {
@@ -157,18 +158,13 @@ impl Compute {
         let register = &tile_destination::BASE_ADDR;
         let tensor = Tensor::new(&to, reach.base(register, &to, batch), sink.shape);
         reach.each(Circuit::TileSend, register, tensor.pieces(), |dma, pace, piece| {
-            Ok(Tile { dma, row, pace }.send(&tensor, piece, result)?)
+            Ok(Tile { dma, row, pool, pace }.send(&tensor, piece, result)?)
         })?;
         reach.note_transfer(Circuit::TileSend, bytes(sink.shape, to.element))
     }
 }
 
-/// Takes what the task before has passed on.
-fn take_passed<M: GuestMemory>(
-    reach: &mut Reach<'_, M>,
-    shape: Shape,
-    into: &mut Room,
-) -> Result<(), EngineError> {
+fn take_passed<M: GuestMemory>(reach: &mut Reach<'_, M>, shape: Shape, into: &mut Room) -> Result<()> {
     let registers = reach.registers;
     let refuse = |category, why| {
         let address = l2::SOURCE_CFG.offset();
@@ -187,7 +183,7 @@ fn take_passed<M: GuestMemory>(
     Ok(())
 }
 
-/// Refuses a source whose bytes nobody knows.
+/// Refuses a source whose bytes are not known.
 fn known(
     unknown: &Unknown,
     registers: &RegisterFile,

@@ -16,11 +16,11 @@ use vm_memory::GuestMemory;
 use super::compute::{Compute, Misfit};
 use super::operands::{SOURCE1, SOURCE2, result_leaves};
 use super::reach::Reach;
-use crate::engine::EngineError;
 use crate::engine::plan::Pass;
 use crate::engine::plan::neural::{NeuralPass, Nonlinearity, Operation};
 use crate::engine::plan::operand::Shape;
 use crate::engine::plan::verdict::Verdict;
+use crate::engine::{EngineError, Result};
 use crate::refusal::Category;
 use crate::td::register_file::RegisterFile;
 use crate::trace::What;
@@ -86,7 +86,7 @@ impl Compute {
     }
 
     /// Checks every transfer of several batches, and foresees what each batch leaves on chip.
-    fn check<M: GuestMemory>(&mut self, reach: &mut Reach<'_, M>, pass: &Pass) -> Result<(), EngineError> {
+    fn check<M: GuestMemory>(&mut self, reach: &mut Reach<'_, M>, pass: &Pass) -> Result<()> {
         let chip = reach.device()?.chip;
         chip.foreseen.copy(&chip.unknown);
         for batch in 0..pass.batches() {
@@ -108,7 +108,7 @@ impl Compute {
         pass: &NeuralPass,
         batch: u32,
         table: &mut Option<[u8; BYTES]>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let kernel = match &pass.operation {
             Operation::Convolve(kernel) => Some(kernel),
             Operation::Sum | Operation::Maximum | Operation::PassThrough => None,
@@ -129,7 +129,7 @@ impl Compute {
         reach: &mut Reach<'_, M>,
         pass: &Pass,
         table: Option<&[u8; BYTES]>,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let is_long = self.is_long(pass);
         let Some(computed) = reach.compute(is_long, |watch| self.run(pass, table, watch))? else {
             return Ok(false);

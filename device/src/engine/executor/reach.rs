@@ -1,4 +1,4 @@
-//! What a pass reaches beside its own tensors: the device, its task and the one that may call it off.
+//! The things that a pass reaches beside its own tensors: the device, its task, and the flag that calls it off.
 //!
 //! A pass takes the device with [`Reach::device`]. On the device's own thread it has the device from its beginning to its
 //! end. A long pass runs on the engine's thread and is lent the device (`lend`): for a *turn* of a transfer at most, and not while
@@ -21,7 +21,7 @@ use crate::dart::{Circuit, Dart, Dma, Origin as Purpose};
 use crate::engine::cancel::{Cancel, Limited, Pace, TURN, VECTOR, Watch};
 use crate::engine::kept::Chip;
 use crate::engine::plan::operand::MemoryPlace;
-use crate::engine::{EngineError, Ports, TaskContext};
+use crate::engine::{EngineError, Ports, Result, TaskContext};
 use crate::kernel_memory::KernelMemory;
 use crate::sram::Sram;
 use crate::td::register_file::RegisterFile;
@@ -51,7 +51,7 @@ enum Hold<'a, M> {
 
 impl<M: GuestMemory> Hold<'_, M> {
     #[inline]
-    fn device(&mut self) -> Result<Device<'_, M>, EngineError> {
+    fn device(&mut self) -> Result<Device<'_, M>> {
         match self {
             Self::Owned { device: Device { memory, dart, l2, kernel, timeline, chip }, .. } => {
                 Ok(Device { memory, dart, l2, kernel, timeline, chip })
@@ -61,7 +61,7 @@ impl<M: GuestMemory> Hold<'_, M> {
     }
 }
 
-/// What a pass reaches.
+/// The things that a pass reaches.
 pub(super) struct Reach<'a, M> {
     pub(super) task: &'a TaskContext<'a>,
     pub(super) registers: &'a RegisterFile,
@@ -103,7 +103,7 @@ impl<'a, M: GuestMemory> Reach<'a, M> {
     ///
     /// The task was called off.
     #[inline]
-    pub(super) fn device(&mut self) -> Result<Device<'_, M>, EngineError> {
+    pub(super) fn device(&mut self) -> Result<Device<'_, M>> {
         self.hold.device()
     }
 
@@ -117,8 +117,8 @@ impl<'a, M: GuestMemory> Reach<'a, M> {
         circuit: Circuit,
         register: &Reg<DmaBytes>,
         pieces: u32,
-        mut one: impl FnMut(&mut Dma<'_, M>, &mut Pace<'_>, u32) -> Result<(), EngineError>,
-    ) -> Result<(), EngineError> {
+        mut one: impl FnMut(&mut Dma<'_, M>, &mut Pace<'_>, u32) -> Result<()>,
+    ) -> Result<()> {
         let mut next = 0;
         while next < pieces && !self.pace.is_over() {
             self.end_turn();
@@ -144,7 +144,7 @@ impl<'a, M: GuestMemory> Reach<'a, M> {
 
     /// Notes a fault. A transfer that waits at it gives the device back, and goes on when it has the device again.
     #[cold]
-    fn fault(&mut self, circuit: Circuit, error: EngineError) -> Result<(), EngineError> {
+    fn fault(&mut self, circuit: Circuit, error: EngineError) -> Result<()> {
         let EngineError::Fault { address } = error else { return Err(error) };
         self.note(What::Fault { circuit, address })?;
         let is_stalled = self.device()?.dart.is_stalled();
@@ -179,7 +179,7 @@ impl<'a, M: GuestMemory> Reach<'a, M> {
         &mut self,
         is_long: bool,
         mut work: impl FnMut(&Watch<'_>) -> R,
-    ) -> Result<Option<R>, EngineError> {
+    ) -> Result<Option<R>> {
         if let Hold::Lent(_) | Hold::Owned { others_wait: true, .. } = &self.hold
             && !is_long
         {
@@ -211,7 +211,7 @@ impl<'a, M: GuestMemory> Reach<'a, M> {
     /// # Errors
     ///
     /// The task was called off.
-    pub(super) fn aside(&mut self, is_long: bool, work: impl FnOnce(&Watch<'_>)) -> Result<(), EngineError> {
+    pub(super) fn aside(&mut self, is_long: bool, work: impl FnOnce(&Watch<'_>)) -> Result<()> {
         if let Hold::Lent(borrower) = &mut self.hold
             && is_long
         {
@@ -229,12 +229,12 @@ impl<'a, M: GuestMemory> Reach<'a, M> {
     }
 
     /// Ends a task that was called off.
-    pub(super) fn still_wanted(&self) -> Result<(), EngineError> {
+    pub(super) fn still_wanted(&self) -> Result<()> {
         if self.watch.is_over() { Err(EngineError::Cancelled) } else { Ok(()) }
     }
 
     /// Counts a batch of a task, which may be small and many; ends one that was called off.
-    pub(super) fn count_batch(&mut self) -> Result<(), EngineError> {
+    pub(super) fn count_batch(&mut self) -> Result<()> {
         const BATCH: usize = 256;
         self.pace.spend(BATCH);
         self.end_turn();
@@ -247,19 +247,19 @@ impl<'a, M: GuestMemory> Reach<'a, M> {
     }
 
     /// Notes a transfer on the timeline.
-    pub(super) fn note_transfer(&mut self, circuit: Circuit, bytes: u64) -> Result<(), EngineError> {
+    pub(super) fn note_transfer(&mut self, circuit: Circuit, bytes: u64) -> Result<()> {
         if bytes == 0 { Ok(()) } else { self.note(What::Transfer { circuit, bytes }) }
     }
 
     /// Notes what the task has done since the last note.
-    pub(super) fn note(&mut self, what: What) -> Result<(), EngineError> {
+    pub(super) fn note(&mut self, what: What) -> Result<()> {
         let TaskContext { queue, nid, index, .. } = *self.task;
         self.device()?.timeline.span(Event { task: trace::Task { queue, nid, index }, what });
         Ok(())
     }
 }
 
-/// What a transfer is for, so that checking mode can tell: task, register and BAR.
+/// The purpose of a transfer, for the reports of checking mode: task, register and BAR.
 fn purpose(task: &TaskContext<'_>, register: &Reg<DmaBytes>) -> Purpose {
     let header = task.header;
     let bar = match register.offset() {

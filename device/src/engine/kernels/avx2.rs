@@ -5,9 +5,14 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::intrinsics::{instructions, memory, sixteen_halves, sums_below};
-use super::lanes::{ANCHOR, Doubles, Fused, Lanes, Outputs};
+use super::lanes::{
+    ANCHOR, Doubles, Fused, HALF_DIGIT, LAST_DIGITS, Lanes, Outputs, SINGLES_HOLD, store_lanes,
+};
+use super::measure::{EXPONENT, LEAST, LOWEST};
 use super::sparse::TOGETHER;
 use super::vector::Tap;
+use crate::engine::numerics::bounds::Bounds;
+use crate::engine::numerics::product::UNIT;
 
 /// A register of AVX with singles.
 #[derive(Clone, Copy)]
@@ -40,6 +45,9 @@ impl Avx2 {
     instructions! {
         bits(self) -> __m256i = _mm256_castps_si256(self.0);
         away(self) -> __m256i = _mm256_sub_epi32(self.bits(), _mm256_set1_epi32(ANCHOR.to_bits().cast_signed()));
+        units_and(self, more: i32) -> __m256i = _mm256_add_epi32(_mm256_set1_epi32(more), self.away());
+        lower(self) -> __m128 = _mm256_castps256_ps128(self.0);
+        upper(self) -> __m128 = _mm256_extractf128_ps::<1>(self.0);
         special(self, halves: __m128i) -> __m128i = {
             let field = _mm_set1_epi16(FIELD);
             _mm_cmpeq_epi16(_mm_and_si128(halves, field), field)
@@ -62,6 +70,19 @@ impl Lanes for Avx2 {
 
     memory! {
         load(from: *const f32) -> Self = Self(_mm256_loadu_ps(from));
+        narrow(units: *const i32, bounds: Bounds, to: *mut u16) = {
+            let units = _mm256_loadu_si256(units.cast());
+            let magnitude = _mm256_abs_epi32(units);
+            let is_large = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(SINGLES_HOLD));
+            let cut = _mm256_andnot_si256(_mm256_and_si256(is_large, _mm256_set1_epi32(LAST_DIGITS)), magnitude);
+            let singles = _mm256_mul_ps(_mm256_cvtepi32_ps(cut), _mm256_set1_ps(UNIT));
+            let rounded = _mm256_add_epi32(_mm256_castps_si256(singles), _mm256_set1_epi32(HALF_DIGIT));
+            let sign = _mm256_and_si256(units, _mm256_set1_epi32(i32::MIN));
+            let signed = _mm256_castsi256_ps(_mm256_or_si256(rounded, sign));
+            let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_ZERO>(signed);
+            let halves = _mm_max_epi16(halves, _mm_set1_epi16(bounds.low));
+            _mm_storeu_si128(to.cast(), _mm_min_epi16(halves, _mm_set1_epi16(bounds.high)));
+        };
     }
 
     #[inline(always)]
@@ -78,6 +99,27 @@ impl Lanes for Avx2 {
     unsafe fn store(self, to: *mut f32) {
         // SAFETY: as the caller says.
         unsafe { _mm256_storeu_ps(to, self.0) }
+    }
+
+    /// Half a register goes at once: a tile has four rows, so that this is often all.
+    #[inline(always)]
+    unsafe fn store_some(self, to: *mut f32, mask: u16) {
+        for (half, mask, to) in [(self.lower(), mask & 15, to), (self.upper(), mask >> 4, to.wrapping_add(4))]
+        {
+            if mask == 0 {
+                continue;
+            }
+            if mask == 15 {
+                // SAFETY: as the caller says.
+                unsafe { _mm_storeu_ps(to, half) };
+                continue;
+            }
+            let mut numbers = [0.0; 4];
+            // SAFETY: there is room for half a register.
+            unsafe { _mm_storeu_ps(numbers.as_mut_ptr(), half) };
+            // SAFETY: as the caller says.
+            unsafe { store_lanes(&numbers, to, mask) };
+        }
     }
 
     instructions! {
@@ -139,6 +181,12 @@ impl Fused for Avx2 {
             Self(_mm256_fmadd_ps(_mm256_and_ps(a.0, kept), b.0, self.0))
         };
         magnitude(self) -> Self = Self(_mm256_and_ps(self.0, _mm256_castsi256_ps(_mm256_set1_epi32(i32::MAX))));
+        most_dropped(self) -> Self = {
+            let exponent = _mm256_and_si256(self.bits(), _mm256_set1_epi32(EXPONENT.cast_signed()));
+            let exponent = _mm256_max_epi32(exponent, _mm256_set1_epi32(LOWEST.cast_signed()));
+            let most = _mm256_set1_epi32(LEAST.cast_signed() - 1);
+            Self(_mm256_castsi256_ps(_mm256_sub_epi32(most, exponent)))
+        };
         less_upto(self, a: Self, b: Self, most: Self) -> Self = {
             let counts = _mm256_cmp_ps::<_CMP_LE_OQ>(a.magnitude().0, most.0);
             Self(_mm256_fnmadd_ps(_mm256_and_ps(a.0, counts), b.0, self.0))
@@ -155,6 +203,12 @@ impl Fused for Avx2 {
         let after = unsafe { _mm256_add_epi32(before, self.away()) };
         // SAFETY: as the caller says.
         unsafe { _mm256_storeu_si256(to.cast(), after) };
+    }
+
+    #[inline(always)]
+    unsafe fn put_units(self, more: i32, to: *mut i32) {
+        // SAFETY: as the caller says.
+        unsafe { _mm256_storeu_si256(to.cast(), self.units_and(more)) };
     }
 }
 

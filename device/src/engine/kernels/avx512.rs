@@ -4,9 +4,12 @@
 use std::arch::x86_64::*;
 
 use super::intrinsics::{instructions, memory, sixteen_halves, sums_below};
-use super::lanes::{ANCHOR, Doubles, Fused, Lanes, Outputs};
+use super::lanes::{ANCHOR, Doubles, Fused, HALF_DIGIT, LAST_DIGITS, Lanes, Outputs, SINGLES_HOLD};
+use super::measure::{EXPONENT, LEAST, LOWEST};
 use super::sparse::TOGETHER;
 use super::vector::Tap;
+use crate::engine::numerics::bounds::Bounds;
+use crate::engine::numerics::product::UNIT;
 
 /// A register of AVX-512 with singles.
 #[derive(Clone, Copy)]
@@ -24,6 +27,7 @@ impl Avx512 {
         bits(self) -> __m512i = _mm512_castps_si512(self.0);
         at_least(self, b: Self) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(self.0, b.0);
         away(self) -> __m512i = _mm512_sub_epi32(self.bits(), _mm512_set1_epi32(ANCHOR.to_bits().cast_signed()));
+        units_and(self, more: i32) -> __m512i = _mm512_add_epi32(_mm512_set1_epi32(more), self.away());
         special(self, halves: __m256i) -> __mmask16 = {
             let field = _mm256_set1_epi16(FIELD);
             _mm256_cmpeq_epi16_mask(_mm256_and_si256(halves, field), field)
@@ -44,6 +48,20 @@ impl Lanes for Avx512 {
 
     memory! {
         load(from: *const f32) -> Self = Self(_mm512_loadu_ps(from));
+        narrow(units: *const i32, bounds: Bounds, to: *mut u16) = {
+            let units = _mm512_loadu_si512(units.cast());
+            let magnitude = _mm512_abs_epi32(units);
+            let is_large = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(SINGLES_HOLD));
+            let cut =
+                _mm512_mask_andnot_epi32(magnitude, is_large, _mm512_set1_epi32(LAST_DIGITS), magnitude);
+            let singles = _mm512_mul_ps(_mm512_cvtepi32_ps(cut), _mm512_set1_ps(UNIT));
+            let rounded = _mm512_add_epi32(_mm512_castps_si512(singles), _mm512_set1_epi32(HALF_DIGIT));
+            let sign = _mm512_and_si512(units, _mm512_set1_epi32(i32::MIN));
+            let signed = _mm512_castsi512_ps(_mm512_or_si512(rounded, sign));
+            let halves = _mm512_cvtps_ph::<_MM_FROUND_TO_ZERO>(signed);
+            let halves = _mm256_max_epi16(halves, _mm256_set1_epi16(bounds.low));
+            _mm256_storeu_si256(to.cast(), _mm256_min_epi16(halves, _mm256_set1_epi16(bounds.high)));
+        };
     }
 
     #[inline(always)]
@@ -113,6 +131,13 @@ impl Fused for Avx512 {
         plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self =
             Self(_mm512_mask3_fmadd_ps(a.0, b.0, self.0, magnitude.at_least(least)));
         magnitude(self) -> Self = Self(_mm512_abs_ps(self.0));
+        most_dropped(self) -> Self = {
+            let bits = _mm512_castps_si512(self.0);
+            let exponent = _mm512_and_si512(bits, _mm512_set1_epi32(EXPONENT.cast_signed()));
+            let exponent = _mm512_max_epi32(exponent, _mm512_set1_epi32(LOWEST.cast_signed()));
+            let most = _mm512_set1_epi32(LEAST.cast_signed() - 1);
+            Self(_mm512_castsi512_ps(_mm512_sub_epi32(most, exponent)))
+        };
         less_upto(self, a: Self, b: Self, most: Self) -> Self = {
             let counts = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(a.magnitude().0, most.0);
             Self(_mm512_mask3_fnmadd_ps(a.0, b.0, self.0, counts))
@@ -129,6 +154,12 @@ impl Fused for Avx512 {
         let after = unsafe { _mm512_add_epi32(before, self.away()) };
         // SAFETY: as the caller says.
         unsafe { _mm512_storeu_si512(to.cast(), after) };
+    }
+
+    #[inline(always)]
+    unsafe fn put_units(self, more: i32, to: *mut i32) {
+        // SAFETY: as the caller says.
+        unsafe { _mm512_storeu_si512(to.cast(), self.units_and(more)) };
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a kernel is handed: operands, coefficients, and where the sums are.
+//! The arguments of a kernel: operands, coefficients, and the place of the sums.
 
 /// Where the operands of each tap lie in a panel.
 #[derive(Debug, Default)]
@@ -45,6 +45,8 @@ pub(crate) enum Adding<'a> {
     Singles {
         /// With the last digit set.
         coefficients: &'a [f32],
+        /// What the sums of each row begin with, if these are their first taps; what the sums hold then does not matter.
+        begin: Option<&'a [i32]>,
         /// How many taps; in all they are those of the block.
         chunks: &'a [usize],
         /// The places of coefficients with products that are dropped, if these are to be taken off instead of looked for one by one.
@@ -77,8 +79,10 @@ impl Block<'_> {
             && reaches(block, self.sums.len())
             && (self.least.is_empty() || reaches(coefficients, self.least.len()))
             && match &self.adding {
-                Adding::Singles { coefficients: all, chunks, .. } => {
-                    reaches(coefficients, all.len()) && chunks.iter().sum::<usize>() == taps
+                Adding::Singles { coefficients: all, begin, chunks, .. } => {
+                    reaches(coefficients, all.len())
+                        && begin.is_none_or(|begin| begin.len() == rows)
+                        && chunks.iter().sum::<usize>() == taps
                 }
                 Adding::Doubles { coefficients: all } => reaches(coefficients, all.len()),
                 Adding::Watched { coefficients: all, fates } => {

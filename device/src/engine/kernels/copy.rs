@@ -39,7 +39,7 @@ impl Source<'_> {
     }
 }
 
-/// What is to be copied.
+/// The elements that are to be copied.
 #[derive(Debug)]
 pub(crate) struct Gather<'a> {
     pub(crate) source: Source<'a>,
@@ -88,7 +88,7 @@ pub(super) unsafe fn run<V: Lanes>(gather: &mut Gather<'_>) {
 
 /// A way to read operands.
 trait Read {
-    /// What they are stored as.
+    /// The format in which they are stored.
     type Stored;
     /// Whether they may be far.
     const IS_FAR: bool;

@@ -99,15 +99,15 @@ unsafe fn of_vector<V: Lanes>(deal: &mut Deal<'_>, first: usize, parts: &[Part])
     let mut tap = deal.tiles.as_mut_ptr();
     for at in (first..plane.len()).step_by(lanes) {
         let mut last = [0; LONGEST];
-        let halves = match plane.get(at..at + V::COUNT) {
-            Some(halves) => halves,
+        let from = match plane.get(at..at + V::COUNT) {
+            Some(from) => from,
             None => {
                 last[..plane.len() - at].copy_from_slice(&plane[at..]);
                 &last
             }
         };
         // SAFETY: there are halves of a vector; the rest as the caller says.
-        let coefficients = unsafe { V::load_halves(halves.as_ptr()) }.odd();
+        let coefficients = unsafe { V::load_halves(from.as_ptr()) }.odd();
         for part in parts {
             // SAFETY: as the caller says.
             unsafe { coefficients.store_some(tap.wrapping_add(part.to), part.mask) };

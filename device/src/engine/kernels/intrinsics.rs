@@ -1,4 +1,4 @@
-//! What the registers of this kind of processor have in common, whatever their length: methods made from the names of
+//! The common parts of registers of this kind of processor, of any length: methods made from the names of
 //! instructions.
 
 /// Instructions by name, as methods of the register that they work on.
@@ -32,7 +32,7 @@ macro_rules! memory {
     };
 }
 
-/// What [`Outputs`](super::lanes::Outputs) does with halves, which is the same for all lengths of registers of singles.
+/// The part of [`Outputs`](super::lanes::Outputs) for halves, which is the same for all lengths of registers of singles.
 macro_rules! sixteen_halves {
     () => {
         type Halves = std::arch::x86_64::__m256i;
@@ -72,7 +72,7 @@ macro_rules! sixteen_halves {
     };
 }
 
-/// What [`Fused`](super::lanes::Fused) does with exponents, which is the same for all lengths of registers of singles.
+/// The part of [`Fused`](super::lanes::Fused) for exponents, which is the same for all lengths of registers of singles.
 macro_rules! sums_below {
     () => {
         #[inline(always)]
@@ -91,4 +91,34 @@ macro_rules! sums_below {
     };
 }
 
-pub(super) use {instructions, memory, sixteen_halves, sums_below};
+/// The methods of a [`Vector`](super::planar_vector::Vector), each compiled for processors that have these features.
+///
+/// Each is written once and made twice: as a method of the type itself, which only runs where the features are, and as the
+/// trait's method, which calls the former. The type itself must exist only on such processors.
+macro_rules! vector_methods {
+    ($vector:ident, $features:literal; $(
+        $(#[$documentation:meta])*
+        fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty $body:block
+    )*) => {
+        impl $vector {
+            $(
+                $(#[$documentation])*
+                #[inline]
+                #[target_feature(enable = $features)]
+                fn $name($($argument: $type),*) -> $result $body
+            )*
+        }
+
+        impl Vector for $vector {
+            $(
+                #[inline(always)]
+                fn $name($($argument: $type),*) -> $result {
+                    // SAFETY: a vector of this type is only made and used below `run`, which asks for the features.
+                    unsafe { $vector::$name($($argument),*) }
+                }
+            )*
+        }
+    };
+}
+
+pub(super) use {instructions, memory, sixteen_halves, sums_below, vector_methods};

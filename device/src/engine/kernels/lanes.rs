@@ -1,17 +1,26 @@
-//! What a vector unit has to offer: numbers side by side, and the few things that are done to them.
+//! The interface of a vector unit: numbers side by side, and the few operations on them.
 //!
 //! A value of such a type exists only where the processor has the unit, since the one way to a first value is
 //! an unsafe function like [`Lanes::splat`] or [`Lanes::load`]; everything that starts from a value is safe.
 
 use super::sparse::TOGETHER;
 use super::vector::Tap;
+use crate::engine::numerics::bounds::Bounds;
 
 /// Lanes of the longest vector of any tier.
 pub(super) const LONGEST: usize = 16;
 
-/// What a running sum in single precision starts from. Between 128 and 256 the last digit of a single is a unit, 2^-16, so
+/// The start of a running sum in single precision. Between 128 and 256 the last digit of a single is a unit, 2^-16, so
 /// that a fused multiply-add rounds the product to units and adds it.
 pub(super) const ANCHOR: f32 = 192.0;
+
+/// Numbers of units up to this one are exact in a single.
+pub(super) const SINGLES_HOLD: i32 = (1 << 24) - 1;
+/// Digits of larger numbers that make no difference to a half, and that a single might round.
+pub(super) const LAST_DIGITS: i32 = 0x7f;
+/// Half of the last digit of a half, in last digits of a single. With that, a single that is cut off to a half is one that was rounded,
+/// half away from zero.
+pub(super) const HALF_DIGIT: i32 = 1 << 12;
 
 /// Singles side by side.
 pub(super) trait Lanes: Copy {
@@ -41,12 +50,8 @@ pub(super) trait Lanes: Copy {
         let mut numbers = [0.0; LONGEST];
         // SAFETY: no vector is longer.
         unsafe { self.store(numbers.as_mut_ptr()) };
-        for (lane, number) in numbers.into_iter().enumerate() {
-            if mask >> lane & 1 == 1 {
-                // SAFETY: as the caller says.
-                unsafe { to.wrapping_add(lane).write(number) };
-            }
-        }
+        // SAFETY: as the caller says.
+        unsafe { store_lanes(&numbers, to, mask) };
     }
 
     /// Writes the numbers in a row.
@@ -56,11 +61,33 @@ pub(super) trait Lanes: Copy {
     /// `COUNT` numbers can be written.
     unsafe fn store(self, to: *mut f32);
 
+    /// Writes numbers of units as halves, rounded half away from zero and kept within bounds.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit, `COUNT` numbers can be read, and as many halves written.
+    unsafe fn narrow(units: *const i32, bounds: Bounds, to: *mut u16);
+
     /// The numbers with the last digit of each set, but for zeros.
     ///
     /// Halves have 13 digits less than singles. A product with such a number is larger than the right one by less than a
     /// quarter of its last digit, which takes it off a tie and over nothing else.
     fn odd(self) -> Self;
+}
+
+/// Writes those of the numbers whose bits are set in the mask, one by one.
+///
+/// # Safety
+///
+/// These can be written.
+#[inline(always)]
+pub(super) unsafe fn store_lanes(numbers: &[f32], to: *mut f32, mask: u16) {
+    for (lane, &number) in numbers.iter().enumerate() {
+        if mask >> lane & 1 == 1 {
+            // SAFETY: as the caller says.
+            unsafe { to.wrapping_add(lane).write(number) };
+        }
+    }
 }
 
 /// Running sums of sixteen neighbouring outputs, in single precision.
@@ -128,6 +155,9 @@ pub(super) trait Fused: Lanes {
 
     fn magnitude(self) -> Self;
 
+    /// The largest magnitudes of other factors that are dropped beside these numbers, whose exponents are below -2.
+    fn most_dropped(self) -> Self;
+
     /// `self - a * b`, rounded once, where the magnitude of `a` is `most` or less, and `self` elsewhere.
     fn less_upto(self, a: Self, b: Self, most: Self) -> Self;
 
@@ -144,6 +174,13 @@ pub(super) trait Fused: Lanes {
     ///
     /// `COUNT` numbers can be read and written.
     unsafe fn add_units(self, to: *mut i32);
+
+    /// Writes what they are away from it, and a number more.
+    ///
+    /// # Safety
+    ///
+    /// `COUNT` numbers can be written.
+    unsafe fn put_units(self, more: i32, to: *mut i32);
 }
 
 /// Doubles side by side.

@@ -1,4 +1,4 @@
-//! What is known of operands and coefficients before they are multiplied: how large they are, and how small.
+//! Bounds of operands and coefficients, found before they are multiplied: the largest and the smallest magnitudes.
 //!
 //! From that follows how many products a sum in single precision can take, whether a sum may overflow, and whether a product may be
 //! so small that hardware drops it. These are plain loops, which the compiler turns into the vectors of each tier.
@@ -102,20 +102,25 @@ fn of_all<T: Copy>(mut lanes: [T; LONGEST], of: impl Fn(T, T) -> T) -> T {
     lanes[0]
 }
 
+/// The exponent field of a single.
+pub(super) const EXPONENT: u32 = 0x7f80_0000;
+/// The field of the smallest exponent of the array: numbers below 2^-14 have that exponent, too.
+pub(super) const LOWEST: u32 = power(-14);
+/// Two to the -16, with a field of an exponent to be taken off it.
+pub(super) const LEAST: u32 = power(-16) + power(0);
+
+const fn power(exponent: i8) -> u32 {
+    ((127 + exponent as i32) as u32) << 23
+}
+
 /// From which magnitude on the other factor of a product counts, if one is this number. A half, or one whose last digits are set.
 ///
 /// Exponents that add up to -17 or less are dropped. Below 2^-14 numbers have that exponent, so that one with an exponent of -2
 /// drops nothing.
 #[inline(always)]
 pub(crate) fn least(number: f32) -> f32 {
-    const fn power(exponent: i8) -> u32 {
-        ((127 + exponent as i32) as u32) << 23
-    }
-    const EXPONENT: u32 = 0x7f80_0000;
-    let exponent = (number.to_bits() & EXPONENT).max(power(-14));
-    // Two to the -16 less the exponent.
-    let least = (power(-16) + power(0)).wrapping_sub(exponent);
-    f32::from_bits(if exponent >= power(-2) { 0 } else { least })
+    let exponent = (number.to_bits() & EXPONENT).max(LOWEST);
+    f32::from_bits(if exponent >= power(-2) { 0 } else { LEAST.wrapping_sub(exponent) })
 }
 
 /// The same of many numbers.
@@ -124,12 +129,6 @@ pub(super) fn all_least(numbers: &[f32], to: &mut [f32]) {
     for (to, &number) in to.iter_mut().zip(numbers) {
         *to = least(number);
     }
-}
-
-/// The largest magnitude of the other factor with which a product of this number does not count.
-#[inline(always)]
-pub(super) fn most(number: f32) -> f32 {
-    f32::from_bits(least(number).to_bits().saturating_sub(1))
 }
 
 /// The smallest magnitude of some numbers that is not zero, as bits less one: all of them set if there is none.
@@ -163,7 +162,7 @@ pub(super) fn exact(numbers: &[f32], scale: f64, to: &mut [f64]) {
     }
 }
 
-/// The largest magnitude of the units whose fate is open, if there is any.
+/// The largest magnitude of the units that are not decided yet, if there is one.
 #[inline(always)]
 pub(super) fn peak(units: &[i32], fates: &[i32]) -> Option<u32> {
     let (mut largest, mut is_any) = (0, 0);

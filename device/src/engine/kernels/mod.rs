@@ -38,6 +38,8 @@ mod prefetch;
 mod single;
 mod sparse;
 mod spread;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
 pub(super) mod turn;
 mod vector;
 mod window;
@@ -69,7 +71,7 @@ impl Tier {
     /// Every tier, the best first.
     pub const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -152,10 +154,11 @@ impl Kernel {
     }
 }
 
-/// What finds the coefficients that have a product to be dropped, from the exponents of coefficients and operands.
+/// Finds the coefficients of which a product is dropped, from the exponents of coefficients and operands.
 type Find = unsafe fn((&[i8], usize), &[i8], &mut [u32]) -> Option<usize>;
 
-/// What looks for products that are dropped: a panel, where its taps are, columns, rows, and what counts from when.
+/// Looks for products that are dropped. The arguments are a panel, the places of its taps, its columns, its rows, and the
+/// limits from which products count.
 type Drops = unsafe fn(&[f32], &[usize], usize, usize, &[f32]) -> bool;
 
 /// Everything that is compiled for one tier.
@@ -297,7 +300,11 @@ impl Code {
     }
 
     /// Finds the coefficients of a tile that have a product to be dropped, from their exponents and those of the smallest operands.
-    /// Gives their number, or none where there are many, or kernels do not ask for them. `places` have [`room`].
+    /// Gives their number, or none where there are many, or kernels do not ask for them.
+    ///
+    /// # Panics
+    ///
+    /// Panics if places do not have [`room`], which is a mistake of this program and of no guest.
     pub(crate) fn find(
         &self,
         coefficients: (&[i8], usize),
@@ -305,7 +312,8 @@ impl Code {
         places: &mut [u32],
     ) -> Option<usize> {
         let run = self.find?;
-        // SAFETY: a `Code` is handed out where the unit is there.
+        assert!(places.len() >= room(coefficients.0.len()), "places have room for what is found");
+        // SAFETY: a `Code` is handed out where the unit is there, and there is room.
         unsafe { run(coefficients, operands, places) }
     }
 
@@ -328,9 +336,10 @@ macro_rules! kernel {
     (singles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $part:expr, $together:expr $(, #[$feature:meta])?) => {
         $(#[$feature])?
         unsafe fn $name(block: &mut Block<'_>) {
-            if let super::Adding::Singles { coefficients, chunks, dropped, ahead } = block.adding {
+            if let super::Adding::Singles { coefficients, begin, chunks, dropped, ahead } = block.adding {
+                let taps = super::single::Taps { coefficients, begin, chunks, ahead };
                 // SAFETY: as the caller says.
-                unsafe { super::single::run::<$lanes, $rows, $vectors>(block, (coefficients, ahead), chunks, dropped) }
+                unsafe { super::single::run::<$lanes, $rows, $vectors>(block, taps, dropped) }
             } else {
                 // SAFETY: as the caller says.
                 unsafe { double::run::<$doubles, $part, $together>(block, $rows, $vectors * <$lanes>::COUNT) }
@@ -448,7 +457,8 @@ macro_rules! code {
 
             $(#[$feature])?
             unsafe fn finish(sums: &mut Finish<'_, '_>) {
-                finish::run(sums);
+                // SAFETY: as the caller says.
+                unsafe { finish::run::<$lanes>(sums) }
             }
 
             $(#[$feature])?

@@ -6,6 +6,7 @@
 
 use core::arch::x86_64::*;
 
+use super::intrinsics::vector_methods;
 use super::planar_vector::{LANES, LARGE, Vector, VectorWork};
 use crate::engine::numerics::double::BEYOND_SINGLE;
 
@@ -31,97 +32,6 @@ fn run_whole(work: impl VectorWork) {
 #[derive(Clone, Copy)]
 struct Whole(__m512d);
 
-/// Calls a function of this file that is compiled for newer processors.
-macro_rules! whole {
-    ($call:expr) => {
-        // SAFETY: whoever has a vector of this type, or makes one, was called by `run`, which has asked.
-        unsafe { $call }
-    };
-}
-
-impl Vector for Whole {
-    #[inline(always)]
-    fn decode(halves: &[u16; LANES]) -> Self {
-        whole!(decode(halves))
-    }
-
-    #[inline(always)]
-    fn encode(self) -> [u16; LANES] {
-        whole!(encode(self))
-    }
-
-    #[inline(always)]
-    fn splat(number: f64) -> Self {
-        whole!(splat(number))
-    }
-
-    #[inline(always)]
-    fn numbers(self) -> [f64; LANES] {
-        whole!(numbers(self))
-    }
-
-    #[inline(always)]
-    fn plus(self, other: Self) -> Self {
-        whole!(plus(self, other))
-    }
-
-    #[inline(always)]
-    fn times(self, other: Self) -> Self {
-        whole!(times(self, other))
-    }
-
-    #[inline(always)]
-    fn settled(self) -> Self {
-        whole!(settled(self))
-    }
-
-    #[inline(always)]
-    fn flipped(self, signs: Self) -> Self {
-        whole!(flipped(self, signs))
-    }
-
-    #[inline(always)]
-    fn magnitude(self) -> Self {
-        whole!(magnitude(self))
-    }
-
-    #[inline(always)]
-    fn maximum(self, other: Self) -> Self {
-        whole!(maximum(self, other))
-    }
-
-    #[inline(always)]
-    fn minimum(self, other: Self) -> Self {
-        whole!(minimum(self, other))
-    }
-
-    #[inline(always)]
-    fn at_least(self, least: Self) -> Self {
-        whole!(at_least(self, least))
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq,avx512vl,f16c")]
-fn decode(halves: &[u16; LANES]) -> Whole {
-    // SAFETY: the array has the sixteen bytes that are read, at any alignment.
-    let halves = unsafe { _mm_loadu_si128(halves.as_ptr().cast()) };
-    let raw = _mm256_cvtph_ps(halves);
-    let is_nan = _mm256_cmp_ps_mask::<_CMP_UNORD_Q>(raw, raw);
-    Whole(_mm512_cvtps_pd(_mm256_mask_mov_ps(raw, is_nan, _mm256_set1_ps(f32::INFINITY))))
-}
-
-/// Ties away from zero, as the portable encoding.
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq,avx512vl,f16c")]
-fn encode(Whole(numbers): Whole) -> [u16; LANES] {
-    let rounded = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_cvtpd_ps(beyond_tie(numbers)));
-    let mut halves = [0; LANES];
-    // SAFETY: the array has the sixteen bytes that are written, at any alignment.
-    unsafe { _mm_storeu_si128(halves.as_mut_ptr().cast(), rounded) };
-    halves
-}
-
 /// Numbers that are singles and lie on the same side of each half's tie, and above it where they lay on it.
 ///
 /// The last bit of a single is far below a half's, so setting it moves nothing but an exact tie. Infinity would become a
@@ -139,69 +49,70 @@ fn beyond_tie(numbers: __m512d) -> __m512d {
 /// The operand of the range instruction for the smaller magnitude, with the sign of the first operand.
 const RANGE_SMALLER_MAGNITUDE: i32 = 0b0010;
 
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn splat(number: f64) -> Whole {
-    Whole(_mm512_set1_pd(number))
-}
+vector_methods! {
+    Whole, "avx512f,avx512dq,avx512vl,f16c";
 
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn numbers(Whole(vector): Whole) -> [f64; LANES] {
-    let mut numbers = [0.0; LANES];
-    // SAFETY: the array has the 64 bytes that are written, at any alignment.
-    unsafe { _mm512_storeu_pd(numbers.as_mut_ptr(), vector) };
-    numbers
-}
+    fn decode(halves: &[u16; LANES]) -> Whole {
+        // SAFETY: the array has the sixteen bytes that are read, at any alignment.
+        let halves = unsafe { _mm_loadu_si128(halves.as_ptr().cast()) };
+        let raw = _mm256_cvtph_ps(halves);
+        let is_nan = _mm256_cmp_ps_mask::<_CMP_UNORD_Q>(raw, raw);
+        Whole(_mm512_cvtps_pd(_mm256_mask_mov_ps(raw, is_nan, _mm256_set1_ps(f32::INFINITY))))
+    }
 
-/// +0 where there is a NaN.
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn settled(Whole(numbers): Whole) -> Whole {
-    Whole(_mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_ORD_Q>(numbers, numbers), numbers))
-}
+    /// Ties away from zero, as the portable encoding.
+    fn encode(self: Whole) -> [u16; LANES] {
+        let rounded = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_cvtpd_ps(beyond_tie(self.0)));
+        let mut halves = [0; LANES];
+        // SAFETY: the array has the sixteen bytes that are written, at any alignment.
+        unsafe { _mm_storeu_si128(halves.as_mut_ptr().cast(), rounded) };
+        halves
+    }
 
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn plus(Whole(a): Whole, Whole(b): Whole) -> Whole {
-    Whole(_mm512_add_pd(a, b))
-}
+    fn splat(number: f64) -> Whole {
+        Whole(_mm512_set1_pd(number))
+    }
 
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn times(Whole(a): Whole, Whole(b): Whole) -> Whole {
-    Whole(_mm512_mul_pd(a, b))
-}
+    fn numbers(self: Whole) -> [f64; LANES] {
+        let mut numbers = [0.0; LANES];
+        // SAFETY: the array has the 64 bytes that are written, at any alignment.
+        unsafe { _mm512_storeu_pd(numbers.as_mut_ptr(), self.0) };
+        numbers
+    }
 
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn flipped(Whole(numbers): Whole, Whole(signs): Whole) -> Whole {
-    Whole(_mm512_xor_pd(numbers, signs))
-}
+    /// +0 where there is a NaN.
+    fn settled(self: Whole) -> Whole {
+        Whole(_mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_ORD_Q>(self.0, self.0), self.0))
+    }
 
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn magnitude(Whole(numbers): Whole) -> Whole {
-    Whole(_mm512_andnot_pd(_mm512_set1_pd(-0.0), numbers))
-}
+    fn plus(self: Whole, other: Whole) -> Whole {
+        Whole(_mm512_add_pd(self.0, other.0))
+    }
 
-/// Equal numbers are the same bits or two zeros, of which both bits set leave -0 and else +0.
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn maximum(Whole(a): Whole, Whole(b): Whole) -> Whole {
-    Whole(_mm512_mask_and_pd(_mm512_max_pd(a, b), _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(a, b), a, b))
-}
+    fn times(self: Whole, other: Whole) -> Whole {
+        Whole(_mm512_mul_pd(self.0, other.0))
+    }
 
-/// As the maximum, with either bit set.
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn minimum(Whole(a): Whole, Whole(b): Whole) -> Whole {
-    Whole(_mm512_mask_or_pd(_mm512_min_pd(a, b), _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(a, b), a, b))
-}
+    fn flipped(self: Whole, signs: Whole) -> Whole {
+        Whole(_mm512_xor_pd(self.0, signs.0))
+    }
 
-/// If both numbers are zero, the instruction gives the second.
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn at_least(Whole(numbers): Whole, Whole(least): Whole) -> Whole {
-    Whole(_mm512_max_pd(numbers, least))
+    fn magnitude(self: Whole) -> Whole {
+        Whole(_mm512_andnot_pd(_mm512_set1_pd(-0.0), self.0))
+    }
+
+    /// Equal numbers are the same bits or two zeros, of which both bits set leave -0 and else +0.
+    fn maximum(self: Whole, other: Whole) -> Whole {
+        Whole(_mm512_mask_and_pd(_mm512_max_pd(self.0, other.0), _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(self.0, other.0), self.0, other.0))
+    }
+
+    /// As the maximum, with either bit set.
+    fn minimum(self: Whole, other: Whole) -> Whole {
+        Whole(_mm512_mask_or_pd(_mm512_min_pd(self.0, other.0), _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(self.0, other.0), self.0, other.0))
+    }
+
+    /// If both numbers are zero, the instruction gives the second.
+    fn at_least(self: Whole, least: Whole) -> Whole {
+        Whole(_mm512_max_pd(self.0, least.0))
+    }
 }

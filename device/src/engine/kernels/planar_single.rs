@@ -38,9 +38,7 @@ mod avx2 {
     use core::arch::x86_64::*;
 
     use super::{PassInSingles, Step};
-
-    /// Halves in a vector.
-    const LANES: usize = 8;
+    use crate::engine::kernels::planar_vector::{LANES, padded};
 
     /// A finite magnitude that is infinity as a half.
     const LARGE: f32 = 131_072.0;
@@ -106,7 +104,7 @@ mod avx2 {
                 _mm256_xor_ps(decode(x), _mm256_castsi256_ps(_mm256_set1_epi32(sign.cast_signed())))
             });
             let result = step(a, b);
-            // What has no value is +0.
+            // A NaN becomes +0.
             let settled = _mm256_and_ps(result, _mm256_cmp_ps::<_CMP_ORD_Q>(result, result));
             let biased = _mm256_add_ps(settled, _mm256_setzero_ps());
             encode(_mm256_max_ps(biased, _mm256_set1_ps(self.least)))
@@ -137,13 +135,5 @@ mod avx2 {
         // SAFETY: the array has the sixteen bytes that are written, at any alignment.
         unsafe { _mm_storeu_si128(halves.as_mut_ptr().cast(), rounded) };
         halves
-    }
-
-    /// What is left behind the last whole vector, with +0 behind it.
-    #[inline]
-    fn padded(rest: &[u16]) -> [u16; LANES] {
-        let mut whole = [0; LANES];
-        whole.iter_mut().zip(rest).for_each(|(to, &from)| *to = from);
-        whole
     }
 }

@@ -1,6 +1,6 @@
 //! Eight doubles at once, on any processor and on newer ones.
 //!
-//! What the planar engine does in doubles is written once, as [`VectorWork`] over a [`Vector`]. Each operation of each
+//! The planar engine's arithmetic in doubles is written once, as [`VectorWork`] over a [`Vector`]. Each operation on each
 //! element is the same IEEE 754 operation in every vector, so the results are the same bits.
 
 use crate::engine::numerics::double::{self, settle};
@@ -37,13 +37,13 @@ pub(in crate::engine) trait Vector: Copy {
     /// The numbers without their sign.
     fn magnitude(self) -> Self;
 
-    /// The larger; +0 over -0 (Chosen). Of numbers only, as the next.
+    /// The larger; +0 over -0 (Chosen). Neither operand may be a NaN.
     fn maximum(self, other: Self) -> Self;
 
-    /// The smaller; -0 over +0 (Chosen).
+    /// The smaller; -0 over +0 (Chosen). Neither operand may be a NaN.
     fn minimum(self, other: Self) -> Self;
 
-    /// What is above the least, else the least.
+    /// The number where it is above the least, and the least elsewhere.
     fn at_least(self, least: Self) -> Self;
 }
 
@@ -58,6 +58,14 @@ pub(in crate::engine) fn run(work: impl VectorWork) {
     #[cfg(target_arch = "x86_64")]
     let Some(work) = super::planar_avx512::run(work).and_then(super::planar_avx2::run) else { return };
     work.run::<Portable>();
+}
+
+/// The elements that follow the last whole vector of a row, padded with +0.
+#[inline(always)]
+pub(in crate::engine) fn padded(rest: &[u16]) -> [u16; LANES] {
+    let mut whole = [0; LANES];
+    whole.iter_mut().zip(rest).for_each(|(to, &from)| *to = from);
+    whole
 }
 
 /// The larger; +0 over -0.
@@ -144,62 +152,5 @@ impl Vector for Portable {
     #[inline(always)]
     fn at_least(self, least: Self) -> Self {
         self.with(least, |x, least| if x > least { x } else { least })
-    }
-}
-
-#[cfg(all(test, target_arch = "x86_64"))]
-mod tests {
-    use super::*;
-    use crate::engine::kernels::{planar_avx2, planar_avx512};
-
-    /// Halves of every kind, numbers of both signs among them.
-    fn halves() -> Vec<[u16; LANES]> {
-        let step = |n: usize| (n as u16).wrapping_mul(0x9e37);
-        let special =
-            [0, 0x8000, 1, 0x8001, 0x3ff, 0x400, 0x3c00, 0xbc00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00];
-        let all: Vec<u16> = special.into_iter().chain((0..500).map(step)).collect();
-        all.windows(LANES).map(|eight| eight.try_into().expect("eight")).collect()
-    }
-
-    /// What each operation makes of all pairs of vectors, as bits.
-    struct Every<'a>(&'a mut Vec<u64>);
-
-    impl VectorWork for Every<'_> {
-        #[inline(always)]
-        fn run<V: Vector>(self) {
-            let halves = halves();
-            for (a, b) in halves.iter().zip(halves.iter().rev().cycle().skip(7)) {
-                let (a, b) = (V::decode(a), V::decode(b));
-                let fine = a.times(V::splat(1.0 / 3.0));
-                let results = [
-                    a.plus(b).settled(),
-                    a.times(b).settled(),
-                    a.flipped(V::splat(-0.0)),
-                    a.magnitude(),
-                    a.maximum(b),
-                    b.maximum(a),
-                    a.minimum(b),
-                    b.minimum(a),
-                    a.at_least(V::splat(0.0)),
-                    a.at_least(V::splat(f64::NEG_INFINITY)),
-                    fine,
-                ];
-                for result in results {
-                    self.0.extend(result.numbers().map(f64::to_bits));
-                    self.0.extend(result.encode().map(u64::from));
-                }
-            }
-        }
-    }
-
-    /// On processors that have not what one of them takes there is nothing to compare.
-    #[test]
-    fn every_vector_gives_the_bits_of_the_portable_one() {
-        let (mut expected, mut narrow, mut wide) = (Vec::new(), Vec::new(), Vec::new());
-        Every(&mut expected).run::<Portable>();
-        let has_narrow = planar_avx2::run(Every(&mut narrow)).is_none();
-        let has_wide = planar_avx512::run(Every(&mut wide)).is_none();
-        assert!(!has_narrow || narrow == expected);
-        assert!(!has_wide || wide == expected);
     }
 }

@@ -6,7 +6,9 @@
 
 use std::array;
 
+use super::convert::rounded;
 use super::lanes::{Doubles, Lanes};
+use crate::engine::numerics::bounds::Bounds;
 
 /// Eight singles.
 #[derive(Clone, Copy)]
@@ -47,6 +49,14 @@ impl Lanes for Portable {
     unsafe fn store(self, to: *mut f32) {
         // SAFETY: eight numbers can be written, as the caller says.
         unsafe { to.cast::<[f32; 8]>().write_unaligned(self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn narrow(units: *const i32, bounds: Bounds, to: *mut u16) {
+        // SAFETY: eight numbers can be read, as the caller says.
+        let units = unsafe { units.cast::<[i32; 8]>().read_unaligned() };
+        // SAFETY: eight halves can be written, as the caller says.
+        unsafe { to.cast::<[u16; 8]>().write_unaligned(units.map(|units| bounds.of(rounded(units)))) }
     }
 
     #[inline(always)]

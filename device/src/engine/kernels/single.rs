@@ -15,30 +15,38 @@ use super::sparse;
 /// wrong, and what they guessed wrong costs as much as several taps.
 const UNROLLED: usize = 4;
 
+/// The taps of a block, as [`Adding::Singles`](super::Adding) has them.
+#[derive(Clone, Copy)]
+pub(super) struct Taps<'a> {
+    pub(super) coefficients: &'a [f32],
+    pub(super) begin: Option<&'a [i32]>,
+    pub(super) chunks: &'a [usize],
+    pub(super) ahead: usize,
+}
+
 /// Adds the taps to the sums, in chunks.
 ///
 /// # Safety
 ///
-/// The processor has the unit, the block fits `ROWS` by `VECTORS * V::COUNT`, and these are its coefficients.
+/// The processor has the unit, the block fits `ROWS` by `VECTORS * V::COUNT`, and these are its taps.
 #[inline(always)]
 pub(super) unsafe fn run<V: Fused, const ROWS: usize, const VECTORS: usize>(
     block: &mut Block<'_>,
-    (coefficients, ahead): (&[f32], usize),
-    chunks: &[usize],
+    taps: Taps<'_>,
     dropped: Option<&[u32]>,
 ) {
     if let Some(dropped) = dropped {
         let operands = (block.panel.as_ptr(), block.offsets.each());
         // SAFETY: as the caller says; the largest offset leaves room for all columns.
-        let start = unsafe { sparse::start(operands, coefficients, dropped) };
+        let start = unsafe { sparse::start(operands, taps.coefficients, dropped) };
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, false>(block, (coefficients.as_ptr(), ahead), chunks, Some(&start)) }
+        unsafe { all::<V, ROWS, VECTORS, false>(block, taps, Some(&start)) }
     } else if block.least.is_empty() {
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, false>(block, (coefficients.as_ptr(), ahead), chunks, None) }
+        unsafe { all::<V, ROWS, VECTORS, false>(block, taps, None) }
     } else {
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, true>(block, (coefficients.as_ptr(), ahead), chunks, None) }
+        unsafe { all::<V, ROWS, VECTORS, true>(block, taps, None) }
     }
 }
 
@@ -48,11 +56,12 @@ pub(super) unsafe fn run<V: Fused, const ROWS: usize, const VECTORS: usize>(
 #[inline(always)]
 unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bool>(
     block: &mut Block<'_>,
-    (mut coefficients, ahead): (*const f32, usize),
-    chunks: &[usize],
+    Taps { coefficients, begin, chunks, ahead }: Taps<'_>,
     mut start: Option<&[[V; VECTORS]; ROWS]>,
 ) {
     let panel = block.panel.as_ptr();
+    let mut coefficients = coefficients.as_ptr();
+    let mut begin = begin.and_then(<[i32]>::first_chunk::<ROWS>);
     let mut least = block.least.as_ptr();
     let mut rest = block.offsets.each();
     // SAFETY: as the caller says.
@@ -80,10 +89,15 @@ unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bo
             least = least.wrapping_add(ROWS);
         }
         let mut place = block.sums.as_mut_ptr();
-        for sums in &sums {
+        let begin = begin.take();
+        for (row, sums) in sums.iter().enumerate() {
             for sum in sums {
-                // SAFETY: there is a sum for each row and column.
-                unsafe { sum.add_units(place) };
+                match begin {
+                    // SAFETY: there is a sum for each row and column.
+                    Some(begin) => unsafe { sum.put_units(begin[row], place) },
+                    // SAFETY: as above.
+                    None => unsafe { sum.add_units(place) },
+                }
                 place = place.wrapping_add(V::COUNT);
             }
         }

@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "vectors are read from slices")]
 
 use super::lanes::{ANCHOR, Fused};
-use super::measure::{self, most};
+use super::measure;
 use super::prefetch;
 use crate::engine::numerics::product::DROPPED;
 
@@ -57,7 +57,7 @@ pub(super) fn smallest<const COLUMNS: usize, const ROWS: usize>(operands: &[f32]
 ///
 /// # Safety
 ///
-/// The processor has the unit.
+/// The processor has the unit, and places have [`room`] for as many coefficients.
 #[inline(always)]
 pub(super) unsafe fn find<V: Fused>(
     (coefficients, ahead): (&[i8], usize),
@@ -66,40 +66,62 @@ pub(super) unsafe fn find<V: Fused>(
 ) -> Option<usize> {
     let (many, few) = coefficients.as_chunks();
     let (many_operands, few_operands) = operands.as_chunks();
+    let places = places.as_mut_ptr();
+    let mut count = 0;
+    let mut firsts = (0u32..).step_by(TOGETHER);
+    for ((coefficients, operands), first) in many.iter().zip(many_operands).zip(&mut firsts) {
+        prefetch::read(coefficients.as_ptr().wrapping_add(ahead));
+        // SAFETY: as the caller says; `count` is as this function left it.
+        count = unsafe { find_some::<V>((coefficients, operands), first, (places, count)) }?;
+    }
+    if few.is_empty() {
+        return Some(count);
+    }
     let [mut last, mut last_operands] = [[ZEROS; TOGETHER]; 2];
     last[..few.len()].copy_from_slice(few);
     last_operands[..few_operands.len()].copy_from_slice(few_operands);
-    let pairs = many.iter().zip(many_operands).chain([(&last, &last_operands)]);
-    let mut count = 0;
-    for (first, (coefficients, operands)) in (0u32..).step_by(TOGETHER).zip(pairs) {
-        prefetch::read(coefficients.as_ptr().wrapping_add(ahead));
-        // SAFETY: as the caller says.
-        let mut which = unsafe { V::sums_below(coefficients, operands, COUNTS) };
-        // How many there are is hard to guess for a processor. So some places are written in any case, and few have more.
-        let end = count + which.count_ones() as usize;
-        if end > (first as usize + 2 * TOGETHER) / FEW {
-            return None;
-        }
-        let room = places.get_mut(count..end + WRITTEN)?;
-        for places in room.chunks_exact_mut(WRITTEN) {
-            for place in places {
-                *place = first.wrapping_add(which.trailing_zeros());
-                which &= which.wrapping_sub(1);
-            }
-            if which == 0 {
-                break;
-            }
-        }
-        count = end;
+    // SAFETY: as above.
+    unsafe { find_some::<V>((&last, &last_operands), firsts.next()?, (places, count)) }
+}
+
+/// Finds some of them behind so many that were found, and gives the number of all; none where that is many.
+///
+/// # Safety
+///
+/// The processor has the unit, and places have [`room`] for all coefficients up to the last of these.
+#[inline(always)]
+unsafe fn find_some<V: Fused>(
+    (coefficients, operands): (&[i8; TOGETHER], &[i8; TOGETHER]),
+    first: u32,
+    (places, count): (*mut u32, usize),
+) -> Option<usize> {
+    // SAFETY: as the caller says.
+    let mut which = unsafe { V::sums_below(coefficients, operands, COUNTS) };
+    let end = count + which.count_ones() as usize;
+    if end * FEW > first as usize + 2 * TOGETHER {
+        return None;
     }
-    Some(count)
+    // How many there are is hard to guess for a processor. So some places are written in any case, and few have more.
+    let mut place = places.wrapping_add(count);
+    loop {
+        for at in 0..WRITTEN {
+            // SAFETY: there is room for `WRITTEN` places behind the last one that may be found so far.
+            unsafe { place.wrapping_add(at).write(first.wrapping_add(which.trailing_zeros())) };
+            which &= which.wrapping_sub(1);
+        }
+        if which == 0 {
+            return Some(end);
+        }
+        place = place.wrapping_add(WRITTEN);
+    }
 }
 
 /// What sums start with for dropped products to leave no trace: [`ANCHOR`] less all of them, of the coefficients at these places.
 ///
 /// # Safety
 ///
-/// The processor has the unit; operands of all columns and coefficients of all rows can be read.
+/// The processor has the unit; operands of all columns and coefficients of all rows can be read, and places are those of
+/// coefficients that [`find`] found.
 #[inline(always)]
 pub(super) unsafe fn start<V: Fused, const ROWS: usize, const VECTORS: usize>(
     (panel, offsets): (*const f32, &[usize]),
@@ -111,11 +133,10 @@ pub(super) unsafe fn start<V: Fused, const ROWS: usize, const VECTORS: usize>(
     let mut sums = [[anchor; VECTORS]; ROWS];
     for &place in places {
         let (tap, row) = (place as usize / ROWS, place as usize % ROWS);
-        let (operands, coefficient) = (panel.wrapping_add(offsets[tap]), coefficients[place as usize]);
+        let operands = panel.wrapping_add(offsets[tap]);
         // SAFETY: as the caller says.
-        let most = unsafe { V::splat(most(coefficient)) };
-        // SAFETY: as the caller says.
-        let coefficient = unsafe { V::splat(coefficient) };
+        let coefficient = unsafe { V::splat(coefficients[place as usize]) };
+        let most = coefficient.most_dropped();
         for (v, sum) in sums[row].iter_mut().enumerate() {
             // SAFETY: as the caller says.
             let operand = unsafe { V::load(operands.wrapping_add(v * V::COUNT)) };

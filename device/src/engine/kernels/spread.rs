@@ -72,26 +72,25 @@ pub(super) unsafe fn run<V: Lanes>(spread: &mut Spread<'_>) {
 /// The processor has the unit.
 #[inline(always)]
 unsafe fn few<V: Lanes>(from: &[u16], to: &mut [f32]) {
-    for (at, to) in (0..).step_by(V::COUNT).zip(to.chunks_mut(V::COUNT)) {
-        let mut last = [0; LONGEST];
-        let halves = match from.get(at..at + V::COUNT) {
-            Some(halves) => halves,
-            None => {
-                let rest = &from[at..];
-                last[..rest.len()].copy_from_slice(rest);
-                &last
-            }
-        };
-        // SAFETY: there are halves of a vector; the rest as the caller says.
-        let numbers = unsafe { V::load_halves(halves.as_ptr()) };
-        if to.len() == V::COUNT {
-            // SAFETY: a whole vector can be written.
-            unsafe { numbers.store(to.as_mut_ptr()) };
-        } else {
-            // SAFETY: so many numbers can be written.
-            unsafe { numbers.store_some(to.as_mut_ptr(), (1 << to.len()) - 1) };
-        }
+    let whole = to.len() / V::COUNT * V::COUNT;
+    let (many, to) = to.split_at_mut(whole);
+    for (from, to) in from.chunks_exact(V::COUNT).zip(many.chunks_exact_mut(V::COUNT)) {
+        // SAFETY: a whole vector of each; the rest as the caller says.
+        unsafe { convert::widen_vector::<V>(from.as_ptr(), to.as_mut_ptr()) };
     }
+    if to.is_empty() {
+        return;
+    }
+    let mut last = [0; LONGEST];
+    let from = &from[whole..];
+    let halves = from.get(..V::COUNT).unwrap_or_else(|| {
+        last[..from.len()].copy_from_slice(from);
+        &last
+    });
+    // SAFETY: there are halves of a vector; the rest as the caller says.
+    let numbers = unsafe { V::load_halves(halves.as_ptr()) };
+    // SAFETY: so many numbers can be written.
+    unsafe { numbers.store_some(to.as_mut_ptr(), (1 << to.len()) - 1) };
 }
 
 /// Every so many numbers, from some place on that is before the second of them.

@@ -14,7 +14,7 @@ const KEPT: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Cuts {
     pixels: Vec<Pixels>,
-    /// Where those of each panel end.
+    /// Where those of each panel end, or those of all in one piece.
     ends: Vec<usize>,
 }
 
@@ -27,13 +27,22 @@ impl Cuts {
         if shape.groups == 1 || layout.panels().saturating_add(shape.out_height) > KEPT {
             return;
         }
-        for panel in 0..layout.panels() {
-            self.pixels.extend(layout.pixels(shape, panel));
-            self.ends.push(self.pixels.len());
+        if layout.own && layout.is_row() {
+            // They are all in one piece.
+            self.keep(layout.pixels(shape, &(0..layout.panels())));
+        } else if !layout.is_row() {
+            for panel in 0..layout.panels() {
+                self.keep(layout.pixels(shape, &(panel..panel.saturating_add(1))));
+            }
         }
     }
 
-    /// The pixels of a panel, if they are kept.
+    fn keep(&mut self, cut: impl Iterator<Item = Pixels>) {
+        self.pixels.extend(cut);
+        self.ends.push(self.pixels.len());
+    }
+
+    /// The pixels of the panels from this one on that are cut together, if they are kept.
     pub(super) fn of(&self, panel: usize) -> Option<&[Pixels]> {
         let end = *self.ends.get(panel)?;
         let start =

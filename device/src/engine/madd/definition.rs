@@ -4,7 +4,7 @@
 
 use super::shape::Shape;
 use crate::engine::numerics::sum::Tap;
-use crate::engine::numerics::{Numerics, halves, sum};
+use crate::engine::numerics::{Numerics, halves, product, sum};
 
 /// A pass and its data, read number by number.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +28,13 @@ impl Definition<'_> {
         sum::of(numerics, self.bias(output), taps)
     }
 
-    pub(super) fn bias(&self, output: usize) -> Option<u16> {
+    fn bias(&self, output: usize) -> Option<u16> {
         self.bias.and_then(|bias| bias.get(output).copied())
+    }
+
+    /// What the sums of an output begin with, in units.
+    pub(super) fn begin(&self, output: usize) -> i64 {
+        self.bias(output).map_or(0, |bias| product::of(bias, halves::ONE))
     }
 
     /// The operand of a tap; padding is zero.

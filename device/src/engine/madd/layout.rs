@@ -74,6 +74,27 @@ pub(super) struct Piece {
     pub(super) outputs: Range<usize>,
 }
 
+/// What a thread takes at a time: a piece, or the same one of several groups, which are whole then.
+#[derive(Debug)]
+pub(super) struct Share<'a> {
+    groups: Range<usize>,
+    panels: Range<usize>,
+    outputs: Range<usize>,
+    window: Window<'a>,
+}
+
+impl<'a> Iterator for Share<'a> {
+    type Item = (Piece, Window<'a>);
+
+    /// The next piece, with its part of the output.
+    fn next(&mut self) -> Option<Self::Item> {
+        let group = self.groups.next()?;
+        let (panels, outputs) = (self.panels.clone(), self.outputs.clone());
+        let window = self.window.take_rows(outputs.len());
+        Some((Piece { group, panels, outputs }, window))
+    }
+}
+
 /// Neighbouring places of an output row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Run {
@@ -165,36 +186,26 @@ impl Layout {
         channels * self.planes.size() + self.kernel.columns
     }
 
-    /// All pieces of the pass as threads take them.
+    /// All of the pass as threads take it, each share with the part of the output that it computes.
     pub(super) fn shares_of<'a>(
         &self,
         shape: &Shape,
         output: &'a mut [u16],
-    ) -> impl Iterator<Item = Vec<(Piece, Window<'a>)>> + use<'a> {
-        let (mut pieces, share) = (self.pieces(shape, output), self.share);
-        std::iter::from_fn(move || {
-            Some(pieces.by_ref().take(share).collect()).filter(|all: &Vec<_>| !all.is_empty())
-        })
-    }
-
-    /// All pieces of the pass, each with the part of the output that it computes.
-    pub(super) fn pieces<'a>(
-        &self,
-        shape: &Shape,
-        output: &'a mut [u16],
-    ) -> impl Iterator<Item = (Piece, Window<'a>)> + use<'a> {
+    ) -> impl Iterator<Item = Share<'a>> + use<'a> {
         let (layout, width) = (*self, shape.out_width);
         let (groups, outputs, band) = (shape.groups, shape.group_outputs, self.band);
         let mut rest = Window::new(output, shape.pixels());
-        (0..groups).flat_map(move |group| {
-            let mut of_group = rest.take_rows(outputs);
+        (0..groups).step_by(self.share).flat_map(move |first| {
+            let groups = first..groups.min(first + layout.share);
+            let mut of_groups = rest.take_rows(groups.len() * outputs);
             layout.shares().flat_map(move |panels| {
                 let places = layout.first(panels.start)..layout.first(panels.end);
-                let mut of_panels = of_group.take_columns(layout.pixels_in(width, places));
+                let mut of_panels = of_groups.take_columns(layout.pixels_in(width, places));
+                let groups = groups.clone();
                 (0..outputs).step_by(band).map(move |output| {
                     let outputs = output..outputs.min(output + band);
-                    let window = of_panels.take_rows(outputs.len());
-                    (Piece { group, panels: panels.clone(), outputs }, window)
+                    let window = of_panels.take_rows(groups.len() * outputs.len());
+                    Share { groups: groups.clone(), panels: panels.clone(), outputs, window }
                 })
             })
         })
@@ -249,11 +260,6 @@ impl Layout {
         taps.div_ceil(self.block)
     }
 
-    /// How many columns of a panel have a place.
-    pub(super) fn columns(&self, panel: usize) -> usize {
-        self.kernel.columns.min(self.places - self.first(panel))
-    }
-
     /// The taps of a block, of so many in all.
     pub(super) fn taps_of(&self, all: usize, block: usize) -> Range<usize> {
         block * self.block..all.min((block + 1) * self.block)
@@ -264,28 +270,38 @@ impl Layout {
         panel * self.kernel.columns
     }
 
-    /// The places of a panel that are output pixels, row by row; in one piece where the rows of a plane are, too.
-    pub(super) fn runs(&self, shape: &Shape, panel: usize) -> impl Iterator<Item = Run> + use<> {
-        if self.direct {
-            return self.cut(self.places, self.places, panel);
-        }
-        self.cut(self.pitch, shape.out_width, panel)
+    /// Whether a kernel computes one output: the panels of a piece then make one long row.
+    pub(super) const fn is_row(&self) -> bool {
+        self.kernel.rows == 1
     }
 
-    /// The columns of a panel that are output pixels.
-    pub(super) fn pixels(&self, shape: &Shape, panel: usize) -> impl Iterator<Item = Pixels> + use<> {
+    /// The places of a panel that are output pixels, row by row; in one piece where the rows of a plane are, too.
+    pub(super) fn runs(&self, shape: &Shape, panel: usize) -> impl Iterator<Item = Run> + use<> {
+        let (pitch, width) =
+            if self.direct { (self.places, self.places) } else { (self.pitch, shape.out_width) };
+        self.cut(pitch, width, &(panel..panel + 1))
+    }
+
+    /// The columns of neighbouring panels that are output pixels.
+    pub(super) fn pixels(
+        &self,
+        shape: &Shape,
+        panels: &Range<usize>,
+    ) -> impl Iterator<Item = Pixels> + use<> {
         let width = shape.out_width;
-        let runs = if self.copied {
-            self.cut(self.places, self.places, panel)
-        } else {
-            self.cut(self.pitch, width, panel)
-        };
+        let (pitch, cut) = if self.copied { (self.places, self.places) } else { (self.pitch, width) };
+        let runs = self.cut(pitch, cut, panels);
         runs.map(move |run| Pixels { columns: run.columns, first: run.y * width + run.x })
     }
 
-    fn cut(&self, pitch: usize, width: usize, panel: usize) -> impl Iterator<Item = Run> + use<> {
-        let first = self.first(panel);
-        let end = self.places.min(first + self.kernel.columns);
+    /// How many columns of neighbouring panels have a place.
+    pub(super) fn columns(&self, panels: &Range<usize>) -> usize {
+        self.places.min(self.first(panels.end)) - self.first(panels.start)
+    }
+
+    fn cut(&self, pitch: usize, width: usize, panels: &Range<usize>) -> impl Iterator<Item = Run> + use<> {
+        let first = self.first(panels.start);
+        let end = first + self.columns(panels);
         (first / pitch..=(end - 1) / pitch).filter_map(move |y| {
             let (start, end) = (first.max(y * pitch), end.min(y * pitch + width));
             (start < end).then(|| Run { columns: start - first..end - first, y, x: start - y * pitch })
@@ -330,9 +346,9 @@ mod tests {
         {
             let (shape, layout) = layout(outputs, height, width, kernel, threads);
             let mut written = vec![0; shape.outputs() * shape.pixels()];
-            for (piece, mut window) in layout.pieces(&shape, &mut written) {
+            for (piece, mut window) in layout.shares_of(&shape, &mut written).flatten() {
                 for panel in piece.panels {
-                    for Pixels { columns, first } in layout.pixels(&shape, panel) {
+                    for Pixels { columns, first } in layout.pixels(&shape, &(panel..panel + 1)) {
                         for output in piece.outputs.clone() {
                             let pixels = window.get(output, &(first..first + columns.len()));
                             pixels.iter_mut().for_each(|times| *times += 1);
@@ -349,7 +365,11 @@ mod tests {
         let bands = |threads| {
             let (shape, layout) = layout(256, 2, 4, 3, threads);
             let mut output = vec![0; shape.outputs() * shape.pixels()];
-            layout.pieces(&shape, &mut output).filter(|(piece, _)| piece.panels.start == 0).count()
+            layout
+                .shares_of(&shape, &mut output)
+                .flatten()
+                .filter(|(piece, _)| piece.panels.start == 0)
+                .count()
         };
         assert_eq!(bands(1), 1);
         assert!(bands(2) > 1);
@@ -360,7 +380,7 @@ mod tests {
         for (height, width, kernel) in [(3, 7, 3), (5, 32, 1), (4, 16, 1), (9, 1, 2)] {
             let (shape, layout) = layout(40, height, width, kernel, 1);
             let pixels: Vec<_> = (0..layout.panels)
-                .flat_map(|panel| layout.pixels(&shape, panel))
+                .flat_map(|panel| layout.pixels(&shape, &(panel..panel + 1)))
                 .flat_map(|Pixels { columns, first }| first..first + columns.len())
                 .collect();
             assert_eq!(pixels, (0..shape.pixels()).collect::<Vec<_>>(), "{height} {width} {kernel}");

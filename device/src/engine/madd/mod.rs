@@ -7,7 +7,7 @@
 //!
 //! * [`shape`]: the sizes of a pass, checked once.
 //! * `planes`, `coefficients`, `packing`: the data as kernels read it, and how it gets there.
-//! * `layout`, `cuts`, `piece`: a pass cut into pieces, and one of them computed.
+//! * `layout`, `cuts`, `piece`, `row`: a pass cut into pieces, and one of them computed.
 //! * `lines`: room that starts at a cache line.
 //! * `stages`: how the taps of a tile are added, from what is known of their numbers.
 //! * `vector`: outputs of one pixel.
@@ -23,6 +23,7 @@ mod maximum;
 mod packing;
 mod piece;
 mod planes;
+mod row;
 pub mod shape;
 mod stages;
 #[cfg(test)]
@@ -47,6 +48,7 @@ use self::shape::Shape;
 use self::vector::PixelPass;
 use super::cancel::{Pace, STRIDE, VECTOR, Watch};
 use super::kernels::{Code, Extent, Offsets, Port};
+use super::numerics::bounds::Bounds;
 use super::numerics::{Numerics, halves, output};
 use super::pool::Pool;
 
@@ -86,6 +88,8 @@ pub struct Array {
     wide: Vec<u16>,
     /// The measures of each channel of the input.
     channels: Vec<Extent>,
+    /// What the sums of each output channel begin with, where they are computed in units, and zeros behind.
+    begins: Vec<i32>,
     workers: Vec<Worker>,
     maxima: Vec<u16>,
 }
@@ -113,6 +117,7 @@ impl Array {
             coefficients: Packed::default(),
             wide: Vec::new(),
             channels: Vec::new(),
+            begins: Vec::new(),
             workers: Vec::new(),
             maxima: Vec::new(),
         }
@@ -161,7 +166,7 @@ impl Array {
 
     /// The array, for a pass that may be called off; what it has computed is worth nothing then.
     pub const fn under<'a>(&'a mut self, watch: &'a Watch<'a>) -> Watched<'a> {
-        Watched { array: self, watch }
+        Watched { array: self, watch, bounds: Bounds::NONE }
     }
 
     /// Brings operands and coefficients into the form that kernels read.
@@ -171,6 +176,10 @@ impl Array {
         layout.taps(shape, &mut self.taps);
         layout.offsets(&self.taps, &mut self.offsets);
         self.cuts.set(layout, shape);
+        self.begins.clear();
+        let begin = |output| i32::try_from(definition.begin(output)).unwrap_or_default();
+        self.begins.extend((0..shape.outputs()).map(begin));
+        self.begins.resize(shape.outputs().saturating_add(layout.kernel.rows), 0);
         let operands = make_room(&mut self.operands, layout.operands());
         let (rows, has_exponents) = (layout.kernel.rows, layout.looks_for_dropped());
         let packing = Packing { code, shape, coefficients, rows, has_exponents };
@@ -246,7 +255,7 @@ impl Array {
         &mut self,
         threads: usize,
         definition: Definition<'_>,
-        post_scale: u16,
+        port: Port,
         output: &mut [u16],
         watch: &Watch<'_>,
     ) {
@@ -260,7 +269,7 @@ impl Array {
                     return;
                 }
                 let sum = definition.sum(numerics, o, pixel, &mut worker.taps);
-                *place = output::of(sum, post_scale);
+                *place = port.bounds.of(output::of(sum, port.post_scale));
             }
         });
     }
@@ -300,9 +309,16 @@ enum Share<'a> {
 pub struct Watched<'a> {
     array: &'a mut Array,
     watch: &'a Watch<'a>,
+    bounds: Bounds,
 }
 
 impl Watched<'_> {
+    /// The same, with the results of a convolution or sum kept within bounds.
+    #[must_use]
+    pub const fn within(self, bounds: Bounds) -> Self {
+        Self { bounds, ..self }
+    }
+
     /// As [`Array::convolve`].
     ///
     /// # Errors
@@ -317,7 +333,7 @@ impl Watched<'_> {
         post_scale: u16,
         output: &mut [u16],
     ) -> Result<(), ShapeError> {
-        let Self { array, watch } = self;
+        let Self { array, watch, bounds } = self;
         let shape = Shape::new(pass)?;
         let coefficients = match coefficients {
             Coefficients::Unity => None,
@@ -333,9 +349,10 @@ impl Watched<'_> {
             array.workers.resize_with(threads, Worker::default);
         }
         let definition = Definition { shape: &shape, input, coefficients, bias };
+        let port = Port { post_scale, factor: f64::from(halves::value(post_scale)), bounds };
         let planes = Planes::new(&shape).filter(|_| has_kernel(array.numerics) && products > FEW);
         let Some(planes) = planes else {
-            array.define(threads, definition, post_scale, output, watch);
+            array.define(threads, definition, port, output, watch);
             return Ok(());
         };
         let mut room = std::mem::take(&mut array.wide);
@@ -344,7 +361,6 @@ impl Watched<'_> {
             Some(wide) => Definition { shape: wide, coefficients: Some(&room), ..definition },
             None => definition,
         };
-        let port = Port { post_scale, factor: f64::from(halves::value(post_scale)) };
         let is_done = PixelPass::new(array.code, &of_pixel, port)
             .is_some_and(|vector| array.multiply(threads, &vector, output, watch));
         array.wide = room;
@@ -363,6 +379,7 @@ impl Watched<'_> {
             coefficients: &array.coefficients,
             channels: &array.channels,
             definition,
+            begins: &array.begins,
             port,
         };
         let workers = array.workers.get_mut(..threads).unwrap_or_default();
@@ -387,7 +404,7 @@ impl Watched<'_> {
         post_scale: u16,
         output: &mut [u16],
     ) -> Result<(), ShapeError> {
-        let Self { array, watch } = self;
+        let Self { array, watch, .. } = self;
         let shape = Shape::new(pass)?;
         shape.check(input, None, None, output)?;
         array.maxima.resize(shape.pixels(), 0);

@@ -13,8 +13,9 @@ use crate::engine::kernels::{Code, Deal, Extent, GRANULE, Strip};
 const ONE: f32 = f32::from_bits(1.0f32.to_bits() | 1);
 /// Taps that are dealt out before the next look whether they are still wanted.
 const TAPS: usize = 1 << 12;
-/// Singles of tiles that are worth a thread's while.
+/// Singles of tiles that are worth a thread's while, and what a tile counts for beside its own.
 const MANY: usize = 1 << 14;
+const PER_TILE: usize = 64;
 /// Tiles after which any plane of the hardware ends with a tile.
 const TILES: usize = 64;
 /// Coefficients of a tile that are put side by side before they are dealt out: they stay in the first cache.
@@ -67,7 +68,7 @@ impl<'a> Packing<'a> {
     pub(super) fn share(&self) -> usize {
         // None of them has a plane in common with the next, so that none is read twice.
         let common = self.shape.lanes.trailing_zeros().min(self.rows.trailing_zeros());
-        (MANY / self.size()).max(1).next_multiple_of((self.shape.lanes >> common).min(TILES))
+        (MANY / (self.size() + PER_TILE)).max(1).next_multiple_of((self.shape.lanes >> common).min(TILES))
     }
 
     /// Packs some tiles; `strips` is room to work in.

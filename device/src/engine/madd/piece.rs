@@ -20,8 +20,6 @@ use crate::engine::kernels::{
     Adding, Block, Code, Extent, Finish, Gather, Kernel, Offsets, Pixels, Port, SCALE, Source, Stretch,
     Strip, Window, room,
 };
-use crate::engine::numerics::halves::ONE;
-use crate::engine::numerics::product;
 use crate::engine::numerics::sum::{self, Tap, in_units};
 
 /// What all pieces of a pass have in common.
@@ -38,6 +36,8 @@ pub(super) struct PassContext<'a> {
     /// The measures of each channel of the input.
     pub(super) channels: &'a [Extent],
     pub(super) definition: Definition<'a>,
+    /// What the sums of each output channel begin with, where none can come to the limit, and zeros behind for a tile that runs on.
+    pub(super) begins: &'a [i32],
     pub(super) port: Port,
 }
 
@@ -45,21 +45,23 @@ pub(super) struct PassContext<'a> {
 const TILES: usize = 16;
 
 /// What some taps of a tile are multiplied from.
-#[derive(Clone, Copy, Debug)]
-struct Operands<'a> {
-    panel: &'a [f32],
-    offsets: &'a Offsets,
-    coefficients: &'a [f32],
+#[derive(Clone, Debug)]
+pub(super) struct Operands<'a> {
+    /// The output channels of the tile.
+    pub(super) channels: Range<usize>,
+    pub(super) panel: &'a [f32],
+    pub(super) offsets: &'a Offsets,
+    pub(super) coefficients: &'a [f32],
     /// The exponents of coefficients and of the smallest operands, if they are known.
-    exponents: Option<[&'a [i8]; 2]>,
+    pub(super) exponents: Option<[&'a [i8]; 2]>,
 }
 
 /// Which sums of a worker are those of a tile.
 #[derive(Clone, Copy, Debug)]
-struct Sums {
-    at: usize,
+pub(super) struct Sums {
+    pub(super) at: usize,
     /// Columns of a row.
-    columns: usize,
+    pub(super) columns: usize,
 }
 
 /// Room to work in, of one thread.
@@ -68,7 +70,7 @@ pub(super) struct Worker {
     /// `[panel][tap][column]`
     panels: Lines,
     /// The planes of a group and the measures of its channels, where they are made for a piece.
-    planes: Lines,
+    pub(super) planes: Lines,
     channels: Vec<Extent>,
     /// A row on its way into planes.
     pub(super) row: Vec<f32>,
@@ -76,31 +78,33 @@ pub(super) struct Worker {
     /// The exponent of the smallest operand of each tap, once for each row of a tile, `[panel][tap][row]`.
     exponents: Vec<i8>,
     /// Pixels of a panel whose cuts are not kept.
-    pixels: Vec<Pixels>,
+    pub(super) pixels: Vec<Pixels>,
     /// How the tiles of a piece are added.
-    stages: Stages,
+    pub(super) stages: Stages,
     /// Coefficients that are being packed.
     pub(super) strips: Vec<Strip>,
     /// Taps of an output that is computed by itself.
     pub(super) taps: Vec<Tap>,
-    results: Results,
+    pub(super) results: Results,
 }
 
 /// What becomes of it.
 #[derive(Debug, Default)]
-struct Results {
+pub(super) struct Results {
     /// `[panel][row][column]`, in units.
-    sums: Lines,
+    pub(super) sums: Lines,
     /// Which of them are infinite, where that is possible.
     fates: Lines,
     /// Some taps of a tile, for sums in double precision.
     exact: Vec<f64>,
     /// For the same taps: the smallest magnitude of an operand that is not dropped.
-    least: Vec<f32>,
+    pub(super) least: Vec<f32>,
     /// The tile and the block of which it is.
-    least_of: Option<(usize, usize)>,
+    pub(super) least_of: Option<(usize, usize)>,
     /// The places of coefficients that have a product to be dropped.
     dropping: Vec<u32>,
+    /// A row of outputs before its pixels are taken out.
+    halves: Vec<u16>,
 }
 
 #[expect(
@@ -109,7 +113,7 @@ struct Results {
     reason = "sizes are those of a checked shape"
 )]
 impl PassContext<'_> {
-    fn shape(&self) -> &Shape {
+    pub(super) fn shape(&self) -> &Shape {
         self.definition.shape
     }
 
@@ -136,13 +140,15 @@ impl PassContext<'_> {
             if layout.own { &worker.channels } else { &self.channels[piece.group * each..][..each] };
         let measured = Measured { shape: self.shape(), layout, coefficients, channels };
         worker.stages.set(measured, piece.group, tiles.clone(), |tile| {
-            let biases = self.channels(piece, tile).map(|channel| self.bias(channel).unsigned_abs());
+            let biases =
+                self.channels(piece, tile).map(|channel| self.definition.begin(channel).unsigned_abs());
             in_units(biases.max().unwrap_or_default().try_into().unwrap_or(i64::MAX))
         });
         let may_drop = self.layout.looks_for_dropped() && worker.stages.may_drop();
         worker.results.least_of = None;
-        // Sums that end with the first taps need not be kept.
-        let kept = if self.offsets.len() == 1 { 1 } else { piece.panels.len() * tiles.len() };
+        // Sums that end with the first taps need not be kept, but those of a row go together.
+        let is_kept = self.offsets.len() > 1 || self.layout.is_row();
+        let kept = if is_kept { piece.panels.len() * tiles.len() } else { 1 };
         worker.results.sums.resize(kept * self.block());
         if worker.stages.are_watched() {
             worker.results.fates.resize(kept * self.block());
@@ -155,7 +161,11 @@ impl PassContext<'_> {
             if may_drop {
                 self.look(piece.panels.len(), taps.len(), worker);
             }
-            self.multiply(piece, (block, taps, may_drop), window, worker, pace);
+            if self.layout.is_row() {
+                self.multiply_row(piece, (block, taps), window, worker, pace);
+            } else {
+                self.multiply(piece, (block, taps, may_drop), window, worker, pace);
+            }
             if pace.is_over() {
                 return;
             }
@@ -182,11 +192,6 @@ impl PassContext<'_> {
         worker.channels.len() == channels
     }
 
-    /// What the sums of a channel start with.
-    fn bias(&self, channel: usize) -> i64 {
-        self.definition.bias(channel).map_or(0, |bias| product::of(bias, ONE))
-    }
-
     /// Adds some taps to the sums of a piece; behind the last of them puts the outputs where they belong.
     fn multiply(
         &self,
@@ -198,14 +203,10 @@ impl PassContext<'_> {
     ) {
         let Piece { group, ref panels, .. } = *piece;
         let (offsets, blocks) = (&self.offsets[number], self.offsets.len());
+        let is_last = number + 1 == blocks;
         let tiles = self.tiles(piece);
         let Worker { panels: copies, planes, exponents, pixels: cut, stages, results, .. } = worker;
-        let planes = if self.layout.own {
-            planes.singles()
-        } else {
-            let plane = group * self.shape().group_channels * self.layout.planes.size();
-            self.operands.get(plane..).unwrap_or_default()
-        };
+        let planes = self.planes_of(group, planes);
         for first in tiles.clone().step_by(TILES) {
             for (i, panel) in panels.clone().enumerate() {
                 let operands = if self.layout.copied {
@@ -220,24 +221,17 @@ impl PassContext<'_> {
                 if pace.spend(together.len() * block * taps.len() / VECTOR) {
                     return;
                 }
-                let pixels = self.cuts.of(panel).unwrap_or_else(|| {
-                    cut.clear();
-                    cut.extend(self.layout.pixels(self.shape(), panel));
-                    cut
-                });
+                let pixels = is_last.then(|| self.pixels(&(panel..panel + 1), cut));
                 for tile in together {
                     let at =
                         if blocks == 1 { 0 } else { (i * tiles.len() + tile - tiles.start) * self.block() };
                     let sums = Sums { at, columns: kernel.columns };
                     let channels = self.channels(piece, tile);
-                    if number == 0 {
-                        self.start(channels.clone(), sums, stages.is_watched(tile), results);
-                    }
-                    let is_last = number + 1 == blocks;
-                    if is_last && let [Pixels { columns, first }] = pixels {
+                    if let Some([Pixels { columns, first }]) = pixels {
                         window.prefetch(channels.clone(), &(*first..first + columns.len()));
                     }
                     let block = Operands {
+                        channels: channels.clone(),
                         panel: operands,
                         offsets,
                         coefficients: self.coefficients.tile(group, tile, taps.clone()),
@@ -247,7 +241,7 @@ impl PassContext<'_> {
                         }),
                     };
                     self.add(kernel, block, (stages, tile, number), sums, results, pace);
-                    if is_last {
+                    if let Some(pixels) = pixels {
                         self.finish((channels, pixels), sums, stages.is_watched(tile), results, window);
                     }
                     if pace.is_over() {
@@ -258,22 +252,46 @@ impl PassContext<'_> {
         }
     }
 
+    /// The planes of a group, its own ones or those of all.
+    pub(super) fn planes_of<'a>(&'a self, group: usize, own: &'a Lines) -> &'a [f32] {
+        if self.layout.own {
+            return own.singles();
+        }
+        let plane = group * self.shape().group_channels * self.layout.planes.size();
+        self.operands.get(plane..).unwrap_or_default()
+    }
+
+    /// Which columns of neighbouring panels are pixels, with room for a cut that is not kept.
+    pub(super) fn pixels<'a>(&'a self, panels: &Range<usize>, room: &'a mut Vec<Pixels>) -> &'a [Pixels] {
+        self.cuts.of(panels.start).unwrap_or_else(|| {
+            room.clear();
+            room.extend(self.layout.pixels(self.shape(), panels));
+            room
+        })
+    }
+
+    /// What the sums of each row of a tile begin with, where none of them can come to the limit: the bias of its channel. Rows that are
+    /// nobody's begin with anything.
+    pub(super) fn begin(&self, first: usize) -> &[i32] {
+        &self.begins[first..][..self.layout.kernel.rows]
+    }
+
     /// Has the sums of a tile begin with the bias of its channels.
-    fn start(&self, channels: Range<usize>, sums: Sums, is_watched: bool, results: &mut Results) {
+    pub(super) fn start(&self, channels: Range<usize>, sums: Sums, is_watched: bool, results: &mut Results) {
         let Sums { at, columns } = sums;
         let block = at..at + self.layout.kernel.rows * columns;
         let (sums, fates) = (results.sums.numbers_mut(), results.fates.numbers_mut());
         let (real, rest) = sums[block.clone()].split_at_mut(channels.len() * columns);
         rest.fill(0);
         for (channel, row) in channels.clone().zip(real.chunks_exact_mut(columns)) {
-            row.fill(self.bias(channel).try_into().unwrap_or_default());
+            row.fill(self.definition.begin(channel).try_into().unwrap_or_default());
         }
         if is_watched {
             let (real, rest) = fates[block].split_at_mut(channels.len() * columns);
             // Rows that are nobody's are not waited for.
             rest.fill(1);
             for (channel, row) in channels.zip(real.chunks_exact_mut(columns)) {
-                let bias = self.bias(channel);
+                let bias = self.definition.begin(channel);
                 let is_infinite = bias.unsigned_abs() >= sum::LIMIT.unsigned_abs();
                 row.fill(if is_infinite { bias.signum() as i32 } else { 0 });
             }
@@ -281,19 +299,24 @@ impl PassContext<'_> {
     }
 
     /// Adds some taps to the sums of a tile.
-    fn add(
+    pub(super) fn add(
         &self,
         kernel: &Kernel,
         block: Operands<'_>,
         (stages, tile, number): (&Stages, usize, usize),
-        Sums { at, columns }: Sums,
+        sums: Sums,
         results: &mut Results,
         pace: &mut Pace<'_>,
     ) {
         let stage = stages.of(tile, number);
-        let Operands { panel, offsets, coefficients, exponents } = block;
+        let Operands { channels, panel, offsets, coefficients, exponents } = block;
+        let begin = (number == 0).then(|| self.begin(channels.start));
+        if number == 0 && (stages.is_watched(tile) || stages.chunks(stage).is_none()) {
+            self.start(channels, sums, stages.is_watched(tile), results);
+        }
+        let Sums { at, columns } = sums;
         let block = at..at + kernel.rows * columns;
-        let Results { sums, fates, exact, least, least_of, dropping } = results;
+        let Results { sums, fates, exact, least, least_of, dropping, .. } = results;
         let sums = &mut sums.numbers_mut()[block.clone()];
         let fates = if stages.is_watched(tile) { &mut fates.numbers_mut()[block] } else { &mut [] };
         let mut is_near = false;
@@ -310,12 +333,11 @@ impl PassContext<'_> {
                 dropping.resize(room(of_tile.len()), 0);
                 self.code.find((of_tile, ahead), of_panel, dropping).map(|count| &dropping[..count])
             });
-        if stage.drops && dropped.is_none() && *least_of != Some((tile, number)) {
-            least.resize(coefficients.len(), 0.0);
-            self.code.least(coefficients, least);
-            *least_of = Some((tile, number));
-        }
-        let mut least = if stage.drops && dropped.is_none() { &least[..] } else { &[] };
+        let mut least = if stage.drops && dropped.is_none() {
+            self.least((least, least_of), (tile, number), coefficients)
+        } else {
+            &[]
+        };
         if chunks.is_none() {
             // A vector has half as many numbers, and each product takes two instructions where it is watched.
             pace.spend(3 * coefficients.len() * columns / VECTOR);
@@ -327,15 +349,30 @@ impl PassContext<'_> {
             }
         }
         let adding = match chunks {
-            Some(chunks) => Adding::Singles { coefficients, chunks, dropped, ahead },
+            Some(chunks) => Adding::Singles { coefficients, begin, chunks, dropped, ahead },
             None if is_near => Adding::Watched { coefficients: exact, fates },
             None => Adding::Doubles { coefficients: exact },
         };
         kernel.run(&mut Block { panel, offsets, least, sums, adding });
     }
 
+    /// From which magnitude of an operand on each of these coefficients counts.
+    pub(super) fn least<'a>(
+        &self,
+        (least, of): (&'a mut Vec<f32>, &mut Option<(usize, usize)>),
+        tile_and_block: (usize, usize),
+        coefficients: &[f32],
+    ) -> &'a [f32] {
+        if *of != Some(tile_and_block) {
+            least.resize(coefficients.len(), 0.0);
+            self.code.least(coefficients, least);
+            *of = Some(tile_and_block);
+        }
+        least
+    }
+
     /// Puts the outputs of a tile where they belong.
-    fn finish(
+    pub(super) fn finish(
         &self,
         (channels, pixels): (Range<usize>, &[Pixels]),
         Sums { at, columns }: Sums,
@@ -351,18 +388,19 @@ impl PassContext<'_> {
             port: self.port,
             channels,
             pixels,
+            halves: &mut results.halves,
             window,
         });
     }
 
     /// The output channels of a tile.
-    fn channels(&self, piece: &Piece, tile: usize) -> Range<usize> {
+    pub(super) fn channels(&self, piece: &Piece, tile: usize) -> Range<usize> {
         let (first, rows) = (piece.group * self.shape().group_outputs, self.layout.kernel.rows);
         first + tile * rows..first + piece.outputs.end.min((tile + 1) * rows)
     }
 
     /// The tiles of a piece's outputs.
-    fn tiles(&self, piece: &Piece) -> Range<usize> {
+    pub(super) fn tiles(&self, piece: &Piece) -> Range<usize> {
         let rows = self.layout.kernel.rows;
         piece.outputs.start / rows..piece.outputs.end.div_ceil(rows)
     }
@@ -413,7 +451,7 @@ impl PassContext<'_> {
         });
         let panels = worker.panels.singles_mut().chunks_exact_mut(room);
         for (panel, operands) in piece.panels.clone().zip(panels) {
-            let have = self.layout.columns(panel);
+            let have = self.layout.columns(&(panel..panel + 1));
             if have < columns {
                 operands.chunks_exact_mut(columns).for_each(|row| row[have..].fill(0.0));
             }

@@ -118,15 +118,23 @@ impl Stages {
     fn stage(&mut self, taps: Range<usize>, extents: &[Extent], has_singles: bool) -> Stage {
         let granules = taps.start / GRANULE..taps.end.div_ceil(GRANULE);
         let first = self.chunks.len();
-        let mut drops = false;
-        let (mut reach, mut of_chunk, mut length) = (0.0, 0.0, 0);
-        let mut fits = has_singles;
-        let (mut rest, each) = (taps.len(), extents[granules.clone()].iter().zip(&self.operands[granules]));
-        for (a, b) in each {
+        let each = extents[granules.clone()].iter().zip(&self.operands[granules]);
+        // Each product is rounded by half a unit at most.
+        let bound = |a: &Extent, b: &Extent| SLACK * a.largest * b.largest + GRANULE as f32 * UNIT;
+        let (mut reach, mut drops) = (0.0, false);
+        for (a, b) in each.clone() {
             drops |= b.drops(*a);
-            // Each product is rounded by half a unit at most.
-            let bound = SLACK * a.largest * b.largest + GRANULE as f32 * UNIT;
-            reach += bound;
+            reach += bound(a, b);
+        }
+        if has_singles && reach < SINGLES {
+            // As in most layers, one chunk does.
+            self.chunks.push(taps.len());
+            return Stage { chunks: first..first + 1, drops, reach };
+        }
+        let (mut of_chunk, mut length, mut rest) = (0.0, 0, taps.len());
+        let mut fits = has_singles;
+        for (a, b) in each {
+            let bound = bound(a, b);
             fits &= bound < SINGLES;
             if of_chunk + bound >= SINGLES && length > 0 {
                 self.chunks.push(length);

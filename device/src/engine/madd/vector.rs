@@ -11,8 +11,8 @@ use super::shape::Shape;
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::turn::BLOCK;
 use crate::engine::kernels::{Code, Finish, Pixels, Port, Stream, Tap, Window};
-use crate::engine::numerics::halves::{INFINITY, ONE, Operand, value};
-use crate::engine::numerics::product::{self, UNIT};
+use crate::engine::numerics::halves::{INFINITY, Operand, value};
+use crate::engine::numerics::product::UNIT;
 use crate::engine::numerics::sum::{LIMIT, in_units};
 
 /// Taps that are added together where many are: what is done once for them is little beside them.
@@ -149,6 +149,7 @@ impl<'a> PixelPass<'a> {
             port: self.port,
             channels: 0..1,
             pixels: &[Pixels { columns: 0..columns, first: 0 }],
+            halves: &mut Vec::new(),
             window: &mut Window::new(output, columns),
         });
     }
@@ -161,7 +162,7 @@ impl<'a> PixelPass<'a> {
         let mut sums = [0; LANES];
         let mut reach = 0.0f64;
         for (lane, sum) in sums.iter_mut().enumerate() {
-            let bias = self.definition.bias(first + lane).map_or(0, |bias| product::of(bias, ONE));
+            let bias = self.definition.begin(first + lane);
             reach = reach.max(in_units(bias).abs());
             *sum = i32::try_from(bias).ok()?;
         }

@@ -14,7 +14,7 @@ pub const SIGN: u16 = 0x8000;
 
 /// Digits behind the leading one.
 const FRACTION_BITS: u32 = 10;
-/// What is taken from the exponent field to get the exponent.
+/// The bias of the exponent field.
 const BIAS: i32 = 15;
 
 /// A half as the array reads it.

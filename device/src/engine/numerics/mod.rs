@@ -1,4 +1,4 @@
-//! What the engine computes, number by number: the one place of its arithmetic.
+//! The engine's arithmetic, number by number. It is in no other place.
 //!
 //! The multiply-accumulate array multiplies fp16 operands, rounds each product by itself to a multiple of 2^-16, and
 //! adds these exactly in 32 bits of fixed point. The output port multiplies with the post-scale and rounds once. The
@@ -11,7 +11,9 @@
 //! * [`product`]: one product, in units of 2^-16.
 //! * [`sum`]: a whole reduction, in each of the two modes.
 //! * [`output`]: from a sum to the fp16 that is stored.
+//! * [`bounds`]: bounds that results are kept within.
 
+pub mod bounds;
 pub(super) mod double;
 pub mod halves;
 pub mod output;

@@ -19,7 +19,7 @@ pub fn of(numerics: Numerics, bias: Option<u16>, taps: &[Tap]) -> f64 {
     }
 }
 
-/// What so many units are.
+/// The value of so many units.
 #[expect(clippy::cast_precision_loss, reason = "sums have 31 digits")]
 #[must_use]
 pub fn in_units(units: i64) -> f64 {
@@ -36,10 +36,6 @@ pub const fn infinity(negative: bool) -> f64 {
 ///
 /// The bias is in the accumulator before the first tap, rounded like a product with one. Each addition is exact, and the
 /// limit is looked at after each (Chosen: hardware was seen to look after two at most).
-///
-/// # Errors
-///
-/// As said: the sign of infinity.
 pub fn m1(bias: Option<u16>, taps: &[Tap]) -> Result<i64, bool> {
     let bias = bias.map_or(0, |bias| product::of(bias, halves::ONE));
     taps.iter().try_fold(within(bias)?, |accumulator, &(operand, coefficient)| {

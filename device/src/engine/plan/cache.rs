@@ -12,7 +12,7 @@ use ane_uapi::hw::td::header::Header;
 use foldhash::fast::RandomState;
 use zerocopy::IntoBytes;
 
-use super::verdict::Verdict;
+use super::verdict::Result;
 use super::{Plan, plan};
 use crate::td::register_file::RegisterFile;
 use crate::timing::{Cost, Machine};
@@ -28,11 +28,10 @@ const MASK: u64 = SETS as u64 - 1;
 
 const _: () = assert!(SETS.is_power_of_two());
 
-/// A plan with its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costed {
     pub plan: Plan,
-    /// What it would cost on the chip; nothing where that is not modelled.
+    /// Its cost on the chip; zero where that is not modelled.
     pub cost: Cost,
 }
 
@@ -49,7 +48,7 @@ struct Place {
     kept: Option<Box<Kept>>,
 }
 
-/// The plans, each with its cost if somebody wants to know.
+/// The plans, each with its cost if that is modelled.
 pub struct PlanCache {
     machine: Option<Machine>,
     sets: Box<[[Place; PLACES]]>,
@@ -76,11 +75,7 @@ impl PlanCache {
     }
 
     /// The plan of a task, made if it is not there.
-    ///
-    /// # Errors
-    ///
-    /// Why it has none.
-    pub fn get(&mut self, header: &Header, registers: &RegisterFile) -> Result<Costed, Verdict> {
+    pub fn get(&mut self, header: &Header, registers: &RegisterFile) -> Result<Costed> {
         let words = registers.words();
         let flags = header.flags.into_bits();
         let hash = self.state.hash_one((words.as_bytes(), flags));
@@ -102,7 +97,6 @@ impl PlanCache {
         Ok(costed)
     }
 
-    /// How many plans were made.
     pub const fn made(&self) -> u64 {
         self.made
     }

@@ -14,13 +14,12 @@
 //! follow each other as in a task without groups, and the group is padded (inferred). What the registers say of all this
 //! is read in `kernel_dma`.
 
-/// Bytes of an activation table.
 pub const TABLE_BYTES: u32 = 128;
 
 /// To how much slots of groups, and chunks, are padded.
 pub(super) const PADDED: u64 = 64;
 
-/// What a coefficient is where it lies.
+/// The format of a coefficient in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Half,
@@ -61,7 +60,7 @@ impl Sparse {
     }
 }
 
-/// What of a grouped task is padded to 64 bytes.
+/// The parts of a grouped task that are padded to 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
     /// Each slot (delta 5.2).
@@ -73,7 +72,6 @@ pub enum Padding {
 /// The coefficients of a convolution, of each of its groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// What a coefficient is.
     pub format: Format,
     /// A row of biases leads each slot.
     pub has_bias: bool,
@@ -81,7 +79,6 @@ pub struct Kernel {
     pub has_table: bool,
     /// Neural engines that share the work.
     pub engines: u16,
-    /// Outputs of a group.
     pub outputs: u32,
     /// Coefficients of one output.
     pub taps: u32,
@@ -92,7 +89,7 @@ pub struct Kernel {
     /// Rows of a plane that is not full have room for all its lanes.
     pub has_full_rows: bool,
     pub groups: u32,
-    /// What is padded if there are several groups.
+    /// The parts that are padded if there are several groups.
     pub padding: Padding,
     /// How they are stored, if not one by one.
     pub sparse: Option<Sparse>,
@@ -103,7 +100,6 @@ pub struct Kernel {
 /// Where the coefficients of some outputs lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// The engine that holds them.
     pub engine: u16,
     /// Their place in its chunk, if every slot has its size.
     pub offset: u64,
@@ -130,13 +126,11 @@ impl Kernel {
         self.outputs.saturating_sub(self.whole())
     }
 
-    /// Slots of a group.
     pub fn slots(&self) -> u32 {
         let rest = self.rest().div_ceil(self.last_lanes.max(1));
         self.rounds().saturating_mul(self.engines.into()).saturating_add(rest)
     }
 
-    /// Slots of a group that an engine holds.
     pub fn slots_of(&self, engine: u16) -> u32 {
         self.rounds().saturating_add((self.last_of(engine) != 0).into())
     }
@@ -217,7 +211,6 @@ impl Kernel {
         self.groups > 1 && self.slots_of(0) > 1 && bytes != round_up(bytes)
     }
 
-    /// Bytes of one group in the chunk of an engine.
     fn group_bytes(&self, engine: u16) -> u64 {
         let whole = self.padded(self.slot_bytes(self.lanes)).saturating_mul(self.rounds().into());
         let last = match self.last_of(engine) {

@@ -1,11 +1,11 @@
-//! What no source establishes, refused for those who ask for that (`--strict`).
+//! Behaviour that no source establishes, which `--strict` refuses.
 
 use ane_uapi::hw::td::{common, l2, neural, planar};
 use ane_uapi::register::{Bits, Reg, Word};
 
 use super::Plan;
 use super::inferred::Inferred;
-use super::verdict::{Registers, Verdict};
+use super::verdict::{Registers, Result};
 use crate::refusal::Category;
 use crate::td::register_file::RegisterFile;
 
@@ -22,7 +22,7 @@ impl Plan {
     /// # Errors
     ///
     /// The register and the field that ask for it.
-    pub fn established(&self, registers: &RegisterFile) -> Result<(), Verdict> {
+    pub fn established(&self, registers: &RegisterFile) -> Result<()> {
         let task = Task { registers: Registers(registers), inferred: self.inferred };
         let conv = task.registers.get(&common::CONV_CFG);
         let stride = if conv.sx() > 2 { common::ConvCfg::SX } else { common::ConvCfg::SY };
@@ -110,7 +110,7 @@ impl Task<'_> {
         register: &Reg<T>,
         bits: Bits<T>,
         why: &'static str,
-    ) -> Result<(), Verdict> {
+    ) -> Result<()> {
         if self.inferred.contains(what) {
             Err(self.registers.verdict(register, bits, Category::Unsupported, why))
         } else {

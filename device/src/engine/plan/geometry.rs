@@ -5,12 +5,12 @@ use ane_uapi::register::Bits;
 
 use super::inferred::Inferred;
 use super::operand::Shape;
-use super::verdict::{Registers, Verdict};
+use super::verdict::{Registers, Result};
 use crate::engine::madd::{Convolution, Reads};
 
 /// Channels that each output reads. Those of a group are all that there are: Cin and Cout count one group's channels, and
 /// the task is done once for each.
-pub(super) fn reads(registers: Registers<'_>, input: Shape, output: Shape) -> Result<Reads, Verdict> {
+pub(super) fn reads(registers: Registers<'_>, input: Shape, output: Shape) -> Result<Reads> {
     let register = &common::GROUP_CONV_CFG;
     let cfg = registers.get(register);
     if !cfg.unicast_en() {
@@ -66,7 +66,7 @@ pub(super) fn convolution(
     output: Shape,
     reads: Reads,
     has_kernel: bool,
-) -> Result<(Convolution, Inferred), Verdict> {
+) -> Result<(Convolution, Inferred)> {
     let register = &common::CONV_CFG;
     let cfg = registers.get(register);
     let step = u32::from(cfg.ox());

@@ -5,12 +5,11 @@
 
 use std::fmt;
 
-/// What a pass needs of it.
+/// The inferred behaviour that a pass relies on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Inferred(u16);
 
 impl Inferred {
-    /// Nothing.
     pub const NONE: Self = Self(0);
     /// Deviation: inferred. Where the last output leaves a whole stride of the input unread, it is left unread.
     pub const PADDING: Self = Self(1);
@@ -61,7 +60,6 @@ impl Inferred {
         (Self::GROUP_PADDING, "padding of groups"),
     ];
 
-    /// True for nothing.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -76,7 +74,6 @@ impl Inferred {
         Self(self.0 | other.0)
     }
 
-    /// What is here and not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)

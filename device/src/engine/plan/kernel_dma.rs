@@ -12,7 +12,7 @@ use ane_uapi::register::Bits;
 use super::coefficients::{Format, Kernel, PADDED, Padding, Sparse, TABLE_BYTES};
 use super::geometry;
 use super::task::Repeats;
-use super::verdict::{Registers, Verdict};
+use super::verdict::{Registers, Result};
 use crate::engine::madd::Convolution;
 use crate::refusal::Category;
 
@@ -37,7 +37,7 @@ const NO_PALETTE: [u8; 2] = [0, 8];
 const IDLE_STREAM: [u32; 2] = [0x80, 0];
 
 /// More engines than there are, asked for by a neural task of any kind.
-pub(super) fn check_engines(registers: Registers<'_>) -> Result<(), Verdict> {
+pub(super) fn check_engines(registers: Registers<'_>) -> Result<()> {
     let log2 = registers.get(&common::CFG).active_ne();
     let register = &common::CFG;
     registers.defined(
@@ -54,7 +54,7 @@ pub(super) fn kernel(
     convolution: &mut Convolution,
     repeats: Repeats,
     has_table: bool,
-) -> Result<Kernel, Verdict> {
+) -> Result<Kernel> {
     let cfg = registers.get(&neural::KERNEL_CFG);
     let register = &neural::KERNEL_CFG;
     registers.supported(
@@ -141,7 +141,7 @@ fn sparse(
     convolution: &Convolution,
     kernel: &Kernel,
     repeats: Repeats,
-) -> Result<Sparse, Verdict> {
+) -> Result<Sparse> {
     let register = &neural::KERNEL_CFG;
     registers.defined(
         kernel.format == Format::Half,
@@ -185,7 +185,7 @@ fn sparse(
 }
 
 /// The same kernel with slots or groups padded, as the channels say where that makes a difference.
-fn padded(registers: Registers<'_>, slots: Kernel) -> Result<Kernel, Verdict> {
+fn padded(registers: Registers<'_>, slots: Kernel) -> Result<Kernel> {
     if slots.sparse.is_some() || !(slots.shows_padding() || even(&slots).shows_padding()) {
         return Ok(slots);
     }
@@ -211,7 +211,7 @@ fn even(kernel: &Kernel) -> Kernel {
 
 /// The same kernel with the outputs behind the whole rounds dealt as the channels say: evenly over all engines, or plane
 /// after plane. The channels say a way if the engines that run are those that hold something, and each brings just that.
-fn divided(registers: Registers<'_>, filled: Kernel) -> Result<Kernel, Verdict> {
+fn divided(registers: Registers<'_>, filled: Kernel) -> Result<Kernel> {
     let rest = filled.outputs.saturating_sub(filled.whole());
     if rest == 0 {
         return brought(registers, filled);
@@ -252,7 +252,7 @@ fn runs_no_more(registers: Registers<'_>, kernel: &Kernel) -> bool {
 }
 
 /// The same kernel with the bytes that the channels bring, which are enough.
-fn brought(registers: Registers<'_>, mut kernel: Kernel) -> Result<Kernel, Verdict> {
+fn brought(registers: Registers<'_>, mut kernel: Kernel) -> Result<Kernel> {
     for engine in 0..kernel.engines {
         let bytes = kernel.engine_bytes(engine);
         if bytes != 0 {
@@ -278,7 +278,7 @@ fn brings_exactly(registers: Registers<'_>, kernel: &Kernel) -> bool {
 }
 
 /// The table in channel 0; other channels that run have to name the same one.
-pub(super) fn check_table(registers: Registers<'_>) -> Result<(), Verdict> {
+pub(super) fn check_table(registers: Registers<'_>) -> Result<()> {
     check_channel(registers, 0, TABLE_BYTES.into())?;
     let first = registers.get(&kernel_dma::COEFF_BASE_ADDR).bytes();
     for channel in 1..kernel_dma::CHANNELS {
@@ -297,7 +297,7 @@ pub(super) fn check_table(registers: Registers<'_>) -> Result<(), Verdict> {
     check_master(registers, false)
 }
 
-fn check_channel(registers: Registers<'_>, channel: u16, bytes: u64) -> Result<(), Verdict> {
+fn check_channel(registers: Registers<'_>, channel: u16, bytes: u64) -> Result<()> {
     if !registers.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, channel).en() {
         // Measured for channel 0; of the others nothing is known.
         let category = if channel == 0 { Category::WouldHang } else { Category::Undefined };
@@ -323,8 +323,8 @@ fn check_channel(registers: Registers<'_>, channel: u16, bytes: u64) -> Result<(
     Ok(())
 }
 
-/// What all that is brought has in common: the master switch, and words that are alike in every program.
-fn check_master(registers: Registers<'_>, is_sparse: bool) -> Result<(), Verdict> {
+/// The checks for all coefficients alike: the master switch, and words that have one value in every program.
+fn check_master(registers: Registers<'_>, is_sparse: bool) -> Result<()> {
     let register = &kernel_dma::MASTER;
     let master = registers.get(register);
     registers.defined(

@@ -36,7 +36,7 @@ use self::neural::NeuralPass;
 pub use self::operand::Window;
 use self::operand::{ChipPlace, Shape, Sink, Source};
 use self::planar::PlanarPass;
-use self::verdict::{Registers, Verdict};
+use self::verdict::{Registers, Result};
 use crate::sram::TILE_L2_BYTES;
 use crate::td::register_file::RegisterFile;
 
@@ -46,16 +46,14 @@ const L2_BYTES: u64 = TILE_L2_BYTES as u64;
 /// The most elements of all groups and depths of a task.
 const REPEATED_ELEMENTS_MAX: u64 = 1 << 27;
 
-/// One pass, understood.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// What is computed, on what.
+    /// The computation and its operands.
     pub pass: Pass,
-    /// What of it no source establishes.
+    /// The parts of it that no source establishes.
     pub inferred: Inferred,
 }
 
-/// What a pass computes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pass {
     Neural(NeuralPass),
@@ -78,7 +76,6 @@ impl Pass {
         }
     }
 
-    /// Where the result goes.
     pub const fn sink(&self) -> &Sink {
         match self {
             Self::Neural(pass) => &pass.sink,
@@ -109,7 +106,7 @@ impl Pass {
 ///
 /// The first register that keeps it from being executed. A register on which silicon was seen to hang comes
 /// before others of its group, and not before all of the task.
-pub fn plan(header: &Header, registers: &RegisterFile) -> Result<Plan, Verdict> {
+pub fn plan(header: &Header, registers: &RegisterFile) -> Result<Plan> {
     let registers = Registers(registers);
     task::check_header(header)?;
     match task::class(registers)? {
@@ -130,7 +127,7 @@ fn chip_fits(
     place: ChipPlace,
     shape: Shape,
     register: &Reg<ChipBytes>,
-) -> Result<(), Verdict> {
+) -> Result<()> {
     registers.defined(
         place.end(shape) <= L2_BYTES,
         register,

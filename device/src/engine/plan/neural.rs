@@ -11,7 +11,7 @@ use super::inferred::Inferred;
 use super::operand::{ELEMENTS_MAX, Shape, Sink, Source};
 use super::source::Wanted;
 use super::task::Repeats;
-use super::verdict::{Registers, Verdict};
+use super::verdict::{Registers, Result};
 use super::{kernel_dma, planar, sink, source, task};
 use crate::engine::madd::{Convolution, Reads};
 use crate::engine::numerics::double::ONE;
@@ -26,7 +26,6 @@ const BINARY_POINTS: [u8; 2] = [0, 28];
 /// larger is cut into tasks by the 2 MB on-chip buffer. The bound keeps a task from holding the device for long.
 pub const MACS_MAX: u64 = 1 << 33;
 
-/// What the array does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Multiplies and accumulates with coefficients.
@@ -39,7 +38,6 @@ pub enum Operation {
     PassThrough,
 }
 
-/// The nonlinearity, and what it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nonlinearity {
     None,
@@ -53,9 +51,7 @@ pub enum Nonlinearity {
 /// Shapes are those of one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeuralPass {
-    /// Where the input comes from.
     pub source: Source,
-    /// Where the result goes.
     pub sink: Sink,
     /// Negative inputs count as zero.
     pub input_relu: bool,
@@ -69,13 +65,12 @@ pub struct NeuralPass {
     pub output_step: u32,
     /// Extents of the result before any transposition.
     pub output: Shape,
-    /// What the array does.
     pub operation: Operation,
-    /// What is added to every accumulator, fp16.
+    /// The number that is added to every accumulator, fp16.
     pub acc_bias: u16,
-    /// What multiplies the accumulator, fp16.
+    /// The factor of the accumulator, fp16.
     pub post_scale: u16,
-    /// What comes behind.
+    /// The steps after the accumulator.
     pub nonlinearity: Nonlinearity,
 }
 
@@ -111,8 +106,7 @@ impl NeuralPass {
     }
 }
 
-/// Plans a neural task.
-pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred), Verdict> {
+pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred)> {
     task::check(registers, false)?;
     registers.runs(
         registers.get(&common::PATCH_CFG).into_bits() == 0,
@@ -221,7 +215,7 @@ fn operation(
     convolution: &mut Convolution,
     repeats: Repeats,
     has_table: bool,
-) -> Result<Operation, Verdict> {
+) -> Result<Operation> {
     let mac = registers.get(&neural::MAC_CFG);
     // The decoder has refused other numbers.
     let mode = OpMode::try_from(mac.op_mode()).ok();
@@ -287,8 +281,8 @@ fn operation(
     Ok(operation)
 }
 
-/// What is added to every accumulator; a pass-through goes around it.
-fn acc_bias(registers: Registers<'_>, operation: Operation) -> Result<u16, Verdict> {
+/// The number that is added to every accumulator; a pass-through does not add it.
+fn acc_bias(registers: Registers<'_>, operation: Operation) -> Result<u16> {
     let register = &neural::ACC_BIAS;
     let bias = registers.get(register);
     if operation == Operation::PassThrough || bias.into_bits() == 0 {
@@ -307,7 +301,7 @@ fn acc_bias(registers: Registers<'_>, operation: Operation) -> Result<u16, Verdi
     Ok(bias.value())
 }
 
-fn nonlinearity(registers: Registers<'_>, has_kernel: bool) -> Result<Nonlinearity, Verdict> {
+fn nonlinearity(registers: Registers<'_>, has_kernel: bool) -> Result<Nonlinearity> {
     let mac = registers.get(&neural::MAC_CFG);
     match NonlinearMode::try_from(mac.nonlinear_mode()) {
         Ok(NonlinearMode::Relu) => Ok(Nonlinearity::Relu),
@@ -328,7 +322,7 @@ fn nonlinearity(registers: Registers<'_>, has_kernel: bool) -> Result<Nonlineari
     }
 }
 
-fn post_scale(registers: Registers<'_>) -> Result<u16, Verdict> {
+fn post_scale(registers: Registers<'_>) -> Result<u16> {
     let post_scale = registers.get(&neural::POST_SCALE);
     registers.defined(
         post_scale.shift() == 0,

@@ -14,9 +14,7 @@ pub const ELEMENTS_MAX: u64 = 1 << 26;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub channels: u32,
-    /// Rows.
     pub height: u32,
-    /// Columns.
     pub width: u32,
 }
 
@@ -45,7 +43,7 @@ impl Shape {
     }
 }
 
-/// What an element is, in memory and on chip. The engines compute on halves whatever it is.
+/// The format of an element, in memory and on chip. The engines compute on halves for every format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Element {
     #[default]
@@ -102,13 +100,9 @@ fn displacement(group_stride: u32, depth_stride: u32, depths: u32, batch: u32) -
 pub struct ChipPlace {
     /// The first element.
     pub base: u32,
-    /// From one channel to the next.
     pub channel_stride: u32,
-    /// From one row to the next.
     pub row_stride: u32,
-    /// From one group to the next.
     pub group_stride: u32,
-    /// From one depth to the next.
     pub depth_stride: u32,
     /// Depths of a group; 0 counts as 1.
     pub depths: u32,
@@ -151,13 +145,9 @@ impl ChipPlace {
 /// `(c div I) * plane_stride + y * row_stride + e * I * x + e * (c mod I)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MemoryPlace {
-    /// From one row to the next.
     pub row_stride: u32,
-    /// From one plane to the next.
     pub plane_stride: u32,
-    /// From one group to the next.
     pub group_stride: u32,
-    /// From one depth to the next.
     pub depth_stride: u32,
     /// Depths of a group; 0 counts as 1.
     pub depths: u32,
@@ -204,7 +194,7 @@ pub(super) fn may_overlap<const N: usize>(element: Element, mut axes: [(u32, u32
     false
 }
 
-/// What a streamed operand leaves in its window.
+/// The contents that a streamed operand leaves in its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Window {
     /// All of itself: the window was large enough.
@@ -213,18 +203,12 @@ pub enum Window {
     Unknown(u32),
 }
 
-/// Where a source comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
+    /// It lies on chip already.
     Chip(ChipPlace),
     /// Tile DMA brings it from memory, by way of the chip.
-    Memory {
-        /// Where it lies in memory.
-        from: MemoryPlace,
-        /// Where it passes on chip.
-        by: ChipPlace,
-        leaves: Window,
-    },
+    Memory { from: MemoryPlace, by: ChipPlace, leaves: Window },
     /// The task before has passed it on.
     Passed,
 }
@@ -235,7 +219,6 @@ pub struct Source {
     pub shape: Shape,
     /// True if it lies with channels and columns in each other's place.
     pub is_transposed: bool,
-    /// Where it comes from.
     pub origin: Origin,
 }
 
@@ -246,7 +229,6 @@ impl Source {
     }
 }
 
-/// What becomes of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sink {
     /// Extents as stored, after any transposition.
@@ -255,7 +237,6 @@ pub struct Sink {
     pub is_transposed: bool,
     /// Where it stays on chip, or is assembled before it goes to memory.
     pub chip: Option<ChipPlace>,
-    /// Where it goes in memory.
     pub memory: Option<MemoryPlace>,
     /// Where on chip it passes and leaves bytes unknown, and how many from there.
     pub spoils: Option<(ChipPlace, u32)>,

@@ -8,7 +8,7 @@ use ane_uapi::register::Bits;
 use super::inferred::Inferred;
 use super::operand::{Origin, Shape, Sink, Source};
 use super::source::Wanted;
-use super::verdict::{Registers, Verdict};
+use super::verdict::{Registers, Result};
 use super::{sink, source, task};
 use crate::engine::planar::{Class, Planar};
 use crate::refusal::Category;
@@ -16,16 +16,13 @@ use crate::refusal::Category;
 /// PaddingMode of maximum tasks; 0 on others.
 const PADDING_MODE_MAXIMUM: u8 = 1;
 
-/// A pass of the planar engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlanarPass {
     pub source1: Source,
     /// Source 2, where the class has one. Of a normalising pass, its height is 2: the values to subtract, and
     /// those to multiply by.
     pub source2: Option<Source>,
-    /// Where the result goes.
     pub sink: Sink,
-    /// Extents of the pass.
     pub shape: Shape,
     /// How often the task is repeated, each time with the group strides added to the bases.
     pub batches: u32,
@@ -39,7 +36,7 @@ impl PlanarPass {
     }
 }
 
-pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<(PlanarPass, Inferred), Verdict> {
+pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<(PlanarPass, Inferred)> {
     let is_binary =
         matches!(class, TaskClass::PlanarBinary | TaskClass::PlanarNormalise | TaskClass::PlanarBinaryReduce);
     let reduces = matches!(class, TaskClass::PlanarReduce | TaskClass::PlanarBinaryReduce);
@@ -119,7 +116,7 @@ pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<(Planar
 }
 
 /// A source 2 that is needed from memory and has no format hangs, whatever else is wrong with the task.
-fn check_source2(registers: Registers<'_>, is_binary: bool) -> Result<(), Verdict> {
+fn check_source2(registers: Registers<'_>, is_binary: bool) -> Result<()> {
     use ane_uapi::hw::td::tile_source::FMT2;
     let is_needed = is_binary && registers.get(&common::CFG).src2_in_memory();
     let is_formless = is_needed && registers.get(&FMT2).into_bits() == 0;
@@ -127,7 +124,7 @@ fn check_source2(registers: Registers<'_>, is_binary: bool) -> Result<(), Verdic
 }
 
 /// Planar tasks of every program have the convolution that does nothing.
-fn check_convolution(registers: Registers<'_>) -> Result<(), Verdict> {
+fn check_convolution(registers: Registers<'_>) -> Result<()> {
     let cfg = registers.get(&common::CONV_CFG);
     let is_plain =
         [cfg.kw(), cfg.kh(), cfg.sx(), cfg.sy()] == [1; 4] && [cfg.px(), cfg.py(), cfg.ocg_size()] == [0; 3];
@@ -139,7 +136,7 @@ fn check_convolution(registers: Registers<'_>) -> Result<(), Verdict> {
     )
 }
 
-fn shape(registers: Registers<'_>) -> Result<Shape, Verdict> {
+fn shape(registers: Registers<'_>) -> Result<Shape> {
     let input = task::input(registers)?;
     let output = task::output(registers)?;
     registers.defined(
@@ -152,7 +149,7 @@ fn shape(registers: Registers<'_>) -> Result<Shape, Verdict> {
     Ok(input)
 }
 
-/// What of a pass is not established.
+/// The parts of a pass that no source establishes.
 fn guesses(planar: &Planar) -> Inferred {
     let is_bare = Planar { magnitude: false, ..*planar } == Planar::plain(Class::Copy, Operation::Add);
     let magnitude = if planar.magnitude && !is_bare { Inferred::MAGNITUDE } else { Inferred::NONE };
@@ -160,12 +157,7 @@ fn guesses(planar: &Planar) -> Inferred {
     magnitude.with(relu)
 }
 
-fn operation(
-    registers: Registers<'_>,
-    class: TaskClass,
-    is_binary: bool,
-    reduces: bool,
-) -> Result<Planar, Verdict> {
+fn operation(registers: Registers<'_>, class: TaskClass, is_binary: bool, reduces: bool) -> Result<Planar> {
     let register = &planar::PE_CFG;
     let cfg = registers.get(register);
     // The decoder has refused the numbers that these enumerations do not have.
@@ -266,7 +258,7 @@ pub(super) fn check_repeats_on_chip(
     repeats: u32,
     [source1, source2]: [Option<Source>; 2],
     sink: Sink,
-) -> Result<(), Verdict> {
+) -> Result<()> {
     let last = repeats.saturating_sub(1);
     let mut places = Vec::new();
     for (source, register) in [(source1, &l2::SOURCE_GROUP_STRIDE), (source2, &l2::SOURCE2_GROUP_STRIDE)] {

@@ -10,7 +10,7 @@ use super::chip_fits;
 use super::operand::{ChipPlace, Element, MemoryPlace, Shape, Sink, may_overlap};
 use super::source::dma_fmt_is_known;
 use super::task::{self, Repeats};
-use super::verdict::{Registers, Verdict};
+use super::verdict::{Registers, Result};
 use crate::refusal::Category;
 
 /// The result of a task that is done so often; its extents before any transposition the caller knows.
@@ -19,7 +19,7 @@ pub(super) fn sink(
     shape: Shape,
     is_transposed: bool,
     repeats: Repeats,
-) -> Result<Sink, Verdict> {
+) -> Result<Sink> {
     let shape = if is_transposed { shape.transposed() } else { shape };
     let cfg = registers.get(&l2::RESULT_CFG);
     let element = task::element(registers.get(&common::CH_CFG).out_fmt());
@@ -90,7 +90,7 @@ pub(super) fn sink(
 }
 
 /// Refuses results that overwrite themselves: which element is written last is not known.
-fn apart<T: Word>(registers: Registers<'_>, overlaps: bool, register: &Reg<T>) -> Result<(), Verdict> {
+fn apart<T: Word>(registers: Registers<'_>, overlaps: bool, register: &Reg<T>) -> Result<()> {
     if !overlaps {
         return Ok(());
     }
@@ -98,12 +98,7 @@ fn apart<T: Word>(registers: Registers<'_>, overlaps: bool, register: &Reg<T>) -
     Err(registers.verdict(register, Bits::ALL, Category::Unpredictable, why))
 }
 
-fn memory(
-    registers: Registers<'_>,
-    writes: bool,
-    repeats: Repeats,
-    element: Element,
-) -> Result<MemoryPlace, Verdict> {
+fn memory(registers: Registers<'_>, writes: bool, repeats: Repeats, element: Element) -> Result<MemoryPlace> {
     let register = &tile_destination::FMT;
     let fmt = registers.get(register);
     registers.runs(fmt.into_bits() != 0, register, Bits::ALL, "result is written and its format is zero")?;

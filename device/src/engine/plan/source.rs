@@ -9,7 +9,7 @@ use ane_uapi::register::{Bits, Reg};
 use super::chip_fits;
 use super::operand::{ChipPlace, Element, MemoryPlace, Origin, Shape, Source, Window};
 use super::task::{self, Repeats};
-use super::verdict::{Registers, Verdict};
+use super::verdict::{Registers, Result};
 
 /// FmtMode and Truncate of a port that moves halves.
 const FMT_MODE_HALVES: u8 = 1;
@@ -29,7 +29,6 @@ pub(super) const fn row_tile_bytes(width: u32, tile_width: u32, element: Element
     columns.saturating_mul(element.bytes()).next_multiple_of(16)
 }
 
-/// A source as the task wants it.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     /// The extents of the operand; 1 where it is broadcast.
@@ -40,7 +39,7 @@ pub(super) struct Wanted {
     pub(super) repeats: Repeats,
 }
 
-pub(super) fn source1(registers: Registers<'_>, class: TaskClass, wanted: Wanted) -> Result<Source, Verdict> {
+pub(super) fn source1(registers: Registers<'_>, class: TaskClass, wanted: Wanted) -> Result<Source> {
     let Wanted { shape, is_transposed, repeats } = wanted;
     let cfg = registers.get(&l2::SOURCE_CFG);
     let element = task::element(registers.get(&common::CH_CFG).in_fmt());
@@ -116,7 +115,7 @@ pub(super) fn source1(registers: Registers<'_>, class: TaskClass, wanted: Wanted
     Ok(source(Origin::Memory { from, by, leaves }))
 }
 
-pub(super) fn source2(registers: Registers<'_>, wanted: Wanted) -> Result<Source, Verdict> {
+pub(super) fn source2(registers: Registers<'_>, wanted: Wanted) -> Result<Source> {
     let Wanted { shape, is_transposed, repeats } = wanted;
     let element = task::element(registers.get(&common::CH_CFG).second_fmt());
     let by = ChipPlace::new(
@@ -171,7 +170,7 @@ pub(super) fn source2(registers: Registers<'_>, wanted: Wanted) -> Result<Source
     Ok(source(Origin::Memory { from, by, leaves }))
 }
 
-/// What a streamed source 1 leaves in its window of `TileHeight` rows of one tile column.
+/// The contents that a streamed source 1 leaves in its window of `TileHeight` rows of one tile column.
 fn window(registers: Registers<'_>, by: ChipPlace, shape: Shape, tile: u32) -> Window {
     let rows = u32::from(registers.get(&common::TILE_CFG).tile_height());
     if shape.width <= tile && shape.height <= rows {
@@ -188,7 +187,7 @@ fn check_fmt(
     fmt: SourceFmt,
     element: Element,
     moves_halves: bool,
-) -> Result<(), Verdict> {
+) -> Result<()> {
     registers.runs(fmt.into_bits() != 0, register, Bits::ALL, "source is needed and its format is zero")?;
     registers.defined(!fmt.shift(), register, SourceFmt::SHIFT, "no program shifts")?;
     registers.defined(fmt.offset_ch() == 0, register, SourceFmt::OFFSET_CH, "no program offsets channels")?;
@@ -234,7 +233,7 @@ fn check_element(
     cfg: l2::SourceCfg,
     fmt: SourceFmt,
     element: Element,
-) -> Result<(), Verdict> {
+) -> Result<()> {
     check_interleave(registers, cfg, fmt)?;
     let is_known = dma_fmt_is_known(cfg.dma_fmt(), element);
     registers.defined(
@@ -250,7 +249,7 @@ pub(super) const fn dma_fmt_is_known(dma_fmt: u8, element: Element) -> bool {
     dma_fmt == 0 || (dma_fmt == 1 && matches!(element, Element::Half))
 }
 
-fn check_interleave(registers: Registers<'_>, cfg: l2::SourceCfg, fmt: SourceFmt) -> Result<(), Verdict> {
+fn check_interleave(registers: Registers<'_>, cfg: l2::SourceCfg, fmt: SourceFmt) -> Result<()> {
     let register = &l2::SOURCE_CFG;
     let interleave = cfg.dma_interleave();
     let agrees = interleave == 1 || interleave == fmt.interleave();

@@ -1,4 +1,4 @@
-//! What every task has to satisfy, whatever its class (docs/execution.md, *Every task*).
+//! The conditions for every task, of any class (docs/execution.md, *Every task*).
 
 use ane_uapi::hw::td::common::{self, ElementFormat, TaskClass};
 use ane_uapi::hw::td::header::Header;
@@ -8,21 +8,21 @@ use ane_uapi::register::Bits;
 
 use super::inferred::Inferred;
 use super::operand::{ELEMENTS_MAX, Element, Shape};
-use super::verdict::{Registers, Verdict};
+use super::verdict::{Registers, Result, Verdict};
 use crate::refusal::Category;
 use crate::td::decode::HEADER_AT;
 
-/// What compilers write to Conv3dCfg, and what silicon takes in its place.
+/// The value that compilers write to Conv3dCfg, and the one that silicon takes in its place.
 const CONV3D: [u32; 2] = [0x2041, 0];
 
-/// What compilers write to the word at 0x13840.
+/// The values that compilers write to the word at 0x13840.
 const WORD_13840: [u32; 2] = [0x100, 0];
 
 /// PixelOffset of every program, and the other one that an M1 was seen to take in its place (delta 14).
 const PIXEL_OFFSETS: [u32; 2] = [0, 1];
 
 /// A header flag that would change what is executed, in a way that no source gives.
-pub(super) fn check_header(header: &Header) -> Result<(), Verdict> {
+pub(super) fn check_header(header: &Header) -> Result<()> {
     use ane_uapi::hw::td::header::{FLAGS, Flags};
     let unknown = Flags::new().with_td_skip(true).with_tq_dis(true);
     match header.flags.into_bits() & unknown.into_bits() {
@@ -38,7 +38,7 @@ pub(super) fn check_header(header: &Header) -> Result<(), Verdict> {
 }
 
 /// The words that all classes share.
-pub(super) fn check(registers: Registers<'_>, has_source2: bool) -> Result<(), Verdict> {
+pub(super) fn check(registers: Registers<'_>, has_source2: bool) -> Result<()> {
     check_hangs(registers)?;
     let conv = registers.get(&common::CONV_CFG);
     registers.defined(
@@ -61,8 +61,8 @@ pub(super) fn check(registers: Registers<'_>, has_source2: bool) -> Result<(), V
     )
 }
 
-/// Words beside the source ports, without an effect as far as their values were seen: of others nobody knows.
-fn check_ports(registers: Registers<'_>) -> Result<(), Verdict> {
+/// Words beside the source ports. The values that were seen have no effect; of other values it is not known.
+fn check_ports(registers: Registers<'_>) -> Result<()> {
     for instance in 0..tile_source::PIXEL_OFFSET.info.count {
         let offset = registers.0.get_at(&tile_source::PIXEL_OFFSET, instance);
         if !PIXEL_OFFSETS.contains(&offset.value()) {
@@ -80,7 +80,7 @@ fn check_ports(registers: Registers<'_>) -> Result<(), Verdict> {
     registers.defined(WORD_13840.contains(&word), register, Bits::ALL, "only 0x100 and 0 are known")
 }
 
-/// What an element of a format is; the decoder has refused formats that are none.
+/// The element of a format; the decoder has refused unknown formats.
 pub(super) const fn element(format: u8) -> Element {
     const SIGNED: u8 = ElementFormat::Int8 as u8;
     const UNSIGNED: u8 = ElementFormat::Uint8 as u8;
@@ -117,7 +117,7 @@ impl Repeats {
 }
 
 /// How often a task of such extents is done.
-pub(super) fn repeats(registers: Registers<'_>, each: Shape) -> Result<(Repeats, Inferred), Verdict> {
+pub(super) fn repeats(registers: Registers<'_>, each: Shape) -> Result<(Repeats, Inferred)> {
     let register = &common::GROUP_CONV_CFG;
     let cfg = registers.get(register);
     registers.defined(
@@ -147,7 +147,7 @@ pub(super) fn repeats(registers: Registers<'_>, each: Shape) -> Result<(Repeats,
 }
 
 /// Words that hang the engine when they are zero (td 10; measured).
-fn check_hangs(registers: Registers<'_>) -> Result<(), Verdict> {
+fn check_hangs(registers: Registers<'_>) -> Result<()> {
     let zero = "engine hangs on zero";
     for depth in [&common::IN_DEPTH, &common::OUT_DEPTH] {
         registers.runs(registers.get(depth).depth() != 0, depth, Bits::ALL, zero)?;
@@ -164,7 +164,7 @@ fn check_hangs(registers: Registers<'_>) -> Result<(), Verdict> {
 }
 
 /// Extents of the input, bounded.
-pub(super) fn input(registers: Registers<'_>) -> Result<Shape, Verdict> {
+pub(super) fn input(registers: Registers<'_>) -> Result<Shape> {
     let dim = registers.get(&common::IN_DIM);
     let channels = registers.get(&common::C_IN).channels();
     registers.defined(
@@ -185,7 +185,7 @@ pub(super) fn input(registers: Registers<'_>) -> Result<Shape, Verdict> {
 }
 
 /// Extents of the output, bounded.
-pub(super) fn output(registers: Registers<'_>) -> Result<Shape, Verdict> {
+pub(super) fn output(registers: Registers<'_>) -> Result<Shape> {
     let dim = registers.get(&common::OUT_DIM);
     let channels = registers.get(&common::C_OUT).channels();
     registers.defined(
@@ -205,7 +205,7 @@ pub(super) fn output(registers: Registers<'_>) -> Result<Shape, Verdict> {
     Ok(shape)
 }
 
-pub(super) fn class(registers: Registers<'_>) -> Result<TaskClass, Verdict> {
+pub(super) fn class(registers: Registers<'_>) -> Result<TaskClass> {
     TaskClass::try_from(registers.get(&common::CFG).class()).map_err(|_| {
         registers.verdict(
             &common::CFG,

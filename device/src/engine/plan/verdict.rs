@@ -1,16 +1,16 @@
 //! Verdicts: why a task is not executed, by register, bits and value.
 
-use std::fmt;
-
 use ane_uapi::hw::td::{self, header};
 use ane_uapi::register::{Bits, Reg, Word};
+use thiserror::Error;
 
 use crate::refusal::Category;
 use crate::td::decode::HEADER_AT;
 use crate::td::register_file::RegisterFile;
 
 /// A task that is not executed, and the register to blame for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("bits {bits:#010x} of {value:#010x} in {} at {address:#x}: {why} ({category})", self.register())]
 pub struct Verdict {
     /// Would hang, undefined, unpredictable or unsupported.
     pub category: Category,
@@ -18,14 +18,13 @@ pub struct Verdict {
     pub address: u32,
     /// The bits that matter.
     pub bits: u32,
-    /// The register's value.
     pub value: u32,
-    /// What is wrong with it.
     pub why: &'static str,
 }
 
+pub(super) type Result<T, E = Verdict> = std::result::Result<T, E>;
+
 impl Verdict {
-    /// The register's name.
     pub fn register(&self) -> &'static str {
         let in_header = || self.address.checked_sub(HEADER_AT).and_then(|offset| header::HEADER.find(offset));
         match td::find(self.address) {
@@ -35,19 +34,27 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { category, address, bits, value, why } = self;
-        let name = self.register();
-        write!(f, "bits {bits:#010x} of {value:#010x} in {name} at {address:#x}: {why} ({category})")
-    }
-}
-
-impl std::error::Error for Verdict {}
-
 /// The registers of a task, and how to find fault with them.
 #[derive(Clone, Copy)]
 pub(super) struct Registers<'a>(pub(super) &'a RegisterFile);
+
+/// Methods that find fault with bits of a register unless a condition holds, one for each category.
+macro_rules! demands {
+    ($($(#[$documentation:meta])* $name:ident: $category:ident;)*) => {
+        $(
+            $(#[$documentation])*
+            pub(super) fn $name<T: Word>(
+                self,
+                holds: bool,
+                register: &Reg<T>,
+                bits: Bits<T>,
+                why: &'static str,
+            ) -> Result<()> {
+                if holds { Ok(()) } else { Err(self.verdict(register, bits, Category::$category, why)) }
+            }
+        )*
+    };
+}
 
 impl Registers<'_> {
     /// A register, typed.
@@ -80,47 +87,12 @@ impl Registers<'_> {
         Verdict { category, address, bits: bits.mask(), value, why }
     }
 
-    fn unless<T: Word>(
-        self,
-        holds: bool,
-        register: &Reg<T>,
-        bits: Bits<T>,
-        category: Category,
-        why: &'static str,
-    ) -> Result<(), Verdict> {
-        if holds { Ok(()) } else { Err(self.verdict(register, bits, category, why)) }
-    }
-
-    /// Refuses as undefined unless `holds`.
-    pub(super) fn defined<T: Word>(
-        self,
-        holds: bool,
-        register: &Reg<T>,
-        bits: Bits<T>,
-        why: &'static str,
-    ) -> Result<(), Verdict> {
-        self.unless(holds, register, bits, Category::Undefined, why)
-    }
-
-    /// Refuses as unsupported unless `holds`.
-    pub(super) fn supported<T: Word>(
-        self,
-        holds: bool,
-        register: &Reg<T>,
-        bits: Bits<T>,
-        why: &'static str,
-    ) -> Result<(), Verdict> {
-        self.unless(holds, register, bits, Category::Unsupported, why)
-    }
-
-    /// Says that the engine hangs unless `holds`.
-    pub(super) fn runs<T: Word>(
-        self,
-        holds: bool,
-        register: &Reg<T>,
-        bits: Bits<T>,
-        why: &'static str,
-    ) -> Result<(), Verdict> {
-        self.unless(holds, register, bits, Category::WouldHang, why)
+    demands! {
+        /// Refuses as undefined unless `holds`.
+        defined: Undefined;
+        /// Refuses as unsupported unless `holds`.
+        supported: Unsupported;
+        /// Says that the engine hangs unless `holds`.
+        runs: WouldHang;
     }
 }

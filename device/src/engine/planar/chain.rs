@@ -1,9 +1,9 @@
 //! The element-wise chain, eight doubles at a time.
 //!
-//! No step is left out: a factor of one and a sign that stays cost less than the question whether there are any. A bias of
-//! +0 is not even without effect, as it makes +0 of -0. What does cost is looking for results without a value behind each
-//! step, and so that is put off: left as it is, such a result stays none through all that follows, and a block without one
-//! at its end had none on its way. Other blocks are computed again, carefully.
+//! No step is left out: a multiplication by one costs less than the test whether the factor is one. A bias of +0 even has
+//! an effect, as it makes +0 of -0. A test for NaN behind each step would cost much, so it is put off to the end of a block:
+//! a NaN stays a NaN through all following steps, so a block without a NaN at its end had none on its way. A block with one
+//! is computed again, with a test behind each step (`CAREFUL`).
 
 use std::marker::PhantomData;
 
@@ -12,10 +12,10 @@ use ane_uapi::hw::td::planar::Operation;
 use super::Planar;
 use super::operand::{BLOCK, Spread, View};
 use crate::engine::cancel::Pace;
-use crate::engine::kernels::planar_vector::{LANES, Vector, VectorWork, run as vectorised};
+use crate::engine::kernels::planar_vector::{LANES, Vector, VectorWork, padded, run as vectorised};
 use crate::engine::numerics::double::{decode, decode_single};
 
-/// What a step gives; if `CAREFUL`, with +0 in the place of what has no value.
+/// The result of a step; if `CAREFUL`, with +0 in the place of a NaN.
 #[inline(always)]
 fn settled<V: Vector, const CAREFUL: bool>(numbers: V) -> V {
     if CAREFUL { numbers.settled() } else { numbers }
@@ -23,7 +23,7 @@ fn settled<V: Vector, const CAREFUL: bool>(numbers: V) -> V {
 
 /// Operands of a chain; a type and no closure, because a closure cannot be marked to be inlined always.
 pub(super) trait Sources<const N: usize> {
-    /// What the operation makes of elements; not rounded. If nobody is careful, what has no value stays so.
+    /// The results of the operation on elements, not rounded. A NaN becomes +0 only if `CAREFUL`.
     fn combine<V: Vector, const CAREFUL: bool>(operation: Operation, elements: [V; N]) -> V;
 }
 
@@ -68,7 +68,6 @@ impl Sources<3> for Three {
     }
 }
 
-/// The constants of a chain.
 pub(super) struct Chain<V> {
     pre_scale: V,
     /// Bits of each source that are turned over.
@@ -100,7 +99,7 @@ impl<V: Vector> Chain<V> {
         }
     }
 
-    /// What the operation makes of eight elements of each source, before bias and scale; not rounded.
+    /// The results of the operation on eight elements of each source, before bias and scale, not rounded.
     #[inline(always)]
     pub(super) fn combined<S: Sources<N>, const N: usize, const CAREFUL: bool>(
         &self,
@@ -136,14 +135,13 @@ impl<V: Vector> Chain<V> {
         settled::<V, CAREFUL>(scaled.times(self.final_scale))
     }
 
-    /// What is stored of a result.
     #[inline(always)]
     fn stored(&self, numbers: V) -> V {
         let numbers = numbers.at_least(self.least);
         if self.is_magnitude { numbers.magnitude() } else { numbers }
     }
 
-    /// Computes a block of an element-wise pass; false if something in it may have no value, and nobody was careful.
+    /// Computes a block of an element-wise pass. False if a result may be a NaN and the steps were not `CAREFUL`.
     #[inline(always)]
     fn block<S: Sources<N>, const N: usize, const CAREFUL: bool>(
         &self,
@@ -151,7 +149,7 @@ impl<V: Vector> Chain<V> {
         eights: &Eights<'_, N>,
         out: &mut [u16],
     ) -> bool {
-        // What has no value leaves none in a sum; two infinities may do that as well.
+        // A NaN among the terms makes the sum a NaN. Two infinities may do so too, which is only a needless second run.
         let mut sum = V::splat(0.0);
         let (whole, rest) = out.as_chunks_mut();
         for (i, out) in whole.iter_mut().enumerate() {
@@ -164,14 +162,6 @@ impl<V: Vector> Chain<V> {
         rest.iter_mut().zip(last).for_each(|(out, half)| *out = half);
         CAREFUL || sum.plus(numbers).numbers().iter().all(|number| !number.is_nan())
     }
-}
-
-/// What is left behind the last eight, with +0 behind it.
-#[inline(always)]
-pub(super) fn padded(rest: &[u16]) -> [u16; LANES] {
-    let mut whole = [0; LANES];
-    whole.iter_mut().zip(rest).for_each(|(to, &from)| *to = from);
-    whole
 }
 
 /// Blocks of as many sources, eight elements at a time.

@@ -31,7 +31,7 @@ use super::numerics::double;
 use super::plan::operand::Shape;
 use super::pool::Pool;
 
-/// What a pass does with its sources.
+/// The class of a pass: its sources, and whether it is element-wise or a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// The element-wise chain on source 1.
@@ -59,7 +59,6 @@ impl Class {
         }
     }
 
-    /// The task class that asks for it.
     pub const fn task_class(self) -> TaskClass {
         match self {
             Self::Copy => TaskClass::PlanarCopy,
@@ -68,11 +67,6 @@ impl Class {
             Self::Reduce => TaskClass::PlanarReduce,
             Self::BinaryReduce => TaskClass::PlanarBinaryReduce,
         }
-    }
-
-    /// True if there is a source 2.
-    pub const fn has_second_source(self) -> bool {
-        matches!(self, Self::Binary | Self::Normalise | Self::BinaryReduce)
     }
 
     /// True if the pass gives one value for each channel.
@@ -84,7 +78,6 @@ impl Class {
 /// One pass: the registers of td 4.3, understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Planar {
-    /// What it does with its sources.
     pub class: Class,
     /// How elements are combined; with one source, [`Operation::Add`] is that source and
     /// [`Operation::SumSquared`] its square. Without effect on [`Class::Normalise`].
@@ -113,7 +106,7 @@ pub struct Planar {
     pub relu: bool,
     /// How a reduction combines elements.
     pub reduction: Reduction,
-    /// What happens to the value of a reduction.
+    /// The steps on the value of a reduction.
     pub post: PostFunction,
 }
 
@@ -158,10 +151,6 @@ impl Planar {
     }
 
     /// The same on several threads, for a pass that may be called off; what it has computed is worth nothing then.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Planar::run`].
     pub(super) fn run_under(
         &self,
         watch: &Watch<'_>,
@@ -174,9 +163,7 @@ impl Planar {
         let first = View::new(shape, a).ok_or(BadOperands::First { shape })?;
         let bad_second = BadOperands::Second { shape };
         match (self.class, b) {
-            (Class::Copy, None) => {
-                self.element_wise(watch, pool, (&first, None), out);
-            }
+            (Class::Copy, None) => self.element_wise(watch, pool, (&first, None), out),
             (Class::Binary, Some(b)) => {
                 let second = View::new(shape, b).ok_or(bad_second)?;
                 self.element_wise(watch, pool, (&first, Some(&second)), out);
@@ -187,9 +174,7 @@ impl Planar {
                     chain::normalise(self, [&first, &mean, &factor], (at, out), pace);
                 });
             }
-            (Class::Reduce, None) => {
-                reduce::run(self, elements, (&first, None), out, &mut Pace::new(watch));
-            }
+            (Class::Reduce, None) => reduce::run(self, elements, (&first, None), out, &mut Pace::new(watch)),
             (Class::BinaryReduce, Some(b)) => {
                 let second = View::new(shape, b).ok_or(bad_second)?;
                 reduce::run(self, elements, (&first, Some(&second)), out, &mut Pace::new(watch));

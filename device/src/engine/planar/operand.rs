@@ -2,7 +2,7 @@
 //!
 //! The planar map says along which extents a source has one row, column or channel for all. A pass walks over the
 //! elements of its shape in the order of channel, row, column, in blocks; an operand that is broadcast is spread into
-//! a small buffer for each block, and one that is whole is read where it lies. What computes never knows.
+//! a small buffer for each block, and one that is whole is read where it lies. The arithmetic is the same for both.
 
 use super::{Class, Planar};
 use crate::engine::plan::operand::Shape;
@@ -15,9 +15,7 @@ pub struct Operand<'a> {
     pub values: &'a [u16],
     /// Channels, or 1 where there is one for all; as for the other extents.
     pub channels: u32,
-    /// Rows.
     pub height: u32,
-    /// Columns.
     pub width: u32,
 }
 

@@ -205,7 +205,7 @@ impl Planar {
         self.pre_scale == ONE && !squares
     }
 
-    /// What becomes of a channel's sum or maximum.
+    /// The result of a channel, from its sum or maximum.
     fn after_reduction(&self, value: f64) -> u16 {
         let scaled = settle(value * decode_single(self.final_scale));
         let x = settle(scaled + decode(self.epsilon));
@@ -223,7 +223,6 @@ impl Planar {
     }
 }
 
-/// Computes a reduction.
 pub(super) fn run(
     planar: &Planar,
     elements: usize,

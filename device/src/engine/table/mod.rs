@@ -31,10 +31,9 @@ const EXPONENT_MAX: f64 = 1000.0;
 
 const STRETCHES: usize = KNOTS - 1;
 
-/// What is done about negative values before the table.
+/// The treatment of negative values before the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fold {
-    /// Nothing.
     None,
     /// The curve is that of the magnitude, and takes the sign.
     Odd,
@@ -54,7 +53,6 @@ impl StraightLine {
     }
 }
 
-/// A table that was understood.
 #[derive(Clone, Debug)]
 pub struct Table {
     low: f64,
@@ -73,7 +71,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// What the table gives for a value; both are fp16 bit patterns.
+    /// The table's result for a value; both are fp16 bit patterns.
     pub fn evaluate(&self, value: u16) -> u16 {
         let x = decode(value);
         let is_negative = x < 0.0;

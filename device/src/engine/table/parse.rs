@@ -1,7 +1,5 @@
 //! Which tables are understood, and what is said of the others.
 
-use core::fmt;
-
 use ane_uapi::hw::td::activation::{ActivationTable, BYTES, Mode};
 
 use super::lookup::Lookup;
@@ -10,43 +8,34 @@ use super::{Fold, STRETCHES, StraightLine, Table};
 use crate::engine::numerics::double::{decode, settle};
 
 /// Which rule a table breaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BrokenRule {
     /// The low four bits name no mode that is known.
+    #[error("no such mode")]
     Mode,
     /// Bits above the mode are set that are neither odd symmetry nor non-negative.
+    #[error("flags set bits that are neither odd symmetry nor non-negative")]
     Flags,
     /// The knots are more than 2^64 or less than 2^-64 apart.
+    #[error("spacing is not within -64 to 64")]
     Spacing,
-    /// The spacing lets the position leave the knots in a mode that has no tails.
+    /// The position may leave the knots, and the mode has no tails.
+    #[error("spacing leaves the knots in mode \"{0}\"")]
     SpacingInMode(Mode),
-    /// The domain lets negative values through, which have no position in this mode (Chosen).
+    /// The domain lets negative values through (Chosen).
+    #[error("mode \"{0}\" has no position for negative values")]
     NegativeInMode(Mode),
     /// A knot is not zero in a mode that was seen with zeros only.
+    #[error("knots that are not zero have no known effect in mode \"{0}\"")]
     KnotInMode(Mode),
 }
 
-impl fmt::Display for BrokenRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mode => f.write_str("no such mode"),
-            Self::Flags => f.write_str("no such combination of flags"),
-            Self::Spacing => f.write_str("spacing is not within -64 to 64"),
-            Self::SpacingInMode(mode) => write!(f, "spacing leaves the knots in mode \"{mode}\""),
-            Self::NegativeInMode(mode) => write!(f, "mode \"{mode}\" has no position for negative values"),
-            Self::KnotInMode(mode) => write!(f, "what knots do in mode \"{mode}\" is not known"),
-        }
-    }
-}
-
-/// A table that is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("halfword {halfword} of the activation table is {value:#06x}: {why}")]
 pub struct BadTable {
     /// Which of the 64 halfwords.
     pub halfword: u8,
     pub value: u16,
-    /// What is wrong with it.
     pub why: BrokenRule,
 }
 

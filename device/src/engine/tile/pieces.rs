@@ -1,12 +1,15 @@
 //! Where the elements of a tensor lie in memory, in the pieces in which they are moved.
 //!
-//! What lies in packed order at one distance is a bundle of rows; a tensor that is not interleaved has as few of them as
-//! its strides allow, all alike, and of an interleaved one each row of each block is one. A bundle may have all of
-//! 128 MiB, or millions of rows, and so it is moved in parts: between two of them whoever moves can stop, and go on later
-//! from the number of the next piece.
+//! Rows that lie in packed order at one distance are a bundle. A tensor that is not interleaved has as few bundles as its
+//! strides allow, all alike. In an interleaved tensor each row of each block is a bundle. A bundle may have all of 128 MiB,
+//! or millions of rows, and so it is moved in parts: a transfer can stop between two parts, and go on later from the number
+//! of the next piece.
 
 use std::ops::Range;
 
+use ane_uapi::hw::space::BadRange;
+
+use crate::dart::Rows;
 use crate::engine::plan::operand::{MemoryPlace, Shape};
 
 /// Rows that are moved together at most.
@@ -30,6 +33,11 @@ pub(super) struct Bundle {
 }
 
 impl Bundle {
+    /// Its rows, if they lie in what can be addressed.
+    pub(super) fn rows(self) -> Result<Rows, BadRange> {
+        Rows::new(self.base, self.len, self.stride, self.count)
+    }
+
     /// Steps of a row: each, and what it moves.
     const fn row_steps(self) -> u32 {
         (self.len / STEP_BYTES).saturating_add(1)
@@ -53,7 +61,13 @@ impl Bundle {
         }
     }
 
-    /// In how many parts it is moved.
+    /// How many like it can be moved together.
+    fn with_others(self) -> u32 {
+        let steps = u32::try_from(self.steps()).unwrap_or(u32::MAX);
+        let by_steps = STEPS.checked_div(steps).unwrap_or(1);
+        by_steps.min(ROWS.checked_div(self.count).unwrap_or(1)).max(1)
+    }
+
     fn parts(self) -> u32 {
         let all = if self.count == 1 { self.len } else { self.count };
         all.div_ceil(self.together()).max(1)
@@ -72,6 +86,31 @@ impl Bundle {
     }
 }
 
+/// Bundles that are moved together: one, or several small ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) first: Bundle,
+    pub(super) count: u32,
+    stride: u32,
+    /// The elements of all in the packed tensor.
+    pub(super) elements: Range<usize>,
+}
+
+impl Piece {
+    pub(super) fn bundles(&self) -> impl Iterator<Item = Bundle> {
+        let Self { first, stride, .. } = *self;
+        (0..self.count).map(move |index| {
+            let before = u64::from(stride).saturating_mul(index.into());
+            Bundle { base: first.base.saturating_add(before), ..first }
+        })
+    }
+
+    /// Steps that moving it counts for.
+    pub(super) const fn steps(&self) -> usize {
+        self.first.steps().saturating_mul(self.count as usize)
+    }
+}
+
 /// The rows of a tensor that is not interleaved, in as few bundles as its strides allow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bundles {
@@ -79,6 +118,8 @@ pub(super) struct Bundles {
     count: u32,
     /// From one to the next.
     stride: u32,
+    /// How many are one piece; one where each has several parts.
+    together: u32,
     parts: u32,
 }
 
@@ -102,17 +143,20 @@ impl Bundles {
         } else {
             Bundle { base, len, stride, count, element }
         };
-        Self { first, count: bundles, stride: plane_stride, parts: first.parts() }
+        let parts = first.parts();
+        let together = if parts == 1 { first.with_others() } else { 1 };
+        Self { first, count: bundles, stride: plane_stride, together, parts }
     }
 
     pub(super) const fn pieces(&self) -> u32 {
-        self.count.saturating_mul(self.parts)
+        self.count.div_ceil(self.together).saturating_mul(self.parts)
     }
 
-    /// Bundle and part of a piece.
+    /// The first bundle of a piece, and its part.
     fn place(&self, piece: u32) -> (u32, u32) {
-        let bundle = piece.checked_div(self.parts).unwrap_or_default();
-        (bundle, piece.saturating_sub(bundle.saturating_mul(self.parts)))
+        let before = piece.checked_div(self.parts).unwrap_or_default();
+        let part = piece.saturating_sub(before.saturating_mul(self.parts));
+        (before.saturating_mul(self.together), part)
     }
 
     fn bundle(&self, index: u32) -> Bundle {
@@ -120,14 +164,16 @@ impl Bundles {
         Bundle { base: self.first.base.saturating_add(before), ..self.first }
     }
 
-    /// A piece, and its elements in the packed tensor.
-    pub(super) fn piece(&self, index: u32) -> (Bundle, Range<usize>) {
+    /// What a piece moves, and its elements in the packed tensor.
+    pub(super) fn piece(&self, index: u32) -> Piece {
         let (bundle, part) = self.place(index);
         let before = self.first.elements().saturating_mul(bundle as usize);
         let inside = self.first.part(0).elements().saturating_mul(part as usize);
-        let piece = self.bundle(bundle).part(part);
+        let first = self.bundle(bundle).part(part);
+        let count = self.count.saturating_sub(bundle).min(self.together);
         let start = before.saturating_add(inside);
-        (piece, start..start.saturating_add(piece.elements()))
+        let end = start.saturating_add(first.elements().saturating_mul(count as usize));
+        Piece { first, count, stride: self.stride, elements: start..end }
     }
 
     /// The bundle of which a piece is the first of several.
@@ -150,12 +196,10 @@ impl Blocks {
         Self { place: *place, base, shape }
     }
 
-    /// Rows of all blocks.
     pub(super) fn rows(&self) -> u32 {
         self.shape.channels.div_ceil(self.place.interleave.max(1)).saturating_mul(self.shape.height)
     }
 
-    /// A row of a block.
     pub(super) fn row(&self, index: u32) -> InterleavedRow {
         let MemoryPlace { row_stride, plane_stride, interleave, .. } = self.place;
         let Shape { channels, height, width } = self.shape;
@@ -232,8 +276,16 @@ mod tests {
         Bundles::new(place, 0x4000, shape)
     }
 
+    /// Every bundle of every piece, with its elements.
     fn all(bundles: Bundles) -> Vec<(Bundle, Range<usize>)> {
-        (0..bundles.pieces()).map(|piece| bundles.piece(piece)).collect()
+        let pieces = (0..bundles.pieces()).map(|piece| bundles.piece(piece));
+        let each = |piece: Piece| {
+            let starts = piece.elements.clone().step_by(piece.first.elements());
+            assert_eq!(starts.len(), piece.count as usize);
+            let bundles: Vec<_> = piece.bundles().zip(starts).collect();
+            bundles.into_iter().map(|(bundle, start)| (bundle, start..start + bundle.elements()))
+        };
+        pieces.flat_map(each).collect()
     }
 
     #[test]
@@ -259,6 +311,23 @@ mod tests {
         let pieces = all(bundles(&place(64, 320, 1), shape(2, 4, 7)));
         let places: Vec<_> = pieces.into_iter().map(|(bundle, at)| (bundle.base, at)).collect();
         assert_eq!(places, [(0x4000, 0..28), (0x4140, 28..56)]);
+    }
+
+    #[test]
+    fn small_planes_are_moved_together_and_large_ones_each_for_itself() {
+        let pieces = |place, shape| {
+            let bundles = bundles(&place, shape);
+            let counts = (0..bundles.pieces()).map(|piece| bundles.piece(piece).count);
+            counts.collect::<Vec<_>>()
+        };
+        assert_eq!(pieces(place(64, 320, 1), shape(2, 4, 7)), [2]);
+        // 16 steps, and 31 rows of two.
+        let together = STEPS / (16 + 31 * 2);
+        let planes = place(64, 4096, 1);
+        assert!(together * 31 > ROWS);
+        assert_eq!(pieces(planes, shape(ROWS / 31 + 3, 31, 14)), [ROWS / 31, 3]);
+        assert_eq!(pieces(place(1 << 11, 1 << 23, 1), shape(5, 1000, 1024)), [2, 2, 1]);
+        assert_eq!(pieces(place(1 << 11, 1 << 24, 1), shape(3, 4000, 1024)), [1; 6]);
     }
 
     #[test]

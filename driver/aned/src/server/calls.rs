@@ -1,4 +1,4 @@
-//! What becomes of a message.
+//! The work for a message.
 //!
 //! A message that is well formed has an answer, whatever it asks for; one that is not ends its connection, since what
 //! its sender means by the next cannot be known either. An ioctl that cannot end yet waits, and is offered to the
@@ -12,7 +12,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 
-use super::connection::{Connection, Dismissal, Waiting, What};
+use super::connection::{Connection, Result, Waiting, What};
 use super::files::Shared;
 use super::mailbox::Mailbox;
 use super::shares::Shares;
@@ -55,11 +55,7 @@ impl Said {
 impl<F: Files> Calls<F> {
     /// Takes a message from a client's mailbox, if one is there. It is a call whose answer is not longer, and needs no
     /// descriptor.
-    pub(super) fn take_from_mailbox(
-        &mut self,
-        client: &mut Connection,
-        buffer: &mut Vec<u8>,
-    ) -> Result<(), Dismissal> {
+    pub(super) fn take_from_mailbox(&mut self, client: &mut Connection, buffer: &mut Vec<u8>) -> Result<()> {
         let Some(mailbox) = client.mailbox.as_mut() else { return Ok(()) };
         if !mailbox.take(buffer)? {
             return Ok(());
@@ -72,7 +68,7 @@ impl<F: Files> Calls<F> {
         if client.waiting.iter().any(|waiting| waiting.id == request.id) {
             return Err(Malformed::Id { id: request.id }.into());
         }
-        mailbox.expect(request.id);
+        mailbox.begin_call(request.id);
         self.carry_out(client, request, None)
     }
 
@@ -83,7 +79,7 @@ impl<F: Files> Calls<F> {
         message: &[u8],
         count: usize,
         object: Option<OwnedFd>,
-    ) -> Result<(), Dismissal> {
+    ) -> Result<()> {
         let request = Request::read(message)?;
         let kind = request.ask.kind();
         let takes = kind.descriptors();
@@ -113,7 +109,7 @@ impl<F: Files> Calls<F> {
         client: &mut Connection,
         request: Request,
         object: Option<OwnedFd>,
-    ) -> Result<(), Dismissal> {
+    ) -> Result<()> {
         let Request { file: number, id, ask } = request;
         let kind = ask.kind();
         let said = match ask {
@@ -154,7 +150,7 @@ impl<F: Files> Calls<F> {
             Ask::Open => self.open(client),
             Ask::Attach(token) => self.attach(client, |shared| shared.attach(token)),
             Ask::AttachArena => {
-                // Arenas are memory objects: what is none is nobody's.
+                // Arenas are memory objects, so a descriptor of another kind belongs to no file.
                 let arena = object.ok_or(Errno::ENOENT)?;
                 self.attach(client, |shared| shared.attach_arena(arena))
             }

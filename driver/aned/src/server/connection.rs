@@ -33,6 +33,8 @@ impl Dismissal {
     }
 }
 
+pub(super) type Result<T, E = Dismissal> = std::result::Result<T, E>;
+
 impl From<Malformed> for Dismissal {
     fn from(why: Malformed) -> Self {
         Self::new(Errno::EINVAL, why.to_string())
@@ -43,18 +45,14 @@ impl From<Malformed> for Dismissal {
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) id: u64,
-    /// The file as the client numbers it.
     pub(super) number: u32,
     pub(super) file: FileId,
     pub(super) what: What,
 }
 
-/// What it waits for.
 #[derive(Debug)]
 pub(super) enum What {
-    /// The end of an ioctl.
     Ioctl(Call),
-    /// The file has become readable.
     Readable,
 }
 
@@ -115,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// What its socket is to be watched for.
+    /// The events that its socket has to be watched for.
     pub(super) fn wish(&self) -> epoll::EventFlags {
         if self.is_stuffed() { epoll::EventFlags::OUT } else { epoll::EventFlags::IN }
     }
@@ -123,6 +121,13 @@ impl Connection {
     /// Says what the client's socket is to be watched for; true if it is already.
     pub(super) fn is_watched_for(&mut self, flags: epoll::EventFlags) -> bool {
         std::mem::replace(&mut self.watched, flags) == flags
+    }
+
+    /// Another thread has received its message.
+    pub(super) fn came_back(&mut self) {
+        self.is_away = false;
+        // One that takes no answers is not listened to either.
+        self.deaf_since = self.is_stuffed().then(Instant::now);
     }
 
     /// True if there is a message in its mailbox.
@@ -135,7 +140,7 @@ impl Connection {
         self.socket
     }
 
-    /// What the next message is, if there is one.
+    /// The kind of the next message, if there is one.
     pub(super) fn peek(&self) -> Result<Peek, Os> {
         socket::peek(&self.socket)
     }
@@ -151,8 +156,7 @@ impl Connection {
         }
     }
 
-    /// A number for a file that the client holds from now on. Numbers are not used again soon, so that a late call on
-    /// a closed file finds none.
+    /// A number for a file that the client holds from now on; not used again soon, so that a late call finds no file.
     pub(super) fn number(&mut self, file: FileId) -> u32 {
         loop {
             let number = self.next_number;
@@ -164,7 +168,6 @@ impl Connection {
         }
     }
 
-    /// Has a call wait.
     pub(super) fn wait(&mut self, waiting: Waiting) {
         self.waiting_bytes = self.waiting_bytes.saturating_add(waiting.bytes());
         self.waiting.push_back(waiting);
@@ -187,12 +190,7 @@ impl Connection {
     }
 
     /// Sends the answer to a call the way that the call came, or keeps it until the client takes those before it.
-    pub(super) fn send(
-        &mut self,
-        id: u64,
-        message: Vec<u8>,
-        descriptors: Vec<Arc<OwnedFd>>,
-    ) -> Result<(), Dismissal> {
+    pub(super) fn send(&mut self, id: u64, message: Vec<u8>, descriptors: Vec<Arc<OwnedFd>>) -> Result<()> {
         if let Some(mailbox) = self.mailbox.as_mut().filter(|mailbox| mailbox.holds(id)) {
             return mailbox.answer(&message);
         }
@@ -212,7 +210,7 @@ impl Connection {
     }
 
     /// Sends what there is room for; true if nothing is left.
-    pub(super) fn flush(&mut self) -> Result<bool, Dismissal> {
+    pub(super) fn flush(&mut self) -> Result<bool> {
         while let Some(outgoing) = self.outgoing.front() {
             if !self.try_send(outgoing)? {
                 return Ok(false);
@@ -230,7 +228,7 @@ impl Connection {
         !self.outgoing.is_empty()
     }
 
-    fn try_send(&self, outgoing: &Outgoing) -> Result<bool, Dismissal> {
+    fn try_send(&self, outgoing: &Outgoing) -> Result<bool> {
         let descriptors: Vec<BorrowedFd<'_>> = outgoing.descriptors.iter().map(|fd| fd.as_fd()).collect();
         match socket::send(&self.socket, &outgoing.message, &descriptors, SendFlags::DONTWAIT) {
             Ok(()) => Ok(true),
@@ -244,7 +242,7 @@ impl Connection {
     pub(super) fn send_dismissal(&mut self, dismissal: &Dismissal) {
         let mut message = Vec::new();
         answer::dismissal(&mut message, dismissal.why, &dismissal.text);
-        // Whoever left his answers where they were does not need this one.
+        // A client that does not read its answers does not get this one.
         let _ = self.try_send(&Outgoing { message, descriptors: Vec::new() });
     }
 
@@ -291,4 +289,27 @@ impl Waiting {
 
 pub(super) fn weight(call: &Call) -> usize {
     call.memory.iter().map(|(_, bytes)| bytes.len()).fold(call.argument.len(), usize::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::STRANGER;
+
+    #[test]
+    fn client_that_is_stuffed_is_deaf_also_when_its_message_was_received_meanwhile() {
+        let (ours, _theirs) = socket::pair().unwrap();
+        let mut client = Connection::new(ours, Credentials { user: STRANGER, process: 1 });
+        client.is_away = true;
+        client.deaf_since = Some(Instant::now());
+        while !client.is_stuffed() {
+            client.send(0, vec![0; 64], Vec::new()).unwrap();
+        }
+        client.came_back();
+        assert!(!client.is_away && client.deaf_since.is_some());
+        // One that takes its answers is heard again.
+        client.outgoing.clear();
+        client.came_back();
+        assert!(client.deaf_since.is_none());
+    }
 }

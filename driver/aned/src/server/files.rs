@@ -13,10 +13,10 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use ane_driver::front::{FileId, User};
 use aned_protocol::Token;
 
-/// What a file is by the kernel's own names, so that a descriptor of it is recognised.
+/// The kernel's own names of a file, by which a descriptor of it is recognised.
 type Identity = (u64, u64);
 
-/// Every file that somebody holds.
+/// Every file that has a holder.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     files: HashMap<FileId, Held>,
@@ -26,7 +26,6 @@ pub(super) struct Shared {
 
 #[derive(Debug)]
 struct Held {
-    /// The user that opened the file.
     owner: User,
     token: Token,
     arena: Option<Identity>,
@@ -47,13 +46,11 @@ impl Shared {
         Ok(token)
     }
 
-    /// One more holds the file of the token.
     pub(super) fn attach(&mut self, token: Token) -> Result<FileId, Errno> {
         let file = self.by_token.get(&token).copied();
         self.hold(file)
     }
 
-    /// One more holds the file of the arena.
     pub(super) fn attach_arena(&mut self, arena: impl AsFd) -> Result<FileId, Errno> {
         let file = self.by_arena.get(&identity(arena)?).copied();
         self.hold(file)
@@ -66,7 +63,7 @@ impl Shared {
         Ok(file)
     }
 
-    /// Somebody has the arena now, and may pass it on.
+    /// Notes that a client has the arena now, and may pass it on.
     pub(super) fn know_arena(&mut self, file: FileId, arena: impl AsFd) -> Result<(), Errno> {
         let identity = identity(arena)?;
         if let Some(held) = self.files.get_mut(&file)
@@ -78,7 +75,7 @@ impl Shared {
         Ok(())
     }
 
-    /// One less holds the file; who opened it, if nobody does any more.
+    /// Takes one holder away from the file. If that was the last one, returns the user who opened the file.
     pub(super) fn release(&mut self, file: FileId) -> Option<User> {
         let held = self.files.get_mut(&file)?;
         held.holders = held.holders.saturating_sub(1);

@@ -1,6 +1,6 @@
-//! Clients who are not listened to for a moment, because their user had more of the thread's time than others.
+//! Clients that are not heard for a moment, because their user had more of the thread's time than others.
 //!
-//! A held client's socket is watched for nothing, so that what lies in it wakes nobody up. Its messages stay where they are.
+//! A held client's socket is not watched, so that a message in it does not wake the thread. The messages stay in the socket.
 
 use std::time::Instant;
 
@@ -13,19 +13,19 @@ use super::thread_share::Party;
 use ane_driver::front::Files;
 
 impl<F: Files> Server<F> {
-    /// Notes when something begins whose time is somebody's; nothing, where there is only one user.
+    /// The time when work begins that is charged to a user; `None` if there is only one user.
     pub(super) fn begin(&self) -> Option<Instant> {
         self.is_shared.then(Instant::now)
     }
 
-    /// What began then was done for somebody, and has ended.
+    /// Charges the work that began then to `party`. It has just ended.
     pub(super) fn charge(&mut self, party: Party, begun: Option<Instant>) {
         if let Some(begun) = begun {
             self.thread_shares.charge(party, begun, Instant::now());
         }
     }
 
-    /// The thread listened since then, maybe although somebody is held.
+    /// Notes that the thread has been waiting for messages since then, maybe while a user was held.
     pub(super) fn listened(&mut self, begun: Option<Instant>) {
         if let Some(begun) = begun.filter(|_| self.thread_shares.has_held()) {
             self.thread_shares.slept(begun, Instant::now());
@@ -52,9 +52,9 @@ impl<F: Files> Server<F> {
         }
     }
 
-    /// Lets nobody in until the door is held no more.
-    pub(super) fn hold_door(&mut self) {
-        self.is_door_held = true;
+    /// Lets no client in while admission is held.
+    pub(super) fn hold_admission(&mut self) {
+        self.is_admission_held = true;
         let _ = epoll::delete(&self.events, &self.place);
     }
 
@@ -71,8 +71,8 @@ impl<F: Files> Server<F> {
     }
 
     fn listen_again(&mut self) {
-        if self.is_door_held && !self.thread_shares.is_held(Party::Door) && !self.calls.is_closing {
-            self.is_door_held = false;
+        if self.is_admission_held && !self.thread_shares.is_held(Party::Admission) && !self.calls.is_closing {
+            self.is_admission_held = false;
             self.listen();
         }
         let released = self.clients.iter().filter(|(_, client)| client.is_held && !self.has_to_wait(client));

@@ -1,4 +1,4 @@
-//! What one client may have, and how much there is for all; what one user may have of that is [`User`]'s to say.
+//! The limits of one client, and those of all together. [`User`] has the limits of one user.
 //!
 //! [`User`]: ane_driver::front::User
 
@@ -14,7 +14,7 @@ pub(super) const CLIENTS_MAX: usize = 256;
 /// Threads that are held up by descriptors that clients passed.
 pub(super) const OFFLOAD_THREADS_MAX: usize = 2 * CLIENTS_MAX;
 
-/// Sockets that are to be closed, and wait for a thread that may be held up. Beyond them nobody is let in.
+/// Sockets that are to be closed, and wait for a thread that may be held up. Beyond them no client is let in.
 pub(super) const ASIDE_MAX: usize = CLIENTS_MAX;
 
 /// Connections of one process: a library that keeps one for each thread that calls.
@@ -27,8 +27,7 @@ pub(super) const SIGNALS_MAX: usize = 256;
 /// wait may come to all at once; their largest answers are some twenty.
 pub(super) const OUTGOING_MAX: usize = 4 << 20;
 
-/// Calls of one client that are offered again in one turn. Those of a client with many threads take several turns,
-/// and the others are heard between them.
+/// Calls of one client that are offered again in one turn: others are heard between the turns of one with many threads.
 pub(super) const OFFERED_MAX: usize = 16;
 
 /// Bytes of memory that calls of one client may wait with: a largest chain for each of some dozens of threads.

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use super::connection::Dismissal;
+use super::connection::Result;
 use aned_protocol::Malformed;
 use aned_protocol::mailbox::Serving;
 
@@ -40,8 +40,7 @@ impl Mailbox {
         !self.is_watched
     }
 
-    /// Takes the message that was laid in.
-    pub(super) fn take(&mut self, into: &mut Vec<u8>) -> Result<bool, Dismissal> {
+    pub(super) fn take(&mut self, into: &mut Vec<u8>) -> Result<bool> {
         let is_taken = self.memory.take(into).map_err(|_| Malformed::Huge)?;
         if is_taken && self.call.is_some() {
             return Err(Malformed::Order("a call in a mailbox whose last call waits").into());
@@ -55,11 +54,11 @@ impl Mailbox {
     }
 
     /// The call that the next answer in the box belongs to.
-    pub(super) const fn expect(&mut self, call: u64) {
+    pub(super) const fn begin_call(&mut self, call: u64) {
         self.call = Some(call);
     }
 
-    pub(super) fn answer(&mut self, message: &[u8]) -> Result<(), Dismissal> {
+    pub(super) fn answer(&mut self, message: &[u8]) -> Result<()> {
         self.call = None;
         if self.memory.answer(message) {
             return Ok(());

@@ -8,7 +8,7 @@
 //!
 //! * `round`: what is done in one;
 //! * `watch`: when there is one;
-//! * `door`: who is let in;
+//! * `admission`: which clients are let in;
 //! * `thread_share`: what each user had of the thread's time; `held`: those who had more than others wait;
 //! * `offload`: threads for what may block: receiving descriptors, closing sockets;
 //! * `connection`: a client;
@@ -18,21 +18,13 @@
 //! * `files`: open files, and who holds them;
 //! * `shares`: what one user may have;
 //! * `limits`: what one client may have.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::cast_possible_truncation
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation))]
 
+mod admission;
 mod calls;
 mod connection;
-mod door;
 mod files;
 mod held;
 mod limits;
@@ -53,10 +45,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno as Os;
 
+pub use self::admission::Admit;
+use self::admission::Complaints;
 use self::calls::Calls;
 pub use self::calls::Report;
 use self::connection::Connection;
-pub use self::door::Admit;
 use self::files::Shared;
 use self::offload::Offload;
 use self::round::Ready;
@@ -67,9 +60,8 @@ use super::place::Place;
 use ane_driver::front::{Files, Progress};
 use aned_protocol::MESSAGE_MAX;
 
-/// How long calls that wait may take to end once the daemon is to end: the device's own limit for a queue that is stuck,
-/// and some.
-const PATIENCE: Duration = Duration::from_millis(2500);
+/// How long waiting calls may take to end once the daemon ends: the device's limit for a stuck queue, and some.
+const END_TIMEOUT: Duration = Duration::from_millis(2500);
 
 /// No time to wait.
 const NOT_AT_ALL: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -84,7 +76,7 @@ pub struct Settings<F> {
     pub poll: Duration,
     /// How long a client may leave answers where they are, once there is no more room for them.
     pub patience: Duration,
-    /// What is told about the device to whoever looks after it.
+    /// The reports about the device, for its administrator.
     pub report: Option<Report<F>>,
 }
 
@@ -125,7 +117,7 @@ pub struct Server<F> {
     /// The client that was heard last.
     last: u64,
     buffer: Vec<u8>,
-    /// What came by a mailbox.
+    /// A message that came by a mailbox.
     from_mailbox: Vec<u8>,
     /// The clients whose mailboxes hold a call.
     asked: Vec<u64>,
@@ -133,9 +125,10 @@ pub struct Server<F> {
     /// There are connections of several users, so that it matters what each has of the thread.
     is_shared: bool,
     /// No client is let in before the waiting ones were served.
-    is_door_held: bool,
-    /// When to see again whether somebody is to be heard who is not.
+    is_admission_held: bool,
+    /// When to check again whether held clients are to be heard.
     held_until: Option<Instant>,
+    complaints: Complaints,
     /// When to listen for clients again, after a failure.
     paused_until: Option<Instant>,
     /// When to see whether the driver is woken by another descriptor now.
@@ -180,8 +173,9 @@ impl<F: Files> Server<F> {
             asked: Vec::new(),
             thread_shares: ThreadShares::default(),
             is_shared: false,
-            is_door_held: false,
+            is_admission_held: false,
             held_until: None,
+            complaints: Complaints::new(),
             paused_until: None,
             rewatch: None,
         })
@@ -191,7 +185,7 @@ impl<F: Files> Server<F> {
         &mut self.calls.driver
     }
 
-    /// Serves until `stop` is readable. Then nobody is let in any more, and calls that wait have a little while to end.
+    /// Serves until `stop` is readable. Then no more client is let in, and calls that wait have a little while to end.
     /// At the end every client is told, and every file closed.
     pub fn run(mut self, stop: BorrowedFd<'_>) -> std::io::Result<F> {
         self.watch(stop, STOP)?;
@@ -227,7 +221,7 @@ impl<F: Files> Server<F> {
                 match event.data.u64() {
                     LISTENER => self.welcome(),
                     STOP if times.end.is_none() => {
-                        times.end = Some(now.checked_add(PATIENCE).unwrap_or(now));
+                        times.end = Some(now.checked_add(END_TIMEOUT).unwrap_or(now));
                         self.begin_end(stop);
                     }
                     OFFLOAD => self.take_deliveries(),
@@ -257,7 +251,7 @@ impl<F: Files> Server<F> {
     fn begin_end(&mut self, stop: BorrowedFd<'_>) {
         log::info!("ending: {} clients", self.clients.len());
         self.calls.is_closing = true;
-        // Those that come from now on find nobody, and it stays readable.
+        // Clients that connect from now on find no daemon, and the descriptor stays readable.
         let _ = epoll::delete(&self.events, &self.place);
         let _ = epoll::delete(&self.events, stop);
     }

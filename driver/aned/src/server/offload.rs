@@ -1,18 +1,18 @@
 //! Threads for calls that may block: receiving descriptors that a client passed, and closing sockets in which something is left.
 //!
-//! A descriptor that a stranger passed may be of anything. Closing one of a file system that the stranger serves himself
-//! (FUSE) waits for his answer; closing the last one of a connection that lingers (`SO_LINGER`) waits for its peer. And
-//! much of closing is not asked for: the kernel closes what finds no room in the receiver, and what lies unread in a
-//! socket that is closed, on the thread that received or closed. So the thread that serves looks before it takes
-//! ([`socket::peek`]): a message with descriptors, and a socket with anything left in it, go to a thread of their own,
-//! which may be held up for as long as it likes. What comes back is the message, and its descriptor if it is a memory
-//! object: closing one of those waits for nobody, nor does asking whose it is.
+//! A descriptor that a stranger passed may be of any kind. A file system that the stranger serves himself (FUSE) can delay
+//! the close of its descriptors. The peer of a connection that lingers (`SO_LINGER`) can delay the close of the last
+//! descriptor. The kernel also closes descriptors by itself, on the thread that calls it: those for which the receiver has no
+//! room, and those that lie unread in a socket that is closed. So the thread that serves looks first ([`socket::peek`]). A
+//! message with descriptors, and a socket that is not empty, go to a thread of their own, which may be held up for any time.
+//! That thread gives back the message, and its descriptor if it is a memory object: to close one of those, or to ask for its
+//! identity, never waits.
 //!
-//! Threads are few, so a user has at most some of them ([`User`]). One who has as many waits until one of them ends: his messages
-//! stay in their sockets, and sockets to be closed are kept aside. Linux from 6.16 on can refuse descriptors for a socket: the
-//! server has it refuse them before the client was let in, and while its user has no thread left
-//! ([`socket::let_descriptors_pass`]), so that sockets cannot pile up there. On an older kernel they can: at [`ASIDE_MAX`]
-//! nobody new is let in.
+//! Threads are few, so the number that a user may have is bounded ([`User`]). A user who has as many waits until one of them
+//! ends: his messages stay in their sockets, and his sockets are closed later. From Linux 6.16 on a socket can refuse
+//! descriptors. The server makes it do so before a client is let in, and while its user has no thread left
+//! ([`socket::let_descriptors_pass`]), so that sockets cannot pile up. On an older kernel they can: at [`ASIDE_MAX`] sockets
+//! the server lets no new client in.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -103,19 +103,17 @@ impl Offload {
         })
     }
 
-    /// True if so many sockets wait to be closed that nobody else may be let in who could leave another.
+    /// True if so many sockets wait to be closed that no new client may be let in, since it could leave another one.
     pub(super) fn is_overrun(&self) -> bool {
         self.aside.len() >= ASIDE_MAX
     }
 
-    /// True if a user may have one more thread.
     pub(super) fn has_thread(&self, user: User) -> bool {
         let threads = lock(&self.threads);
         let held = threads.of.get(&user.id).copied().unwrap_or_default();
         user.may_take(held, OFFLOAD_THREADS_MAX.saturating_sub(threads.all))
     }
 
-    /// A thread of a user, if he may have one more.
     fn take_thread(&self, user: User) -> Option<Busy> {
         if !self.has_thread(user) {
             return None;
@@ -147,7 +145,7 @@ impl Offload {
         thread::Builder::new().name("offload".to_owned()).spawn(fetch).map(|_| ())
     }
 
-    /// What was delivered since.
+    /// The results that were delivered since.
     pub(super) fn next(&self) -> Option<Delivery> {
         let _ = self.event.read();
         self.delivered.try_recv().ok()
@@ -195,14 +193,14 @@ impl AsFd for Offload {
     }
 }
 
-/// The next message of a socket, and the descriptors that nobody asked for.
+/// The next message of a socket, and its descriptors that the call does not need.
 fn take_in(client: u64, socket: &OwnedFd) -> (Delivery, Vec<OwnedFd>) {
     let mut message = vec![0; MESSAGE_MAX];
     match socket::receive(socket, &mut message, RecvFlags::DONTWAIT) {
         Ok(Arrival::Message { bytes, mut descriptors }) => {
             message.truncate(bytes);
             let count = descriptors.len();
-            // Only memory objects have seals; the kernel sees that without asking anybody else.
+            // Only memory objects have seals; the kernel sees that without asking another process.
             let is_object = count == 1 && descriptors.first().is_some_and(|fd| fcntl_get_seals(fd).is_ok());
             let object = if is_object { descriptors.pop() } else { None };
             (Delivery { client, message: Some(message), count, object }, descriptors)
@@ -219,7 +217,7 @@ mod tests {
     use rustix::net::SendFlags;
 
     use super::*;
-    use crate::testing::{OWNER, STRANGER};
+    use crate::tests::{OWNER, STRANGER};
 
     const OTHER: User = User { id: 1002, is_privileged: false };
 
@@ -257,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn door_is_shut_by_sockets_that_nobody_can_close_and_by_nothing_else() {
+    fn admission_is_shut_by_sockets_that_nobody_can_close_and_by_nothing_else() {
         let mut offload = Offload::new().unwrap();
         let _held: Vec<_> = std::iter::from_fn(|| offload.take_thread(STRANGER)).collect();
         let mut theirs = Vec::new();

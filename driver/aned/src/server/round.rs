@@ -1,4 +1,4 @@
-//! What is done with clients in a round.
+//! A round: the work for all clients that have something to do.
 
 use std::hint;
 use std::os::fd::AsFd;
@@ -9,7 +9,7 @@ use rustix::event::epoll;
 use rustix::io::Errno as Os;
 
 use super::Server;
-use super::connection::{Connection, Dismissal};
+use super::connection::{Connection, Dismissal, Result};
 use super::limits::OFFERED_MAX;
 use super::offload::Delivery;
 use super::thread_share::Party;
@@ -104,7 +104,7 @@ impl<F: Files> Server<F> {
     }
 
     /// Takes one message of a client; false if it is gone.
-    fn hear_one(&mut self, key: u64) -> Result<bool, Dismissal> {
+    fn hear_one(&mut self, key: u64) -> Result<bool> {
         let Some(client) = self.clients.get_mut(&key) else { return Ok(false) };
         let failed = |why: Os| Dismissal::new(Errno::EIO, format!("receiving: {why}"));
         match client.peek().map_err(failed)? {
@@ -129,7 +129,7 @@ impl<F: Files> Server<F> {
     }
 
     /// Has a client's next message taken in, which has descriptors.
-    fn receive_offloaded(&mut self, key: u64) -> Result<bool, Dismissal> {
+    fn receive_offloaded(&mut self, key: u64) -> Result<bool> {
         let Some(client) = self.clients.get_mut(&key) else { return Ok(false) };
         let failed = |why: std::io::Error| Dismissal::new(Errno::EAGAIN, format!("receiving: {why}"));
         // Or its end would be told all the while.
@@ -158,8 +158,7 @@ impl<F: Files> Server<F> {
             let begun = self.begin();
             let Some(client) = self.clients.get_mut(&key) else { continue };
             let party = Party::of(client.who.user);
-            client.is_away = false;
-            client.deaf_since = None;
+            client.came_back();
             let flags = client.wish();
             client.is_watched_for(flags);
             let watched = epoll::add(&self.events, &*client, epoll::EventData::new_u64(key), flags);
@@ -210,7 +209,7 @@ impl<F: Files> Server<F> {
     }
 
     /// Keeps a client or not, and has it watched for what matters.
-    pub(super) fn settle(&mut self, key: u64, outcome: Result<bool, Dismissal>) {
+    pub(super) fn settle(&mut self, key: u64, outcome: Result<bool>) {
         let Some(client) = self.clients.get_mut(&key) else { return };
         let dismissal = match outcome {
             Ok(true) => {
@@ -259,7 +258,7 @@ impl<F: Files> Server<F> {
 }
 
 /// Sends a client what it has not taken yet; false if it is gone.
-fn flush(client: &mut Connection, flags: epoll::EventFlags) -> Result<bool, Dismissal> {
-    // Hung up with answers left: nobody will take them.
+fn flush(client: &mut Connection, flags: epoll::EventFlags) -> Result<bool> {
+    // The client hung up with answers left, which no process will take.
     Ok(client.flush().is_ok() && !flags.contains(epoll::EventFlags::HUP))
 }

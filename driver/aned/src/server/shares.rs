@@ -1,4 +1,4 @@
-//! What the connections of one user may hold together: open files, and pipes that signal the end of a request.
+//! The resources that the connections of one user may hold together: open files, and pipes that signal the end of a request.
 //!
 //! Connections have bounds of their own, but a user may have many. So one who is not privileged gets half of the driver's
 //! files that others leave ([`User`]), and a quarter of the descriptors that the daemon may have.
@@ -41,11 +41,7 @@ impl Shares {
         Self { users: HashMap::new(), files: 0, signals_max }
     }
 
-    /// One more file for a user.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM` if he has as many as he may.
+    /// One more file for a user. `ENOMEM` if he has as many as he may.
     pub(super) fn take_file(&mut self, user: User) -> Result<(), Errno> {
         let held = self.users.get(&user.id).map_or(0, |share| share.files);
         if !user.may_take(held, FILES_MAX.saturating_sub(self.files)) {
@@ -61,7 +57,6 @@ impl Shares {
         self.change(user, |share| share.files = share.files.saturating_sub(1));
     }
 
-    /// True if a user may have one more pipe.
     pub(super) fn has_signal(&self, user: User) -> bool {
         user.is_privileged || self.users.get(&user.id).is_none_or(|share| share.signals < self.signals_max)
     }
@@ -83,7 +78,7 @@ impl Shares {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{OWNER, STRANGER};
+    use crate::tests::{OWNER, STRANGER};
 
     const OTHER: User = User { id: 1002, is_privileged: false };
 

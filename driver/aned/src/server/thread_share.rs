@@ -5,12 +5,12 @@
 //! the connection, and a user who is ahead of another one by more than [`LEAD`] is *held*: his connections are not heard until the
 //! other one had as much, or is gone.
 //!
-//! A client that calls and waits for the answer has nothing to be heard in between. So a user counts as present for [`BACK_SOON`]
-//! after he was heard. Where the thread sleeps meanwhile although somebody is held, that is time of the user who was waited for:
-//! one who calls now and then does not keep the thread for himself, and each of two has half of it at least.
+//! A client that calls and waits for the answer has no message in between. So a user counts as present for [`BACK_SOON`] after
+//! his last message. If the thread sleeps meanwhile although another user is held, that time is charged to the user who is
+//! waited for: a user who calls now and then does not keep the thread for himself, and each of two has half of it at least.
 //!
-//! Letting a client in costs time before it is known whose it is. It is charged to the user then, and to the *door* as well, which
-//! waits like a user and which nobody waits for.
+//! To let a client in costs time before its user is known. It is charged to the user then, and to *admission* as well, which is
+//! held like a user and for which no user is held.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ const REMEMBERED: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Party {
     /// A client that is about to be accepted.
-    Door,
+    Admission,
     /// A user that has connected.
     User(u32),
 }
@@ -60,7 +60,7 @@ impl Account {
     }
 }
 
-/// What has changed since it was asked last.
+/// The changes since it was asked last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
     /// A party is held no more.
@@ -72,7 +72,7 @@ pub(super) struct Change {
 #[derive(Debug, Default)]
 pub(super) struct ThreadShares {
     accounts: BTreeMap<Party, Account>,
-    /// What the present user who had least had. It never falls.
+    /// The least time of a present user. It never falls.
     floor: Duration,
     /// The party for which others are held.
     awaited: Option<Party>,
@@ -87,7 +87,7 @@ impl ThreadShares {
             if *other == party || !account.is_present(from) {
                 continue;
             }
-            if *other != Party::Door {
+            if *other != Party::Admission {
                 least = Some(least.map_or(account.used, |least: Duration| least.min(account.used)));
             }
             // He could not be heard meanwhile, so he is not away for that.
@@ -99,14 +99,14 @@ impl ThreadShares {
         }
         let account =
             self.accounts.entry(party).or_insert(Account { used: least, heard: from, is_held: false });
-        // Nobody saves time up while away.
+        // A user does not save time up while he is away.
         if !account.is_present(from) && !account.is_held {
             account.used = account.used.max(least);
         }
         account.used = account.used.saturating_add(spent);
         account.heard = until;
         let own = account.used;
-        if party != Party::Door {
+        if party != Party::Admission {
             self.floor = self.floor.max(own.min(least));
         }
         // At once, and not when all were heard who have something to say: he may have a hundred connections.
@@ -120,18 +120,18 @@ impl ThreadShares {
 
     /// The user who had least of those who are there.
     fn least(&self, now: Instant) -> Option<(Party, Account)> {
-        let users = self.accounts.iter().filter(|(party, _)| **party != Party::Door);
+        let users = self.accounts.iter().filter(|(party, _)| **party != Party::Admission);
         let there = users.filter(|(_, account)| account.is_present(now));
         there.min_by_key(|(_, account)| account.used).map(|(&party, &account)| (party, account))
     }
 
-    /// The thread slept although somebody is held: that was time of the one who was waited for.
+    /// Charges time that the thread slept while a user was held to the user who was waited for.
     pub(super) fn slept(&mut self, from: Instant, until: Instant) {
         let Some(account) = self.awaited.and_then(|awaited| self.accounts.get_mut(&awaited)) else { return };
         account.used = account.used.saturating_add(until.saturating_duration_since(from));
     }
 
-    /// True if somebody is not to be heard now.
+    /// True if this party is not to be heard now.
     pub(super) fn is_held(&self, party: Party) -> bool {
         self.awaited.is_some() && self.accounts.get(&party).is_some_and(|account| account.is_held)
     }
@@ -249,15 +249,15 @@ mod tests {
     }
 
     #[test]
-    fn door_waits_like_a_user_and_nobody_waits_for_it() {
+    fn admission_waits_like_a_user_and_nobody_waits_for_it() {
         let (clock, mut shares) = (clock(), ThreadShares::default());
         shares.charge(OTHER, clock.at(0), clock.at(10));
-        shares.charge(Party::Door, clock.at(10), clock.at(20));
+        shares.charge(Party::Admission, clock.at(10), clock.at(20));
         shares.charge(OTHER, clock.at(20), clock.at(800));
         assert_eq!(shares.settle(clock.at(800)).again, None);
-        shares.charge(Party::Door, clock.at(800), clock.at(2400));
+        shares.charge(Party::Admission, clock.at(800), clock.at(2400));
         shares.charge(OTHER, clock.at(2400), clock.at(2410));
-        assert!(shares.settle(clock.at(2410)).again.is_some() && shares.is_held(Party::Door));
+        assert!(shares.settle(clock.at(2410)).again.is_some() && shares.is_held(Party::Admission));
     }
 
     #[test]

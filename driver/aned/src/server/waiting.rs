@@ -8,7 +8,7 @@ use std::task::Poll;
 use ane_uapi::ioctl::errno::Errno;
 
 use super::calls::Calls;
-use super::connection::{Connection, Dismissal, Waiting, What, weight};
+use super::connection::{Connection, Result, Waiting, What, weight};
 use ane_driver::front::{Call, FileId, Files};
 use aned_protocol::answer;
 use aned_protocol::{CALLS_MAX, Kind};
@@ -21,7 +21,7 @@ impl<F: Files> Calls<F> {
         number: u32,
         id: u64,
         mut call: Call,
-    ) -> Result<(), Dismissal> {
+    ) -> Result<()> {
         let file = match self.file(client, number) {
             Ok(file) => file,
             Err(why) => return ended(client, number, id, &call, Err(why)),
@@ -50,19 +50,14 @@ impl<F: Files> Calls<F> {
         id: u64,
         call: Call,
         why: Errno,
-    ) -> Result<(), Dismissal> {
+    ) -> Result<()> {
         let sent = ended(client, number, id, &call, Err(why));
         self.driver.abandon(file, call);
         sent
     }
 
     /// Answers once the file has something to tell.
-    pub(super) fn wait_readable(
-        &mut self,
-        client: &mut Connection,
-        number: u32,
-        id: u64,
-    ) -> Result<(), Dismissal> {
+    pub(super) fn wait_readable(&mut self, client: &mut Connection, number: u32, id: u64) -> Result<()> {
         let outcome = match self.file(client, number) {
             Ok(file) if self.driver.is_readable(file) => Ok(()),
             Ok(_) if client.waiting.len() >= CALLS_MAX => Err(Errno::EAGAIN),
@@ -76,7 +71,7 @@ impl<F: Files> Calls<F> {
     }
 
     /// Offers some of the calls that wait once more.
-    pub(super) fn offer(&mut self, client: &mut Connection, limit: usize) -> Result<(), Dismissal> {
+    pub(super) fn offer(&mut self, client: &mut Connection, limit: usize) -> Result<()> {
         let some = client.to_offer.min(limit);
         client.to_offer = client.to_offer.saturating_sub(some);
         for _ in 0..some {
@@ -97,7 +92,7 @@ impl<F: Files> Calls<F> {
     }
 
     /// Gives up a call that waits, if it still does.
-    pub(super) fn abandon(&mut self, client: &mut Connection, call: u64) -> Result<(), Dismissal> {
+    pub(super) fn abandon(&mut self, client: &mut Connection, call: u64) -> Result<()> {
         match client.waiting.iter().position(|waiting| waiting.id == call) {
             Some(index) => self.end(client, index, Errno::EINTR),
             None => Ok(()),
@@ -112,7 +107,7 @@ impl<F: Files> Calls<F> {
         }
     }
 
-    fn end(&mut self, client: &mut Connection, index: usize, why: Errno) -> Result<(), Dismissal> {
+    fn end(&mut self, client: &mut Connection, index: usize, why: Errno) -> Result<()> {
         let Some(Waiting { id, number, file, what }) = client.take_waiting(index) else { return Ok(()) };
         match what {
             What::Ioctl(call) => self.give_up(file, client, number, id, call, why),
@@ -127,7 +122,7 @@ fn ended(
     id: u64,
     call: &Call,
     outcome: Result<(), Errno>,
-) -> Result<(), Dismissal> {
+) -> Result<()> {
     let mut message = Vec::with_capacity(64);
     answer::begin(&mut message, Kind::Ioctl, number, id, outcome);
     answer::ioctl(&mut message, &call.argument, &call.memory);
@@ -141,7 +136,7 @@ fn plain(
     number: u32,
     id: u64,
     outcome: Result<(), Errno>,
-) -> Result<(), Dismissal> {
+) -> Result<()> {
     let mut message = Vec::new();
     answer::begin(&mut message, kind, number, id, outcome);
     client.send(id, message, Vec::new())

@@ -14,7 +14,7 @@ use ane_driver::front::{Files, Progress};
 /// How long after an event to see whether the driver has another descriptor.
 const REWATCH: Duration = Duration::from_millis(10);
 
-/// What it knows of the time when it goes round.
+/// The times at which a round has something to do.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     /// When the driver was asked last.

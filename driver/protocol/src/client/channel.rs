@@ -28,28 +28,26 @@ pub(super) struct Channel {
     process: Pid,
     ids: AtomicU64,
     state: Mutex<State>,
-    /// An answer came, or nobody reads any more.
+    /// An answer came, or the thread that read has stopped reading.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Every call that has no answer yet, or whose answer nobody took yet.
+    /// Every call that has no answer yet, or whose answer was not taken yet.
     calls: HashMap<u64, Option<Reply>>,
     is_read: bool,
     sleepers: usize,
     gone: Option<String>,
     /// A question to a daemon that has been silent for long, which has no answer yet.
     probe: Option<u64>,
-    /// Where messages arrive, while nobody reads.
+    /// The buffer for arriving messages; the thread that reads takes it.
     inbox: Vec<u8>,
     spare: Vec<Vec<u8>>,
 }
 
-/// What reading came to.
 #[derive(Debug)]
 enum Read {
-    /// The answer to a call.
     Answer(u64, Reply),
     /// A signal came first.
     Interrupted,
@@ -57,7 +55,6 @@ enum Read {
     Silence,
 }
 
-/// An answer, and what came with it.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) message: Vec<u8>,
@@ -65,7 +62,7 @@ pub(super) struct Reply {
 }
 
 impl Channel {
-    /// Over a socket that nobody else reads from.
+    /// Over a socket from which only this channel reads.
     pub(super) fn new(socket: OwnedFd, settings: Settings) -> Self {
         // A daemon that takes nothing for so long does nothing else either. Where that cannot be set it is waited for.
         let _ = sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(settings.patience));
@@ -80,12 +77,12 @@ impl Channel {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Whoever panicked while he had it left it as it should be: nothing is done by halves.
+        // A thread that panicked with the lock left the state valid: no change is done by halves.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes room for the answer to a call; gives its number, and a buffer for the call itself.
-    pub(super) fn expect(&self) -> Result<(u64, Vec<u8>), ClientError> {
+    pub(super) fn prepare_call(&self) -> Result<(u64, Vec<u8>), ClientError> {
         if getpid() != self.process {
             let why = "this connection is another process's; connect again, and attach to its files";
             return Err(ClientError::Gone(why.to_owned()));
@@ -107,7 +104,6 @@ impl Channel {
         }
     }
 
-    /// Sends a call, and waits for its answer.
     pub(super) fn send_and_wait(
         &self,
         id: u64,
@@ -145,7 +141,7 @@ impl Channel {
         format!("daemon did not answer within {:?}", self.settings.patience)
     }
 
-    /// Waits for the answer to a call; whoever waits and finds nobody reading reads for all.
+    /// Waits for the answer to a call. If no thread reads the socket, this one reads for all.
     fn wait(&self, id: u64) -> Result<Reply, ClientError> {
         let mut is_given_up = false;
         let mut state = self.state();
@@ -224,7 +220,7 @@ impl Channel {
                 Ok(Some(Arrival::End)) => return Err("daemon closed the connection".to_owned()),
                 Ok(None) => return Ok(Read::Silence),
                 Err(Os::INTR) => return Ok(Read::Interrupted),
-                // What it said before it went is behind this error.
+                // Messages that it sent before it went are behind this error.
                 Err(Os::CONNRESET) if !was_reset => was_reset = true,
                 Err(why) => return Err(format!("receiving from the daemon: {why}")),
             }

@@ -1,11 +1,11 @@
 //! The client's end of the daemon's socket: calls that block, from any number of threads.
 //!
-//! There is no thread of its own. Whoever waits for an answer and finds nobody reading reads for all, hands answers to
-//! those that wait for them, and passes the socket on once its own has come. So a thread that is alone pays no other
-//! thread's wake-up, and a call that takes long keeps nobody else from theirs.
+//! It has no thread of its own. A thread that waits for an answer while no other one reads the socket reads for all: it hands
+//! answers to the threads that wait for them, and passes the socket on when its own answer has come. So a single thread
+//! causes no wake-up of another thread, and a long call does not delay the calls of other threads.
 //!
-//! A call may wait for as long as it likes; a daemon that hangs may not. So whoever has heard nothing for long asks
-//! something that needs no time, and if that has no answer either, the connection is given up.
+//! A call may wait for any time, but a daemon may not hang. So a thread that has heard nothing for long asks something that
+//! needs no time. If that has no answer either, the connection is given up.
 //!
 //! A connection belongs to the process that made it. A child made by `fork` makes its own, attaches to its parent's
 //! files by their tokens, and then drops this one: as long as its copy of the socket is open, no file closes.
@@ -50,7 +50,7 @@ pub struct File(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
     pub file: File,
-    /// By which other connections attach to it.
+    /// Other connections attach to the file with it.
     pub token: Token,
 }
 
@@ -61,7 +61,7 @@ pub enum ClientError {
     Errno(Errno),
     #[error("error {0}")]
     Unknown(i32),
-    /// There is no connection: nobody listens, the daemon let nobody in, or it is gone.
+    /// There is no connection: no daemon listens, it refused this client, or it is gone.
     #[error("{0}")]
     Gone(String),
 }
@@ -81,7 +81,7 @@ pub struct Client {
     channel: Channel,
 }
 
-/// The socket of the daemon that is asked unless somebody says otherwise: the user's own, or the system's for root.
+/// The socket of the daemon by default: the user's own, or the system's for root.
 pub fn default_socket() -> PathBuf {
     let own = env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
     match own {
@@ -97,7 +97,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ClientError::Gone`] if nobody listens, or one does not want this client.
+    /// [`ClientError::Gone`] if no daemon listens, or it refuses this client.
     pub fn connect(path: &Path, settings: Settings) -> Result<Self, ClientError> {
         let gone = |why: Os| {
             let at = path.display();
@@ -149,16 +149,11 @@ impl Client {
         Ok(File(reply.answer()?.file))
     }
 
-    /// Lets go of a file.
-    ///
-    /// # Errors
-    ///
-    /// `EBADF` if this connection has none of that number.
     pub fn close(&self, file: File) -> Result<(), ClientError> {
         self.ask(file.0, Ask::Close).map(|_| ())
     }
 
-    /// An ioctl. What it writes stands in `argument` and `memory`, also if it fails.
+    /// An ioctl. Its results are written to `argument` and `memory`, also if it fails.
     ///
     /// A signal that the process handles ends a call that waits, whether or not its handler has calls restarted.
     pub fn ioctl(
@@ -168,7 +163,7 @@ impl Client {
         argument: &mut [u8],
         memory: &mut Segments,
     ) -> Result<(), ClientError> {
-        let (id, mut message) = self.channel.expect()?;
+        let (id, mut message) = self.channel.prepare_call()?;
         request::ioctl(&mut message, file.0, id, number, argument, memory);
         let reply = self.channel.send_and_wait(id, message, &[])?;
         let answer = Answer::read(&reply.message).map_err(broken)?;
@@ -208,10 +203,6 @@ impl Client {
     }
 
     /// Why the request of `fence` failed, in words, if that is known.
-    ///
-    /// # Errors
-    ///
-    /// `EBADF` if there is no such file.
     pub fn failure(&self, file: File, fence: u64) -> Result<Option<String>, ClientError> {
         match self.ask(file.0, Ask::Failure { fence }) {
             Ok(reply) => Ok(Some(reply.answer()?.words().map_err(broken)?.to_owned())),
@@ -225,10 +216,6 @@ impl Client {
     }
 
     /// Has the file something to tell?
-    ///
-    /// # Errors
-    ///
-    /// `EBADF` if there is no such file.
     pub fn is_readable(&self, file: File) -> Result<bool, ClientError> {
         match self.ask(file.0, Ask::Readable { wait: false }) {
             Ok(_) => Ok(true),
@@ -250,7 +237,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// `EACCES` for anybody else; `EINVAL` if there is nothing to tell about `what`.
+    /// `EACCES` for another user; `EINVAL` if there is no report of that name.
     pub fn report(&self, what: &str) -> Result<String, ClientError> {
         let mut text = Vec::new();
         loop {
@@ -268,10 +255,9 @@ impl Client {
         self.call(file, ask, &[])
     }
 
-    /// A call that succeeded, or its error.
     fn call(&self, file: u32, ask: Ask, descriptors: &[BorrowedFd<'_>]) -> Result<Reply, ClientError> {
         let kind = ask.kind();
-        let (id, _) = self.channel.expect()?;
+        let (id, _) = self.channel.prepare_call()?;
         let message = Request { file, id, ask }.to_bytes();
         let reply = self.channel.send_and_wait(id, message, descriptors)?;
         let answer = reply.answer()?;

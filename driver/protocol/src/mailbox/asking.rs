@@ -11,13 +11,12 @@ use vm_memory::{FileOffset, MmapRegion};
 
 use super::{ANSWER_MAX, ANSWERED, ASKED, BYTES, CLIENT, LENGTH, MESSAGE_MAX, Memory, SERVER, futex};
 
-/// A box as a client has it.
 #[derive(Debug)]
 pub struct Asking {
     pub(super) memory: Memory,
 }
 
-/// What waiting came to.
+/// The outcome of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
     Answered,

@@ -8,11 +8,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::libc::{self, FUTEX_WAIT, FUTEX_WAKE, SYS_futex, timespec};
 
-/// Sleeps while the word is `value`, at most that long.
-///
-/// # Errors
-///
-/// `ETIMEDOUT`; `EINTR` for a signal; `EAGAIN` if it is not `value`.
+/// Sleeps while the word is `value`, at most that long: `ETIMEDOUT`. `EINTR` for a signal, `EAGAIN` for another value.
 pub(super) fn wait(word: &AtomicU32, value: u32, limit: Duration) -> Result<(), Errno> {
     let limit = timespec {
         tv_sec: limit.as_secs().try_into().unwrap_or(libc::time_t::MAX),

@@ -1,7 +1,7 @@
 //! A mailbox: memory in which a client and the daemon pass calls without the system.
 //!
-//! A message through a socket costs each end a system call, and whoever sleeps at the other end costs a wake-up,
-//! several times what a short call takes. So a connection may have a *box* beside its socket, memory that both ends
+//! A message through a socket costs each end a system call, and a wake-up if the other end sleeps, which takes several
+//! times as long as a short call. So a connection may have a *box* beside its socket, memory that both ends
 //! have mapped: the client lays a message into it and counts [`ASKED`] up; the daemon looks at that word for a while
 //! before it goes to sleep, lays the answer at the same place and counts [`ANSWERED`] up, at which the client has
 //! looked meanwhile. Neither waits so for long. Each says by a word of its own when it goes to sleep, and then the
@@ -34,13 +34,10 @@ use vm_memory::{MmapRegion, VolatileMemory, VolatileSlice};
 pub use asking::{Asking, Waited};
 pub use serving::Serving;
 
-/// Bytes of a box.
 pub const BYTES: usize = 16 << 10;
 
-/// Where the message lies.
 pub const MESSAGE_AT: usize = 0x100;
 
-/// Bytes of the largest answer.
 pub const ANSWER_MAX: usize = BYTES - MESSAGE_AT;
 
 /// Bytes of the largest message that may be asked: its answer is longer by a result and a length at most.

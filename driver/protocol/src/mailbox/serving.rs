@@ -10,7 +10,6 @@ use vm_memory::{FileOffset, MmapRegion};
 
 use super::{ANSWER_MAX, ANSWERED, ASKED, BYTES, CLIENT, LENGTH, MESSAGE_MAX, Memory, SERVER, futex};
 
-/// A box as the daemon has it.
 #[derive(Debug)]
 pub struct Serving {
     memory: Memory,
@@ -77,8 +76,7 @@ impl Serving {
         true
     }
 
-    /// The daemon goes to sleep and has to be told of messages from now on. False if one came just before that: then
-    /// it must not sleep yet.
+    /// The daemon goes to sleep and has to be told of messages. False if one came just before: then it must not sleep yet.
     pub fn rest(&self) -> bool {
         self.memory.store(SERVER, 0);
         if self.is_asked() {

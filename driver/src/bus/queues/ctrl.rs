@@ -4,16 +4,16 @@ use ane_uapi::wire::CTRL_QUEUE;
 use ane_uapi::wire::config::Config;
 
 use super::{Doorbell, QueueSettings, Queues, REQUEST, RESPONSE, transport, wait};
-use crate::bus::BusError;
 use crate::bus::requests::{Carrier, bad_answer, response};
 use crate::bus::ring::{Broken, Part};
+use crate::bus::{BusError, Result};
 
 impl<D: Doorbell> Carrier for Queues<D> {
     fn config(&self) -> &Config {
         &self.config
     }
 
-    fn carry(&mut self, request: &[u8], room: usize, answer: &mut Vec<u8>) -> Result<(), BusError> {
+    fn carry(&mut self, request: &[u8], room: usize, answer: &mut Vec<u8>) -> Result<()> {
         if self.doorbell.is_gone() {
             return Err(BusError::HungUp);
         }
@@ -28,7 +28,7 @@ impl<D: Doorbell> Carrier for Queues<D> {
 }
 
 impl<D: Doorbell> Queues<D> {
-    fn send(&mut self, request: &[u8], room: usize, answer: &mut Vec<u8>) -> Result<(), BusError> {
+    fn send(&mut self, request: &[u8], room: usize, answer: &mut Vec<u8>) -> Result<()> {
         let (at_request, at_response) = (self.at(REQUEST), self.at(RESPONSE));
         self.messages.write(at_request, request)?;
         let parts = [

@@ -7,13 +7,13 @@ use ane_uapi::wire::event::Event;
 use zerocopy::FromBytes;
 
 use super::{Doorbell, EVENTS, Queues, transport, wait};
-use crate::bus::BusError;
 use crate::bus::requests::bad_answer;
 use crate::bus::ring::{Part, Token};
+use crate::bus::{BusError, Result};
 
 impl<D: Doorbell> Queues<D> {
     /// Makes a buffer available to the device for its next event.
-    pub(super) fn leave_event_buffer(&mut self, buffer: u16) -> Result<(), BusError> {
+    pub(super) fn leave_event_buffer(&mut self, buffer: u16) -> Result<()> {
         let bytes = size_of::<Event>();
         let address = self.at(EVENTS + usize::from(buffer) * bytes).0;
         let token = self
@@ -26,7 +26,7 @@ impl<D: Doorbell> Queues<D> {
         Ok(())
     }
 
-    pub(in crate::bus) fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {
+    pub(in crate::bus) fn event(&mut self, limit: Duration) -> Result<Option<Event>> {
         let window = self.settings.poll.min(limit);
         if !wait(&mut self.events, &mut self.doorbell, EVENT_QUEUE, window, limit)? {
             return Ok(None);
@@ -34,7 +34,7 @@ impl<D: Doorbell> Queues<D> {
         self.take_event()
     }
 
-    pub(in crate::bus) fn arrived(&mut self) -> Result<Option<Event>, BusError> {
+    pub(in crate::bus) fn arrived(&mut self) -> Result<Option<Event>> {
         if self.out_of_order {
             return Err(BusError::OutOfOrder);
         }
@@ -49,10 +49,8 @@ impl<D: Doorbell> Queues<D> {
     }
 
     /// Takes an event out of its buffer, and leaves the buffer for another.
-    fn take_event(&mut self) -> Result<Option<Event>, BusError> {
-        let Some(done) = self.events.take()? else {
-            return Ok(None);
-        };
+    fn take_event(&mut self) -> Result<Option<Event>> {
+        let Some(done) = self.events.take()? else { return Ok(None) };
         let Token(place) = done.token;
         let buffer = self.event_of.get(usize::from(place)).copied().unwrap_or_default();
         let mut bytes = [0; size_of::<Event>()];

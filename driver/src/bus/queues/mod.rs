@@ -2,7 +2,7 @@
 //!
 //! A request is on its way at a time. While it waits, the driver first looks at the ring for a while
 //! ([`QueueSettings::poll`]), and only then sleeps: a device that polls as well answers within a microsecond,
-//! where two sleeping sides need a wake-up each. What it means to ring for the device, and to sleep until it
+//! where two sleeping sides need a wake-up each. How to ring for the device, and how to sleep until it
 //! rings back, is the [`Doorbell`]'s: file descriptors between processes, or a function's notification
 //! register and interrupt.
 //!
@@ -21,7 +21,7 @@ use ane_uapi::wire::event::Event;
 use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE};
 
 use super::ring::{Features, Layout, Ring};
-use super::{BusError, DmaMemory};
+use super::{BusError, DmaMemory, Result};
 
 /// Feature bits of virtio that concern queues.
 const F_INDIRECT: u64 = 1 << 28;
@@ -79,17 +79,17 @@ pub(super) struct QueueSettings {
     pub(super) features: Features,
 }
 
-/// What carries wake-ups between driver and device.
+/// The way of wake-ups between driver and device.
 pub(super) trait Doorbell {
     /// Tells the device that a queue has something for it.
-    fn ring(&self, queue: u16) -> Result<(), BusError>;
+    fn ring(&self, queue: u16) -> Result<()>;
 
     /// Sleeps until the device may have something in a queue, no longer than `limit`. It may wake too early. True if
     /// the device has hung up; what it did before still counts.
-    fn sleep(&mut self, queue: u16, limit: Duration) -> Result<bool, BusError>;
+    fn sleep(&mut self, queue: u16, limit: Duration) -> Result<bool>;
 
-    /// An event lies in the event queue, and its wake-up may have been taken by who waited for something
-    /// else: whoever sleeps for events is to be woken again.
+    /// Wakes the threads that sleep for events again. An event lies in the event queue, and a thread that waited for
+    /// something else may have taken its wake-up.
     fn pass_on(&self) {}
 
     fn is_gone(&self) -> bool {
@@ -146,7 +146,7 @@ fn wait<D: Doorbell, const PLACES: usize>(
     queue: u16,
     window: Duration,
     limit: Duration,
-) -> Result<bool, BusError> {
+) -> Result<bool> {
     if ring.is_ready() {
         return Ok(true);
     }
@@ -189,7 +189,7 @@ impl<D: Doorbell> Queues<D> {
         messages: DmaMemory,
         doorbell: D,
         settings: QueueSettings,
-    ) -> Result<Self, BusError> {
+    ) -> Result<Self> {
         let area = |from: usize, to: usize| messages.part(from, to - from);
         let (ctrl, events) = (area(CTRL_RING, EVENT_RING)?, area(EVENT_RING, EVENTS)?);
         let (at_ctrl, at_events) = (ctrl.base().0, events.base().0);
@@ -207,7 +207,7 @@ impl<D: Doorbell> Queues<D> {
     }
 
     /// Fills the event queue: the device knows of the queues now.
-    pub(super) fn start(&mut self) -> Result<(), BusError> {
+    pub(super) fn start(&mut self) -> Result<()> {
         for buffer in 0..EVENT_PLACES as u16 {
             self.leave_event_buffer(buffer)?;
         }

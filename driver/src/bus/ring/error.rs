@@ -1,4 +1,4 @@
-//! What can be wrong with a ring: where it lies, what is put into it, what the device makes of it.
+//! The errors of a ring: its place, its requests, and the answers of the device.
 
 use thiserror::Error;
 
@@ -13,7 +13,6 @@ pub enum BadArea {
     Wraps { base: u64 },
 }
 
-/// A chain that cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum AddError {
     /// There are not enough places until the device is done with something.

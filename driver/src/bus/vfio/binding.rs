@@ -16,7 +16,7 @@ use super::address::Bdf;
 /// The first number of modern virtio functions.
 const MODERN: u16 = 0x1040;
 
-/// What a function says it is: its vendor's number and its own.
+/// The identity of a function: its vendor's number and its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ids {
     pub vendor: u16,

@@ -45,7 +45,7 @@ pub(super) struct Structure {
 /// Where the structures of a function are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Capabilities {
-    /// What every virtio device has: features, status, queues.
+    /// The registers that every virtio device has: features, status, queues.
     pub(super) common: Structure,
     /// Where to write that a queue has something.
     pub(super) notify: Structure,

@@ -1,8 +1,8 @@
 //! The PCI function: its registers, its notifications, its one interrupt.
 //!
-//! All queues share a vector, since a machine monitor gives the function one only; so whoever wakes looks at the
-//! rings. The kernel has a word of its own to say: when somebody unplugs the function it asks for it back, over
-//! another descriptor, and waits. The function is given back at once, or the unplugging would never end.
+//! All queues share a vector, since a machine monitor gives the function only one. So a thread that wakes looks at all
+//! rings. When the function is unplugged the kernel asks for it over another descriptor, and waits. The function is given
+//! back at once, or the unplugging would never end.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -20,7 +20,7 @@ use vmm_sys_util::eventfd::{EFD_CLOEXEC, EFD_NONBLOCK, EventFd};
 use super::super::descriptor::borrow;
 use super::super::queues::{Doorbell, F_VERSION_1, QueueTables, milliseconds, transport};
 use super::super::ring::Features;
-use super::super::{BusError, DmaMemory};
+use super::super::{BusError, DmaMemory, Result};
 use super::address::Bdf;
 use super::capabilities::{CONFIG_BYTES, Capabilities};
 use super::common::*;
@@ -40,7 +40,7 @@ const ENABLED: u16 = 0x6;
 /// How long a device may take to reset itself.
 const RESET: Duration = Duration::from_secs(5);
 
-/// What the two descriptors are in the epoll set.
+/// The numbers of the two descriptors in the epoll set.
 const INTERRUPTED: u64 = 0;
 const REQUESTED: u64 = 1;
 
@@ -63,7 +63,7 @@ struct Open {
 }
 
 impl Open {
-    fn new(bdf: Bdf, container: Arc<VfioContainer>) -> Result<Self, BusError> {
+    fn new(bdf: Bdf, container: Arc<VfioContainer>) -> Result<Self> {
         let device =
             VfioDevice::new(&bdf.folder(), container, false).map_err(|why| refusal::explain(bdf, &why))?;
         let mut config = [0; CONFIG_BYTES];
@@ -91,31 +91,31 @@ impl Open {
         Ok(Self { bars, structures, notify: [0; QUEUES as usize], device })
     }
 
-    fn slice(&self, bar: u8, at: usize, bytes: usize) -> Result<vm_memory::VolatileSlice<'_>, BusError> {
+    fn slice(&self, bar: u8, at: usize, bytes: usize) -> Result<vm_memory::VolatileSlice<'_>> {
         let bar = self.bars.get(usize::from(bar)).and_then(Option::as_ref);
         let bar = bar.ok_or(BusError::Lacks { feature: "a mapped BAR" })?;
         bar.get_slice(at, bytes).map_err(transport("accessing a BAR"))
     }
 
-    fn read<T: AtomicAccess>(&self, register: usize) -> Result<T, BusError> {
+    fn read<T: AtomicAccess>(&self, register: usize) -> Result<T> {
         let common = self.structures.common;
         let slice = self.slice(common.bar, common.offset as usize + register, size_of::<T>())?;
         slice.load(0, Ordering::Acquire).map_err(transport("reading a register of the function"))
     }
 
-    fn write<T: AtomicAccess>(&self, register: usize, value: T) -> Result<(), BusError> {
+    fn write<T: AtomicAccess>(&self, register: usize, value: T) -> Result<()> {
         let common = self.structures.common;
         let slice = self.slice(common.bar, common.offset as usize + register, size_of::<T>())?;
         slice.store(value, 0, Ordering::Release).map_err(transport("writing a register of the function"))
     }
 
-    fn add_status(&self, bit: u8) -> Result<u8, BusError> {
+    fn add_status(&self, bit: u8) -> Result<u8> {
         let status: u8 = self.read(STATUS)?;
         self.write(STATUS, status | bit)?;
         self.read(STATUS)
     }
 
-    fn reset(&self) -> Result<(), BusError> {
+    fn reset(&self) -> Result<()> {
         self.write(STATUS, 0u8)?;
         let start = Instant::now();
         while self.read::<u8>(STATUS)? != 0 {
@@ -128,7 +128,7 @@ impl Open {
     }
 
     /// The device's config space: each word is a trip to the device's process.
-    fn config(&self) -> Result<Config, BusError> {
+    fn config(&self) -> Result<Config> {
         let structure = self.structures.device;
         let mut bytes = [0; CONFIG_SIZE as usize];
         if (structure.length as usize) < bytes.len() {
@@ -142,7 +142,7 @@ impl Open {
         Ok(Config::read(&bytes)?)
     }
 
-    fn negotiate(&self, wanted: Features) -> Result<Features, BusError> {
+    fn negotiate(&self, wanted: Features) -> Result<Features> {
         let mut offered = 0u64;
         for half in 0..2u32 {
             self.write(DEVICE_FEATURE_SELECT, half)?;
@@ -163,7 +163,7 @@ impl Open {
         Ok(features)
     }
 
-    fn set_queue(&mut self, queue: &QueueTables, messages: &DmaMemory) -> Result<(), BusError> {
+    fn set_queue(&mut self, queue: &QueueTables, messages: &DmaMemory) -> Result<()> {
         self.write(QUEUE_SELECT, queue.index)?;
         if self.read::<u16>(QUEUE_SIZE)? < queue.size {
             return Err(BusError::Lacks { feature: "queues that are long enough" });
@@ -206,7 +206,7 @@ impl Drop for Open {
 
 impl Function {
     /// Takes the function over and brings it to where features can be negotiated.
-    pub(super) fn open(bdf: Bdf, container: Arc<VfioContainer>) -> Result<Self, BusError> {
+    pub(super) fn open(bdf: Bdf, container: Arc<VfioContainer>) -> Result<Self> {
         let eventfd = || EventFd::new(EFD_CLOEXEC | EFD_NONBLOCK).map_err(transport("making an eventfd"));
         let (interrupt, request) = (eventfd()?, eventfd()?);
         let sleep = Epoll::new().map_err(transport("making an epoll descriptor"))?;
@@ -232,18 +232,14 @@ impl Function {
     }
 
     /// Reads config space, and only then agrees on features: another device is left alone.
-    pub(super) fn negotiate(&self, wanted: Features) -> Result<(Config, Features), BusError> {
+    pub(super) fn negotiate(&self, wanted: Features) -> Result<(Config, Features)> {
         let open = self.open.as_ref().ok_or(BusError::HungUp)?;
         let config = open.config()?;
         Ok((config, open.negotiate(wanted)?))
     }
 
     /// Tells the device of its queues, and that it may use them.
-    pub(super) fn set_queues(
-        &mut self,
-        queues: &[QueueTables],
-        messages: &DmaMemory,
-    ) -> Result<(), BusError> {
+    pub(super) fn set_queues(&mut self, queues: &[QueueTables], messages: &DmaMemory) -> Result<()> {
         let open = self.open.as_mut().ok_or(BusError::HungUp)?;
         if usize::from(open.read::<u16>(QUEUE_COUNT)?) < queues.len() {
             return Err(BusError::Lacks { feature: "two queues: is num_vqs or num-queues less?" });
@@ -261,14 +257,14 @@ impl Function {
 }
 
 impl Doorbell for Function {
-    fn ring(&self, queue: u16) -> Result<(), BusError> {
+    fn ring(&self, queue: u16) -> Result<()> {
         let open = self.open.as_ref().ok_or(BusError::HungUp)?;
         let at = open.notify.get(usize::from(queue)).copied().unwrap_or_default();
         let slice = open.slice(open.structures.notify.bar, at, 2)?;
         slice.store(queue.to_le(), 0, Ordering::Release).map_err(transport("notifying the device"))
     }
 
-    fn sleep(&mut self, _: u16, limit: Duration) -> Result<bool, BusError> {
+    fn sleep(&mut self, _: u16, limit: Duration) -> Result<bool> {
         if self.is_gone() {
             return Ok(true);
         }

@@ -36,7 +36,7 @@ use function::Function;
 use super::queues::{self, Doorbell, MESSAGES, Queues, TABLES, transport};
 use super::requests::{Carrier as _, Requests};
 use super::ring::Features;
-use super::{Arena, ArenaId, Bus, BusError, DmaMemory, Operation};
+use super::{Arena, ArenaId, Bus, BusError, DmaMemory, Operation, Result};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -96,7 +96,7 @@ impl Vfio {
     /// # Errors
     ///
     /// If it is not bound to vfio-pci, is no ANE, or there is not enough memory for it; the message says what to do.
-    pub fn open(bdf: Bdf, settings: Settings) -> Result<Self, BusError> {
+    pub fn open(bdf: Bdf, settings: Settings) -> Result<Self> {
         let taken = Taken::take(bdf, &settings)?;
         let all = pages::contiguous(&taken.container, MESSAGES + settings.memory_bytes)?;
         let container = Arc::clone(&taken.container);
@@ -114,7 +114,7 @@ impl Vfio {
     }
 
     /// Takes over the function that came for the one that is gone. The memory is the same, and so are its addresses.
-    fn take_again(&mut self) -> Result<(), BusError> {
+    fn take_again(&mut self) -> Result<()> {
         let bdf =
             Functions::default().again(self.bdf, self.ids).map_err(transport("looking for the function"))?;
         let taken = Taken::take(bdf, &self.settings)?;
@@ -138,7 +138,7 @@ struct Taken {
 }
 
 impl Taken {
-    fn take(bdf: Bdf, settings: &Settings) -> Result<Self, BusError> {
+    fn take(bdf: Bdf, settings: &Settings) -> Result<Self> {
         let container = VfioContainer::new(None).map_err(|why| refusal::explain(bdf, &why))?;
         let container = Arc::new(container);
         let function = Function::open(bdf, Arc::clone(&container))?;
@@ -147,7 +147,7 @@ impl Taken {
     }
 
     /// Sets the queues up at the beginning of `all`, which the device reaches.
-    fn start(mut self, all: &DmaMemory, settings: &Settings) -> Result<Queues<Function>, BusError> {
+    fn start(mut self, all: &DmaMemory, settings: &Settings) -> Result<Queues<Function>> {
         let messages = all.part(0, MESSAGES)?;
         messages.write(messages.base(), &[0; MESSAGES])?;
         self.function.set_queues(&TABLES, &messages)?;
@@ -161,7 +161,7 @@ impl Taken {
 
 impl Vfio {
     /// How many huge pages an arena gets. One beside gets none: those of the contexts may take all that there are.
-    fn pages_for(&self, id: ArenaId) -> Result<usize, BusError> {
+    fn pages_for(&self, id: ArenaId) -> Result<usize> {
         if id.is_beside() {
             return Err(BusError::Lacks { feature: "huge pages for one more arena" });
         }
@@ -182,7 +182,7 @@ impl Bus for Vfio {
         &self.memory
     }
 
-    fn arena(&mut self, id: ArenaId) -> Result<Arena, BusError> {
+    fn arena(&mut self, id: ArenaId) -> Result<Arena> {
         self.retire(id)?;
         let pages = self.pages_for(id)?;
         let arena = pages::arena(&self.container, pages.max(1))?;
@@ -190,34 +190,34 @@ impl Bus for Vfio {
         Ok(arena)
     }
 
-    fn retire(&mut self, id: ArenaId) -> Result<(), BusError> {
+    fn retire(&mut self, id: ArenaId) -> Result<()> {
         if let Some(arena) = self.arenas.remove(&id) {
             pages::withdraw(&self.container, arena.stretches());
         }
         Ok(())
     }
 
-    fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {
+    fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize> {
         self.requests.batch(operations, values)
     }
 
-    fn reset(&mut self) -> Result<(), BusError> {
+    fn reset(&mut self) -> Result<()> {
         self.requests.reset()
     }
 
-    fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
+    fn declare(&mut self, declarations: &[Declaration]) -> Result<()> {
         self.requests.declare(declarations)
     }
 
-    fn regions(&mut self, regions: Regions<'_>) -> Result<(), BusError> {
+    fn regions(&mut self, regions: Regions<'_>) -> Result<()> {
         self.requests.regions(regions)
     }
 
-    fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {
+    fn event(&mut self, limit: Duration) -> Result<Option<Event>> {
         self.requests.carrier_mut().event(limit)
     }
 
-    fn arrived(&mut self) -> Result<Option<Event>, BusError> {
+    fn arrived(&mut self) -> Result<Option<Event>> {
         self.requests.carrier_mut().arrived()
     }
 
@@ -227,7 +227,7 @@ impl Bus for Vfio {
 
     /// A device that does not answer stays where it is until somebody unplugs the function. The kernel asks for it then,
     /// and gets it; the one that is plugged in afterwards is taken over, with everything mapped for it again.
-    fn find_again(&mut self) -> Result<(), BusError> {
+    fn find_again(&mut self) -> Result<()> {
         if !self.requests.carrier_mut().doorbell_mut().sleep(EVENT_QUEUE, Duration::ZERO)? {
             return Err(BusError::OutOfOrder);
         }

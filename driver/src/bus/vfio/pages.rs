@@ -3,9 +3,9 @@
 //! The device sits outside of the guest and behind no IOMMU: the addresses that it is given are those of the
 //! guest's physical memory. A process has no say over where its memory lies, but it can learn it
 //! (`/proc/self/pagemap`), and with huge pages there are 2 MiB at least that follow each other. Mapping them for
-//! VFIO, each at its own physical address, keeps them where they are; the mapping itself is used by nobody.
+//! VFIO, each at its own physical address, keeps them where they are; no access ever uses the mapping itself.
 //!
-//! What the driver has for itself, rings and page tables, is one stretch of several pages. It is made of pages that
+//! The driver's own memory, rings and page tables, is one stretch of several pages. It is made of pages that
 //! happen to follow each other: all that are free are taken, looked at, and the others given back. Pages that are
 //! reserved early do.
 
@@ -22,15 +22,15 @@ use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory};
 
 use super::super::arena::{Stretch, Zeroing};
 use super::super::queues::transport;
-use super::super::{Arena, BusError, DmaMemory, MemoryError};
+use super::super::{Arena, BusError, DmaMemory, MemoryError, Result};
 use super::sys;
 
 pub(super) const HUGE: usize = 2 << 20;
 
-/// How many huge pages nobody has.
+/// The number of free huge pages.
 const FREE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
 
-pub(super) fn free() -> Result<usize, BusError> {
+pub(super) fn free() -> Result<usize> {
     let text = std::fs::read_to_string(FREE).map_err(transport("asking for huge pages of 2 MiB"))?;
     text.trim().parse().map_err(transport("asking for huge pages of 2 MiB"))
 }
@@ -40,7 +40,7 @@ fn too_few(bytes: usize, why: impl Into<String>) -> BusError {
 }
 
 /// A file of huge pages that are all there, zeroed, and a mapping of it.
-fn file(pages: usize) -> Result<(File, Arc<MmapRegion>), BusError> {
+fn file(pages: usize) -> Result<(File, Arc<MmapRegion>)> {
     let bytes = pages.saturating_mul(HUGE);
     let flags =
         MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING | MFdFlags::MFD_HUGETLB | MFdFlags::MFD_HUGE_2MB;
@@ -55,7 +55,7 @@ fn file(pages: usize) -> Result<(File, Arc<MmapRegion>), BusError> {
 }
 
 /// Where each huge page of a mapping lies.
-fn places(region: &MmapRegion) -> Result<Vec<PhysAddr>, BusError> {
+fn places(region: &MmapRegion) -> Result<Vec<PhysAddr>> {
     let action = "asking where memory lies";
     let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|page| u64::try_from(page).ok());
     let page =
@@ -94,7 +94,7 @@ fn run(places: &[PhysAddr], count: usize) -> Option<Vec<usize>> {
 }
 
 /// One stretch of at least `bytes` bytes, which the devices of `container` reach at its own address.
-pub(super) fn contiguous(container: &VfioContainer, bytes: usize) -> Result<DmaMemory, BusError> {
+pub(super) fn contiguous(container: &VfioContainer, bytes: usize) -> Result<DmaMemory> {
     let count = bytes.div_ceil(HUGE).max(1);
     let free = free()?;
     if free < count {
@@ -139,7 +139,7 @@ pub(super) fn contiguous(container: &VfioContainer, bytes: usize) -> Result<DmaM
 }
 
 /// An arena of `pages` huge pages, which the devices of `container` reach, each at its own address.
-pub(super) fn arena(container: &VfioContainer, pages: usize) -> Result<Arena, BusError> {
+pub(super) fn arena(container: &VfioContainer, pages: usize) -> Result<Arena> {
     let (file, region) = file(pages)?;
     let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
     fcntl(&file, FcntlArg::F_ADD_SEALS(seals)).map_err(transport("sealing an arena"))?;
@@ -153,16 +153,13 @@ pub(super) fn arena(container: &VfioContainer, pages: usize) -> Result<Arena, Bu
     Ok(arena)
 }
 
-/// Has the devices of another container reach what those of an earlier one did, at the same addresses.
-///
-/// # Errors
-///
-/// If the system has moved pages meanwhile: nothing kept them where they were.
+/// Has the devices of another container reach what those of an earlier one did, at the same addresses. It fails if the
+/// system has moved pages meanwhile: nothing kept them where they were.
 pub(super) fn share_again<'a>(
     container: &VfioContainer,
     own: &DmaMemory,
     arenas: impl Iterator<Item = &'a Arena>,
-) -> Result<(), BusError> {
+) -> Result<()> {
     let moved =
         |bytes| too_few(bytes, "the system moved huge pages away while the device was gone: start again");
     let refused = transport("mapping memory for VFIO");

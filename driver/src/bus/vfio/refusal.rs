@@ -1,6 +1,6 @@
 //! Why a function cannot be had, in words that say what to do about it.
 //!
-//! VFIO answers with a number, and the same number has many reasons. What sysfs shows of the function tells most
+//! VFIO answers with a number, and the same number has many reasons. The files of the function in sysfs tell most
 //! of them apart.
 
 use super::super::BusError;

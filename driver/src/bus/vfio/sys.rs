@@ -1,4 +1,4 @@
-//! What no library does for this bus: all of its `unsafe`.
+//! System calls that no library has for this bus: all of its `unsafe`.
 #![expect(unsafe_code, reason = "mappings are placed and handed to the device")]
 
 use std::num::NonZeroUsize;
@@ -10,8 +10,7 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap};
 use vfio_ioctls::{VfioContainer, VfioError};
 use vm_memory::MmapRegion;
 
-/// Puts the `bytes` bytes of `file` from `from` into the mapping `region`, `at` bytes from its start, in the place
-/// of what was there.
+/// Puts `bytes` bytes of `file` from `from` into `region`, `at` bytes from its start, in the place of what was there.
 pub(super) fn place(
     region: &MmapRegion,
     at: usize,
@@ -39,8 +38,7 @@ pub(super) fn place(
     placed.map(|_: NonNull<_>| ()).map_err(Into::into)
 }
 
-/// Lets the devices of `container` reach the `bytes` bytes of `region` from `offset` at `at`, and keeps their pages
-/// where they are.
+/// Lets the devices of `container` reach `bytes` bytes of `region` from `offset` at `at`, and keeps the pages in place.
 pub(super) fn share(
     container: &VfioContainer,
     at: PhysAddr,

@@ -1,4 +1,4 @@
-//! What the device is told of memory: the bus's own region, and the arenas of files that come and go.
+//! The memory that the device is told of: the bus's own region, and the arenas of files that come and go.
 //!
 //! A device that offers memory slots is told of one region more or less. Any other gets the whole table anew
 //! each time, and no such table is promised to hold more than eight regions: with such a device the eighth
@@ -14,7 +14,7 @@ use vhost::{VhostBackend, VhostUserMemoryRegionInfo};
 use vm_memory::MmapRegion;
 
 use super::transport;
-use crate::bus::{Arena, ArenaId, BusError, DmaMemory};
+use crate::bus::{Arena, ArenaId, BusError, DmaMemory, Result};
 
 /// Regions that every device takes in one table: what the vhost-user protocol promises without slots.
 const TABLE_MAX: usize = 8;
@@ -33,7 +33,7 @@ pub(super) struct Shared {
 
 impl Shared {
     /// Shares the region that is always there.
-    pub(super) fn new(mut frontend: Frontend, all: DmaMemory, has_slots: bool) -> Result<Self, BusError> {
+    pub(super) fn new(mut frontend: Frontend, all: DmaMemory, has_slots: bool) -> Result<Self> {
         let limit = if has_slots {
             let slots = frontend.get_max_mem_slots().map_err(transport("asking for memory slots"))?;
             usize::try_from(slots).unwrap_or(usize::MAX)
@@ -46,7 +46,7 @@ impl Shared {
     }
 
     /// Lets the device reach an arena whose number no other has.
-    pub(super) fn add(&mut self, id: ArenaId, arena: Arena) -> Result<(), BusError> {
+    pub(super) fn add(&mut self, id: ArenaId, arena: Arena) -> Result<()> {
         let own = self.arenas.keys().filter(|id| !id.is_beside()).count();
         // One beside takes no region that a context without an arena needs.
         let kept = if id.is_beside() { usize::from(ContextId::COUNT).saturating_sub(own) } else { 0 };
@@ -67,17 +67,15 @@ impl Shared {
     }
 
     /// Takes the arena of a number away, if there is one.
-    pub(super) fn remove(&mut self, id: ArenaId) -> Result<(), BusError> {
-        let Some(arena) = self.arenas.remove(&id) else {
-            return Ok(());
-        };
+    pub(super) fn remove(&mut self, id: ArenaId) -> Result<()> {
+        let Some(arena) = self.arenas.remove(&id) else { return Ok(()) };
         if !self.has_slots {
             return self.set_table();
         }
         self.frontend.remove_mem_region(&of_arena(&arena)?).map_err(transport("taking an arena back"))
     }
 
-    fn set_table(&self) -> Result<(), BusError> {
+    fn set_table(&self) -> Result<()> {
         let mut regions = vec![of(self.all.region(), self.all.base())?];
         for arena in self.arenas.values() {
             regions.push(of_arena(arena)?);
@@ -87,12 +85,12 @@ impl Shared {
 }
 
 /// An arena of this bus is one region: its file has a single stretch.
-fn of_arena(arena: &Arena) -> Result<VhostUserMemoryRegionInfo, BusError> {
+fn of_arena(arena: &Arena) -> Result<VhostUserMemoryRegionInfo> {
     let stretch = arena.stretches().first().ok_or(BusError::Lacks { feature: "memory in its arena" })?;
     of(arena.region(), stretch.at)
 }
 
-fn of(region: &MmapRegion, at: PhysAddr) -> Result<VhostUserMemoryRegionInfo, BusError> {
+fn of(region: &MmapRegion, at: PhysAddr) -> Result<VhostUserMemoryRegionInfo> {
     let file = region.file_offset().ok_or(BusError::Lacks { feature: "a file behind its memory" })?;
     Ok(VhostUserMemoryRegionInfo {
         guest_phys_addr: at.0,

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::bo::{Create, Error as BoError, Holder, StoreId, Use};
-use crate::bus::fake::Fake;
 use crate::front::FileId;
-use crate::testing::{STRANGER, seeker};
+use crate::tests::fake::Fake;
+use crate::tests::users::{STRANGER, seeker};
 
 const PAGE: u64 = 0x4000;
 /// Arenas that the contexts leave.

@@ -1,4 +1,4 @@
-//! What one user or one file had of the engine, and whether it is there.
+//! The engine's time of one user or one file, and whether it is present.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl Account {
         self.requests > 0 || now < self.left.after(BACK_SOON)
     }
 
-    /// True if it will have something for the engine soon that is not queued yet: whoever is ahead waits for that.
+    /// True if it will soon have something for the engine that is not queued yet. A file that is ahead waits for that.
     pub(super) fn is_awaited(&self, now: Time) -> bool {
         self.running > 0 || self.requests == 0 && now < self.left.after(BACK_SOON)
     }
@@ -44,7 +44,7 @@ impl Account {
         self.used = self.used.saturating_add(nanoseconds(time));
     }
 
-    /// One request more of so many tasks, of somebody who starts where the others are if he was away.
+    /// Counts one more request of so many tasks. After a rest the account starts at the time that the others had.
     pub(super) fn submitted(&mut self, tasks: u16, now: Time, others: u64) {
         if !self.is_present(now) {
             self.used = self.used.max(others);

@@ -1,10 +1,10 @@
 //! The order of turns: which file goes before which, and which has to wait although the engine could take its request.
 //!
-//! A client that submits and waits has nothing queued when its request ends, and is back with the next one some ten
-//! microseconds later. Whoever has seconds of work queued would begin it in every such gap, and the client would wait
-//! for seconds between any two of its requests. So a file that had more than [`LEAD`] above another waits while the other one's
-//! request runs, and for a moment after it ([`BACK_SOON`]). That moment counts as time that the other had, so a
-//! client that comes seldom does not keep the engine for itself either: each of two gets half, whatever they do with it.
+//! A client that submits and waits has nothing queued when its request ends, and submits the next one some ten
+//! microseconds later. A file with seconds of queued work would begin it in every such gap, and the client would wait
+//! for seconds between any two of its requests. So a file that had the engine for more than [`LEAD`] longer than another
+//! file waits while that one's request runs, and for a moment after it ([`BACK_SOON`]). That moment counts as time of the
+//! other file, so a client that comes seldom does not keep the engine for itself either: each of two gets half.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use crate::front::FileId;
 /// A file may be ahead of another one by this much before it waits for that one (Chosen: a hundred usual requests).
 const LEAD: Duration = Duration::from_millis(10);
 
-/// For whose sake a file that hung is parked: whoever had a request within this (Chosen: a client at work, as a person
-/// sees it).
+/// A file that hung is parked for the sake of files that had a request within this time (Chosen: a person would say that
+/// such a client is at work).
 const AT_WORK: Duration = Duration::from_secs(10);
 
 /// Why a file does not begin although the engine could take its request.

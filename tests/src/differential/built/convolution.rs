@@ -63,7 +63,7 @@ pub(super) fn convolution(making: &mut GraphMaker, from: GraphOperand) -> Result
         padding: Padding { left, right, top, bottom },
         channels,
         bias: (!are_bytes && making.once_in(2)).then_some(&biases),
-        tail: making.tail(),
+        tail: if !are_bytes && making.once_in(4) { making.table_behind() } else { making.tail() },
         input_relu: making.once_in(4),
         engines: making.once_in(3).then_some(engines),
         lanes: making.once_in(3).then_some(lanes),

@@ -30,6 +30,12 @@ impl GraphMaker {
             _ => TABLES[self.random.below(10) as usize](),
         }
     }
+
+    /// What the neural engine does at the end, with a table.
+    pub(super) fn table_behind(&mut self) -> Tail {
+        let tail = self.tail();
+        Tail { nonlinearity: Tail::table(self.table()).nonlinearity, ..tail }
+    }
 }
 
 pub(super) fn pass_through(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
@@ -38,9 +44,8 @@ pub(super) fn pass_through(making: &mut GraphMaker, from: GraphOperand) -> Resul
 }
 
 pub(super) fn activation(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
-    let tail = making.tail();
-    let table = Tail::table(making.table());
-    making.graph.pass_through(from.tensor, Tail { nonlinearity: table.nonlinearity, ..tail })
+    let tail = making.table_behind();
+    making.graph.pass_through(from.tensor, tail)
 }
 
 pub(super) fn exponential(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
@@ -53,11 +58,7 @@ pub(super) fn logarithm(making: &mut GraphMaker, from: GraphOperand) -> Result<T
 
 pub(super) fn across_channels(making: &mut GraphMaker, from: GraphOperand) -> Result<Tensor, BuildError> {
     let channels = making.graph.shape(from.tensor)?.c;
-    let tail = making.tail();
-    let tail = match making.random.below(3) {
-        0 => Tail { nonlinearity: Tail::table(making.table()).nonlinearity, ..tail },
-        _ => tail,
-    };
+    let tail = if making.once_in(3) { making.table_behind() } else { making.tail() };
     let reads: Vec<u32> = (1..=channels).filter(|reads| channels.is_multiple_of(*reads)).collect();
     let reads = reads[making.random.below(reads.len() as u32) as usize];
     match making.random.below(4) {

@@ -6,7 +6,7 @@
 //! tiles of multipliers that firmware can clock one by one. They are kept apart here and never derived from
 //! each other; where no source gives a quantity for a chip, the chip does not have it.
 
-use crate::hw::names::named;
+use crate::named;
 use crate::register::Grade;
 
 named! {

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use thiserror::Error;
+
 use super::super::names::list;
 use super::{CHIPS, Chip, Count, Instance, Quantity, Soc};
 
@@ -14,12 +16,6 @@ impl Soc {
     /// The SoC of that name; capitals do not matter.
     pub fn by_name(name: &str) -> Result<Self, Unknown<'_>> {
         Self::ALL.into_iter().find(|soc| soc.name().eq_ignore_ascii_case(name)).ok_or(Unknown::Soc { name })
-    }
-}
-
-impl fmt::Display for Soc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
@@ -43,21 +39,14 @@ impl Chip {
 }
 
 /// Something was asked for by a name that is not in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unknown<'a> {
-    Soc {
-        name: &'a str,
-    },
+    /// No chip has that name.
+    Soc { name: &'a str },
     /// The chip has no node of that name.
-    Node {
-        soc: Soc,
-        node: &'a str,
-    },
-    Instance {
-        soc: Soc,
-        /// The number asked for, from 0.
-        number: usize,
-    },
+    Node { soc: Soc, node: &'a str },
+    /// The number that was asked for is counted from 0.
+    Instance { soc: Soc, number: usize },
 }
 
 impl fmt::Display for Unknown<'_> {
@@ -78,5 +67,3 @@ impl fmt::Display for Unknown<'_> {
         }
     }
 }
-
-impl core::error::Error for Unknown<'_> {}

@@ -181,7 +181,6 @@ impl ErrorStatus {
         self.with_stream(0).with_write(false).with_fault(false)
     }
 
-    /// The stream that faulted.
     pub const fn stream_id(self) -> StreamId {
         StreamId::ALL[self.stream() as usize]
     }

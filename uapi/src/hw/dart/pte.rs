@@ -40,7 +40,6 @@ codes! {
 pub trait LeafFormat {
     const FORMAT: PteFormat;
 
-    /// The leaf that maps `page`.
     fn encode(page: PhysAddr, protection: Protection) -> Result<u64, Unencodable>;
 
     /// The page that a leaf maps; `None` if it is not valid.

@@ -239,7 +239,6 @@ layout! {
 }
 
 impl Streams {
-    /// True if `stream` is in the set.
     pub const fn contains(self, stream: StreamId) -> bool {
         self.mask() & stream.bit() != 0
     }

@@ -155,9 +155,9 @@ fn scan_as<F: LeafFormat>(
     malformed
 }
 
-/// A line that is not of the form in which tables are told.
+/// A line that does not have the form of a line about tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("line does not tell of tables")]
+#[error("line does not describe a table")]
 pub struct BadLine;
 
 /// `0x…`, as a number.

@@ -60,7 +60,6 @@ impl Template {
     }
 }
 
-/// A segment does not describe a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadSegment {
     #[error("segment size {0:#x} is not {PAGE_SIZE:#x}")]

@@ -29,7 +29,6 @@ impl StreamId {
     /// The stream of the base context, and of every driver that knows nothing of contexts.
     pub const BASE: Self = Self(0);
 
-    /// The stream's bit in the bitmaps.
     pub const fn bit(self) -> u16 {
         1 << self.number()
     }

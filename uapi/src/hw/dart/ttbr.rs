@@ -22,7 +22,6 @@ layout! {
 /// Bits by which the frame is shifted (seed 000; measured).
 pub const SHIFT: u32 = 12;
 
-/// A table base cannot hold this address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadTableBase {
     #[error("table base at {0} is no multiple of 4 KB")]

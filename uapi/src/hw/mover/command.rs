@@ -112,8 +112,8 @@ impl CompactMove {
 
     /// The transfer, from the base register of the thread that enqueued it.
     ///
-    /// The base is read when the command is processed. Whose base that is then, no source says; the thread
-    /// that enqueued the command is chosen.
+    /// The base is read when the command is processed. No source says which thread's base that is. (Chosen) It is that of the
+    /// thread that enqueued the command.
     pub const fn transfer(self, base: Units) -> Transfer {
         Transfer {
             source: base.plus(self.source() as u32),
@@ -132,7 +132,6 @@ pub struct SizeTooLarge {
     pub size: u8,
 }
 
-/// A command that means something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// A transfer, described by the parameter registers.

@@ -9,7 +9,7 @@
 //! neither: it reads XMOV's direction from a whole word, which is the word that also holds the size; the
 //! vendor's field table and a later edition of the seed's own page give bits 31:30, see [`super::xmov`].
 
-use crate::hw::names::named;
+use crate::named;
 
 named! {
     /// Whose description of the mover the model follows.

@@ -57,7 +57,6 @@ layout! {
     }
 }
 
-/// What STATUS is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     /// The mover runs.

@@ -92,25 +92,18 @@ pub struct Transfer {
     pub destination: Units,
     /// Units that it moves; zero does nothing.
     pub size: u16,
-    /// Which way it goes.
     pub direction: Direction,
 }
 
 /// Where the first byte of a transfer's destination lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Destination {
-    Scratch {
-        /// Byte address there.
-        at: u32,
-    },
-    Configuration {
-        /// Byte offset there.
-        at: u32,
-    },
-    InstructionRam {
-        /// Byte offset there; beyond the window only under [`Profile::Seed`].
-        at: u32,
-    },
+    /// At a byte address.
+    Scratch { at: u32 },
+    /// At a byte offset.
+    Configuration { at: u32 },
+    /// At a byte offset, which is beyond the window only under [`Profile::Seed`].
+    InstructionRam { at: u32 },
     /// In no memory: the bytes are lost.
     Nowhere,
 }
@@ -170,7 +163,6 @@ impl Transfer {
         }
     }
 
-    /// Bytes that it moves.
     pub const fn bytes(self) -> u32 {
         self.size as u32 * UNIT_BYTES
     }
@@ -187,9 +179,10 @@ impl Transfer {
 }
 
 /// Whether other blocks use the ports of scratch at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Contention {
     /// Nobody else does.
+    #[default]
     Ideal,
     /// Others do, as they usually do while the machine computes.
     Contended,

@@ -57,7 +57,6 @@ impl Instruction {
         Self::new().with_opcode(OPCODE).with_block_selection(block_selection).with_last(last)
     }
 
-    /// Gives a word its type if it is an XMOV.
     pub fn decode(word: u32) -> Result<Self, NotXmov> {
         let instruction = Self::from_word(word);
         if instruction.opcode() == OPCODE { Ok(instruction) } else { Err(NotXmov { word }) }
@@ -140,8 +139,7 @@ impl Tensix {
         }
     }
 
-    /// The condition "the mover has requests outstanding", from whichever door: C9 or C12 (mover 2;
-    /// measured).
+    /// The condition "the mover has requests outstanding", from any door: C9 or C12 (mover 2; measured).
     pub const fn mover_busy(self) -> u32 {
         match self {
             Self::Blackhole => 1 << 9,

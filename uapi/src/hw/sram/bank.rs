@@ -95,7 +95,6 @@ impl Hierarchy {
 /// Granules that each bank has.
 pub type Loads = [u64; BANKS_MAX as usize];
 
-/// Those of the fullest bank.
 pub(super) fn fullest(loads: &Loads) -> u32 {
     u32::try_from(loads.iter().copied().max().unwrap_or(0)).unwrap_or(u32::MAX)
 }

@@ -56,7 +56,6 @@ pub enum GateReading {
 pub enum KernelStore {
     /// They lie in it at once.
     Dense,
-    /// They stream through it.
     Streamed,
     /// One task cannot bring them; they are divided over several.
     TooLarge,

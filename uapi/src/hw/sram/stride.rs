@@ -12,7 +12,6 @@ use super::bank::BANKS_MAX;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs(pub [f32; BANKS_MAX as usize]);
 
-/// A stride that was chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stride {
     /// Bytes, a multiple of the granule.
@@ -33,7 +32,6 @@ impl Costs {
         Self(costs)
     }
 
-    /// The cost of a stride.
     pub fn of(&self, hierarchy: &Hierarchy, stride: u64) -> f32 {
         self.0[hierarchy.bank(stride) as usize]
     }

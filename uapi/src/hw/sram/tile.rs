@@ -11,7 +11,6 @@ use super::stride::Costs;
 /// Channels whose pixels are fetched together.
 pub const CHANNELS_AT_ONCE: u32 = 4;
 
-/// Pixels of a work tile.
 pub const PIXELS: u32 = 128;
 
 /// The narrowest work tile.

@@ -12,10 +12,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::codes;
 
-/// Knots of the curve.
 pub const KNOTS: usize = 33;
 
-/// Bytes of a table.
 pub const BYTES: usize = 128;
 
 /// A table as it lies in memory; every number but `spacing` and `mode` is an fp16 bit pattern.

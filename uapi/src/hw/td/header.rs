@@ -12,13 +12,10 @@ use zerocopy::little_endian::U32;
 use crate::register::{Register, Show, Word};
 use crate::{layout, registers};
 
-/// Words of the short header.
 pub const WORDS: usize = 10;
 
-/// Words of the header with the extension.
 pub const EXTENDED_WORDS: usize = 11;
 
-/// Bytes of the short header.
 pub const BYTES: u32 = 4 * WORDS as u32;
 
 layout! {
@@ -197,7 +194,6 @@ pub struct Header {
     pub length: Length,
     pub log_events: EventMask,
     pub exceptions: EventMask,
-    /// Events to log when debugging.
     pub debug_log_events: EventMask,
     /// Exceptions to raise when debugging.
     pub debug_exceptions: EventMask,

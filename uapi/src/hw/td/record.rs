@@ -38,13 +38,11 @@ impl RecordHeader {
         self.count_minus_one() as u32 + 1
     }
 
-    /// Record address of the first register.
     pub const fn address(self) -> u32 {
         self.word_address() << 2
     }
 }
 
-/// One record of a descriptor.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     /// Index of the record's first word in the descriptor.

@@ -96,7 +96,6 @@ layout! {
 }
 
 impl ErrorWord {
-    /// The word of an error.
     pub const fn of(code: ErrorCode, queue: QueueId, nid: u8) -> Self {
         Self::new().with_code(code as u8).with_queue(queue.number()).with_nid(nid).with_is_held(true)
     }

@@ -2,6 +2,7 @@
 //!
 //! `include/ane.h` declares them and says what each does. A null network, an index that the program does not have and a
 //! null tensor are answered with nothing done, instead of a crash.
+#![expect(unsafe_code, reason = "functions that C calls take pointers")]
 
 use std::ffi::{c_char, c_int, c_void};
 use std::{ptr, slice};

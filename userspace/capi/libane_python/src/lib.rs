@@ -3,6 +3,7 @@
 //! Tensors are dense halves in NCHW order, one pointer for each of 32 possible ones; those that a program does not have
 //! are not looked at. Every function but `pyane_init` gives 0, or -1 and `errno`, which is `EINVAL` for a handle that
 //! is none or was given back ([`table`]) and for a tensor that is null.
+#![expect(unsafe_code, reason = "functions that C calls take pointers")]
 
 mod table;
 

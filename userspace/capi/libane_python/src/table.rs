@@ -42,11 +42,7 @@ pub(crate) fn add(network: Box<Network>) -> *mut c_void {
     })
 }
 
-/// Takes a program out.
-///
-/// # Errors
-///
-/// `EINVAL` if there is none of that handle, or no more.
+/// Takes a program out. `EINVAL` if there is none of that handle, or no more.
 pub(crate) fn remove(handle: *mut c_void) -> io::Result<()> {
     // It is closed when the table is free for others again.
     let gone = table(|table| table.programs.remove(&handle.addr()));
@@ -54,10 +50,6 @@ pub(crate) fn remove(handle: *mut c_void) -> io::Result<()> {
 }
 
 /// Works on a program, alone.
-///
-/// # Errors
-///
-/// `EINVAL` if there is none of that handle, or what the work says.
 pub(crate) fn with(handle: *mut c_void, work: impl FnOnce(&Network) -> io::Result<()>) -> io::Result<()> {
     let program = table(|table| table.programs.get(&handle.addr()).cloned()).ok_or_else(call::invalid)?;
     let open = program.lock().unwrap_or_else(PoisonError::into_inner);

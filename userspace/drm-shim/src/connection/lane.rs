@@ -14,7 +14,7 @@ use super::link::Link;
 use crate::config::Config;
 use crate::files::{self, FILES, File};
 use crate::sys::memory::Mapping;
-use crate::sys::{Failure, process};
+use crate::sys::{Failure, Result, process};
 
 /// Calls of a process that go on at a time. A program with more threads than that in calls has the rest wait.
 const LANES: usize = 64;
@@ -91,7 +91,7 @@ impl Taken {
     }
 
     /// Connects if need be.
-    pub(crate) fn ready(&mut self, config: &Config) -> Result<Ready<'_>, Failure> {
+    pub(crate) fn ready(&mut self, config: &Config) -> Result<Ready<'_>> {
         let state = self.state();
         if state.room.is_none() {
             state.room = Some(Mapping::anonymous(2 * MESSAGE_MAX)?);
@@ -108,7 +108,7 @@ impl Taken {
     }
 
     /// Ends the connection if `result` says that it is broken.
-    pub(crate) fn settle<T>(&mut self, result: Result<T, Failure>) -> Result<T, Failure> {
+    pub(crate) fn settle<T>(&mut self, result: Result<T>) -> Result<T> {
         if matches!(result, Err(Failure::BROKEN)) {
             self.state().link = None;
         }
@@ -116,7 +116,7 @@ impl Taken {
     }
 
     /// The connection's number of a file, which it learns of by `fd` if it does not know it.
-    pub(crate) fn number(&mut self, config: &Config, file: File, fd: c_int) -> Result<u32, Failure> {
+    pub(crate) fn number(&mut self, config: &Config, file: File, fd: c_int) -> Result<u32> {
         // A connection that has not been made knows no file.
         let known = self.state().known.get(file.slot).copied();
         if let Some((_, number)) = known.filter(|(serial, _)| *serial == file.serial) {

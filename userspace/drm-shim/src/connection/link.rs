@@ -12,7 +12,7 @@ use super::wire::{self, Answer, HEADER};
 use crate::config::Config;
 use crate::sys::memory::Mapping;
 use crate::sys::socket::Socket;
-use crate::sys::{Failure, file};
+use crate::sys::{Failure, Result, file};
 
 /// How long to look for an answer before going to sleep: what a short call takes, and no more than a wake-up costs.
 const LOOK: Duration = Duration::from_micros(20);
@@ -42,7 +42,7 @@ impl Link {
     /// Connects, says who speaks, and asks for a box.
     ///
     /// `room` takes answers.
-    pub(crate) fn new(config: &Config, room: &mut [u8]) -> Result<Self, Failure> {
+    pub(crate) fn new(config: &Config, room: &mut [u8]) -> Result<Self> {
         let socket = Socket::connect(config.socket, config.patience).map_err(|_| Failure::BROKEN)?;
         let mut link = Self { socket, mailbox: None, last_id: 0, patience: config.patience };
         let id = link.next_id();
@@ -60,15 +60,14 @@ impl Link {
         self.last_id
     }
 
-    /// A call without a body, perhaps with a descriptor: the answer's file or the error's number, and what descriptor
-    /// came with it.
+    /// A call without a body, perhaps with a descriptor: the answer's file or the error's number, and its descriptor.
     pub(crate) fn simple(
         &mut self,
         kind: Kind,
         of: u32,
         descriptor: Option<c_int>,
         room: &mut [u8],
-    ) -> Result<(Result<u32, Failure>, Option<c_int>), Failure> {
+    ) -> Result<(Result<u32>, Option<c_int>)> {
         let id = self.next_id();
         let (answer, got) = self.call(kind, id, &wire::plain(kind, of, id), descriptor, room)?;
         let result = if answer.error == 0 { Ok(answer.file) } else { Err(Failure(answer.error)) };
@@ -83,7 +82,7 @@ impl Link {
         message: &[u8],
         descriptor: Option<c_int>,
         room: &'a mut [u8],
-    ) -> Result<(Answer<'a>, Option<c_int>), Failure> {
+    ) -> Result<(Answer<'a>, Option<c_int>)> {
         self.socket.send(message, descriptor)?;
         let (bytes, got) = self.receive(id, Signals::Wait, room)?;
         let answer = room.get(..bytes).and_then(|message| wire::answer(message, kind, id));
@@ -100,7 +99,7 @@ impl Link {
         message: &[u8],
         signals: Signals,
         room: &'a mut [u8],
-    ) -> Result<Answer<'a>, Failure> {
+    ) -> Result<Answer<'a>> {
         let bytes = match self.ask(id, message, signals, room)? {
             Some(bytes) => bytes,
             None => {
@@ -115,13 +114,7 @@ impl Link {
     }
 
     /// The same through the box; `None` if it does not fit, or there is none.
-    fn ask(
-        &self,
-        id: u64,
-        message: &[u8],
-        signals: Signals,
-        room: &mut [u8],
-    ) -> Result<Option<usize>, Failure> {
+    fn ask(&self, id: u64, message: &[u8], signals: Signals, room: &mut [u8]) -> Result<Option<usize>> {
         let Some((asking, _)) = &self.mailbox else { return Ok(None) };
         let Some(is_asleep) = asking.ask(message) else { return Ok(None) };
         if is_asleep {
@@ -149,7 +142,7 @@ impl Link {
 
     /// Looks whether the daemon is still there: nothing comes through the socket while a call is in the box, except
     /// that it lives, its last word, or its end.
-    fn check(&self, room: &mut [u8], silence: &mut Silence) -> Result<(), Failure> {
+    fn check(&self, room: &mut [u8], silence: &mut Silence) -> Result<()> {
         match self.socket.receive(room) {
             Err(Failure(libc::EAGAIN | libc::EINTR)) if self.socket.is_there() => {
                 self.bear(silence).map(drop)
@@ -163,7 +156,7 @@ impl Link {
     }
 
     /// How long to wait for a daemon that says nothing; asks whether it lives when it is time.
-    fn bear(&self, silence: &mut Silence) -> Result<Option<Duration>, Failure> {
+    fn bear(&self, silence: &mut Silence) -> Result<Option<Duration>> {
         loop {
             match silence.next() {
                 Next::Wait(limit) => return Ok(limit),
@@ -174,7 +167,7 @@ impl Link {
     }
 
     /// Takes the answer to a call out of the socket.
-    fn receive(&self, id: u64, signals: Signals, room: &mut [u8]) -> Result<(usize, Option<c_int>), Failure> {
+    fn receive(&self, id: u64, signals: Signals, room: &mut [u8]) -> Result<(usize, Option<c_int>)> {
         let mut is_given_up = signals == Signals::Wait;
         let mut silence = Silence::begin(self.patience);
         loop {

@@ -1,6 +1,6 @@
 //! A daemon that says nothing.
 //!
-//! A call may take as long as it likes, and a daemon that is stopped or hangs looks just the same. So whoever has heard
+//! A call may take as long as it likes, and a daemon that is stopped or hangs looks just the same. So a thread that has heard
 //! nothing for long asks something whose answer takes no time, and if that has none either, the connection is broken:
 //! to the program the device is gone. Once that was found, the other connections find it out sooner.
 
@@ -13,7 +13,6 @@ const SHORT: Duration = Duration::from_secs(1);
 /// A connection has ended for silence, and none has heard anything since.
 static IS_SILENT: AtomicBool = AtomicBool::new(false);
 
-/// What is to be done about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Wait, for so long at most; without an end if nothing is said.
@@ -22,7 +21,6 @@ pub(crate) enum Next {
     GiveUp,
 }
 
-/// The silence during one call.
 #[derive(Debug)]
 pub(crate) struct Silence {
     patience: Duration,

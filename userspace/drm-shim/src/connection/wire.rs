@@ -28,7 +28,6 @@ pub(crate) struct Counts {
     pub(crate) stretches: U32,
 }
 
-/// A stretch of memory.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct Stretch {
@@ -83,7 +82,6 @@ pub(crate) fn is_probed(message: &[u8]) -> bool {
     answer(message, Kind::Readable, PROBE).is_some()
 }
 
-/// Gives up a call.
 pub(crate) fn abandon(id: u64, call: u64) -> [u8; HEADER + 8] {
     let mut message = [0; HEADER + 8];
     begin(&mut message, Kind::Abandon, 0, id);
@@ -93,7 +91,6 @@ pub(crate) fn abandon(id: u64, call: u64) -> [u8; HEADER + 8] {
     message
 }
 
-/// What the daemon answered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer<'a> {
     /// The file, where the answer is about one.

@@ -18,11 +18,6 @@ fn answer(result: Result<(), c_int>) -> c_int {
 
 macro_rules! access {
     ($( $name:ident; )*) => { $(
-        /// Tells whether a path may be read, written, or is there.
-        ///
-        /// # Safety
-        ///
-        /// That of the C library's.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(path: *const c_char, mode: c_int) -> c_int {
             if let Some((_, place)) = place(path) {
@@ -40,11 +35,6 @@ access! {
     eaccess;
 }
 
-/// Tells whether a path that begins in a directory may be read, written, or is there.
-///
-/// # Safety
-///
-/// That of the C library's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn faccessat(directory: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int {
     if let Some((_, place)) = place_at(directory, path) {

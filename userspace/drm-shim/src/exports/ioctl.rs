@@ -7,10 +7,6 @@ use crate::sys::{self, keeping_errno, set_errno};
 use crate::{config, device, next};
 
 /// Calls with DRM's letter on a file of the device go to the daemon; a comparison is all that others cost.
-///
-/// # Safety
-///
-/// That of the C library's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     // The upper half is a sign that C put there, or is not.

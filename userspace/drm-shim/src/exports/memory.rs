@@ -8,11 +8,6 @@ use crate::{huge, next};
 
 macro_rules! map {
     ($( $name:ident; )*) => { $(
-        /// Maps memory.
-        ///
-        /// # Safety
-        ///
-        /// That of the C library's.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(
             at: *mut c_void,
@@ -40,11 +35,6 @@ map! {
     mmap64;
 }
 
-/// Takes memory back.
-///
-/// # Safety
-///
-/// That of the C library's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn munmap(at: *mut c_void, bytes: size_t) -> c_int {
     match keeping_errno(|| huge::unmap(at.addr(), bytes)) {

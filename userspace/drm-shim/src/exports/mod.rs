@@ -1,4 +1,5 @@
 //! The functions that programs call: each looks whether it is about the device, and goes on to the one behind it if not.
+//! What is safe to call it with is what the C library's function of that name demands.
 //!
 //! Names with underscores are those that programs are compiled to call: the fortified ones, which have lost their
 //! `mode`, and those of C libraries before 2.33, in which `stat` was inline.
@@ -18,8 +19,7 @@ use crate::config::{self, Config};
 use crate::node::{self, Place};
 use crate::sys::file;
 
-/// Reads the environment and finds the functions behind this library's, where that is not too late: the first call may
-/// come in a signal handler.
+/// Reads the environment and finds the functions behind these early: the first call may come in a signal handler.
 extern "C" fn start() {
     config::get();
 }

@@ -23,11 +23,6 @@ fn open_place((config, place): (&Config, Place), flags: c_int) -> Option<c_int> 
 
 macro_rules! open {
     ($( $name:ident => $next:ident; )*) => { $(
-        /// Opens a path.
-        ///
-        /// # Safety
-        ///
-        /// That of the C library's.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
             if let Some(fd) = place(path).and_then(|place| open_place(place, flags)) {
@@ -48,11 +43,6 @@ open! {
 
 macro_rules! open_at {
     ($( $name:ident => $next:ident; )*) => { $(
-        /// Opens a path that begins in a directory.
-        ///
-        /// # Safety
-        ///
-        /// That of the C library's.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
             if let Some(fd) = place_at(directory, path).and_then(|place| open_place(place, flags)) {
@@ -72,10 +62,6 @@ open_at! {
 macro_rules! fortified {
     ($( $name:ident($( $directory:ident )?) => $call:ident; )*) => { $(
         /// Opens a path that is not made anew.
-        ///
-        /// # Safety
-        ///
-        /// That of the C library's.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($( $directory: c_int, )? path: *const c_char, flags: c_int) -> c_int {
             // SAFETY: the program's own call; without `O_CREAT` nobody looks at the mode.
@@ -93,11 +79,6 @@ fortified! {
 
 macro_rules! stream {
     ($( $name:ident; )*) => { $(
-        /// Opens a path as a stream.
-        ///
-        /// # Safety
-        ///
-        /// That of the C library's.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
             let found = place(path).filter(|(_, place)| *place != Place::Directory);
@@ -135,11 +116,6 @@ fn flags_of(mode: *const c_char) -> Option<c_int> {
     Some(if mode.contains(&b'e') { access | libc::O_CLOEXEC } else { access })
 }
 
-/// Opens a directory to list it.
-///
-/// # Safety
-///
-/// That of the C library's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn opendir(path: *const c_char) -> *mut libc::DIR {
     let path = match place(path) {
@@ -155,10 +131,6 @@ unsafe extern "C" fn opendir(path: *const c_char) -> *mut libc::DIR {
 }
 
 /// The path without links: the device's has none.
-///
-/// # Safety
-///
-/// That of the C library's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realpath(path: *const c_char, into: *mut c_char) -> *mut c_char {
     let found = place(path).filter(|(_, place)| *place != Place::Nothing);

@@ -9,7 +9,6 @@ use crate::sys::file::Identity;
 use crate::sys::{keeping_errno, set_errno};
 use crate::{device, next};
 
-/// What `stat` says of a place.
 fn describe(config: &Config, place: Place, into: *mut libc::stat) -> c_int {
     let mode = match place {
         Place::Node => node::mode(),
@@ -59,11 +58,6 @@ fn is_descriptor(path: *const c_char, flags: c_int) -> bool {
 
 macro_rules! of_path {
     ($( $name:ident($( $version:ident )?); )*) => { $(
-        /// Says what lies at a path.
-        ///
-        /// # Safety
-        ///
-        /// That of the C library's.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($( $version: c_int, )? path: *const c_char, into: *mut libc::stat) -> c_int {
             if let Some((config, place)) = place(path) {
@@ -88,11 +82,6 @@ of_path! {
 
 macro_rules! of_descriptor {
     ($( $name:ident($( $version:ident )?); )*) => { $(
-        /// Says what a descriptor stands for.
-        ///
-        /// # Safety
-        ///
-        /// That of the C library's.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($( $version: c_int, )? fd: c_int, into: *mut libc::stat) -> c_int {
             // SAFETY: the program's own call.
@@ -111,11 +100,6 @@ of_descriptor! {
 
 macro_rules! at {
     ($( $name:ident($( $version:ident )?); )*) => { $(
-        /// Says what lies at a path that begins in a directory.
-        ///
-        /// # Safety
-        ///
-        /// That of the C library's.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(
             $( $version: c_int, )?
@@ -142,10 +126,6 @@ at! {
 }
 
 /// Says what lies at a path that begins in a directory, as far as is asked for.
-///
-/// # Safety
-///
-/// That of the C library's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn statx(
     directory: c_int,
@@ -177,7 +157,6 @@ unsafe extern "C" fn statx(
     result
 }
 
-/// What `statx` says of a place.
 fn describe_more(config: &Config, place: Place, into: *mut libc::statx) -> c_int {
     // SAFETY: it is numbers, for which zeros are valid.
     let mut plain: libc::stat = unsafe { std::mem::zeroed() };

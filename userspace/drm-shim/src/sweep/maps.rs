@@ -1,4 +1,4 @@
-//! What the process has mapped, by `/proc/self/maps`.
+//! The mappings of the process, by `/proc/self/maps`.
 //!
 //! A line has addresses, rights, an offset, the file's device as two hexadecimal numbers and its inode in decimal.
 
@@ -7,7 +7,7 @@ use crate::sys::file::{self, Identity};
 /// Bytes that are read at a time; paths are longer than that only where nobody looks.
 const ROOM: usize = 4096;
 
-/// Shows the file of each mapping that has one. False if nobody can tell.
+/// Shows the file of each mapping that has one. False if they cannot be listed.
 pub(super) fn each(show: &mut impl FnMut(Identity)) -> bool {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     let Ok(maps) = file::open(libc::AT_FDCWD, c"/proc/self/maps", flags, 0) else { return false };
@@ -40,9 +40,7 @@ struct Line {
     is_minor: bool,
 }
 
-/// The field with the device.
 const DEVICE: u8 = 3;
-/// The field with the inode.
 const INODE: u8 = 4;
 
 impl Line {

@@ -6,9 +6,9 @@ use std::mem::MaybeUninit;
 
 use libc::{c_int, mode_t};
 
-use super::{Failure, checked};
+use super::{Failure, Result, checked};
 
-/// What tells files apart.
+/// The identity of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) device: u64,
@@ -22,8 +22,8 @@ impl Identity {
     }
 }
 
-/// What the system says of a descriptor. Not `fstat`, which is this library's.
-pub(crate) fn status(fd: c_int) -> Result<libc::stat, Failure> {
+/// The system's status of a descriptor. Not `fstat`, which is this library's.
+pub(crate) fn status(fd: c_int) -> Result<libc::stat> {
     let mut stat = MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the system writes one structure, for which there is room; its layout is the C library's on the 64-bit
     // machines that this library is built for.
@@ -45,7 +45,7 @@ pub(crate) fn identity(fd: c_int) -> Option<Identity> {
 }
 
 /// Opens a path. Not `openat`, which is this library's.
-pub(crate) fn open(directory: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<c_int, Failure> {
+pub(crate) fn open(directory: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<c_int> {
     // SAFETY: the path is borrowed for the call, which only reads it, up to its zero.
     let result = unsafe { libc::syscall(libc::SYS_openat, directory, path.as_ptr(), flags, mode) };
     // A descriptor is an `int`.
@@ -80,7 +80,7 @@ pub(crate) fn move_up(fd: c_int, least: c_int) -> c_int {
 }
 
 /// Opens what a descriptor stands for once more, with flags of its own and a position of its own.
-pub(crate) fn reopen(fd: c_int, flags: c_int) -> Result<c_int, Failure> {
+pub(crate) fn reopen(fd: c_int, flags: c_int) -> Result<c_int> {
     let mut path = [0_u8; 32];
     // There is room for it, and numbers are written without allocating.
     write!(&mut path[..], "/proc/self/fd/{fd}\0").map_err(|_| Failure(libc::EBADF))?;
@@ -89,7 +89,7 @@ pub(crate) fn reopen(fd: c_int, flags: c_int) -> Result<c_int, Failure> {
 }
 
 /// Reads into `into`; the bytes that came.
-pub(crate) fn read(fd: c_int, into: &mut [u8]) -> Result<usize, Failure> {
+pub(crate) fn read(fd: c_int, into: &mut [u8]) -> Result<usize> {
     // SAFETY: the system writes no more bytes than the slice has.
     let result = unsafe { libc::syscall(libc::SYS_read, fd, into.as_mut_ptr(), into.len()) };
     // It is not negative.
@@ -97,7 +97,7 @@ pub(crate) fn read(fd: c_int, into: &mut [u8]) -> Result<usize, Failure> {
 }
 
 /// Reads entries of a directory into `into`; the bytes that came.
-pub(crate) fn entries(fd: c_int, into: &mut [u8]) -> Result<usize, Failure> {
+pub(crate) fn entries(fd: c_int, into: &mut [u8]) -> Result<usize> {
     // SAFETY: the system writes no more bytes than the slice has.
     let result = unsafe { libc::syscall(libc::SYS_getdents64, fd, into.as_mut_ptr(), into.len()) };
     // It is not negative.

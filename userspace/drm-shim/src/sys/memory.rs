@@ -8,7 +8,7 @@ use std::ptr;
 
 use libc::{c_int, c_long, c_void};
 
-use super::{Failure, checked, process};
+use super::{Failure, Result, checked, process};
 
 /// How many stretches there are at each end, and no flags: whole registers, as the system takes them.
 const ONE: usize = 1;
@@ -131,13 +131,7 @@ fn is_writable(at: u64) -> bool {
 }
 
 /// Maps a file's memory for the program, wherever there is room; its address.
-pub(crate) fn map_file(
-    bytes: usize,
-    prot: c_int,
-    flags: c_int,
-    fd: c_int,
-    offset: usize,
-) -> Result<usize, Failure> {
+pub(crate) fn map_file(bytes: usize, prot: c_int, flags: c_int, fd: c_int, offset: usize) -> Result<usize> {
     let (prot, flags, fd) = (c_long::from(prot), c_long::from(flags), c_long::from(fd));
     // SAFETY: the system chooses an address where nothing is: whoever calls has no fixed one.
     let result =
@@ -146,7 +140,7 @@ pub(crate) fn map_file(
 }
 
 /// Takes memory of the program's back, which it asked for.
-pub(crate) fn unmap(at: usize, bytes: usize) -> Result<(), Failure> {
+pub(crate) fn unmap(at: usize, bytes: usize) -> Result<()> {
     // SAFETY: the program gave the mapping back that was made for it; what it still refers to there is its affair.
     let result = unsafe { libc::syscall(libc::SYS_munmap, at, bytes) };
     checked(result).map(drop)
@@ -164,16 +158,16 @@ unsafe impl Send for Mapping {}
 
 impl Mapping {
     /// Zeroed memory that takes room only where it is touched, gone in a child after `fork`'s own copy.
-    pub(crate) fn anonymous(bytes: usize) -> Result<Self, Failure> {
+    pub(crate) fn anonymous(bytes: usize) -> Result<Self> {
         Self::map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
     }
 
     /// A file's memory, shared.
-    pub(crate) fn shared(fd: c_int, bytes: usize) -> Result<Self, Failure> {
+    pub(crate) fn shared(fd: c_int, bytes: usize) -> Result<Self> {
         Self::map(bytes, libc::MAP_SHARED, fd)
     }
 
-    fn map(bytes: usize, flags: c_int, fd: c_int) -> Result<Self, Failure> {
+    fn map(bytes: usize, flags: c_int, fd: c_int) -> Result<Self> {
         let at = map_file(bytes, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0)?;
         Ok(Self { at: ptr::with_exposed_provenance_mut(at), bytes })
     }
@@ -194,7 +188,7 @@ impl Mapping {
     }
 
     /// Asks for a page to be zeros in the child of a `fork`.
-    pub(crate) fn wipe_on_fork(&self) -> Result<(), Failure> {
+    pub(crate) fn wipe_on_fork(&self) -> Result<()> {
         // SAFETY: advice about memory of this library's own.
         let result = unsafe { libc::syscall(libc::SYS_madvise, self.at, self.bytes, libc::MADV_WIPEONFORK) };
         checked(result).map(drop)

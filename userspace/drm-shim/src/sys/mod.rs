@@ -14,9 +14,10 @@ use libc::c_int;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure(pub(crate) c_int);
 
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
 impl Failure {
-    /// The connection to the daemon broke, which no call that went through it answers. To the program it is a device
-    /// that is gone.
+    /// The connection to the daemon broke; no call through it is answered. To the program the device is gone.
     pub(crate) const BROKEN: Self = Self(-libc::ENODEV);
 
     /// What `errno` is to say.
@@ -26,11 +27,10 @@ impl Failure {
 }
 
 /// What most calls give: a number that is not negative, or the error.
-fn checked(result: libc::c_long) -> Result<libc::c_long, Failure> {
+fn checked(result: libc::c_long) -> Result<libc::c_long> {
     if result < 0 { Err(Failure(errno())) } else { Ok(result) }
 }
 
-/// The thread's `errno`.
 pub(crate) fn errno() -> c_int {
     // SAFETY: the C library gives a valid pointer to the calling thread's own variable.
     let at = unsafe { libc::__errno_location() };
@@ -38,7 +38,6 @@ pub(crate) fn errno() -> c_int {
     unsafe { *at }
 }
 
-/// Sets the thread's `errno`.
 pub(crate) fn set_errno(value: c_int) {
     // SAFETY: the C library gives a valid pointer to the calling thread's own variable.
     let at = unsafe { libc::__errno_location() };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use libc::{c_int, c_long};
 
 use super::file::{self, Identity};
-use super::{Failure, checked};
+use super::{Failure, Result, checked};
 
 /// Descriptors of this library begin here, out of the way of programs that close everything they count to.
 const LEAST: c_int = 900;
@@ -33,7 +33,7 @@ const CONTROL_LENGTH: usize = offset_of!(Control, padding);
 impl Socket {
     /// Connects to the socket at `path`, which has no zero at its end. Connecting and sending wait for a daemon that takes
     /// nothing for `patience` at most; zero is without an end.
-    pub(crate) fn connect(path: &[u8], patience: Duration) -> Result<Self, Failure> {
+    pub(crate) fn connect(path: &[u8], patience: Duration) -> Result<Self> {
         let mut address =
             libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
         if path.len() >= address.sun_path.len() {
@@ -77,7 +77,7 @@ impl Socket {
     }
 
     /// Sends one packet, with a descriptor if there is one. What cannot be sent breaks the connection.
-    pub(crate) fn send(&self, packet: &[u8], descriptor: Option<c_int>) -> Result<(), Failure> {
+    pub(crate) fn send(&self, packet: &[u8], descriptor: Option<c_int>) -> Result<()> {
         if !self.is_there() {
             return Err(Failure::BROKEN);
         }
@@ -107,7 +107,7 @@ impl Socket {
     /// Waits until there is something to take, or `limit` is over.
     ///
     /// `EINTR` if a signal comes first.
-    pub(crate) fn wait(&self, limit: Option<Duration>) -> Result<(), Failure> {
+    pub(crate) fn wait(&self, limit: Option<Duration>) -> Result<()> {
         let mut watched = libc::pollfd { fd: self.fd, events: libc::POLLIN, revents: 0 };
         // The system writes into it what is left.
         let mut limit = limit.map(|limit| libc::timespec {
@@ -124,7 +124,7 @@ impl Socket {
     /// Takes one packet that is there: its bytes, and the descriptor that came along.
     ///
     /// `EAGAIN` if there is none; no bytes if the daemon is gone.
-    pub(crate) fn receive(&self, into: &mut [u8]) -> Result<(usize, Option<c_int>), Failure> {
+    pub(crate) fn receive(&self, into: &mut [u8]) -> Result<(usize, Option<c_int>)> {
         let mut control = MaybeUninit::<Control>::zeroed();
         let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
         let mut message = message(&mut part, control.as_mut_ptr());

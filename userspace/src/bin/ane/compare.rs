@@ -2,16 +2,14 @@
 
 use std::fmt::Write as _;
 
-use ane::container::Axes;
 use ane::decode::printable;
-use ane::model::compare::{Error, compare};
-use ane::model::network::Array;
-use ane::tensor::Tensor;
+use ane::model::compare::{CompareError, compare, random};
+use ane::model::compile::Port;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 
 use crate::device::DeviceArgs;
-use crate::failure::{Advise, Exit};
+use crate::failure::{Advise, Exit, Failure};
 use crate::model::ModelArgs;
 use crate::run::Assignment;
 use crate::{compile, device, files};
@@ -36,12 +34,16 @@ pub(crate) struct Compare {
     /// Seed of the random numbers
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Print JSON for another program to read
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
 }
 
 pub(crate) fn run(args: &Compare) -> Result<()> {
     let compiled = compile::compiled(&args.model)?;
+    check(&args.input, &compiled.inputs)?;
     let mut inputs = Vec::new();
     for (index, port) in compiled.inputs.iter().enumerate() {
         let number = index.to_string();
@@ -55,9 +57,13 @@ pub(crate) fn run(args: &Compare) -> Result<()> {
     }
     let device = device::open(&args.device)?;
     let layers = compare(&device, &compiled, &inputs).or_else(|why| match why {
-        Error::Run(why) => Err(device::session_failure(&why, &device)),
+        CompareError::Run(why) => Err(device::session_failure(&why, &device)),
+        CompareError::Compile(why) => Err(compile::refused(&args.model.model, &why)),
         why => Err(anyhow!(why)).advise(Exit::Refused, "every layer by itself has to fit, too"),
     })?;
+    if args.json {
+        return files::print_json(&layers);
+    }
     let mut page = String::new();
     writeln!(
         page,
@@ -79,9 +85,26 @@ pub(crate) fn run(args: &Compare) -> Result<()> {
     files::print(page.as_bytes())
 }
 
-fn random(dims: &[usize], seed: u64) -> Result<Array> {
-    let count: usize = dims.iter().product();
-    let shape = Axes { n: 1, c: 1, h: 1, w: u32::try_from(count)? };
-    let values = Tensor::random(shape, seed).into_values();
-    Ok(Array::new(dims.to_vec(), values.iter().map(|value| value.to_f64()).collect())?)
+/// Refuses an array for an input that the model does not have, and a second one for the same.
+fn check(given: &[Assignment], inputs: &[Port]) -> Result<()> {
+    let mut seen = vec![false; inputs.len()];
+    for Assignment { input, .. } in given {
+        let is_meant = |(index, port): (usize, &Port)| port.name == *input || index.to_string() == *input;
+        let what = match inputs.iter().enumerate().position(is_meant).map(|index| &mut seen[index]) {
+            Some(seen) if *seen => format!("input {input:?} is given twice"),
+            Some(seen) => {
+                *seen = true;
+                continue;
+            }
+            None => format!("model has no input {input:?}"),
+        };
+        let names: Vec<_> = inputs
+            .iter()
+            .enumerate()
+            .map(|(index, port)| format!("{index} ({})", printable(&port.name)))
+            .collect();
+        let advice = format!("its inputs are {}", names.join(", "));
+        return Err(Failure::new(Exit::CommandLine, what, advice).into());
+    }
+    Ok(())
 }

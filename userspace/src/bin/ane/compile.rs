@@ -7,14 +7,15 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use ane::count::count;
-use ane::decode::printable;
+use ane::decode::{ProgramReport, printable};
 use ane::model::network::Array;
-use ane::model::{self, Compiled, Options, onnx};
+use ane::model::{self, Compiled, ModelError, Options, Remedy, onnx};
 use ane::tensor::npy;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use serde::Serialize;
 
-use crate::failure::{Advise, Exit};
+use crate::failure::{Exit, Failure};
 use crate::files::{self, Existing};
 use crate::model::ModelArgs;
 
@@ -41,6 +42,16 @@ pub(crate) struct Compile {
     /// Print each layer with its tasks
     #[arg(long)]
     pub(crate) report: bool,
+    /// Print JSON for another program to read, with the layers and their tasks
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The program that was made, as `ane info --json` has it.
+#[derive(Serialize)]
+struct Report {
+    file: String,
+    program: ProgramReport,
 }
 
 /// Most elements of an array that is bound.
@@ -49,7 +60,11 @@ const ELEMENTS_MAX: u64 = model::network::array::ELEMENTS_MAX;
 pub(crate) fn run(args: &Compile) -> Result<()> {
     let compiled = compiled(&args.model)?;
     let built = &compiled.built;
-    files::save(&args.output, &built.to_anec()?, Existing::forced(args.force))?;
+    files::save(&args.output, &compiled.to_anec()?, Existing::forced(args.force))?;
+    if args.json {
+        let program = ProgramReport::of(&compiled.program());
+        return files::print_json(&Report { file: files::name(&args.output), program });
+    }
     let mut page = String::new();
     writeln!(
         page,
@@ -97,9 +112,28 @@ pub(crate) fn compiled(args: &ModelArgs) -> Result<Compiled> {
     options.extents = args.dim.iter().map(|dim| (dim.name.clone(), dim.extent)).collect();
     let file = model::compile::located(&args.model).with_context(|| files::name(&args.model))?;
     options.beside = model::Beside::of_file(&file);
-    model::compile(&files::read(&file)?, &options)
-        .with_context(|| files::name(&args.model))
-        .advise(Exit::Refused, "docs/models.md says what is mapped")
+    model::compile(&files::read(&file)?, &options).map_err(|why| refused(&args.model, &why))
+}
+
+/// Why a model is no program, with a line for each group of equal problems.
+pub(crate) fn refused(model: &Path, why: &ModelError) -> anyhow::Error {
+    let (name, advice) = (files::name(model), "docs/models.md says what is mapped");
+    match why {
+        ModelError::Problems(problems) => {
+            let remedy = |remedy: Remedy<'_>| match remedy {
+                Remedy::Bind(name) => format!(", --bind '{name}=FILE.npy'"),
+                Remedy::Extent(name) => format!(", --dim '{name}=1'"),
+            };
+            let what = format!("{name}: {} of the model cannot be mapped", count(problems.len(), "part"));
+            Failure::new(Exit::Refused, what, advice).with_lines(model::grouped(problems, remedy)).into()
+        }
+        ModelError::Unknown { .. } => {
+            let text = why.to_string();
+            let (what, known) = text.split_once("; ").unwrap_or((&text, advice));
+            Failure::new(Exit::CommandLine, format_args!("{name}: {what}"), known.to_owned()).into()
+        }
+        why => Failure::new(Exit::Refused, format_args!("{name}: {why}"), advice).into(),
+    }
 }
 
 /// An array of any shape, from NumPy's file or ONNX's.

@@ -37,7 +37,7 @@ pub(crate) struct Convert {
 pub(crate) fn run(args: &Convert) -> Result<()> {
     let from = files::name(&args.from);
     let bytes = files::read(&args.from)?;
-    let program = container::open(&bytes).with_context(|| from.clone())?;
+    let program = files::program(&args.from, &bytes)?;
     if program.container != container::Container::Hwx {
         let what = format!("{from}: is an {} already, there is nothing to convert", program.container.name());
         return Err(Failure::new(Exit::Refused, what, "use it as it is").into());

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use ane::container::{self, Program};
+use ane::container::Program;
 use ane::decode::{Damage, ProgramReport, Streamed, TaskReports, text};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::Args;
 
 use crate::failure::{Advise, Exit};
@@ -44,7 +44,7 @@ pub(crate) struct Decode {
 pub(crate) fn run(args: &Decode) -> Result<()> {
     let name = files::name(&args.file);
     let bytes = files::read(&args.file)?;
-    let program = container::open(&bytes).with_context(|| name.clone())?;
+    let program = files::program(&args.file, &bytes)?;
     let damage = if args.json { json(&program) } else { page(args, &program) }?;
     match damage {
         Some(damage) => Err(anyhow!("{name}: {damage}"))

@@ -5,7 +5,6 @@ use std::fmt::{self, Write as _};
 use std::path::Path;
 use std::path::PathBuf;
 
-use ane::container;
 use ane::count::count;
 use ane::diff::arrays::{self, Tolerance};
 use ane::diff::{Comparison, programs, timelines};
@@ -120,8 +119,8 @@ fn two_files(a: &Path, b: &Path, tolerance: Tolerance) -> Result<Comparison> {
             .with_context(|| format!("{} or {}", files::name(a), files::name(b)))
             .advise(Exit::Refused, "write one with `ane run --trace`"),
         (FileKind::Program, FileKind::Program) => {
-            let first = container::open(&first).with_context(|| files::name(a))?;
-            let second = container::open(&second).with_context(|| files::name(b))?;
+            let first = files::program(a, &first)?;
+            let second = files::program(b, &second)?;
             Ok(programs::compare(&first, &second))
         }
         (one, other) => {

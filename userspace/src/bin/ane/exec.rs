@@ -238,7 +238,8 @@ fn passed_on() -> SigSet {
 fn unblocked(command: &mut Command, signals: SigSet) -> &mut Command {
     let parent = nix::unistd::getpid();
     let prepare = move || {
-        // It is the end of the thread that starts the command that counts: the first one, which waits for the command.
+        // The signal comes at the end of the thread that starts the command. That is the first thread, which waits for the
+        // command.
         set_pdeathsig(Signal::SIGKILL)?;
         if nix::unistd::getppid() != parent {
             // It was killed before that.
@@ -350,9 +351,7 @@ impl Private {
         let thread = thread::Builder::new().name("daemon".to_owned()).spawn(serve);
         Ok(Self { thread: Some(thread.context("starting a thread")?), alive: Some(alive) })
     }
-}
 
-impl Private {
     /// Ends it, and gives what it knows of the last request that failed.
     fn stop(mut self) -> Option<String> {
         self.end()

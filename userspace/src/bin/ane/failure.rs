@@ -30,26 +30,25 @@ pub(crate) enum Exit {
 }
 
 /// An error with its exit code, and what to try.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{what}; {advice}")]
 pub(crate) struct Failure {
     exit: Exit,
     what: String,
     advice: Cow<'static, str>,
+    /// What is told below, line by line.
+    lines: Vec<String>,
 }
 
 impl Failure {
     pub(crate) fn new(exit: Exit, what: impl fmt::Display, advice: impl Into<Cow<'static, str>>) -> Self {
-        Self { exit, what: what.to_string(), advice: advice.into() }
+        Self { exit, what: what.to_string(), advice: advice.into(), lines: Vec::new() }
+    }
+
+    pub(crate) fn with_lines(self, lines: Vec<String>) -> Self {
+        Self { lines, ..self }
     }
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.what, self.advice)
-    }
-}
-
-impl std::error::Error for Failure {}
 
 pub(crate) trait Advise<T> {
     fn advise(self, exit: Exit, advice: impl Into<Cow<'static, str>>) -> anyhow::Result<T>;
@@ -78,6 +77,9 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     match error.chain().find_map(|cause| cause.downcast_ref::<Failure>()) {
         Some(failure) => {
             files::tell(format_args!("{text}{limit}"));
+            for line in &failure.lines {
+                files::tell_more(one_line(line));
+            }
             ExitCode::from(failure.exit as u8)
         }
         None => {

@@ -3,13 +3,15 @@
 //! Each file is written under another name in the folder where it will be, and gets its name when it is complete. A
 //! folder of results is made the same way. So a full disk or a killed process leaves what was there before.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use ane::container::{self, Program};
 use ane::decode::printable;
+use ane::model;
 use anyhow::{Context, Result};
 
 use crate::failure::{Advise, Exit, Failure};
@@ -24,6 +26,31 @@ pub(crate) fn name(path: &Path) -> String {
 /// A line for whoever watches. That nobody does, as behind `2>&1 | head`, is no failure.
 pub(crate) fn tell(line: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "ane: {line}");
+}
+
+/// A line below the one that was told.
+pub(crate) fn tell_more(line: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "  {line}");
+}
+
+/// The program in a file that was read. For a model the error says how to make a program of it.
+pub(crate) fn program<'a>(path: &Path, bytes: &'a [u8]) -> Result<Program<'a>> {
+    let opened = container::open(bytes);
+    let is_model =
+        matches!(opened, Err(container::Error::Unrecognised(_))) && model::compile::is_model(bytes);
+    match opened {
+        Err(_) if is_model => Err(model_failure(path)),
+        opened => opened.with_context(|| name(path)),
+    }
+}
+
+/// A model where a program is wanted.
+fn model_failure(path: &Path) -> anyhow::Error {
+    let stem = path.file_stem().filter(|stem| *stem != "-").unwrap_or_else(|| OsStr::new("model"));
+    let program = printable(&Path::new(stem).with_extension("anec").display().to_string());
+    let given = printable(&path.display().to_string());
+    let advice = format!("make a program with: ane compile {given} -o {program}");
+    Failure::new(Exit::Refused, format_args!("{}: is a model, and no program", name(path)), advice).into()
 }
 
 /// The whole file; `-` is standard input.
@@ -41,7 +68,11 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
         }
         Ok(())
     };
-    open().with_context(|| name(path))?;
+    let read = open();
+    if path.is_dir() && model::compile::located(path).is_ok() {
+        return Err(model_failure(path));
+    }
+    read.with_context(|| name(path))?;
     Ok(bytes)
 }
 

@@ -4,7 +4,6 @@ use std::fmt::{self, Write as _};
 use std::path::Path;
 use std::path::PathBuf;
 
-use ane::container;
 use ane::count::count;
 use ane::decode::{ProgramReport, SurfaceReport, TaskReports, printable};
 use ane::device::Device;
@@ -14,7 +13,7 @@ use ane_uapi::ioctl::param::{
     FEATURE_CHECK, FEATURE_MOVER, FEATURE_PE_MMU, FEATURE_VIRTUAL, MOVER_CONTENDED, MOVER_ISA,
     MOVER_WAITS_FOR_CREDIT, MOVER_WORMHOLE, PE_MMU_ENTRIES_MAX, Param,
 };
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
@@ -24,7 +23,7 @@ use crate::{device, files, run};
 /// Say what a program needs, or what a device is
 ///
 /// With MODEL: prints the container, the tasks and what each does, the operands with their shapes, and how much memory
-/// the program takes. Without MODEL: prints the chip, what the device offers, and its limits.
+/// the program takes. Of a program that `ane compile` made it prints the shapes and layers of the model, too. Without MODEL: prints the chip, what the device offers, and its limits.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -64,11 +63,15 @@ struct Overview {
 fn program(path: &Path, json: bool) -> Result<()> {
     let file = files::name(path);
     let bytes = files::read(path)?;
-    let program = container::open(&bytes).with_context(|| file.clone())?;
+    let program = files::program(path, &bytes)?;
     let whole = ProgramReport::of(&program);
     let (mut walk, mut tasks) = (TaskReports::of(&program), Vec::new());
     while let Some(task) = walk.next(&whole.bars) {
-        tasks.push(task.summary.clone());
+        let layer = program.layer_of(task.index);
+        let layer = layer.map(|layer| {
+            format!("; {} {}", printable(&layer.operation), printable(&layer.name)).trim_end().to_owned()
+        });
+        tasks.push(task.summary.clone() + &layer.unwrap_or_default());
     }
     let overview = Overview {
         file,
@@ -90,8 +93,12 @@ impl Overview {
             writeln!(page, "  compiler  {}", printable(line))?;
         }
         for surface in &program.surfaces {
-            let SurfaceReport { name, direction, bar, element, shape, .. } = surface;
-            writeln!(page, "  {direction:<8}  {:<16} {shape:?} {element}, BAR {bar}", printable(name))?;
+            let SurfaceReport { name, direction, bar, element, shape, array, .. } = surface;
+            write!(page, "  {direction:<8}  {:<16} ", printable(name))?;
+            match array {
+                Some(array) => writeln!(page, "{array:?} {element}, as {shape:?}, BAR {bar}")?,
+                None => writeln!(page, "{shape:?} {element}, BAR {bar}")?,
+            }
         }
         let constants: usize = program.constants.iter().map(|constants| constants.bytes).sum();
         writeln!(
@@ -104,6 +111,9 @@ impl Overview {
         writeln!(page, "  tasks     {tasks}")?;
         for (index, summary) in self.tasks.iter().enumerate() {
             writeln!(page, "    {index:>4}  {summary}")?;
+        }
+        for note in &program.notes {
+            writeln!(page, "  note      {note}")?;
         }
         for warning in &program.warnings {
             writeln!(page, "  warning   {warning}")?;

@@ -1,5 +1,4 @@
 //! `ane`: tools for programs of the Apple Neural Engine.
-#![deny(unsafe_code)]
 
 mod bench;
 mod build;

@@ -52,6 +52,7 @@ pub(crate) struct Patch {
 pub(crate) fn run(args: &Patch) -> Result<()> {
     let name = files::name(&args.program);
     let before = files::read(&args.program)?;
+    files::program(&args.program, &before)?;
     let advice = "`ane decode --explain` prints each register that a task writes, with its fields";
     let mut after = patch::registers(&before, args.task, &args.edits)
         .with_context(|| name.clone())

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use ane::{container, report};
+use ane::report;
 use ane_uapi::hw::chip::Soc;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 
 use crate::files;
@@ -45,8 +45,8 @@ pub(crate) fn run(args: &Report) -> Result<()> {
     let names: Vec<String> = paths.iter().map(|path| files::name(path)).collect();
     let contents: Vec<Vec<u8>> = paths.iter().map(|path| files::read(path)).collect::<Result<_>>()?;
     let mut programs = Vec::with_capacity(contents.len());
-    for (name, bytes) in names.iter().zip(&contents) {
-        programs.push(container::open(bytes).with_context(|| name.clone())?);
+    for (path, bytes) in paths.iter().zip(&contents) {
+        programs.push(files::program(path, bytes)?);
     }
     let named: Vec<_> = names.iter().map(String::as_str).zip(&programs).collect();
     let page = report::page(&named, args.chip)?;

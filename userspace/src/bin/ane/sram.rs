@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use ane::container;
 use ane::sram::{Occupancy, svg, text};
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::hal::Generation;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::Args;
 
 use crate::failure::{Advise, Exit};
@@ -60,7 +59,7 @@ pub(crate) fn run(args: &Sram) -> Result<()> {
     };
     let name = files::name(file);
     let bytes = files::read(file)?;
-    let program = container::open(&bytes).with_context(|| name.clone())?;
+    let program = files::program(file, &bytes)?;
     let report = match args.target {
         Some(target) => Occupancy::on_target(&program, target),
         None => Occupancy::of(&program, args.chip),

@@ -151,9 +151,7 @@ pub(super) fn destination(placed: &PlacedPass<'_>, descriptor: &mut Descriptor) 
         .with_truncate(3)
         .with_mem_fmt(MemoryFormat::Fp16 as u8)
         .with_interleave(1);
-    let Some(memory) = placed.result.memory else {
-        return;
-    };
+    let Some(memory) = placed.result.memory else { return };
     let zero_pads = matches!(placed.pass.work, Work::Neural(_));
     let fmt = fmt
         .with_zero_pad_last(zero_pads)

@@ -1,7 +1,7 @@
 //! Elements in another place or number.
 
 use super::super::concat::Axis;
-use super::super::error::BuildError;
+use super::super::error::Result;
 use super::super::graph::{Graph, Tensor};
 use super::super::shape::Shape;
 use super::{Setting, dims};
@@ -29,12 +29,12 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses tensors of another graph.
-    pub fn copy(&mut self, x: Tensor) -> Result<Tensor, BuildError> {
+    pub fn copy(&mut self, x: Tensor) -> Result<Tensor> {
         self.layer("copy", &[x], |_, values| Ok(values[0]))
     }
 
     /// Columns of several tensors side by side: they become lines on the way, as parts in width cannot be written.
-    pub(in crate::build) fn concat_columns(&mut self, parts: &[Tensor]) -> Result<Tensor, BuildError> {
+    pub(in crate::build) fn concat_columns(&mut self, parts: &[Tensor]) -> Result<Tensor> {
         self.layer("concatenation", parts, |layer, values| {
             layer.add(Operation::Concat(Axis::Columns.place()), values)
         })
@@ -59,7 +59,7 @@ impl Graph {
     /// assert_eq!(graph.shape(y)?, Shape::new(8, 4, 8));
     /// # Ok::<(), ane::build::BuildError>(())
     /// ```
-    pub fn cut(&mut self, x: Tensor, [channels, rows, columns]: [Cut; 3]) -> Result<Tensor, BuildError> {
+    pub fn cut(&mut self, x: Tensor, [channels, rows, columns]: [Cut; 3]) -> Result<Tensor> {
         let cuts = vec![Cut::all(1), channels, rows, columns];
         self.layer("slice", &[x], |layer, values| layer.add(Operation::Cut(cuts), values))
     }
@@ -81,7 +81,7 @@ impl Graph {
     /// assert_eq!(graph.shape(y)?, Shape::new(1, 375, 375));
     /// # Ok::<(), ane::build::BuildError>(())
     /// ```
-    pub fn tile(&mut self, x: Tensor, times: [u32; 3]) -> Result<Tensor, BuildError> {
+    pub fn tile(&mut self, x: Tensor, times: [u32; 3]) -> Result<Tensor> {
         self.layer("tile", &[x], |layer, values| {
             let times = layer.list([1, times[0].into(), times[1].into(), times[2].into()]);
             layer.operator("Tile", &[values[0], times], &[])
@@ -93,7 +93,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses a shape that the tensor does not stretch to.
-    pub fn expand(&mut self, x: Tensor, shape: Shape) -> Result<Tensor, BuildError> {
+    pub fn expand(&mut self, x: Tensor, shape: Shape) -> Result<Tensor> {
         self.layer("expand", &[x], |layer, values| layer.add(Operation::Expand(dims(shape)), values))
     }
 
@@ -102,7 +102,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses an axis that is there twice.
-    pub fn permute(&mut self, x: Tensor, order: [Axis; 3]) -> Result<Tensor, BuildError> {
+    pub fn permute(&mut self, x: Tensor, order: [Axis; 3]) -> Result<Tensor> {
         let order = [0, order[0].place(), order[1].place(), order[2].place()].to_vec();
         self.layer("permute", &[x], |layer, values| layer.add(Operation::Permute(order), values))
     }
@@ -112,7 +112,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses another number of elements.
-    pub fn reshape(&mut self, x: Tensor, shape: Shape) -> Result<Tensor, BuildError> {
+    pub fn reshape(&mut self, x: Tensor, shape: Shape) -> Result<Tensor> {
         self.layer("reshape", &[x], |layer, values| layer.add(Operation::Reshape(dims(shape)), values))
     }
 
@@ -121,7 +121,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses to cut off more than there is.
-    pub fn pad(&mut self, x: Tensor, sides: Sides, edge: Edge) -> Result<Tensor, BuildError> {
+    pub fn pad(&mut self, x: Tensor, sides: Sides, edge: Edge) -> Result<Tensor> {
         let (mode, value) = match edge {
             Edge::Value(value) => ("constant", value),
             Edge::Nearest => ("edge", 0.0),
@@ -142,7 +142,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses an index that the axis has not, and an empty list.
-    pub fn take(&mut self, x: Tensor, axis: Axis, indices: &[u32]) -> Result<Tensor, BuildError> {
+    pub fn take(&mut self, x: Tensor, axis: Axis, indices: &[u32]) -> Result<Tensor> {
         let axis = axis.place();
         let indices = indices.iter().map(|&index| index as usize).collect();
         self.layer("take", &[x], |layer, values| layer.add(Operation::Take { axis, indices }, values))
@@ -153,7 +153,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses channels that squares of this size do not divide.
-    pub fn depth_to_space(&mut self, x: Tensor, block: u32) -> Result<Tensor, BuildError> {
+    pub fn depth_to_space(&mut self, x: Tensor, block: u32) -> Result<Tensor> {
         let settings = [("blocksize", Setting::Integer(block.into()))];
         self.layer("depth to space", &[x], |layer, values| layer.operator("DepthToSpace", values, &settings))
     }
@@ -163,7 +163,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses rows or columns that squares of this size do not divide.
-    pub fn space_to_depth(&mut self, x: Tensor, block: u32) -> Result<Tensor, BuildError> {
+    pub fn space_to_depth(&mut self, x: Tensor, block: u32) -> Result<Tensor> {
         let settings = [("blocksize", Setting::Integer(block.into()))];
         self.layer("space to depth", &[x], |layer, values| layer.operator("SpaceToDepth", values, &settings))
     }

@@ -3,7 +3,7 @@
 use half::f16;
 
 use super::super::convolution::{Channels, Convolution, Weights};
-use super::super::error::BuildError;
+use super::super::error::Result;
 use super::super::graph::{Graph, Tensor};
 use super::super::pass::{Nonlinearity, Tail};
 use super::{Layer, Setting, moving, pads};
@@ -40,7 +40,7 @@ impl Graph {
         x: Tensor,
         convolution: &Convolution<'_>,
         dilation: (u32, u32),
-    ) -> Result<Tensor, BuildError> {
+    ) -> Result<Tensor> {
         self.layer("dilated convolution", &[x], |layer, values| {
             let [channels, ..] = layer.extents(values[0]);
             let groups = groups(convolution, channels);
@@ -81,7 +81,7 @@ impl Graph {
         convolution: &Convolution<'_>,
         dilation: (u32, u32),
         more: (u32, u32),
-    ) -> Result<Tensor, BuildError> {
+    ) -> Result<Tensor> {
         self.layer("transposed convolution", &[x], |layer, values| {
             let [channels, ..] = layer.extents(values[0]);
             let groups = groups(convolution, channels);

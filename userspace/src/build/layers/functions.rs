@@ -1,6 +1,6 @@
 //! Functions of each element, comparisons, and choices between two tensors.
 
-use super::super::error::BuildError;
+use super::super::error::Result;
 use super::super::graph::{Graph, Tensor};
 use crate::model::network::Operation;
 use crate::model::network::operation::Map;
@@ -49,7 +49,7 @@ impl Graph {
     /// assert_eq!(graph.build()?.task_count(), 4);
     /// # Ok::<(), ane::build::BuildError>(())
     /// ```
-    pub fn map(&mut self, x: Tensor, map: Map) -> Result<Tensor, BuildError> {
+    pub fn map(&mut self, x: Tensor, map: Map) -> Result<Tensor> {
         self.layer(map.name(), &[x], |layer, values| layer.add(Operation::Map(map), values))
     }
 
@@ -58,7 +58,7 @@ impl Graph {
     /// # Errors
     ///
     /// As [`map`](Self::map).
-    pub fn hard_swish(&mut self, x: Tensor) -> Result<Tensor, BuildError> {
+    pub fn hard_swish(&mut self, x: Tensor) -> Result<Tensor> {
         self.layer("hard swish", &[x], |layer, values| layer.operator("HardSwish", values, &[]))
     }
 
@@ -67,7 +67,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses shapes that do not stretch to each other.
-    pub fn divide(&mut self, a: Tensor, b: Tensor) -> Result<Tensor, BuildError> {
+    pub fn divide(&mut self, a: Tensor, b: Tensor) -> Result<Tensor> {
         self.layer("divide", &[a, b], |layer, values| layer.operator("Div", values, &[]))
     }
 
@@ -76,7 +76,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses shapes that do not stretch to each other.
-    pub fn power(&mut self, a: Tensor, b: Tensor) -> Result<Tensor, BuildError> {
+    pub fn power(&mut self, a: Tensor, b: Tensor) -> Result<Tensor> {
         self.layer("power", &[a, b], |layer, values| layer.operator("Pow", values, &[]))
     }
 
@@ -85,7 +85,7 @@ impl Graph {
     /// # Errors
     ///
     /// As [`map`](Self::map).
-    pub fn to_power(&mut self, x: Tensor, exponent: f64) -> Result<Tensor, BuildError> {
+    pub fn to_power(&mut self, x: Tensor, exponent: f64) -> Result<Tensor> {
         self.layer("power", &[x], |layer, values| {
             let exponent = layer.scalar(exponent);
             layer.operator("Pow", &[values[0], exponent], &[])
@@ -97,7 +97,7 @@ impl Graph {
     /// # Errors
     ///
     /// Refuses shapes that do not stretch to each other.
-    pub fn compare(&mut self, a: Tensor, b: Tensor, comparison: Comparison) -> Result<Tensor, BuildError> {
+    pub fn compare(&mut self, a: Tensor, b: Tensor, comparison: Comparison) -> Result<Tensor> {
         let operator = comparison.operator();
         self.layer("comparison", &[a, b], |layer, values| layer.operator(operator, values, &[]))
     }
@@ -107,7 +107,7 @@ impl Graph {
     /// # Errors
     ///
     /// As [`map`](Self::map).
-    pub fn not(&mut self, x: Tensor) -> Result<Tensor, BuildError> {
+    pub fn not(&mut self, x: Tensor) -> Result<Tensor> {
         self.layer("not", &[x], |layer, values| layer.operator("Not", values, &[]))
     }
 
@@ -133,7 +133,7 @@ impl Graph {
     /// graph.build()?;
     /// # Ok::<(), ane::build::BuildError>(())
     /// ```
-    pub fn select(&mut self, condition: Tensor, a: Tensor, b: Tensor) -> Result<Tensor, BuildError> {
+    pub fn select(&mut self, condition: Tensor, a: Tensor, b: Tensor) -> Result<Tensor> {
         self.layer("select", &[condition, a, b], |layer, values| layer.add(Operation::Select, values))
     }
 }

@@ -28,7 +28,7 @@ pub use reduce::Statistic;
 pub use window::Pool;
 
 use super::concat::Axis;
-use super::error::BuildError;
+use super::error::{BuildError, Result};
 use super::graph::{Graph, Tensor};
 use super::shape::Shape;
 use crate::model::network::compose::Compose;
@@ -95,7 +95,7 @@ impl Graph {
         name: &'static str,
         operands: &[Tensor],
         describe: impl FnOnce(&mut Layer<'_>, &[ValueId]) -> Result<ValueId, Why>,
-    ) -> Result<Tensor, BuildError> {
+    ) -> Result<Tensor> {
         let mut network = Network::default();
         let mut values = Vec::new();
         for (index, &operand) in operands.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Normalisations and softmax over any axes.
 
 use super::super::concat::Axis;
-use super::super::error::BuildError;
+use super::super::error::Result;
 use super::super::graph::{Graph, Tensor};
 use super::{Layer, Setting, places};
 use crate::model::Why;
@@ -40,7 +40,7 @@ impl Graph {
         scale: Option<Tensor>,
         offset: Option<Tensor>,
         epsilon: f64,
-    ) -> Result<Tensor, BuildError> {
+    ) -> Result<Tensor> {
         self.normalised("layer norm", x, axes, (scale, offset), (epsilon, true))
     }
 
@@ -55,7 +55,7 @@ impl Graph {
         axes: &[Axis],
         scale: Option<Tensor>,
         epsilon: f64,
-    ) -> Result<Tensor, BuildError> {
+    ) -> Result<Tensor> {
         self.normalised("rms norm", x, axes, (scale, None), (epsilon, false))
     }
 
@@ -66,7 +66,7 @@ impl Graph {
         axes: &[Axis],
         (scale, offset): (Option<Tensor>, Option<Tensor>),
         (epsilon, centre): (f64, bool),
-    ) -> Result<Tensor, BuildError> {
+    ) -> Result<Tensor> {
         let operands: Vec<Tensor> = [Some(x), scale, offset].into_iter().flatten().collect();
         self.layer(name, &operands, |layer, values| {
             let (scale, offset) = rest(&values[1..], scale.is_some());
@@ -99,7 +99,7 @@ impl Graph {
         scale: Option<Tensor>,
         offset: Option<Tensor>,
         epsilon: f64,
-    ) -> Result<Tensor, BuildError> {
+    ) -> Result<Tensor> {
         let operands: Vec<Tensor> = [Some(x), scale, offset].into_iter().flatten().collect();
         self.layer("group norm", &operands, |layer, values| {
             let (scale, offset) = rest(&values[1..], scale.is_some());
@@ -115,7 +115,7 @@ impl Graph {
     /// # Errors
     ///
     /// As [`map`](Self::map).
-    pub fn softmax_over(&mut self, x: Tensor, axis: Axis) -> Result<Tensor, BuildError> {
+    pub fn softmax_over(&mut self, x: Tensor, axis: Axis) -> Result<Tensor> {
         self.layer("softmax", &[x], |layer, values| Ok(layer.compose().softmax(values[0], axis.place())?))
     }
 
@@ -124,7 +124,7 @@ impl Graph {
     /// # Errors
     ///
     /// As [`map`](Self::map).
-    pub fn log_softmax(&mut self, x: Tensor, axis: Axis) -> Result<Tensor, BuildError> {
+    pub fn log_softmax(&mut self, x: Tensor, axis: Axis) -> Result<Tensor> {
         let settings = [("axis", Setting::Integer(axis.place() as i64))];
         self.layer("log softmax", &[x], |layer, values| layer.operator("LogSoftmax", values, &settings))
     }
@@ -140,6 +140,6 @@ fn scaled(
 ) -> Result<ValueId, Why> {
     let result = layer.compose().scaled(normal, scale, offset)?;
     let dims = layer.network.dims(x).to_vec();
-    // Of the extents of the operand this is nothing to do; anything else it refuses.
+    // A reshape to the extents of the operand does nothing, and refuses a result of other extents.
     layer.add(Operation::Reshape(dims), &[result])
 }

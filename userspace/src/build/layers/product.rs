@@ -1,6 +1,6 @@
 //! Matrix products for each channel, and attention, which is a chain of them.
 
-use super::super::error::BuildError;
+use super::super::error::Result;
 use super::super::graph::{Graph, Tensor};
 use crate::model::network::Operation;
 
@@ -23,7 +23,7 @@ impl Graph {
     /// assert_eq!(graph.shape(y)?, Shape::new(4, 16, 8));
     /// # Ok::<(), ane::build::BuildError>(())
     /// ```
-    pub fn batched_matmul(&mut self, a: Tensor, b: Tensor) -> Result<Tensor, BuildError> {
+    pub fn batched_matmul(&mut self, a: Tensor, b: Tensor) -> Result<Tensor> {
         self.layer("matrix product", &[a, b], |layer, values| layer.add(Operation::Product, values))
     }
 
@@ -56,7 +56,7 @@ impl Graph {
         key: Tensor,
         value: Tensor,
         mask: Option<Tensor>,
-    ) -> Result<Tensor, BuildError> {
+    ) -> Result<Tensor> {
         let operands: Vec<Tensor> = [query, key, value].into_iter().chain(mask).collect();
         self.layer("attention", &operands, |layer, values| {
             let mask = values.get(3).copied();

@@ -1,7 +1,7 @@
 //! Reductions over any axes.
 
 use super::super::concat::Axis;
-use super::super::error::BuildError;
+use super::super::error::Result;
 use super::super::graph::{Graph, Tensor};
 use super::{Setting, places};
 
@@ -61,12 +61,7 @@ impl Graph {
     /// assert_eq!(graph.shape(y)?, Shape::new(1, 4, 1));
     /// # Ok::<(), ane::build::BuildError>(())
     /// ```
-    pub fn statistic(
-        &mut self,
-        x: Tensor,
-        statistic: Statistic,
-        axes: &[Axis],
-    ) -> Result<Tensor, BuildError> {
+    pub fn statistic(&mut self, x: Tensor, statistic: Statistic, axes: &[Axis]) -> Result<Tensor> {
         let axes = places(axes).into_iter().map(|axis| axis as i64).collect();
         let settings = [("axes", Setting::Integers(axes)), ("noop_with_empty_axes", Setting::Integer(1))];
         self.layer("reduction", &[x], |layer, values| layer.operator(statistic.operator(), values, &settings))

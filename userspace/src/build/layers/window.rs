@@ -1,7 +1,7 @@
 //! Pooling by the means that this engine has: maxima of shifted parts, and depthwise convolutions with ones.
 
 use super::super::convolution::Padding;
-use super::super::error::BuildError;
+use super::super::error::Result;
 use super::super::graph::{Graph, Tensor};
 use super::{Setting, moving, pads};
 
@@ -55,7 +55,7 @@ impl Graph {
     /// assert_eq!(graph.shape(y)?, Shape::new(16, 5, 5));
     /// # Ok::<(), ane::build::BuildError>(())
     /// ```
-    pub fn max_pool(&mut self, x: Tensor, pool: &Pool) -> Result<Tensor, BuildError> {
+    pub fn max_pool(&mut self, x: Tensor, pool: &Pool) -> Result<Tensor> {
         let settings = pool.settings();
         self.layer("max pool", &[x], |layer, values| layer.operator("MaxPool", values, &settings))
     }
@@ -65,7 +65,7 @@ impl Graph {
     /// # Errors
     ///
     /// As [`max_pool`](Self::max_pool).
-    pub fn mean_pool(&mut self, x: Tensor, pool: &Pool) -> Result<Tensor, BuildError> {
+    pub fn mean_pool(&mut self, x: Tensor, pool: &Pool) -> Result<Tensor> {
         let mut settings = pool.settings();
         settings.push(("count_include_pad", Setting::Integer(pool.counts_padding.into())));
         self.layer("mean pool", &[x], |layer, values| layer.operator("AveragePool", values, &settings))

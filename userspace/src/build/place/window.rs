@@ -3,10 +3,11 @@
 //! A window is some rows of one tile column of all channels (td 4.2); it lasts as long as its task.
 
 use ane_uapi::hw::sram::Hierarchy;
+use ane_uapi::hw::td::common::TaskClass;
 
 use super::{Lowering, Place, assembled, take};
 use crate::build::encode::{self, ChipWords};
-use crate::build::error::BuildError;
+use crate::build::error::Result;
 use crate::build::graph::View;
 use crate::build::pass::{Pass, Work};
 use crate::build::shape::{CHIP_ALIGN, HALF, OnChip, Shape, row_stride};
@@ -16,7 +17,7 @@ const WINDOW_BYTES: u64 = 512 << 10;
 
 impl Lowering<'_> {
     /// Windows for the operands in memory, of as many rows as fit.
-    pub(super) fn windows(&mut self, task: usize, pass: &Pass) -> Result<(Windows, u32), BuildError> {
+    pub(super) fn windows(&mut self, task: usize, pass: &Pass) -> Result<(Windows, u32)> {
         let in_memory = |view: View| matches!(self.places[view.value], Some(Place::Memory { .. }));
         let channel =
             |width: u32| (HALF * u64::from(width.min(pass.tile_width()))).next_multiple_of(CHIP_ALIGN);
@@ -60,16 +61,19 @@ impl Lowering<'_> {
         pass: &Pass,
         wanted: Windows,
         (rows, spread): (u32, bool),
-    ) -> Result<Windows, BuildError> {
+    ) -> Result<Windows> {
         let mut given = wanted;
         let mut taken = Vec::new();
-        let second_rows = pass.second.map_or(1, |view| view.shape.h);
+        // Source 2 of a normalisation is two rows, however high the tile.
+        let second_rows = match &pass.work {
+            Work::Planar(planar) if planar.class == TaskClass::PlanarNormalise => 2,
+            _ => 1,
+        };
         // What a stream leaves unknown is as high as the tile, however few rows the result has.
         let result_rows = if assembled(pass) { pass.result.shape.h } else { rows };
         let places = [
             (&mut given.first, rows, "window of source 1"),
-            // Source 2 of a normalisation is two rows, however high the tile.
-            (&mut given.second, rows.max(second_rows.min(2)), "window of source 2"),
+            (&mut given.second, rows.max(second_rows), "window of source 2"),
             (&mut given.result, result_rows, "window of the result"),
         ];
         for (window, rows, what) in places {

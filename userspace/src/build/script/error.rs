@@ -1,11 +1,9 @@
 //! What can be wrong with a script.
 
-use thiserror::Error as ThisError;
-
 use super::super::BuildError;
 use super::LINES_MAX;
 
-#[derive(Debug, ThisError)]
+#[derive(Debug, thiserror::Error)]
 #[error("line {line}: {why}")]
 pub struct Error {
     /// Counted from 1; the one behind the last if something is missing.
@@ -13,7 +11,7 @@ pub struct Error {
     pub why: Why,
 }
 
-#[derive(Debug, ThisError)]
+#[derive(Debug, thiserror::Error)]
 pub enum Why {
     #[error("has another form than {wanted:?}")]
     Form { wanted: &'static str },

@@ -94,7 +94,7 @@ impl Totals {
 
     fn cases(&self, html: &mut String) {
         html.push_str("<h2>Cases</h2>\n<table><tr><th>case<th>family<th>verdict<th>why</tr>\n");
-        // What has to be looked into comes first.
+        // Results that have to be looked into come first.
         let order = |failure: bool| {
             self.records.iter().filter(move |record| record.outcome.verdict.is_failure() == failure)
         };

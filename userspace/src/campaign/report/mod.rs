@@ -1,4 +1,4 @@
-//! What held: tables over the lines of any number of files.
+//! The report of a campaign: tables over the lines of any number of files.
 //!
 //! Files of several parts are merged by the names of cases. A case that has several lines counts once; if they differ,
 //! that is said, as a program that gives one result today and another tomorrow is worth a look.
@@ -20,7 +20,7 @@ pub struct Totals {
     pub families: BTreeMap<String, Counts>,
     /// All of them together.
     pub total: Counts,
-    /// What programs are refused for, the most frequent first.
+    /// The reasons for which programs are refused, the most frequent first.
     pub refusals: Vec<Refusal>,
     /// Cases that have lines of different results.
     pub contradictions: Vec<String>,
@@ -52,7 +52,7 @@ impl Counts {
         self.verdicts.get(&verdict).copied().unwrap_or(0)
     }
 
-    /// How many ended in a way that somebody has to look into.
+    /// The number of cases whose end has to be looked into.
     pub fn failures(&self) -> u64 {
         self.verdicts.iter().filter(|(verdict, _)| verdict.is_failure()).map(|(_, count)| count).sum()
     }
@@ -78,7 +78,7 @@ pub struct Refusal {
     pub why: String,
     /// Cases that are refused for it.
     pub cases: u64,
-    /// What the register held in them, and how often; the most frequent values.
+    /// The values of the register in them, and how often each came; the most frequent ones.
     pub values: Vec<(String, u64)>,
     /// Families that have such cases.
     pub families: Vec<String>,
@@ -192,7 +192,7 @@ impl Totals {
     }
 }
 
-/// What people call a case.
+/// The name of a case for people.
 fn label(record: &Record) -> String {
     format!("{} ({}, seed {}, {})", record.program, record.numerics, record.seed, record.expect)
 }

@@ -7,13 +7,14 @@
 //! read and which they write, as today's clients have them do (`ane_uapi::hw::td::operands`).
 //!
 //! The header takes 0x1000 bytes in most files and 0x800 in those of the first reader; what the payload leaves of
-//! the file decides. Buffers are counted in tiles of 16 KiB in most files and of 512 bytes in those of a newer
+//! the file decides. Programs that were compiled from a model say more behind the payload (`trailer`). Buffers are counted in tiles of 16 KiB in most files and of 512 bytes in those of a newer
 //! converter; `tiles` tells them apart. Facts: td 2.2, client-abi, delta C12.
 
 mod error;
 mod names;
 mod read;
 mod tiles;
+mod trailer;
 mod write;
 
 use std::mem::{offset_of, size_of};
@@ -23,6 +24,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 pub use error::{Error, WriteError};
 pub use read::{is_anec, read};
+pub use trailer::Trailer;
 pub use write::{Image, Layout};
 
 use super::limits::BARS;

@@ -14,7 +14,7 @@ use super::super::program::{
 };
 use super::tiles::{Tiles, commands_needed};
 use super::{
-    CONSTANTS_BAR, Error, Form, Header, SCRATCH_BARS, SURFACES_BAR, SURFACES_MAX, Shape, TASKS_BAR,
+    CONSTANTS_BAR, Error, Form, Header, SCRATCH_BARS, SURFACES_BAR, SURFACES_MAX, Shape, TASKS_BAR, Trailer,
     constants_at, names,
 };
 
@@ -24,9 +24,22 @@ use super::{
 /// or it is as long as task stream and constants together.
 pub fn is_anec(file: &[u8]) -> bool {
     let Ok((header, _)) = Header::ref_from_prefix(file) else { return false };
+    let (file, _) = parts(header, file);
     let left = (file.len() as u64).checked_sub(header.payload_bytes.get());
     let adds_up = payload(header) == Some(header.payload_bytes.get());
     Form::ALL.iter().any(|form| left == Some(form.bytes())) || (adds_up && header.stream_bytes.get() > 0)
+}
+
+/// The file without what it says of a model, and that text.
+fn parts<'a>(header: &Header, file: &'a [u8]) -> (&'a [u8], Option<&'a [u8]>) {
+    let is_whole = |file: &[u8]| {
+        let left = (file.len() as u64).checked_sub(header.payload_bytes.get());
+        Form::ALL.iter().any(|form| left == Some(form.bytes()))
+    };
+    match Trailer::split(file) {
+        Some((front, text)) if !is_whole(file) && is_whole(front) => (front, Some(text)),
+        _ => (file, None),
+    }
 }
 
 pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
@@ -35,6 +48,8 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
     let header = Header::read_from_bytes(reader.slice(0, size_of::<Header>() as u64, "header")?)
         .unwrap_or_else(|_| zerocopy::FromZeros::new_zeroed());
 
+    let (file, model) = parts(&header, file);
+    let reader = Reader::file(file);
     let payload_at = payload_at(&header, reader.len())?;
     refuse_zeros(reader, payload_at)?;
     let tiles = Tiles::of(&header);
@@ -52,10 +67,17 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
     let named = reader.slice(size_of::<Header>() as u64, names::ROOM as u64, "names")?;
     let told = Roles::of_tasks(stream, first_task_bytes, task_count, SURFACES_BAR, outputs, inputs);
     let roles = told.unwrap_or_else(|| Roles::in_order(SURFACES_BAR, outputs, inputs));
-    let surfaces = surfaces(&header, tiles, roles, names::decode(named, outputs, inputs))?;
+    let mut surfaces = surfaces(&header, tiles, roles, names::decode(named, outputs, inputs))?;
     let mut warnings = tiles.warning(&header);
     if told.is_none() {
         warnings.push(Warning::OperandsUnclear { inputs, outputs, first: SURFACES_BAR });
+    }
+    let (mut layers, mut notes) = (Vec::new(), Vec::new());
+    if let Some(text) = model {
+        match Trailer::apply(text, &mut surfaces, task_count) {
+            Ok(told) => (layers, notes) = told,
+            Err(reason) => warnings.push(Warning::ModelIgnored { reason }),
+        }
     }
     let bars = bars(&header, tiles, &surfaces, &mut warnings)?;
     let constants = (constant_bytes > 0).then_some(Constants {
@@ -73,6 +95,8 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
         constants: constants.into_iter().collect(),
         bars,
         surfaces,
+        layers,
+        notes,
         banner: None,
         warnings,
     })
@@ -160,6 +184,7 @@ fn surface(
         bar,
         element: Element::Half,
         shape,
+        dims: None,
         strides,
         total_bytes: batch,
         buffer_bytes,

@@ -7,7 +7,8 @@ use zerocopy::{FromZeros, IntoBytes};
 use super::super::limits::{self, BARS, BUFFER_BYTES_MAX, TILE_BYTES};
 use super::super::program::{Direction, Program, Role, Surface};
 use super::{
-    CONSTANTS_BAR, Form, Header, SURFACES_MAX, Shape, TASKS_BAR, WriteError, bar_of, constants_at, names,
+    CONSTANTS_BAR, Form, Header, SURFACES_MAX, Shape, TASKS_BAR, Trailer, WriteError, bar_of, constants_at,
+    names,
 };
 
 /// Bytes of a descriptor's header, of which some are set in every descriptor.
@@ -30,6 +31,8 @@ pub struct Image<'a> {
     pub inputs: Vec<Layout>,
     /// Names of the outputs, then of the inputs; none, if nobody asked for any.
     pub names: Vec<String>,
+    /// What is kept of the model that it was compiled from.
+    pub trailer: Option<Trailer>,
 }
 
 /// Shape and strides of one surface of halves.
@@ -70,6 +73,8 @@ impl<'a> Image<'a> {
     /// Other programs go through [`convert`](super::super::convert).
     pub fn of_anec(program: &Program<'a>) -> Self {
         let layouts = |direction| program.surfaces_of(direction).map(Layout::of).collect();
+        let listed = |direction| program.surfaces_of(direction).collect::<Vec<_>>();
+        let (outputs, inputs) = (listed(Direction::Output), listed(Direction::Input));
         let mut buffers = [0; BARS];
         for bar in program.bars.iter().filter(|bar| !matches!(bar.role, Role::Constants(_))) {
             if let Some(bytes) = buffers.get_mut(usize::from(bar.index)) {
@@ -89,6 +94,7 @@ impl<'a> Image<'a> {
                 .flat_map(|direction| program.surfaces_of(direction))
                 .map(|surface| surface.name.to_string())
                 .collect(),
+            trailer: Trailer::of(&outputs, &inputs, &program.layers, &program.notes),
         }
     }
 
@@ -127,6 +133,9 @@ impl<'a> Image<'a> {
         file.extend_from_slice(&self.stream);
         file.resize((form.bytes() + constants_at) as usize, 0);
         file.extend_from_slice(self.constants);
+        if let Some(trailer) = &self.trailer {
+            file.extend(trailer.encode(form));
+        }
         Ok(file)
     }
 

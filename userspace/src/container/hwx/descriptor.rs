@@ -51,7 +51,6 @@ impl ProgramDescriptor {
         self.bars_at.saturating_add(8 * index as u64)
     }
 
-    /// The one program descriptor of `object`.
     pub(super) fn of(object: &Object<'_>) -> Result<Self, Error> {
         let mut found = None;
         for command in object.commands_of(LC_THREAD) {

@@ -59,13 +59,7 @@ pub enum Error {
     )]
     SectionOutsideFile { section: SectionName, start: u64, size: u64, file: u64 },
     #[error("sections {first} and {second} overlap at {what} {start:#x}", what = what.noun())]
-    SectionsOverlap {
-        first: SectionName,
-        second: SectionName,
-        /// In which of the two spaces.
-        what: AddressOf,
-        start: u64,
-    },
+    SectionsOverlap { first: SectionName, second: SectionName, what: AddressOf, start: u64 },
     #[error(
         "none of the {commands} load commands from 0x20 on is a program descriptor (a thread command of flavor 1)"
     )]

@@ -26,8 +26,7 @@ pub(super) const LC_SEGMENT_64: u32 = 0x19;
 /// Name and 64-bit link address of an operand (macOS 14 and later).
 pub(super) const LC_SURFACE_64: u32 = 0x40;
 
-/// Most load commands that are read (chosen). A program with all 28 operands that BARs can carry has about a
-/// hundred.
+/// Most load commands that are read (chosen). A program with all 28 operands of BARs has about a hundred.
 const COMMANDS_MAX: u32 = 4096;
 
 /// Most sections that are read (chosen): one for each load command would be plenty.

@@ -58,6 +58,8 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
         constants: found.constants,
         bars: found.bars,
         surfaces: found.surfaces,
+        layers: Vec::new(),
+        notes: Vec::new(),
         banner: banner(&object)?,
         warnings,
     })

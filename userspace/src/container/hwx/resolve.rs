@@ -166,5 +166,5 @@ fn surface<'a>(
             extent,
         });
     }
-    Ok(Surface { name, direction, bar, element, shape, strides, total_bytes, buffer_bytes })
+    Ok(Surface { name, direction, bar, element, shape, dims: None, strides, total_bytes, buffer_bytes })
 }

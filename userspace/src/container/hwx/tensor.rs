@@ -38,7 +38,6 @@ pub(super) struct UnresolvedTensor<'a> {
     pub(super) place: Place,
 }
 
-/// The operands of `object`, in the order of their descriptors.
 pub(super) fn tensors<'a>(object: &Object<'a>) -> Result<Vec<UnresolvedTensor<'a>>, Error> {
     let symbols = symbols(object)?;
     let mut names = BTreeSet::new();

@@ -5,7 +5,7 @@ use half::f16;
 use super::held::Held;
 use super::stack::Shift;
 use super::taps::{self, Along, Kernel, Work};
-use super::{Lower, Why, shape};
+use super::{Lower, Why, maps, shape};
 use crate::build::{self, Channels, Limit, Lines, Padding, Tail, Weights};
 use crate::model::network::array::elements;
 use crate::model::network::operation::{Convolution, Cut};
@@ -122,7 +122,10 @@ impl Lower<'_> {
             padding: [left, right, top, bottom],
             weights: self.halves(&values),
             bias,
-            tail: if convolution.relu { Tail::RELU } else { Tail::NONE },
+            tail: match convolution.activation {
+                Some(map) => maps::tail(map).ok_or(Why::Operation)?,
+                None => Tail::NONE,
+            },
         };
         let whole = self.flat(&x, &flat)?;
         let mut cuts: Vec<Cut> = whole.dims.iter().map(|&extent| Cut::all(extent)).collect();

@@ -1,8 +1,8 @@
 //! Element by element: one pass for what channels and rows reach, operands stretched.
 
 use super::held::{Held, Piece, groups, pieces};
-use super::{Lower, Why, shape};
-use crate::build::{BuildError, Element, Graph, Tail, Tensor};
+use super::{Lower, Why, extent, shape};
+use crate::build::{BuildError, Element, Graph, Tail, Tensor, channels_max};
 
 impl Lower<'_> {
     /// Runs `pass` over all of `result`, with the parts of the operands that go with each part of it.
@@ -21,7 +21,8 @@ impl Lower<'_> {
         let skip: Vec<usize> = result.column.into_iter().collect();
         let groups = groups(&result.dims, &skip, &all);
         let natural = operands.first().map_or(result.whole, |first| first.whole);
-        for Piece { c, h, lines } in pieces(&groups, all.len(), natural)? {
+        let most = channels_max(all.len(), extent(result.width())) as usize;
+        for Piece { c, h, lines } in pieces(&groups, all.len(), natural, most)? {
             let mut views = Vec::new();
             for (held, &lines) in all.iter().zip(&lines) {
                 let one = |stride: u64, extent: usize| if stretches && stride == 0 { 1 } else { extent };

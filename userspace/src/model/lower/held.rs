@@ -1,7 +1,7 @@
 //! Tensors of any rank over a tensor of the builder: one axis lies in columns, the others are found by strides.
 
 use super::{Lower, Why, shape};
-use crate::build::{Graph, Lines, Shape, Tensor};
+use crate::build::{Graph, Limit, Lines, Shape, Tensor};
 use crate::model::network::Fault;
 use crate::model::network::array::{Array, Walk, strides};
 use crate::model::network::operation::Cut;
@@ -49,7 +49,7 @@ impl Held {
             [only] => shape(only, 1, w),
             [.., last] => shape(all / last, last, w),
         };
-        if all as u64 > crate::build::Limit::Channels.max() * crate::build::Limit::Rows.max() {
+        if all as u64 > Limit::Channels.max() * Limit::Rows.max() {
             return Err(Fault::Elements { dims: dims.to_vec() }.into());
         }
         Ok((whole, steps))
@@ -145,6 +145,14 @@ pub(super) struct Group {
     pub(super) strides: Vec<u64>,
 }
 
+impl Group {
+    /// Channels of so many rows, which divide it.
+    pub(super) fn dealt(&self, rows: usize) -> (Self, Self) {
+        let strides = self.strides.iter().map(|stride| stride * rows as u64).collect();
+        (Self { extent: self.extent / rows, strides }, Self { extent: rows, strides: self.strides.clone() })
+    }
+}
+
 /// The axes of `dims` but those in `skip`, as few as there can be.
 pub(super) fn groups(dims: &[usize], skip: &[usize], operands: &[&Held]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
@@ -180,8 +188,14 @@ pub(super) struct Piece {
 
 /// Divides groups over passes: two become channels and rows, the others are gone through.
 ///
-/// `natural` is the whole tensor of the first operand: where all is one group, it is divided as that is.
-pub(super) fn pieces(groups: &[Group], operands: usize, natural: Shape) -> Result<Vec<Piece>, Why> {
+/// `natural` is the whole tensor of the first operand: where all is one group, it is divided as that is. Of channels there
+/// are at most `most`, where rows can take the rest.
+pub(super) fn pieces(
+    groups: &[Group],
+    operands: usize,
+    natural: Shape,
+    most: usize,
+) -> Result<Vec<Piece>, Why> {
     let none = Group { extent: 1, strides: vec![0; operands] };
     let mut by_extent: Vec<usize> = (0..groups.len()).collect();
     by_extent.sort_by_key(|&at| std::cmp::Reverse(groups[at].extent));
@@ -189,8 +203,14 @@ pub(super) fn pieces(groups: &[Group], operands: usize, natural: Shape) -> Resul
     chosen.sort_unstable();
     let (channels, rows) = match *chosen.as_slice() {
         [] => (none.clone(), none),
-        [only] => divided(&groups[only], natural)?,
-        [first, second, ..] => (groups[first].clone(), groups[second].clone()),
+        [only] => divided(&groups[only], natural, most),
+        [first, second, ..] => {
+            let (first, second) = (&groups[first], &groups[second]);
+            let is_beyond = first.extent > most && second.extent <= most;
+            let turns = is_beyond && first.extent as u64 <= Limit::Rows.max();
+            let (channels, rows) = if turns { (second, first) } else { (first, second) };
+            (channels.clone(), rows.clone())
+        }
     };
     let rest: Vec<&Group> =
         (0..groups.len()).filter(|at| !chosen.contains(at)).map(|at| &groups[at]).collect();
@@ -224,23 +244,27 @@ pub(super) fn looped(groups: &[&Group], operands: usize) -> Result<Vec<Vec<u64>>
     Ok(places)
 }
 
+/// The fewest rows, at most `rows_max`, that leave so many of all lines as channels.
+pub(super) fn fewest_rows(all: usize, channels_max: usize, rows_max: u64) -> Option<usize> {
+    (1..=rows_max as usize).find(|rows| all.is_multiple_of(*rows) && all / rows <= channels_max)
+}
+
 /// One group as channels and rows.
-fn divided(group: &Group, natural: Shape) -> Result<(Group, Group), Why> {
+fn divided(group: &Group, natural: Shape, channels_max: usize) -> (Group, Group) {
     let all = group.extent;
     let (c, h) = (natural.c as usize, natural.h as usize);
-    let most = crate::build::Limit::Rows.max() as usize;
-    let rows = if c * h == all {
+    let fewest = |channels_max: usize| fewest_rows(all, channels_max, Limit::Rows.max());
+    let is_natural = c * h == all;
+    let rows = if is_natural && c <= channels_max {
         h
-    } else if all <= crate::build::Limit::Channels.max() as usize {
-        1
+    } else if let Some(rows) = fewest(channels_max) {
+        rows
+    } else if is_natural {
+        h
     } else {
-        (1..=most).rev().find(|rows| all.is_multiple_of(*rows)).unwrap_or(1)
+        fewest(Limit::Channels.max() as usize).unwrap_or(1)
     };
-    let channels = Group {
-        extent: all / rows,
-        strides: group.strides.iter().map(|stride| stride * rows as u64).collect(),
-    };
-    Ok((channels, Group { extent: rows, strides: group.strides.clone() }))
+    group.dealt(rows)
 }
 
 impl Lower<'_> {

@@ -91,6 +91,15 @@ impl Lower<'_> {
     }
 }
 
+/// How a convolution ends that has such a function behind it.
+pub(super) fn tail(map: Map) -> Option<Tail> {
+    match map {
+        Map::Relu => Some(Tail::RELU),
+        Map::Clip(low, high) => Some(Tail::table(tables::clamp(f16::from_f64(low), f16::from_f64(high)))),
+        _ => table(map).map(Tail::table),
+    }
+}
+
 /// The table of a function.
 fn table(map: Map) -> Option<ActivationTable> {
     Some(match map {
@@ -109,4 +118,47 @@ fn table(map: Map) -> Option<ActivationTable> {
         Map::Step { below, zero, above } => tables::step([below, zero, above].map(f16::from_f64)),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn convolution_takes_what_the_engine_can_do_behind_it_and_nothing_else() {
+        let maps = [
+            Map::Affine { scale: 2.0, offset: 1.0 },
+            Map::Relu,
+            Map::LeakyRelu(0.1),
+            Map::Clip(0.0, 6.0),
+            Map::Abs,
+            Map::Square,
+            Map::SquareRoot,
+            Map::ReciprocalSquareRoot,
+            Map::Reciprocal,
+            Map::Exp,
+            Map::Exp2,
+            Map::Ln,
+            Map::Sigmoid,
+            Map::Tanh,
+            Map::Sine,
+            Map::Cosine,
+            Map::Erf,
+            Map::Gelu,
+            Map::GeluTanh,
+            Map::Silu,
+            Map::Softplus,
+            Map::Softsign,
+            Map::Mish,
+            Map::Elu { alpha: 1.0, beta: 1.0, gamma: 1.0 },
+            Map::Floor,
+            Map::Ceil,
+            Map::Truncate,
+            Map::Round,
+            Map::Step { below: -1.0, zero: 0.0, above: 1.0 },
+        ];
+        for map in maps {
+            assert_eq!(map.ends_convolution(), tail(map).is_some(), "{map:?}");
+        }
+    }
 }

@@ -30,15 +30,16 @@ use std::collections::HashMap;
 
 use half::f16;
 
+use super::limits::MASK;
 use super::network::{Array, Kind, Network, Operation, ValueId};
 use super::problem::{Problem, Why};
-use crate::build::{Built, Graph, Shape, Tensor};
+use crate::build::{Built, Graph, Limit, Shape, Tensor};
 use held::Held;
 
 /// Most tasks of one layer. (Chosen) A sixteenth of what a program may have.
 pub(super) const TASKS_MAX: u64 = 4096;
 
-/// What a layer became.
+/// The tasks that a layer became.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The layer's place in the network.
@@ -77,13 +78,18 @@ pub(super) fn lower(network: &Network) -> Result<Lowered, Vec<Problem>> {
     let mut graph = Graph::new();
     let mut lower = Lower::new(network, &mut graph);
     let (steps, mut problems) = lower.nodes();
+    let of_output =
+        |name: &str, value: ValueId, why| problem("output", name, vec![network.dims(value).to_vec()], why);
+    let mut copies = Vec::new();
     for (name, value) in &network.outputs {
         if lower.held[*value].is_none() && network.known(*value).is_none() {
             continue;
         }
+        let first = lower.graph.task_count();
         if let Err(why) = lower.output(name, *value) {
-            problems.push(problem("output", name, vec![network.dims(*value).to_vec()], why));
+            problems.push(of_output(name, *value, why));
         }
+        copies.push((name, *value, first..lower.graph.task_count()));
     }
     if !problems.is_empty() {
         return Err(problems);
@@ -95,10 +101,27 @@ pub(super) fn lower(network: &Network) -> Result<Lowered, Vec<Problem>> {
             lower.rounded
         ));
     }
-    match lower.graph.build() {
-        Ok(built) => Ok(Lowered { built, steps, notes }),
-        Err(why) => Err(vec![problem("program", "", Vec::new(), why.into())]),
+    let errors = match lower.graph.build_or_all_errors() {
+        Ok(built) => return Ok(Lowered { built, steps, notes }),
+        Err(errors) => errors,
+    };
+    // Of each layer the first task that does not fit.
+    let mut named = Vec::new();
+    for error in errors {
+        let task = error.task();
+        let is_in = |tasks: &std::ops::Range<usize>| task.is_some_and(|task| tasks.contains(&task));
+        if let Some(step) = steps.iter().find(|step| is_in(&step.tasks)) {
+            let node = &network.nodes[step.node];
+            let shapes = node.inputs.iter().map(|&input| network.dims(input).to_vec()).collect();
+            named.push(problem(node.operation.name(), &node.name, shapes, error.into()));
+        } else if let Some(&(name, value, _)) = copies.iter().find(|(_, _, tasks)| is_in(tasks)) {
+            named.push(of_output(name, value, error.into()));
+        } else {
+            named.push(problem("program", "", Vec::new(), error.into()));
+        }
     }
+    named.dedup_by(|next, first| next.name == first.name && next.operation == first.operation);
+    Err(named)
 }
 
 /// Adds the layers of `network` to a graph whose tensors are its inputs; `result` comes out as a tensor of its own.
@@ -216,10 +239,12 @@ impl Lower<'_> {
 
     fn input(&mut self, name: &str, value: ValueId) -> Result<(), Why> {
         let dims = self.network.dims(value);
-        let column = Held::last_column(dims);
-        let (whole, _) = Held::packed(dims, column)?;
+        let divided = surface(dims);
+        let column = Held::last_column(&divided);
+        let (whole, _) = Held::packed(&divided, column)?;
         let tensor = self.graph.input(name, whole)?;
-        self.held[value] = Some(Held::whole(tensor, whole, dims, column));
+        let held = Held::whole(tensor, whole, &divided, column);
+        self.held[value] = Some(if divided == dims { held } else { self.reshape(held, dims)? });
         Ok(())
     }
 
@@ -264,7 +289,7 @@ impl Lower<'_> {
         let mut worst = self.rounded;
         let half = |&value: &f64| {
             let half = f16::from_f64(value);
-            if value.is_finite() {
+            if value.is_finite() && value > MASK {
                 worst = worst.max((half.to_f64() - value).abs());
             }
             half
@@ -290,9 +315,16 @@ impl Lower<'_> {
     /// A value as a tensor whose lines follow each other in the order of the axes; as a copy where it lies otherwise, or
     /// if that is asked for.
     fn in_order(&mut self, value: ValueId, copied: bool) -> Result<Tensor, Why> {
-        let dims = self.network.dims(value).to_vec();
+        let own = self.network.dims(value);
+        let dims = surface(own);
         let column = Held::last_column(&dims);
-        let held = self.operand_by(value, column)?;
+        let held = if dims == own {
+            self.operand_by(value, column)?
+        } else {
+            let held = self.operand(value)?;
+            let held = self.reshape(held, &dims)?;
+            self.by_column(&held, column)?
+        };
         let (whole, _) = Held::packed(&dims, column)?;
         if !copied && held.is_whole(whole) {
             return Ok(held.tensor);
@@ -301,6 +333,17 @@ impl Lower<'_> {
         self.copy_into(&copy, &held)?;
         Ok(copy.tensor)
     }
+}
+
+/// The extents of a surface with these elements in this order: a last axis that columns have no bits for is divided over
+/// two.
+fn surface(dims: &[usize]) -> Vec<usize> {
+    let most = Limit::Columns.max() as usize;
+    let Some((&last, others)) = dims.split_last().filter(|(last, _)| **last > most) else {
+        return dims.to_vec();
+    };
+    let wide = (2..=most).rev().find(|wide| last.is_multiple_of(*wide)).unwrap_or(last);
+    [others, &[last / wide, wide]].concat()
 }
 
 /// An extent of the engine.

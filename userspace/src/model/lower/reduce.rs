@@ -3,9 +3,9 @@
 use ane_uapi::hw::td::planar::PostFunction;
 use half::f16;
 
-use super::held::{Held, groups, looped};
+use super::held::{Group, Held, fewest_rows, groups, looped};
 use super::{Lower, Why, shape};
-use crate::build::{Element, Limit, Lines, Over, Reduce as Pass};
+use crate::build::{Element, Limit, Lines, Over, Reduce as Pass, channels_max};
 use crate::model::network::operation::{Post, Reduce, ReduceKind};
 
 impl Lower<'_> {
@@ -27,27 +27,16 @@ impl Lower<'_> {
         let mut skip = rest.clone();
         skip.extend(x.column);
         let kept = groups(&x.dims, &skip, &[&x, &result]);
-        let most = |at: &usize| kept[*at].extent;
-        let channels = (0..kept.len()).max_by_key(most);
-        let one = (1, vec![0, 0]);
-        let (c, plane) = channels.map_or(one.clone(), |at| (kept[at].extent, kept[at].strides.clone()));
-        // Over columns alone, a second axis is rows, each a batch.
-        let batches_max = Limit::Groups.max() as usize;
-        let rows = (0..kept.len())
-            .filter(|at| Some(*at) != channels && rest.is_empty() && kept[*at].extent <= batches_max)
-            .max_by_key(most);
-        let (h, row) = rows.map_or(one, |at| (kept[at].extent, kept[at].strides.clone()));
-        let others: Vec<_> = (0..kept.len())
-            .filter(|&at| Some(at) != channels && Some(at) != rows)
-            .map(|at| &kept[at])
-            .collect();
         let over = if rest.is_empty() { Over::Columns } else { Over::Plane };
+        // The window of the result is as wide as the operand.
+        let most = channels_max(2, super::extent(x.width())) as usize;
+        let (channels, rows, others) = shared(&kept, over, most);
         for places in looped(&others, 2)? {
-            let (extent, stride) = if rest.is_empty() { (h, row[0]) } else { inner };
-            let source = Lines { base: places[0], plane: plane[0], row: stride };
-            let place = Lines { base: places[1], plane: plane[1], row: row[1] };
-            let source = self.view(&x, shape(c, extent, x.width()), source)?;
-            let place = self.view(&result, shape(c, h, 1), place)?;
+            let (extent, stride) = if rest.is_empty() { (rows.extent, rows.strides[0]) } else { inner };
+            let source = Lines { base: places[0], plane: channels.strides[0], row: stride };
+            let place = Lines { base: places[1], plane: channels.strides[1], row: rows.strides[1] };
+            let source = self.view(&x, shape(channels.extent, extent, x.width()), source)?;
+            let place = self.view(&result, shape(channels.extent, rows.extent, 1), place)?;
             self.graph.reduce_into(place, (source, None), element, pass, over)?;
         }
         Ok(result)
@@ -87,8 +76,36 @@ impl Lower<'_> {
     }
 }
 
+/// The lines that are kept as channels, as rows, and those that are gone through.
+///
+/// Over columns alone, rows are batches. There are at most `channels_max` channels, where rows can take the rest.
+fn shared(kept: &[Group], over: Over, channels_max: usize) -> (Group, Group, Vec<&Group>) {
+    let none = Group { extent: 1, strides: vec![0; 2] };
+    let longest = |but: Option<usize>, most: usize| {
+        let all = (0..kept.len()).filter(|&at| Some(at) != but && kept[at].extent <= most);
+        all.max_by_key(|&at| kept[at].extent)
+    };
+    let batches_max = Limit::Groups.max();
+    let mut channels = longest(None, usize::MAX);
+    let mut rows = longest(channels, batches_max as usize).filter(|_| over == Over::Columns);
+    let group = |at: Option<usize>| at.map_or(none.clone(), |at| kept[at].clone());
+    if group(channels).extent > channels_max && over == Over::Columns {
+        let all = group(channels);
+        if rows.is_some() && all.extent as u64 <= batches_max {
+            (channels, rows) = (rows, channels);
+        } else if rows.is_none()
+            && let Some(rows) = fewest_rows(all.extent, channels_max, batches_max)
+        {
+            let (channels, rows) = all.dealt(rows);
+            return (channels, rows, Vec::new());
+        }
+    }
+    let others = (0..kept.len()).filter(|&at| Some(at) != channels && Some(at) != rows);
+    (group(channels), group(rows), others.map(|at| &kept[at]).collect())
+}
+
 /// The axes that are reduced beside the columns, as few as there can be.
-fn groups_of(x: &Held, axes: &[usize]) -> Vec<super::held::Group> {
+fn groups_of(x: &Held, axes: &[usize]) -> Vec<Group> {
     let skip: Vec<usize> = (0..x.dims.len()).filter(|axis| !axes.contains(axis)).collect();
     groups(&x.dims, &skip, &[x])
 }

@@ -22,6 +22,8 @@ pub(super) fn import(function: Function, options: &Options) -> Imported {
         network: Network::default(),
         names: HashMap::new(),
         problems: Vec::new(),
+        inputs: Vec::new(),
+        extents: Vec::new(),
     };
     for (name, of) in function.inputs {
         let made = import.input(&name, of);
@@ -44,6 +46,9 @@ struct Import<'a> {
     /// What each name stands for: `None` for what an operation would have made that cannot be mapped.
     names: HashMap<String, Option<Operand>>,
     problems: Vec<Problem>,
+    /// Inputs that can be bound, and extents that are open.
+    inputs: Vec<String>,
+    extents: Vec<String>,
 }
 
 impl Import<'_> {
@@ -58,6 +63,9 @@ impl Import<'_> {
     /// An input; one of whole numbers is no problem before somebody reads it.
     fn input(&mut self, name: &str, of: Option<Type>) -> Result<ValueId, Why> {
         let of = of.ok_or_else(|| Why::Mode("it is no tensor".to_owned()))?;
+        self.inputs.push(name.to_owned());
+        let open = of.dims.iter().enumerate().filter(|(_, extent)| extent.is_none());
+        self.extents.extend(open.map(|(axis, _)| format!("{name}.{axis}")));
         let kind = of.element.kind();
         let kind = kind.ok_or_else(|| Why::Mode(format!("elements {:?} are not mapped", of.element)))?;
         if let Some(array) = self.options.constants.get(name) {
@@ -66,9 +74,8 @@ impl Import<'_> {
         let extent = |(axis, extent): (usize, &Option<u64>)| {
             let key = format!("{name}.{axis}");
             let known = extent.map(|extent| usize::try_from(extent).unwrap_or(usize::MAX));
-            known.or_else(|| self.options.extents.get(&key).copied()).ok_or_else(|| {
-                Why::Mode(format!("axis {axis} is not fixed: give it a number, --dim '{key}=1'"))
-            })
+            let known = known.or_else(|| self.options.extents.get(&key).copied());
+            known.ok_or(Why::Open { name: key })
         };
         let dims = of.dims.iter().enumerate().map(extent).collect::<Result<Vec<_>, _>>()?;
         if kind == Kind::Integer {
@@ -198,7 +205,8 @@ impl Import<'_> {
                 }
             }
         }
-        Imported { network: self.network, problems: self.problems }
+        let Self { network, problems, inputs, extents, .. } = self;
+        Imported { network, problems, inputs, extents }
     }
 }
 

@@ -2,11 +2,11 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use super::program::{Argument, Constant, ElementType, Function, OPERATIONS_MAX, Operation, Type, chosen};
-use crate::model::error::Error;
+use crate::model::error::ModelError;
 use crate::model::protobuf::{Damage, Field, Message};
 
 /// The function of a `Model` that is compiled.
-pub(super) fn read(bytes: &[u8]) -> Result<Function, Error> {
+pub(super) fn read(bytes: &[u8]) -> Result<Function, ModelError> {
     let mut functions = Vec::new();
     let mut program = None;
     Message::new("Model", bytes).for_each(|number, field| {
@@ -15,12 +15,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<Function, Error> {
         }
         Ok::<(), Damage>(())
     })?;
-    Message::new("Program", program.ok_or(Error::NoProgram)?).for_each(|number, field| {
+    Message::new("Program", program.ok_or(ModelError::NoProgram)?).for_each(|number, field| {
         if number == 2 {
             let (name, bytes) = entry(field.bytes())?;
             functions.push(function(name, bytes)?);
         }
-        Ok::<(), Error>(())
+        Ok::<(), ModelError>(())
     })?;
     chosen(functions)
 }
@@ -39,7 +39,7 @@ fn entry(bytes: &[u8]) -> Result<(String, &[u8]), Damage> {
     Ok((key, value))
 }
 
-fn function(name: String, bytes: &[u8]) -> Result<Function, Error> {
+fn function(name: String, bytes: &[u8]) -> Result<Function, ModelError> {
     let mut function = Function { name, ..Function::default() };
     let (mut opset, mut blocks) = (String::new(), Vec::new());
     Message::new("Function", bytes).for_each(|number, field| {
@@ -52,7 +52,7 @@ fn function(name: String, bytes: &[u8]) -> Result<Function, Error> {
         Ok::<(), Damage>(())
     })?;
     let of_opset = blocks.iter().position(|(name, _)| *name == opset);
-    let &(_, block) = blocks.get(of_opset.unwrap_or(0)).ok_or(Error::NoGraph)?;
+    let &(_, block) = blocks.get(of_opset.unwrap_or(0)).ok_or(ModelError::NoGraph)?;
     let mut operations = Vec::new();
     Message::new("Block", block).for_each(|number, field| {
         match number {
@@ -63,7 +63,7 @@ fn function(name: String, bytes: &[u8]) -> Result<Function, Error> {
         Ok::<(), Damage>(())
     })?;
     if operations.len() > OPERATIONS_MAX {
-        return Err(Error::Nodes { count: operations.len() });
+        return Err(ModelError::Nodes { count: operations.len() });
     }
     function.operations = operations.into_iter().map(operation).collect::<Result<_, _>>()?;
     Ok(function)

@@ -19,7 +19,7 @@ pub(super) mod package;
 mod program;
 mod text;
 
-use super::error::Error;
+use super::error::ModelError;
 use super::imported::Imported;
 use super::network::Network;
 use super::options::Options;
@@ -28,8 +28,8 @@ use super::options::Options;
 ///
 /// # Errors
 ///
-/// [`Error`]: damage, or all that cannot be mapped.
-pub fn import_message(bytes: &[u8], options: &Options) -> Result<Network, Error> {
+/// [`ModelError`]: damage, or all that cannot be mapped.
+pub fn import_message(bytes: &[u8], options: &Options) -> Result<Network, ModelError> {
     layers_of_message(bytes, options)?.whole()
 }
 
@@ -37,18 +37,18 @@ pub fn import_message(bytes: &[u8], options: &Options) -> Result<Network, Error>
 ///
 /// # Errors
 ///
-/// [`Error`]: a place in the text, or all that cannot be mapped.
-pub fn import_text(bytes: &[u8], options: &Options) -> Result<Network, Error> {
+/// [`ModelError`]: a place in the text, or all that cannot be mapped.
+pub fn import_text(bytes: &[u8], options: &Options) -> Result<Network, ModelError> {
     layers_of_text(bytes, options)?.whole()
 }
 
 /// The layers of a model, as far as there are any.
-pub(super) fn layers_of_message(bytes: &[u8], options: &Options) -> Result<Imported, Error> {
+pub(super) fn layers_of_message(bytes: &[u8], options: &Options) -> Result<Imported, ModelError> {
     Ok(import::import(message::read(bytes)?, options))
 }
 
 /// The layers of a text, as far as there are any.
-pub(super) fn layers_of_text(bytes: &[u8], options: &Options) -> Result<Imported, Error> {
+pub(super) fn layers_of_text(bytes: &[u8], options: &Options) -> Result<Imported, ModelError> {
     Ok(import::import(text::read(bytes)?, options))
 }
 

@@ -1,8 +1,8 @@
-//! What a program says, in whichever form it came.
+//! The contents of a program, in whichever form it came.
 
 use std::collections::BTreeMap;
 
-use crate::model::error::Error;
+use crate::model::error::ModelError;
 use crate::model::limits::NODES_MAX;
 use crate::model::network::Kind;
 
@@ -111,10 +111,10 @@ impl ElementType {
 }
 
 /// The function to be compiled: `main`, or the only one.
-pub(super) fn chosen(mut functions: Vec<Function>) -> Result<Function, Error> {
+pub(super) fn chosen(mut functions: Vec<Function>) -> Result<Function, ModelError> {
     let main = functions.iter().position(|function| function.name == "main");
-    let at = main.or_else(|| (functions.len() == 1).then_some(0)).ok_or(Error::NoGraph)?;
+    let at = main.or_else(|| (functions.len() == 1).then_some(0)).ok_or(ModelError::NoGraph)?;
     let function = functions.swap_remove(at);
     let layers = function.operations.iter().filter(|operation| operation.operator != "const").count();
-    if layers > NODES_MAX { Err(Error::Nodes { count: layers }) } else { Ok(function) }
+    if layers > NODES_MAX { Err(ModelError::Nodes { count: layers }) } else { Ok(function) }
 }

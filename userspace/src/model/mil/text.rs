@@ -20,7 +20,7 @@ mod words;
 use std::collections::BTreeMap;
 
 use super::program::{Argument, Constant, ElementType, Function, OPERATIONS_MAX, Operation, Type, chosen};
-use crate::model::error::Error;
+use crate::model::error::ModelError;
 use crate::model::network::array::RANK_MAX;
 use words::{Word, Words};
 
@@ -34,7 +34,7 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
 }
 
 /// The function of a program that is compiled.
-pub(super) fn read(bytes: &[u8]) -> Result<Function, Error> {
+pub(super) fn read(bytes: &[u8]) -> Result<Function, ModelError> {
     let mut text = Text { words: Words::new(bytes), nested: 0, operations: 0 };
     chosen(text.program()?)
 }
@@ -46,7 +46,7 @@ struct Text<'a> {
 }
 
 impl Text<'_> {
-    fn program(&mut self) -> Result<Vec<Function>, Error> {
+    fn program(&mut self) -> Result<Vec<Function>, ModelError> {
         self.words.want_name("program")?;
         self.words.want('(')?;
         self.words.number()?;
@@ -60,7 +60,7 @@ impl Text<'_> {
         Ok(functions)
     }
 
-    fn function(&mut self) -> Result<Function, Error> {
+    fn function(&mut self) -> Result<Function, ModelError> {
         self.words.want_name("func")?;
         let mut function = Function { name: self.words.name()?, ..Function::default() };
         if self.words.take('<')? {
@@ -78,7 +78,7 @@ impl Text<'_> {
         while !self.words.take('}')? {
             self.operations = self.operations.saturating_add(1);
             if self.operations > OPERATIONS_MAX {
-                return Err(Error::Nodes { count: self.operations });
+                return Err(ModelError::Nodes { count: self.operations });
             }
             function.operations.push(self.operation()?);
         }
@@ -93,7 +93,7 @@ impl Text<'_> {
         Ok(function)
     }
 
-    fn operation(&mut self) -> Result<Operation, Error> {
+    fn operation(&mut self) -> Result<Operation, ModelError> {
         let mut operation = Operation::default();
         loop {
             self.value_type()?;
@@ -130,7 +130,7 @@ impl Text<'_> {
     }
 
     /// A name, or a value where it stands.
-    fn argument(&mut self) -> Result<Argument, Error> {
+    fn argument(&mut self) -> Result<Argument, ModelError> {
         let before = self.words.clone();
         let name = self.words.name()?;
         match self.words.peek()? {
@@ -142,8 +142,8 @@ impl Text<'_> {
         }
     }
 
-    /// What stands in square brackets, if they are there.
-    fn attributes(&mut self) -> Result<BTreeMap<String, Constant>, Error> {
+    /// The text in square brackets, if they are there.
+    fn attributes(&mut self) -> Result<BTreeMap<String, Constant>, ModelError> {
         let mut attributes = BTreeMap::new();
         if self.words.take('[')? {
             while !self.words.take(']')? {
@@ -157,7 +157,7 @@ impl Text<'_> {
     }
 
     /// Takes a step into brackets.
-    fn inside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+    fn inside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, ModelError>) -> Result<T, ModelError> {
         if self.nested >= NESTED_MAX {
             return Err(self.words.error("another bracket inside of so many"));
         }
@@ -168,7 +168,7 @@ impl Text<'_> {
     }
 
     /// A type; `None` for what is no tensor.
-    fn value_type(&mut self) -> Result<Option<Type>, Error> {
+    fn value_type(&mut self) -> Result<Option<Type>, ModelError> {
         let word = self.words.name()?;
         match word.as_str() {
             "tensor" => {
@@ -203,7 +203,7 @@ impl Text<'_> {
         }
     }
 
-    fn value(&mut self) -> Result<Constant, Error> {
+    fn value(&mut self) -> Result<Constant, ModelError> {
         let of = self.value_type()?;
         self.words.want('(')?;
         let Some(of) = of else {
@@ -235,7 +235,7 @@ impl Text<'_> {
         Ok(Constant::Numbers { of, values })
     }
 
-    fn blob(&mut self, of: Type) -> Result<Constant, Error> {
+    fn blob(&mut self, of: Type) -> Result<Constant, ModelError> {
         self.words.want_name("BLOBFILE")?;
         self.words.want('(')?;
         let (mut file, mut offset) = (None, None);
@@ -259,7 +259,7 @@ impl Text<'_> {
     }
 
     /// To the bracket that closes one that is open.
-    fn passed_over(&mut self) -> Result<(), Error> {
+    fn passed_over(&mut self) -> Result<(), ModelError> {
         let mut open = 1_usize;
         while open > 0 {
             match self.words.peek()? {

@@ -72,7 +72,7 @@ impl Compose<'_> {
         self.join(JoinKind::Multiply, x, factor)
     }
 
-    /// `x` as `[batches, groups, channels of a group, rest]`, each group normalised. The groups divide the channels.
+    /// `x` as `[batches, groups, channels of a group, rest ...]`, each group normalised. The groups divide the channels.
     pub(crate) fn normalised_groups(
         &mut self,
         x: ValueId,
@@ -85,9 +85,11 @@ impl Compose<'_> {
         if groups == 0 || !channels.is_multiple_of(groups) {
             return Err(wrong());
         }
-        let parts = vec![batches, groups, channels / groups, rest.iter().product()];
+        // The rest is as it was, so that its lines stay as they lie.
+        let parts = [&[batches, groups, channels / groups], rest].concat();
+        let axes = (2..parts.len()).collect();
         let parts = self.add(Operation::Reshape(parts), &[x])?;
-        self.normalised(parts, vec![2, 3], epsilon, true)
+        self.normalised(parts, axes, epsilon, true)
     }
 
     /// `x` times a factor, plus an addend, where they are given.

@@ -1,10 +1,10 @@
-//! What is wrong with a layer: its extents, its elements or its work. Readers, inference and evaluation all say it.
+//! The errors of a layer: in its extents, its elements or its work. Readers, inference and evaluation report them.
 
 use thiserror::Error;
 
 use crate::model::limits::OPERATIONS_MAX;
 
-/// Why a layer makes no sense.
+/// Why a layer is not valid.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum Fault {

@@ -22,7 +22,7 @@ use crate::model::limits::OPERATIONS_MAX;
 /// A tensor of a [`Network`].
 pub type ValueId = usize;
 
-/// What elements are.
+/// The kind of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Numbers, which the engine has as halves.
@@ -39,7 +39,7 @@ pub struct Value {
     pub name: String,
     /// Extent of each axis.
     pub dims: Vec<usize>,
-    /// What its elements are.
+    /// The kind of its elements.
     pub kind: Kind,
     /// Its elements, where they are known before the run.
     pub constant: Option<Array>,

@@ -1,4 +1,4 @@
-//! What a layer can do: few operations, to which the readers of formats bring the many of theirs.
+//! The operations of layers: few ones, to which the readers of formats bring the many of theirs.
 
 /// One layer's operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,8 +150,8 @@ pub struct Convolution {
     pub padding: Vec<(usize, usize)>,
     /// Groups of channels.
     pub groups: usize,
-    /// ReLU on the result.
-    pub relu: bool,
+    /// The function on each element of the result.
+    pub activation: Option<Map>,
 }
 
 impl Convolution {
@@ -169,7 +169,7 @@ impl Convolution {
 /// A reduction: what is left has extent 1 along each axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reduce {
-    /// What the elements become.
+    /// The function on the elements.
     pub kind: ReduceKind,
     /// The axes, rising.
     pub axes: Vec<usize>,
@@ -189,7 +189,7 @@ pub enum ReduceKind {
     Minimum,
 }
 
-/// What follows a reduction.
+/// The function after a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Post {
     /// Nothing.
@@ -307,6 +307,29 @@ impl Map {
             Self::Truncate => "truncate",
             Self::Round => "round",
             Self::Step { .. } => "step",
+        }
+    }
+
+    /// Whether a convolution can end with it: the engine has ReLU behind its array, or one table.
+    pub(crate) fn ends_convolution(&self) -> bool {
+        match *self {
+            Self::Clip(low, high) => low <= high,
+            Self::Relu
+            | Self::LeakyRelu(_)
+            | Self::SquareRoot
+            | Self::ReciprocalSquareRoot
+            | Self::Reciprocal
+            | Self::Exp2
+            | Self::Sigmoid
+            | Self::Tanh
+            | Self::Gelu
+            | Self::GeluTanh
+            | Self::Silu
+            | Self::Erf
+            | Self::Softplus
+            | Self::Mish
+            | Self::Step { .. } => true,
+            _ => false,
         }
     }
 

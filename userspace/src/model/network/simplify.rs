@@ -26,22 +26,24 @@ impl Uses {
         uses
     }
 
-    /// The layer that makes a value which nobody but one layer reads.
+    /// The layer that makes a value which only one layer reads.
     fn alone(&self, value: ValueId) -> Option<usize> {
         if self.reads[value] == 1 { self.made_by[value] } else { None }
     }
 }
 
 impl Network {
-    /// Joins layers, and leaves out those whose results nobody reads.
+    /// Joins layers, and leaves out those whose results are not read.
     pub fn simplify(&mut self) {
         let mut uses = Uses::of(self);
         let mut joined = vec![false; self.nodes.len()];
         for (at, joined) in joined.iter_mut().enumerate() {
-            self.gives_relu(at, &uses);
             self.divides_by_reduction(at, &uses);
             let into = self.joins_producer(at, &uses).or_else(|| self.joins_reduction(at, &uses));
-            let Some(into) = into else { continue };
+            let Some(into) = into else {
+                self.gives_relu(at, &uses);
+                continue;
+            };
             let (output, name) = (self.nodes[at].output, self.nodes[at].name.clone());
             uses.reads[self.nodes[into].output] = 0;
             uses.made_by[output] = Some(into);
@@ -58,9 +60,9 @@ impl Network {
     fn joins_producer(&mut self, at: usize, uses: &Uses) -> Option<usize> {
         let node = &self.nodes[at];
         match node.operation {
-            Operation::Map(Map::Relu) => {
+            Operation::Map(map) => {
                 let producer = uses.alone(node.inputs[0])?;
-                self.takes_relu(producer).then_some(producer)
+                self.takes_activation(producer, map).then_some(producer)
             }
             Operation::Join(Join { kind: kind @ (JoinKind::Add | JoinKind::Multiply), relu }) => {
                 let (first, second) = (node.inputs[0], node.inputs[1]);
@@ -76,22 +78,28 @@ impl Network {
         }
     }
 
-    /// The lower bound of a clip at 0, as in ReLU6, becomes the ReLU of the layer before; the upper one stays.
+    /// The lower bound of a clip at 0 that is a layer by itself becomes the ReLU of the layer before; the upper one stays.
     fn gives_relu(&mut self, at: usize, uses: &Uses) {
         let node = &self.nodes[at];
         let Operation::Map(Map::Clip(0.0, high)) = node.operation else { return };
         if let Some(producer) = uses.alone(node.inputs[0])
-            && self.takes_relu(producer)
+            && self.takes_activation(producer, Map::Relu)
         {
             self.nodes[at].operation = Operation::Map(Map::Clip(f64::NEG_INFINITY, high));
         }
     }
 
-    /// Has a layer end with ReLU, if it can and does not yet.
-    fn takes_relu(&mut self, producer: usize) -> bool {
+    /// Has a layer end with a function of each element, if it can and does not yet.
+    fn takes_activation(&mut self, producer: usize, map: Map) -> bool {
         match &mut self.nodes[producer].operation {
-            Operation::Convolution(convolution) if !convolution.relu => convolution.relu = true,
-            Operation::Join(join) if is_planar(join.kind) && !join.relu => join.relu = true,
+            Operation::Convolution(convolution)
+                if convolution.activation.is_none() && map.ends_convolution() =>
+            {
+                convolution.activation = Some(map);
+            }
+            Operation::Join(join) if map == Map::Relu && is_planar(join.kind) && !join.relu => {
+                join.relu = true
+            }
             _ => return false,
         }
         true
@@ -123,7 +131,7 @@ impl Network {
             },
             None => vec![0.0; outputs],
         };
-        if convolution.relu {
+        if convolution.activation.is_some() {
             return false;
         }
         let (weights, bias) = match kind {
@@ -139,7 +147,7 @@ impl Network {
             }
             _ => (None, old_bias.iter().zip(&each).map(|(bias, addend)| bias + addend).collect()),
         };
-        convolution.relu = relu;
+        convolution.activation = relu.then_some(Map::Relu);
         let name = self.nodes[producer].name.clone();
         let weights = match weights {
             Some(weights) => self.constant(&format!("{name} weights"), weights, super::Kind::Real),

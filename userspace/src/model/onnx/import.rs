@@ -8,7 +8,7 @@ use super::message::{Extent, Graph, Model, Node, ValueInfo};
 use super::operators::{self, Call};
 use super::tensor;
 use crate::model::beside::Files;
-use crate::model::error::Error;
+use crate::model::error::ModelError;
 use crate::model::imported::Imported;
 use crate::model::limits::{NODES_MAX, PROBLEMS_MAX};
 use crate::model::network::{Kind, Network, ValueId};
@@ -22,21 +22,21 @@ const OPSET_MIN: i64 = 13;
 ///
 /// # Errors
 ///
-/// [`Error`]: damage, or all that cannot be mapped.
-pub fn import(bytes: &[u8], options: &Options) -> Result<Network, Error> {
+/// [`ModelError`]: damage, or all that cannot be mapped.
+pub fn import(bytes: &[u8], options: &Options) -> Result<Network, ModelError> {
     layers(bytes, options)?.whole()
 }
 
 /// The layers of a model, as far as there are any.
-pub(in crate::model) fn layers(bytes: &[u8], options: &Options) -> Result<Imported, Error> {
+pub(in crate::model) fn layers(bytes: &[u8], options: &Options) -> Result<Imported, ModelError> {
     let model = Model::read(bytes)?;
-    let graph = model.graph.ok_or(Error::NoGraph)?;
+    let graph = model.graph.ok_or(ModelError::NoGraph)?;
     let opset = model.opset.unwrap_or(OPSET_MIN);
     if opset < OPSET_MIN {
-        return Err(Error::Version { what: "operators (opset)", version: opset, least: OPSET_MIN });
+        return Err(ModelError::Version { what: "operators (opset)", version: opset, least: OPSET_MIN });
     }
     if graph.nodes.len() > NODES_MAX {
-        return Err(Error::Nodes { count: graph.nodes.len() });
+        return Err(ModelError::Nodes { count: graph.nodes.len() });
     }
     let mut import = Import {
         options,
@@ -44,6 +44,8 @@ pub(in crate::model) fn layers(bytes: &[u8], options: &Options) -> Result<Import
         names: HashMap::new(),
         types: HashMap::new(),
         problems: Vec::new(),
+        inputs: Vec::new(),
+        extents: Vec::new(),
     };
     import.tensors(&graph);
     for (index, bytes) in graph.nodes.iter().enumerate() {
@@ -63,6 +65,9 @@ struct Import<'a> {
     /// The standard's number of the type of elements, of tensors that say it.
     types: HashMap<ValueId, u64>,
     problems: Vec<Problem>,
+    /// Inputs that can be bound, and extents that only have names.
+    inputs: Vec<String>,
+    extents: Vec<String>,
 }
 
 impl Import<'_> {
@@ -83,9 +88,15 @@ impl Import<'_> {
             }
         }
         for input in &graph.inputs {
+            let named = |extent: &Extent| match extent {
+                Extent::Named(name) => Some(name.clone()),
+                Extent::Known(_) => None,
+            };
+            self.extents.extend(input.dims.iter().flatten().filter_map(named));
             if self.names.contains_key(&input.name) {
                 continue;
             }
+            self.inputs.push(input.name.clone());
             let made = if let Some(array) = self.options.constants.get(&input.name) {
                 let kind = tensor::kind(input.element).unwrap_or(Kind::Real);
                 Ok(Some(self.network.constant(&input.name, array.clone(), kind)))
@@ -119,9 +130,10 @@ impl Import<'_> {
             Extent::Known(extent) => {
                 usize::try_from(*extent).map_err(|_| Why::Mode(format!("extent {extent} is below zero")))
             }
-            Extent::Named(name) => self.options.extents.get(name).copied().ok_or_else(|| {
-                Why::Mode(format!("extent {name:?} is not fixed: give it a number, --dim '{name}=1'"))
-            }),
+            Extent::Named(name) => {
+                let known = self.options.extents.get(name).copied();
+                known.ok_or_else(|| Why::Open { name: name.clone() })
+            }
         }
     }
 
@@ -200,6 +212,7 @@ impl Import<'_> {
                 None => self.problem("output", &output.name, Why::NotMade { name: output.name.clone() }),
             }
         }
-        Imported { network: self.network, problems: self.problems }
+        let Self { network, problems, inputs, extents, .. } = self;
+        Imported { network, problems, inputs, extents }
     }
 }

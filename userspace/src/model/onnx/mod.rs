@@ -12,4 +12,4 @@ mod tensor;
 
 pub use import::import;
 pub(super) use import::layers;
-pub use tensor::{Error as TensorError, read as read_tensor};
+pub use tensor::{TensorError, read as read_tensor};

@@ -10,7 +10,7 @@ use crate::model::protobuf::{Damage, Field, Message};
 
 /// What is wrong with a tensor.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Error {
+pub enum TensorError {
     /// The message is damaged.
     #[error(transparent)]
     Damage(#[from] Damage),
@@ -40,12 +40,12 @@ pub(super) const fn kind(element: u64) -> Option<Kind> {
 /// # Errors
 ///
 /// What is wrong with it.
-pub fn read(bytes: &[u8]) -> Result<(String, Array, Kind), Error> {
+pub fn read(bytes: &[u8]) -> Result<(String, Array, Kind), TensorError> {
     read_beside(bytes, &Files::new(&Beside::Nothing))
 }
 
 /// The same, with elements that may lie in another file.
-pub(super) fn read_beside(bytes: &[u8], files: &Files<'_>) -> Result<(String, Array, Kind), Error> {
+pub(super) fn read_beside(bytes: &[u8], files: &Files<'_>) -> Result<(String, Array, Kind), TensorError> {
     let (mut name, mut element, mut dims) = (String::new(), 0, Vec::new());
     let mut raw: Option<&[u8]> = None;
     let (mut singles, mut integers, mut doubles) = (Vec::new(), Vec::new(), Vec::new());
@@ -65,7 +65,7 @@ pub(super) fn read_beside(bytes: &[u8], files: &Files<'_>) -> Result<(String, Ar
         }
         Ok::<(), Damage>(())
     })?;
-    let kind = kind(element).ok_or(Error::Element(element))?;
+    let kind = kind(element).ok_or(TensorError::Element(element))?;
     let extent = |&extent: &i64| {
         usize::try_from(extent).map_err(|_| Fault::Wrong { what: "extent", value: extent, dims: Vec::new() })
     };
@@ -73,18 +73,18 @@ pub(super) fn read_beside(bytes: &[u8], files: &Files<'_>) -> Result<(String, Ar
     let count = elements(&dims)?;
     let file;
     if is_external {
-        file = files.read(&external.location).map_err(Error::External)?;
-        let bits = bits(element).ok_or(Error::Element(element))?;
+        file = files.read(&external.location).map_err(TensorError::External)?;
+        let bits = bits(element).ok_or(TensorError::Element(element))?;
         raw = Some(external.part(&file, count.saturating_mul(bits).div_ceil(8))?);
     }
     let values: Vec<f64> = match raw {
-        Some(raw) => numbers(element, raw).ok_or(Error::Element(element))?,
+        Some(raw) => numbers(element, raw).ok_or(TensorError::Element(element))?,
         None if !doubles.is_empty() => doubles,
         None if !singles.is_empty() => singles.into_iter().map(f64::from).collect(),
         None => match packed(element) {
             Some(_) => {
                 let bytes: Vec<u8> = integers.into_iter().map(|value| value as u8).collect();
-                numbers(element, &bytes).ok_or(Error::Element(element))?
+                numbers(element, &bytes).ok_or(TensorError::Element(element))?
             }
             None => integers.into_iter().map(|value| stored(element, value)).collect(),
         },
@@ -151,7 +151,7 @@ impl External {
     }
 
     /// The `wanted` bytes of the file that the elements are.
-    fn part<'f>(&self, file: &'f [u8], wanted: usize) -> Result<&'f [u8], Error> {
+    fn part<'f>(&self, file: &'f [u8], wanted: usize) -> Result<&'f [u8], TensorError> {
         let number = |text: &Option<String>, otherwise: usize| match text {
             None => Some(otherwise),
             Some(text) => text.parse().ok(),
@@ -165,7 +165,7 @@ impl External {
             let (offset, length) = (self.offset.as_deref().unwrap_or("0"), self.length.as_deref());
             let length = length.map_or_else(|| wanted.to_string(), str::to_owned);
             let (location, all) = (&self.location, file.len());
-            Error::External(format!(
+            TensorError::External(format!(
                 "{length} bytes at {offset} of {location:?}, which has {all}, are not the {wanted} of the tensor"
             ))
         })

@@ -140,10 +140,10 @@ struct Parser<'a> {
 impl Parser<'_> {
     fn header(mut self) -> Result<Header, BadHeader> {
         let (mut descr, mut is_fortran, mut shape) = (None, None, None);
-        self.expect(b'{', "dictionary")?;
+        self.require(b'{', "dictionary")?;
         while !self.takes(b'}') {
             let key = self.string()?;
-            self.expect(b':', "colon")?;
+            self.require(b':', "colon")?;
             let known = match key.as_str() {
                 "descr" => descr.replace(self.descr()?).is_some(),
                 "fortran_order" => is_fortran.replace(self.boolean()?).is_some(),
@@ -154,7 +154,7 @@ impl Parser<'_> {
                 return Err(BadHeader::Key { key, how: "twice" });
             }
             if !self.takes(b',') {
-                self.expect(b'}', "closing brace")?;
+                self.require(b'}', "closing brace")?;
                 break;
             }
         }
@@ -184,7 +184,7 @@ impl Parser<'_> {
         is_there
     }
 
-    fn expect(&mut self, byte: u8, wanted: &'static str) -> Result<(), BadHeader> {
+    fn require(&mut self, byte: u8, wanted: &'static str) -> Result<(), BadHeader> {
         if self.takes(byte) { Ok(()) } else { Err(self.wanted(wanted)) }
     }
 
@@ -205,7 +205,7 @@ impl Parser<'_> {
         let quote = quote.ok_or_else(|| self.wanted("string"))?;
         self.at += 1;
         let word = self.word(|byte| byte != quote);
-        self.expect(quote, "closing quote")?;
+        self.require(quote, "closing quote")?;
         Ok(word)
     }
 
@@ -229,7 +229,7 @@ impl Parser<'_> {
 
     fn tuple(&mut self) -> Result<Vec<u64>, BadHeader> {
         let mut extents = Vec::new();
-        self.expect(b'(', "tuple")?;
+        self.require(b'(', "tuple")?;
         while !self.takes(b')') {
             self.peek();
             let extent = self.word(|byte| byte.is_ascii_digit());
@@ -240,7 +240,7 @@ impl Parser<'_> {
                 return Err(BadHeader::Axes);
             }
             if !self.takes(b',') {
-                self.expect(b')', "closing parenthesis")?;
+                self.require(b')', "closing parenthesis")?;
                 break;
             }
         }

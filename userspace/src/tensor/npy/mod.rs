@@ -21,7 +21,7 @@ pub use numbers::{Number, NumberKind};
 
 use super::Tensor;
 
-use crate::container::Axes;
+use crate::container::{Axes, Surface};
 
 #[derive(Debug, Error)]
 pub enum Error {
@@ -38,8 +38,8 @@ pub enum Error {
     #[error("array has shape {given:?}, wanted is {wanted:?} or the same without axes of length 1")]
     Shape {
         given: Vec<u64>,
-        /// The shape that is wanted: N, C, H, W.
-        wanted: [u32; 4],
+        /// The extents of the model, or N, C, H, W.
+        wanted: Vec<usize>,
     },
 }
 
@@ -56,7 +56,6 @@ pub struct Conversion {
     pub first_nan: Option<u64>,
 }
 
-/// An array as the file has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
     header: Header,
@@ -64,7 +63,6 @@ pub struct Array {
 }
 
 impl Array {
-    /// Reads an array of at most `limit` elements.
     pub fn read(mut from: impl Read, limit: u64) -> Result<Self, Error> {
         let header = Header::read(&mut from)?;
         let shape = || header.shape.clone();
@@ -95,13 +93,36 @@ impl Array {
 
     /// The array as a tensor of `shape`; axes of length 1 count for nothing.
     pub fn to_tensor(&self, shape: Axes<u32>) -> Result<(Tensor, Conversion), Error> {
-        let wanted = [shape.n, shape.c, shape.h, shape.w];
-        let squeezed = wanted.iter().map(|&extent| u64::from(extent)).filter(|&extent| extent != 1);
-        if !self.header.shape.iter().copied().filter(|&extent| extent != 1).eq(squeezed) {
-            return Err(Error::Shape { given: self.header.shape.clone(), wanted });
+        let wanted = [shape.n, shape.c, shape.h, shape.w].map(|extent| extent as usize);
+        if !self.is_of(&wanted) {
+            return Err(Error::Shape { given: self.header.shape.clone(), wanted: wanted.to_vec() });
         }
         let (values, conversion) = self.halves();
         Ok((Tensor { shape, values }, conversion))
+    }
+
+    /// The array as the tensor of a surface: of the extents in the surface's model, or of N, C, H, W.
+    pub fn to_tensor_of(&self, surface: &Surface<'_>) -> Result<(Tensor, Conversion), Error> {
+        match &surface.dims {
+            Some(dims) if self.is_of(dims) => {
+                let (values, conversion) = self.halves();
+                Ok((Tensor { shape: surface.shape, values }, conversion))
+            }
+            Some(dims) => {
+                let wanted = |why| match why {
+                    Error::Shape { given, .. } => Error::Shape { given, wanted: dims.clone() },
+                    other => other,
+                };
+                self.to_tensor(surface.shape).map_err(wanted)
+            }
+            None => self.to_tensor(surface.shape),
+        }
+    }
+
+    /// Whether it has these extents; axes of length 1 count for nothing.
+    fn is_of(&self, extents: &[usize]) -> bool {
+        let wanted = extents.iter().map(|&extent| extent as u64).filter(|&extent| extent != 1);
+        self.header.shape.iter().copied().filter(|&extent| extent != 1).eq(wanted)
     }
 
     /// The elements in the order of C, as halves.
@@ -164,6 +185,13 @@ fn in_order_of_c(shape: &[u64], fortran: &[f16]) -> Vec<f16> {
 /// ```
 pub fn write(mut into: impl Write, tensor: &Tensor) -> io::Result<()> {
     into.write_all(&Header::of_halves(tensor.shape()).encode())?;
+    into.write_all(tensor.values().as_bytes())
+}
+
+/// The same with other extents, of as many elements.
+pub fn write_as(mut into: impl Write, extents: &[usize], tensor: &Tensor) -> io::Result<()> {
+    let shape = extents.iter().map(|&extent| extent as u64).collect();
+    into.write_all(&Header { shape, ..Header::of_halves(tensor.shape()) }.encode())?;
     into.write_all(tensor.values().as_bytes())
 }
 

@@ -11,7 +11,6 @@ use copy::{Copy, Rows};
 /// What becomes of the bytes behind a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
-    /// They stay.
     Kept,
     /// Up to the next row they are zero.
     Cleared,

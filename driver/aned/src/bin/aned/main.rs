@@ -9,8 +9,7 @@
 mod args;
 mod device;
 
-use std::fs;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -23,7 +22,7 @@ use aned::place::{Access, Place};
 use aned::server::{Admit, Server, Settings};
 use aned::{resources, sandbox};
 use aned_protocol::client::default_socket;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -135,7 +134,10 @@ fn serve<B: Bus + 'static>(
 /// Where to listen, and who is let in there.
 fn place(args: &Args) -> anyhow::Result<(Place, Admit)> {
     if let Some(fd) = args.fd {
-        return Ok((Place::passed(passed(fd)?)?, Admit::Anyone));
+        let fd = ane_sandbox::place::passed(fd).with_context(|| {
+            format!("descriptor {fd} is not one that was passed; have a service manager pass it, or use --socket-path")
+        })?;
+        return Ok((Place::passed(fd)?, Admit::Anyone));
     }
     let group = match &args.group {
         Some(name) => {
@@ -149,19 +151,6 @@ fn place(args: &Args) -> anyhow::Result<(Place, Admit)> {
     let path = args.socket_path.clone().unwrap_or_else(default_socket);
     let place = Place::listen(&path, Access { mode, group })?;
     Ok((place, if is_open { Admit::Anyone } else { Admit::Owner }))
-}
-
-/// The socket that somebody passed as descriptor `fd`.
-#[expect(unsafe_code, reason = "a number becomes a descriptor")]
-fn passed(fd: i32) -> anyhow::Result<OwnedFd> {
-    if fd <= 2 || fs::symlink_metadata(format!("/proc/self/fd/{fd}")).is_err() {
-        bail!(
-            "descriptor {fd} is not one that was passed; have a service manager pass it, or use --socket-path"
-        );
-    }
-    // SAFETY: it is open, as /proc shows, and not a standard stream. Whoever started this program passed it for
-    // this purpose, and nothing was opened here before that could have its number.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Clients pass descriptors, and the usual limit of 1024 is soon reached.

@@ -46,7 +46,7 @@ impl Rig {
 
     /// A daemon that finds what `before` left at its socket, which it may prepare.
     fn after(before: impl FnOnce(&Path, BorrowedFd<'_>), fake: Fake, settings: Settings<Fake>) -> Self {
-        let folder = crate::testing::folder();
+        let folder = crate::tests::folder();
         let journal = Arc::clone(&fake.journal);
         let place = Place::listen(&folder.join("aned.sock"), Access::default()).unwrap();
         let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC).unwrap();

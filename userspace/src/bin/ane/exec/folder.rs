@@ -1,8 +1,8 @@
 //! The folder of one `ane exec`: its socket, and the nodes that its command is shown. It is gone when `ane exec` is gone,
 //! however that ends.
 //!
-//! Who is killed by SIGKILL removes nothing. So a shell waits beside, in a group of its own, for the end of a pipe that only
-//! this process holds open, and removes the folder then.
+//! A process that SIGKILL ends removes nothing. So a shell waits in a process group of its own for the end of a pipe that only
+//! this process holds open, and then removes the folder.
 
 use std::io;
 use std::os::unix::process::CommandExt;

@@ -97,7 +97,7 @@ fn read(path: &Path, surface: &Surface<'_>, allow_nan: bool) -> Result<(Tensor, 
     };
     let array = array.map_err(|why| refused(&name, &why))?;
     let number = array.header().number;
-    let (tensor, conversion) = array.to_tensor(surface.shape).map_err(|why| refused(&name, &why))?;
+    let (tensor, conversion) = array.to_tensor_of(surface).map_err(|why| refused(&name, &why))?;
     let Conversion { rounded, overflowed, nans, first_nan } = conversion;
     if nans > 0 && !allow_nan {
         let place = first_nan.unwrap_or_default();

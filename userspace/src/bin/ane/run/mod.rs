@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use ane::container;
 use ane::container::{Element, Surface};
 use ane::device::Device;
 use ane::model::{Model, file_names};
@@ -31,11 +30,11 @@ use crate::files::{self, Existing, Folder};
 ///
 /// Reads a .hwx or .anec program, fills its inputs, runs it, and prints the outputs and what the engine did. Inputs come
 /// from .npy files, by name or by number in the order of base addresses. Inputs without a file are random between -1 and
-/// 1, or constant. Arrays have the shape N, C, H, W or the same without axes of length 1. Floats and integers are
-/// converted to fp16, and a line says so.
+/// 1, or constant. Arrays have the shape N, C, H, W or the same without axes of length 1. In a program that `ane compile`
+/// made, they have the shapes of the model. Floats and integers are converted to fp16, and a line says so.
 ///
-/// With -o, each output goes to DIR/NAME.npy, four axes of little-endian fp16, and DIR/outputs.json lists them in the
-/// order of base addresses. The folder appears with all files or not at all.
+/// With -o, each output goes to DIR/NAME.npy, little-endian fp16, and DIR/outputs.json lists them in the order of base
+/// addresses. The folder appears with all files or not at all.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -162,7 +161,7 @@ pub(crate) fn run(args: &Run) -> Result<()> {
 pub(crate) fn load(path: &std::path::Path) -> Result<Model> {
     let name = files::name(path);
     let bytes = files::read(path)?;
-    let program = container::open(&bytes).with_context(|| name.clone())?;
+    let program = files::program(path, &bytes)?;
     Model::check(&program)
         .with_context(|| name.clone())
         .advise(Exit::Refused, "compile it for h13; `ane info` shows what it says of itself")?;
@@ -195,7 +194,7 @@ struct Listed<'a> {
     name: &'a str,
     file: &'a str,
     bar: u8,
-    shape: [u32; 4],
+    shape: Vec<usize>,
 }
 
 /// Writes each output and their list; says what the files are called.
@@ -206,17 +205,18 @@ fn save(mut folder: Folder, surfaces: &[&Surface<'_>], outputs: &[Tensor]) -> Re
     let listed: Vec<_> = surfaces
         .iter()
         .zip(&names)
-        .map(|(surface, file)| {
-            let shape = surface.shape;
-            let shape = [shape.n, shape.c, shape.h, shape.w];
-            Listed { name: &surface.name, file, bar: surface.bar, shape }
+        .map(|(surface, file)| Listed {
+            name: &surface.name,
+            file,
+            bar: surface.bar,
+            shape: surface.extents(),
         })
         .collect();
     for ((tensor, surface), name) in outputs.iter().zip(surfaces).zip(&names) {
         let mut bytes = Vec::new();
         match surface.element {
             Element::Byte => npy::write_bytes(&mut bytes, tensor)?,
-            Element::Half | Element::Other(_) => npy::write(&mut bytes, tensor)?,
+            Element::Half | Element::Other(_) => npy::write_as(&mut bytes, &surface.extents(), tensor)?,
         }
         folder.add(name, bytes);
     }

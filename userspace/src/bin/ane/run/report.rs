@@ -34,14 +34,14 @@ pub(crate) struct RunReport {
 #[derive(Debug, Serialize)]
 pub(crate) struct InputReport {
     pub(crate) name: String,
-    pub(crate) shape: [u32; 4],
+    pub(crate) shape: Vec<usize>,
     pub(crate) source: String,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct OutputReport {
     pub(crate) name: String,
-    pub(crate) shape: [u32; 4],
+    pub(crate) shape: Vec<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<String>,
     pub(crate) smallest: f32,
@@ -71,7 +71,7 @@ pub(crate) struct Counted {
 
 impl InputReport {
     pub(crate) fn of(surface: &Surface<'_>, source: String) -> Self {
-        Self { name: printable(&surface.name), shape: axes(surface), source }
+        Self { name: printable(&surface.name), shape: surface.extents(), source }
     }
 }
 
@@ -82,7 +82,7 @@ impl OutputReport {
         let count = numbers().count();
         Self {
             name: printable(&surface.name),
-            shape: axes(surface),
+            shape: surface.extents(),
             file,
             smallest: numbers().fold(f32::INFINITY, f32::min),
             largest: numbers().fold(f32::NEG_INFINITY, f32::max),
@@ -91,11 +91,6 @@ impl OutputReport {
             first: values().take(SHOWN).collect(),
         }
     }
-}
-
-fn axes(surface: &Surface<'_>) -> [u32; 4] {
-    let shape = surface.shape;
-    [shape.n, shape.c, shape.h, shape.w]
 }
 
 /// What the driver counted, for this file; nothing where it does not count.
@@ -147,8 +142,7 @@ impl RunReport {
 impl OutputReport {
     fn values(&self) -> String {
         let first: Vec<_> = self.first.iter().map(ToString::to_string).collect();
-        let [n, c, h, w] = self.shape.map(|extent| extent as usize);
-        let more = if n * c * h * w > self.first.len() { ", ..." } else { "" };
+        let more = if self.shape.iter().product::<usize>() > self.first.len() { ", ..." } else { "" };
         let odd = if self.not_numbers > 0 {
             format!(", {} are no numbers", self.not_numbers)
         } else {

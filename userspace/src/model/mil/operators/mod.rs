@@ -32,7 +32,7 @@ pub(super) struct Call<'a> {
     arguments: BTreeMap<String, Vec<Operand>>,
     /// How many results are wanted.
     outputs: usize,
-    /// Operands that somebody has looked at.
+    /// Operands that were looked at.
     seen: BTreeSet<&'static str>,
 }
 
@@ -46,7 +46,7 @@ fn one(value: ValueId) -> Made {
     Ok(Some(vec![value]))
 }
 
-/// What an operation makes.
+/// The results of an operation.
 pub(super) fn call(call: &mut Call<'_>) -> Result<Vec<ValueId>, Why> {
     let families = [
         elementwise::call,
@@ -198,7 +198,7 @@ impl<'a> Call<'a> {
         self.network.constant(self.name, array, Kind::Integer)
     }
 
-    /// What an operator of ONNX makes.
+    /// The results of an operator of ONNX.
     fn onnx(
         &mut self,
         operator: &str,

@@ -1,13 +1,13 @@
 //! Words of the text, and where they stand.
 
-use crate::model::error::Error;
+use crate::model::error::ModelError;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Word<'a> {
     Name(&'a str),
     /// A number as it is written.
     Number(&'a str),
-    /// What stands between quotation marks.
+    /// The text between quotation marks.
     Text(&'a [u8]),
     Sign(char),
     End,
@@ -26,17 +26,17 @@ impl<'a> Words<'a> {
     }
 
     /// `wanted` and what is there instead, with line and column.
-    pub(super) fn error(&self, what: &str) -> Error {
+    pub(super) fn error(&self, what: &str) -> ModelError {
         let mut here = self.clone();
         here.pass_blanks();
         let before = here.bytes.get(..here.at).unwrap_or_default();
         let line = before.iter().filter(|&&byte| byte == b'\n').count().saturating_add(1);
         let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at.saturating_add(1));
         let column = here.at.saturating_sub(start).saturating_add(1);
-        Error::Text { line, column, what: what.to_owned() }
+        ModelError::Text { line, column, what: what.to_owned() }
     }
 
-    fn wanted(&self, what: &str) -> Error {
+    fn wanted(&self, what: &str) -> ModelError {
         self.error(&format!("{what} is wanted, not what stands here,"))
     }
 
@@ -53,7 +53,7 @@ impl<'a> Words<'a> {
     }
 
     /// The next word and where it ends.
-    fn next_word(&self) -> Result<(Word<'a>, usize), Error> {
+    fn next_word(&self) -> Result<(Word<'a>, usize), ModelError> {
         let mut here = self.clone();
         here.pass_blanks();
         let rest = here.bytes.get(here.at..).unwrap_or_default();
@@ -107,12 +107,12 @@ impl<'a> Words<'a> {
         })
     }
 
-    pub(super) fn peek(&self) -> Result<Word<'a>, Error> {
+    pub(super) fn peek(&self) -> Result<Word<'a>, ModelError> {
         Ok(self.next_word()?.0)
     }
 
     /// Goes on behind the next word.
-    pub(super) fn skip(&mut self) -> Result<(), Error> {
+    pub(super) fn skip(&mut self) -> Result<(), ModelError> {
         match self.next_word()? {
             (Word::End, _) => Err(self.wanted("more")),
             (_, end) => {
@@ -123,7 +123,7 @@ impl<'a> Words<'a> {
     }
 
     /// Goes on behind a sign, if it is the next word.
-    pub(super) fn take(&mut self, sign: char) -> Result<bool, Error> {
+    pub(super) fn take(&mut self, sign: char) -> Result<bool, ModelError> {
         match self.next_word()? {
             (Word::Sign(found), end) if found == sign => {
                 self.at = end;
@@ -135,11 +135,11 @@ impl<'a> Words<'a> {
         }
     }
 
-    pub(super) fn want(&mut self, sign: char) -> Result<(), Error> {
+    pub(super) fn want(&mut self, sign: char) -> Result<(), ModelError> {
         if self.take(sign)? { Ok(()) } else { Err(self.wanted(&format!("{sign:?}"))) }
     }
 
-    pub(super) fn name(&mut self) -> Result<String, Error> {
+    pub(super) fn name(&mut self) -> Result<String, ModelError> {
         match self.next_word()? {
             (Word::Name(name), end) => {
                 self.at = end;
@@ -149,7 +149,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    pub(super) fn want_name(&mut self, name: &str) -> Result<(), Error> {
+    pub(super) fn want_name(&mut self, name: &str) -> Result<(), ModelError> {
         match self.next_word()? {
             (Word::Name(found), end) if found == name => {
                 self.at = end;
@@ -159,7 +159,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    pub(super) fn text(&mut self) -> Result<String, Error> {
+    pub(super) fn text(&mut self) -> Result<String, ModelError> {
         match self.next_word()? {
             (Word::Text(bytes), end) => {
                 self.at = end;
@@ -169,7 +169,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    pub(super) fn whole(&mut self) -> Result<u64, Error> {
+    pub(super) fn whole(&mut self) -> Result<u64, ModelError> {
         match self.next_word()? {
             (Word::Number(number), end) => match number.parse() {
                 Ok(value) => {
@@ -183,7 +183,7 @@ impl<'a> Words<'a> {
     }
 
     /// A number, a truth, or one of the words for what is no number.
-    pub(super) fn number(&mut self) -> Result<f64, Error> {
+    pub(super) fn number(&mut self) -> Result<f64, ModelError> {
         let (word, end) = self.next_word()?;
         let value = match word {
             Word::Number(number) => hexadecimal(number).or_else(|| number.parse().ok()),

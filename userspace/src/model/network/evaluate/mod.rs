@@ -1,4 +1,4 @@
-//! What each operation means, in double precision and element by element.
+//! The meaning of each operation, in double precision and element by element.
 //!
 //! It computes what is known before the run, and what the engine's results are compared with. Nothing here knows how
 //! the engine does it.

@@ -78,8 +78,8 @@ pub(super) fn convolution(
                 }
             }
         }
-        if convolution.relu {
-            sums.iter_mut().for_each(|sum| *sum = sum.max(0.0));
+        if let Some(map) = convolution.activation {
+            sums.iter_mut().for_each(|sum| *sum = super::map(map, *sum));
         }
     }
     Array::new(dims, values)

@@ -113,7 +113,7 @@ fn attention(call: &mut Call<'_, '_>) -> Made {
 struct Seen {
     /// One for a key that is seen, zero for another; none if all are seen.
     ones: Option<ValueId>,
-    /// What is added to scores.
+    /// The values that are added to scores.
     addend: Option<ValueId>,
     /// A query may see none.
     may_be_none: bool,

@@ -204,7 +204,7 @@ pub(super) fn divided(call: &mut Call<'_, '_>, a: ValueId, b: ValueId) -> Result
     }
 }
 
-/// Of what is known alone.
+/// The remainder of a division; both operands have to be known when the model is read.
 fn remainder(call: &mut Call<'_, '_>) -> Made {
     let (a, b) = (call.x(0)?, call.x(1)?);
     call.known(0)?;

@@ -78,7 +78,7 @@ pub(super) fn convolution(call: &mut Call<'_, '_>) -> Result<ValueId, Why> {
         point::convolution(call, groups, &stride, &padding)?
     } else {
         call.known(1)?;
-        let convolution = Convolution { stride, dilation, padding, groups, relu: false };
+        let convolution = Convolution { stride, dilation, padding, groups, activation: None };
         let operands: Vec<ValueId> = [Some(x), Some(weights), known].into_iter().flatten().collect();
         call.add(Operation::Convolution(convolution), &operands)?
     };
@@ -150,7 +150,7 @@ fn transposed(call: &mut Call<'_, '_>) -> Made {
     let mut factors = vec![1, 1];
     factors.extend(&stride);
     let apart = call.add(Operation::Stretch(factors), &[x])?;
-    let convolution = Convolution { stride: vec![1; moving], dilation, padding, groups, relu: false };
+    let convolution = Convolution { stride: vec![1; moving], dilation, padding, groups, activation: None };
     let mut operands = vec![apart, weights];
     operands.extend(call.optional(2));
     let mut result = call.add(Operation::Convolution(convolution), &operands)?;

@@ -40,7 +40,7 @@ pub(super) struct Call<'a, 'b> {
     pub(super) outputs: usize,
     /// The standard's number of the type of elements, where a tensor of the model says it.
     pub(super) types: &'a HashMap<ValueId, u64>,
-    /// Attributes that somebody has looked at.
+    /// Attributes that were looked at.
     pub(super) seen: RefCell<BTreeSet<String>>,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn is_known(domain: &str, operator: &str) -> bool {
     }
 }
 
-/// What a node makes.
+/// The results of a node.
 pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
     let families = [
         whole::call,
@@ -111,7 +111,7 @@ pub(crate) enum Setting {
     Texts(Vec<&'static str>),
 }
 
-/// What an operator makes of operands, for readers of other formats that have it under another name.
+/// The results of an operator on operands, for readers of other formats that have it under another name.
 pub(crate) fn apply(
     network: &mut Network,
     name: &str,
@@ -137,7 +137,7 @@ pub(crate) fn apply(
     call(&mut Call { network, node: &node, name, inputs, outputs, types, seen: RefCell::default() })
 }
 
-/// What a family makes of a node; `None` if it is another's.
+/// The results of a family's function for a node; `None` if the node belongs to another family.
 type Made = Result<Option<Vec<ValueId>>, Why>;
 
 fn one(value: ValueId) -> Made {

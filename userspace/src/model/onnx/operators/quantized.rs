@@ -49,7 +49,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     }
 }
 
-/// What whole numbers stand for.
+/// The real numbers for which whole numbers stand.
 fn restored(
     call: &mut Call<'_, '_>,
     (x, scale, zero): (ValueId, ValueId, Option<ValueId>),

@@ -10,7 +10,7 @@ use crate::model::problem::Why;
 /// Most steps of a layer, in all its directions: each is some ten operations.
 const STEPS_MAX: usize = 1024;
 
-/// What happens in a step.
+/// The kind of a cell, which computes one step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cell {
     Plain,

@@ -135,7 +135,7 @@ fn local_response(call: &mut Call<'_, '_>) -> Made {
         dilation: vec![1; 2],
         padding: vec![(0, 0); 2],
         groups: 1,
-        relu: false,
+        activation: None,
     };
     let sums = call.add(Operation::Convolution(convolution), &[squares, near])?;
     let base = call.affine(sums, alpha / size as f64, bias)?;

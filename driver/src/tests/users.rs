@@ -1,4 +1,4 @@
-//! What unit tests share.
+//! The users and files of unit tests.
 
 use crate::front::{FileId, User};
 use crate::iso::Seeker;

@@ -1,8 +1,10 @@
-//! The door: who is let in.
+//! Admission: which clients are let in.
 
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use ane_uapi::ioctl::errno::Errno;
+use ane_uapi::log_budget::{LeftOut, LogBudget};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::event::epoll;
 use rustix::io::Errno as Os;
@@ -17,6 +19,10 @@ use aned_protocol::socket;
 
 /// A pause after a failure to accept, so that one that lasts (no descriptors left) does not become a busy loop.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Complaints in a period (Chosen).
+const COMPLAINTS: u32 = 5;
+const COMPLAINTS_PERIOD_NANOSECONDS: u64 = 10_000_000_000;
 
 /// The owner of a socket for which the system names none.
 const NOBODY: User = User { id: u32::MAX, is_privileged: false };
@@ -45,13 +51,36 @@ const fn is_privileged(user: u32, own: u32) -> bool {
 
 /// Connections that there are already: in all, of a process, and of its user.
 #[derive(Clone, Copy, Debug)]
-struct Crowd {
+struct Connections {
     all: usize,
     of_process: usize,
     of_user: usize,
 }
 
-impl Crowd {
+/// Lines about clients that cannot be let in, of which others may cause any number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Complaints {
+    start: Instant,
+    budget: LogBudget,
+}
+
+impl Complaints {
+    pub(super) fn new() -> Self {
+        Self { start: Instant::now(), budget: LogBudget::new(COMPLAINTS, COMPLAINTS_PERIOD_NANOSECONDS) }
+    }
+
+    fn admits(&mut self) -> Option<LeftOut> {
+        self.budget.admits(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn write(&mut self, what: &dyn Display) {
+        if let Some(left_out) = self.admits() {
+            log::warn!("{what}{left_out}");
+        }
+    }
+}
+
+impl Connections {
     /// Why there is no room for one more, if there is none.
     fn refusal(self, user: User) -> Option<String> {
         let Self { all, of_process, of_user } = self;
@@ -68,17 +97,17 @@ impl Crowd {
 }
 
 impl<F: Files> Server<F> {
-    /// Lets a client in, or tells it why not; at once, or when it is the door's turn.
+    /// Lets a client in, or tells it why not; at once, or when it is admission's turn.
     pub(super) fn welcome(&mut self) {
-        if self.thread_shares.is_held(Party::Door) {
-            self.hold_door();
+        if self.thread_shares.is_held(Party::Admission) {
+            self.hold_admission();
             return;
         }
         let begun = Instant::now();
         let user = self.admit_one();
         self.is_shared = self.has_several_users();
         if self.is_shared {
-            self.charge(Party::Door, Some(begun));
+            self.charge(Party::Admission, Some(begun));
             if let Some(user) = user {
                 self.charge(Party::of(user), Some(begun));
             }
@@ -104,7 +133,7 @@ impl<F: Files> Server<F> {
         let (process, user) = match getsockopt(&accepted, PeerCredentials) {
             Ok(peer) => (u32::try_from(peer.pid()).unwrap_or_default(), peer.uid()),
             Err(why) => {
-                log::warn!("client cannot be told from others: {why}");
+                self.complaints.write(&format_args!("client cannot be told from others: {why}"));
                 self.offload.close(NOBODY, accepted);
                 return None;
             }
@@ -115,14 +144,14 @@ impl<F: Files> Server<F> {
         let count = |which: fn(&Credentials, &Credentials) -> bool| {
             self.clients.values().filter(|other| which(&other.who, &who)).count()
         };
-        let crowd = Crowd {
+        let connections = Connections {
             all: self.clients.len(),
             of_process: count(|other, who| other.process == who.process),
             of_user: count(|other, who| other.user.id == who.user.id),
         };
         let refusal = match self.admit.refusal(user, own) {
             Some(why) => Some(Dismissal::new(Errno::EACCES, why)),
-            None => crowd.refusal(who.user).map(|why| Dismissal::new(Errno::EAGAIN, why)),
+            None => connections.refusal(who.user).map(|why| Dismissal::new(Errno::EAGAIN, why)),
         };
         if let Some(refusal) = refusal {
             log::debug!("process {process} was refused: {}", refusal.text);
@@ -134,7 +163,7 @@ impl<F: Files> Server<F> {
         self.next_client = self.next_client.wrapping_add(1).max(FIRST_CLIENT);
         let data = epoll::EventData::new_u64(key);
         if let Err(why) = epoll::add(&self.events, &client, data, epoll::EventFlags::IN) {
-            log::warn!("client cannot be watched: {why}");
+            self.complaints.write(&format_args!("client cannot be watched: {why}"));
             self.offload.close(who.user, client.into_socket());
             return Some(who.user);
         }
@@ -145,7 +174,7 @@ impl<F: Files> Server<F> {
 
     /// Listens no more for a while.
     fn pause(&mut self, why: &str) {
-        log::warn!("client cannot be let in: {why}");
+        self.complaints.write(&format_args!("client cannot be let in: {why}"));
         let _ = epoll::delete(&self.events, &self.place);
         self.paused_until = Instant::now().checked_add(PAUSE);
     }
@@ -172,16 +201,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn door_that_stays_shut_writes_a_few_lines() {
+        let mut complaints = Complaints::new();
+        let admitted = (0..1000).filter(|_| complaints.admits().is_some()).count();
+        assert_eq!(admitted, COMPLAINTS as usize);
+    }
+
+    #[test]
     fn user_without_privilege_gets_half_of_the_places_and_no_more() {
         let (stranger, owner) =
             (User { id: 1001, is_privileged: false }, User { id: 0, is_privileged: true });
-        let crowd = |of_user, others| Crowd { all: of_user + others, of_process: 1, of_user };
-        assert_eq!(crowd(127, 0).refusal(stranger), None);
+        let connections = |of_user, others| Connections { all: of_user + others, of_process: 1, of_user };
+        assert_eq!(connections(127, 0).refusal(stranger), None);
         let text = "this user has 128 connections already";
-        assert_eq!(crowd(128, 0).refusal(stranger), Some(text.to_owned()));
-        assert_eq!(crowd(63, 128).refusal(stranger), None);
-        assert!(crowd(64, 128).refusal(stranger).is_some(), "of the rest, half again");
-        assert_eq!(crowd(255, 0).refusal(owner), None);
-        assert!(crowd(256, 0).refusal(owner).is_some());
+        assert_eq!(connections(128, 0).refusal(stranger), Some(text.to_owned()));
+        assert_eq!(connections(63, 128).refusal(stranger), None);
+        assert!(connections(64, 128).refusal(stranger).is_some(), "of the rest, half again");
+        assert_eq!(connections(255, 0).refusal(owner), None);
+        assert!(connections(256, 0).refusal(owner).is_some());
     }
 }

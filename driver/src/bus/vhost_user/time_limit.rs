@@ -1,9 +1,9 @@
 //! How long the device may keep silent on its socket.
 //!
-//! A device serves one frontend at a time. Whoever connects meanwhile is let in by the system, and heard when the other
-//! one is gone; and a device that is stopped is not heard at all. A time-out of the socket does not help: `vhost` takes
-//! it for an interruption and reads again. So somebody stands beside who hangs up when it took too long, which ends
-//! whatever is read or written.
+//! A device serves one frontend at a time. The system accepts the connection of another one, and the device answers it when
+//! the first one is gone. A device that is stopped does not answer at all. A time-out of the socket does not help: `vhost`
+//! takes it for an interruption and reads again. So a thread waits beside the call and shuts the connection when the limit
+//! has passed, which ends every read and write.
 
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -12,14 +12,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::transport;
-use crate::bus::BusError;
+use crate::bus::{BusError, Result};
 
-/// Asks something at the other end of `socket`, for `limit` at most. What took longer has no connection any more.
-pub(super) fn within<T>(
-    socket: &UnixStream,
-    limit: Duration,
-    ask: impl FnOnce() -> Result<T, BusError>,
-) -> Result<T, BusError> {
+/// Calls `ask`, which waits for the other end of `socket`. After `limit` the connection is shut, so `ask` fails.
+pub(super) fn within<T>(socket: &UnixStream, limit: Duration, ask: impl FnOnce() -> Result<T>) -> Result<T> {
     let (answered, answer) = mpsc::channel::<()>();
     let watch = move || {
         let is_late = answer.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
@@ -30,7 +26,7 @@ pub(super) fn within<T>(
         is_late
     };
     thread::scope(|scope| {
-        let watching = thread::Builder::new().name("ane-patience".to_owned()).spawn_scoped(scope, watch);
+        let watching = thread::Builder::new().name("ane-timeout".to_owned()).spawn_scoped(scope, watch);
         let watching = watching.map_err(transport("watching the time"))?;
         let outcome = ask();
         drop(answered);

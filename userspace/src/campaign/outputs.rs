@@ -71,7 +71,7 @@ pub fn compare(got: &Got, wanted: &[f64], tolerance: Tolerance, outcome: &mut Ou
     }
 }
 
-/// What is beyond the largest half is infinite as one; otherwise the number as it is.
+/// The number, or infinity if it is beyond the largest half.
 fn as_half_allows(wanted: f64) -> f64 {
     let half = f16::from_f64(wanted);
     if half.is_infinite() { half.to_f64() } else { wanted }

@@ -1,5 +1,5 @@
-//! What the device is told of mappings: their ends, by which it drops what it keeps of them, and, if it checks, what each
-//! is for.
+//! Declarations of mappings. The device is told of the end of a mapping, so that it drops the translations that it keeps. A
+//! device that checks is also told what each mapping is for.
 
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::wire::sideband::Declaration;
@@ -20,7 +20,7 @@ impl Space {
         }
     }
 
-    /// What was declared is forgotten by the device: it was reset. It hears all of it again.
+    /// Declares all mappings again, after a reset in which the device forgot them.
     pub(crate) fn declare_again(&mut self) {
         self.declarations.clear();
         if self.is_checking {

@@ -1,4 +1,4 @@
-//! What unit tests share.
+//! The users and folders of unit tests.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -12,7 +12,7 @@ use ane_uapi::wire::event::Event;
 use ane_uapi::wire::sideband::Declaration;
 use zerocopy::FromZeros;
 
-use super::{Arena, ArenaId, Bus, BusError, DmaMemory, Operation};
+use crate::bus::{Arena, ArenaId, Bus, BusError, DmaMemory, Operation};
 use crate::dart::CONTEXT_BYTES;
 
 #[derive(Debug)]
