@@ -155,11 +155,8 @@ pub(super) trait Fused: Lanes {
 
     fn magnitude(self) -> Self;
 
-    /// The largest magnitudes of other factors that are dropped beside these numbers, whose exponents are below -2.
-    fn most_dropped(self) -> Self;
-
-    /// `self - a * b`, rounded once, where the magnitude of `a` is `most` or less, and `self` elsewhere.
-    fn less_upto(self, a: Self, b: Self, most: Self) -> Self;
+    /// `a * b + self`, rounded once, where the magnitude of `a` is `most` or less, and `self` elsewhere.
+    fn plus_upto(self, a: Self, b: Self, most: Self) -> Self;
 
     /// Which of these exponents add up to less than so much, a bit for each sum.
     ///

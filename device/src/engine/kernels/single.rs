@@ -35,29 +35,31 @@ pub(super) unsafe fn run<V: Fused, const ROWS: usize, const VECTORS: usize>(
     taps: Taps<'_>,
     dropped: Option<&[u32]>,
 ) {
+    // SAFETY: as the caller says.
+    let anchors = [[unsafe { V::splat(ANCHOR) }; VECTORS]; ROWS];
     if let Some(dropped) = dropped {
         let operands = (block.panel.as_ptr(), block.offsets.each());
         // SAFETY: as the caller says; the largest offset leaves room for all columns.
         let start = unsafe { sparse::start(operands, taps.coefficients, dropped) };
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, false>(block, taps, Some(&start)) }
+        unsafe { all::<V, ROWS, VECTORS, false>(block, taps, &start) }
     } else if block.least.is_empty() {
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, false>(block, taps, None) }
+        unsafe { all::<V, ROWS, VECTORS, false>(block, taps, &anchors) }
     } else {
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, true>(block, taps, None) }
+        unsafe { all::<V, ROWS, VECTORS, true>(block, taps, &anchors) }
     }
 }
 
 /// # Safety
 ///
-/// As for [`run`]; the first chunk begins with `start`, where there is one.
+/// As for [`run`]; the first chunk begins with `start`.
 #[inline(always)]
 unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bool>(
     block: &mut Block<'_>,
     Taps { coefficients, begin, chunks, ahead }: Taps<'_>,
-    mut start: Option<&[[V; VECTORS]; ROWS]>,
+    start: &[[V; VECTORS]; ROWS],
 ) {
     let panel = block.panel.as_ptr();
     let mut coefficients = coefficients.as_ptr();
@@ -66,10 +68,10 @@ unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bo
     let mut rest = block.offsets.each();
     // SAFETY: as the caller says.
     let anchor = unsafe { V::splat(ANCHOR) };
+    let mut sums = *start;
     for &length in chunks {
         let (chunk, behind) = rest.split_at(length);
         rest = behind;
-        let mut sums = start.take().copied().unwrap_or([[anchor; VECTORS]; ROWS]);
         let (many, few) = chunk.as_chunks::<UNROLLED>();
         for offsets in many {
             prefetch::read(coefficients.wrapping_add(ahead));
@@ -101,6 +103,7 @@ unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bo
                 place = place.wrapping_add(V::COUNT);
             }
         }
+        sums = [[anchor; VECTORS]; ROWS];
     }
 }
 

@@ -134,13 +134,13 @@ pub(super) unsafe fn start<V: Fused, const ROWS: usize, const VECTORS: usize>(
     for &place in places {
         let (tap, row) = (place as usize / ROWS, place as usize % ROWS);
         let operands = panel.wrapping_add(offsets[tap]);
+        let coefficient = coefficients[place as usize];
         // SAFETY: as the caller says.
-        let coefficient = unsafe { V::splat(coefficients[place as usize]) };
-        let most = coefficient.most_dropped();
+        let [less, most] = unsafe { [V::splat(-coefficient), V::splat(measure::most_dropped(coefficient))] };
         for (v, sum) in sums[row].iter_mut().enumerate() {
             // SAFETY: as the caller says.
             let operand = unsafe { V::load(operands.wrapping_add(v * V::COUNT)) };
-            *sum = sum.less_upto(operand, coefficient, most);
+            *sum = sum.plus_upto(operand, less, most);
         }
     }
     sums
