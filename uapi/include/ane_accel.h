@@ -45,7 +45,7 @@ extern "C" {
 #define ANE_CAPS_FAMILY_H13 13
 
 /*
- * What the driver can do.
+ * The abilities of the driver.
  *
  * 0x20 bytes.
  */
@@ -220,11 +220,11 @@ struct drm_ane_submit {
 /* Parameters. */
 /* Version of this ABI, at least 1. */
 #define ANE_PARAM_ABI_VERSION 0
-/* What is there: ANE_FEATURE_ bits. */
+/* The features of the device: ANE_FEATURE_ bits. */
 #define ANE_PARAM_FEATURES 1
 /* The chip's number in hexadecimal, such as 0x8103. */
 #define ANE_PARAM_CHIP 2
-/* Which circuit of the chip this is, from 0. */
+/* Index of this circuit on the chip, from 0. */
 #define ANE_PARAM_INSTANCE 3
 /* Board type: 64, 96 or 128. */
 #define ANE_PARAM_ANE_TYPE 4
@@ -256,9 +256,9 @@ struct drm_ane_submit {
 #define ANE_PARAM_CONTEXT 0x11
 /* Bytes of a page of PE_MMU, zero without one. */
 #define ANE_PARAM_PE_MMU_PAGE_SIZE 0x12
-/* What a translation by PE_MMU costs, in picoseconds. */
+/* The time of a translation by PE_MMU, in picoseconds. */
 #define ANE_PARAM_PE_MMU_OVERHEAD_PS 0x13
-/* What the fabric takes to bring PE_MMU a message, in picoseconds. */
+/* The time of the fabric to bring PE_MMU a message, in picoseconds. */
 #define ANE_PARAM_PE_MMU_FABRIC_PS 0x14
 /* How the mover was made: ANE_MOVER_ bits. */
 #define ANE_PARAM_MOVER_ATTRIBUTES 0x15
@@ -296,7 +296,7 @@ struct drm_ane_get_param {
 /* Any context will do; also what a file without a context has. */
 #define ANE_CONTEXT_ANY 0xffffffffU
 
-/* What to do when no context is free. */
+/* The rule for the case that no context is free. */
 /* Fail. */
 #define ANE_CONTEXT_POLICY_REFUSE 0
 /* Wait until one is given back. */
@@ -349,7 +349,7 @@ struct drm_ane_context_detach {
  * lives on until the last request, program and process mapping that uses it has ended.
  */
 
-/* What a buffer is for. */
+/* The use of a buffer. */
 /* A client's input tensor. */
 #define ANE_USAGE_INPUT_TENSOR 1
 /* A client's output tensor. */
@@ -602,7 +602,7 @@ struct drm_ane_program_buffer {
 };
 
 /*
- * Which buffer a BAR points into.
+ * The buffer of a BAR.
  *
  * 0x10 bytes.
  */
@@ -703,7 +703,7 @@ struct drm_ane_program_destroy {
 #define ANE_REQUEST_RECYCLE 0x2
 
 /*
- * What one BAR points at.
+ * The address of one BAR: a buffer, and an offset into it.
  *
  * 0x18 bytes.
  */
@@ -892,7 +892,7 @@ struct drm_ane_cancel {
 /* Bytes of text that a driver has at most about one request. */
 #define ANE_FAILURE_TEXT_MAX 1024
 
-/* What sort of fault it is. */
+/* The type of a fault. */
 /* The tables lead nowhere. */
 #define ANE_FAULT_TYPE_TRANSLATION_FAULT 1
 /* The tables lead somewhere, and the access is not permitted. */
@@ -1101,7 +1101,7 @@ struct drm_ane_recover {
 /* Counters that one call takes: room for this ABI to grow, in a page of 4 KiB. */
 #define ANE_STATS_MAX 512
 
-/* What is counted, as an index into the array. */
+/* The counters, as indices into the array. */
 /* Requests accepted. */
 #define ANE_COUNTER_SUBMITTED 0
 /* Requests that ended well. */
@@ -1188,7 +1188,7 @@ struct drm_ane_get_stats {
 /* Largest transfer in units: the size has sixteen bits. */
 #define ANE_MOVER_UNITS_MAX 0xffff
 
-/* What a transfer does. */
+/* The direction of a transfer. */
 /* Zeros to scratch. */
 #define ANE_MOVER_ZERO_SCRATCH 0
 /* Scratch to configuration space or instruction RAM. */

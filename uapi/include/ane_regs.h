@@ -83,7 +83,7 @@ extern "C" {
  * as registers, so its place in the container has no meaning.
  */
 
-/* Who the task is, and where it stands in the chain. */
+/* The number of the task, and its place in the chain. */
 #define ANE_HEADER_IDENTITY 0x0
 #define ANE_HEADER_IDENTITY_TID_SHIFT 0
 #define ANE_HEADER_IDENTITY_TID_MASK 0x0000ffffU
@@ -636,7 +636,7 @@ extern "C" {
 #define ANE_L2_SOURCE2GROUP_STRIDE_IGNORED_MASK 0x0000000fU
 #define ANE_L2_SOURCE2GROUP_STRIDE_UNITS_SHIFT 4
 #define ANE_L2_SOURCE2GROUP_STRIDE_UNITS_MASK 0x001ffff0U
-/* What becomes of the result. */
+/* The destination of the result. */
 #define ANE_L2_RESULT_CFG 0x1c04830
 #define ANE_L2_RESULT_CFG_RESULT_TYPE_SHIFT 0
 #define ANE_L2_RESULT_CFG_RESULT_TYPE_MASK 0x00000003U
@@ -798,7 +798,7 @@ extern "C" {
 #define ANE_NEURAL_ACC_BIAS_VALUE_MASK 0x0000ffffU
 #define ANE_NEURAL_ACC_BIAS_SHIFT_SHIFT 16
 #define ANE_NEURAL_ACC_BIAS_SHIFT_MASK 0x001f0000U
-/* What multiplies the accumulator. */
+/* The multiplier of the accumulator. */
 #define ANE_NEURAL_POST_SCALE 0x1c0c810
 #define ANE_NEURAL_POST_SCALE_SCALE_SHIFT 0
 #define ANE_NEURAL_POST_SCALE_SCALE_MASK 0x0000ffffU
@@ -954,7 +954,7 @@ extern "C" {
 #define ANE_DART_CONFIG68 0x1800068
 /* Configuration of which only the place is known. */
 #define ANE_DART_CONFIG6C 0x180006c
-/* What streams 0 to 3 become; the identity at reset (Chosen). */
+/* The streams that replace streams 0 to 3; the identity at reset (Chosen). */
 #define ANE_DART_STREAM_REMAP0 0x1800080
 #define ANE_DART_STREAM_REMAP0_FIRST_SHIFT 0
 #define ANE_DART_STREAM_REMAP0_FIRST_MASK 0x000000ffU
@@ -964,7 +964,7 @@ extern "C" {
 #define ANE_DART_STREAM_REMAP0_THIRD_MASK 0x00ff0000U
 #define ANE_DART_STREAM_REMAP0_FOURTH_SHIFT 24
 #define ANE_DART_STREAM_REMAP0_FOURTH_MASK 0xff000000U
-/* What streams 4 to 7 become; the identity at reset (Chosen). */
+/* The streams that replace streams 4 to 7; the identity at reset (Chosen). */
 #define ANE_DART_STREAM_REMAP4 0x1800084
 #define ANE_DART_STREAM_REMAP4_FIRST_SHIFT 0
 #define ANE_DART_STREAM_REMAP4_FIRST_MASK 0x000000ffU
@@ -974,7 +974,7 @@ extern "C" {
 #define ANE_DART_STREAM_REMAP4_THIRD_MASK 0x00ff0000U
 #define ANE_DART_STREAM_REMAP4_FOURTH_SHIFT 24
 #define ANE_DART_STREAM_REMAP4_FOURTH_MASK 0xff000000U
-/* What streams 8 to 11 become; the identity at reset (Chosen). */
+/* The streams that replace streams 8 to 11; the identity at reset (Chosen). */
 #define ANE_DART_STREAM_REMAP8 0x1800088
 #define ANE_DART_STREAM_REMAP8_FIRST_SHIFT 0
 #define ANE_DART_STREAM_REMAP8_FIRST_MASK 0x000000ffU
@@ -984,7 +984,7 @@ extern "C" {
 #define ANE_DART_STREAM_REMAP8_THIRD_MASK 0x00ff0000U
 #define ANE_DART_STREAM_REMAP8_FOURTH_SHIFT 24
 #define ANE_DART_STREAM_REMAP8_FOURTH_MASK 0xff000000U
-/* What streams 12 to 15 become; the identity at reset (Chosen). */
+/* The streams that replace streams 12 to 15; the identity at reset (Chosen). */
 #define ANE_DART_STREAM_REMAP12 0x180008c
 #define ANE_DART_STREAM_REMAP12_FIRST_SHIFT 0
 #define ANE_DART_STREAM_REMAP12_FIRST_MASK 0x000000ffU
@@ -1081,9 +1081,9 @@ extern "C" {
 #define ANE_TM_EVENT_INFO_CODE_ASIDE 0xfe000000U
 #define ANE_TM_EVENT_INFO_CODE_FAILED 0xff000000U
 /*
- * A word of the event that no source explains. Of a request that is done it holds what the request
- * would have taken on the chip, in ticks of 24 MHz, where that is modelled; of one that failed what
- * Error showed then (Chosen).
+ * A word of the event that no source explains. For a request that is done it holds the modelled
+ * time on the chip, in ticks of 24 MHz; for one that failed, the value of Error at that moment
+ * (Chosen).
  */
 #define ANE_TM_EVENT_WORD1(i) (0x1c2401c + 0x14 * (i))
 #define ANE_TM_EVENT_WORD1_COUNT 2
@@ -1091,8 +1091,8 @@ extern "C" {
 #define ANE_TM_EVENT_TIME(i) (0x1c24020 + 0x14 * (i))
 #define ANE_TM_EVENT_TIME_COUNT 2
 /*
- * A word of the event that no source explains. Of a request that failed it holds what ErrorValue
- * showed then (Chosen).
+ * A word of the event that no source explains. For a request that failed it holds the value of
+ * ErrorValue at that moment (Chosen).
  */
 #define ANE_TM_EVENT_WORD3(i) (0x1c24024 + 0x14 * (i))
 #define ANE_TM_EVENT_WORD3_COUNT 2
@@ -1142,7 +1142,7 @@ extern "C" {
 #define ANE_TM_ERROR_NID_MASK 0x00ff0000U
 #define ANE_TM_ERROR_IS_HELD_SHIFT 31
 #define ANE_TM_ERROR_IS_HELD_MASK 0x80000000U
-/* Which task, and which register of it. */
+/* The task and the register of the error. */
 #define ANE_TM_ERROR_PLACE 0x1c2405c
 #define ANE_TM_ERROR_PLACE_TASK_SHIFT 0
 #define ANE_TM_ERROR_PLACE_TASK_MASK 0x0000ffffU
@@ -1167,7 +1167,7 @@ extern "C" {
  * One task queue: the registers of the first. Each further queue lies 0x148 bytes on, eight in all.
  */
 
-/* Whether the queue is taken. */
+/* The queue is in use, or free. */
 #define ANE_TQ_STATUS 0x1c25000
 #define ANE_TQ_STATUS_IN_USE_SHIFT 0
 #define ANE_TQ_STATUS_IN_USE_MASK 0x00000001U
@@ -1273,7 +1273,7 @@ extern "C" {
 #define ANE_MOVER_COMMAND_ADDR_OPERANDS_MASK 0x7fffff00U
 #define ANE_MOVER_COMMAND_ADDR_COMPACT_SHIFT 31
 #define ANE_MOVER_COMMAND_ADDR_COMPACT_MASK 0x80000000U
-/* What the queue and the mover are doing; the seed's profile reads bits 1, 4 and 5 differently. */
+/* The state of the queue and the mover; the seed's profile reads bits 1, 4 and 5 differently. */
 #define ANE_MOVER_STATUS 0x1f10014
 #define ANE_MOVER_STATUS_MOVER_BUSY_SHIFT 0
 #define ANE_MOVER_STATUS_MOVER_BUSY_MASK 0x00000001U
@@ -1301,7 +1301,7 @@ extern "C" {
 #define ANE_MOVER_ACC_PACKED_SIZE_SIZE_MASK 0x0000ffffU
 #define ANE_MOVER_ACC_PACKED_SIZE_UNPACKER_WRITES_SHIFT 16
 #define ANE_MOVER_ACC_PACKED_SIZE_UNPACKER_WRITES_MASK 0xffff0000U
-/* Which parts of each packer's tile are zero. */
+/* The zero parts of each packer's tile. */
 #define ANE_MOVER_ALL_ZERO_FLAGS(i) (0x1f10020 + 0x100 * (i))
 #define ANE_MOVER_ALL_ZERO_FLAGS_COUNT 4
 /* Clock gating: stored, and without effect on the mover. */
@@ -1397,7 +1397,7 @@ extern "C" {
 #define ANE_MOVER_MODEL_CONTROL_CONTENDED_MASK 0x00000001U
 #define ANE_MOVER_MODEL_CONTROL_WAITS_FOR_CREDIT_SHIFT 1
 #define ANE_MOVER_MODEL_CONTROL_WAITS_FOR_CREDIT_MASK 0x00000002U
-/* What became of the last command or instruction that was refused. */
+/* The reason of the last refusal of a command or an instruction. */
 #define ANE_MOVER_MODEL_LAST_OUTCOME 0x1f18008
 #define ANE_MOVER_MODEL_LAST_OUTCOME_OUTCOME_SHIFT 0
 #define ANE_MOVER_MODEL_LAST_OUTCOME_OUTCOME_MASK 0x000000ffU
@@ -1421,7 +1421,7 @@ extern "C" {
 /* Cycles for which writers had to wait: for a free slot, a credit, or the mover. */
 #define ANE_MOVER_MODEL_WAITED_CYCLES(i) (0x1f18020 + 0x4 * (i))
 #define ANE_MOVER_MODEL_WAITED_CYCLES_COUNT 2
-/* Which parts of the next finished tile are zero. */
+/* The zero parts of the next finished tile. */
 #define ANE_MOVER_MODEL_PACK_MASK 0x1f18040
 /* A packer finished a tile; reads as 0. */
 #define ANE_MOVER_MODEL_PACK_TILE(i) (0x1f18044 + 0x4 * (i))
@@ -1467,7 +1467,7 @@ extern "C" {
 #define ANE_PE_MMU_CONTROL 0x1f40008
 #define ANE_PE_MMU_CONTROL_PIPELINE_EXEMPT_SHIFT 0
 #define ANE_PE_MMU_CONTROL_PIPELINE_EXEMPT_MASK 0x00000001U
-/* What the fabric takes to bring a message, fixed when the block was made. */
+/* The time of the fabric for one message, fixed when the block was made. */
 #define ANE_PE_MMU_FABRIC_PS 0x1f4000c
 /* Entries mapped. */
 #define ANE_PE_MMU_MAPS(i) (0x1f40020 + 0x4 * (i))
@@ -1516,7 +1516,7 @@ extern "C" {
 #define ANE_FIRMWARE_ORDER_QUEUE_MASK 0x00007000U
 #define ANE_FIRMWARE_ORDER_BAR_SHIFT 15
 #define ANE_FIRMWARE_ORDER_BAR_MASK 0x000f8000U
-/* What became of it. */
+/* The answer to the last order. */
 #define ANE_FIRMWARE_ANSWER 0x1f50004
 #define ANE_FIRMWARE_ANSWER_ANSWER_SHIFT 0
 #define ANE_FIRMWARE_ANSWER_ANSWER_MASK 0x000000ffU

@@ -78,7 +78,7 @@ extern "C" {
 /* T6000. */
 #define VIRTIO_ANE_PTE_T6000 2
 
-/* What the device does after a real fault. */
+/* The reaction to a real fault. */
 /* Report it and let the driver recover. */
 #define VIRTIO_ANE_FAULT_POLICY_CONTAIN 0
 /* Declare itself dead until reset, as an M1 takes its machine down. */
@@ -100,7 +100,7 @@ struct virtio_ane_config {
 	__le32 version;
 	/* The chip's number in hexadecimal, such as 0x8103. */
 	__le32 chip;
-	/* Which circuit of the chip this is, from 0. */
+	/* Index of this circuit on the chip, from 0. */
 	__le16 instance;
 	/* Board type: 64, 96 or 128. */
 	__le16 ane_type;
@@ -116,7 +116,7 @@ struct virtio_ane_config {
 	__le32 page_size;
 	/* Layout of page-table entries, VIRTIO_ANE_PTE_. */
 	__u8 pte_format;
-	/* What happens after a real fault, VIRTIO_ANE_FAULT_POLICY_. */
+	/* The reaction to a real fault, VIRTIO_ANE_FAULT_POLICY_. */
 	__u8 fault_policy;
 	/*
 	 * How the companion blocks were made, VIRTIO_ANE_COMPANION_ bits. Unknown bits are to be
@@ -127,7 +127,7 @@ struct virtio_ane_config {
 	__le64 aperture_base;
 	/* Bytes of the aperture. */
 	__le64 aperture_size;
-	/* What is there, VIRTIO_ANE_FEATURE_ bits. Unknown bits are to be ignored. */
+	/* The features of the device, VIRTIO_ANE_FEATURE_ bits. Unknown bits are to be ignored. */
 	__le32 features;
 	/* Most operations of one batch, at least 64. */
 	__le16 batch_max;
@@ -212,7 +212,7 @@ struct virtio_ane_config {
 #define VIRTIO_ANE_STATUS_BAD_ENTRY 0x10
 
 /*
- * What every request starts with.
+ * The beginning of every request.
  *
  * 0x10 bytes.
  */
@@ -239,12 +239,12 @@ struct virtio_ane_op {
 	__le16 reserved;
 	/* Offset in the engine's container, a multiple of four. */
 	__le32 offset;
-	/* What to write. Must be zero for a read. */
+	/* The value to write. Must be zero for a read. */
 	__le32 value;
 };
 
 /*
- * What the device answers. After a batch the values follow, one le32 for each read that was done.
+ * The answer of the device. After a batch the values follow, one le32 for each read that was done.
  *
  * 0x18 bytes.
  */
@@ -301,8 +301,8 @@ struct virtio_ane_pe_mmu_unmap {
 };
 
 /*
- * What a mapping is for, behind a request of type VIRTIO_ANE_REQUEST_DECLARE. It takes the place of
- * every declared mapping of the stream that shares a byte with it.
+ * The purpose of a mapping, behind a request of type VIRTIO_ANE_REQUEST_DECLARE. It takes the place
+ * of every declared mapping of the stream that shares a byte with it.
  *
  * 0x18 bytes.
  */
@@ -343,7 +343,7 @@ struct virtio_ane_declaration {
 /* The device declared itself dead after a real fault; words and info are those of the fault. */
 #define VIRTIO_ANE_EVENT_DEAD 4
 
-/* What sort of fault it is. */
+/* The type of a fault. */
 /* The tables lead nowhere. */
 #define ANE_FAULT_TYPE_TRANSLATION_FAULT 1
 /* The tables lead somewhere, and the access is not permitted. */

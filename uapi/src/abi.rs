@@ -127,7 +127,7 @@ pub struct Constant {
     pub bits: u32,
     /// True if the source writes it in hexadecimal.
     pub hex: bool,
-    /// What it means, and why it is what it is.
+    /// The meaning of the value, and the reason for it.
     pub doc: &'static str,
 }
 

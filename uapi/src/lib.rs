@@ -1,4 +1,4 @@
-//! What every part of the virtual Apple Neural Engine agrees on, to the byte.
+//! The contracts that all parts of the virtual Apple Neural Engine share, to the byte.
 #![no_std]
 #![forbid(unsafe_code)]
 #![expect(clippy::result_unit_err, reason = "the checked setters that bitfield-struct makes")]

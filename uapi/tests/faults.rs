@@ -1,5 +1,5 @@
-//! What a fault looks like: the status word, the descriptor that software passes around, and the engine's
-//! status that decides whether it matters.
+//! The forms of a fault: the status word, the descriptor that software passes around, and the engine's status
+//! that decides whether it matters.
 
 use ane_uapi::hw::dart::error::{FaultAddress, FaultType, HwClass, HwError};
 use ane_uapi::hw::dart::regs::ErrorStatus;

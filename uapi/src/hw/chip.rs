@@ -6,8 +6,8 @@
 //! nothing connects the instances of a chip: work goes to one of them and stays there (seed 004; its author
 //! had one T8103 and says so of the rest).
 //!
-//! What differs between the chips is data in this file: where the registers are mapped, which power
-//! management ranges belong to a circuit, which column of the [HAL table](super::hal) its compiler reads.
+//! The differences between the chips are data in this file: the address of the registers, the power management
+//! ranges of a circuit, the column of the [HAL table](super::hal) that its compiler reads.
 //! The map *inside* a container is the same everywhere: [`super::mmio_map`].
 
 use super::dart::{self, aperture};
@@ -140,7 +140,7 @@ pub const BIA: Circuit = circuit(
 pub const CIRCUITS: [Circuit; 6] = [STYX, EOS0, EOS1, EOS2, EOS3, BIA];
 
 impl Circuit {
-    /// Which offset of the container an address of the SoC's bus is; `None` outside it.
+    /// Offset of a bus address in the container; `None` outside of the container.
     pub const fn offset(&self, address: PhysAddr) -> Option<EngineOffset> {
         match address.0.checked_sub(self.mmio_base.0) {
             Some(distance) if distance < EngineOffset::CONTAINER as u64 => {
@@ -182,7 +182,7 @@ pub struct DartProfile {
     pub options: u32,
     /// The configuration word as read from a running system.
     pub live_config: u32,
-    /// What a configuration bit makes of the read-only class.
+    /// The effect of a configuration bit on the read-only class.
     pub read_only: ReadOnly,
 }
 

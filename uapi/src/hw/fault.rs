@@ -78,9 +78,9 @@ abi! {
     }
 }
 
-/// What a C header that has the descriptor declares for it.
+/// The declarations of a C header that has the descriptor.
 pub(crate) const ITEMS: [Item; 5] = [
-    Item::enumeration("ANE_FAULT_TYPE_", "What sort of fault it is.", FaultType::CODES),
+    Item::enumeration("ANE_FAULT_TYPE_", "The type of a fault.", FaultType::CODES),
     Item::enumeration("ANE_FAULT_CLASS_", "The stage of the translation that gave up.", HwClass::CODES),
     Item::enumeration("ANE_FAULT_CAUSE_", "Why exactly a translation failed.", HwError::CODES),
     Item::Struct(&AxiId::LAYOUT),

@@ -24,7 +24,7 @@ pub const POOLS: usize = 64;
 pub const IN_FLIGHT_MAX: u32 = 127;
 
 codes! {
-    /// What the firmware is asked for.
+    /// An order to the firmware.
     pub enum Order: u8, "firmware order" {
         /// Rebases the buffer at ADDRESS and SIZE, and binds it to a BAR of a queue.
         Bind = 1, "bind";
@@ -48,7 +48,7 @@ codes! {
 }
 
 codes! {
-    /// What became of an order.
+    /// The firmware's answer to an order.
     pub enum Answer: u8, "firmware answer" {
         /// It was carried out.
         Done = 0, "done";
@@ -76,7 +76,7 @@ codes! {
 layout! {
     /// An order.
     pub struct OrderWord {
-        /// What is asked for.
+        /// The order.
         #[bits(8)] order: u8 => Show::Codes(Order::CODES),
         /// The kind of buffer.
         #[bits(3)] buffer: u8 => Show::Codes(super::rebase::ClampedBuffer::CODES),
@@ -107,7 +107,7 @@ layout! {
 }
 
 layout! {
-    /// What became of the last order.
+    /// The answer to the last order.
     pub struct AnswerWord {
         /// It.
         #[bits(8)] answer: u8 => Show::Codes(Answer::CODES),
@@ -121,7 +121,7 @@ registers! {
 
     /// Carries an order out; reads as 0.
     ORDER "ORDER" @ 0x00: OrderWord, Trigger, Chosen, "seed 000, firmware rebase arithmetic";
-    /// What became of it.
+    /// The answer to the last order.
     ANSWER "ANSWER" @ 0x04: AnswerWord, ReadOnly, Chosen, "seed 000, firmware rebase arithmetic";
     /// Device address of a buffer.
     ADDRESS "ADDRESS" @ 0x08 [2; 4]: Half, ReadWrite, Chosen, "seed 000, firmware rebase arithmetic";

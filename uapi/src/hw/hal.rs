@@ -54,7 +54,7 @@ pub const SEGMENT_ALIGNMENT: FieldOffset = FieldOffset(0x218);
 pub const CORES: FieldOffset = FieldOffset(0x238);
 /// Selects between the dense and the streamed cap of kernel memory.
 pub const KERNEL_MEMORY_MODE: FieldOffset = FieldOffset(0x288);
-/// Whether the compiler asks about [`RESIDENCY_THRESHOLD`] at all.
+/// Gate: the compiler reads [`RESIDENCY_THRESHOLD`] only where this is set.
 ///
 /// The published listing takes the shared buffer where the gate is 1 and the footprint is above the
 /// threshold; the prose beside it says the opposite (facts M, X-13).
@@ -85,7 +85,7 @@ macro_rules! generations {
 
         /// Cores of the targets (facts A.3).
         ///
-        /// Of the parts before A13, all that is said is 1 to 4, and 1 for M9.
+        /// For the parts before A13 the source only says 1 to 4, and 1 for M9.
         const CORES_OF: &[Stated] = &[ $( $( fields::cores(Generation::$variant, $cores), )? )* ];
     };
 }
@@ -153,7 +153,7 @@ impl fmt::Display for Generation {
     }
 }
 
-/// Which bytes of the table a field is.
+/// A byte of the table and its part in a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldBytes {
     /// The field begins here.

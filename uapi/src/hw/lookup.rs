@@ -20,7 +20,7 @@ pub struct Place {
     pub at: EngineOffset,
     pub range: &'static Range,
     pub register: &'static Register,
-    /// Which instance of it in its block.
+    /// Index of the instance, where a block has several of this register.
     pub index: u16,
 }
 
@@ -69,8 +69,9 @@ const NAMED: [Region; 8] = [
     Region::MoverModel,
 ];
 
-/// Every register that can be read without changing anything, in the order of the container. What reading would change is
-/// left out, as the entry of a queue would be taken by it, and words of which no source explains a bit.
+/// Every register that can be read without changing anything, in the order of the container. Registers that a read
+/// changes are left out, such as one that takes an entry of a queue, and so are words without a bit that a source
+/// explains.
 pub fn quiet(has_pe_mmu: bool) -> impl Iterator<Item = Place> {
     let is_named = move |region| NAMED.contains(&region) || (has_pe_mmu && region == Region::PeMmu);
     let ranges = RANGES.iter().filter(move |range| is_named(range.region));

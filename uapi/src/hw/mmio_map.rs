@@ -30,7 +30,7 @@ pub struct Range {
     /// First offset behind it.
     pub end: EngineOffset,
     pub doc: &'static str,
-    /// What reads and writes do.
+    /// The effect of reads and writes.
     pub access: &'static str,
     pub grade: Grade,
     pub source: &'static str,
@@ -48,7 +48,7 @@ macro_rules! ranges {
         $doc:literal,
         $access:expr, $grade:ident, $source:literal;
     )*) => {
-        /// What a range is.
+        /// A range of the map.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Region { $(
             #[doc = $doc]

@@ -1,4 +1,4 @@
-//! What the hardware defines: address spaces, registers, descriptors, page tables, chips.
+//! The hardware's own definitions: address spaces, registers, descriptors, page tables, chips.
 
 pub mod bar;
 pub mod chip;

@@ -50,7 +50,7 @@ pub const MAX_ENTRIES: usize = 1024;
 
 /// Most regions that one page holds (chosen).
 ///
-/// What shards of 128 bytes, the smallest that seed 001 speaks of, need to fill a page of the default size.
+/// The number of regions that fill a page of the default size with shards of 128 bytes, the smallest in seed 001.
 pub const MAX_REGIONS_PER_PAGE: usize = DEFAULT_PAGE_SIZE as usize / 128;
 
 /// Most regions that the table holds (chosen).
@@ -163,7 +163,7 @@ registers! {
     OVERHEAD_PS "OVERHEAD_PS" @ 0x04: Picoseconds, ReadOnly, Chosen, "pe-mmu 2" = DEFAULT_OVERHEAD_PS;
     /// Switches.
     CONTROL "CONTROL" @ 0x08: Control, ReadWrite, Chosen, "seed 001, D2.1; pe-mmu 6, R14";
-    /// What the fabric takes to bring a message, fixed when the block was made.
+    /// The time of the fabric for one message, fixed when the block was made.
     FABRIC_PS "FABRIC_PS" @ 0x0c: Picoseconds, ReadOnly, Chosen, "pe-mmu 6, R20";
     /// Entries mapped.
     MAPS "MAPS" @ 0x20 [2; 4]: CounterHalf, ReadOnly, Chosen, "pe-mmu 6, R27";

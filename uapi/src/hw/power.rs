@@ -20,9 +20,9 @@ pub const ON: u8 = 15;
 layout! {
     /// The word of one island.
     pub struct PowerWord {
-        /// What the driver wants.
+        /// The state that the driver wants.
         #[bits(4)] target: u8 => Show::Hex,
-        /// What there is.
+        /// The state of the island.
         #[bits(4)] actual: u8 => Show::Hex,
         /// A change is under way, and flags beside it; read as zero here, where changes take no time.
         #[bits(5)] busy: u8 => Show::Hex,

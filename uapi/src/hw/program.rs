@@ -44,7 +44,7 @@ const _: () = {
     assert!(size_of::<Record>() == RECORD_BYTES);
 };
 
-/// What a record rebases.
+/// The register that a record rebases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// Where coefficients stream from.
@@ -56,7 +56,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// What lies behind a register, if it belongs to one of the engine's DMA circuits.
+    /// The DMA target of a register; `None` if it belongs to no DMA circuit of the engine.
     pub fn of(register: EngineOffset) -> Option<Self> {
         let block = td::block_at(register.0.checked_sub(td::BASE.0)?)?;
         [
@@ -111,7 +111,7 @@ impl Record {
         }
     }
 
-    /// What the record says.
+    /// Decodes the record.
     pub fn decode(&self) -> Result<RegisterWrite, BadText> {
         if self.reserved.iter().any(|&byte| byte != 0) {
             return Err(BadText::Reserved);

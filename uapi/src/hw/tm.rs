@@ -76,7 +76,7 @@ impl RequestInfo {
 }
 
 layout! {
-    /// Which queue starts, and how urgent it is.
+    /// A push: the queue to start, and its priority.
     pub struct Push {
         /// Priority; drivers write the queue's own.
         #[bits(8)] priority: u8 => Show::Hex,
@@ -133,7 +133,7 @@ codes! {
 }
 
 layout! {
-    /// What an event is about.
+    /// The facts of an event.
     pub struct EventInfo {
         /// Index of the task that was the last to run: tasks minus one where all of them did.
         #[bits(16)] task: u16,
@@ -240,12 +240,13 @@ registers! {
     /// Takes the next event of the line; the three registers behind it then show the rest of the same event
     /// (Chosen: drivers read all four once for each event, and any of them could be the one that counts).
     EVENT_INFO "EventInfo" @ 0x018 [2; 0x14]: EventInfo, Pop, Derived, "facts F.2; contract 2";
-    /// A word of the event that no source explains. Of a request that is done it holds what the request would have taken on
-    /// the chip, in ticks of 24 MHz, where that is modelled; of one that failed what `Error` showed then (Chosen).
+    /// A word of the event that no source explains. For a request that is done it holds the modelled time on the chip,
+    /// in ticks of 24 MHz; for one that failed, the value of `Error` at that moment (Chosen).
     EVENT_WORD_1 "EventWord1" @ 0x01c [2; 0x14]: Unexplained, ReadOnly, Derived, "facts F.2; td 9";
     /// When the event happened.
     EVENT_TIME "EventTime" @ 0x020 [2; 0x14]: EventTime, ReadOnly, Derived, "facts F.2; td 9";
-    /// A word of the event that no source explains. Of a request that failed it holds what `ErrorValue` showed then (Chosen).
+    /// A word of the event that no source explains. For a request that failed it holds the value of `ErrorValue` at
+    /// that moment (Chosen).
     EVENT_WORD_3 "EventWord3" @ 0x024 [2; 0x14]: Unexplained, ReadOnly, Derived, "facts F.2; td 9";
     /// The request that was taken last.
     COMMITTED "Committed" @ 0x044: Committed, ReadOnly, Derived, "facts F.2; td 9";
@@ -254,7 +255,7 @@ registers! {
     /// The first of three error registers, of which no source explains a bit: why the last request that failed did, until
     /// the next one or a reset. That and how they say so is Chosen.
     ERROR "Error" @ 0x058: ErrorWord, ReadOnly, Derived, "facts F.2; td 9";
-    /// Which task, and which register of it.
+    /// The task and the register of the error.
     ERROR_PLACE "ErrorPlace" @ 0x05c: ErrorPlace, ReadOnly, Derived, "facts F.2; td 9";
     /// The register's value, or the address that faulted.
     ERROR_VALUE "ErrorValue" @ 0x060: ErrorValue, ReadOnly, Derived, "facts F.2; td 9";

@@ -67,7 +67,7 @@ impl QueueId {
 }
 
 layout! {
-    /// Whether the queue is taken.
+    /// The state of a queue.
     pub struct QueueStatus {
         /// In use; drivers set it before they fill the queue and clear it when the request is done.
         #[bits(1)] in_use: bool,
@@ -156,7 +156,7 @@ registers! {
     /// One task queue: the registers of the first. Each further queue lies `0x148` bytes on, eight in all.
     pub block TASK_QUEUE "tq", base BASE, 0x000 + 0x148;
 
-    /// Whether the queue is taken.
+    /// The queue is in use, or free.
     STATUS "STATUS" @ 0x000: QueueStatus, ReadWrite, Derived, "seed 004; facts F.2";
     /// Priority of the queue.
     PRTY "PRTY" @ 0x010: QueuePriority, ReadWrite, Derived, "seed 004; facts F.2";
@@ -201,7 +201,7 @@ pub enum Slot {
     Second,
 }
 
-/// Which size and address belong to a set of BARs.
+/// The rule by which a size and an address belong to a BAR of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pairing {
     /// Those that follow in memory: the firmware's block of 35 words.

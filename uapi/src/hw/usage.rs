@@ -107,7 +107,7 @@ impl Usage {
     }
 }
 
-/// Which way data flows between a buffer and the engine.
+/// The direction of data between a buffer and the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     DeviceReads,
@@ -130,7 +130,7 @@ impl Direction {
 }
 
 codes! {
-    /// Who may do what, as the mapping code numbers it (seed 000, below table 28.5; measured).
+    /// The access rights of a mapping, as the mapping code numbers them (seed 000, below table 28.5; measured).
     pub enum ProtectionClass: u8, "protection class" {
         /// The engine writes.
         DeviceWrite = 1, "device write";
@@ -171,7 +171,7 @@ pub enum MappingClass {
 }
 
 impl MappingClass {
-    /// What the mapping code hands down with each page; the firmware's class is read-write (Chosen).
+    /// The protection that the mapping code gives to each page; the firmware's class is read-write (Chosen).
     pub const fn protection(self) -> Protection {
         match self {
             Self::Client(class) => Protection::of(class),

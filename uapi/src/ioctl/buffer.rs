@@ -188,7 +188,7 @@ pub(super) const SECTION: Section = Section {
           its address may change. DRM_IOCTL_ANE_BO_FREE and DRM_IOCTL_GEM_CLOSE let a buffer go; it lives on \
           until the last request, program and process mapping that uses it has ended.",
     items: &[
-        Item::enumeration("ANE_USAGE_", "What a buffer is for.", Usage::CODES),
+        Item::enumeration("ANE_USAGE_", "The use of a buffer.", Usage::CODES),
         Item::Constants(FLAGS),
         Item::Constants(STATES),
         Item::Constants(ADDRESSES),

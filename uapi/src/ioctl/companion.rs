@@ -1,9 +1,9 @@
 //! The two companion blocks that no Apple chip has: PE_MMU and mover.
 //!
 //! PE_MMU translates what sibling engines ask it to, by regions that clients map and unmap; it is not
-//! protection, and a miss is not an error but leaves the address as it is (seed 001). What it yields still
-//! goes through the DART. The mover copies and fills in units of 16 bytes (seed 002). A device has them only
-//! if its features say so, and both belong to the whole device.
+//! protection, and a miss is not an error but leaves the address as it is (seed 001). Its result still goes
+//! through the DART. The mover copies and fills in units of 16 bytes (seed 002). A device has them only if
+//! its features say so, and both belong to the whole device.
 
 use crate::abi::{AbiStruct, Item, Section, abi, constants};
 use crate::hw::mover::transfer::{self, Direction};
@@ -115,7 +115,7 @@ pub(super) const SECTION: Section = Section {
     doc: "Blocks that no Apple chip has. ANE_PARAM_FEATURES tells whether the device does.",
     items: &[
         Item::Constants(UNITS),
-        Item::enumeration("ANE_MOVER_", "What a transfer does.", Direction::CODES),
+        Item::enumeration("ANE_MOVER_", "The direction of a transfer.", Direction::CODES),
         Item::Struct(&PeMmuMapEntry::LAYOUT),
         Item::Struct(&PeMmuUnmapEntry::LAYOUT),
         Item::Struct(&PeMmuMap::LAYOUT),

@@ -17,7 +17,7 @@ constants! {
 }
 
 codes! {
-    /// What to do when no context is free.
+    /// The rule for the case that no context is free.
     pub enum ContextPolicy: u32, "context policy" {
         /// Fail.
         Refuse = 0, "refuse";
@@ -82,7 +82,11 @@ pub(super) const SECTION: Section = Section {
           when they are opened, and share those of their user when none is free.",
     items: &[
         Item::Constants(CONSTANTS),
-        Item::enumeration("ANE_CONTEXT_POLICY_", "What to do when no context is free.", ContextPolicy::CODES),
+        Item::enumeration(
+            "ANE_CONTEXT_POLICY_",
+            "The rule for the case that no context is free.",
+            ContextPolicy::CODES,
+        ),
         Item::Struct(&ContextAttach::LAYOUT),
         Item::Struct(&ContextDetach::LAYOUT),
     ],

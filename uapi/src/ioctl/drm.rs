@@ -42,7 +42,7 @@ abi! {
 }
 
 abi! {
-    /// Which buffer object to let go.
+    /// A buffer object to release.
     pub struct GemClose, "drm_gem_close" {
         /// Input: the buffer.
         pub handle: u32,

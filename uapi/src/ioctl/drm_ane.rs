@@ -28,7 +28,7 @@ constants! {
 }
 
 abi! {
-    /// What the driver can do.
+    /// The abilities of the driver.
     pub struct Caps, "drm_ane_caps" {
         /// Output: zero.
         pub flags: u32,

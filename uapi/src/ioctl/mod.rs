@@ -103,7 +103,7 @@ pub const ALWAYS: &[Refusal] = &[
     Refusal { errno: errno::Errno::ENODEV, when: "the device is gone." },
 ];
 
-/// What the C header holds, in order.
+/// The sections of the C header, in order.
 pub const SECTIONS: &[Section] = &[
     drm_ane::SECTION,
     handle::SECTION,

@@ -1,9 +1,10 @@
-//! Where the pointers in arguments lead: how a call travels whole to a driver in another process.
+//! The memory behind the pointers of an argument, so that a whole call can be carried to a driver
+//! in another process.
 //!
-//! A kernel follows a client's pointers as it goes. Whoever carries a call elsewhere has to know beforehand which
-//! bytes go along: [`pointers`] says it for each ioctl, as data, and [`follow`] walks a call by it. An array longer
-//! than the driver takes is not followed at all, as the driver refuses it by its length alone; so the bytes of a
-//! call are bounded whatever its argument claims.
+//! A kernel follows a client's pointers as it goes. A process that carries a call elsewhere has to know beforehand
+//! which bytes go along: [`pointers`] has them for each ioctl, as data, and [`follow`] walks a call with them. An
+//! array longer than the driver takes is not followed at all, as the driver refuses it by its length alone; so the
+//! bytes of a call are bounded whatever its argument claims.
 
 use core::mem::offset_of;
 
@@ -16,7 +17,7 @@ use super::program::{self, ProgramBinding, ProgramBuffer, ProgramCreate};
 use super::request::{self, Bar, Chain, Request};
 use super::stats::{self, GetStats};
 
-/// Who uses what a pointer leads to.
+/// The use of the memory behind a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Use {
     /// The driver reads it.
@@ -26,7 +27,7 @@ pub enum Use {
     InOut,
 }
 
-/// What a count too large for the driver means.
+/// The meaning of a count that is too large for the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Beyond {
     /// The call is refused for its count; nobody looks at the array.
@@ -48,7 +49,7 @@ pub struct Pointer {
     pub element: usize,
     /// Most elements that the driver uses.
     pub max: u32,
-    /// What more than that means.
+    /// The meaning of a larger count.
     pub beyond: Beyond,
     pub used: Use,
     /// The pointers in each element.

@@ -11,7 +11,7 @@ use super::errno::Errno;
 /// The letter of all DRM ioctls.
 pub const DRM_TYPE: u8 = b'd';
 
-/// Who reads and who writes the argument, from the client's side, as the number encodes it.
+/// The direction of the argument from the client's side, as the number encodes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ArgumentDirection {
@@ -46,7 +46,7 @@ const DIRECTION_SHIFT: u32 = 30;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Number {
-    /// Who reads and writes the argument.
+    /// The direction of the argument.
     pub direction: ArgumentDirection,
     /// The subsystem's letter.
     pub subsystem: u8,

@@ -1,4 +1,4 @@
-//! What a client can ask about device and driver, and the caps.
+//! The parameters of device and driver that a client can read, and the caps.
 //!
 //! Parameters are how this ABI grows: a new one gets a new number, an old driver says `EINVAL`. The device's
 //! share of them is what config space says; see [`crate::wire::config`].
@@ -70,15 +70,15 @@ constants! {
 }
 
 codes! {
-    /// What can be asked.
+    /// A parameter.
     pub enum Param: u32, "parameter" {
         /// Version of this ABI, at least 1.
         AbiVersion = 0, "abi version";
-        /// What is there: ANE_FEATURE_ bits.
+        /// The features of the device: ANE_FEATURE_ bits.
         Features = 1, "features";
         /// The chip's number in hexadecimal, such as 0x8103.
         Chip = 2, "chip";
-        /// Which circuit of the chip this is, from 0.
+        /// Index of this circuit on the chip, from 0.
         Instance = 3, "instance";
         /// Board type: 64, 96 or 128.
         AneType = 4, "ane type";
@@ -110,9 +110,9 @@ codes! {
         Context = 17, "context";
         /// Bytes of a page of PE_MMU, zero without one.
         PeMmuPageSize = 18, "pe_mmu page size";
-        /// What a translation by PE_MMU costs, in picoseconds.
+        /// The time of a translation by PE_MMU, in picoseconds.
         PeMmuOverheadPs = 19, "pe_mmu overhead ps";
-        /// What the fabric takes to bring PE_MMU a message, in picoseconds.
+        /// The time of the fabric to bring PE_MMU a message, in picoseconds.
         PeMmuFabricPs = 20, "pe_mmu fabric ps";
         /// How the mover was made: ANE_MOVER_ bits.
         MoverAttributes = 21, "mover attributes";
@@ -120,7 +120,7 @@ codes! {
 }
 
 codes! {
-    /// What the device is doing about work.
+    /// The state of the device.
     pub enum State: u32, "device state" {
         /// Takes work.
         Ready = 0, "ready";

@@ -34,7 +34,7 @@ abi! {
 }
 
 abi! {
-    /// Which buffer a BAR points into.
+    /// The buffer of a BAR.
     pub struct ProgramBinding, "drm_ane_program_binding" {
         /// Input: the BAR, below ANE_BARS_MAX.
         pub bar: u32,

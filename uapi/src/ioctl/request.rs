@@ -30,7 +30,7 @@ constants! {
 }
 
 abi! {
-    /// What one BAR points at.
+    /// The address of one BAR: a buffer, and an offset into it.
     pub struct Bar, "drm_ane_bar" {
         /// Input: the BAR, below ANE_BARS_MAX.
         pub index: u32,

@@ -19,7 +19,7 @@ constants! {
 }
 
 codes! {
-    /// What is counted, as an index into the array. PE_MMU and mover count for the whole device only.
+    /// The counters, as indices into the array. PE_MMU and mover count for the whole device only.
     pub enum Counter: u32, "counter" {
         /// Requests accepted.
         Submitted = 0, "submitted";
@@ -110,7 +110,7 @@ pub(super) const SECTION: Section = Section {
     doc: "",
     items: &[
         Item::Constants(SCOPES),
-        Item::enumeration("ANE_COUNTER_", "What is counted, as an index into the array.", Counter::CODES),
+        Item::enumeration("ANE_COUNTER_", "The counters, as indices into the array.", Counter::CODES),
         Item::Struct(&GetStats::LAYOUT),
     ],
 };

@@ -34,7 +34,7 @@ named! {
 }
 
 named! {
-    /// What an access to a register does.
+    /// The effect of an access to a register.
     pub enum Access {
         /// Reads give the state; writes are ignored.
         ReadOnly "RO",
@@ -320,7 +320,7 @@ pub struct Disagreement {
     pub field: &'static str,
 }
 
-/// Which register a word of a block belongs to.
+/// The register and the word of it at a place of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterIndex {
     /// Row of the block's table.
@@ -355,7 +355,7 @@ impl Block {
         offset >= self.start && offset - self.start < self.len
     }
 
-    /// What lives at `offset`, in the block's numbering.
+    /// The register at `offset`, in the block's numbering.
     pub fn place(&self, offset: u32) -> Option<RegisterIndex> {
         let distance = offset.checked_sub(self.start)?;
         if !distance.is_multiple_of(4) {

@@ -55,7 +55,7 @@ constants! {
 }
 
 codes! {
-    /// What the device does after a real fault.
+    /// The device's reaction to a real fault.
     pub enum FaultPolicy: u8, "fault policy" {
         /// Report it and let the driver recover.
         Contain = 0, "contain";
@@ -77,7 +77,7 @@ abi! {
         pub version: U32,
         /// The chip's number in hexadecimal, such as 0x8103.
         pub chip: U32,
-        /// Which circuit of the chip this is, from 0.
+        /// Index of this circuit on the chip, from 0.
         pub instance: U16,
         /// Board type: 64, 96 or 128.
         pub ane_type: U16,
@@ -93,7 +93,7 @@ abi! {
         pub page_size: U32,
         /// Layout of page-table entries, VIRTIO_ANE_PTE_.
         pub pte_format: u8,
-        /// What happens after a real fault, VIRTIO_ANE_FAULT_POLICY_.
+        /// The reaction to a real fault, VIRTIO_ANE_FAULT_POLICY_.
         pub fault_policy: u8,
         /// How the companion blocks were made, VIRTIO_ANE_COMPANION_ bits. Unknown bits are to be ignored.
         pub companions: U16,
@@ -101,7 +101,7 @@ abi! {
         pub aperture_base: U64,
         /// Bytes of the aperture.
         pub aperture_size: U64,
-        /// What is there, VIRTIO_ANE_FEATURE_ bits. Unknown bits are to be ignored.
+        /// The features of the device, VIRTIO_ANE_FEATURE_ bits. Unknown bits are to be ignored.
         pub features: U32,
         /// Most operations of one batch, at least 64.
         pub batch_max: U16,
@@ -159,11 +159,7 @@ pub(super) const SECTION: Section = Section {
         Item::Constants(FEATURES),
         Item::Constants(COMPANIONS),
         Item::enumeration("VIRTIO_ANE_PTE_", "Layouts of page-table entries.", PteFormat::CODES),
-        Item::enumeration(
-            "VIRTIO_ANE_FAULT_POLICY_",
-            "What the device does after a real fault.",
-            FaultPolicy::CODES,
-        ),
+        Item::enumeration("VIRTIO_ANE_FAULT_POLICY_", "The reaction to a real fault.", FaultPolicy::CODES),
         Item::Struct(&Config::LAYOUT),
     ],
 };

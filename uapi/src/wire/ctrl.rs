@@ -28,7 +28,7 @@ constants! {
 }
 
 codes! {
-    /// What a request is.
+    /// The type of a request.
     pub enum RequestKind: u16, "request type" {
         /// Register accesses; `count` operations follow the header.
         Batch = 1, "batch";
@@ -45,7 +45,7 @@ codes! {
 }
 
 codes! {
-    /// What an operation does.
+    /// The type of an operation.
     pub enum Access: u16, "operation" {
         /// Reads the register; its value stands in the response.
         Read = 0, "read";
@@ -96,7 +96,7 @@ codes! {
 }
 
 abi! {
-    /// What every request starts with.
+    /// The beginning of every request.
     pub struct Header, "virtio_ane_request" {
         /// Type, VIRTIO_ANE_REQUEST_.
         pub kind: U16,
@@ -118,13 +118,13 @@ abi! {
         pub reserved: U16,
         /// Offset in the engine's container, a multiple of four.
         pub offset: U32,
-        /// What to write. Must be zero for a read.
+        /// The value to write. Must be zero for a read.
         pub value: U32
     }
 }
 
 abi! {
-    /// What the device answers. After a batch the values follow, one le32 for each read that was done.
+    /// The answer of the device. After a batch the values follow, one le32 for each read that was done.
     pub struct Response, "virtio_ane_response" {
         /// How it ended, VIRTIO_ANE_STATUS_.
         pub status: U32,

@@ -13,7 +13,7 @@ use crate::hw::fault::{self, IoDartErrorInfo};
 use crate::register::UnknownCode;
 
 codes! {
-    /// What happened.
+    /// The type of an event.
     pub enum EventKind: u16, "event type" {
         /// The task manager. `source` is its event line; `words` are the line's registers: count, info,
         /// unknown, time, unknown.

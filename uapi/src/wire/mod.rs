@@ -36,7 +36,7 @@ constants! {
     pub const QUEUES: u16 = 2, "VIRTIO_ANE_QUEUES";
 }
 
-/// What the C header holds, in order.
+/// The sections of the C header, in order.
 pub const SECTIONS: &[Section] = &[
     Section {
         title: "The device",

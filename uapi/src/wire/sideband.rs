@@ -27,8 +27,8 @@ constants! {
 }
 
 abi! {
-    /// What a mapping is for, behind a request of type VIRTIO_ANE_REQUEST_DECLARE. It takes the place of every
-    /// declared mapping of the stream that shares a byte with it.
+    /// The purpose of a mapping, behind a request of type VIRTIO_ANE_REQUEST_DECLARE. It takes the place of
+    /// every declared mapping of the stream that shares a byte with it.
     pub struct Declaration, "virtio_ane_declaration" {
         /// First device address.
         pub base: U64,

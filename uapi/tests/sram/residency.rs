@@ -1,4 +1,4 @@
-//! What stays, what streams, and who gets a buffer.
+//! Residency: operands that stay, operands that stream, and operands that get a buffer.
 
 use ane_uapi::hw::hal::{self, Generation};
 use ane_uapi::hw::sram::residency::{GateReading, KernelStore, Operands, OutputBuffer, Residency};

@@ -1,4 +1,4 @@
-//! What can go wrong in a translation, and what each cause looks like in the status word.
+//! The faults of a translation, and the status word of each cause.
 //!
 //! A fault is named three times, from coarse to fine: its [type](FaultType), the [stage](HwClass) of the
 //! translation that gave up, and the exact [cause](HwError). The founding document says that three such
@@ -11,7 +11,7 @@ use crate::codes;
 use crate::hw::space::Iova;
 
 codes! {
-    /// What sort of fault it is.
+    /// The type of a fault.
     pub enum FaultType: u32, "fault type" {
         /// The tables lead nowhere.
         Translation = 1, "translation fault";

@@ -56,7 +56,7 @@ pub trait LeafFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Leaf {
     pub page: PhysAddr,
-    /// What the leaf permits.
+    /// The accesses that the leaf permits.
     pub protection: Protection,
     /// First byte of the page that is open.
     pub first: u16,
@@ -127,10 +127,10 @@ impl Seed {
 
     const ADDRESS_BITS: u32 = 47;
 
-    /// What every leaf permits.
+    /// The protection of every leaf.
     const OPEN: u64 = Protection::new().with_device_reads(true).with_device_writes(true).into_bits();
 
-    /// What the auxiliary bits stand for: computed here, because a leaf is decoded with each walk.
+    /// The meaning of the auxiliary bits: computed here, because a leaf is decoded with each walk.
     const MEANING: [u64; 3] = [
         Protection::new().with_auxiliary_3(true).into_bits(),
         Protection::new().with_auxiliary_4(true).into_bits(),
@@ -186,7 +186,7 @@ impl LeafFormat for Seed {
     }
 }
 
-/// What the two published layouts share.
+/// The part that both published layouts share.
 mod published {
     use super::*;
 

@@ -31,8 +31,8 @@ impl Window {
 
     /// The windows that the engine's DMA circuits go through; all have to hold the same table base.
     ///
-    /// Which circuit uses which window is not known. The driver of record copies dart0's base into the
-    /// other two because transfers fail otherwise (facts B.1).
+    /// It is not known which circuit uses which window. The driver of record copies dart0's base into the other
+    /// two because transfers fail otherwise (facts B.1).
     pub const CARRYING_DMA: [Self; 3] = [Self::Dart0, Self::Dart1, Self::Dart2];
 
     /// Where the window lies in the container (seeds 000 and 004; measured).
@@ -170,13 +170,13 @@ layout! {
 layout! {
     /// The streams that four incoming streams become.
     pub struct StreamRemap {
-        /// What the first becomes.
+        /// The stream that replaces the first.
         #[bits(8)] first: u8,
-        /// What the second becomes.
+        /// The stream that replaces the second.
         #[bits(8)] second: u8,
-        /// What the third becomes.
+        /// The stream that replaces the third.
         #[bits(8)] third: u8,
-        /// What the fourth becomes.
+        /// The stream that replaces the fourth.
         #[bits(8)] fourth: u8
     }
 }
@@ -203,7 +203,7 @@ layout! {
     }
 }
 
-/// What a stream's control word does with its addresses.
+/// The treatment of a stream's addresses, as its control word sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamMode {
     /// Neither bit set: nothing passes. Drivers write 0 to stop all transfers.
@@ -216,7 +216,7 @@ pub enum StreamMode {
 }
 
 impl Tcr {
-    /// What the word does with the stream's addresses.
+    /// The treatment of the stream's addresses.
     pub const fn mode(self) -> StreamMode {
         match (self.translate(), self.bypass()) {
             (false, false) => StreamMode::Blocked,
@@ -277,13 +277,13 @@ registers! {
     CONFIG_68 "Config68" @ 0x0068: Unexplained, ReadWrite, Derived, "facts B.2";
     /// Configuration of which only the place is known.
     CONFIG_6C "Config6c" @ 0x006c: Unexplained, ReadWrite, Derived, "facts B.2";
-    /// What streams 0 to 3 become; the identity at reset (Chosen).
+    /// The streams that replace streams 0 to 3; the identity at reset (Chosen).
     STREAM_REMAP_0 "StreamRemap0" @ 0x0080: StreamRemap, ReadWrite, Derived, "facts B.2" = 0x0302_0100;
-    /// What streams 4 to 7 become; the identity at reset (Chosen).
+    /// The streams that replace streams 4 to 7; the identity at reset (Chosen).
     STREAM_REMAP_4 "StreamRemap4" @ 0x0084: StreamRemap, ReadWrite, Derived, "facts B.2" = 0x0706_0504;
-    /// What streams 8 to 11 become; the identity at reset (Chosen).
+    /// The streams that replace streams 8 to 11; the identity at reset (Chosen).
     STREAM_REMAP_8 "StreamRemap8" @ 0x0088: StreamRemap, ReadWrite, Derived, "facts B.2" = 0x0b0a_0908;
-    /// What streams 12 to 15 become; the identity at reset (Chosen).
+    /// The streams that replace streams 12 to 15; the identity at reset (Chosen).
     STREAM_REMAP_12 "StreamRemap12" @ 0x008c: StreamRemap, ReadWrite, Derived, "facts B.2" = 0x0f0e_0d0c;
     /// Locks the address filter (DAPF); no bit of it is known.
     FILTER_LOCK "FilterLock" @ 0x00f0: Unexplained, ReadWrite, Derived, "facts B.2";

@@ -41,7 +41,7 @@ const _: () = {
     assert!(size_of::<Segment>() == 0x28);
 };
 
-/// What is laid over the physical page to make a leaf.
+/// The bits that are combined with the physical page to make a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Template {
     /// The valid bit.

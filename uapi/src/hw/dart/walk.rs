@@ -43,11 +43,11 @@ const _: () = {
 /// An address, taken apart for the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WalkIndices {
-    /// Which table base; 0 for every address below 64 GB.
+    /// Index of the table base; 0 for every address below 64 GB.
     pub ttbr: u32,
-    /// Which entry of the L2 table, below 2048.
+    /// Index in the L2 table, below 2048.
     pub l2: u16,
-    /// Which entry of the L3 table, below 2048.
+    /// Index in the L3 table, below 2048.
     pub l3: u16,
     /// Byte in the page, below 16384.
     pub offset: u16,

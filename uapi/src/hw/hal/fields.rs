@@ -226,7 +226,7 @@ pub const FIELDS: &[Field] = &[
     capability(
         0x491,
         "residency gate",
-        "Whether the residency threshold is asked; follows from listing 21.4.",
+        "The compiler reads the residency threshold; follows from listing 21.4.",
     )
     .is(&[guess(H13, 1)])
     .from("seed 003, listing 21.4"),

@@ -28,7 +28,7 @@ pub const NOTHING: u32 = 0x8000_0089;
 pub const WAIT: u32 = 0x8000_0046;
 
 codes! {
-    /// What a command does.
+    /// The operation of a command.
     pub enum Opcode: u8, "mover command" {
         /// Waits until the mover is idle, starts a transfer, and goes on.
         Move = 0x40, "move";
@@ -44,7 +44,7 @@ codes! {
 layout! {
     /// Any command: what it does, and whether it is compact.
     pub struct CommandWord {
-        /// What it does.
+        /// The operation.
         #[bits(8)] opcode: u8 => Show::Codes(Opcode::CODES),
         /// Operands, by opcode and form.
         #[bits(23)] operands: u32 => Show::Hex,

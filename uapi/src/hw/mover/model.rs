@@ -1,9 +1,9 @@
-//! What the virtual engine adds to the mover: switches, what became of commands, and a stand-in for packers.
+//! The virtual engine's additions to the mover: switches, the outcome of commands, and a stand-in for packers.
 //!
-//! On the vendor's silicon a command that makes no sense has effects that nobody describes, and nothing tells
-//! that it was one. Here it has none, and these registers say so, to a driver that cannot see the device's log.
-//! The packers, whose metadata the mover's block shows, do not exist here either: whoever plays their part
-//! reports finished tiles through [`PACK_TILE`]. All of it is chosen.
+//! On the vendor's silicon a command that makes no sense has effects that nobody describes, and no register
+//! reports it. Here it has no effect, and these registers report it to a driver that cannot see the device's
+//! log. The packers, whose metadata the mover's block shows, do not exist here either: a program that takes
+//! their part reports finished tiles through [`PACK_TILE`]. All of it is chosen.
 
 use super::regs::PACKERS;
 use crate::hw::space::EngineOffset;
@@ -17,7 +17,7 @@ pub const CLOCK_HZ: u32 = 1_000_000_000;
 pub const TILES: usize = 16;
 
 codes! {
-    /// What became of the last command or instruction that was refused.
+    /// The reason why the last command or instruction that failed was refused.
     pub enum Outcome: u8, "mover outcome" {
         /// None was refused since the last reset.
         Fine = 0, "fine";
@@ -63,7 +63,7 @@ layout! {
 }
 
 layout! {
-    /// What became of the last command or instruction that was refused.
+    /// The reason of the last refusal of a command or an instruction.
     pub struct LastOutcome {
         /// It.
         #[bits(8)] outcome: u8 => Show::Codes(Outcome::CODES),
@@ -91,7 +91,7 @@ layout! {
 }
 
 layout! {
-    /// Which parts of the next finished tile are zero.
+    /// The zero parts of the next finished tile.
     pub struct PackMask {
         /// Parts.
         #[bits(32)] parts: u32 => Show::Hex
@@ -108,7 +108,7 @@ registers! {
     ATTRIBUTES "ATTRIBUTES" @ 0x00: Attributes, ReadOnly, Chosen, "mover 7";
     /// Switches.
     CONTROL "CONTROL" @ 0x04: Control, ReadWrite, Chosen, "mover 4, 6";
-    /// What became of the last command or instruction that was refused.
+    /// The reason of the last refusal of a command or an instruction.
     LAST_OUTCOME "LAST_OUTCOME" @ 0x08: LastOutcome, ReadOnly, Chosen, "mover 8, R40";
     /// Commands and instructions that were refused.
     REFUSED "REFUSED" @ 0x0c: Count, ReadOnly, Chosen, "mover 8, R40";
@@ -120,7 +120,7 @@ registers! {
     BUSY_CYCLES "BUSY_CYCLES" @ 0x18 [2; 4]: Count, ReadOnly, Chosen, "mover 6";
     /// Cycles for which writers had to wait: for a free slot, a credit, or the mover.
     WAITED_CYCLES "WAITED_CYCLES" @ 0x20 [2; 4]: Count, ReadOnly, Chosen, "mover 4";
-    /// Which parts of the next finished tile are zero.
+    /// The zero parts of the next finished tile.
     PACK_MASK "PACK_MASK" @ 0x40: PackMask, ReadWrite, Chosen, "seed 002, section 5";
     /// A packer finished a tile; reads as 0.
     PACK_TILE "PACK_TILE" @ 0x44 [4; 4]: Tile, Trigger, Chosen, "seed 002, section 5";

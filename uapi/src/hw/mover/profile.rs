@@ -12,7 +12,7 @@
 use crate::named;
 
 named! {
-    /// Whose description of the mover the model follows.
+    /// The description of the mover that the model follows.
     #[derive(Default)]
     pub enum Profile {
         /// Seed 002.
@@ -23,7 +23,7 @@ named! {
     }
 }
 
-/// What an unmapped destination does to a transfer.
+/// The effect of an unmapped destination on a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unmapped {
     /// The transfer ends at once: no time passes and nothing is read.
@@ -32,7 +32,7 @@ pub enum Unmapped {
     RunsAndDiscards,
 }
 
-/// Whether STATUS speaks of errors or of parameter credits.
+/// The layout of STATUS: it reports errors, or parameter credits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StatusLayout {
     /// Bit 1 is a second mover, bit 4 an error flag: [`super::status::SeedStatus`].
@@ -44,13 +44,13 @@ pub enum StatusLayout {
 /// The points on which the two differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Which layout STATUS has (mover 7, number 1).
+    /// The layout of STATUS (mover 7, number 1).
     pub status: StatusLayout,
-    /// What STATUS reads when nothing is queued or running (number 2).
+    /// The value of STATUS when nothing is queued or running (number 2).
     pub idle_status: u32,
     /// First byte address behind instruction RAM; `None` where it is said to have no end (number 3).
     pub instruction_ram_end: Option<u32>,
-    /// What an unmapped destination does (number 4).
+    /// The effect of an unmapped destination (number 4).
     pub unmapped: Unmapped,
 }
 
@@ -80,12 +80,12 @@ pub const RULES: [Rules; 2] = [
     },
 ];
 
-/// What an emulator may return for an idle STATUS, by seed 002, section 7: queue empty and nothing else.
+/// A value of an idle STATUS that seed 002, section 7 permits an emulator: queue empty and nothing else.
 pub const EMULATOR_IDLE_STATUS: u32 = 0x08;
 
 const _: () = {
     assert!(Profile::Seed as usize == 0 && Profile::Isa as usize == 1);
-    // What the two idle values have in common is all that the vendor's wait loop looks at.
+    // The vendor's wait loop only looks at the bits that both idle values have.
     assert!(RULES[0].idle_status & 0x9 == EMULATOR_IDLE_STATUS);
     assert!(RULES[1].idle_status & 0x9 == EMULATOR_IDLE_STATUS);
 };

@@ -62,7 +62,7 @@ impl Core {
         Some((Self::try_from(core).ok()?, distance % CORE_STRIDE))
     }
 
-    /// Which of the [`BASES`] it reads; cores without one see that of T0 (mover 3; measured).
+    /// Index of the base in [`BASES`] that the core reads; cores without one see that of T0 (mover 3; measured).
     pub const fn base(self) -> usize {
         match self {
             Self::B => 0,
@@ -94,7 +94,7 @@ layout! {
 layout! {
     /// Direction of a transfer.
     pub struct DirectionWord {
-        /// Which way it goes.
+        /// The direction of the transfer.
         #[bits(2)] direction: u8 => Show::Codes(super::Direction::CODES),
         /// Ignored by the engine.
         #[bits(30)] ignored: u32 => Show::Hex
@@ -110,7 +110,7 @@ layout! {
 }
 
 layout! {
-    /// What a packer has written since its accumulator was cleared, as it is read.
+    /// The bytes that a packer has written since its accumulator was cleared, as the register shows them.
     pub struct PackedTotal {
         /// Accumulated size.
         #[bits(16)] size: u16,
@@ -218,14 +218,14 @@ registers! {
         DirectionWord, Trigger, Measured, "seed 002, section 3; mover 3, 4";
     /// Enqueues a command, and waits while the queue is full; reads as 0.
     COMMAND_ADDR "COMMAND_ADDR" @ 0x10: CommandWord, Trigger, Measured, "seed 002, section 3; mover 4";
-    /// What the queue and the mover are doing; the seed's profile reads bits 1, 4 and 5 differently.
+    /// The state of the queue and the mover; the seed's profile reads bits 1, 4 and 5 differently.
     STATUS "STATUS" @ 0x14: Status, ReadOnly, Measured, "mover 3; seed 002, section 3" = 0x428;
     /// Each packer's last tile of thread 0; 0 if another thread packed last.
     PACKED_SIZE "PACKED_SIZE" @ 0x18 [4; 0x100]: TileSize, ReadOnly, Measured, "seed 002, section 5; mover 3";
     /// Each packer's accumulated size, thread 0; a write clears accumulators, see [`InitialPack`].
     ACC_PACKED_SIZE "ACC_PACKED_SIZE" @ 0x1c [4; 0x100]:
         PackedTotal, Trigger, Measured, "seed 002, section 5; mover 3";
-    /// Which parts of each packer's tile are zero.
+    /// The zero parts of each packer's tile.
     ALL_ZERO_FLAGS "ALL_ZERO_FLAGS" @ 0x20 [4; 0x100]: ZeroMask, ReadOnly, Measured, "mover 3";
     /// Clock gating: stored, and without effect on the mover.
     CLK_GATE_EN "CLK_GATE_EN" @ 0x24: ClockGates, ReadWrite, Measured, "mover 3; seed 002, section 7";

@@ -27,7 +27,7 @@ pub const MAX_BYTES: u32 = SIZE_MASK * UNIT_BYTES;
 const _: () = assert!(MAX_BYTES == 1_048_560);
 
 codes! {
-    /// Which way a transfer goes, by the vendor's names.
+    /// The direction of a transfer, by the vendor's names.
     pub enum Direction: u8, "transfer direction" {
         /// Zeros to scratch.
         L0ToL1 = 0, "zero scratch";
@@ -84,7 +84,7 @@ impl core::fmt::Display for Units {
     }
 }
 
-/// What either door asks the engine to do.
+/// A transfer, as a command of TDMA or an instruction of XMOV asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Transfer {
     /// Where it reads, in scratch; of no meaning in a fill.
@@ -178,7 +178,7 @@ impl Transfer {
     }
 }
 
-/// Whether other blocks use the ports of scratch at the same time.
+/// The use of scratch's ports by other blocks at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Contention {
     /// Nobody else does.

@@ -31,7 +31,7 @@ layout! {
         /// Flushes accumulation buffers at the end; without effect on the bytes.
         #[bits(1)] last: bool; Derived,
         #[bits(22)] __: u32,
-        /// Which of two move blocks; without effect on the bytes.
+        /// The move block, one of two; without effect on the bytes.
         #[bits(1)] block_selection: bool; Derived,
         /// `0x40`.
         #[bits(8)] opcode: u8 => Show::Hex
@@ -70,7 +70,7 @@ layout! {
         #[bits(16)] units: u16,
         /// The rest of the size field, which the engine ignores.
         #[bits(14)] ignored: u16 => Show::Hex,
-        /// Which way the transfer goes.
+        /// The direction of the transfer.
         #[bits(2)] direction: u8 => Show::Codes(Direction::CODES); Derived
     }
 }
@@ -186,9 +186,9 @@ pub const ISSUE_CYCLES: u32 = 1;
 layout! {
     /// A STALLWAIT, as far as the mover is concerned; the order of its masks here is chosen.
     pub struct StallWait {
-        /// What the thread waits for: the conditions.
+        /// The conditions for which the thread waits.
         #[bits(16)] condition: u16 => Show::Hex,
-        /// Which of the thread's instructions wait.
+        /// The instructions of the thread that wait.
         #[bits(16)] block: u16 => Show::Hex
     }
 }

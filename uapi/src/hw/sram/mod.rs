@@ -32,7 +32,8 @@ pub const fn tensor_bytes(elements: u64) -> u64 {
     elements.saturating_mul(ELEMENT_BYTES)
 }
 
-/// What the tiler keeps free for double buffers and alignment before it splits an operand: "roughly 0.3 MB" (seed 003).
+/// The bytes that the tiler keeps free for double buffers and alignment before it splits an operand: "roughly
+/// 0.3 MB" (seed 003).
 pub const TILER_MARGIN_BYTES: u32 = 3 * (1 << 20) / 10;
 
 /// The names that compilers have for [`Hierarchy::operand_bytes`] (seed 003).
@@ -72,7 +73,7 @@ pub struct Hierarchy {
     pub banks: u32,
     /// The largest stride that the search proposes.
     pub max_stride: u32,
-    /// Whether the residency threshold is asked at all.
+    /// The compiler reads the residency threshold.
     pub residency_gate: bool,
     /// Footprint that decides about a convolution's own buffer.
     pub residency_threshold: u32,
@@ -82,7 +83,7 @@ pub struct Hierarchy {
     pub streamed_kernel_bytes: u32,
     /// The extended mode of the kernel store: the larger cap holds for dense coefficients too.
     pub extended_kernel: bool,
-    /// What happens at [`operand_bytes`](Self::operand_bytes).
+    /// The fate of an operand of exactly [`operand_bytes`](Self::operand_bytes).
     pub crossing: Crossing,
 }
 

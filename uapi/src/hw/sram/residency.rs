@@ -21,7 +21,7 @@ impl Operands {
     }
 }
 
-/// What becomes of an operand.
+/// The way in which the engine reads an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Residency {
     /// It stays in the pool as a whole.
@@ -51,7 +51,7 @@ pub enum GateReading {
     Prose,
 }
 
-/// What becomes of coefficients in the kernel store, a budget apart from the pool.
+/// The place of coefficients in the kernel store, a budget apart from the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelStore {
     /// They lie in it at once.
@@ -62,7 +62,7 @@ pub enum KernelStore {
 }
 
 impl Hierarchy {
-    /// What becomes of an operand of `bytes` bytes: at the bound or above, it streams.
+    /// The residency of an operand of `bytes` bytes: at the bound or above, it streams.
     ///
     /// ```
     /// use ane_uapi::hw::hal::Generation;
@@ -80,7 +80,7 @@ impl Hierarchy {
         }
     }
 
-    /// What becomes of a layer: the largest of its operands decides.
+    /// The residency of a layer: the largest of its operands decides.
     pub const fn layer(&self, operands: Operands) -> Residency {
         self.residency(operands.largest())
     }
@@ -105,7 +105,7 @@ impl Hierarchy {
         if self.extended_kernel { self.streamed_kernel_bytes } else { self.dense_kernel_bytes }
     }
 
-    /// What becomes of so many bytes of coefficients.
+    /// The place of `bytes` bytes of coefficients.
     pub const fn kernel_store(&self, bytes: u64) -> KernelStore {
         if bytes <= self.kernel_store_bytes() as u64 {
             KernelStore::Dense

@@ -28,7 +28,7 @@ pub const fn extents(width: u32) -> (u32, u32) {
     (columns, PIXELS / columns)
 }
 
-/// What is fetched at once: a work tile, or the part of one at an edge, of up to four channels.
+/// The unit of one fetch: a work tile, or the part of one at an edge, of up to four channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     pub channels: u32,
@@ -73,7 +73,7 @@ impl Costs {
             row_granules: hierarchy.granules(if width < columns { width } else { columns }),
         };
         let mut costs = [0.0; BANKS_MAX as usize];
-        // What does not depend on the stride.
+        // These do not depend on the stride.
         let channels = Axis::new(channel_stride, group.channels);
         let row = Axis::new(hierarchy.granule.into(), group.row_granules);
         let of_a_row = hierarchy.loads(0, [channels, row, Axis::new(0, 1)]);

@@ -33,7 +33,7 @@ codes! {
 }
 
 codes! {
-    /// What the engine does in this task.
+    /// The unit of the engine that does the task.
     pub enum TaskClass: u8, "task class" {
         /// The neural engine: convolution, matrix product, pass-through with activation.
         Neural = 0, "neural";
@@ -209,7 +209,7 @@ layout! {
         /// Small-source mode; without numerical effect, but for the lanes of sparse planes of one output.
         #[bits(1)] small_source_mode: bool,
         #[bits(1)] __: bool,
-        /// What the engine does.
+        /// The unit that does the task.
         #[bits(3)] class: u8 => Show::Codes(TaskClass::CODES),
         #[bits(1)] __: bool,
         /// Preferred work-tile shape: shape `k` is `128 >> k` pixels wide.

@@ -159,7 +159,7 @@ registers! {
     /// registers, so its place in the container has no meaning.
     pub block HEADER "header", base crate::hw::space::EngineOffset(0), 0x00 + 0x2c;
 
-    /// Who the task is, and where it stands in the chain.
+    /// The number of the task, and its place in the chain.
     IDENTITY "Identity" @ 0x00: Identity, ReadOnly, Derived, "td 3.1 word 0";
     /// Estimated cost, and length of the next descriptor.
     LENGTH "Length" @ 0x04: Length, ReadOnly, Derived, "td 3.1 word 1";
@@ -188,7 +188,7 @@ registers! {
 /// Every bit pattern decodes, and encodes to the same words again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// Who the task is.
+    /// The number of the task, and its place in the chain.
     pub identity: Identity,
     /// Cost, and length of the next descriptor.
     pub length: Length,

@@ -18,7 +18,7 @@ layout! {
         #[bits(4)] __: u8,
         /// Groups share what is brought.
         #[bits(1)] group_reuse: bool; Predicted,
-        /// What is brought is sparse.
+        /// The coefficients are sparse.
         #[bits(1)] sparse: bool,
         /// Kernel DMA runs: set whenever any coefficients are used.
         #[bits(1)] enable: bool,

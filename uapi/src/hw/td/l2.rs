@@ -25,7 +25,7 @@ codes! {
 }
 
 codes! {
-    /// What becomes of a result.
+    /// The destination of a result.
     pub enum ResultType: u8, "result type" {
         /// Stays on chip at its base.
         OnChip = 0, "stays on chip";
@@ -88,9 +88,9 @@ layout! {
 }
 
 layout! {
-    /// What becomes of the result.
+    /// The destination of the result.
     pub struct ResultCfg {
-        /// What becomes of it.
+        /// The destination.
         #[bits(2)] result_type: u8 => Show::Codes(ResultType::CODES),
         #[bits(1)] __: bool,
         /// Buffer mode.
@@ -145,7 +145,7 @@ registers! {
     SOURCE2_DEPTH_STRIDE "Source2DepthStride" @ 0x4828: ChipBytes, ReadWrite, Derived, "td 4.2";
     /// Bytes from one batch of source 2 to the next.
     SOURCE2_GROUP_STRIDE "Source2GroupStride" @ 0x482c: ChipBytes, ReadWrite, Derived, "td 4.2, 4.3";
-    /// What becomes of the result.
+    /// The destination of the result.
     RESULT_CFG "ResultCfg" @ 0x4830: ResultCfg, ReadWrite, Derived, "td 4.2, 10, delta 4, 14";
     /// Place of the result.
     RESULT_BASE "ResultBase" @ 0x4834: ChipBytes, ReadWrite, Derived, "td 4.2";

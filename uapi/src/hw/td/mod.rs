@@ -85,7 +85,7 @@ const BLOCKS_LEN: usize = 7;
 pub struct RecordTarget {
     pub block: &'static Block,
     pub register: &'static Register,
-    /// Which instance of it.
+    /// Index of the instance, where a block has several of this register.
     pub index: u16,
 }
 

@@ -21,7 +21,7 @@ codes! {
 }
 
 codes! {
-    /// What the multiply-accumulate array does.
+    /// The operation of the multiply-accumulate array.
     pub enum OpMode: u8, "operation mode" {
         /// Multiplies and accumulates; without coefficients, sums channels.
         MultiplyAccumulate = 0, "multiply-accumulate";
@@ -73,7 +73,7 @@ layout! {
 }
 
 layout! {
-    /// What the array does with what it is given.
+    /// The array's operation, and its treatment of the operands.
     pub struct MacCfg {
         /// Operation.
         #[bits(3)] op_mode: u8 => Show::Codes(OpMode::CODES),
@@ -121,7 +121,7 @@ layout! {
 }
 
 layout! {
-    /// What multiplies the accumulator before the nonlinearity.
+    /// The multiplier of the accumulator before the nonlinearity.
     pub struct PostScale {
         /// Multiplier, fp16.
         #[bits(16)] scale: u16 => Show::Half; Measured,
@@ -143,6 +143,6 @@ registers! {
     MATRIX_VECTOR_BIAS "MatrixVectorBias" @ 0xc808: MatrixVectorBias, ReadWrite, Measured, "td 4.4";
     /// Bias of the accumulator.
     ACC_BIAS "AccBias" @ 0xc80c: AccBias, ReadWrite, Derived, "td 4.4, delta C4";
-    /// What multiplies the accumulator.
+    /// The multiplier of the accumulator.
     POST_SCALE "PostScale" @ 0xc810: PostScale, ReadWrite, Measured, "td 4.4";
 }

@@ -1,4 +1,4 @@
-//! Which base addresses a chain of tasks reads from and writes to, as far as that shows without running it.
+//! The base addresses that a chain of tasks reads from and writes to, as far as the registers show them.
 //!
 //! The flat container has no table of what a BAR carries. Its first readers take outputs from BAR 4 on and inputs behind
 //! them; files whose tasks are bound otherwise are met all the same, and today's reader has the tasks tell: a BAR that a
@@ -49,7 +49,7 @@ impl BarSet {
     }
 }
 
-/// What carries the operands of a program.
+/// The BARs of a program's operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
     pub outputs: BarSet,
@@ -64,8 +64,8 @@ impl Roles {
         Self { outputs, inputs: all.without(outputs) }
     }
 
-    /// What the tasks of `stream` do with the BARs from `first` on. `None` if the stream is none, or its tasks reach
-    /// other numbers of operands than the program says that it has.
+    /// The roles of the BARs from `first` on in the tasks of `stream`. `None` if `stream` holds no tasks, or if
+    /// its tasks reach other numbers of operands than the program says that it has.
     pub fn of_tasks(
         stream: &[u8],
         first_task_bytes: u32,
@@ -81,7 +81,7 @@ impl Roles {
     }
 }
 
-/// What is read and written, so far.
+/// The BARs that are read and written so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
     read: BarSet,

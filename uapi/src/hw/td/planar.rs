@@ -35,7 +35,7 @@ codes! {
 }
 
 codes! {
-    /// What happens to the value of a reduction.
+    /// The function on the value of a reduction.
     pub enum PostFunction: u8, "planar post function" {
         /// Nothing.
         None = 0, "none";
@@ -47,7 +47,7 @@ codes! {
 }
 
 codes! {
-    /// Whether and how source 2 enters.
+    /// The use of source 2.
     pub enum SecondSource: u8, "second-source selector" {
         /// Not at all: copies and reductions.
         Absent = 0, "absent";
@@ -70,13 +70,13 @@ layout! {
         /// The result is its magnitude.
         #[bits(1)] magnitude: bool,
         #[bits(5)] __: u8,
-        /// What happens to the value of a reduction.
+        /// The function on the value of a reduction.
         #[bits(2)] post_function: u8 => Show::Codes(PostFunction::CODES),
         #[bits(2)] __: u8,
         /// Source 1 is negated.
         #[bits(1)] negate_src1: bool,
         #[bits(1)] __: bool,
-        /// Whether and how source 2 enters.
+        /// The use of source 2.
         #[bits(2)] second_source: u8 => Show::Codes(SecondSource::CODES); Measured,
         #[bits(12)] __: u16
     }

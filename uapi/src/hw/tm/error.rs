@@ -21,7 +21,7 @@ use crate::register::Show;
 use crate::{codes, layout};
 
 codes! {
-    /// What went wrong, as the first error register shows it.
+    /// The kind of an error, as the first error register shows it.
     pub enum ErrorCode: u8, "task manager error" {
         /// A push to a queue that is not in use.
         QueueNotInUse = 0x01, "queue not in use";
@@ -82,7 +82,7 @@ impl ErrorCode {
 layout! {
     /// The first error register.
     pub struct ErrorWord {
-        /// What went wrong.
+        /// The kind of the error.
         #[bits(8)] code: u8 => Show::Codes(ErrorCode::CODES); Chosen,
         /// The queue.
         #[bits(3)] queue: u8; Chosen,
@@ -100,7 +100,7 @@ impl ErrorWord {
         Self::new().with_code(code as u8).with_queue(queue.number()).with_nid(nid).with_is_held(true)
     }
 
-    /// What went wrong; `None` where no error is held, or one that has no name.
+    /// The kind of the error; `None` where no error is held, or one that has no name.
     pub fn error(self) -> Option<ErrorCode> {
         if self.is_held() { ErrorCode::try_from(self.code()).ok() } else { None }
     }
