@@ -1,8 +1,8 @@
 //! DMA and translation against known pointers and against vm-memory's IOMMU layer: goals D1 to D4.
 //!
 //! `cargo bench -p ane-device --bench dart [-- D1 ..]`. Both sides of each ratio run in turn in this process, on one
-//! thread, warm, with the same pages in the same scattered order; the figure is the median of the rounds'
-//! ratios. What is timed has been compared with the expected bytes first.
+//! thread, warm, with the same pages in the same scattered order; the figure is the median of the rounds' ratios.
+//! The bytes of each transfer were compared with the expected ones first.
 #![expect(unsafe_code, reason = "the peer copies by pointer")]
 
 mod report;

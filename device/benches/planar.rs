@@ -1,11 +1,11 @@
 //! The planar engine and activation tables against plain single-precision loops over the same halves: goal C5. And
 //! transposition against a plain loop, which no goal is held to.
 //!
-//! `cargo bench -p ane-device --bench planar [-- transposition ..]`. The peer converts halves with the `half` crate, which uses the
-//! processor's own conversions, in chunks that stay in the first-level cache, and computes in loops that are compiled
-//! for AVX2 where the processor has it. Both sides of each ratio run in turn in this process, on one thread, warm; the
-//! figure is the median of the rounds' ratios, ours to the peer's. What is timed was compared with the peer's results
-//! first.
+//! `cargo bench -p ane-device --bench planar [-- transposition ..]`. The peer converts halves with the `half` crate,
+//! which uses the processor's own conversions, in chunks that stay in the first-level cache, and computes in loops that
+//! are compiled for AVX2 where the processor has it. Both sides of each ratio run in turn in this process, on one
+//! thread, warm; the figure is the median of the rounds' ratios, ours to the peer's. Our results were compared with the
+//! peer's first.
 #![expect(unsafe_code, reason = "the peer is compiled for newer processors")]
 
 mod report;

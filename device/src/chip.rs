@@ -1,4 +1,4 @@
-//! Which engine this is: the chip that was chosen, and the circuit of it.
+//! The engine to model: a chip, and one of its circuits.
 //!
 //! Everything that differs between chips is data in the chip table; a device holds one row of it. The
 //! circuits of a chip know nothing of each other, so a chip with four is four devices.
@@ -14,7 +14,7 @@ use crate::options::Options;
 #[derive(Clone, Copy, Debug)]
 pub struct Identity {
     pub chip: &'static Chip,
-    /// Which circuit of it, from 0.
+    /// Index of the circuit on the chip, from 0.
     pub number: usize,
     /// The circuit, under the name that drivers bind to.
     pub instance: &'static Instance,

@@ -39,7 +39,7 @@ impl Hang {
 #[derive(Clone, Debug)]
 pub struct Options {
     pub chip: Soc,
-    /// Which circuit of it, from 0.
+    /// Index of the circuit on the chip, from 0.
     pub instance: usize,
     pub pte_format: PteFormat,
     /// The effect of a real fault on the device.

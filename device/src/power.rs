@@ -1,15 +1,15 @@
 //! Power: the islands of the engine, as their words switch them.
 //!
-//! A word that is written changes its island at once, and with it every island that depends on it. What loses its
-//! power loses its state: with the base island task manager, queues and the running task, with the system island
-//! the DARTs too. Drivers rely on both: they switch sets, base and coprocessor off and on to get a wedged engine back, and go
-//! on with the tables that the DARTs have kept.
+//! A word that is written changes its island at once, and with it every island that depends on it. A part that loses
+//! its power loses its state: with the base island the task manager, the queues and the running task, with the system
+//! island the DARTs too. Drivers rely on both: they switch sets, base and coprocessor off and on to get a wedged engine
+//! back, and go on with the tables that the DARTs have kept.
 //!
 //! After power-on everything is on, so that a front without power words needs none.
 
 use ane_uapi::hw::power::{Island, ON, PowerWord};
 
-/// What has lost its power.
+/// The parts that have lost their power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     /// The task manager, the queues, and what executes.

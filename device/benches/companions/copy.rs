@@ -14,7 +14,7 @@ const ROUNDS: usize = 21;
 /// Bytes of a copy by the mover.
 const COPY: usize = 64 << 10;
 
-/// What a copy takes the mover and memcpy, in nanoseconds, and the ratio.
+/// The time of a copy by the mover and by memcpy, in nanoseconds, and the ratio.
 fn copy() -> (f64, f64, f64) {
     let mut scratch: Vec<u8> = (0..2usize << 20).map(|n| (n * 31 + n / 251) as u8).collect();
     let (mut configuration, mut instruction_ram) = (vec![0; 0x1_0000], vec![0; 0x1_0000]);

@@ -1,4 +1,4 @@
-//! What PE_MMU and the mover cost their callers.
+//! The cost of PE_MMU and the mover for their callers.
 //!
 //! `cargo bench -p ane-device --bench companions`, and a word behind `--` for one part of it:
 //!

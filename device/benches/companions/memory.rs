@@ -1,4 +1,4 @@
-//! What a full table takes of the host's memory, where clients do their worst.
+//! The host's memory behind a full table, in the worst case that clients can make.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What it takes to map and to unmap, each region by an entry of its own, 1,024 to a message.
+//! The time to map and to unmap, each region by an entry of its own, 1,024 to a message.
 
 use std::time::Instant;
 

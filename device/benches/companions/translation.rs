@@ -1,4 +1,4 @@
-//! What a translation takes in a table of a thousand regions, and in larger ones.
+//! The time of a translation in a table of a thousand regions, and in larger ones.
 //!
 //! The pages of a table are asked for in an order that no cache foresees, each when the answer before it is there. The brief is
 //! 20 ns with a thousand regions; the larger tables show how the time grows with the logarithm of their size.

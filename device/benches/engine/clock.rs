@@ -11,9 +11,9 @@ use crate::report::{self, median};
 pub(crate) const ROUNDS: usize = 31;
 /// Runs of one side of a round of which the fastest counts, at least.
 pub(crate) const FASTEST_OF: usize = 5;
-/// What one side of a round takes at least.
+/// The shortest time of one side of a round.
 pub(crate) const ROUND_NANOSECONDS: f64 = 3e6;
-/// What time is measured by.
+/// The clock by which time is measured.
 #[derive(Clone, Copy)]
 pub(crate) enum Clock {
     /// The wall's, where threads work together.

@@ -2,9 +2,9 @@
 //!
 //! `cargo bench -p ane-device --bench engine [-- A1 ..]`. The sides of a ratio run in turn in this process, warm, on as
 //! many threads; the figure is the median of the rounds' ratios. One thread is timed by its own processor time, several
-//! by the clock: the fastest run of each round, as other programs only ever make a run slower. What is timed has been
-//! compared with the expected numbers first. The array reads and writes fp16 and its time includes all conversions. A peer starts from singles and
-//! ends with singles, with the im2col of a convolution included.
+//! by the clock: the fastest run of each round, as other programs only ever make a run slower. Each result has been
+//! compared with the expected numbers first. The array reads and writes fp16 and its time includes all conversions. A
+//! peer starts from singles and ends with singles, with the im2col of a convolution included.
 
 mod clock;
 mod problem;

@@ -17,7 +17,7 @@ pub(crate) struct Problem {
     pub(crate) output: Vec<u16>,
 }
 
-/// What the numbers of a problem are like.
+/// The distribution of a problem's numbers.
 #[derive(Clone, Copy)]
 pub(crate) enum Data {
     /// Normally distributed around zero: operands with deviation 1, coefficients so that outputs have about that too.

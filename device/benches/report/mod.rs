@@ -1,4 +1,4 @@
-//! What benches print: one line for each figure, in one format, judged by the table of goals.
+//! The output of benches: one line for each figure, in one format, judged by the table of goals.
 //!
 //! `cargo xtask performance` collects these lines. Fields are separated by ` | `: the goal, what was measured, what was
 //! seen of either side, the figure, what has to hold, the verdict. A goal in parentheses is one that the figure is

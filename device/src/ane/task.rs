@@ -1,7 +1,8 @@
 //! One step of work: a task from its address to its end.
 //!
-//! A long task may take several steps ([`Poll::Pending`]), and goes on by itself on the engine's thread between two of them. It is
-//! the running one meanwhile, and registers are answered. What ends its request ends it.
+//! A long task may take several steps ([`Poll::Pending`]), and goes on by itself on the engine's thread between two of
+//! them. It counts as the running task meanwhile, and accesses to registers are answered. An event that ends its
+//! request ends the task.
 
 use std::task::Poll;
 

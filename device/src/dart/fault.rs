@@ -53,7 +53,7 @@ impl Capture {
     /// Clears the bits of the status word that are set in `ones`.
     ///
     /// With the flag the address goes too: there is no snapshot without a fault (Chosen). The descriptor stays
-    /// for whoever has not asked yet.
+    /// for a driver that reads it later.
     pub(super) fn clear(&mut self, ones: ErrorStatus) {
         self.status = ErrorStatus::from_bits(self.status.into_bits() & !ones.into_bits());
         if !self.status.fault() {

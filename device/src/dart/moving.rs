@@ -1,8 +1,8 @@
 //! The move of a transfer, when all of it is translated: alone, or by several threads together.
 //!
-//! A large transfer is cut into stretches, and each stretch is copied by whoever is free. In what order that happens makes no
-//! difference to a read. A write whose rows overlap, or that reaches one byte by two addresses, is copied from the first
-//! stretch to the last, so that the last one stays.
+//! A large transfer is cut into stretches, and a thread that is free copies the next stretch. The order makes no
+//! difference to a read. A write whose rows overlap, or that reaches one byte by two addresses, is copied from the
+//! first stretch to the last, so that the last one stays.
 
 use super::memory::Place;
 use super::pieces::{Piece, Pieces};
@@ -125,7 +125,7 @@ mod tests {
         list
     }
 
-    /// What a write leaves in memory, and how many jobs were shared out.
+    /// Memory after a write, and the number of jobs that were shared out.
     fn written(pieces: &Pieces, from: &[u8]) -> (Vec<u8>, usize) {
         let (memory, mut helpers) = (Mutex::new(vec![0; 1 << 19]), Backwards::default());
         write(pieces, from.len(), [from], &mut helpers, |place, row| {

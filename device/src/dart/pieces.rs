@@ -1,6 +1,6 @@
-//! What a transfer consists of, once every address of it is translated.
+//! The pieces of a transfer, once every address of it is translated.
 //!
-//! A transfer moves nothing before all of it is known to be permitted. What the translation found is noted as
+//! A transfer moves nothing before all of it is known to be permitted. The translated addresses are noted as
 //! pieces of host memory, and neighbours become one: a buffer that lies in one stretch is one piece however
 //! many pages it has, and the rows of a tensor are a few pieces of many rows each.
 

@@ -6,7 +6,7 @@
 //! it may not, the window holds the fault of this attempt. A driver that only writes ones to the status word clears what the
 //! window shows, and the transfer waits on.
 //!
-//! Whether silicon does this no receipt shows; it is what the fast path of today's driver needs (contract 3.2).
+//! No source shows that silicon does this; the fast path of today's driver needs it (contract 3.2).
 
 use ane_uapi::hw::dart::error::{FaultAddress, HwError};
 use ane_uapi::hw::dart::regs::{self, StreamCommand, Window};

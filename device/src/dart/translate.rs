@@ -135,7 +135,7 @@ impl<'a> Translator<'a> {
         Some(fill(&mut self.view, self.admission.base, iova, entry, tag).map(|()| &*entry))
     }
 
-    /// What comes before a transfer that a kept translation alone does not decide.
+    /// The first step of a transfer that a kept translation alone does not decide.
     #[inline]
     pub(super) fn begin(&mut self, span: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
         if self.is_watched {

@@ -1,9 +1,9 @@
 //! One window: its registers, the fault it holds, its translation buffer.
 //!
-//! What a register is, and what it holds after a reset, stands in the block's table; this module adds what
-//! reading and writing it does. Words that only have a place are stored and have no effect. A word of which
-//! some bits are explained is refused if it sets others, because what it would do is not known. The exception
-//! are sets of streams, which drivers write as all ones: bits without a stream are dropped.
+//! The block's table has the fields of each register and its value after a reset; this module adds the effects
+//! of reads and writes. Words of which only the place is known are stored and have no effect. A word with some
+//! bits that are explained refuses a write that sets others, because the effect would be unknown. Sets of
+//! streams are the exception: drivers write them as all ones, and bits without a stream are dropped.
 
 use ane_uapi::hw::dart::regs::{
     self, Config, ErrorStatus, RegisterId, StreamCommand, StreamRemap, Streams, Tcr, WINDOW, Window,

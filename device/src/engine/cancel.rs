@@ -1,13 +1,13 @@
-//! How a pass that is no longer wanted ends early.
+//! The early end of a pass that is cancelled.
 //!
-//! A pass may have 2^33 products, and where each is computed by itself that takes a minute. Whoever takes its queue back, resets the
-//! device or leaves meanwhile is not to wait for that. Nothing in the library knows who that is: the front hands in
-//! something to ask ([`Cancel`]), and whatever computes or moves data asks it at bounded distances. Once the answer was
-//! yes, the task is over ([`Watch`] remembers that): each loop ends where it is, its task ends as aborted, and nothing that is
-//! half done counts as done.
+//! A pass may have 2^33 products, and where each is computed by itself that takes a minute. A driver that aborts the
+//! queue, resets the device or disconnects must not wait for that. The library does not know the reason: the front
+//! hands in a flag to ask ([`Cancel`]), and all code that computes or moves data asks it at bounded distances. Once the
+//! answer was yes, the task is over ([`Watch`] remembers that): each loop ends where it is, its task ends as aborted,
+//! and nothing that is half done counts as done.
 //!
-//! Asking may cost something, so every thread counts its steps (a `Pace`) and asks once in [`STRIDE`] of them. A pass that
-//! is shorter asks nobody. A transfer of a pass on the engine's thread has the device for a [`TURN`] at a time.
+//! Asking may cost something, so every thread counts its steps (a `Pace`) and asks once in [`STRIDE`] of them. A pass
+//! that is shorter never asks. A transfer of a pass on the engine's thread has the device for a [`TURN`] at a time.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -103,7 +103,8 @@ impl<'a> Watch<'a> {
         Self::new(&Never, QueueId::LINUX)
     }
 
-    /// True if somebody was told that the task is over; asks nobody. What ends early says so here first.
+    /// True if an earlier question was answered with yes; does not ask again. Code that ends early has
+    /// asked before.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }

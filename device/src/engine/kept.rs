@@ -7,11 +7,11 @@ use super::l2::Unknown;
 use super::plan::operand::Shape;
 use crate::timing::Before;
 
-/// Which on-chip memory is known, and the result that is on its way from one task to the next.
+/// The unknown granules of on-chip memory, and the result that goes from one task to the next.
 #[derive(Debug, Default)]
 pub(super) struct Chip {
     pub(super) unknown: Unknown,
-    /// What will be unknown after those of several batches that were checked.
+    /// The granules that will be unknown after the batches that were checked.
     pub(super) foreseen: Unknown,
     /// The result that the previous task has passed on.
     pub(super) passed: Option<Passed>,

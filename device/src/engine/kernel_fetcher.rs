@@ -1,8 +1,8 @@
 //! Kernel fetcher: coefficients from memory, through sixteen channels, into the order in which outputs use them.
 //!
-//! Each neural engine has a channel, a chunk behind that channel's base, and slots in the chunk. What the array gets
-//! is planes in ascending order, each `[tap][lane]`, and the bias rows apart. Kernel memory shows the first
-//! of what was brought, as far as it is large.
+//! Each neural engine has a channel, a chunk behind that channel's base, and slots in the chunk. The array gets
+//! planes in ascending order, each `[tap][lane]`, and the bias rows apart. Kernel memory shows the first bytes, as
+//! many as it has room for.
 //!
 //! Bytes become halves here, and sparse slots dense ones ([`sparse`]), so that the array knows neither.
 

@@ -1,8 +1,8 @@
 //! Tensors in the on-chip buffer, and which of its bytes are unknown.
 //!
 //! A streamed operand passes through a window that is smaller than itself, in an order of refills that nobody has
-//! seen. What it leaves there is marked as unknown, and a task that would read such bytes is refused: a guess would
-//! look like a result. Whatever is written to them makes them known again.
+//! seen. The bytes that it leaves there are marked as unknown, and a task that would read such bytes is refused: a
+//! guess would look like a result. A write makes them known again.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ const WORD: u32 = u64::BITS;
 
 const WORDS: usize = (GRANULES / WORD) as usize;
 
-/// Which granules are unknown.
+/// The granules that are unknown.
 #[derive(Debug)]
 pub(super) struct Unknown {
     map: Box<[u64]>,
@@ -420,9 +420,10 @@ mod tests {
     /// sixteen columns, 64 bytes from channel to channel, of two batches side by side, with the second one under way; and
     /// a smaller pass over it, whose input has four columns and four zeros in each row.
     ///
-    /// Which operations made 0x3e8b is not told. One line of the source has a word too many, and is taken to begin with
-    /// eight halves of 0x3e8b, as wide as the others. Values and strides are put in here, and by no task: the registers
-    /// behind the dump are not given. So this holds how rows lie and what they leave, and does not show ENG-08.
+    /// The source does not say which operations made 0x3e8b. One of its lines has a word too many, and is taken
+    /// to begin with eight halves of 0x3e8b, as wide as the others. The test itself, and not a task, puts
+    /// values and strides in: the registers of the dump are not given. So this test holds the layout of rows
+    /// and the bytes that they leave, and does not show ENG-08.
     #[test]
     fn rows_at_the_strides_of_the_dump_leave_its_lines() {
         const IN: u16 = 0x2222;

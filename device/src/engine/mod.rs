@@ -57,7 +57,7 @@ pub struct TaskContext<'a> {
     pub queue: QueueId,
     pub nid: Nid,
     pub stream: StreamId,
-    /// Which task of the request it is, from 0.
+    /// Index of the task in its request, from 0.
     pub index: u16,
     /// How many tasks the request has.
     pub tasks: u16,

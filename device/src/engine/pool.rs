@@ -62,8 +62,8 @@ impl Pool {
         wanted
     }
 
-    /// Does all jobs, on as many threads as there are workers. The caller's is one of them, and whoever is done takes the
-    /// next job, so that a thread that was held up does not hold up the others.
+    /// Does all jobs, on as many threads as there are workers. The caller's thread is one of them. A thread that is
+    /// done takes the next job, so that a slow thread does not hold up the others.
     pub(in crate::engine) fn share<W: Send, J>(
         &self,
         workers: &mut [W],

@@ -22,7 +22,7 @@ struct Packer {
     tiles: VecDeque<Finished>,
     /// The last tile: its thread, and its bytes.
     last: Option<(usize, u16)>,
-    /// Which parts of the last tile are zero.
+    /// The zero parts of the last tile.
     zeros: u32,
     /// Bytes since they were last cleared, by thread.
     totals: [u16; THREADS],
@@ -89,7 +89,7 @@ impl Packers {
         }
     }
 
-    /// Which parts of the last tile are zero.
+    /// The zero parts of the last tile.
     pub(super) fn zeros(&self, packer: u16) -> u32 {
         self.packer(packer).map_or(0, |packer| packer.zeros)
     }

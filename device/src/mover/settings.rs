@@ -14,7 +14,7 @@ pub struct Settings {
     pub profile: Profile,
     /// Where parameter words and wait conditions are.
     pub chip: Tensix,
-    /// Whether others use the ports of scratch too.
+    /// The use of scratch's ports by others.
     pub contention: Contention,
     /// A command without a parameter credit waits for one, as it should have; otherwise it is refused, in the place of
     /// the vendor's silicon, whose behaviour is not known.

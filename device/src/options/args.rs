@@ -20,7 +20,7 @@ pub struct OptionArgs {
     #[arg(long, value_name = "CHIP", default_value = "t8103", value_parser = super::chip)]
     pub chip: Soc,
 
-    /// Which engine of the chip, from 0 [default: 0, or all where there is room for each]
+    /// Engine of the chip, from 0 [default: 0, or all where there is room for each]
     #[arg(long, value_name = "N")]
     pub instance: Option<usize>,
 
@@ -30,14 +30,14 @@ pub struct OptionArgs {
     #[arg(long, value_name = "FORMAT", value_parser = super::pte_format)]
     pub pte_format: Option<PteFormat>,
 
-    /// What a fault of the DART does: contain (report it), panic (stop until reset, as an M1 does), stall (hold the
+    /// Effect of a DART fault: contain (report it), panic (stop until reset, as an M1 does), stall (hold the
     /// transfer until its stream is invalidated, then try it again) or absorb (unmapped memory reads as zeros,
     /// writes are dropped, and the request goes on) [default: contain, or stall as a platform device]
     #[arg(long, value_name = "POLICY", value_parser = super::fault_policy)]
     pub fault_policy: Option<FaultPolicy>,
 
-    /// What happens to a task that would hang a real engine: deadline (its queue is aborted after two seconds) or
-    /// report (it fails at once)
+    /// End of a task that would hang a real engine: deadline (its queue is aborted after two seconds) or report
+    /// (it fails at once)
     #[arg(long, value_name = "HOW", default_value = "deadline")]
     pub hang: Hang,
 
@@ -59,7 +59,7 @@ pub struct OptionArgs {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub threads: u16,
 
-    /// Which description the mover follows: seed (the default) or isa (the vendor's instruction-set pages)
+    /// Description that the mover follows: seed (the default) or isa (the vendor's instruction-set pages)
     #[arg(long, value_name = "PROFILE", value_parser = super::mover_profile)]
     pub mover_profile: Option<Profile>,
 

@@ -1,8 +1,9 @@
-//! The regions of a page that has several: all in order of arrival, and which of them is seen where.
+//! The regions of a page that has several: all in order of arrival, and the visible part of each.
 //!
-//! Mapping appends, and the newest region that covers an address wins. What is *seen*, disjoint and in order of address,
-//! is kept beside the list, so that finding an address is a binary search however many regions lie on top of each other. Taking a region out uncovers
-//! what lies beneath: only the part of the page that it covered is looked at again.
+//! Mapping appends, and the newest region that covers an address wins. The visible parts, disjoint and in order of
+//! address, are kept beside the list, so that finding an address is a binary search however many regions lie on top of
+//! each other. A region that is removed uncovers the regions beneath it: only the part of the page that it covered is
+//! computed again.
 
 use std::collections::BinaryHeap;
 
@@ -175,7 +176,7 @@ fn joined(parts: impl Iterator<Item = Arrived>) -> Vec<Arrived> {
     list
 }
 
-/// Which of the regions is the newest, from address to address.
+/// The newest of the regions at each address, in ascending order.
 fn newest(mut regions: Vec<Arrived>) -> Vec<Arrived> {
     regions.sort_unstable_by_key(|arrived| arrived.region.start);
     let mut ahead = regions.into_iter().peekable();

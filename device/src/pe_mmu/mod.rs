@@ -1,15 +1,15 @@
-//! PE_MMU: a table of mappings before the DART, that its siblings ask and that messages change.
+//! PE_MMU: a table of mappings before the DART. Its siblings look addresses up in it, and messages
+//! change it.
 //!
-//! [`ane_uapi::hw::pe_mmu`] describes it: a node of the fabric that receives map and unmap messages,
-//! and a utility that the DMA circuits beside it call. The two faces share one table, which is made once (seed
-//! 001, D1). A translation is pure and takes no time: the caller waits for the overhead in its own record
-//! (D2). An address that no region covers is used as a physical address, and that is no error (D4). What comes out goes
-//! through the DART all the same.
+//! [`ane_uapi::hw::pe_mmu`] describes it: a node of the fabric that receives map and unmap messages, and a utility that
+//! the DMA circuits beside it call. The two faces share one table, which is made once (seed 001, D1). A translation is
+//! pure and takes no time: the caller waits for the overhead in its own record (D2). An address that no region covers
+//! is used as a physical address, and that is no error (D4). The result goes through the DART all the same.
 //!
-//! * [`attributes`]: what the block is made with.
+//! * [`attributes`]: the parameters of the block.
 //! * [`table`]: the utility. `pages` is its map of pages; `layers` are the regions of a page that has several.
 //! * [`node`]: the component: inbox, installation, forwarding.
-//! * [`caller`]: what a DMA circuit asks of the utility, and how long it waits for that.
+//! * [`caller`]: the requests of a DMA circuit to the utility, and its waiting time.
 //! * `registers`: the block as a driver sees it.
 //!
 //! Regions smaller than a page are a stopgap of the simulator that the block comes from, and would go with

@@ -2,8 +2,9 @@
 //!
 //! A message takes the fabric's time to arrive; until then translations see the table as it was. It then takes
 //! effect as a whole, and its sender's `done` completes: a sender that waits for that can never meet the old state
-//! (seed 001, D5). Everything that is neither map nor unmap is handed on as it came, so that a topology may
-//! lead through this node; no traffic does today (D6). Who sends, and to whom else, is not this block's business.
+//! (seed 001, D5). Everything that is neither map nor unmap is handed on as it came, so that a topology may lead
+//! through this node; no traffic does today (D6). The other nodes, and the senders of messages, are outside of
+//! this block.
 
 use std::collections::VecDeque;
 

@@ -3,9 +3,9 @@
 //! Nothing is ignored that a task uses. A bit that no source explains has to be zero, and a number that an
 //! enumeration does not have is refused, where the task looks at the word at all (`used`): an M1 runs a neural task
 //! with anything in the planar engine's words, and with ports full of ones that move nothing (delta 14; measured).
-//! What a task leaves in words that it does not use stays there, and is looked at by the first task that uses them. A
-//! record that runs past the descriptor's end writes zeros from there on (delta 14; measured). A refused descriptor
-//! writes no register.
+//! Values in words that a task does not use stay there, and the first task that uses the words checks them. A
+//! record that runs past the descriptor's end writes zeros from there on (delta 14; measured). A refused
+//! descriptor writes no register.
 
 use ane_uapi::hw::td::header::{self, Header, KernelBases};
 use ane_uapi::hw::td::record::{Record, RecordHeader, Records};
@@ -280,7 +280,7 @@ mod tests {
         assert!(decoded(&with_records(&[tile_source::FMT2.offset(), 0x0100_0000])).is_ok());
     }
 
-    /// What an M1 was seen to take: ones in everything that a neural task with one source from chip does not use.
+    /// An M1 accepted this: ones in everything that a neural task with one source from chip does not use.
     #[test]
     fn words_that_a_task_does_not_use_may_hold_anything() {
         let unused = [

@@ -36,7 +36,7 @@ impl DescriptorError {
         }
     }
 
-    /// Who is to blame.
+    /// The party that caused the error.
     pub const fn category(&self) -> Category {
         match self {
             Self::Header { .. } => Category::Unpredictable,

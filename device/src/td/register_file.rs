@@ -48,7 +48,7 @@ fn place(address: u32) -> Option<(usize, usize)> {
     })
 }
 
-/// Which of the base-address registers lives at `address`.
+/// Index of the base-address register at `address`; `None` if another register is there.
 pub(crate) fn base_index(address: u32) -> Option<usize> {
     use ane_uapi::hw::td::{kernel_dma, tile_destination, tile_source};
     const FIXED: [u32; 3] = [

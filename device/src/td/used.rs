@@ -1,4 +1,4 @@
-//! Which words a task looks at.
+//! The words that a task uses.
 //!
 //! Seven blocks hold words for everything that a task may be, and a task is one thing: it has one engine, a source or
 //! two, ports that move something or nothing. An M1 was seen to run tasks with ones in all words of the other engine,
@@ -59,12 +59,12 @@ impl Used {
         }
     }
 
-    /// Whether tile DMA brings source 1.
+    /// Whether tile DMA loads source 1.
     pub(super) const fn loads1(&self) -> bool {
         self.loads1
     }
 
-    /// Whether tile DMA brings source 2.
+    /// Whether tile DMA loads source 2.
     pub(super) const fn loads2(&self) -> bool {
         self.loads2
     }
@@ -74,12 +74,12 @@ impl Used {
         self.stores
     }
 
-    /// Whether kernel DMA brings coefficients or a table.
+    /// Whether kernel DMA loads coefficients or a table.
     pub(super) const fn brings(&self) -> bool {
         self.brings
     }
 
-    /// Whether the task looks at the word at record address `address`.
+    /// Whether the task uses the word at record address `address`.
     pub(super) fn looks_at(&self, address: u32) -> bool {
         const DEPTHS: [u32; 3] = [
             l2::SOURCE_DEPTH_STRIDE.info.offset,
@@ -133,7 +133,7 @@ impl Used {
         }
     }
 
-    /// Whether the task looks at an enumeration of a word that it looks at.
+    /// Whether the task uses an enumeration of a word that it uses.
     pub(super) fn looks_at_code(&self, address: u32, field: &Field) -> bool {
         address != common::CH_CFG.offset() || field.name != "second_fmt" || self.has_source2
     }

@@ -1,9 +1,9 @@
 //! Accesses to the pool: lines of the array, and the banks in which the granules of a work tile meet.
 //!
-//! The array takes a *line* in a cycle: four granules of one channel, a whole row or the rows side by side where they are
-//! narrower. What is fetched at once is a group, the work tile of four channels ([`tile`]). If strides put its granules
-//! into different banks they come in one turn, and otherwise the fullest bank gives them one after the other. The lines of
-//! a group take the array some cycles, so that only turns beyond them hold it up.
+//! The array takes a *line* in a cycle: four granules of one channel, a whole row or the rows side by side where they
+//! are narrower. One fetch brings a group, the work tile of four channels ([`tile`]). If strides put its granules into
+//! different banks they come in one turn, and otherwise the fullest bank gives them one after the other. The lines of a
+//! group take the array some cycles, so that only turns beyond them hold it up.
 
 use ane_uapi::hw::sram::tile::{self, CHANNELS_AT_ONCE, Group};
 

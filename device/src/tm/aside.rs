@@ -1,10 +1,10 @@
 //! Requests that gave way: between two tasks the engine goes to another request, and comes back later.
 //!
-//! No source has silicon do this: there a request runs to its end, or is aborted. A driver that serves strangers cannot let one of
-//! them have the engine for seconds, so it may ask the running request to give way after its present task ([`GIVE_WAY`]). The
-//! request is *put aside* with all that it needs to go on, its sets are free, and another push with its network id has it go on
-//! ([`RequestStream::goes_on`]). What it keeps of the engine, such as registers and on-chip memory, is kept by
-//! [`ane`](crate::ane).
+//! No source says that silicon does this: there a request runs to its end, or is aborted. A driver whose clients do not
+//! trust each other cannot let one of them have the engine for seconds, so it may ask the running request to give way
+//! after its present task ([`GIVE_WAY`]). The request is *put aside* with all the state that it needs to go on, its
+//! sets are free, and another push with its network id resumes it ([`RequestStream::goes_on`]). [`ane`](crate::ane)
+//! keeps its part of the engine, such as registers and on-chip memory.
 //!
 //! Each stream has one place, so what is kept is bounded. A request whose stream has none left does not give way.
 //!
@@ -47,14 +47,15 @@ impl Aside {
         self.0.push(AsideRequest { running, is_pushed: false });
     }
 
-    /// The request that a push is to have go on, as it was pushed first; it waits in a set from now on.
+    /// The request that a push resumes, as it was pushed first; it waits in a set from now on.
     pub(super) fn push(&mut self, queue: QueueId, stream: StreamId, nid: Nid) -> Option<Request> {
         let kept = self.find(queue, stream, nid).filter(|kept| !kept.is_pushed)?;
         kept.is_pushed = true;
         Some(kept.running.request.clone())
     }
 
-    /// Such a request was taken out of its set before it went on; false if it is none.
+    /// Notes that a pushed request was taken out of its set before it went on; false if it is not
+    /// one of these.
     pub(super) fn withdraw(&mut self, request: &Request) -> bool {
         let kept = self.find(request.queue, request.stream, request.nid).filter(|kept| kept.is_pushed);
         kept.is_some_and(|kept| std::mem::take(&mut kept.is_pushed))

@@ -90,7 +90,8 @@ impl TaskManager {
     /// Aborts the running request if its deadline has passed.
     pub fn expire(&mut self, now: Ticks) -> Option<Failure> {
         let running = self.running.as_ref()?;
-        // What may go on gets somewhere: time that has passed all the same was the model's, at an earlier task.
+        // A task that may go on makes progress: time that has passed all the same was the model's, at an
+        // earlier task.
         let end = running.watch.expires();
         let is_nowhere =
             running.stuck.is_some() || running.is_parked || running.resume.is_some_and(|resume| resume > end);
@@ -206,8 +207,8 @@ impl TaskManager {
         Then::Ended
     }
 
-    /// Puts the running request aside. What waits in its queue comes back before: a driver that puts each to the head of a line
-    /// has them in their order again.
+    /// Puts the running request aside. The requests that wait in its queue are returned before it: a driver that puts
+    /// each at the head of its line has them in their order again.
     fn put_aside(&mut self, now: Ticks) -> Then {
         let Some(running) = self.running.take() else { return Then::GoesOn };
         let Request { queue, slot, nid, .. } = running.request;

@@ -12,7 +12,7 @@ use crate::timing::phases::Part;
 pub struct Task {
     pub queue: QueueId,
     pub nid: Nid,
-    /// Which task of the request, from 0.
+    /// Index of the task in its request, from 0.
     pub index: u16,
 }
 

@@ -46,7 +46,7 @@ const _: () = assert!(ENTRIES_MAX as u32 == sideband::ENTRIES_MAX);
 const DECLARATIONS_MAX: u16 = 512;
 const _: () = assert!(DECLARATIONS_MAX as u32 == sideband::DECLARATIONS_MAX);
 
-/// What a register reads as that has no answer, while the device is not strict: all ones, as on a bus with
+/// The value of a register without an answer, while the device is not strict: all ones, as on a bus with
 /// nothing there (Chosen). The device's log says more.
 pub const NO_ANSWER: u32 = u32::MAX;
 

@@ -29,7 +29,7 @@ fn rig(mappings: &[(u64, u64, u64)]) -> Rig {
     rig
 }
 
-/// What a rig without PE_MMU has at device addresses.
+/// The bytes that a rig without PE_MMU has at device addresses.
 fn plain(at: u64, len: u64) -> Vec<u8> {
     let mut rig = rig(&[]);
     rig.read(at, len).unwrap()

@@ -12,7 +12,7 @@ use zerocopy::IntoBytes;
 
 use crate::rig::{PAGE, Rig, page, range, stream};
 
-/// What is done to a rig so that a read of address 0x4000 by stream 0 faults, and the cause.
+/// A change to a rig so that a read of address 0x4000 by stream 0 faults, and the cause of the fault.
 type Case = (HwError, fn(&mut Rig));
 
 fn leaf(rig: &mut Rig) -> PhysAddr {

@@ -109,7 +109,7 @@ fn stale_translation_of_one_context_serves_no_other() {
                 assert!(read.is_err(), "{other} in {owner}");
             }
         }
-        // What another context invalidates is not this one's.
+        // An invalidation by another context leaves this one's entries alone.
         rig.invalidate(!owner.stream().bit());
         rig.read_as(owner.stream(), Circuit::TileFetch1, own(owner), 1).unwrap();
         rig.invalidate(owner.stream().bit());

@@ -93,7 +93,7 @@ fn window_has_sixteen_streams_and_no_more() {
 fn registers_read_their_reset_values_again_after_a_reset() {
     let mut rig = Rig::new();
     for register in WINDOW.registers {
-        // What has unexplained bits refuses some values; all accept their own.
+        // A register with unexplained bits refuses some values; all accept their own.
         if register.access == Access::ReadWrite {
             let value = !register.unknown & register.reset.rotate_left(8);
             let _ = rig.dart.write(Window::Dart0, register.offset, value);

@@ -41,7 +41,7 @@ fn declared(source: Usage, result: Usage) -> Machine {
     machine
 }
 
-/// What is found of one task, whose descriptor is at the start of BAR 0.
+/// The findings of one task, whose descriptor is at the start of BAR 0.
 fn findings(mut machine: Machine) -> Vec<(Misuse, Iova, Option<u32>)> {
     machine.store_chain(1);
     machine.submit(QueueId::LINUX, TASKS, info(1), Nid::LINUX);

@@ -22,7 +22,7 @@ use ane_uapi::hw::tq::{self, QueueId};
 
 use crate::machine::*;
 
-/// What a task whose TileCfg is zero does.
+/// The error of a task whose TileCfg is zero.
 fn hang() -> EngineError {
     EngineError::Refused(Verdict {
         category: Category::WouldHang,

@@ -56,7 +56,7 @@ fn storm(seed: u64, options: &Options) -> Machine {
         let at = EngineOffset(offset(&mut random));
         let value = value(&mut random);
         match random.below(10) {
-            // What is refused is as good as what is not.
+            // A refused write is as good as an accepted one.
             0..=5 => _ = machine.try_write(at, value),
             6 => _ = machine.try_read(at),
             7 => _ = machine.ane.read_wide(at, random.next() as u8, machine.now),

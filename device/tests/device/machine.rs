@@ -45,7 +45,7 @@ pub(crate) const COPY: Iova = Iova(0x8000);
 pub(crate) const SOURCE: Iova = Iova(0xc000);
 pub(crate) const RESULT: Iova = Iova(0x1_0000);
 
-/// What the engine was asked to do.
+/// A task that the engine was asked to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) queue: u8,
@@ -61,7 +61,7 @@ pub(crate) struct Scripted {
     pub(crate) ran: Vec<Ran>,
     /// Outcome of the next tasks; those behind run to their ends at once.
     pub(crate) outcomes: VecDeque<Result<Done, EngineError>>,
-    /// What each task costs.
+    /// The time of each task.
     pub(crate) cost: Ticks,
     /// Bytes that each task copies from SOURCE to RESULT.
     pub(crate) copies: usize,
@@ -150,7 +150,7 @@ impl<E: Engine<Memory>> Machine<E> {
         machine
     }
 
-    /// What a driver does once: DART tables in every window, queues on, interrupts on.
+    /// The steps that a driver takes once: DART tables in every window, queues on, interrupts on.
     pub(crate) fn probe(&mut self) {
         for window in Window::CARRYING_DMA {
             self.program_window(window, StreamId::BASE);

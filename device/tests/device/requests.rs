@@ -56,7 +56,7 @@ fn batch_of(ops: &[Op]) -> Vec<u8> {
 }
 
 fn ask(machine: &mut Machine, bytes: &[u8], room: u64) -> (Option<Response>, Vec<u32>) {
-    // What an answer before has left.
+    // The bytes of an earlier answer.
     let mut answer = vec![7; 3];
     let request = Request { bytes, len: bytes.len() as u64, room };
     carry_out(&mut machine.ane, machine.now, request, &mut answer);

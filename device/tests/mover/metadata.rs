@@ -1,4 +1,4 @@
-//! What the packers report (mover 9, vector 24).
+//! The packers' reports (mover 9, vector 24).
 
 use ane_device::mover::{Note, Settings};
 use ane_uapi::hw::mover::model::{self, Outcome, TILES};

@@ -137,7 +137,7 @@ impl Rig {
         mover.advance(time, &mut memories);
     }
 
-    /// What was refused, in words.
+    /// The refusals, in words.
     pub(crate) fn refused(&mut self) -> Vec<String> {
         self.mover.take_refused().iter().map(ToString::to_string).collect()
     }

@@ -1,4 +1,4 @@
-//! What a circuit pays for translations, and what it does without one (pe-mmu 7, vectors 13 to 15).
+//! A circuit's cost of translations, and a circuit without PE_MMU (pe-mmu 7, vectors 13 to 15).
 
 use ane_device::dart::Circuit;
 use ane_device::pe_mmu::{Found, Note};

@@ -1,4 +1,4 @@
-//! What a client may try: ranges that wrap, counts without end, pages without room.
+//! Hostile requests of a client: ranges that wrap, counts without end, pages without room.
 
 use std::time::{Duration, Instant};
 

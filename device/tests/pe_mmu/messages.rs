@@ -5,7 +5,7 @@ use ane_device::pe_mmu::{Message, Node, Received, Transaction};
 
 use super::*;
 
-/// What other nodes are asked for; this one does not look into it.
+/// A request to another node; PE_MMU does not look into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Other {
     Read { at: u64, bytes: u32 },

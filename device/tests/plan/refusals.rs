@@ -1,4 +1,4 @@
-//! What no source explains is refused by register and bits.
+//! Registers that no source explains are refused by register and bits.
 
 use ane_device::engine::plan::inferred::Inferred;
 use ane_device::engine::plan::plan;
@@ -194,7 +194,7 @@ fn neural_transposition_of_a_planar_task_is_refused() {
 fn streamed_source_that_its_window_holds_all_of_lies_on_the_chip() {
     let found = refusal(&[RELU, &[(0x4808, 0x1f_fff0)]]);
     assert_eq!(found, (Category::Undefined, 0x4808, u32::MAX));
-    // Of one that is larger than its window, only some is there at a time.
+    // Of a tensor that is larger than its window, only a part is there at a time.
     let tall = [(0x00, 0x0002_004d), (0x14, 0x0002_004d), (0x4808, 0x1f_ff60)];
     assert!(planned(&[RELU, &tall]).is_ok());
 }
@@ -224,7 +224,7 @@ fn padding_below_zero_stride_3_and_scaled_bias_rows_are_noted_as_inferred() {
     assert!(inferred(&[]).is_none());
     let larger = [(0x1_f888, 0x400), (0x1_f88c, 0x400), (0x1_f890, 0x400)];
     let padded = [&larger[..], &[(0x1c, 0x5042_a063)]].concat();
-    // What compilers ask for is established: padding, stride 2, a bias row (delta 3.2, 5).
+    // Compilers ask for padding, stride 2 and a bias row, so these are established (delta 3.2, 5).
     assert!(inferred(&padded).is_none());
     assert!(inferred(&[(0x1c, 0x5001_4021), (0x14, 0x0004_0004)]).is_none());
     assert!(inferred(&[(0xc804, 0x0010_1c10)]).is_none());

@@ -41,7 +41,7 @@ pub(crate) const RELU: Words<'static> = &[
     (0x1_7818, 0x0130_2031),
 ];
 
-/// What makes a convolution of three channels by three of it: four engines of one lane.
+/// With these words it is a convolution of three channels by three: four engines of one lane.
 pub(crate) const CONVOLUTION: Words<'static> = &[
     (0x0c, 3),
     (0x10, 3),
@@ -63,7 +63,7 @@ pub(crate) const CONVOLUTION: Words<'static> = &[
     (0x1_f890, 0x40),
 ];
 
-/// What makes a sum of two operands of 64 channels of it.
+/// With these words it is a sum of two operands of 64 channels.
 pub(crate) const SUM: Words<'static> = &[
     (0x00, 0x0001_0001),
     (0x08, 0x2a),
@@ -98,7 +98,7 @@ pub(crate) fn registers(layers: &[Words<'_>]) -> RegisterFile {
     file
 }
 
-/// What becomes of them.
+/// The plan of the registers after `layers`.
 pub(crate) fn planned(layers: &[Words<'_>]) -> Result<Plan, Verdict> {
     plan(&Header::default(), &registers(layers))
 }

@@ -1,4 +1,4 @@
-//! What a plan says of operands: extents, places, and what streaming leaves on chip.
+//! The operands of a plan: extents, places, and the bytes that streaming leaves on chip.
 
 use ane_device::engine::plan::Pass;
 use ane_device::engine::plan::neural::NeuralPass;

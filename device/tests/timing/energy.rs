@@ -31,7 +31,7 @@ impl Product {
     const fn dram_bytes(&self, pool: u64) -> u64 {
         let activations = tensor_bytes(self.rows.saturating_mul(self.inputs.saturating_add(self.outputs)));
         let all = activations.saturating_add(self.weight());
-        // What is beyond the pool leaves it and comes back.
+        // Bytes beyond the pool leave it and come back.
         all.saturating_add(all.saturating_sub(pool).saturating_mul(2))
     }
 

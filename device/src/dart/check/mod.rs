@@ -12,11 +12,11 @@
 //! task manager: [`Dart::set_origin`](super::Dart::set_origin).
 //!
 //! The engine is the only writer of outputs and intermediates, so a page of those that it reads before it has
-//! written there is never-written memory. What the processor has written cannot be seen from here; inputs are
-//! not checked for it.
+//! written there is never-written memory. Writes of the processor cannot be seen from here; inputs are not
+//! checked for them.
 //!
 //! * `mapping`: a mapping as the driver described it, and what the engine wrote there;
-//! * `report`: what is found, and how it reads.
+//! * `report`: the findings, and their text.
 
 mod mapping;
 mod report;

@@ -1,4 +1,4 @@
-//! What a neural pass takes besides its source: coefficients and a table, by the kernel fetcher.
+//! The operands of a neural pass besides its source, from the kernel fetcher: coefficients and a table.
 
 use ane_uapi::hw::td::activation::BYTES;
 use ane_uapi::hw::td::kernel_dma;
@@ -33,7 +33,8 @@ impl Compute {
     }
 
     /// Brings the activation table, and refuses one that cannot be understood. Each engine that has
-    /// coefficients has its own table. What different tables mean is not known, so they are refused.
+    /// coefficients has its own table. The meaning of different tables is not known, so they are
+    /// refused.
     pub(super) fn fetch_table<M: GuestMemory>(
         &mut self,
         reach: &mut Reach<'_, M>,

@@ -84,7 +84,7 @@ impl Compute {
         self.coefficients = Coefficients::default();
     }
 
-    /// Whether a pass, with all of its batches and transfers, is worth two wake-ups.
+    /// Whether a pass, with all of its batches and transfers, takes longer than two wake-ups.
     pub(super) fn is_long_in_all(&self, pass: &Pass) -> bool {
         let batches = u64::from(pass.batches());
         let coefficients = match pass {
@@ -98,7 +98,7 @@ impl Compute {
             || moved.saturating_mul(batches).saturating_add(coefficients) >= LONG_BYTES
     }
 
-    /// Whether to compute one batch of a pass takes long.
+    /// Whether one batch of a pass takes long to compute.
     pub(super) fn is_long(&self, pass: &Pass) -> bool {
         self.is_long_for(pass, 1)
     }
@@ -159,7 +159,7 @@ impl Compute {
             table.prepare(result.len());
             &*table
         });
-        // What only keeps results within bounds comes with the sums.
+        // A nonlinearity that only keeps results within bounds is applied with the sums.
         let bounds = match (pass.operation, pass.nonlinearity, table) {
             (Operation::Maximum | Operation::PassThrough, ..) => None,
             (_, Nonlinearity::Relu, _) => Some(Bounds::RELU),
@@ -276,7 +276,7 @@ fn side_by_side(pass: &NeuralPass, made: &[u16], result: &mut [u16], pace: &mut 
     }
 }
 
-/// What moving a tensor counts for, if each of its rows is by itself.
+/// The cost of moving a tensor, if each of its rows is by itself.
 const fn moved_bytes(shape: Shape) -> u64 {
     let Shape { channels, height, width } = shape;
     let row = (width as u64).saturating_mul(2).saturating_add(ROW_BYTES);

@@ -200,7 +200,8 @@ impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
         self.away = None;
     }
 
-    /// Gives back the room that the largest tasks took. What is unknown on chip stays so: the chip keeps its contents.
+    /// Gives back the room that the largest tasks took. Bytes on chip that are unknown stay unknown: the chip keeps
+    /// its contents.
     fn reset(&mut self) {
         self.chip.passed = None;
         self.compute.shrink();

@@ -168,8 +168,9 @@ impl<'a, M: GuestMemory> Reach<'a, M> {
         }
     }
 
-    /// Computes something that may be computed once more. The device is not needed and, if that is long, not kept. What is
-    /// expected to be short is tried where it is. `None` if that takes too long for the device's thread.
+    /// Computes something that may be computed once more. The computation does not need the device and, if it is long,
+    /// gives it back meanwhile. A computation that is expected to be short is tried on this thread. `None` if it takes
+    /// too long for the device's thread.
     ///
     /// # Errors
     ///

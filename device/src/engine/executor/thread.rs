@@ -176,7 +176,7 @@ impl<M: GuestMemory + Clone + Send + 'static> Executor<M> {
         self.spare = Some(parts);
     }
 
-    /// What a pass says. One that has the device is waited for, and so is one that nobody is woken for.
+    /// The pass's next message. It is waited for if the pass has the device, or if there is no bell to announce it.
     fn listen(&self, away: &Away<M>) -> Option<Said> {
         let gone = || Said::Ended(None, Box::new(Err(Box::new("the engine's thread is gone"))));
         let said = &away.lender.said;

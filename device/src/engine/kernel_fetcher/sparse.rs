@@ -15,7 +15,7 @@ const LENGTH: usize = 3;
 /// Positions of a mask.
 const MASK: usize = 8;
 
-/// What is wrong with a slot.
+/// The fault of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bad {
     /// It ends inside its biases or its length.
@@ -93,7 +93,7 @@ impl<'a> Found<'a> {
         if found.accounts(layout) { Ok(found) } else { Err(Bad::Short) }
     }
 
-    /// Whether it is one of a chunk that was left empty.
+    /// Whether it is the slot of a chunk that was left empty.
     pub(super) const fn is_empty(&self) -> bool {
         self.body.is_empty()
     }
@@ -108,7 +108,7 @@ impl<'a> Found<'a> {
         Ok(Self { biases, body, len })
     }
 
-    /// Whether masks and halves are as many as the body has bytes.
+    /// Whether the masks and halves take exactly the bytes of the body.
     fn accounts(&self, layout: &Sparse) -> bool {
         let mut rest = self.body;
         for _ in 0..layout.masks() {
@@ -148,7 +148,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// What is left of a body.
+/// The rest of a body.
 struct Body<'a> {
     rest: &'a [u8],
     /// The mask's bits that were not looked at, and how many positions they are.

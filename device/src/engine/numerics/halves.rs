@@ -22,8 +22,8 @@ const BIAS: i32 = 15;
 pub struct Operand {
     /// Sign and significand, a whole number below 2048.
     pub significand: i32,
-    /// What the significand is to be multiplied with is two to this power, divided by 1024. Numbers below 2^-14 have the
-    /// exponent -14.
+    /// The exponent: the value is the significand times two to this power, divided by 1024. Numbers below 2^-14
+    /// have the exponent -14.
     pub exponent: i32,
 }
 

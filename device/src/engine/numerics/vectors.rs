@@ -91,7 +91,7 @@ const VECTORS: [Vector; 75] = [
 pub(in crate::engine) struct Given {
     /// The number of the vector in the specification.
     pub(in crate::engine) number: u32,
-    /// What the accumulator starts with.
+    /// The first value of the accumulator.
     pub(in crate::engine) bias: Option<u16>,
     /// Operands and coefficients.
     pub(in crate::engine) taps: Vec<sum::Tap>,

@@ -9,10 +9,10 @@
 //! has outputs then, unless a task has written the coefficients: it writes them interleaved, and leaves room for all lanes
 //! (td 7.3; both inferred).
 //!
-//! In front of the slots may lie an activation table; the slots of a group lie in front of those of the next, each padded
-//! to 64 bytes then (delta 5.2, 5.5). That is known of programs with one slot a group; where there are more, the slots may
-//! follow each other as in a task without groups, and the group is padded (inferred). What the registers say of all this
-//! is read in `kernel_dma`.
+//! In front of the slots may lie an activation table; the slots of a group lie in front of those of the next, each
+//! padded to 64 bytes then (delta 5.2, 5.5). That is known of programs with one slot a group; where there are more, the
+//! slots may follow each other as in a task without groups, and the group is padded (inferred). `kernel_dma` reads the
+//! registers about all this.
 
 pub const TABLE_BYTES: u32 = 128;
 
@@ -204,8 +204,8 @@ impl Kernel {
         if self.groups > 1 && matches!(self.padding, Padding::Slots) { round_up(bytes) } else { bytes }
     }
 
-    /// Whether slots lie elsewhere if groups are padded and not slots: some engine holds several of a group, which are no
-    /// multiple of 64 bytes.
+    /// Whether it makes a difference to pad groups and not slots: some engine has several slots of one group,
+    /// and their size is no multiple of 64 bytes.
     pub(super) fn shows_padding(&self) -> bool {
         let bytes = self.slot_bytes(self.lanes);
         self.groups > 1 && self.slots_of(0) > 1 && bytes != round_up(bytes)

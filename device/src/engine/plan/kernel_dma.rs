@@ -228,7 +228,7 @@ fn divided(registers: Registers<'_>, filled: Kernel) -> Result<Kernel> {
     }
     let (says_even, says_filled) = (brings_exactly(registers, &even), brings_exactly(registers, &filled));
     // Where both are said, planes that are full come first, and even ones where there is no whole round, as compilers
-    // were seen to make them. What a task wrote are planes of all lanes (td 7.3).
+    // were seen to make them. Coefficients that a task wrote are planes of all lanes (td 7.3).
     let written = filled.has_full_rows;
     let is_first = even == filled || (!fills && !written && (even.ragged() == 0 || filled.whole() == 0));
     if says_even && (is_first || !says_filled) && !(written && even.ragged() != 0) {
@@ -244,7 +244,7 @@ fn divided(registers: Registers<'_>, filled: Kernel) -> Result<Kernel> {
     brought(registers, filled)
 }
 
-/// Whether no engine runs that holds no coefficients.
+/// Whether every engine that runs has coefficients.
 fn runs_no_more(registers: Registers<'_>, kernel: &Kernel) -> bool {
     (0..kernel.engines).all(|engine| {
         kernel.engine_bytes(engine) != 0 || !registers.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, engine).en()
@@ -267,7 +267,7 @@ fn brought(registers: Registers<'_>, mut kernel: Kernel) -> Result<Kernel> {
     Ok(kernel)
 }
 
-/// Whether each channel brings what its engine needs and no more.
+/// Whether each channel brings exactly the bytes that its engine needs.
 fn brings_exactly(registers: Registers<'_>, kernel: &Kernel) -> bool {
     (0..kernel.engines).all(|engine| {
         let bytes = kernel.engine_bytes(engine).div_ceil(PADDED).saturating_mul(PADDED);

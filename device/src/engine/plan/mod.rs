@@ -1,10 +1,10 @@
 //! Planning: the registers of a task become the description of one pass, or the reason why there is none.
 //!
-//! The engine has no instructions; what it does follows from the state of 140 registers. A [`Plan`] is that
-//! state understood: operands with their shapes and places, the operation, and where the result goes. It is
-//! made once for each set of values ([`cache`]), and holds no address of memory, so that the same task of
-//! another request has the same plan. What is executed, refused or known to hang is written down in
-//! docs/execution.md, which these files follow section by section.
+//! The engine has no instructions; the state of 140 registers decides its work. A [`Plan`] is that state
+//! understood: operands with their shapes and places, the operation, and where the result goes. It is made
+//! once for each set of values ([`cache`]), and holds no address of memory, so that the same task of
+//! another request has the same plan. docs/execution.md lists the tasks that are executed, refused, or
+//! known to hang; these files follow it section by section.
 //!
 //! * [`verdict`]: why a task is not executed.
 //! * [`operand`]: shapes and places; `source` and `sink` read them from the registers.

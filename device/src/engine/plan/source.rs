@@ -164,7 +164,7 @@ pub(super) fn source2(registers: Registers<'_>, wanted: Wanted) -> Result<Source
         repeats.depths,
         element,
     );
-    // Whether a small source 2 stays readable is not known.
+    // It is not known whether a small source 2 stays readable.
     let rows = u32::from(registers.get(&common::TILE_CFG).tile_height());
     let leaves = Window::Unknown(rows.saturating_mul(by.row_stride));
     Ok(source(Origin::Memory { from, by, leaves }))

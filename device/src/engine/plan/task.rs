@@ -91,7 +91,7 @@ pub(super) const fn element(format: u8) -> Element {
     }
 }
 
-/// Whether elements are bytes of a kind that no program has, or where no program has them.
+/// The inferences that a task with byte elements depends on: no known program has this kind, or has bytes there.
 pub(super) fn bytes(registers: Registers<'_>, has_source2: bool) -> Inferred {
     let formats = registers.get(&common::CH_CFG);
     let (source1, result) = (element(formats.in_fmt()), element(formats.out_fmt()));

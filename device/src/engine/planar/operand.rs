@@ -148,7 +148,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The same of a view that is not flat. What repeats itself is spread once, if blocks begin at the same place of it.
+    /// The same of a view that is not flat. Elements that repeat are spread once, if blocks begin at the same place of
+    /// them.
     #[inline(never)]
     fn spread<'b>(&self, start: usize, len: usize, spread: &'b mut Spread) -> &'b [u16] {
         let Spread { elements, kept } = spread;

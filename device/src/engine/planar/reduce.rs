@@ -105,7 +105,7 @@ impl<V: Vector, S: Sources<N>, const N: usize> ChannelWalk<'_, '_, '_, V, S, N> 
     }
 }
 
-/// What is made of elements; all methods are to be marked `#[inline(always)]`.
+/// A reduction of elements; all methods are to be marked `#[inline(always)]`.
 trait Fold<V> {
     /// Takes the next eight.
     fn eight(&mut self, numbers: V);

@@ -77,7 +77,7 @@ fn look_up(results: &[u16; HALVES], values: &mut [u16]) {
 
 /// The tables that were used last, by their bytes.
 ///
-/// Published kernels need three: base-2 exponential, reciprocal and hyperbolic tangent (td 8.3). What is kept comes to
+/// Published kernels need three: base-2 exponential, reciprocal and hyperbolic tangent (td 8.3). The kept tables take
 /// about a megabyte.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {

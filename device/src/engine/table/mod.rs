@@ -1,9 +1,10 @@
 //! Activation tables: 33 knots that bend a result into any curve.
 //!
-//! What leaves the array, rounded to fp16, becomes a position among 33 knots, and the curve is linear between them. A
-//! table says how: the domain and what holds outside it, how far apart the knots are, and a mode, which may take the
-//! exponent away first and put it back after, so that one octave of knots serves a square root or a logarithm over the
-//! whole range. The layout is [`ActivationTable`]; the arithmetic is that of `docs/numerics.md`, "Activation tables".
+//! The array's result, rounded to fp16, becomes a position among 33 knots, and the curve is linear between
+//! them. A table has the domain, the values outside of it, the distance of the knots, and a mode. The mode may
+//! take the exponent away first and put it back after, so that one octave of knots serves a square root or a
+//! logarithm over the whole range. The layout is [`ActivationTable`]; the arithmetic is that of
+//! `docs/numerics.md`, "Activation tables".
 //!
 //! * [`Table`]: a table that was understood, and what it gives for one value.
 //! * `parse`: which tables are refused.

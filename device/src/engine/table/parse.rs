@@ -1,4 +1,4 @@
-//! Which tables are understood, and what is said of the others.
+//! The reader of tables: a table that is understood, or the rule that it breaks.
 
 use ane_uapi::hw::td::activation::{ActivationTable, BYTES, Mode};
 
@@ -7,7 +7,7 @@ use super::position::power_of_two;
 use super::{Fold, STRETCHES, StraightLine, Table};
 use crate::engine::numerics::double::{decode, settle};
 
-/// Which rule a table breaks.
+/// A rule that a table breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BrokenRule {
     /// The low four bits name no mode that is known.
@@ -33,7 +33,7 @@ pub enum BrokenRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("halfword {halfword} of the activation table is {value:#06x}: {why}")]
 pub struct BadTable {
-    /// Which of the 64 halfwords.
+    /// Index of the halfword, below 64.
     pub halfword: u8,
     pub value: u16,
     pub why: BrokenRule,

@@ -59,7 +59,7 @@ pub(super) struct Tile<'d, 'a, 'w, M: GuestMemory> {
     pub(super) row: &'d mut Vec<u16>,
     /// The threads that copy a large transfer together.
     pub(super) pool: &'d mut Pool,
-    /// Whether the transfer is still wanted; one that is not moves nothing.
+    /// The pace of the transfer; a transfer that is cancelled moves nothing.
     pub(super) pace: &'d mut Pace<'w>,
 }
 

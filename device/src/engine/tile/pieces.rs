@@ -52,7 +52,7 @@ impl Bundle {
         (self.len.checked_div(self.element).unwrap_or(0) as usize).saturating_mul(self.count as usize)
     }
 
-    /// What is moved together of a single row in bytes, of several in rows.
+    /// The unit of a move: bytes if there is a single row, rows if there are several.
     fn together(self) -> u32 {
         if self.count == 1 {
             STEPS.saturating_mul(STEP_BYTES)
@@ -164,7 +164,7 @@ impl Bundles {
         Bundle { base: self.first.base.saturating_add(before), ..self.first }
     }
 
-    /// What a piece moves, and its elements in the packed tensor.
+    /// The addresses that a piece moves, and its elements in the packed tensor.
     pub(super) fn piece(&self, index: u32) -> Piece {
         let (bundle, part) = self.place(index);
         let before = self.first.elements().saturating_mul(bundle as usize);

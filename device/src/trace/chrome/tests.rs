@@ -1,4 +1,4 @@
-//! What was written, read back as any viewer would.
+//! The traces that were written, read back in the way of a viewer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

@@ -19,7 +19,7 @@ pub(super) fn number(bits: u16) -> f64 {
 /// The half nearest to a number, of two the larger magnitude, found by bisection among all of them.
 pub(super) fn half(value: f64) -> u16 {
     let sign = u16::from(value.is_sign_negative()) << 15;
-    // What lies behind the largest half is infinity, as far away as one more half would be.
+    // Behind the largest half lies infinity, as far away as one more half would be.
     let place = |bits: u16| if bits == 0x7c00 { 65536.0 } else { number(bits) };
     let (mut low, mut high) = (0u16, 0x7c00u16);
     while high - low > 1 {
@@ -97,7 +97,7 @@ fn after_reduction(planar: &Planar, value: f64) -> u16 {
     half(relu(or_zero(or_zero(value + number(planar.bias)) * number(planar.scale)), planar.relu))
 }
 
-/// What the pass gives.
+/// The result of the pass.
 pub(super) fn run(planar: &Planar, shape: Shape, a: &Operand<'_>, b: Option<&Operand<'_>>) -> Vec<u16> {
     let mut out = Vec::new();
     for c in 0..shape.channels {
