@@ -65,7 +65,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) print_capabilities: bool,
 
-    /// What the device is told
+    /// Options of the device
     #[command(flatten)]
     pub(crate) device: OptionArgs,
 }

@@ -45,7 +45,7 @@ use super::session::Session;
 use super::trace::Trace;
 use super::worker::{Vring, Worker};
 
-/// What wakes the queue thread besides the queues, whose numbers come first. The one behind the last is its end's.
+/// Events that wake the queue thread. The numbers of the queues come first; the one behind them ends the thread.
 const AGAIN: u64 = QUEUES as u64 + 1;
 const TIMER: u64 = QUEUES as u64 + 2;
 
@@ -96,7 +96,7 @@ impl Backend {
         })
     }
 
-    /// What wakes the queue thread besides the guest.
+    /// The descriptors that wake the queue thread besides the guest's.
     pub(crate) fn wakers(&self) -> [(BorrowedFd<'_>, u64); 2] {
         [(self.again.as_fd(), AGAIN), (self.timer.as_fd(), TIMER)]
     }
@@ -263,7 +263,7 @@ fn has_request(vring: &Vring, memory: &GuestMemoryMmap) -> bool {
         && queue.avail_idx(memory, Ordering::Acquire).is_ok_and(|index| index.0 != queue.next_avail())
 }
 
-/// What messages and wake-ups do.
+/// The effects of messages and wake-ups.
 impl Backend {
     pub(crate) fn features() -> u64 {
         1 << VIRTIO_F_VERSION_1

@@ -1,8 +1,8 @@
-//! What a descriptor is that a peer passed.
+//! The kinds of descriptors that a peer may pass.
 //!
-//! Only two kinds are of any use: an eventfd, by which one side wakes the other, and an ordinary file, which is memory. All others
-//! are refused before anything is done with them. A socket may be the peer's own end of the connection, and whoever holds that
-//! never sees the peer go. What closing a descriptor waits for is up to its kind as well.
+//! Only two kinds are of any use: an eventfd, by which one side wakes the other, and an ordinary file, which is memory.
+//! All others are refused before anything is done with them. A socket may be the peer's own end of the connection, and
+//! a process that holds that never sees the peer disconnect. It also depends on the kind whether a close waits.
 
 use std::fs::{File, read_link};
 use std::io;

@@ -136,7 +136,8 @@ fn peek_from(socket: &UnixStream, byte: libc::c_int) -> io::Result<()> {
     Ok(())
 }
 
-/// Looks at what there is without taking it; `None` if nothing is. What comes with it is checked.
+/// Reads the next bytes and leaves them in the socket; `None` if there are none. Descriptors that
+/// come with them are checked.
 fn peek(socket: &UnixStream, into: &mut [u8]) -> Result<Option<usize>, Broken> {
     let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let mut beside = [0_u8; size_of::<libc::cmsghdr>() + DESCRIPTORS_MAX * size_of::<RawFd>()];

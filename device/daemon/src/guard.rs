@@ -113,7 +113,7 @@ impl Guard {
         let mut listed = BTreeMap::new();
         for region in memory.iter() {
             let (start, bytes) = (region.as_ptr().addr(), usize::try_from(region.len()).ok()?);
-            // What `before` has is still mapped, so the same place is the same mapping.
+            // The mappings of `before` are still there, so the same place is the same mapping.
             let known = before.listed.get(&start).filter(|known| known.bytes == bytes);
             let entry = match known {
                 Some(known) => Arc::clone(known),

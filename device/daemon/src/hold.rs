@@ -70,7 +70,7 @@ impl Hold {
             self.wanted.fetch_add(1, Ordering::SeqCst);
             let left = limit.saturating_sub(start.elapsed());
             match self.wait(left) {
-                // What is computed beside ends with another turn.
+                // A computation on the other thread ends with another turn.
                 Some(worker) if worker.is_away() && !left.is_zero() => drop(worker),
                 worker => break worker,
             }

@@ -1,7 +1,7 @@
-//! Lines of the log that a peer can bring about as often as it likes, kept short.
+//! A limit on the lines of the log that a peer can cause.
 //!
-//! Each kind has a budget of its own ([`ane_uapi::log_budget`]), which all engines of this process share. What a guest does wrong in
-//! its requests has budgets in the device.
+//! Each kind has a budget of its own ([`ane_uapi::log_budget`]), which all engines of this process share. Errors in a
+//! guest's requests have budgets in the device.
 
 use std::fmt::Arguments;
 use std::sync::{LazyLock, Mutex};

@@ -80,7 +80,7 @@ struct Place {
     options: Options,
 }
 
-/// Who carries accesses to an engine.
+/// The front that carries accesses to an engine.
 enum Front {
     /// Queues of a virtio device.
     VhostUser(Arc<Backend>),

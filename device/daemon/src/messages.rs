@@ -1,4 +1,4 @@
-//! What a frontend's messages do; the transport reads them and calls this.
+//! The effects of a frontend's messages; the transport reads them and calls this.
 //!
 //! A queue is at work when it has a kick and is enabled, and until it is stopped by asking where it stands. Places of its rings are
 //! addresses of the frontend, which those of the guest are found for.
@@ -285,7 +285,7 @@ impl VhostUserBackendReqHandlerMut for Messages {
         Ok(())
     }
 
-    // What follows belongs to features that are not offered.
+    // The messages from here on belong to features that are not offered.
 
     fn set_gpu_socket(&mut self, _socket: GpuBackend) -> Result<()> {
         Err(NOT_OFFERED)

@@ -13,7 +13,7 @@ use vhost_user_backend::VringT;
 use super::backend::Backend;
 use super::worker::Vring;
 
-/// What wakes the thread to end, besides the queues, whose numbers come first.
+/// The event that ends the thread. The numbers of the queues come first.
 const END: u64 = QUEUES as u64;
 
 /// The thread, which ends with this.

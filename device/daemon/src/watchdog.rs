@@ -20,7 +20,7 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// What the service manager asked for by the environment, if it did.
+    /// The watchdog that the service manager asks for in the environment, if it does.
     pub(crate) fn asked() -> io::Result<Option<Self>> {
         let wanted = std::env::var("WATCHDOG_USEC").ok().and_then(|text| text.parse().ok());
         let is_meant =

@@ -233,7 +233,7 @@ impl Worker {
                 Err(_) => self.fail("running a task"),
             }
             if let Some(lost) = self.lost() {
-                // What was read may not have been the guest's, so no end of a request is told.
+                // The bytes that were read may not have been the guest's, so no end of a request is reported.
                 return Turn { lost: Some(lost), ..Turn::default() };
             }
             // Without a queue to put them into they wait in the engine.

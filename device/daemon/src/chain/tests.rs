@@ -14,7 +14,7 @@ fn memory() -> GuestMemoryMmap {
     GuestMemoryMmap::from_ranges(&[(GuestAddress(0), 0x10000), (GuestAddress(0x20000), 0x10000)]).unwrap()
 }
 
-/// What becomes of the chain that starts at descriptor 0 of `table`.
+/// The outcome of the chain that starts at descriptor 0 of `table`.
 fn gathered(memory: &GuestMemoryMmap, table: &[Descriptor], head: u16) -> (Result<(), BadChain>, Chain) {
     let mock = MockSplitQueue::new(memory, SIZE);
     for (n, descriptor) in (0u16..).zip(table) {

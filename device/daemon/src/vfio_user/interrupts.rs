@@ -126,10 +126,10 @@ impl Interrupts {
         let chosen = all.iter_mut().skip(start).take(count);
         if flags & DATA_EVENTFD != 0 {
             chosen.for_each(|place| *place = files.next());
-            // A line that is up was never told of.
+            // The new descriptors do not know of a line that is up.
             self.last = Lines::default();
         } else if flags & (DATA_NONE | DATA_BOOL) != 0 {
-            // Whoever asks for it hears it now.
+            // The peer asks for a signal now.
             chosen.for_each(raise);
         }
         Ok(())

@@ -133,7 +133,7 @@ impl Body {
 impl Message {
     /// Reads the next message; `None` if the client has gone.
     pub(crate) fn read(stream: &UnixStream) -> Result<Option<Self>, Broken> {
-        // What nobody takes is closed on the way.
+        // Descriptors that no message takes are closed on the way.
         let _watched = ringing::begin();
         let end = Instant::now().checked_add(TIMEOUT);
         let mut header = [0; HEADER];
