@@ -111,7 +111,7 @@ struct Slot {
     space: Space,
 }
 
-/// Which files may join a context: those that came as its first did.
+/// The files that may join a context: those that have the same way of access as its first file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joins {
     /// It has the context for itself.
@@ -174,7 +174,7 @@ impl Contexts {
         self.slots[context].as_mut().map(|slot| &mut slot.space)
     }
 
-    /// Which of its context's arenas a file has.
+    /// The arena of a file in its context.
     pub fn store(&self, file: FileId) -> Option<StoreId> {
         Some(self.of.get(&file)?.store)
     }

@@ -33,7 +33,7 @@ pub enum PlaceError {
     System { action: &'static str, path: PathBuf, why: io::Error },
 }
 
-/// Who may connect, as the file system sees it.
+/// The access to the socket, as the file system checks it.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     /// Permissions of the socket. A process that may write to it may connect.

@@ -68,7 +68,7 @@ impl Segments {
         self.0.iter().filter(|segment| segment.is_changed).map(|segment| (segment.at, &*segment.bytes))
     }
 
-    /// Which stretch holds the bytes, and where in it.
+    /// The stretch that holds the bytes, and their place in it.
     fn find(&self, at: u64, bytes: usize) -> Option<(usize, Range<usize>)> {
         self.0.iter().enumerate().find_map(|(index, segment)| {
             let start = usize::try_from(at.checked_sub(segment.at)?).ok()?;

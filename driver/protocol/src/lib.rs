@@ -91,7 +91,7 @@ codes! {
         Arena = 9, "ARENA";
         /// Gives up a call that waits. It has no answer of its own.
         Abandon = 10, "ABANDON";
-        /// Whether the file has something to tell.
+        /// Whether a `read` of the file would give something.
         Readable = 11, "READABLE";
         /// Shares a file by its memory object.
         AttachArena = 12, "ATTACH_ARENA";

@@ -44,8 +44,7 @@ pub enum Ask {
     Arena,
     /// No answer to a call but that it was given up.
     Abandon { call: u64 },
-    /// Whether the file has something to tell.
-    /// With `wait`, the answer comes only once it has.
+    /// Whether a `read` of the file would give something. With `wait`, the answer comes only once it would.
     Readable { wait: bool },
     /// The file whose memory object came with the message.
     AttachArena,

@@ -1,4 +1,4 @@
-//! What is written is what is read, and what is read from a stranger is no more than an error.
+//! Messages are read as they were written, and a message from a stranger is an error at worst.
 
 use ane_uapi::ioctl::errno::Errno;
 use proptest::collection::vec;
@@ -66,7 +66,7 @@ proptest! {
     #[test]
     fn request_of_any_bytes_is_read_or_refused(kind in 0_u32..20, bytes in vec(any::<u8>(), 0..300)) {
         let message = [&kind.to_le_bytes()[..], &bytes].concat();
-        // What is accepted says the same when it is written again.
+        // A message that is accepted says the same when it is written again.
         if let Ok(request) = Request::read(&message) {
             prop_assert_eq!(request.to_bytes(), message);
         }

@@ -13,7 +13,7 @@ use crate::bus::{Arena, Bus};
 use crate::handle::Missing;
 use crate::mem::{Frames, FreeRuns, Run};
 
-/// Which of a context's arenas. A number may be used again once its arena is gone.
+/// An arena of a context. A number may be used again once its arena is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StoreId(u16);
 

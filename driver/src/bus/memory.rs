@@ -99,12 +99,12 @@ impl DmaMemory {
         stored.map_err(|_| MemoryError::Misaligned { at })
     }
 
-    /// The mapping under it, whole: what a transport passes on.
+    /// The whole mapping under it, which a transport passes on.
     pub fn region(&self) -> &MmapRegion {
         &self.region
     }
 
-    /// The same, for whoever keeps it.
+    /// The same, with shared ownership.
     pub fn shared_region(&self) -> Arc<MmapRegion> {
         Arc::clone(&self.region)
     }

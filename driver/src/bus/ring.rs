@@ -91,7 +91,7 @@ pub struct Part {
     pub writable: bool,
 }
 
-/// Which outstanding chain: the number of its first descriptor.
+/// An outstanding chain: the number of its first descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token(pub u16);
 

@@ -53,7 +53,7 @@ pub struct Settings {
     pub poll: Duration,
     /// How long a device may take to answer. Nothing that it is asked takes longer than one task.
     pub timeout: Duration,
-    /// Which of the ring features to use, if the device offers them.
+    /// The ring features to use, if the device offers them.
     pub features: Features,
     /// Tell the device of one region more or less where it offers that, and not of all of them anew.
     pub memory_slots: bool,

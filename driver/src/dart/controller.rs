@@ -1,8 +1,8 @@
 //! Controller and nub: the registers of the three windows, and the right to ask for mappers.
 //!
 //! The engine's circuits go through windows 0, 1 and 2, and nothing says which through which. So every word is
-//! written into all three: a driver that forgets one sees transfers fail that have no business to. What a stream
-//! needs is its bit among the enabled streams, a control word that translates, and the base of its tables.
+//! written into all three: if a driver forgets one, correct transfers fail. A stream needs its bit among the
+//! enabled streams, a control word that translates, and the base of its tables.
 
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::dart::pte::PteFormat;

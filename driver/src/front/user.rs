@@ -1,16 +1,17 @@
-//! Users, and how much one user may have of the things that all users share.
+//! Users, and one user's part of the resources that all users share.
 //!
-//! Contexts, open files, connections and the threads that close strangers' descriptors are few, and a user keeps one for
-//! as long as he likes. So a user who is not privileged gets one more only while he has fewer than are left: the first
-//! user gets half at most, the next one half of the rest, and however many accounts a person has, something is left for
-//! one more. Nothing is taken back. Users are told apart by their credentials alone, which the front has for certain.
+//! Contexts, open files, connections and the threads that close clients' descriptors are few, and a user may keep one
+//! for ever. So a user without privileges gets one more only while holding fewer than are left: the first user gets
+//! half at most, the next one half of the rest, and however many accounts a person has, something is left for one more.
+//! Nothing is taken back. Users are told apart by their credentials alone, which the front has for certain.
 
 /// The user that a file, a connection or a context belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct User {
     /// The system's number of the user.
     pub id: u32,
-    /// May he use the system's priorities, reset the device under others, and have all that there is?
+    /// True if the user may use the system's priorities, reset the device under others, and take all
+    /// that there is.
     pub is_privileged: bool,
 }
 
@@ -25,7 +26,7 @@ impl User {
 mod tests {
     use super::*;
 
-    /// What users who take as much as they can get of `all`, one after the other.
+    /// The parts of `all` that users get who take as much as they can, one after the other.
     fn taken(all: usize, users: &[User]) -> Vec<usize> {
         let mut left = all;
         let take_all = |user: &User| {

@@ -74,7 +74,7 @@ impl<B: Bus> Hardware<B> {
             let cleared = self.bus.batch(&[Operation::Write(registers[0], status.into_bits())], &mut []);
             self.note(cleared);
             let address = FaultAddress::from_halves(low, high);
-            // Which master it was stood in the event only. The engine was at work: a request ended of it.
+            // Only the event had the master. The engine was at work: the fault ended a request.
             let info = IoDartErrorInfo::new(status, address, [0; 4]);
             found.push(Caught { window: window as u16, timestamp: 0, engine_status: AT_WORK, info });
         }

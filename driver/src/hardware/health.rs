@@ -28,7 +28,7 @@ pub(super) enum Health {
     Lost(Time),
 }
 
-/// What became of a device that takes no work any more.
+/// The reason why a device takes no work any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// It declared itself dead.

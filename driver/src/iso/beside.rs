@@ -1,10 +1,11 @@
-//! Files that cannot say what they want when no context is free: clients that know the driver as it is elsewhere.
+//! Files that share a context without having asked: their clients know another driver's interface, and cannot say
+//! what to do when no context is free.
 //!
 //! That driver has one address space for all files, and any number of files. Its clients know of no contexts. So each
-//! gets a context of its own while there is one for its user. After that it joins the context that the fewest files share, of
-//! those that the same user's files have who came in the same way. What it shares is addresses: what one file maps, the
-//! tasks of the others reach. Its bytes are in an arena of its own, so its descriptor shows the others nothing, and
-//! its buffers go with it.
+//! file gets a context of its own while there is one for its user. After that it joins the context that the fewest
+//! files share, of those of the same user's files with the same interface. The files share addresses: tasks of one file
+//! reach the mappings of the others. Its bytes are in an arena of its own, so its descriptor shows the others nothing,
+//! and its buffers go with it.
 
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::ioctl::context::ContextPolicy;

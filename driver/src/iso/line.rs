@@ -1,8 +1,8 @@
 //! The line of those that wait for a context.
 //!
 //! Contexts are few and a file may hold one for long, so a context that is given back goes to the file that has waited
-//! longest, however often later files ask. A file of a user who already has all that he may have keeps its place, and others
-//! pass it meanwhile.
+//! longest, however often later files ask. A file of a user that already has as many contexts as permitted keeps its
+//! place, and others pass it meanwhile.
 
 use ane_uapi::hw::dart::iso::ContextId;
 
@@ -41,15 +41,15 @@ impl Line {
         self.waiting.retain(|waiting| waiting.seeker.file != file);
     }
 
-    /// The contexts among `free` that nobody with an earlier ticket is to have; without a ticket all are earlier. Of the
-    /// others each user has as many as `held` says.
+    /// The contexts among `free` that no earlier ticket takes; without a ticket all waiting files are earlier. `held`
+    /// is the number of contexts that a user has.
     pub(super) fn left_for(
         &self,
         ticket: Option<u64>,
         mut free: Vec<ContextId>,
         held: impl Fn(u32) -> usize,
     ) -> Vec<ContextId> {
-        // Who takes one of them.
+        // The users that take one of the free contexts.
         let mut takers: Vec<u32> = Vec::new();
         for one in self.waiting.iter().take_while(|one| ticket.is_none_or(|own| one.ticket < own)) {
             let user = one.seeker.user;
@@ -57,7 +57,7 @@ impl Line {
             if !user.may_take(held(user.id).saturating_add(taken), free.len()) {
                 continue;
             }
-            // Whoever takes any takes the first.
+            // A file that accepts any context takes the first.
             let place = free.iter().position(|&context| one.wanted.is_none_or(|wanted| wanted == context));
             if let Some(place) = place {
                 free.remove(place);

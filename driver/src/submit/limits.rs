@@ -15,9 +15,10 @@ pub struct Limits {
     pub request_time: Option<Duration>,
     /// Tasks of one request; one that has more is refused with `E2BIG`.
     pub request_tasks: Option<u32>,
-    /// The engine's time that a user has in each [`WINDOW`]; his requests wait for the next one beyond it.
+    /// The engine's time that a user has in each [`WINDOW`]; later requests wait for the next window.
     pub user_time: Option<Duration>,
-    /// Tasks of a user that wait or run; while there are as many, nothing more of his is taken.
+    /// Tasks of a user that wait or run; while there are as many, no further request of the user is
+    /// accepted.
     pub user_tasks: Option<u32>,
 }
 
@@ -47,7 +48,7 @@ impl Quota {
         self.used = self.used.saturating_add(ran);
     }
 
-    /// Until when the user has to wait, if there is such a limit and he is beyond it.
+    /// The end of the user's wait, if there is such a limit and it is exceeded.
     pub(super) fn wait(&self, limit: Option<Duration>, now: Time) -> Option<Time> {
         let end = self.began.after(WINDOW);
         (limit.is_some_and(|limit| self.used >= limit) && now < end).then_some(end)

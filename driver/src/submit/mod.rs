@@ -82,7 +82,7 @@ enum First {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bound {
     bar: BarIndex,
-    /// Which of the request's uses.
+    /// Index among the request's uses.
     mapping: usize,
     /// Bytes behind its start.
     offset: u32,

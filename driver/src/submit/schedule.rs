@@ -1,4 +1,4 @@
-//! Which request starts next.
+//! The choice of the request that starts next.
 //!
 //! Each priority has a queue of the hardware, and a ring of files that have requests for it. The turn goes round the
 //! ring, one request at a time: a file that submits a hundred requests waits as long between two of them as one that

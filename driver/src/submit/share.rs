@@ -4,13 +4,13 @@
 //! decides which request starts next: users share the engine equally, and each user's files share the user's part. A file
 //! that had less goes first; files that had about as much take turns.
 //!
-//! Time cannot be saved up: a user who comes after a rest starts where the others are, or where the last of them was. So the
-//! time that a user had while he was alone does not count against him. Users are told apart by their credentials, which the
+//! Time cannot be saved up: a user who comes after a rest starts where the others are, or where the last of them was.
+//! So the time that a user had while alone does not count later. Users are told apart by their credentials, which the
 //! front knows for certain, so more files or processes give no more time.
 //!
 //! * this file: the time of all users and files, request by request.
 //! * `account`: the time that one of them had.
-//! * `order`: who goes first, and who waits for whom.
+//! * `order`: the file that goes first, and the files that wait for another.
 
 mod account;
 mod order;
@@ -144,7 +144,8 @@ impl Shares {
         self.raise_floors(file, now);
     }
 
-    /// Notes what those had who are there, for whoever comes when they are gone.
+    /// Raises the floors to the least time of the users and files that are present. Later ones
+    /// start there.
     fn raise_floors(&mut self, file: FileId, now: Time) {
         let there = self.users.values().filter(|account| account.is_present(now));
         let least = there.map(|account| account.used).min();
@@ -174,7 +175,7 @@ impl Shares {
         park.until(now).map_or(Duration::ZERO, |until| until.since(now))
     }
 
-    /// True if the user of the file has as many tasks under way as he may.
+    /// True if the file's user has as many tasks under way as the limit permits.
     pub(crate) fn has_all_tasks(&self, file: FileId) -> bool {
         let Some(limit) = self.limits.user_tasks else { return false };
         let user = self.files.get(&file).and_then(|(user, _)| self.users.get(user));
@@ -221,7 +222,7 @@ mod tests {
         Time(milliseconds * MILLISECOND)
     }
 
-    /// What was submitted starts and ends.
+    /// A submitted request starts and ends.
     fn serve(shares: &mut Shares, file: u64, from: u64, to: u64) {
         shares.started(FileId(file));
         shares.ended(FileId(file), 1, Some(at(from)), at(to));
@@ -305,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_somebody_had_while_nobody_was_there_is_not_held_against_him() {
-        // Of another user, and of the same one.
+        // A request of another user, and one of the same user.
         for user in [1002, 1001] {
             let mut shares = shares(&[(1, 1001), (2, user)]);
             run(&mut shares, 1, 0, 500);

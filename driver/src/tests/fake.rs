@@ -17,11 +17,11 @@ use crate::dart::CONTEXT_BYTES;
 
 #[derive(Debug)]
 pub(crate) struct Fake {
-    /// What the device says it is: an M1's engine with eight contexts.
+    /// The configuration that the device reports: an M1's engine with eight contexts.
     pub(crate) config: Config,
     memory: DmaMemory,
     pub(crate) operations: Vec<Operation>,
-    /// What was last written, or what a test wants to be read.
+    /// The values that were last written, or that a test wants to be read.
     pub(crate) registers: BTreeMap<u32, u32>,
     pub(crate) declared: Vec<Declaration>,
     pub(crate) arenas: BTreeMap<ArenaId, Arena>,

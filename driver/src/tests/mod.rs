@@ -1,4 +1,4 @@
-//! The driver in front of a device that only says what a test wants. What the real one does is tested where it is.
+//! The driver in front of a fake device that a test controls. Other tests have the real device.
 
 mod calls;
 pub(crate) mod fake;

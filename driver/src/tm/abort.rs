@@ -25,7 +25,7 @@ impl TaskManager {
         } else {
             Operation::Write(queue.register(&tq::STATUS), 0)
         };
-        // Which request was taken last, before the queue is let go: nothing runs in between.
+        // The request that was taken last is read before the queue is let go: nothing runs in between.
         self.batch.extend([
             Operation::Read(manager(&tm::COMMITTED)),
             give_up,

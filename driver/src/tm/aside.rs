@@ -1,7 +1,7 @@
 //! Requests that give way: they leave their sets between two tasks, the device keeps what they have, and they go on later.
 //!
-//! The driver asks, and the event of the request says whether it gave way. The request keeps its network id until it goes on or
-//! is dropped. Of each stream the device keeps one at most.
+//! The driver asks, and the event of the request says whether it gave way. The request keeps its network id until it
+//! goes on or is dropped. The device keeps one request of each stream at most.
 
 use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::nid::Nid;

@@ -1,19 +1,19 @@
-//! The task manager from the driver's side: requests into hardware slots, and what became of them.
+//! The task manager from the driver's side: requests into hardware slots, and their results.
 //!
 //! Eight queues have two sets of registers each, so sixteen requests may be with the device at a time, of which one
 //! runs. A request is staged by a run of register writes that ends with the push; many such runs go to the device as
 //! one batch. The device answers with events. An event names the request by its network id alone, so an id is given
 //! out when a request is pushed, goes to one request at a time, and goes round all of them before it comes again.
 //!
-//! Each event stands on both event lines as well, until it is read there, and a line has room for 64. So every event
-//! that arrives is owed reads, and the reads go along with the next batch. What is read from a line and did not
-//! arrive as an event was lost on the way: it counts as if it had.
+//! Each event stands on both event lines as well, until it is read there, and a line has room for 64. So the driver
+//! reads each event that has arrived from both lines, with the next batch. An event that is read from a line and did
+//! not arrive was lost on the way: it counts as arrived.
 //!
 //! * `queue`: the sets, and the writes that fill them.
-//! * `nids`: who has which network id.
-//! * `lines`: what arrived and what was read.
+//! * `nids`: the owners of network ids.
+//! * `lines`: the events that arrived, and those that were read.
 //! * `aside`: requests that give way and go on later.
-//! * `abort`: a queue that is taken back.
+//! * `abort`: the abort of a queue.
 //! * `check`: what the registers say, when events say too little.
 
 mod abort;

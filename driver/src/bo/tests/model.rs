@@ -1,8 +1,8 @@
-//! Random users of one context, held against the plainest description of what may happen to them.
+//! Random users of one context, held against a plain model.
 //!
-//! The model knows buffers, their mappings and who uses them, and nothing of free lists, queues or tables. It does
-//! not say where a mapping goes, but whether it can go anywhere, who may have had to make room for it, and that
-//! everything else is as it was. What the tables say is read back from memory.
+//! The model knows buffers, their mappings and users, and nothing of free lists, queues or tables. It does not
+//! predict the address of a mapping, but whether there is room for it, which mappings may have made room, and that
+//! everything else is as it was. The tables are read back from memory.
 
 use std::collections::BTreeMap;
 
@@ -151,7 +151,7 @@ impl Model {
     }
 }
 
-/// What is in every page of a buffer that a test looks at.
+/// Writes the mark of a buffer into every page of it that a test looks at.
 fn mark(rig: &mut Rig, buffer: BufferId, pages: u64) {
     let tag = buffer.0.raw().to_le_bytes();
     for page in [0, pages / 2, pages - 1] {

@@ -257,7 +257,7 @@ proptest! {
         let mut ring = Ring::<_, SIZE>::starting_at(area.clone(), BASE, features, start).unwrap();
         let mut device = Device::new(area, features, start);
         device.run();
-        // What the driver has given away, by token; and whether it sleeps on what it has taken so far.
+        // The buffers that the driver has given away, by token; and whether it sleeps after the answers so far.
         let mut given: Vec<(Token, Vec<Part>)> = Vec::new();
         let mut unpublished = 0usize;
         let mut expected: VecDeque<(u16, u32)> = VecDeque::new();

@@ -1,4 +1,4 @@
-//! Which functions there are, whose they are, and how one is given to VFIO: what sysfs shows and takes.
+//! The functions of a machine in sysfs: their drivers, and the steps that give one to VFIO.
 //!
 //! The kernel's own virtio driver takes every virtio function first, also one of a kind that it has no driver for.
 //! `driver_override` says whom the function is for; it is taken from who has it, and offered again. All of this

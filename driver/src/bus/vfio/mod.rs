@@ -49,7 +49,7 @@ pub struct Settings {
     pub poll: Duration,
     /// How long a device may take to answer. Nothing that it is asked takes longer than one task.
     pub timeout: Duration,
-    /// Which of the ring features to use, if the device offers them.
+    /// The ring features to use, if the device offers them.
     pub features: Features,
 }
 

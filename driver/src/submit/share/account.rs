@@ -21,11 +21,11 @@ pub(super) struct Account {
     pub(super) tasks: u64,
     /// When the last one ended.
     pub(super) left: Time,
-    /// For a user: the smallest time that one of his last files had. It never falls.
+    /// For a user: the smallest time of a present file. It never falls.
     pub(super) floor: u64,
-    /// For a user: his time in this minute.
+    /// For a user: the time in this minute.
     pub(super) quota: Quota,
-    /// For a file: how long it has to wait because its requests hung. For a user: the value for his next file.
+    /// For a file: how long it has to wait because its requests hung. For a user: the value for the next file.
     pub(super) park: Park,
 }
 

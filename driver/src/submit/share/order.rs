@@ -25,7 +25,7 @@ const AT_WORK: Duration = Duration::from_secs(10);
 pub(crate) enum Held {
     /// Requests of it hung.
     Hung,
-    /// The user of the file has used his time of the engine in this minute.
+    /// The file's user has used up the engine's time for this minute.
     Quota,
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub(crate) poll_us: u32,
 
-    /// What a request and a user may take
+    /// Limits of a request and of a user
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 

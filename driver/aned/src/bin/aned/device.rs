@@ -1,4 +1,4 @@
-//! Which device, and how it is reached.
+//! The choice of a device, and of the way to reach it.
 
 use std::path::PathBuf;
 use std::str::FromStr;

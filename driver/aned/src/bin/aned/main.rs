@@ -65,7 +65,7 @@ fn run(args: &Args, device: &Device) -> anyhow::Result<()> {
         log::warn!("{limit}");
     }
     let poll = Duration::from_micros(args.poll_us.into());
-    // Who is told of it may be in another folder.
+    // The path is told to processes that may run in another folder.
     let control = args.control.as_ref().map(std::path::absolute).transpose().context("--control")?;
     let limits = args.limits.limits();
     let asked = Asked { place, admit, poll, limits, control };
