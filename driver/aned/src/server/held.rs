@@ -44,7 +44,7 @@ impl<F: Files> Server<F> {
         self.thread_shares.is_held(Party::of(client.who.user))
     }
 
-    /// Listens to a client no more until its user is heard again.
+    /// Stops the events of a client until its user is released.
     pub(super) fn hold(&mut self, key: u64) {
         if let Some(client) = self.clients.get_mut(&key) {
             client.is_held = true;
@@ -52,13 +52,13 @@ impl<F: Files> Server<F> {
         }
     }
 
-    /// Lets no client in while admission is held.
-    pub(super) fn hold_admission(&mut self) {
-        self.is_admission_held = true;
+    /// Accepts no client while [`Party::Accept`] is held.
+    pub(super) fn hold_accept(&mut self) {
+        self.is_accept_held = true;
         let _ = epoll::delete(&self.events, &self.place);
     }
 
-    /// Says who is held from now on, and listens again to those who are not.
+    /// Settles the holds anew, and watches the clients of released users again.
     pub(super) fn settle_thread(&mut self, now: Instant) {
         if !self.thread_shares.has_held() {
             return;
@@ -71,8 +71,8 @@ impl<F: Files> Server<F> {
     }
 
     fn listen_again(&mut self) {
-        if self.is_admission_held && !self.thread_shares.is_held(Party::Admission) && !self.calls.is_closing {
-            self.is_admission_held = false;
+        if self.is_accept_held && !self.thread_shares.is_held(Party::Accept) && !self.calls.is_closing {
+            self.is_accept_held = false;
             self.listen();
         }
         let released = self.clients.iter().filter(|(_, client)| client.is_held && !self.has_to_wait(client));

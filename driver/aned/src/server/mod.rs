@@ -8,7 +8,7 @@
 //!
 //! * `round`: what is done in one;
 //! * `watch`: when there is one;
-//! * `admission`: which clients are let in;
+//! * `accept`: the clients that may connect;
 //! * `thread_share`: what each user had of the thread's time; `held`: those who had more than others wait;
 //! * `offload`: threads for what may block: receiving descriptors, closing sockets;
 //! * `connection`: a client;
@@ -22,7 +22,7 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation))]
 
-mod admission;
+mod accept;
 mod calls;
 mod connection;
 mod files;
@@ -45,8 +45,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno as Os;
 
-pub use self::admission::Admit;
-use self::admission::Complaints;
+pub use self::accept::Admit;
+use self::accept::Complaints;
 use self::calls::Calls;
 pub use self::calls::Report;
 use self::connection::Connection;
@@ -70,7 +70,7 @@ const NOT_AT_ALL: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 const EVENTS: usize = 64;
 
 pub struct Settings<F> {
-    /// Which users may connect.
+    /// The users that may connect.
     pub admit: Admit,
     /// How long to look for messages before sleeping, once there was one.
     pub poll: Duration,
@@ -125,7 +125,7 @@ pub struct Server<F> {
     /// There are connections of several users, so that it matters what each has of the thread.
     is_shared: bool,
     /// No client is let in before the waiting ones were served.
-    is_admission_held: bool,
+    is_accept_held: bool,
     /// When to check again whether held clients are to be heard.
     held_until: Option<Instant>,
     complaints: Complaints,
@@ -173,7 +173,7 @@ impl<F: Files> Server<F> {
             asked: Vec::new(),
             thread_shares: ThreadShares::default(),
             is_shared: false,
-            is_admission_held: false,
+            is_accept_held: false,
             held_until: None,
             complaints: Complaints::new(),
             paused_until: None,
@@ -219,7 +219,7 @@ impl<F: Files> Server<F> {
             ready.clear();
             for event in &events {
                 match event.data.u64() {
-                    LISTENER => self.welcome(),
+                    LISTENER => self.accept(),
                     STOP if times.end.is_none() => {
                         times.end = Some(now.checked_add(END_TIMEOUT).unwrap_or(now));
                         self.begin_end(stop);

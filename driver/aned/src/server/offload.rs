@@ -1,18 +1,18 @@
 //! Threads for calls that may block: receiving descriptors that a client passed, and closing sockets in which something is left.
 //!
-//! A descriptor that a stranger passed may be of any kind. A file system that the stranger serves himself (FUSE) can delay
-//! the close of its descriptors. The peer of a connection that lingers (`SO_LINGER`) can delay the close of the last
-//! descriptor. The kernel also closes descriptors by itself, on the thread that calls it: those for which the receiver has no
-//! room, and those that lie unread in a socket that is closed. So the thread that serves looks first ([`socket::peek`]). A
-//! message with descriptors, and a socket that is not empty, go to a thread of their own, which may be held up for any time.
-//! That thread gives back the message, and its descriptor if it is a memory object: to close one of those, or to ask for its
-//! identity, never waits.
+//! A client's descriptor may be of any kind. A file system that the client serves itself (FUSE) can delay the close of
+//! its descriptors. The peer of a connection that lingers (`SO_LINGER`) can delay the close of the last descriptor. The
+//! kernel also closes descriptors by itself, on the thread that calls it: those for which the receiver has no room, and
+//! those that lie unread in a socket that is closed. So the thread that serves looks first ([`socket::peek`]). A
+//! message with descriptors, and a socket that is not empty, go to a thread of their own, which may be held up for any
+//! time. That thread gives back the message, and its descriptor if it is a memory object: to close one of those, or to
+//! ask for its identity, never waits.
 //!
-//! Threads are few, so the number that a user may have is bounded ([`User`]). A user who has as many waits until one of them
-//! ends: his messages stay in their sockets, and his sockets are closed later. From Linux 6.16 on a socket can refuse
+//! Threads are few, so the number that a user may have is bounded ([`User`]). A user with as many waits until one of
+//! them ends: the user's messages stay in their sockets, and closes come later. From Linux 6.16 on a socket can refuse
 //! descriptors. The server makes it do so before a client is let in, and while its user has no thread left
-//! ([`socket::let_descriptors_pass`]), so that sockets cannot pile up. On an older kernel they can: at [`ASIDE_MAX`] sockets
-//! the server lets no new client in.
+//! ([`socket::let_descriptors_pass`]), so that sockets cannot pile up. On an older kernel they can: at [`ASIDE_MAX`]
+//! sockets the server lets no new client in.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn admission_is_shut_by_sockets_that_nobody_can_close_and_by_nothing_else() {
+    fn only_sockets_that_nobody_can_close_stop_the_accept_of_clients() {
         let mut offload = Offload::new().unwrap();
         let _held: Vec<_> = std::iter::from_fn(|| offload.take_thread(STRANGER)).collect();
         let mut theirs = Vec::new();

@@ -41,7 +41,7 @@ impl Shares {
         Self { users: HashMap::new(), files: 0, signals_max }
     }
 
-    /// One more file for a user. `ENOMEM` if he has as many as he may.
+    /// One more file for a user. `ENOMEM` if the user has as many as permitted.
     pub(super) fn take_file(&mut self, user: User) -> Result<(), Errno> {
         let held = self.users.get(&user.id).map_or(0, |share| share.files);
         if !user.may_take(held, FILES_MAX.saturating_sub(self.files)) {

@@ -1,16 +1,17 @@
 //! Shares of the thread that serves, by user.
 //!
-//! The engine's time is shared by the driver. But one thread hears all calls, and a call takes between some microseconds and
-//! some hundred of them: a buffer that is mapped, a connection that is let in and closed. So each call's time is charged to the user of
-//! the connection, and a user who is ahead of another one by more than [`LEAD`] is *held*: his connections are not heard until the
-//! other one had as much, or is gone.
+//! The engine's time is shared by the driver. But one thread serves all calls, and a call takes between some
+//! microseconds and some hundred of them: a buffer that is mapped, a connection that is accepted and closed. So each
+//! call's time is charged to the user of the connection, and a user that is ahead of another one by more than [`LEAD`]
+//! is *held*: the thread reads none of that user's connections until the other one had as much time, or is gone.
 //!
-//! A client that calls and waits for the answer has no message in between. So a user counts as present for [`BACK_SOON`] after
-//! his last message. If the thread sleeps meanwhile although another user is held, that time is charged to the user who is
-//! waited for: a user who calls now and then does not keep the thread for himself, and each of two has half of it at least.
+//! A client that calls and waits for the answer has no message in between. So a user counts as present for
+//! [`BACK_SOON`] after the last message. If the thread sleeps meanwhile although another user is held, that time is
+//! charged to the user that it waits for: a user with a call now and then does not keep the thread, and each of two has
+//! half of it at least.
 //!
-//! To let a client in costs time before its user is known. It is charged to the user then, and to *admission* as well, which is
-//! held like a user and for which no user is held.
+//! To accept a client costs time before its user is known. That time is charged to the user later, and to
+//! [`Party::Accept`] as well, which is held like a user and for which no user is held.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -30,7 +31,7 @@ const REMEMBERED: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Party {
     /// A client that is about to be accepted.
-    Admission,
+    Accept,
     /// A user that has connected.
     User(u32),
 }
@@ -87,10 +88,11 @@ impl ThreadShares {
             if *other == party || !account.is_present(from) {
                 continue;
             }
-            if *other != Party::Admission {
+            if *other != Party::Accept {
                 least = Some(least.map_or(account.used, |least: Duration| least.min(account.used)));
             }
-            // He could not be heard meanwhile, so he is not away for that.
+            // The thread could not read its messages meanwhile, so that time does not make it
+            // absent.
             account.heard = account.heard.checked_add(spent).unwrap_or(until);
         }
         let least = least.unwrap_or(self.floor);
@@ -99,17 +101,18 @@ impl ThreadShares {
         }
         let account =
             self.accounts.entry(party).or_insert(Account { used: least, heard: from, is_held: false });
-        // A user does not save time up while he is away.
+        // An absent user does not save time up.
         if !account.is_present(from) && !account.is_held {
             account.used = account.used.max(least);
         }
         account.used = account.used.saturating_add(spent);
         account.heard = until;
         let own = account.used;
-        if party != Party::Admission {
+        if party != Party::Accept {
             self.floor = self.floor.max(own.min(least));
         }
-        // At once, and not when all were heard who have something to say: he may have a hundred connections.
+        // The hold begins now, and not after a round of all connections: the user may have a hundred of
+        // them.
         if let Some((awaited, least)) = self.least(until)
             && least.used.saturating_add(LEAD) < own
         {
@@ -120,7 +123,7 @@ impl ThreadShares {
 
     /// The user who had least of those who are there.
     fn least(&self, now: Instant) -> Option<(Party, Account)> {
-        let users = self.accounts.iter().filter(|(party, _)| **party != Party::Admission);
+        let users = self.accounts.iter().filter(|(party, _)| **party != Party::Accept);
         let there = users.filter(|(_, account)| account.is_present(now));
         there.min_by_key(|(_, account)| account.used).map(|(&party, &account)| (party, account))
     }
@@ -179,8 +182,8 @@ mod tests {
         Clock(Instant::now())
     }
 
-    /// What two users have after a second in which the first always has a call of so many microseconds, and the second calls
-    /// again, some time after each of his short calls has ended.
+    /// The time of two users after one second. The first always has a call of `long` microseconds. The second
+    /// has calls of `short` microseconds, and pauses after each.
     fn second(long: u64, short: u64, pause: u64) -> (u64, u64) {
         let (clock, mut shares, mut now) = (clock(), ThreadShares::default(), 0);
         let (mut had, mut next) = ((0, 0), 0);
@@ -249,15 +252,15 @@ mod tests {
     }
 
     #[test]
-    fn admission_waits_like_a_user_and_nobody_waits_for_it() {
+    fn accept_waits_like_a_user_and_no_user_waits_for_it() {
         let (clock, mut shares) = (clock(), ThreadShares::default());
         shares.charge(OTHER, clock.at(0), clock.at(10));
-        shares.charge(Party::Admission, clock.at(10), clock.at(20));
+        shares.charge(Party::Accept, clock.at(10), clock.at(20));
         shares.charge(OTHER, clock.at(20), clock.at(800));
         assert_eq!(shares.settle(clock.at(800)).again, None);
-        shares.charge(Party::Admission, clock.at(800), clock.at(2400));
+        shares.charge(Party::Accept, clock.at(800), clock.at(2400));
         shares.charge(OTHER, clock.at(2400), clock.at(2410));
-        assert!(shares.settle(clock.at(2410)).again.is_some() && shares.is_held(Party::Admission));
+        assert!(shares.settle(clock.at(2410)).again.is_some() && shares.is_held(Party::Accept));
     }
 
     #[test]

@@ -198,7 +198,7 @@ fn mailbox_that_is_scribbled_over_harms_its_own_client_at_most() {
                         memory.write_obj(below(1 << 16) as u16, MESSAGE_AT + below(64) as usize).unwrap();
                         memory.write_slice(&message, MESSAGE_AT).unwrap();
                     }
-                    // Whether it was dropped by then or not.
+                    // The connection may be closed by then, so the result is of no use.
                     let kick = Request { file: 0, id: 0, ask: Ask::Kick }.to_bytes();
                     let _ = socket::send(&socket, &kick, &[], SendFlags::empty());
                 }

@@ -77,7 +77,7 @@ impl Rig {
         raw
     }
 
-    /// What the driver has seen.
+    /// Reads from the journal of the calls that the driver has seen.
     fn seen<R>(&self, what: impl FnOnce(&Journal) -> R) -> R {
         what(&self.journal.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! Admission: which clients are let in.
+//! The accept of clients: connections, and the rules for which of them may stay.
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
@@ -97,17 +97,17 @@ impl Connections {
 }
 
 impl<F: Files> Server<F> {
-    /// Lets a client in, or tells it why not; at once, or when it is admission's turn.
-    pub(super) fn welcome(&mut self) {
-        if self.thread_shares.is_held(Party::Admission) {
-            self.hold_admission();
+    /// Accepts a client, or sends it the reason why not; at once, or when [`Party::Accept`] is held no more.
+    pub(super) fn accept(&mut self) {
+        if self.thread_shares.is_held(Party::Accept) {
+            self.hold_accept();
             return;
         }
         let begun = Instant::now();
-        let user = self.admit_one();
+        let user = self.accept_one();
         self.is_shared = self.has_several_users();
         if self.is_shared {
-            self.charge(Party::Admission, Some(begun));
+            self.charge(Party::Accept, Some(begun));
             if let Some(user) = user {
                 self.charge(Party::of(user), Some(begun));
             }
@@ -115,7 +115,7 @@ impl<F: Files> Server<F> {
     }
 
     /// Lets one client in, or tells it why not; gives its user.
-    fn admit_one(&mut self) -> Option<User> {
+    fn accept_one(&mut self) -> Option<User> {
         if self.offload.is_overrun() {
             self.pause("too many sockets wait to be closed behind descriptors that clients passed");
             return None;
