@@ -1,10 +1,10 @@
 //! Any bytes as task streams and the memory that they work on, executed by the whole device.
 //!
-//! Sixteen bytes say how: the tasks of two requests, the arithmetic, and how operands are mixed. What follows is the
-//! task stream, a descriptor every 0x300 bytes, and behind it the data. Nearly all of the aperture is mapped, to the
-//! same few pages again and again, so that operands of any size are there; the last BARs lead to what is not mapped.
-//! Registers and the chip persist from the first request to the second. Nothing here limits what a task may
-//! take: that is for the device to do.
+//! Sixteen bytes choose the tasks of two requests, the arithmetic, and the mix of operands. The rest is the task
+//! stream, a descriptor every 0x300 bytes, and behind it the data. Nearly all of the aperture is mapped, to the same
+//! few pages again and again, so that operands of any size are there; the last BARs lead to what is not mapped.
+//! Registers and the chip persist from the first request to the second. Nothing here limits what a task may take:
+//! that is for the device to do.
 
 #![no_main]
 

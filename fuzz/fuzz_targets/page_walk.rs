@@ -22,7 +22,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let stream = StreamId::new(word(4) % 16).expect("below 16");
     let mut dart = Dart::new(format);
     for window in Window::CARRYING_DMA {
-        // What a window refuses is as good as what it takes.
+        // A refused write is as good as an accepted one.
         _ = dart.write(window, regs::ENABLED_STREAMS.offset(), 0xffff);
         _ = dart.write(window, regs::TCR.offset() + 4 * u32::from(stream.number()), word(4) >> 8 | 1 << 7);
         _ = dart.write(window, regs::TTBR.offset() + 16 * u32::from(stream.number()), word(8));

@@ -1,6 +1,6 @@
 //! Any bytes as what a guest does: register accesses, time passing, and the memory that the engine is led to.
 //!
-//! Twelve bytes are one step: what to do, an offset, a value. What is left over becomes guest memory.
+//! Twelve bytes are one step: an operation, an offset, a value. The rest becomes guest memory.
 
 #![no_main]
 

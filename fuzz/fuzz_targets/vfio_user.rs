@@ -60,7 +60,7 @@ impl Device {
         device
     }
 
-    /// What goes with a message.
+    /// The descriptors that go with a message.
     fn descriptors(&self, which: u8) -> Vec<RawFd> {
         let (memory, event) = (self.memory.as_raw_fd(), self.event.as_raw_fd());
         match which % 6 {

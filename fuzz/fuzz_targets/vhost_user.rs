@@ -72,7 +72,7 @@ impl Device {
         device
     }
 
-    /// What goes with a message.
+    /// The descriptors that go with a message.
     fn descriptors(&self, which: u8) -> Vec<RawFd> {
         let (memory, kick, call) = (self.memory.as_raw_fd(), self.kick.as_raw_fd(), self.call.as_raw_fd());
         match which % 7 {

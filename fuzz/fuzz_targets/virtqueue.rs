@@ -70,7 +70,7 @@ impl Driver {
         Self { low, both, worker, vrings, announced: [0; QUEUES as usize] }
     }
 
-    /// What does not fit is not written: a driver has no other memory either.
+    /// Bytes that do not fit are not written: a driver has no other memory either.
     fn put(&self, at: u64, bytes: &[u8]) {
         let _ = self.both.write_slice(bytes, GuestAddress(at));
         let _ = self.low.write_slice(bytes, GuestAddress(at));

@@ -1,4 +1,4 @@
-//! What the targets of the model readers share.
+//! The parts that the targets of the model readers share.
 #![allow(dead_code, reason = "each target uses a part")]
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! An input taken apart from its front: numbers and stretches of bytes, until it is used up.
 
-/// What is left of the input.
+/// The rest of the input.
 pub struct Steps<'a>(pub &'a [u8]);
 
 impl<'a> Steps<'a> {

@@ -213,7 +213,7 @@ fn restrict_calls(calls: &Calls) -> Result<usize, Box<dyn std::error::Error>> {
     Ok(count)
 }
 
-/// Which of a refused call's arguments are meant: of the one that makes filters, too, that it names a thread.
+/// The arguments with which a refused call still passes: `prctl` makes filters, and also names a thread.
 fn meant(call: Call) -> Result<Vec<SeccompRule>, BackendError> {
     if call != libc::SYS_prctl {
         return Ok(Vec::new());
@@ -238,7 +238,7 @@ impl Calls {
             rules.push((call, vec![SeccompRule::new(vec![condition])?]));
         }
         if self.makes_sockets {
-            // Of this machine only.
+            // Sockets of this machine only.
             rules.push((libc::SYS_socket, vec![SeccompRule::new(vec![first_is(libc::AF_UNIX)?])?]));
         }
         Ok(rules)

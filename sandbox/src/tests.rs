@@ -7,7 +7,7 @@ use std::thread;
 
 use super::*;
 
-/// What a process needs once it is confined that only ends.
+/// The calls that a confined process needs in order to end.
 fn calls() -> Calls {
     Calls { allowed: vec![libc::SYS_set_robust_list], ..Calls::default() }
 }

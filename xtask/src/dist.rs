@@ -16,7 +16,7 @@ use crate::output::{cargo, root};
 
 const PACKAGES: [&str; 6] = ["ane", "aned", "vhost-device-ane", "ane-drm-shim", "libane", "libane_python"];
 
-/// What is built, and where it goes.
+/// The built files, and the folders that they go to.
 const BUILT: [(&str, &str); 7] = [
     ("ane", "bin"),
     ("aned", "bin"),
@@ -30,7 +30,7 @@ const BUILT: [(&str, &str); 7] = [
 /// Where committed files say that the daemons are.
 const DAEMONS: &str = "/usr/libexec/";
 
-/// What is committed, and where it goes; of a folder, the files that end so.
+/// The committed files, and the folders that they go to; of a folder, the files with this ending.
 const COMMITTED: [(&str, &str, &str); 16] = [
     ("userspace/capi/libane/include", ".h", "include"),
     ("userspace/capi/libane_python/python", ".py", "lib/ane/python"),

@@ -72,7 +72,7 @@ fn chip(bytes: u32) -> ChipBytes {
     ChipBytes::new().with_units(bytes >> 4)
 }
 
-/// What both tasks have in common: one row of 32 columns, 16 channels, in and out.
+/// The common part of both tasks: one row of 32 columns, 16 channels, in and out.
 fn shaped() -> Descriptor {
     let extent = common::Extent::new().with_width(WIDTH).with_height(1);
     let depth = common::Depth::new().with_depth(1);

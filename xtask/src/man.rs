@@ -47,7 +47,7 @@ pub fn render() -> Result<Vec<(String, Vec<u8>)>> {
     Ok(files)
 }
 
-/// What `ane` itself writes: its arguments are declared beside what they are for, all over the program.
+/// The pages that `ane` itself writes: each command declares its arguments, in many files of the program.
 fn of_ane() -> Result<Vec<(String, Vec<u8>)>> {
     let folder = tempfile::tempdir()?;
     let to = folder.path().join("man1");

@@ -37,7 +37,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// What a program prints in the root of the tree, without the end of its last line.
+/// The output of a program that runs in the root of the tree, without the end of its last line.
 pub(crate) fn printed(program: &str, arguments: &[&str]) -> Result<String> {
     let output = Command::new(program).args(arguments).current_dir(root()).output();
     let output = output.with_context(|| program.to_owned())?;

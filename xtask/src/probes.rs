@@ -15,7 +15,7 @@ use half::f16;
 /// The bits of 1.
 const ONE: u16 = 0x3c00;
 
-/// What a probe makes of its operand `x`.
+/// The function that a probe applies to its operand `x`.
 enum Work {
     /// A convolution with every coefficient `weight`.
     Convolution { kernel: (u32, u32), weight: u16, bias: Option<u16>, post_scale: u16 },

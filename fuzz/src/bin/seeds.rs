@@ -141,7 +141,7 @@ fn main() -> std::io::Result<()> {
     engine()
 }
 
-/// What a driver does, step by step, behind the byte that asks for event index.
+/// The steps of a driver, behind the byte that asks for event index.
 fn virtqueue() -> [(&'static str, Vec<u8>); 3] {
     let le = u32::to_le_bytes;
     let describe = |index: u8, at: u32, bytes: u32, flags: u8, next: u8| {
@@ -170,8 +170,8 @@ fn virtqueue() -> [(&'static str, Vec<u8>); 3] {
     ]
 }
 
-/// What a monitor says to the front of the platform device, behind the byte that asks for a greeting: command, flags,
-/// descriptors, bytes of the body, body.
+/// The messages of a monitor to the front of the platform device, behind the byte that asks for a greeting:
+/// command, flags, descriptors, bytes of the body, body.
 fn vfio_user() -> Vec<u8> {
     let message = |command: u8, descriptors: u8, body: &[u32]| {
         let body: Vec<u8> = body.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -261,7 +261,7 @@ fn mover() -> [(&'static str, Vec<u8>); 2] {
     [("compared", compared), ("accesses", [1].into_iter().chain(accesses).collect())]
 }
 
-/// What a client says to its daemon: a greeting too many ends the connection, so it comes last.
+/// The messages of a client to its daemon: a greeting too many ends the connection, so it comes last.
 fn aned() -> Vec<u8> {
     let packet = |request: Request| {
         let bytes = request.to_bytes();

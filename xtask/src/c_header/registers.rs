@@ -24,7 +24,7 @@ fn name(block: &Block, register: &Register) -> String {
     format!("ANE_{}_{}", macro_name(block.name), macro_name(register.name))
 }
 
-/// What C has to make of each register's macro, and of each field's mask: expression and value.
+/// The value that C has to compute for each register's macro, and for each field's mask: expression and value.
 pub fn expressions() -> Vec<(String, u64)> {
     let mut expressions: Vec<(String, u64)> =
         page_tables().into_iter().map(|(name, value, _)| (name, value)).collect();

@@ -59,7 +59,7 @@ fn folder_of_sources(root: &Path, folder: &Path, modules: &[String], claims: &mu
     Ok(())
 }
 
-/// What stands above the item that comes next.
+/// The comments and attributes above the next item.
 #[derive(Default)]
 struct Above {
     /// Ids and their lines.

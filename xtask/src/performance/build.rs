@@ -1,4 +1,4 @@
-//! What the first build of everything takes, from sources that are fetched already.
+//! The time of the first build of everything, from sources that are fetched already.
 
 use std::time::Instant;
 

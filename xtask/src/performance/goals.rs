@@ -19,10 +19,10 @@ pub(crate) struct Goal {
     pub(crate) what: &'static str,
     /// The unit of the figure; a ratio has none.
     pub(crate) unit: &'static str,
-    /// Which side is good.
+    /// The side of the bound that is good.
     pub(crate) side: Side,
     pub(crate) hold: f64,
-    /// What would be better, if anything is asked beyond that.
+    /// A better value to strive for, if there is one.
     pub(crate) stretch: Option<f64>,
 }
 
@@ -41,7 +41,7 @@ impl Goal {
         }
     }
 
-    /// What has to hold, and what would be better, in words.
+    /// The bound and the better value, in words.
     pub(crate) fn columns(&self) -> (String, String) {
         let sign = match self.side {
             Side::AtMost => "<=",

@@ -23,7 +23,7 @@ impl Machine {
         let model = file("/proc/cpuinfo")?;
         let model = model.lines().find(|line| line.starts_with("model name"));
         let release = file("/proc/sys/kernel/osrelease")?;
-        // What follows the number is a distributor's or a host's.
+        // The rest after the number is a distributor's or a host's.
         let is_number = |c: char| c.is_ascii_digit() || c == '.';
         let end = release.find(|c| !is_number(c)).unwrap_or(release.len());
         Ok(Self {

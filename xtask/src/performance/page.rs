@@ -10,7 +10,7 @@ pub(super) struct Figure {
     /// The goal; in parentheses if the figure is not held to it.
     id: String,
     what: String,
-    /// What was seen of either side.
+    /// The measured values, as text.
     seen: String,
     value: f64,
 }

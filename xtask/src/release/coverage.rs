@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::output::{cargo, root};
 
-/// Which part of the lines has to be run.
+/// The part of the lines that has to be run.
 pub(super) const WANTED: f64 = 0.9;
 
 /// Targets that read what strangers wrote.
@@ -50,7 +50,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Which part was run.
+    /// The part of the lines that was run.
     pub(super) fn part(&self) -> f64 {
         self.run as f64 / self.all.max(1) as f64
     }

@@ -1,4 +1,4 @@
-//! What came of a figure, as a line of JSON, and the file that has the lines.
+//! The outcome of a figure, as a line of JSON, and the file of these lines.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::output::{printed, root};
 
-/// What came of a figure.
+/// The outcome of a figure.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Line {
     pub(super) id: String,

@@ -21,7 +21,7 @@ use clap::{Args, ValueEnum};
 use self::line::{Line, Store};
 use crate::output::{cargo, root, write_or_check};
 
-/// Which figures are run, and how much of each.
+/// The choice of figures to run, and their sizes.
 #[derive(Args)]
 pub struct Options {
     /// Only this figure; may be given several times
@@ -33,7 +33,7 @@ pub struct Options {
     /// Where the random numbers begin; drawn, and printed, if it is not given
     #[arg(long)]
     seed: Option<u64>,
-    /// What is built for it
+    /// The profile to build for
     #[arg(long, value_enum, default_value = "release")]
     profile: Profile,
     /// Run figures, too, that have been run at this size and commit

@@ -6,7 +6,8 @@
 //! the mutant's own package come first; what survives them meets those that cross packages, guests and release figures apart.
 //! A mutant that does not compile says nothing, and one that makes tests hang is caught.
 //!
-//! What became of each is kept in the target folder, so that a run of the same seed and commit goes on where one was killed,
+//! The outcome of each is kept in the target folder, so that a run of the same seed and commit goes on where
+//! one was killed,
 //! and a larger sample has the smaller one in it.
 
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ use crate::output::{cargo, root};
 const RELEASE: u64 = 400;
 /// Mutants of a small run.
 const CI: u64 = 8;
-/// Which part of them has to be caught.
+/// The part of them that has to be caught.
 const WANTED: f64 = 0.85;
 
 /// Packages whose mutants are drawn.
@@ -60,7 +61,7 @@ impl Mutant {
     }
 }
 
-/// What became of a mutant.
+/// The outcome of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum End {
@@ -78,7 +79,7 @@ struct Tried {
     end: End,
 }
 
-/// What became of the mutants that were tried.
+/// The outcomes of the mutants that were tried.
 struct Ends {
     path: PathBuf,
     commit: String,
@@ -93,7 +94,7 @@ impl Ends {
         Ok(Self { path: root().join("target/release-mutants.jsonl"), commit })
     }
 
-    /// What became of a mutant; it is tried if nobody has.
+    /// The outcome of a mutant; `attempt` runs it if it has none yet.
     fn of_or(&self, mutant: &Mutant, attempt: impl FnOnce() -> Result<End>) -> Result<End> {
         if let Some(end) = self.of(mutant) {
             return Ok(end);
@@ -263,7 +264,7 @@ fn attempt(mutant: &Mutant) -> Result<End> {
     if end == End::Survived { tested(ACROSS) } else { Ok(end) }
 }
 
-/// What the tests of some packages say of the tree as it is.
+/// The outcome of the tests of some packages on the present tree.
 fn tested(packages: &[&str]) -> Result<End> {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=10", &TIMEOUT_S.to_string()]);

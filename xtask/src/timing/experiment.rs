@@ -20,7 +20,7 @@ pub struct Point {
     pub what: String,
     /// For plots: where it lies.
     pub x: f64,
-    /// What was measured, from and to; the same for a single number.
+    /// The measured range, from and to; the same twice for a single number.
     pub measured: (f64, f64),
     pub model: f64,
 }
@@ -37,7 +37,7 @@ impl Point {
 #[derive(Clone, Debug)]
 pub struct Curve {
     pub points: Vec<Point>,
-    /// What the model is held to.
+    /// The tolerance of the model.
     pub tolerance: Tolerance,
 }
 
@@ -77,7 +77,7 @@ pub const SWEEP_BATCH: u32 = 256;
 /// Input channels in the sweep; its weight grows by output channels.
 pub const SWEEP_INPUTS: u32 = 1024;
 
-/// What table 21.1 says of a weight of so many megabytes, in GFLOP/s.
+/// The figures of table 21.1 for a weight of so many megabytes, in GFLOP/s.
 const SWEEP: [(f64, (f64, f64)); 12] = [
     (1.25, (700.0, 850.0)),
     (1.50, (700.0, 850.0)),
