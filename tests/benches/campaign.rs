@@ -1,4 +1,4 @@
-//! What a campaign costs beside its bare execution: `cargo bench -p ane-tests --bench campaign`.
+//! The cost of a campaign beside its bare execution: `cargo bench -p ane-tests --bench campaign`.
 //!
 //! Ten thousand small cases run one after the other in this process, with nothing written, and as a campaign of two jobs, in
 //! which each case runs in a process that may be killed, and leaves a line in a file. The ratio of the times is printed.

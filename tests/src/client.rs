@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Where a test's arrays lie in its client's memory, one behind the other.
 const ARRAYS: u64 = 0x7000_0000_0000;
 
-/// A driver, and whoever calls it.
+/// A driver and its caller.
 pub struct Clients<F> {
     pub driver: F,
     processes: u32,
@@ -65,7 +65,7 @@ impl Loaded {
         self.bars.iter().find(|(bar, _)| *bar == index).expect("program has the bar").1
     }
 
-    /// What a request for it points at.
+    /// The BARs of a request for it.
     pub fn entries(&self) -> Vec<Bar> {
         let entry = |(index, buffer): &(u8, Buffer)| Bar {
             index: (*index).into(),

@@ -62,7 +62,7 @@ pub fn ane(arguments: &[&str]) -> Output {
     Command::new(path()).args(arguments).output().expect("the command starts")
 }
 
-/// What a run that has to succeed prints.
+/// The output of a run that has to succeed.
 ///
 /// # Panics
 ///
@@ -73,7 +73,7 @@ pub fn printed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("output is text")
 }
 
-/// What a run that has to fail with `code` says, which is one line with what to try.
+/// The message of a run that has to fail with `code`: one line with what to try.
 ///
 /// # Panics
 ///

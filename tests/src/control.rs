@@ -26,7 +26,7 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// What stands behind `error`.
+    /// The error is the text behind `error`.
     ///
     /// # Panics
     ///
@@ -58,7 +58,7 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// What stands behind `error`.
+    /// The error is the text behind `error`.
     ///
     /// # Panics
     ///

@@ -24,7 +24,7 @@ pub fn path() -> &'static Path {
     PATH.get_or_init(|| built("vhost-device-ane", "vhost-device-ane"))
 }
 
-/// What is left of a daemon that was killed.
+/// The files of a daemon that was killed.
 pub struct Remains(TempDir);
 
 impl Remains {

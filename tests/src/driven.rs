@@ -36,7 +36,7 @@ pub struct Driven<B> {
 #[derive(Clone, Debug)]
 pub struct ContextProgram {
     pub context: ContextId,
-    /// What each BAR leads to.
+    /// The buffer of each BAR.
     pub bars: BTreeMap<u8, Use>,
     /// BARs that lead somewhere else, wherever that is.
     pub forged: BTreeMap<u8, Iova>,

@@ -1,4 +1,4 @@
-//! What is asked of a device in the same words on either side of a virtual machine's wall.
+//! Questions to a device, the same inside of a guest and outside.
 //!
 //! A guest has nothing to compare with: it prints what programs gave, bit for bit, and the test outside runs the
 //! same function on a device in its own process and compares the text. `guest-checks` is this module as a
@@ -52,7 +52,7 @@ fn checksum(values: &[f16]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// What a fault says whose task reads an address that is mapped nowhere: all of the error information.
+/// The whole error information of the fault of a task that reads an address where nothing is mapped.
 ///
 /// # Panics
 ///
@@ -93,7 +93,7 @@ pub fn round_trip<B: Bus>(bus: &mut B, count: usize) -> RoundTrip {
     RoundTrip { median: times[count / 2], p99: times[count * 99 / 100] }
 }
 
-/// What the device says it is.
+/// The identity that the device reports.
 pub fn identity<B: Bus>(bus: &B) -> String {
     let config = bus.config();
     format!("chip {:#x}, {} queues, {} contexts", config.chip, config.queue_count, config.context_count)

@@ -1,5 +1,5 @@
 //! Compiled programs with inputs for which it is known what an M1 gives (td 8; the samples' own description), for
-//! whoever has a way to run them.
+//! any way to run them.
 
 use ane::container::{self, Direction, Program};
 use ane::embedded;
@@ -86,7 +86,7 @@ pub fn sum() -> Option<Known> {
     known("sum", &[halves([3.0; 64]), halves([2.0; 64])], halves([5.0; 64]))
 }
 
-/// What is above zero is kept.
+/// Values above zero are kept.
 pub fn relu() -> Option<Known> {
     let mut input = vec![-3.0, 5.0];
     input.resize(77, -0.25);

@@ -1,4 +1,4 @@
-//! What crosses the crates: test data, independent references, and tests from end to end.
+//! The common part of tests over several crates: test data, independent references, and tests from end to end.
 
 pub mod aned;
 pub mod chain;

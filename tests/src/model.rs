@@ -43,7 +43,7 @@ pub enum Attribute {
 }
 
 impl Attribute {
-    /// What the format calls its type; other readers want it.
+    /// The number of its type in the format; other readers want it.
     const fn kind(&self) -> i64 {
         match self {
             Self::Single(_) => 1,

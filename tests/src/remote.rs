@@ -1,4 +1,4 @@
-//! Files of a daemon's, for clients that want any [`Files`]: whoever serves them is in another process.
+//! Files of a daemon's, for clients of any [`Files`]: the server is in another process.
 
 use std::collections::BTreeMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -28,7 +28,7 @@ impl Remote {
         &self.client
     }
 
-    /// By which another process attaches to a file.
+    /// The token with which another process attaches to a file.
     ///
     /// # Panics
     ///

@@ -29,14 +29,14 @@ const FIRST: u32 = 0x4000;
 /// Set in the first error register while an error is held.
 const ERROR: u32 = 1 << 31;
 
-/// What became of a request.
+/// The end of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It ran to its end.
     Done,
     /// It ended in an error: code, record address of the register, task, value.
     Failed {
-        /// What the lowest byte of the first error register says.
+        /// The lowest byte of the first error register.
         code: u8,
         /// Record address of the register that is to blame, divided by four.
         register: u16,
@@ -197,7 +197,7 @@ impl<B: Bus> Runner<B> {
         self.guest.invalidate();
     }
 
-    /// What each mapping of a loaded program is for, to the byte, as checking mode wants to know it.
+    /// The purpose of each mapping of a loaded program, to the byte, as checking mode wants to know it.
     ///
     /// # Panics
     ///
@@ -325,7 +325,7 @@ impl<B: Bus> Runner<B> {
         }
     }
 
-    /// What the error registers say.
+    /// The failure that the error registers hold.
     fn failure(&mut self) -> Outcome {
         let at = |n: u32| EngineOffset(tm::TASK_MANAGER.base.0 + tm::ERROR.offset() + 4 * n);
         let mut words = [0; 3];
@@ -372,7 +372,7 @@ impl<B: Bus> Runner<B> {
     }
 }
 
-/// Of each event line, the register that takes its next event when it is read.
+/// For each event line, the register whose reading takes the next event.
 ///
 /// # Panics
 ///

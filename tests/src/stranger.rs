@@ -49,8 +49,9 @@ while True:
 sys.stdout.buffer.write(heard)
 ";
 
-/// What a stranger hears at a socket of a type such as `SOCK_STREAM`, having said `words`, until it is hung up on.
-/// `None`, said as a test that does not run, where nobody else can be had.
+/// The bytes that a stranger receives at a socket of a type such as `SOCK_STREAM` after it has sent `words`,
+/// until the other side closes the connection. `None`, with a message as of a test that does not run, where no
+/// other user can be had.
 ///
 /// # Panics
 ///
@@ -95,7 +96,7 @@ pub fn dials(path: &Path, user: u32, count: usize) -> Option<Vec<OwnedFd>> {
     }
     open_wide(path);
     let dial_as = || {
-        // Of this thread alone, which ends with it.
+        // This changes the user of the thread only, which ends soon after.
         set_thread_uid(Uid::from_raw(user)).expect("root may become anybody");
         (0..count).map(|_| socket::dial(path).expect("it listens")).collect()
     };

@@ -11,7 +11,7 @@ use half::f16;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What a request may take on its way out: its events, and the queue that they wait in.
+/// The allocations of a request on its way out: its events, and the queue that they wait in.
 const OF_A_REQUEST: usize = 8;
 
 /// How often the engine asks for memory in the second run of a program.

@@ -22,11 +22,11 @@ fn numbers(seed: u64, count: u64) -> Vec<f16> {
     (0..count).map(|_| f16::from_f32(random.below(4097) as f32 / 1024.0 - 2.0)).collect()
 }
 
-/// What one element becomes.
+/// The function of one element.
 type Formula = fn(f64) -> f64;
 /// Whether two elements compare so.
 type Holds = fn(&f64, &f64) -> bool;
-/// What the elements along axes become.
+/// The function of the elements along axes.
 type Along<'a> = &'a dyn Fn(&[f64]) -> f64;
 
 /// A tensor in double precision.
@@ -53,7 +53,7 @@ impl Dense {
         inside.then(|| self.at(at.map(isize::cast_unsigned)))
     }
 
-    /// What `of` makes of the elements along axes.
+    /// The results of `of` for the elements along axes.
     fn over(&self, axes: &[usize], of: impl Fn(&[f64]) -> f64) -> Self {
         let left: [usize; 3] =
             std::array::from_fn(|axis| if axes.contains(&axis) { 1 } else { self.shape[axis] });

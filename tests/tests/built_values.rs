@@ -1,4 +1,4 @@
-//! What built programs compute, against the formulas in double precision: both engines could be wrong alike.
+//! The results of built programs, against the formulas in double precision: both engines could be wrong alike.
 //!
 //! Numbers are ordinary, between -2 and 2. A tolerance is a part of the largest expected value; where a table of 33
 //! knots is on the way it says so.

@@ -69,7 +69,7 @@ fn program(questions: &[Question]) -> String {
     text
 }
 
-/// What the program prints when `compiler` has compiled it; `None` where there is no such compiler.
+/// The output of the program that `compiler` has compiled; `None` where there is no such compiler.
 fn answers(compiler: &str, arguments: &[&str], source: &str, extension: &str) -> Option<Vec<u64>> {
     if Command::new(compiler).arg("--version").output().is_err() {
         data::not_run(&format!("{compiler} is missing"));

@@ -28,7 +28,7 @@ use nix::sys::signal::Signal;
 
 const MEMORY: usize = 64 << 20;
 
-/// What a task that was called off ends as.
+/// Whether the outcome is that of a task that was called off.
 fn is_aborted(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Failed { code, .. } if code == ErrorCode::Aborted as u8)
 }

@@ -32,7 +32,7 @@ fn guest(daemon: &Daemon) -> BareGuest<VhostUser> {
     guest
 }
 
-/// What is found of a request, of a driver that declared this many bytes from the descriptor on.
+/// The findings of a request, of a driver that declared this many bytes from the descriptor on.
 fn findings(bytes: u64, usage: Option<Usage>) -> Vec<String> {
     let daemon = Daemon::start(&["--check"]);
     let mut guest = guest(&daemon);

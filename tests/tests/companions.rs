@@ -41,7 +41,7 @@ fn regions(bus: &mut impl Bus) -> u32 {
     bus.read(EngineOffset(PE_MMU.base.0 + REGIONS.offset())).expect("there is a PE_MMU")
 }
 
-/// What both buses have to do alike.
+/// The requests that both buses have to answer alike.
 fn both_blocks(bus: &mut impl Bus) {
     let all = [entry(0, 0x4000, 0x4000), entry(0x20_0000, 0, 0x40_0000), entry(7, 7, 0)];
     pe_mmu_map(bus, &all).expect("is installed");
@@ -193,7 +193,7 @@ fn script_that_ended_early_says_why_among_its_values() {
     assert!(error.contains("line 2"), "{error}");
 }
 
-/// What `ane info` says of a device.
+/// The output of `ane info` about a device.
 fn info(arguments: &[&str]) -> String {
     let output = Command::new(built("ane", "ane")).arg("info").args(arguments).output().expect("ane starts");
     let (code, shown, error) = said(&output);

@@ -47,7 +47,7 @@ fn example_explains_itself_as_recorded() {
     insta::assert_snapshot!("example_explain", printed(&["decode", "--explain", &example()]));
 }
 
-/// What `ane decode --json` says of a program.
+/// The output of `ane decode --json` about a program.
 fn json(path: &str) -> Value {
     serde_json::from_str(&printed(&["decode", "--json", path])).expect("output is JSON")
 }
@@ -119,7 +119,7 @@ fn real_programs_print_as_recorded() {
     }
 }
 
-/// What the specification says of the six programs, register by register (the facts' sections 4 and 7).
+/// The values in the specification for the six programs, register by register (the facts' sections 4 and 7).
 #[test]
 fn real_programs_say_what_the_specification_says() {
     let expected = [

@@ -11,8 +11,9 @@ use ane_tests::differential::{ProgramEnd, compare_all, programs};
 /// Programs of each kind.
 const PROGRAMS: u64 = 20_000;
 
-/// What the device refuses beside something else: a depth beside a reduction, or beside sparse coefficients. Programs with
-/// one of these may be refused, and are counted. Those whose padding no size tells have to be.
+/// Features that the device refuses in some combinations: a depth beside a reduction, or beside sparse
+/// coefficients. Programs with one of these may be refused, and are counted. Those whose padding no size shows
+/// have to be.
 const MAY_BE_REFUSED: &[&str] = &["depth", UNTOLD_PADDING];
 
 /// Even seeds; odd ones have a bit turned.

@@ -41,7 +41,7 @@ fn there(daemon: &Daemon) -> Driven<VhostUser> {
     Driven::new(VhostUser::connect(&daemon.socket(), settings).unwrap())
 }
 
-/// What is negative becomes zero.
+/// Negative values become zero.
 fn relu(shape: Shape) -> Built {
     let mut graph = Graph::new();
     let x = graph.input("x", shape).unwrap();

@@ -1,5 +1,5 @@
-//! What each field of the registers asks for, as the text of the task descriptor gives it, and what the device makes
-//! of it: carried out and noted, carried out without an effect, hung, or refused; nothing is passed over in silence.
+//! The meaning of each field of the registers in the text of the task descriptor, and the device's reaction:
+//! carried out and noted, carried out without an effect, hung, or refused; nothing is passed over in silence.
 //!
 //! One register at a time is changed in programs of the builder. The lists were written from the text alone.
 
@@ -305,9 +305,9 @@ fn field_of_the_planar_engine_that_nobody_explains_is_refused() {
     // Broadcast along depth is a guess, without an effect on the one depth that there is.
     inferred(&planar(), &[(0x30, 1 << 2)]);
     inferred(&[("sum", self::sum())], &[(0x30, 1 << 6)]);
-    // What is said of source 2 where there is none.
+    // Fields of source 2 where there is none.
     ignored(&[("mean", self::mean()), ("maximum", maximum())], &[(0x30, 1 << 6), (0x30, 1 << 9)]);
-    // What the array does to its input and its result, and the padding mode of another task.
+    // Fields of the array's input and result, and the padding mode of another task.
     refused(&planar(), &[(0x34, 0x1000_0051)]);
     refused(&[("maximum", maximum())], &[(0x4800, 1)]);
     inferred(&[("sum", self::sum()), ("mean", self::mean())], &[(0x4800, 1)]);

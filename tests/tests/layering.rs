@@ -1,4 +1,4 @@
-//! Who may know whom: the direction of knowledge between the crates, as a test.
+//! The allowed dependencies between the crates, as a test.
 //!
 //! `uapi` and `sandbox` know nobody; `device` and `driver` know `uapi` and never each other, nor the daemons around them; `userspace`
 //! joins them; `tests` and `xtask` may know everybody. A crate does not dev-depend upwards either.
@@ -40,7 +40,7 @@ const UAPI_DEPENDENCIES: &[&str] = &["bitfield-struct", "pastey", "thiserror", "
 const APART: &[(&str, &[&str])] =
     &[("uapi/src/hw", &["wire", "ioctl"]), ("uapi/src/wire", &["ioctl"]), ("device/src", &["ioctl"])];
 
-/// What carries accesses to a device. Libraries know none of it, but for the driver's buses.
+/// The crates that carry accesses to a device. Libraries know none of them, but for the driver's buses.
 const CARRIERS: [&str; 3] = ["vhost", "virtio", "vfio"];
 
 /// Folders of libraries, and the folders inside that are not meant.

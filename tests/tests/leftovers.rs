@@ -1,4 +1,4 @@
-//! What one task leaves for the next: registers, bytes on chip, and bytes that nobody knows.
+//! The state that one task leaves for the next: registers, bytes on chip, and bytes that nobody knows.
 
 use ane_device::options::Numerics;
 use ane_tests::differential::task::TaskDraft;

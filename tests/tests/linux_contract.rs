@@ -36,7 +36,7 @@ impl Mmio for EmbeddedPlatform {
         self.microseconds += 1;
         let now = ticks(self.microseconds);
         self.platform.write(&mut self.ane, (range, offset.into(), 4), value.into(), now);
-        // Whoever holds the device lets it work between two accesses.
+        // The device works between two accesses.
         self.platform.work(&mut self.ane, now, &Never);
     }
 
@@ -88,7 +88,7 @@ fn submission_ends_on_both_lines_with_the_bits_of_the_program() {
     let (ended, second) = rig.linux.submit(&rig.job);
     assert_eq!(ended, Ok(()));
     assert!(second.stamp > first.stamp, "stamps rise: {} then {}", first.stamp, second.stamp);
-    // Staging and push, lines drained twice, one round of polling, and the retirement: nothing is looked at in vain.
+    // Staging and push, lines drained twice, one round of polling, and the retirement: no access is without use.
     assert_eq!((first.accesses, second.accesses), (70, 70));
 }
 
@@ -102,7 +102,7 @@ fn fault_is_contained_and_ends_in_an_error_without_a_cycle_of_the_power() {
         let (ended, seen) = rig.linux.submit(&rig.job);
         assert_eq!((ended, seen.contained, seen.cycles), (Err(Errno::Io), 2, 0), "{name}");
         assert!(!dart_line(&rig), "no fault is left");
-        // What was not in the way of the fault is as it would have been.
+        // Bytes away from the fault are as they would have been.
         let kept = rig.linux.space.read(&rig.output, 3 * 0x4000, 2);
         assert_eq!(f16::from_le_bytes([kept[0], kept[1]]), value(3 * 0x2000).max(f16::ZERO));
         rig.linux.space.restore(&buffer, 1, 2);
@@ -324,7 +324,7 @@ fn islands_that_go_and_come_in_any_order_leave_an_engine_that_can_be_set_up_agai
                     all
                 };
                 order(off).into_iter().for_each(|word| rig.linux.mmio.write(Range::Power, word, 0));
-                // What a driver does to DARTs and engine meanwhile goes nowhere.
+                // Writes of a driver to DARTs and engine meanwhile have no effect.
                 rig.linux.mmio.write(Range::Engine, MANAGER + 8, 0x405);
                 rig.linux.mmio.write(Range::Dart(0), 0x20, 1 << 20);
                 order(on).into_iter().for_each(|word| rig.linux.mmio.write(Range::Power, word, 15));

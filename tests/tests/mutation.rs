@@ -19,7 +19,7 @@ use ane_uapi::hw::td::{self, header};
 /// Bits of a large program that are turned unless all are asked for.
 const SAMPLE: usize = 200;
 
-/// What changes a register of the compiled ReLU, and does not change what it computes (td 10).
+/// The values that change a register of the compiled ReLU, and not its result (td 10).
 const INERT: [(u32, u32); 36] = [
     (0x0c, 4),
     (0x20, 0),
@@ -59,7 +59,7 @@ const INERT: [(u32, u32); 36] = [
     (0xc80c, 0x1f_ffff),
 ];
 
-/// What hangs the compiled ReLU (td 10), and the register that is blamed for it.
+/// The values that hang the compiled ReLU (td 10), and the register that is blamed for each.
 const HANGS: [(u32, u32, u32); 17] = [
     (0x04, 0, 0x04),
     (0x18, 0, 0x18),
@@ -123,7 +123,7 @@ fn judge(case: &Case, machine: impl FnOnce() -> ReferenceMachine) -> Result<Prog
     }
 }
 
-/// What came of some turned bits: how many ended in which way, and what was wrong.
+/// The outcome of some turned bits: the number of tasks that ended in each way, and the errors.
 #[derive(Default)]
 struct Tally {
     ends: [usize; 4],

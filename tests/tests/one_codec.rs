@@ -1,8 +1,8 @@
 //! One codec of the wire: a hostile request has the same answer, byte for byte, and the same effects, whether a virtqueue
 //! of the daemon carries it or a call of a device in this process.
 //!
-//! What starts work or runs in modelled time is left out: over a socket the device works between two requests, and here
-//! when somebody waits.
+//! Requests that start work or run in modelled time are left out: over a socket the device works between two
+//! requests, and here when a caller waits.
 
 use ane::embedded;
 use ane_device::Options;

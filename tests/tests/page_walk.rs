@@ -109,7 +109,7 @@ fn stream(random: &mut Random, id: StreamId) -> Stream {
     }
 }
 
-/// What the device says of one aligned word.
+/// The device's answer for one aligned word.
 fn ours(
     dart: &mut Dart,
     memory: &GuestMemoryMmap<()>,

@@ -18,7 +18,7 @@ struct TaskView {
     end: u32,
 }
 
-/// What our decoder says: the tasks, or that it refuses.
+/// The tasks by our decoder, or its refusal.
 fn ours(stream: &[u8], first: u32, count: u32) -> Result<Vec<TaskView>, String> {
     Tasks::new(stream, first, count).map(|task| seen(&task.map_err(|error| error.to_string())?)).collect()
 }
@@ -34,7 +34,7 @@ fn seen(task: &Task<'_>) -> Result<TaskView, String> {
     Ok(TaskView { offset: task.offset, header, writes, end: task.offset + task.len_bytes() })
 }
 
-/// What the reference says of the same bytes.
+/// The tasks by the reference, from the same bytes.
 fn theirs(stream: &[u8], first: u32, count: u32) -> Result<Vec<TaskView>, Refusal> {
     let tasks = reference::decode_program(stream, first, count)?;
     Ok(tasks

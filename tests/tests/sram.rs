@@ -5,7 +5,7 @@ use serde_json::Value;
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/add_relu.anec");
 
-/// What a command printed.
+/// The output of a command.
 fn printed(arguments: &[&str]) -> String {
     let output = ane(arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

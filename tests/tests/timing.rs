@@ -151,7 +151,7 @@ fn weight_fills_before_the_array_starts_below_the_bound_and_meanwhile_above_it()
     let (fill, array) = (of(&above, Part::KernelFill), of(&above, Part::Array));
     assert!(array.len() >= 3, "3 MB in tiles of 1");
     assert!(fill[0].1 <= array[0].0, "the first tile fills alone");
-    // What the array works on while a tile fills is the tile before: the visible rest of each fill is shorter than all.
+    // While a tile fills, the array works on the tile before: the visible rest of each fill is shorter than all.
     let seen = |(start, end): (u64, u64)| end.saturating_sub(start);
     assert!(fill.iter().skip(1).all(|&span| seen(span) < seen(fill[0])), "{fill:?}");
 }

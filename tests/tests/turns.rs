@@ -184,7 +184,7 @@ impl Engine {
             // A fault comes before the end of the request that it ends.
             if event.kind() == Ok(EventKind::TaskManager) {
                 let [_, info, word_1, _, word_3] = event.words.map(|word| word.get());
-                // What stands on the lines is not asked for again.
+                // Events on the lines are not asked for again.
                 for line in 0..tm::LINES {
                     let at = tm::EVENT_INFO.info.at(line).expect("each line has one");
                     self.read(EngineOffset(tm::TASK_MANAGER.base.0 + at));
@@ -223,7 +223,7 @@ impl Engine {
         self.programs[index].end = Some(RequestEnd { code: info.code(), task: info.task(), words, errors });
     }
 
-    /// What the memory of a program holds.
+    /// The memory of a program.
     fn bytes(&self, index: usize) -> Vec<u8> {
         let mut all = Vec::new();
         for page in &self.programs[index].pages {
@@ -251,8 +251,8 @@ fn compare(seed: u64) -> (u32, u32) {
     }
     let mut engine = Engine::new(&group, numerics);
     let mut live: Vec<usize> = (0..group.len()).collect();
-    // What begins on a chip that another request has left at its end finds what that left there, turns or not; so each begins on
-    // one that nobody has left yet, or that somebody gave way on.
+    // A program that begins on a chip where another request came to its end finds the bytes of that one, turns
+    // or not. So each begins on a chip that is fresh, or that another request gave way on.
     let mut is_fresh = true;
     while !live.is_empty() {
         let at = random.below(live.len() as u32) as usize;

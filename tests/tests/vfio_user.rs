@@ -290,7 +290,7 @@ fn interrupt_that_is_full_and_blocks_keeps_nobody_out() {
     stream.write_all(&message(1, 21, &[0, 0, 1, 0, 0])).unwrap();
     stream.send_with_fds(&[&change(CONNECT, 1)[..]], &[full.as_fd().as_raw_fd()]).unwrap();
     std::thread::sleep(Duration::from_millis(100));
-    // What the device may have done about it is undone.
+    // The device may have changed this; it is undone.
     fcntl(&full, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
     stream.write_all(&change(1 | 1 << 5, 1)).unwrap();
     std::thread::sleep(Duration::from_millis(100));

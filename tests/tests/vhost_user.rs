@@ -33,11 +33,11 @@ const TTBR0: EngineOffset = EngineOffset(Window::Dart0.base().0 + regs::TTBR.off
 const ERROR_STATUS: EngineOffset = EngineOffset(Window::Dart0.base().0 + regs::ERROR_STATUS.offset());
 const ERRORS: EngineOffset = EngineOffset(tm::TASK_MANAGER.base.0 + tm::ERROR.offset());
 
-/// What the error register's lowest byte says: a task without a single register set hangs; a transfer faulted.
+/// The lowest byte of the error register: a task without a single register set hangs; a transfer faulted.
 const WOULD_HANG: u32 = 0x22;
 const DESCRIPTOR_FAULT: u32 = 0x11;
 
-/// What would hang ends at once, so that no test waits for a deadline.
+/// A task that would hang ends at once, so that no test waits for a deadline.
 const REPORTING: &[&str] = &["--hang", "report"];
 
 fn connect(path: &Path, settings: Settings) -> BareGuest<VhostUser> {
@@ -155,7 +155,7 @@ fn frontend_that_comes_back_finds_a_device_as_after_power_on() {
     assert!(daemon.is_running());
 }
 
-/// Otherwise whoever waits for the bus would be woken without end until the device is back.
+/// Otherwise a thread that waits for the bus would be woken without end until the device is back.
 #[test]
 fn device_that_hung_up_wakes_its_waiter_once_and_is_gone_for_all_calls() {
     let device = Daemon::start(&[]);

@@ -24,10 +24,10 @@ const ROUNDS: usize = 7;
 const ROUND: Duration = Duration::from_millis(400);
 /// Clients at a time; one of the eight contexts stays free.
 const MANY: usize = 7;
-/// What the client maps that does nothing else.
+/// The memory of a client that does nothing but map it.
 const MAPPED: u64 = 64 << 10;
 
-/// What a client does.
+/// The load that a client makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Load {
     /// Runs a chain of so many null tasks, over and over.
@@ -36,7 +36,7 @@ enum Load {
     Mappings,
 }
 
-/// What a client did in its time: how often, and what it took in the middle, in microseconds.
+/// The work that a client did in its time: how often, and the median time in microseconds.
 #[derive(Clone, Copy, Debug)]
 struct Done {
     times: f64,

@@ -1,5 +1,5 @@
-//! What the driver costs, and what clients of the daemon get: goals S1 to S3 through the whole driver, I1 to I3, and
-//! recovery.
+//! The cost of the driver, and the service that clients of the daemon get: goals S1 to S3 through the whole
+//! driver, I1 to I3, and recovery.
 //!
 //! `cargo bench -p ane-tests --bench aned`. The first three are null tasks from the call that submits to the call that
 //! says how they ended, in one process with the driver, whose device is in another; compared, as those of the bare wire

@@ -1,4 +1,4 @@
-//! What benches of several processes share: processors, and the least that two processes can do for each other.
+//! The common part of benches of several processes: processors, and the shortest exchange between two processes.
 #![expect(unsafe_code, reason = "a number becomes a descriptor")]
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};

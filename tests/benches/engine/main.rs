@@ -1,8 +1,9 @@
-//! What the device costs around its arithmetic: goals T1 to T4, A7, C5 for softmax, and how long its thread is held at most.
+//! The cost of the device around its arithmetic: goals T1 to T4, A7, C5 for softmax, and the longest hold of
+//! its thread.
 //!
 //! `cargo bench -p ane-tests --bench engine [-- T1 ..]`. Everything goes through a whole device in this process, as a
 //! driver would have it: submission, fetch, decoding, plan, transfers through the DART, arithmetic, event. The sides of
-//! a ratio run in turn, warm, on one thread, and the figure is the median of the rounds' ratios. What is timed has been
+//! a ratio run in turn, warm, on one thread, and the figure is the median of the rounds' ratios. Each result has been
 //! compared with the expected numbers first.
 
 mod chain;
@@ -30,7 +31,7 @@ use device::{open, open_traced, run};
 use report::median;
 
 const ROUNDS: usize = 41;
-/// What one side of a round takes at least, in seconds.
+/// The shortest time of one side of a round, in seconds.
 const ROUND: f64 = 4e-3;
 
 /// Seconds of processor time that a run takes, over so many.

@@ -76,7 +76,7 @@ fn longest(device: &mut EmbeddedRunner) -> [Duration; 2] {
     [longest, all]
 }
 
-/// What a program is, and how it is made.
+/// The name of a program, and the function that makes it.
 type NamedProgram = (&'static str, fn() -> Built);
 
 /// Prints the figures of each kind: of the first run, whose memory is new, and of one more.

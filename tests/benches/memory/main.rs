@@ -1,4 +1,4 @@
-//! What the driver's memory costs: goals V1 to V3.
+//! The cost of the driver's memory: goals V1 to V3.
 //!
 //! `cargo bench -p ane-tests --bench memory`. Buffers of a context of a device in this process, mapped, unmapped and
 //! evicted, with the device's real page tables and its translation buffer told each time that it has to be. Both

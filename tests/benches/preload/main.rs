@@ -1,4 +1,4 @@
-//! What an ioctl costs a program through the preload library, beside the same call on a driver in the process.
+//! The cost of an ioctl for a program under the preload library, beside the same call on a driver in the process.
 //!
 //! The program is this one again, started with the library; the daemon is a thread here. Both sides make the same calls
 //! in turns, a batch each, so that whatever else the machine does meets both; the figure to quote is the difference of

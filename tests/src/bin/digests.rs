@@ -1,4 +1,4 @@
-//! What random programs leave in memory, as a line each: `digests FIRST COUNT THREADS`.
+//! Digests of the memory after random programs, one line each: `digests FIRST COUNT THREADS`.
 //!
 //! The same lines have to come out wherever this runs: on any processor, in any build, with any number of threads.
 

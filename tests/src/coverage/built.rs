@@ -4,8 +4,8 @@
 /// exact numerics.
 pub(super) type Built = (&'static str, &'static str, Option<&'static str>);
 
-/// What tables of these curves are off, at most; of others it is a fraction of that (fidelity of the tables, not of the
-/// engine: 33 knots have to do).
+/// The largest error of tables of these curves; of other curves it is a fraction of that. The table causes it,
+/// not the engine: 33 knots have to do.
 pub(super) const LOOSE: &[(&str, f64)] =
     &[("SiLU", 0.017), ("GELU", 0.017), ("mish", 0.02), ("softplus", 0.01)];
 

@@ -19,7 +19,7 @@ use crate::random::Random;
 /// One case that ran.
 #[derive(Debug)]
 pub struct CampaignEntry {
-    /// What the program does, in words.
+    /// The program's operation, in words.
     pub operation: String,
     /// True of what Apple's compiler made.
     pub is_compiled: bool,
@@ -113,14 +113,14 @@ fn transcribed(folder: &Path, oracle: &Oracle) -> Case {
     let files = files.collect();
     let values: Vec<f16> = wanted.values.iter().map(|&value| f16::from_f64(value)).collect();
     let output = array(format!("{}-result.npy", oracle.name), oracle.output(), &values);
-    // What is expected is rounded once to be stored, so it is half a place off where it is not exact.
+    // The expected value is rounded once to be stored, so it is half a place off where it is not exact.
     let rounding = if wanted.part == 0.0 { 0.0 } else { 0.000_5 };
     let tolerance = Tolerance { absolute: wanted.near, relative: wanted.part + rounding };
     let expect = Expect::Arrays(BTreeMap::from([(String::new(), output)]));
     Case { inputs: files, ..case(&oracle.name, path, expect, tolerance) }
 }
 
-/// What a transcribed program does, in words.
+/// The operation of a transcribed program, in words.
 fn operation(oracle: &Oracle) -> String {
     let op = oracle.mil("op");
     let named = match op {
@@ -167,7 +167,7 @@ fn convolution(oracle: &Oracle) -> String {
     said
 }
 
-/// What a compiled program does, by its file's name.
+/// The operation of a compiled program, by its file's name.
 fn of_sample(name: &str) -> &str {
     match name {
         "conv" => "convolution",

@@ -31,7 +31,7 @@ const NARROW: u8 = 6;
 /// Tasks of one kind that stand behind a row.
 const TASKS_MAX: usize = 64;
 
-/// What a task is, as far as it decides which fields it looks at.
+/// The kind of a task, as far as it decides which fields the task uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskKind {
     /// The array, with coefficients.
@@ -57,7 +57,7 @@ impl TaskKind {
     }
 }
 
-/// What the device makes of a value.
+/// The effect of a value on the device.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FieldEffect {
     Runs,
@@ -76,7 +76,7 @@ pub struct FieldRow {
     /// True of words of the header.
     pub is_header: bool,
     pub kinds: Vec<TaskKind>,
-    /// What became of each value.
+    /// The end of the task for each value.
     pub ends: BTreeMap<u32, FieldEffect>,
     /// Values in tasks of compiled programs.
     pub met: BTreeSet<u32>,
@@ -222,7 +222,7 @@ fn is_other(task: &Background, value: u32, change: &dyn Fn(&Background, u32) -> 
     decoded.ok().and_then(|(header, registers)| plan(&header, &registers).ok()) != Some(task.plan)
 }
 
-/// What becomes of a changed task.
+/// The end of a changed task.
 fn end(task: &Background, words: &[u32]) -> FieldEffect {
     let descriptor = Descriptor::of(words.iter().copied());
     let (header, registers) = match decode(&descriptor, &task.before) {
@@ -321,7 +321,7 @@ fn kind(registers: &RegisterFile) -> Option<TaskKind> {
     })
 }
 
-/// What tells tasks apart that look at different fields.
+/// The registers by which tasks that use different fields differ.
 fn signature(registers: &RegisterFile) -> Vec<u32> {
     use ane_uapi::hw::td::{l2, tile_source};
     let word = |at: u32| registers.written(at).unwrap_or_default();

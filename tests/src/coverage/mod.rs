@@ -1,4 +1,5 @@
-//! What is executed and what is refused, for those who write compilers: the content of `docs/coverage.md`.
+//! The operations that are executed and those that are refused, for people who write compilers: the content of
+//! `docs/coverage.md`.
 //!
 //! Two things are found out by running. `campaign` runs compiled programs and programs of the builder, and compares
 //! what they give with what their operations mean. `fields` takes the tasks of all these programs, puts every value

@@ -79,7 +79,7 @@ fn error(entries: &[&CampaignEntry]) -> String {
     }
 }
 
-/// What became of the programs of one operation.
+/// The result of all programs of one operation.
 fn result(entries: &[&CampaignEntry]) -> String {
     let mut said = BTreeSet::new();
     for entry in entries {

@@ -160,7 +160,7 @@ impl Case {
         match (device, reference) {
             (ProgramEnd::Done, ProgramEnd::Done) => {}
             (ProgramEnd::Refused, _) => return Ok(ProgramEnd::Refused),
-            // Of two things that are wrong with a task, each may find another first.
+            // If two things are wrong with a task, each side may find another one first.
             (
                 ProgramEnd::Hangs | ProgramEnd::Fault,
                 ProgramEnd::Hangs | ProgramEnd::Fault | ProgramEnd::Refused,
@@ -182,9 +182,9 @@ impl Case {
         let device = ProgramEnd::of(outcome);
         match (device, reference) {
             (ProgramEnd::Done, ProgramEnd::Done) => {}
-            // Of two things that are wrong with a task, each may find another first.
+            // If two things are wrong with a task, each side may find another one first.
             (ProgramEnd::Refused | ProgramEnd::Hangs, ProgramEnd::Refused | ProgramEnd::Hangs) => {}
-            // What of a result is in memory by then is not said.
+            // No source says which part of a result is in memory by then.
             (ProgramEnd::Fault, ProgramEnd::Fault | ProgramEnd::Refused | ProgramEnd::Hangs)
             | (ProgramEnd::Refused, ProgramEnd::Fault) => {
                 return Ok(device);

@@ -75,7 +75,7 @@ pub fn task(making: &mut CaseMaker<'_>, is_last: bool) -> TaskDraft {
     }
     making.source1(&mut task, input, width, times, 128 >> sh_min);
     if (output.h, output.w) != (input.h, input.w) && kind == 4 {
-        // Whether more of such a source than the overlap stays on chip, the two engines do not agree on.
+        // The two engines do not agree on whether more of such a source than the overlap stays on chip.
         making.on_chip = None;
     }
     let transposes = making.random.below(4) == 0;
@@ -86,7 +86,7 @@ pub fn task(making: &mut CaseMaker<'_>, is_last: bool) -> TaskDraft {
     task
 }
 
-/// What a task reads: what the one before passes on or left on chip, or something in memory.
+/// The source of a task: a result that the one before passes on or left on chip, or memory.
 pub(super) fn source(making: &mut CaseMaker<'_>) -> (Shape, u32, Times) {
     if let Some((shape, width)) = making.passed {
         return (shape, width, Times::ONCE);

@@ -41,7 +41,7 @@ pub struct Packing {
     pub groups: u32,
     /// Whether the slots of a group lie back to back, and only the group is padded.
     pub pads_groups: bool,
-    /// What an output is multiplied with; as wide as a row of coefficients.
+    /// The coefficients of an output; as wide as a row of coefficients.
     pub kernel: Kernel,
     /// Whether a bias row leads each slot.
     pub has_bias: bool,
@@ -60,19 +60,19 @@ impl Packing {
         !self.outputs.is_multiple_of(self.width())
     }
 
-    /// Whether the outputs that are left for the last round of planes could be dealt to all engines, in narrower planes:
-    /// of such a task td 7.1 says that it may be so, and not what tells.
+    /// Whether the outputs of the last round of planes could be dealt to all engines, in narrower planes: td
+    /// 7.1 says that this may be so, but not when.
     pub const fn is_open(self) -> bool {
         let left = self.outputs % (self.lanes * self.engines);
         self.outputs > left && left != 0 && left.is_multiple_of(self.engines)
     }
 
-    /// Whether an engine has several slots of a group, which lie elsewhere if the group is padded and not they.
+    /// Whether it makes a difference to pad groups and not slots: an engine has several slots of a group.
     pub fn shows_padding(self) -> bool {
         self.groups > 1 && self.slots(0) > 1 && !self.slot_bytes(self.width()).is_multiple_of(64)
     }
 
-    /// Whether slots or groups may be padded, and no size of a chunk tells which.
+    /// Whether slots or groups may be padded, and no size of a chunk shows which.
     pub fn hides_padding(self) -> bool {
         let sizes = |pads_groups| {
             let packing = Self { pads_groups, ..self };

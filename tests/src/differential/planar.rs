@@ -13,7 +13,7 @@ pub fn task(making: &mut CaseMaker<'_>, is_last: bool) -> TaskDraft {
     let reduces = class >= 5;
     let (stored, width, times) = source(making);
     let is_kept = making.passed.is_some() || making.on_chip.is_some();
-    // What lies on chip is taken whole; what lies in memory may be stretched.
+    // A source on chip is taken whole; a source in memory may be stretched.
     let mut map = if is_kept { 0 } else { axes(making.random) };
     if width == 2 && making.feature(6, "transposed source 1") {
         map |= 1 << 8;
@@ -98,7 +98,8 @@ fn constants(random: &mut Random, task: &mut TaskDraft, is_binary: bool, reduces
     };
     let second = if is_binary { 2 + random.below(2) } else { 0 };
     let (reduction, post) = if reduces { (2 * random.below(2), random.below(3)) } else { (0, 0) };
-    // A task that reduces is a maximum task if it does so by maxima. Of elements, and of sums of maxima, it may be either.
+    // A task that reduces is a maximum task if it does so by maxima. A task on elements, or on sums of maxima, may be
+    // either.
     let is_maximum = reduction == 2 || (operation == 2 || !reduces) && random.below(2) == 0;
     task.set(0x4800, u32::from(is_maximum) << 2);
     let relu = u32::from(random.below(4) == 0);

@@ -70,15 +70,15 @@ struct Strides {
     bytes: u32,
 }
 
-/// What the tasks of a case share while it is made.
+/// The state that the tasks of a case share while it is made.
 pub struct CaseMaker<'r> {
     /// Where randomness comes from.
     pub random: &'r mut Random,
-    /// What the constant section holds.
+    /// The constant section.
     pub constants: Vec<u8>,
-    /// What lies on chip, to be read by a later task.
+    /// A result that lies on chip, to be read by a later task.
     pub on_chip: Option<LeftOnChip>,
-    /// What the task before passes on.
+    /// The result that the task before passes on.
     pub passed: Option<(Shape, u32)>,
     /// Whether the result of the task may be passed on.
     pub may_pass: bool,
@@ -86,7 +86,7 @@ pub struct CaseMaker<'r> {
     pub free: u32,
     /// Where the next result may go, behind its BAR.
     pub result: u32,
-    /// What the tasks do that has a name.
+    /// The named features that the tasks use.
     pub features: Vec<&'static str>,
 }
 

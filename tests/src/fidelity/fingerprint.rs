@@ -29,7 +29,7 @@ pub(super) fn rows() -> Vec<Row> {
     ]
 }
 
-/// What is not: no rule is known that gives these, and double precision inside does not.
+/// The rows that differ: no known rule gives these values, and double precision inside does not either.
 pub(super) fn open_rows() -> Vec<Row> {
     vec![
         row(

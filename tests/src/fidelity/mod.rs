@@ -1,4 +1,4 @@
-//! What real M1s printed, beside what this engine prints: the content of `docs/fidelity.md`.
+//! The values that real M1s printed, beside those that this engine prints: the content of `docs/fidelity.md`.
 //!
 //! Three kinds of result are public. *Fingerprints* are relative errors that a machine printed with sixteen digits for inputs
 //! made from a seed; one wrong bit in thousands of outputs changes them. *Single results* are values of small sums.
@@ -18,11 +18,11 @@ use crate::known::{self, ByRegisters, Known};
 #[derive(Debug)]
 pub struct Row {
     pub what: String,
-    /// What an M1 printed.
+    /// The text that an M1 printed.
     pub published: String,
-    /// What this engine gives, in the same form.
+    /// The text of this engine, in the same form.
     pub ours: String,
-    /// Who published it, by the letter in the page's list.
+    /// The publisher, by the letter in the page's list.
     pub source: &'static str,
 }
 

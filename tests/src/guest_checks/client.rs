@@ -1,4 +1,4 @@
-//! What is asked of a driver as its clients see it.
+//! Questions to a driver, as its clients ask them.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,9 +1,9 @@
 //! Today's Linux driver, as far as the device can tell: what it writes and reads, in its order, and what it makes of it.
 //!
-//! This is the contract as data. A submission is a list of steps, each a write, or a read and what has to come of it; around
-//! them are the loop that polls, the fast path of a fault, and the cycle of the power that gets a wedged engine back. It
-//! knows nothing of the device but ranges and offsets, which stand here as numbers and not as the device's own tables, so that
-//! a number that moves there shows here. Whoever carries the accesses is an [`Mmio`].
+//! This is the contract as data. A submission is a list of steps, each a write, or a read and what has to come of it;
+//! around them are the loop that polls, the fast path of a fault, and the cycle of the power that gets a wedged engine
+//! back. It knows nothing of the device but ranges and offsets, which stand here as numbers and not as the device's own
+//! tables, so that a number that moves there shows here. An [`Mmio`] carries the accesses.
 //!
 //! * this file: submission; * [`memory`]: buffers and page tables, as `apple-dart` makes them; * [`recover`]: faults and power;
 //! * [`rig`]: a program for it; * [`job_file`]: the same for the module in tests/kernel, which is this driver in a guest.
@@ -17,7 +17,7 @@ use ane_device::platform::Range;
 
 use self::memory::Space;
 
-/// Carries loads and stores of 32 bits to a device, and has the clock of whoever makes them.
+/// Carries loads and stores of 32 bits to a device, and has the caller's clock.
 pub trait Mmio {
     fn read(&mut self, range: Range, offset: u32) -> u32;
     fn write(&mut self, range: Range, offset: u32, value: u32);
@@ -46,7 +46,7 @@ pub enum Step {
     Expect(u32, u32),
 }
 
-/// What a submission ends with.
+/// The error that a submission ends with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Errno {
     Io,
@@ -56,7 +56,7 @@ pub enum Errno {
     Canceled,
 }
 
-/// What happened on the way.
+/// The events on the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
     /// Pages that were put where the engine found none.
@@ -85,7 +85,7 @@ impl Job {
         (self.first_bytes / 4 - 1) << 16
     }
 
-    /// What is written before the push, and read back.
+    /// The steps before the push: writes, and reads of what was written.
     pub fn staging(&self) -> Vec<Step> {
         let mut steps = vec![Step::Write(QUEUE, 1)];
         steps.extend((0..).zip(self.bars).map(|(bar, value)| Step::Write(QUEUE + 0x20 + 4 * bar, value)));
@@ -113,11 +113,11 @@ impl Job {
 /// The write that starts a request: queue and priority.
 pub const PUSH: Step = Step::Write(MANAGER + 8, 0x405);
 
-/// What is done to the queue when its request has ended.
+/// The steps on the queue when its request has ended.
 pub const RETIRE: [Step; 3] =
     [Step::Expect(QUEUE + 0xa0, NID << 8 | 1), Step::Write(QUEUE + 0xa0, NID << 8), Step::Write(QUEUE, 0)];
 
-/// What the driver writes whenever the engine gets its power.
+/// The steps of the driver whenever the engine gets its power.
 pub fn enabling() -> Vec<Step> {
     let priorities = [1, 2, 3, 4, 5, 6, 0x1e, 0x1f];
     let queues =

@@ -1,4 +1,4 @@
-//! What the driver does when a request does not end: pages where the engine found none, and cycles of the power.
+//! The driver's steps when a request does not end: pages where the engine found none, and cycles of the power.
 
 use ane_device::platform::Range;
 
@@ -29,7 +29,7 @@ const CPU: u32 = 0xc000;
 const BASE: u32 = 0xc008;
 
 impl<T: Mmio> Linux<T> {
-    /// What `apple-dart` does when it probes and when the engine is attached to it.
+    /// The steps of `apple-dart` when it probes and when the engine is attached to it.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! What a guest boots: a kernel, and a root that tools/guest makes of programs and files.
+//! The image that a guest boots: a kernel, and a root that tools/guest makes of programs and files.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

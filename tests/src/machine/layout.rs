@@ -16,7 +16,7 @@ use self::walk::{folders, is_linux, makes_engine, names_engine, rules};
 /// Where a Linux tree has the module.
 const IN_LINUX: &str = "drivers/accel/ane";
 
-/// What was found in a folder.
+/// The sources that were found in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The module's folder.

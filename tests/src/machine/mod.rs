@@ -31,7 +31,7 @@ pub const LIMIT: Duration = Duration::from_secs(180);
 /// How long a silent guest is left alone.
 const NUDGE: Duration = Duration::from_millis(500);
 
-/// What the guest says when it has booted.
+/// The guest's message when it has booted.
 const READY: &str = "the guest listens";
 
 /// The lines in between which the guest's answer stands.
@@ -50,7 +50,7 @@ pub struct Machine {
     started: Instant,
 }
 
-/// What a command in the guest printed, and its exit code.
+/// The output of a command in the guest, and its exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub text: String,
@@ -176,7 +176,7 @@ impl Machine {
                         return all;
                     }
                 }
-                // What comes early can lie in the serial port until more comes: an empty line does nothing else.
+                // Early output can stay in the serial port until more follows: an empty line does nothing else.
                 Err(RecvTimeoutError::Timeout) if Instant::now() < end => self.nudge(),
                 Err(RecvTimeoutError::Timeout) => panic!("the guest does not answer\n{}", self.story()),
                 Err(RecvTimeoutError::Disconnected) => panic!("the machine has ended\n{}", self.story()),
@@ -302,7 +302,7 @@ impl Machine {
         panic!("nobody said {text:?}\n{}", self.story());
     }
 
-    /// What the machine and the device have said.
+    /// The messages of the machine and the device so far.
     pub fn messages(&self) -> String {
         self.said.lock().map(|lines| lines.join("\n")).unwrap_or_default()
     }

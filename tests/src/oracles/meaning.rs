@@ -1,4 +1,4 @@
-//! What a transcribed program has to give: the meaning of its operation, in doubles.
+//! The result that a transcribed program has to give: the meaning of its operation, in doubles.
 
 use half::f16;
 
@@ -62,11 +62,11 @@ fn index(shape: &[usize], place: &[usize]) -> usize {
     shape.iter().zip(place).fold(0, |index, (extent, at)| index * extent + at)
 }
 
-/// What the operation makes of its inputs.
+/// The result of the operation on its inputs.
 ///
 /// # Panics
 ///
-/// Of an operation that is not known here.
+/// Panics for an operation that is not known here.
 pub fn of(oracle: &Oracle, inputs: &[Vec<f16>], made: &MadeConstants) -> Meaning {
     let op = oracle.mil("op");
     let a = inputs.first().map(|values| doubles(values)).unwrap_or_default();

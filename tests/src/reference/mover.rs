@@ -1,9 +1,9 @@
 //! The mover once more, cycle by cycle: a plain interpreter of its queue, its two doors and its three memories.
 //!
 //! Written from mover 1 to 4 and 6 to 9 alone. Nothing is computed ahead: time passes one cycle after the other, and in
-//! each the command processor looks at the oldest command once. What the sources leave open is chosen as the project
-//! says: a transfer's bytes move when it starts, a refused command takes no time, commands leave the queue one in a
-//! cycle, and an XMOV waits until the queue is empty and the mover idle.
+//! each the command processor looks at the oldest command once. Questions that the sources leave open are answered as
+//! the project says: a transfer's bytes move when it starts, a refused command takes no time, commands leave the queue
+//! one in a cycle, and an XMOV waits until the queue is empty and the mover idle.
 
 use std::collections::VecDeque;
 

@@ -35,7 +35,7 @@ const APERTURE_END: u64 = 0xE000_0000;
 /// One past the last address that the engine can name (seed 000, the clamp).
 const ADDRESS_END: u64 = 1 << 32;
 
-/// What one window holds of one stream.
+/// The state of one stream in one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stream {
     /// Whether the stream's bit stands in the enabled-streams register.
@@ -147,7 +147,7 @@ impl Indices {
     }
 }
 
-/// What one word of a table says.
+/// The meaning of one word of a table.
 enum Word {
     /// The valid bit is clear.
     Invalid,

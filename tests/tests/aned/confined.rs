@@ -52,7 +52,7 @@ fn aned_that_is_not_to_be_confined_warns() {
     assert!(aned.log().contains("WARN  aned] not confined: --no-sandbox"), "{}", aned.log());
 }
 
-/// What the client is told as ENOMEM comes from a limit that it cannot see.
+/// The client's ENOMEM comes from a limit that it cannot see.
 #[test]
 fn daemon_with_a_limit_on_memory_or_files_says_so_and_lives() {
     let folder = tempfile::tempdir().expect("a folder can be made");

@@ -1,6 +1,6 @@
 //! Clients that want everything: connections, descriptors, files, contexts, memory and threads, and take it in a storm.
 //!
-//! What is shown: a client that behaves is served all the while, and when the others are gone nothing of them is left.
+//! A client that behaves is served all the while, and when the others are gone nothing of them is left.
 //! `ANE_STORM=10000` makes it longer.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -26,7 +26,7 @@ const ATTACKERS: u64 = 6;
 /// Connections that each of them makes, if nothing is said.
 const ROUNDS: u32 = 400;
 
-/// What a process has, as the system tells it.
+/// The resources of a process, as the system reports them.
 #[derive(Clone, Copy, Debug)]
 struct ProcessUse {
     descriptors: usize,

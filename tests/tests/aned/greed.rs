@@ -1,4 +1,4 @@
-//! Users of one machine: one takes all that he can get, and the next is served all the same.
+//! Users of one machine: one takes all that there is to take, and the next is served all the same.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -33,7 +33,7 @@ fn say(socket: &OwnedFd, request: &Request, descriptors: &[BorrowedFd<'_>]) -> r
     socket::send(socket, &request.to_bytes(), descriptors, SendFlags::empty())
 }
 
-/// What the daemon answers, as a number: 0, or the negative error.
+/// The daemon's answer, as a number: 0, or the negative error.
 fn asked(socket: &OwnedFd, request: &Request) -> i32 {
     say(socket, request, &[]).expect("it listens");
     let mut room = vec![0; MESSAGE_MAX];
@@ -92,7 +92,7 @@ fn lingering(listener: &TcpListener) -> (TcpStream, TcpStream) {
 /// Passes a descriptor on and keeps none; a system that can tell lets none pass beyond the sender's share of threads.
 fn pass(connection: &OwnedFd, stream: TcpStream) {
     let _ = say(connection, &Request { file: 0, id: 2, ask: Ask::AttachArena }, &[stream.as_fd()]);
-    // Whoever closes the last one is held up, and that may be this test.
+    // The process that closes the last one is held up, and that may be this test.
     thread::spawn(|| drop(stream));
 }
 

@@ -114,7 +114,7 @@ fn device_killed_at_any_time_ends_every_request_with_a_name_and_is_found_again()
     let daemon = Aned::start(&device.socket, &[]);
     let built = program(4);
     let (is_over, lost, runs) = (AtomicBool::new(false), AtomicU32::new(0), AtomicU32::new(0));
-    // What a client makes first is made while the device lives: that it cannot be made otherwise is known.
+    // A client's first objects are made while the device lives: they cannot be made later.
     let ready = Barrier::new(4);
     let mut random = Random::new(0x0a9e_d002);
     thread::scope(|scope| {

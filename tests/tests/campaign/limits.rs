@@ -1,4 +1,4 @@
-//! What a case may take.
+//! The limits of a case.
 
 use ane::campaign::record::Verdict;
 

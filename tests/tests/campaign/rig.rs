@@ -73,13 +73,13 @@ impl CampaignFolder {
         self.command(output, arguments).output().expect("the command starts")
     }
 
-    /// What these files say together.
+    /// The totals of these files.
     pub(crate) fn report(&self, files: &[&str]) -> Totals {
         reported(files.iter().map(|file| self.path(file)))
     }
 }
 
-/// What files say together.
+/// The totals of files.
 pub(crate) fn reported(files: impl IntoIterator<Item = impl AsRef<Path>>) -> Totals {
     Totals::of(files.into_iter().map(|file| {
         let file = std::fs::File::open(file.as_ref()).expect("it is there");

@@ -1,4 +1,4 @@
-//! What a case is told to have done.
+//! The verdict on a case.
 
 use ane::campaign::record::Verdict;
 use ane_tests::command::{printed, refused};

@@ -1,4 +1,4 @@
-//! What is wrong is told in one line with what to try, and leaves nothing half-written.
+//! Wrong input gives one line with what to try, and no file that is half written.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -226,7 +226,7 @@ fn trace_that_does_not_fit_on_the_disk_is_told() {
     assert!(message.contains("/dev/full"), "{message}");
 }
 
-/// What the system calls a lack of memory may be a limit that somebody set.
+/// The system's lack of memory may be a limit that somebody set.
 #[test]
 fn lack_of_memory_under_a_limit_names_the_limit() {
     let limited = format!("ulimit -v 4000000; exec {} demo", path().display());

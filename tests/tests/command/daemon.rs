@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// A daemon that ends with the test.
 pub(crate) struct AneDaemon {
     child: Child,
-    /// What `--device` calls it.
+    /// The argument of `--device` for it.
     pub(crate) device: String,
     socket: PathBuf,
 }
@@ -281,7 +281,7 @@ fn exec_that_is_killed_leaves_neither_a_folder_nor_its_command() {
     assert_eq!(scratch.names().len(), 2, "{:?}", scratch.names());
     exec.kill().expect("it runs");
     exec.wait().expect("it is a child");
-    // Whoever adopts it may leave it a zombie for a while.
+    // The process that adopts it may leave it a zombie for a while.
     let state = || std::fs::read_to_string(format!("/proc/{command}/stat")).unwrap_or_default();
     assert!(eventually(|| kill(command, None).is_err() || state().contains(") Z ")), "{}", state());
     assert!(eventually(|| scratch.names() == ["process"]), "{:?}", scratch.names());

@@ -10,7 +10,7 @@ use super::scratch::Scratch;
 /// Tasks of the long program; with a report of each in memory there were some 290 KB for every one.
 const TASKS: usize = 2_000;
 
-/// What a command may take beyond the files it reads, and what it takes for a program of one task (KiB).
+/// The memory of a command beyond the files it reads, and its memory for a program of one task (KiB).
 const BEYOND: u64 = 64 << 10;
 
 /// True if a command ends well that may have so much address space (KiB).

@@ -118,7 +118,7 @@ impl Place {
     }
 }
 
-/// What is wrong with how a command has told of the disk, if anything is.
+/// The fault in a command's message about the disk, if there is one.
 fn wrong(output: &Output, wanted: &[&str]) -> Option<String> {
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     let is_told = output.status.code() == Some(1) && wanted.iter().all(|text| told.contains(text));
@@ -165,7 +165,7 @@ fn converted_program_that_does_not_fit_is_told_and_leaves_nothing() {
     assert_eq!(place.work.names(), ["out.anec"]);
 }
 
-/// What a campaign has written stays, so that it can go on.
+/// The results that a campaign has written stay, so that it can go on.
 #[test]
 fn campaign_that_does_not_fit_is_told_and_goes_on_later() {
     let place = Place::new();

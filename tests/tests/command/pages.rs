@@ -55,13 +55,14 @@ fn completions_exist_for_the_usual_shells() {
 fn examples(help: &str) -> Vec<String> {
     let (_, list) = help.split_once("Examples:\n").unwrap_or_default();
     let lines = list.lines().take_while(|line| line.starts_with("  "));
-    // What stands behind two blanks says what the line does.
+    // The text behind two blanks explains the line.
     let lines = lines.map(|line| line.trim().split("  ").next().unwrap_or_default().to_owned());
     // The rest of a line that was too long for the page is no line of its own.
     lines.filter(|line| line.contains("ane ")).collect()
 }
 
-/// What examples need that not every machine has: a kernel and a disk to boot, and a reader of manual pages.
+/// The arguments of examples that not every machine can run: a kernel and a disk to boot, and a reader of
+/// manual pages.
 const NOT_HERE: &[&str] = &[
     "ane vm ",
     "man -l",

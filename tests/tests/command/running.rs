@@ -35,20 +35,20 @@ impl Running {
         Self { device, aned, client: (clients, loaded) }
     }
 
-    /// What a command prints of it through the daemon.
+    /// The output of a command through the daemon.
     fn by_aned(&self, arguments: &[&str]) -> String {
         let device = format!("aned:{}", self.aned.socket().display());
         printed(&[arguments, &["--device", &device]].concat())
     }
 
-    /// What a command prints of it at its control socket.
+    /// The output of a command at its control socket.
     fn by_control(&self, arguments: &[&str]) -> String {
         printed(&[arguments, &["--control", &self.device.control().display().to_string()]].concat())
     }
 }
 
 impl Running {
-    /// What the device itself tells while it has its tables: a driver takes them away when nobody works.
+    /// The output of a command at the device while it has its tables: a driver takes them away when nothing runs.
     fn awake(&mut self, arguments: &[&str]) -> String {
         let end = Instant::now() + LIMIT;
         loop {

@@ -18,7 +18,7 @@ const ALL: u32 = u32::MAX;
 /// A register, the bits of it that are replaced, and by what.
 type Listed = (u32, u32, &'static [u32]);
 
-/// What tasks are, and their extents and operations.
+/// The kinds of the tasks, and their extents and operations.
 const TASKS: [Listed; 31] = [
     (0x08, 0x3f, &[0x22, 0x2a, 0x20, 0x02, 0x00, 0x0a, 0x08, 0x28]),
     (0x1c, 7 << 10, &[0, 1 << 10, 2 << 10, 3 << 10, 4 << 10, 5 << 10]),

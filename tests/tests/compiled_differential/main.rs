@@ -1,6 +1,7 @@
 //! Programs of Apple's compiler, transcribed as register words, on the device and on the second engine.
 //!
-//! What they mean is held elsewhere; here both engines have to leave the same bytes. Surfaces and coefficients are noise,
+//! Other tests hold their meaning; here both engines have to leave the same bytes. Surfaces and coefficients
+//! are noise,
 //! but for activation tables and sparse slots, which have a form.
 
 mod listed;

@@ -69,7 +69,7 @@ fn pass<F: Files>(rig: &mut Clients<F>, built: &Built, loaded: &Loaded, number: 
     rig.take(loaded, built.surface("y").unwrap())[0].to_f32()
 }
 
-/// What any front gives: every answer of both calls, and a program whose input another buffer stands in for.
+/// The behaviour of any front: every answer of both calls, and a program whose input is another buffer's.
 fn both_blocks<F: Files>(rig: &mut Clients<F>) {
     let file = rig.open();
     assert_eq!(map(rig, file, &[[0, 0, 1], [u64::MAX, 0, 2]]), Err(Errno::ERANGE));

@@ -75,7 +75,7 @@ fn fault_is_kept_for_the_file_whose_request_it_ended() {
     assert_eq!(param(&mut rig, other, Param::State), State::Ready as u64);
 }
 
-/// What GET_FAILURE says of a fence, into so much room: the answer, and the text.
+/// GET_FAILURE of a fence, with so much room for the text: the answer, and the text.
 fn failure(
     rig: &mut EmbeddedClients,
     file: FileId,

@@ -155,7 +155,7 @@ fn records_of_a_loaded_program_hold_aperture_addresses_and_name_the_circuits() {
             (Target::TileWriter, tile(of(Usage::Output)), None),
         ]
     );
-    // Whoever prints an address says of which space it is.
+    // A printed address has the name of its space.
     assert_eq!(format!("{}", writes[1].first).split(' ').next(), Some("aperture"));
     assert_eq!(format!("{}", writes[1].register).split(' ').next(), Some("engine"));
     assert_eq!(format!("{}", of(Usage::Input)).split(' ').next(), Some("iova"));

@@ -69,7 +69,7 @@ fn first_descriptor_that_its_client_spoils_while_the_request_waits_runs_as_it_wa
     rig.write(text, 0, &vec![0xff; text.size as usize]);
     assert_eq!(rig.wait(file, fence).result, 0);
     assert_eq!(rig.take(&loaded, built.surface("y").unwrap()), [f16::from_f32(3.0)]);
-    // What is submitted now is what lies there now.
+    // The next submission uses the bytes that lie there now.
     assert_ne!(rig.run(&loaded).result, 0);
 }
 

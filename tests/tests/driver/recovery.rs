@@ -131,7 +131,7 @@ fn file_that_is_closed_behind_a_request_that_is_stuck_is_gone_once_the_queue_let
     inject(&mut rig, "stuck-queue");
     let (stuck, _) = (rig.submit(&others).unwrap(), rig.submit(&loaded).unwrap());
     rig.settle();
-    // What it has in the queue is behind another's, which is not to be taken along.
+    // Its request in the queue is behind another file's, which must not be removed with it.
     rig.driver.close(file);
     rig.settle();
     assert_eq!(rig.driver.contexts().len(), 2);

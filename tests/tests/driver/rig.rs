@@ -86,7 +86,7 @@ pub(crate) fn counter(rig: &mut EmbeddedClients, file: FileId, is_device: bool, 
     let scope = if is_device { STATS_DEVICE } else { STATS_FILE };
     let mut get = GetStats { counters: at, count: Counter::CODES.len() as u32, scope };
     if is_device {
-        // What others do is told to those who look after the device.
+        // The work of others is only shown to those who look after the device.
         assert_eq!(rig.ioctl_with(file, &GET_STATS, &mut get, &mut memory), Err(Errno::EPERM));
         let privileged = rig.open_as(true);
         rig.ioctl_with(privileged, &GET_STATS, &mut get, &mut memory).unwrap();

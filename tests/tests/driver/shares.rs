@@ -52,7 +52,7 @@ fn user_whose_requests_hang_leaves_others_their_share() {
         let one = Instant::now();
         assert_eq!(result(&rig.run(&short)), Ok(()));
         results += 1;
-        // What takes longer than this waited for somebody.
+        // A request that takes longer than this waited for somebody.
         ran += one.elapsed().min(Duration::from_millis(20));
     }
     // Half is fair, and each of the two has a request that it may finish when the time is over.

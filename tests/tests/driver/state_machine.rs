@@ -319,7 +319,7 @@ impl StateMachine {
         let _ = call(&mut self.rig, file, &CONTEXT_ATTACH, attach);
     }
 
-    /// What holds at any time.
+    /// The invariants.
     fn check(&mut self) {
         let contexts = self.rig.driver.contexts();
         for (n, context) in contexts.iter().enumerate() {
@@ -343,7 +343,7 @@ impl StateMachine {
         assert_eq!(seen.len(), arenas.len(), "two contexts, two arenas");
     }
 
-    /// Lets time pass until a request has ended. What is stuck ends by the device's own deadline.
+    /// Lets time pass until a request has ended. A stuck request ends by the device's own deadline.
     fn see_end(&mut self, file: FileId, fence: u64) {
         let start = Instant::now();
         loop {

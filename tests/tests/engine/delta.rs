@@ -1,4 +1,4 @@
-//! What the delta adds to the registers, feature by feature, with results worked out by hand.
+//! The delta's additions to the registers, feature by feature, with results worked out by hand.
 
 use ane_tests::reference::engine::numbers::half_bits;
 use ane_tests::reference::engine::{Mode, TaskOutcome};
@@ -282,7 +282,7 @@ fn source_2_of_bytes_is_read_as_a_source_1_of_bytes_is() {
     assert_eq!(sum.done(), sums);
     // The port has the format of bytes or none that is known.
     assert_eq!(sum.set(0x1383C, 0x2030).refused(), 0x1383C);
-    // What a copy leaves on chip as bytes, 16 of them for each channel.
+    // A copy leaves bytes on chip, 16 of them for each channel.
     let mut kept = TaskRig::planar(COPY, [2, 1, 2], 0);
     kept.set(0x08, 0x02).set(0x4830, 0x130).set(0x4834, 0x8000).set(0x4838, 16).set(0x483C, 32);
     kept.set(0x17800, 0).input(0, &bits(&[1.0, -1.0, 3.0, -128.0]));
@@ -333,7 +333,7 @@ fn plane_that_is_not_full_has_rows_as_wide_as_it_has_outputs() {
     halves.resize(64, 0);
     halves.extend(bits(&rows[48..]));
     assert_eq!(written.constants(&halves).done(), [12.0, 12.0, 12.0, 12.0, 84.0]);
-    // What the channels bring is neither.
+    // The bytes of the channels are neither.
     for sizes in [&[(0, 64), (64, 128)][..], &[(0, 64)]] {
         assert_eq!(run(filled, sizes).refused(), 0x10, "{sizes:?}");
     }
@@ -342,7 +342,7 @@ fn plane_that_is_not_full_has_rows_as_wide_as_it_has_outputs() {
 /// Requirement: ORA-38
 #[test]
 fn sparse_planes_with_fewer_outputs_than_lanes_are_refused() {
-    // Of two lanes nobody knows the masks, nor of planes that are dealt evenly or are not full.
+    // Nobody knows the masks of two lanes, nor those of planes that are dealt evenly or are not full.
     for (outputs, lanes_log2, engines) in [(2, 1, 1), (8, 3, 2), (5, 2, 2)] {
         let mut rig = TaskRig::neural(Mode::M1, [1, 1, 1], [outputs, 1, 1], MULTIPLY);
         rig.set(0x1C, 0x5000_A021 | lanes_log2 << 10).set(0x34, (engines - 1) << 19);

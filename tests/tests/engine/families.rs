@@ -129,7 +129,7 @@ fn layer_norm_lays_its_mean_and_its_factors_into_two_rows_of_a_transposed_source
     rig.set(0x481C, BESIDE).set(0x4820, 16).set(0x4824, 32).input(1, &bits(&values));
     to_chip(&mut rig, KEPT + 0x20, 0x40, 0x20);
     done(&mut rig);
-    // What is left of the mean, times the factor.
+    // The difference to the mean, times the factor.
     rig.set(0x34, NORMALISE << 4 | 1).set(0x30, 0x200).set(0x4804, 0x0050_0172).set(0x8800, 3 << 18);
     rig.set(0x4808, 0).set(0x480C, 16).set(0x4810, 32).set(0x880C, 1.0_f32.to_bits());
     from_chip(&mut rig, 0x481C, KEPT, 0x40, 0x20);

@@ -83,7 +83,7 @@ fn broadcast_makes_an_operand_one_column_row_or_channel() {
     ];
     for (flag, wanted) in wanted {
         let mut rig = TaskRig::planar(BINARY, [2, 2, 2], 0);
-        // What lies beyond the one column, row or channel is not looked at.
+        // Strides beyond the one column, row or channel have no effect.
         let second = [
             [10.0, 0.0, 20.0, 0.0, 30.0, 0.0, 40.0, 0.0],
             [10.0, 20.0, 0.0, 0.0, 30.0, 40.0, 0.0, 0.0],

@@ -141,7 +141,7 @@ fn post_scale_multiplies_before_the_nonlinearity() {
     }
 }
 
-/// What a program's first task does with one bit of one register flipped, for every bit of every register.
+/// The outcome of a program's first task with one bit of one register flipped, for every bit of every register.
 fn flipped(name: &str) -> Vec<(TaskOutcome, bool)> {
     let Some(mut program) = LoadedProgram::new(name, Mode::M1) else { return Vec::new() };
     let bars = program.bars;

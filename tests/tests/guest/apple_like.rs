@@ -55,7 +55,7 @@ fn hazards(control: &Path) -> Vec<String> {
     counters
 }
 
-/// What a job that fails says, and how many pages were contained and how often the power was cycled for it.
+/// The message of a job that fails, the number of pages that were contained, and the number of power cycles for it.
 fn failure(machine: &mut Machine, name: &str) -> (String, u32, u32) {
     let count = |machine: &mut Machine| {
         let said = machine.ok(COUNTERS);

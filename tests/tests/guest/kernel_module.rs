@@ -20,7 +20,7 @@ use super::clients::{case, sums};
 /// Submissions that are timed.
 const TIMES: u32 = 200;
 
-/// What goes into a guest: programs with bytes for their inputs, and the program that asks nothing of the engine.
+/// The files of a guest: programs with bytes for their inputs, and the program that asks nothing of the engine.
 pub(super) struct Files {
     pub(super) folder: TempDir,
     samples: Vec<Sample>,
@@ -35,7 +35,7 @@ impl Files {
         let mut all: Vec<_> = names.iter().map(|name| folder.path().join(name)).collect();
         all.push(folder.path().join("null.anec"));
         std::fs::write(&all[all.len() - 1], null_task::program(1).to_anec().unwrap()).unwrap();
-        // What comes of each program here, by the same client, compiled for this machine.
+        // The results of each program here, by the same client, compiled for this machine.
         let client = compiled("raw.c", folder.path(), &[])?;
         // `ane exec` looks for it.
         command::library("ane-drm-shim", "libane_drm_shim.so");
@@ -125,13 +125,13 @@ fn goes_and_comes_back(machine: &mut Machine, go: &str, come: &str) {
 fn sleeps_and_is_loaded_again(machine: &mut Machine) {
     is_loaded(machine);
     machine.ok("echo devices >/sys/power/pm_test; echo 0 >/sys/module/suspend/parameters/pm_test_delay");
-    // Which device wakes first is chance where nothing orders them.
+    // It is chance which device wakes first where nothing orders them.
     for _ in 0..3 {
         machine.ok("echo freeze >/sys/power/state");
         assert_eq!(machine.ok("accel sum.anec once"), "done");
     }
     assert_eq!(machine.ok("dmesg | grep -Ei 'failed to (reset|resume)' || true"), "");
-    // Whoever fills the queue was not disturbed, and takes its requests along.
+    // The client that fills the queue was not disturbed, and its requests end.
     machine
         .ok("kill -0 $(pidof requests) && kill -9 $(pidof requests); while pidof requests; do sleep 1; done");
     machine.ok("rmmod ane; [ ! -e /dev/accel/accel0 ]; insmod /modules/user/*.ko");

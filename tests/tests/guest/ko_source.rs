@@ -64,7 +64,7 @@ fn make_linux(at: &Path) -> PathBuf {
     std::fs::create_dir_all(&headers).unwrap();
     let calls = std::fs::read_to_string(workspace::root().join("uapi/include/ane_accel.h")).unwrap();
     std::fs::write(headers.join("ane_accel.h"), calls.replace("<linux/ioctl.h>", "\"drm.h\"")).unwrap();
-    // What must not be taken for the header of the kernel that it is built for.
+    // This header must not be taken for that of the kernel that the module is built for.
     std::fs::create_dir_all(at.join("include/linux")).unwrap();
     std::fs::write(at.join("include/linux/mm.h"), "#error of another kernel\n").unwrap();
     make_libane(&at.join("libane"));

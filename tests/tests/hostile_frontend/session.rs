@@ -83,7 +83,7 @@ fn memory_table_that_lies_is_survived() {
         let (name, region) = lies(Hostile::region(&memory))[n];
         let refused = frontend.set_mem_table(&[region]).is_err();
         assert!(refused || !name.contains("file"), "{name}");
-        // What else is refused is the transport's affair; using it has to be harmless.
+        // The transport refuses other places; using them has to be harmless.
         let places = VringConfigData {
             queue_max_size: SIZE,
             queue_size: SIZE,
@@ -246,7 +246,7 @@ fn memory_that_is_refused_is_not_touched_while_the_guest_kicks() {
     assert!(daemon.is_running());
 }
 
-/// What the daemon says of its engine; it has to take the engine for that.
+/// The daemon's description of its engine; it has to take the engine for that.
 fn dump(daemon: &Daemon) -> String {
     let mut control = UnixStream::connect(daemon.control()).expect("it listens");
     control.set_read_timeout(Some(LIMIT)).expect("a time-out can be set");
@@ -279,7 +279,7 @@ fn kick_replaced_by_an_empty_one_that_blocks_leaves_the_device_as_it_was() {
     let mut frontend = Hostile::new(&daemon.socket());
     let empty = event(&blocking());
     frontend.frontend.set_vring_kick(0, &empty).expect("an eventfd is accepted");
-    // The old one is no kick any more, and whoever reads the new one waits for ever.
+    // The old one is no kick any more, and a reader of the new one waits for ever.
     for _ in 0..10 {
         frontend.kick(0);
     }
@@ -298,7 +298,7 @@ fn call_that_is_full_and_blocks_keeps_neither_the_engine_nor_the_next_frontend()
     let full = blocking();
     rustix::io::write(&full, &(u64::MAX - 1).to_ne_bytes()).expect("it takes a count");
     frontend.frontend.set_vring_call(0, &event(&full)).expect("an eventfd is accepted");
-    // What the device may have done about it is undone.
+    // The device may have changed this; it is undone.
     rustix::io::ioctl_fionbio(&full, false).expect("a flag can be changed");
     assert!(frontend.is_served(), "the request is answered all the same");
     assert!(dump(&daemon).contains("front: sound"));

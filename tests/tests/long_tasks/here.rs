@@ -221,7 +221,7 @@ impl Cancel for Questions {
 
 #[test]
 fn no_turn_of_a_long_pass_moves_much_more_than_there_is_to_a_turn() {
-    /// What counts as a step of a transfer.
+    /// The bytes of a transfer's step.
     const STEP_BYTES: u64 = 16;
 
     for (what, built, _) in long_ones() {

@@ -1,6 +1,6 @@
 //! Tasks that take long, and what goes on meanwhile: the array's share is computed beside the thread that has the device.
 //!
-//! What is said to take long here takes minutes, and every wait ends long before.
+//! The long tasks here take minutes, and every wait ends long before.
 
 mod clients;
 mod here;

@@ -8,7 +8,7 @@ use super::exact;
 
 const DIMS: [usize; 3] = [2, 3, 4];
 
-/// What stands around reductions in models, and some that looks like it.
+/// The layers around reductions in models, and some that look like them.
 fn layer(random: &mut Random, network: &mut Network, values: &[ValueId]) -> ValueId {
     // Mostly the newest value, so that chains come about.
     let mut any = |values: &[ValueId]| {

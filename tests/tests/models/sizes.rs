@@ -127,7 +127,7 @@ fn layers_that_do_not_fit_are_all_named() {
     assert!(problems[0].to_string().contains("[1, 12000, 1, 128]"), "{}", problems[0]);
 }
 
-/// What the engine's planar half does, over lines that neither fit nor divide well.
+/// The operations of the engine's planar half, over lines that neither fit nor divide well.
 #[test]
 fn random_planar_graphs_over_many_lines_agree() {
     let shapes: [&[i64]; 7] = [

@@ -17,7 +17,7 @@ fn cast(net: &mut Onnx, x: &str, to: i64) -> String {
     net.node("Cast", &[x], &[("to", Integer(to))])
 }
 
-/// What a model with one operand makes of it.
+/// The result of a model with one operand.
 fn made(net: &mut Onnx, y: &str, x: &Array) -> Array {
     net.node_to("Identity", &[y], "y", &[]);
     net.output("y", &[1]);

@@ -3,9 +3,10 @@
 //! Files of one folder may need each other: they are one thing in several parts. A cycle over folders means that none of them can
 //! be read, tested or moved without the others. A file that has a folder of its name is of that folder, as its `mod.rs` would be.
 //!
-//! What a file needs is read from its paths: `use` declarations, and paths that begin with `crate`, `super`, `self` or a module
-//! beside them. A name that a module hands on (`pub use`) counts for the file that it comes from. Code for tests does not count.
-//! Calls of methods have no path, so what only they need is not seen.
+//! The paths in a file show the files that it needs: `use` declarations, and paths that begin with `crate`,
+//! `super`, `self` or a module beside them. A name that a module hands on (`pub use`) counts for the file that
+//! it comes from. Code for tests does not count. Calls of methods have no path, so a need that shows in such
+//! calls only is not seen.
 //!
 //! * `source`: a file without comments, texts and tests; `paths`: the paths in it; `package`: from paths to files, and cycles.
 

@@ -27,7 +27,7 @@ pub(crate) struct Package {
 pub(crate) struct Cycle {
     /// The folders, from the package's own.
     pub(crate) folders: Vec<String>,
-    /// What crosses from one folder to another: the file, and what it needs.
+    /// The needs that cross from one folder to another: the file, and the file that it needs.
     crossings: Vec<String>,
 }
 
@@ -137,7 +137,7 @@ impl Package {
             .find(|module| defines(&self.modules[*module].code, word))
     }
 
-    /// Which file needs which, and by what path.
+    /// The files that each file needs, and the path by which it names each.
     fn needs(&self) -> BTreeMap<&Words, BTreeMap<&Words, String>> {
         let mut needs = BTreeMap::<_, BTreeMap<_, _>>::new();
         for (module, Module { named, .. }) in &self.modules {

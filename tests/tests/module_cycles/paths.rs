@@ -3,18 +3,18 @@
 /// A path, word by word.
 pub(crate) type Words = Vec<String>;
 
-/// What one module, which may be an inner one of its file, names.
+/// The paths that one module names, which may be an inner one of its file.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
     /// The inner modules around it, from the file's own.
     pub(crate) inside: Words,
     /// Paths that it uses.
     pub(crate) used: Vec<Words>,
-    /// What it hands on: the name there, and the path that it comes from. A `*` hands on everything.
+    /// The names that it hands on, and the path that each comes from. A `*` hands on everything.
     pub(crate) handed_on: Vec<(String, Words)>,
 }
 
-/// What the modules of a file name.
+/// The paths that the modules of a file name.
 pub(crate) fn of(code: &str) -> Vec<Named> {
     let mut all = Vec::new();
     collect(code, Vec::new(), &mut all);

@@ -1,6 +1,6 @@
 //! The text of a file as far as its paths matter: without comments, literals and what only tests see.
 
-/// What is left of a file.
+/// A file without comments, literals and code for tests.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
     pub(crate) code: String,

@@ -1,4 +1,4 @@
-//! What the compiler made and what the builder makes of the same operation, on the same inputs and coefficients.
+//! The compiler's program and the builder's for the same operation, on the same inputs and coefficients.
 //!
 //! Both are programs of one engine, so that their results are the same bit by bit wherever both do the same arithmetic.
 //! Where they need not, [`most`] says why and by how much they may differ.
@@ -137,7 +137,7 @@ fn convolution(
     let (kernel, stride, groups) = (number("k"), number("stride"), number("groups"));
     let [_, outputs, out, _] = oracle.output().shape.map(|extent| extent as u32);
     let shape = graph.shape(x)?;
-    // What is there of odd padding comes behind.
+    // If the padding is odd, its larger part comes behind.
     let all = ((out - 1) * stride + kernel).saturating_sub(shape.h);
     let (before, behind) = (all / 2, all - all / 2);
     let (weights, biases) = &made.layers[0];

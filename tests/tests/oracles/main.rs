@@ -14,7 +14,7 @@ use half::f16;
 /// Memory for the largest of them: sixteen megabytes of coefficients, and operands.
 const MEMORY: usize = 64 << 20;
 
-/// What the device makes of the inputs.
+/// The device's result for the inputs.
 fn run(oracle: &Oracle, made: &constants::MadeConstants, inputs: &[Vec<f16>]) -> Vec<f64> {
     let stream = oracle.stream();
     let program = oracle.program(&stream, made);

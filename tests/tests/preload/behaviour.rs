@@ -1,4 +1,4 @@
-//! What existing clients depend on, what goes wrong, and what programs do with descriptors.
+//! The behaviour that existing clients depend on, failures, and the ways in which programs use descriptors.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn stuck(queue: Option<u32>) -> Options {
     Options { inject: vec![Injection::StuckQueue(queue)], ..Options::default() }
 }
 
-/// What `hang.c` says to the example, twice.
+/// The messages of `hang.c` to the example, twice.
 fn submitted(options: &Options) -> Option<String> {
     let (preload, program) = client("hang.c", options)?;
     Some(preload.done(Command::new(program).arg(example())))
@@ -60,7 +60,7 @@ fn call_with_one_thing_wrong_is_refused_and_the_client_goes_on() {
 fn thousand_files_opened_and_closed_leave_none_open() {
     let Some((preload, program)) = client("cycles.c", &Options::default()) else { return };
     preload.done(&mut Command::new(&program));
-    // What the process had at its end went with it.
+    // The descriptors that the process had at its end were closed with it.
     preload.done(&mut Command::new(&program));
 }
 
@@ -160,7 +160,7 @@ fn unexplained(folder: &Path) -> PathBuf {
     path
 }
 
-/// What `ane exec` with these arguments writes to standard error around `hang.c`, which submits twice.
+/// The standard error of `ane exec` with these arguments around `hang.c`, which submits twice.
 fn said_of(arguments: &[&str], model: &Path, program: &Path) -> String {
     let output = Command::new(ane_tests::command::path())
         .arg("exec")

@@ -33,7 +33,7 @@ fn several_processes_with_twelve_files_each_get_what_a_file_alone_gets() {
 fn files_without_end_are_refused_at_some_point_and_those_that_are_open_go_on() {
     let Some((preload, program)) = crowd() else { return };
     preload.done(Command::new(&program).arg(example()).args(["20", "more"]));
-    // What the process had at its end went with it.
+    // The descriptors that the process had at its end were closed with it.
     preload.done(Command::new(&program).arg(example()).args(["20", "more"]));
 }
 

@@ -11,7 +11,7 @@ use ane_capi::{Bind, Network};
 use ane_tests::preload::{compiled, include};
 use half::f16;
 
-/// What C is asked, and what it has to say (client-abi).
+/// The questions to C, and the right answers (client-abi).
 fn questions() -> Vec<(String, usize)> {
     let offsets = [
         ("ane_nn", "fd", offset_of!(Network, fd)),

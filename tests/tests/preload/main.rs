@@ -1,6 +1,6 @@
 //! Clients that know nothing of this project, through the preload library: in C, C++ and Python, linked and by hand.
 //!
-//! What they run are the compiled programs that the engine's own tests know; what they get has to be the same to the bit.
+//! They run the compiled programs that the engine's own tests know, and their results have to be the same to the bit.
 
 mod behaviour;
 mod crowd;

@@ -37,7 +37,7 @@ fn elements(surface: &container::Surface<'_>) -> usize {
     [shape.n, shape.c, shape.h, shape.w].into_iter().map(|count| count as usize).product()
 }
 
-/// What the engine gives, without driver and daemon.
+/// The engine's results, without driver and daemon.
 fn expected(program: &Program<'_>, inputs: &[Vec<f16>]) -> Vec<Vec<u8>> {
     let mut runner = EmbeddedRunner::open(&Options::default(), MEMORY);
     runner.load(program);

@@ -1,9 +1,9 @@
 //! F7: neighbours who want everything, and the share that is left to a stranger.
 //!
-//! The stranger always has eight requests of four null tasks waiting. Alone, the engine is all his; beside one other user, half of
-//! it is fair, whoever that is and however many clients he has. Each kind of neighbour has three clients: tasks that are
-//! long, requests of 60,000 tasks, tasks that do not end, buffers that are mapped and let go without end, and connections that are
-//! made and dropped.
+//! The stranger always has eight requests of four null tasks waiting. Alone, the engine is all his; beside one other
+//! user, half of it is fair, for any neighbour with any number of clients. Each kind of neighbour has three clients:
+//! tasks that are long, requests of 60,000 tasks, tasks that do not end, buffers that are mapped and let go without
+//! end, and connections that are made and dropped.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -46,7 +46,7 @@ enum Greed {
     Connecting,
 }
 
-/// What a greedy client does until it is over. It is ready once it has what it wants to be greedy with.
+/// The work of a greedy client until it is over. The client is ready once it has the things that it is greedy with.
 fn greedy(kind: Greed, socket: &Path, ready: &Barrier, is_over: &AtomicBool) {
     become_user(GREEDY);
     if let Greed::Connecting = kind {

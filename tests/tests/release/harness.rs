@@ -18,7 +18,7 @@ pub(crate) struct Figure {
     /// `F2` and the like.
     pub(crate) id: &'static str,
     pub(crate) what: &'static str,
-    /// What has to hold.
+    /// The condition that has to hold.
     pub(crate) wanted: &'static str,
     /// How many, or how many seconds, beside other tests.
     pub(crate) ci: u64,
@@ -46,19 +46,19 @@ impl Plan {
     }
 }
 
-/// What came of a figure.
+/// The outcome of a figure.
 pub(crate) struct Verdict {
-    /// What was seen, in words and numbers.
+    /// The observation, in words and numbers.
     pub(crate) got: String,
-    /// Whether what has to hold does.
+    /// Whether the condition holds.
     pub(crate) held: bool,
-    /// Whether it fails a test beside other tests, too. Where times are compared on a machine that is shared, the bounds of
-    /// that are wide: a figure that is missed narrowly there is told and fails nothing.
+    /// Whether it also fails a test beside other tests. Where times are compared on a machine that is shared,
+    /// the bounds are wide: a figure that is missed narrowly there is reported and fails nothing.
     pub(crate) fails: bool,
 }
 
 impl Verdict {
-    /// Of a figure that is no time: it holds, or a test fails.
+    /// The verdict on a figure that is no time: it holds, or a test fails.
     pub(crate) const fn counted(got: String, held: bool) -> Self {
         Self { got, held, fails: !held }
     }

@@ -1,4 +1,4 @@
-//! What a process has, as the system tells it: what has to be the same again when everybody is gone.
+//! The resources of a process, as the system reports them: they have to be the same again when all clients are gone.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ pub(crate) struct Having {
 }
 
 impl Having {
-    /// What a process has now.
+    /// The resources of a process now.
     pub(crate) fn of(process: u32) -> Self {
         let entries =
             |what| std::fs::read_dir(format!("/proc/{process}/{what}")).expect("the process lives").count();
@@ -25,7 +25,7 @@ impl Having {
         Self { descriptors: entries("fd"), threads: entries("task"), resident }
     }
 
-    /// What a process has once it is at rest: what two looks in a row agree on.
+    /// The resources of a process once it is at rest, which means that two looks in a row agree.
     pub(crate) fn at_rest(process: u32) -> Self {
         let mut last = Self::of(process);
         let end = Instant::now() + LIMIT;
@@ -39,7 +39,7 @@ impl Having {
         }
     }
 
-    /// What a process had before and has after, in words and numbers.
+    /// The resources of a process before and after, in words and numbers.
     pub(crate) fn told(before: &Self, after: &Self) -> String {
         format!(
             "descriptors {} to {}, threads {} to {}, memory {} to {} KiB",
@@ -52,14 +52,14 @@ impl Having {
         )
     }
 
-    /// Whether it is no more than `before`, and `kibibytes` of memory.
+    /// Whether the resources are at most those of `before` and `kibibytes` of memory.
     pub(crate) const fn is_back(&self, before: &Self, kibibytes: u64) -> bool {
         self.descriptors <= before.descriptors
             && self.threads <= before.threads
             && self.resident <= before.resident + kibibytes
     }
 
-    /// What a process has once it is back, or when it was given time enough.
+    /// The resources of a process once it is back, or when it was given time enough.
     pub(crate) fn once_back(process: u32, before: &Self, kibibytes: u64) -> Self {
         let end = Instant::now() + LIMIT;
         loop {

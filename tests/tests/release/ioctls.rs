@@ -129,7 +129,7 @@ impl RandomCalls {
         (argument, memory)
     }
 
-    /// Calls once. What it ended with, if it did, and the call's number.
+    /// Calls once. The result, if it ended, and the call's number.
     fn call(&mut self) -> (u32, Option<Result<(), Errno>>) {
         let index = self.random.below(self.files.len() as u32) as usize;
         let all = IOCTLS.len() + DRM_IOCTLS.len();
@@ -163,7 +163,7 @@ impl RandomCalls {
     }
 }
 
-/// Whether the page lists an error for a number. One that is no call's fails as any may.
+/// Whether the page lists an error for a number. A number without a call may fail in any way.
 fn is_listed(number: u32, errno: Errno) -> bool {
     let own = find(number).map_or(&[][..], |ioctl| ioctl.refusals);
     own.iter().chain(ALWAYS).any(|refusal| refusal.errno == errno)

@@ -1,9 +1,9 @@
 //! F5: contexts of different users reach for each other's memory.
 //!
 //! Each of the eight contexts, as attacker, runs a program whose input or output is forged to lie at an address of each
-//! context, as victim. What is at that address there: memory that is mapped, nothing, memory whose mapping went after
-//! the engine had used it (a stale translation would still lead to it), and memory that was freed so. The victim may be the
-//! attacker itself: what it has mapped it has to reach then, or the probe would prove nothing.
+//! context, as victim. The address there has one of these: memory that is mapped, nothing, memory whose mapping went
+//! after the engine had used it (a stale translation would still lead to it), and memory that was freed so. The victim
+//! may be the attacker itself: what it has mapped it has to reach then, or the probe would prove nothing.
 
 use ane::build::{Built, Graph, Shape};
 use ane::embedded;
@@ -37,7 +37,7 @@ const ROW: usize = 32;
 /// Probes of one device.
 const PROBES: u64 = 10 * 8 * 8 * 4;
 
-/// What is at the address.
+/// The state of the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Mapped,
@@ -164,7 +164,8 @@ impl Parties {
         self.reuse(attacker, number).map_err(|why| format!("{case}: {why}"))
     }
 
-    /// A new buffer of the attacker's has nothing of anybody's, whoever had its pages before.
+    /// A new buffer of the attacker's has none of the bytes of another client that had its pages
+    /// before.
     fn reuse(&mut self, attacker: usize, number: u64) -> Result<(), String> {
         let context = self.parties[attacker].context;
         let fresh = self.driven.buffer(context, PAGE.into(), Usage::Input, 0);

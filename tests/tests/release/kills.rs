@@ -1,8 +1,9 @@
 //! F4: the device, the daemon and clients are killed in turns, as `kill -9` kills, while eight clients work.
 //!
-//! Six clients add one to a number, in place: a request that ran twice, or not at all, is seen in the number. Two more are
-//! processes that are killed themselves. What is killed is started again at once, at the same place; then each of the six has
-//! to get a request done, and the time that takes is its recovery. A client that has lost its daemon connects again.
+//! Six clients add one to a number, in place: a request that ran twice, or not at all, is seen in the number. Two more
+//! are processes that are killed themselves. A process that is killed is started again at once, at the same place; then
+//! each of the six has to get a request done, and the time that takes is its recovery. A client that has lost its
+//! daemon connects again.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -82,7 +83,7 @@ impl Drop for Mortal {
     }
 }
 
-/// What all clients share with whoever kills.
+/// The state that all clients share with the killer.
 struct Killing {
     socket: PathBuf,
     built: Built,

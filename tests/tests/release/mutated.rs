@@ -34,7 +34,7 @@ const LONGEST: Duration = Duration::from_secs(20);
 /// its device is not among it: its addresses are spoken for as a whole, and few pages of it are touched.
 const MEMORY: u64 = 4 << 30;
 
-/// What a command line has in the place of the damaged file, of a sound one of its kind, and of a file to write.
+/// Words of a command line that stand for the damaged file, for a sound one of its kind, and for a file to write.
 const DAMAGED: &str = "DAMAGED";
 const SOUND: &str = "SOUND";
 const OUT: &str = "OUT";
@@ -189,14 +189,14 @@ fn heard(stderr: &mut ChildStderr) -> Option<String> {
         }
         match stderr.read(&mut part) {
             Ok(0) | Err(_) => return Some(String::from_utf8_lossy(&text).into_owned()),
-            // What is said beyond this is not kept.
+            // Output beyond this is not kept.
             Ok(read) if text.len() < 1 << 16 => text.extend_from_slice(&part[..read]),
             Ok(_) => {}
         }
     }
 }
 
-/// What was wrong with how a command ended.
+/// The exit code of a command, or the fault in the way that it ended.
 fn judge(mut child: Child) -> Result<i32, String> {
     let said = heard(child.stderr.as_mut().expect("it is piped"));
     if said.is_none() {
@@ -273,7 +273,7 @@ fn part(plan: Plan, thread: u64, left: &AtomicU64) -> ([u64; 6], Vec<String>) {
 #[test]
 fn f2_damaged_file_is_refused_or_read_by_every_command() {
     path();
-    // What cargo took to build the command is no command's.
+    // The memory of cargo, which built the command, is not the command's.
     let before = getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| usage.max_rss());
     FIGURE.run(|plan| {
         let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;

@@ -28,7 +28,7 @@ const FIGURE: Figure = Figure {
 /// A line for each program.
 type Lines = Vec<String>;
 
-/// What `digests` prints, perhaps run by an emulator. None if there is no such emulator.
+/// The output of `digests`, perhaps run by an emulator. `None` if there is no such emulator.
 fn digests(program: &Path, emulator: &[&str], first: u64, count: u64, threads: u64) -> Option<Lines> {
     let mut command = match emulator {
         [] => Command::new(program),

@@ -39,10 +39,10 @@ const FIGURE: Figure = Figure {
 const BETWEEN: u64 = 50;
 /// Kibibytes that the heap of the device may have kept: what its allocator does not give back.
 const HEAP: u64 = 4 << 10;
-/// What is waited for that may never come.
+/// The wait for things that may never come.
 const SHORT: Duration = Duration::from_millis(20);
 
-/// What attackers hand over.
+/// The descriptors that attackers hand over.
 struct Things {
     memory: OwnedFd,
     event: OwnedFd,
@@ -292,7 +292,7 @@ fn is_platform_served(socket: &Path) -> bool {
     client.region_read(7, 0, &mut identity).is_ok() && identity == [0xf4, 0x1a, 0xfa, 0x10]
 }
 
-/// Half of the sessions, at one front. What the device had before and after, or what was wrong.
+/// Half of the sessions, at one front. The device's resources before and after, or the error.
 fn front(
     plan: Plan,
     part: u64,

@@ -23,7 +23,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Starts both; whoever likes may come.
+    /// Starts both; any user may connect.
     pub(crate) fn start(device: &[&str], daemon: &[&str]) -> Self {
         let device = Daemon::start(device);
         let daemon = Aned::start(&device.socket(), &[&["--mode", "666"], daemon].concat());

@@ -10,7 +10,7 @@ use super::making::{GraphMaker, GraphOperand};
 const SCALES: [f32; 8] = [0.5, -3.0, 0.0, f32::NAN, f32::INFINITY, f32::MIN_POSITIVE, f32::MAX, 1.0 / 3.0];
 
 impl GraphMaker {
-    /// What the planar engine does with elements; of one operand if it `is_alone`.
+    /// An operation of the planar engine on elements; of one operand if it `is_alone`.
     fn element(&mut self, is_alone: bool) -> Element {
         const ALONE: [Operation; 2] = [Operation::Add, Operation::SumSquared];
         const TWO: [Operation; 5] = [

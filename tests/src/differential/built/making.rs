@@ -82,7 +82,7 @@ impl GraphMaker {
         if fits(self.graph.shape(candidate)?) { Ok(candidate) } else { self.input(shape) }
     }
 
-    /// What the neural engine does at the end, without a table.
+    /// The last step of the neural engine, without a table.
     pub(super) fn tail(&mut self) -> Tail {
         let tail = if self.once_in(3) { Tail::RELU } else { Tail::NONE };
         let post_scale = if self.once_in(2) { self.half() } else { f16::ONE };

@@ -1,6 +1,6 @@
 //! Random programs of the builder: chains of a few operations over tensors of any shape, in any place.
 //!
-//! What the builder makes, the device runs: here a refusal is a fault of one of the two.
+//! The device has to run all that the builder makes: here a refusal is a fault of one of the two.
 
 mod chains;
 mod convolution;

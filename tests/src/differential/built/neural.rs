@@ -31,7 +31,7 @@ impl GraphMaker {
         }
     }
 
-    /// What the neural engine does at the end, with a table.
+    /// The last step of the neural engine, with a table.
     pub(super) fn table_behind(&mut self) -> Tail {
         let tail = self.tail();
         Tail { nonlinearity: Tail::table(self.table()).nonlinearity, ..tail }

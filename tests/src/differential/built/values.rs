@@ -5,7 +5,7 @@ use half::f16;
 use crate::differential::task;
 use crate::random::Random;
 
-/// What kind of numbers a program meets.
+/// The kind of numbers that a program gets.
 ///
 /// Where every sixteenth is special, sums of many are infinite mostly; so there are programs without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::random::Random;
 /// Multiply-accumulates that a task may have: the interpreter is slow.
 const WORK_MAX: u32 = 60_000;
 
-/// What a task does.
+/// The operation of a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NeuralKind {
     Convolution,
@@ -159,7 +159,7 @@ fn coefficients(random: &mut Random, known: &UsedPlaces, task: &mut Delta, outpu
     task.set(0xc800, format | random.below(2) << 16);
     task.set(0x1_f800, 0x40);
     let whole = align(packing.chunk_bytes(0), 64);
-    // What an earlier task read or wrote, the constants, or anything.
+    // The address of something that an earlier task read or wrote, of the constants, or any address.
     let recent = known.memory.len().checked_sub(1 + random.below(3) as usize);
     let at = match (recent, random.below(3)) {
         (Some(recent), 0) => known.memory[recent].1.at,

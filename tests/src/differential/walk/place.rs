@@ -22,7 +22,7 @@ impl Shape {
         Self { c, h, w }
     }
 
-    /// Whether a tensor so large has room in this one.
+    /// Whether a tensor of that size has room in this one.
     const fn holds(self, other: Self) -> bool {
         self.c >= other.c && self.h >= other.h && self.w >= other.w
     }
@@ -62,7 +62,7 @@ pub(super) struct PlaceOnChip {
     pub(super) group: u32,
 }
 
-/// What earlier tasks used, to be used again.
+/// The places that earlier tasks used, to be used again.
 pub(super) struct UsedPlaces {
     pub(super) bars: [u32; 32],
     pub(super) memory: Vec<(Shape, PlaceInMemory)>,
@@ -182,7 +182,8 @@ fn span(layout: PlaceInMemory, shape: Shape) -> u32 {
         + 2 * shape.w * layout.interleave
 }
 
-/// The layout at an address from which it fits into one of the regions. What does not fit anywhere will fault.
+/// The layout at an address from which it fits into one of the regions. A tensor that does not fit anywhere
+/// will fault.
 fn placed(random: &mut Random, layout: PlaceInMemory, shape: Shape, groups: u32, at: u32) -> PlaceInMemory {
     let bytes = span(layout, shape) + (groups - 1) * layout.group;
     let (base, room) = if random.below(16) == 0 { CONSTANTS } else { DATA };

@@ -57,7 +57,7 @@ impl Delta {
         if random.below(4) == 0
             && let Some((start, run)) = runs.last().cloned()
         {
-            // What is written twice holds what it was told last.
+            // Bytes that are written twice hold the last value.
             runs.insert(0, (start, vec![0; run.len()]));
         }
         let words = runs

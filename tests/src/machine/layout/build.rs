@@ -42,7 +42,7 @@ fn copy_in_place(from: &Path, top: &Path, to: &Path) -> PathBuf {
     place
 }
 
-/// What a module says of itself under a name.
+/// The values of a name in a module's own description.
 fn info(module: &[u8], name: &str) -> Vec<String> {
     let entries = module.split(|&byte| byte == 0);
     let values = entries.filter_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
@@ -55,7 +55,7 @@ fn is_engines(module: &Path) -> bool {
     info(&bytes, "alias").iter().any(|alias| alias.contains(ENGINE))
 }
 
-/// Of modules those that bind to the engine, behind those that they depend on; all of them, if none binds.
+/// The modules that bind to the engine, behind those that they depend on; all modules, if none binds.
 fn chosen(all: &[PathBuf]) -> Vec<PathBuf> {
     let mut taken: Vec<PathBuf> = all.iter().filter(|module| is_engines(module)).cloned().collect();
     if taken.is_empty() {
@@ -129,7 +129,7 @@ impl Layout {
         modules
     }
 
-    /// What a program is linked with that uses the libane: the archive that its Makefile makes, or else its sources.
+    /// The arguments that link a program with libane: the archive that its Makefile makes, or else its sources.
     ///
     /// # Panics
     ///
@@ -154,7 +154,7 @@ impl Layout {
     }
 }
 
-/// What make makes of a libane, if that is an archive: shared libraries are of no use to a static program.
+/// The archive that make makes of a libane, if it makes one: shared libraries are of no use to a static program.
 fn archive(place: &Path, includes: &[String]) -> Option<PathBuf> {
     let mut make = Command::new(root().join("tools/guest/client"));
     let made = make.arg("--make").arg(place).env("CPPFLAGS", includes.join(" ")).output().expect("it runs");

@@ -44,7 +44,7 @@ pub fn reduce(mode: Mode, addends: &[u16], taps: &[Tap]) -> f64 {
     }
 }
 
-/// What the M1 was seen to do.
+/// The sum as an M1 was seen to compute it.
 fn in_units(addends: &[u16], taps: &[Tap]) -> f64 {
     let mut accumulator = 0_i64;
     for (operand, coefficient) in addends.iter().map(|&addend| (addend, ONE)).chain(taps.iter().copied()) {

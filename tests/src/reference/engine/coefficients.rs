@@ -14,8 +14,8 @@ use super::{Stop, stop_if};
 /// Bytes of a table.
 const TABLE: u64 = 2 * HALVES as u64;
 
-/// What the outputs of one group are multiplied with and, with a bias row, begin with. An output here is one channel of
-/// one of the columns that are made side by side.
+/// The multipliers of the outputs of one group and, with a bias row, the first values of their sums. An output
+/// here is one channel of one of the columns that are made side by side.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Coefficients {
     /// For each output, one coefficient for each tap; one of 8 bits is the half of the same value (numerics-array 12).
@@ -71,13 +71,14 @@ impl CoefficientLayout {
         // Reading: this is so if what engines fetch is what they have then; otherwise planes have all their lanes, and
         // some engines have nothing. Nobody knows it of sparse coefficients.
         let narrow = Self { lanes: outputs.div_ceil(engines).max(1), ..full };
-        // What a task has written are planes of all lanes (td 7.3), if they are fetched so.
+        // Coefficients that a task has written are planes of all lanes (td 7.3), if they are fetched so.
         let written = full.full_rows && (full.is_fetched(task) || !outputs.is_multiple_of(narrow.lanes));
         let is_narrow = outputs < lanes * engines && !full.sparse && !written && narrow.is_fetched(task);
         if is_narrow { narrow } else { full }
     }
 
-    /// Whether engines fetch what there is if slots are padded, and if groups are, where that puts slots elsewhere.
+    /// Whether the engines fetch exactly the coefficients if slots are padded; and the same if groups are
+    /// padded, where that puts slots elsewhere.
     fn fetches_padded_groups(self, task: &EngineTask<'_>) -> (bool, bool) {
         let is_other = !self.slot_bytes(0).is_multiple_of(64) && self.planes() > self.engines;
         if self.sparse || self.groups == 1 || !is_other {
@@ -87,7 +88,7 @@ impl CoefficientLayout {
         (is_fetched(false), is_fetched(true))
     }
 
-    /// Whether the engines that have coefficients are those that fetch, and fetch them and the padding behind.
+    /// Whether exactly the engines that have coefficients fetch, and fetch them and the padding behind.
     fn is_fetched(self, task: &EngineTask<'_>) -> bool {
         (0..self.engines.min(16)).all(|engine| {
             let bytes = self.chunk_bytes(engine);

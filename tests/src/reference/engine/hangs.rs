@@ -1,4 +1,4 @@
-//! What silicon was seen to hang on (td 10), by register.
+//! The values that silicon was seen to hang on (td 10), by register.
 
 use super::task::{Class, EngineTask};
 use super::{Stop, stop_if};

@@ -14,7 +14,7 @@ pub const HEADER: u32 = 0x8000_0000;
 /// One engine with the memory it sees.
 #[derive(Debug, Clone)]
 pub struct ReferenceMachine {
-    /// What the client mapped.
+    /// The client's memory.
     pub memory: Memory,
     /// The on-chip buffer, with the bytes that nobody knows.
     pub chip: Chip,
@@ -24,7 +24,7 @@ pub struct ReferenceMachine {
     pub mode: Mode,
     /// Whether inferred behaviour is refused.
     pub strict: bool,
-    /// What the task before passed straight on (delta 14, types 3).
+    /// The result that the task before passed straight on (delta 14, types 3).
     pub(super) passed: Option<OperandValues>,
 }
 

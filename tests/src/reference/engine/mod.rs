@@ -46,14 +46,14 @@ pub enum TaskOutcome {
     Hangs {
         /// The register that says so.
         register: u32,
-        /// What is wrong with it.
+        /// The reason, in words.
         why: String,
     },
     /// Nobody knows what silicon does with this.
     Refused {
         /// The register that asks for it; [`machine::HEADER`] and the byte offset for a header word.
         register: u32,
-        /// What is wrong with it.
+        /// The reason, in words.
         why: String,
     },
     /// A transfer met a page that is not mapped.

@@ -13,7 +13,7 @@ use super::{Mode, Stop, refusals, stop_if};
 /// The coefficient of a channel sum.
 const ONE: u16 = 0x3C00;
 
-/// What is done with the taps of an output.
+/// The operation on the taps of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TapOperation {
     Multiply,
@@ -182,8 +182,8 @@ fn geometry(task: &EngineTask<'_>, operation: TapOperation) -> Result<Vec<(u32, 
     let wide = |axis: &Axis| axis.padding >= axis.kernel || axis.far_padding() >= i64::from(axis.kernel);
     stop_if(axes.iter().any(wide), || refused("padding as wide as the kernel"))?;
     let mut inferred = Vec::new();
-    // What the last outputs read past the far end is padding as well (delta 3.2). Reading: and so are, below zero,
-    // elements that another output could have read.
+    // Elements that the last outputs read past the far end are padding as well (delta 3.2). Reading: if that is
+    // below zero, so are elements that another output could have read.
     let cut = |axis: &Axis| axis.far_padding() <= -i64::from(axis.stride);
     // Reading: no program moves by three.
     if axes.iter().any(|axis| axis.stride > 2) {
@@ -273,8 +273,8 @@ impl Pass<'_> {
         defined(value * half_value(task.field(0xC810, 15, 0) as u16))
     }
 
-    /// What the accumulator holds. Reading: its bias counts as the bias row does, before the first tap and in units
-    /// (delta 3.5 says that it is added, and neither when nor how it is rounded).
+    /// The value of the accumulator. Reading: its bias counts as the bias row does, before the first tap and in
+    /// units (delta 3.5 says that it is added, and neither when nor how it is rounded).
     fn sum(&self, bias: Option<u16>, taps: Vec<Tap>) -> f64 {
         let addends: Vec<u16> = bias.into_iter().chain([self.task.field(0xC80C, 15, 0) as u16]).collect();
         array::reduce(self.mode, &addends, &taps)

@@ -79,7 +79,7 @@ impl OperandValues {
     }
 }
 
-/// Which repetition of a task an operand belongs to: each moves all bases on (td 4.3, delta C1).
+/// The repetition of a task that an operand belongs to: each moves all bases on (td 4.3, delta C1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Repetition {
     pub(super) group: u32,
@@ -293,7 +293,8 @@ impl ReferenceMachine {
         Ok(())
     }
 
-    /// What was assembled on chip and then written: nobody knows whether it stays. A row takes whole units of 16.
+    /// Forgets a row that was assembled on chip and then written: nobody knows whether it stays. A row takes
+    /// whole units of 16.
     fn forget(&mut self, place: OnChip, extents: Extents) {
         let row = (place.width.bytes() * u64::from(extents.w)).next_multiple_of(16);
         for index in (Extents { w: 1, ..extents }).indices() {

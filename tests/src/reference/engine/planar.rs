@@ -86,13 +86,13 @@ impl Chain {
         defined(defined(self.first(a) + self.second(b)) * factor)
     }
 
-    /// What follows an element that is its own result.
+    /// The steps behind an element that is its own result.
     fn finish(&self, value: f64) -> f64 {
         let scaled = defined(defined(value + self.bias) * self.scale);
         self.rectified(defined(scaled * self.final_scale))
     }
 
-    /// What follows a reduction.
+    /// The steps behind a reduction.
     fn finish_reduced(&self, value: f64) -> f64 {
         let value = defined(defined(value * self.final_scale) + self.epsilon);
         let value = match self.post {
@@ -210,7 +210,7 @@ fn operation(task: &EngineTask<'_>, class: Class) -> Result<(), Stop> {
         _ => matches!(operation, 0 | 4),
     };
     stop_if(!known, || Stop::refused(0x8800, format!("operation {operation}")))?;
-    // Of one row there is nothing to say, and a transposed source 2 has its rows anyway (delta C3, 14).
+    // No rule is needed for one row, and a transposed source 2 has its rows anyway (delta C3, 14).
     let has_rows = task.bit(0x30, 5) || task.source2_transposed() || task.input().h == 1;
     stop_if(class == Class::Normalise && !has_rows, || {
         Stop::refused(0x30, "source 2 of a normaliser is not broadcast along the rows")

@@ -1,4 +1,4 @@
-//! What nobody knows the meaning of, for every task and for each engine (execution).
+//! The values whose meaning nobody knows, for every task and for each engine (execution).
 
 use super::super::register_fields;
 use super::machine::HEADER;

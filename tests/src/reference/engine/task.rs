@@ -1,4 +1,4 @@
-//! What the registers of one task say, by the names of td 4.
+//! The registers of one task, by the names of td 4.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub(super) enum Width {
 }
 
 impl Width {
-    /// What a format of ChCfg says; 3 is none, and refused before.
+    /// The element type of a format of ChCfg; 3 is none, and refused before.
     fn of(format: u32) -> Self {
         match format {
             0 => Self::Byte,
@@ -191,8 +191,8 @@ impl EngineTask<'_> {
         self.field(0x4830, 1, 0)
     }
 
-    /// Whether either of the two bits that speak of it puts source 2 in memory; `refusals` sees that they agree where
-    /// there is a source 2.
+    /// Whether either of two bits puts source 2 in memory; `refusals` checks that they agree where there is a
+    /// source 2.
     pub(super) fn source2_in_memory(&self) -> bool {
         self.bit(0x34, 1) || self.bit(0x4804, 24)
     }
